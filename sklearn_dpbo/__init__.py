@@ -1,0 +1,7 @@
+"""Differentially private hyper-parameter search with the scikit-learn interface."""
+
+from .scoring import make_private_scorer
+from .search import PrivateBayesSearchCV
+
+__all__ = ["PrivateBayesSearchCV", "make_private_scorer"]
+__version__ = "0.1.0"

@@ -1,0 +1,15 @@
+"""Warnings and errors of the package (zone: public)."""
+
+__all__ = ["BudgetExceededError", "InsecureNoiseWarning", "PrivacyWarning"]
+
+
+class PrivacyWarning(UserWarning):
+    """Something is less protected than a reader might take it to be."""
+
+
+class InsecureNoiseWarning(PrivacyWarning):
+    """The noise can be predicted, so what is released is not private."""
+
+
+class BudgetExceededError(ValueError):
+    """A charge would spend more privacy than was granted; nothing was drawn."""

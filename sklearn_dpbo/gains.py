@@ -1,0 +1,239 @@
+"""What each prediction is worth: gains computed record by record (zone: sensitive).
+
+A gain is called as ``gain(y, response, classes)`` with the labels, shape (n,) or (n, n_outputs);
+the estimator's response, shape (n,) or (n, k); and the fitted estimator's ``classes_`` (None for
+regressors). It returns a float array of shape (n,), larger for better.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import issparse
+
+__all__ = ["NAMED", "Custom", "dense", "encode"]
+
+
+def dense(y):
+    """Return labels or responses as an array; a single column becomes one-dimensional."""
+    if y is None:
+        return None
+    y = y.toarray() if issparse(y) else np.asarray(y)
+    return y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
+
+
+def encode(y, classes) -> np.ndarray:
+    """Return the position of each label in the sorted classes; -1 for labels not among them."""
+    index = np.searchsorted(classes, y)
+    index[index == len(classes)] = 0
+    return np.where(classes[index] == y, index, -1)
+
+
+class Gain:
+    """What a gain declares; the defaults are those of a count of right answers.
+
+    Attributes
+    ----------
+    task : "classification", "regression" or None
+        What it is for; None for both.
+    counts : bool
+        Whether every gain is one of the two bounds.
+    takes_bounds : bool
+        Whether users choose the bounds; else they follow from the gain.
+    """
+
+    task: str | None = "classification"
+    response_method: tuple[str, ...] = ("predict",)
+    bounds: tuple[float, float] | None = (0.0, 1.0)
+    takes_bounds = False
+    counts = False
+
+    def prepare(self, y_train) -> Gain:
+        """Return this gain with all that depends on the (public) training labels fixed."""
+        return self
+
+
+@dataclass(frozen=True)
+class Custom(Gain):
+    """A user's ``gain(y_true, response)``."""
+
+    function: Callable
+    task = None
+    bounds = None
+    takes_bounds = True
+
+    def __call__(self, y, response, classes):
+        binary = classes is not None and len(classes) == 2 and response.shape[1:] == (2,)
+        return self.function(y, response[:, 1] if binary else response)
+
+
+class Accuracy(Gain):
+    """[y = prediction]; for several outputs, [all of them are right]."""
+
+    counts = True
+
+    def __call__(self, y, response, classes):
+        _same_shape(y, response)
+        hit = y == response
+        return hit if hit.ndim == 1 else hit.all(axis=1)
+
+
+@dataclass(frozen=True)
+class WeightedAccuracy(Gain):
+    """w(y) [y = prediction], with public class weights w."""
+
+    class_weight: dict | None = None
+
+    def __post_init__(self):
+        weights = [] if self.class_weight is None else list(self.class_weight.values())
+        if self.class_weight is not None and not (
+            all(0 <= w < math.inf for w in weights) and any(w > 0 for w in weights)
+        ):
+            raise ValueError(
+                "class_weight is a dict from label to weight, none negative and one positive at "
+                f"least; found {self.class_weight!r}"
+            )
+
+    def prepare(self, y_train):
+        """Set w(c) = 1 / (K pi_c), with K classes of prevalence pi_c in training, if not given."""
+        if self.class_weight is not None:
+            return self
+        labels, counts = np.unique(dense(y_train), return_counts=True)
+        weights = counts.sum() / (len(labels) * counts)
+        return WeightedAccuracy(dict(zip(labels.tolist(), weights.tolist(), strict=True)))
+
+    @property
+    def bounds(self):
+        return (0.0, float(max((self.class_weight or {None: 1.0}).values())))
+
+    def __call__(self, y, response, classes):
+        _same_shape(y, response)
+        # The last entry is for labels that the estimator does not know, and never predicts.
+        weight = [self.class_weight.get(c, 0.0) for c in np.asarray(classes).tolist()] + [0.0]
+        return np.array(weight)[encode(y, classes)] * (y == response)
+
+
+@dataclass(frozen=True)
+class TopK(Gain):
+    """[fewer than k classes score higher], later classes first among equals."""
+
+    k: int = 2
+    counts = True
+    response_method = ("predict_proba", "decision_function")
+
+    def prepare(self, y_train):
+        n_classes = len(np.unique(dense(y_train)))
+        if not 1 <= self.k < n_classes:
+            raise ValueError(
+                f"'top_k_accuracy' takes k from 1 to one less than the number of classes, "
+                f"{n_classes}; found k={self.k!r}: make_private_scorer('top_k_accuracy', k=...)"
+            )
+        return self
+
+    def __call__(self, y, response, classes):
+        if response.ndim == 1:
+            response = np.stack([-response, response], axis=1)
+        code = encode(y, classes)
+        own = np.take_along_axis(response, code[:, None], axis=1)
+        later = np.arange(response.shape[1]) > code[:, None]
+        ahead = (response > own) | ((response == own) & later)
+        return (code >= 0) & (ahead.sum(axis=1) < self.k) & ~np.isnan(response).any(axis=1)
+
+
+class Brier(Gain):
+    """-sum_c (p_c - [y = c])^2."""
+
+    response_method = ("predict_proba",)
+    bounds = (-2.0, 0.0)
+
+    def prepare(self, y_train):
+        """Take half of it for two classes, as scikit-learn does."""
+        return BinaryBrier() if len(np.unique(dense(y_train))) <= 2 else self
+
+    def __call__(self, y, response, classes):
+        code = encode(y, classes)
+        loss = ((response - (np.arange(len(classes)) == code[:, None])) ** 2).sum(axis=1)
+        return np.where(code >= 0, -loss, -np.inf)
+
+
+class BinaryBrier(Brier):
+    """-(p_1 - y)^2, for two classes."""
+
+    bounds = (-1.0, 0.0)
+
+    def __call__(self, y, response, classes):
+        return super().__call__(y, response, classes) / 2
+
+
+class LogLoss(Gain):
+    """ln p_y, clipped to the bounds."""
+
+    response_method = ("predict_proba",)
+    takes_bounds = True
+    bounds = (math.log(0.01), 0.0)
+
+    def __call__(self, y, response, classes):
+        code = encode(y, classes)
+        p = np.take_along_axis(response, code[:, None], axis=1)[:, 0]
+        with np.errstate(divide="ignore"):
+            return np.where(code >= 0, np.log(p), -np.inf)
+
+
+class AbsoluteLoss(Gain):
+    """-|y - prediction|, averaged over outputs."""
+
+    task = "regression"
+    takes_bounds = True
+    bounds = None
+
+    def loss(self, error):
+        """Return the loss of an error, elementwise."""
+        return np.abs(error)
+
+    def __call__(self, y, response, classes):
+        _same_shape(y, response)
+        loss = self.loss(y.astype(float) - response)
+        return -loss if loss.ndim == 1 else -loss.mean(axis=1)
+
+
+class SquaredLoss(AbsoluteLoss):
+    """-(y - prediction)^2, averaged over outputs."""
+
+    def loss(self, error):
+        """Return the loss of an error, elementwise."""
+        return error**2
+
+
+@dataclass(frozen=True)
+class PinballLoss(AbsoluteLoss):
+    """-max(alpha e, (alpha - 1) e) with e = y - prediction, averaged over outputs."""
+
+    alpha: float = 0.5
+
+    def __post_init__(self):
+        if not 0 <= self.alpha <= 1:
+            raise ValueError(f"alpha is a quantile, from 0 to 1; found {self.alpha!r}")
+
+    def loss(self, error):
+        """Return the loss of an error, elementwise."""
+        return np.maximum(self.alpha * error, (self.alpha - 1) * error)
+
+
+def _same_shape(y, response) -> None:
+    if y.shape != response.shape:
+        raise ValueError(f"y has shape {y.shape}, the predictions have shape {response.shape}")
+
+
+NAMED = {
+    "accuracy": Accuracy,
+    "balanced_accuracy": WeightedAccuracy,
+    "neg_brier_score": Brier,
+    "neg_log_loss": LogLoss,
+    "neg_mean_absolute_error": AbsoluteLoss,
+    "neg_mean_pinball_loss": PinballLoss,
+    "neg_mean_squared_error": SquaredLoss,
+    "top_k_accuracy": TopK,
+}

@@ -1,0 +1,122 @@
+"""The privacy statement of a search (zone: released)."""
+
+from __future__ import annotations
+
+import html
+import textwrap
+from dataclasses import dataclass
+
+from .privacy import PrivacyLoss
+
+__all__ = ["PrivacyReport"]
+
+_RELEASED = (
+    "best_params_, best_index_, best_score_ and best_score_interval_. What else the search keeps "
+    "(best_estimator_, cv_results_) follows from them and from the training set."
+)
+_NOT_PROTECTED = (
+    "the training set, on which best_estimator_ was fitted; the schema of the validation set "
+    "(number of units, columns, dtypes); the time that the search took; and whatever else is "
+    "computed from the validation records, this search run again included"
+)
+_CONDITION = (
+    "a model's prediction for a record depends on that record alone (checked on training records)"
+)
+
+
+@dataclass(frozen=True)
+class PrivacyReport:
+    """What was protected, how strongly, and on which assumption.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The whole search is (epsilon, delta)-differentially private with respect to one unit.
+    unit : str
+        "record" or "group": what neighbouring validation sets differ in one of.
+    m : int
+        Number of units in the validation set.
+    protected : str
+        Where the validation set came from.
+    assumption : str or None
+        What the guarantee rests on beside the condition that predictions are made record by
+        record; None for a worst-case guarantee.
+    spends : tuple of PrivacyLoss
+        One entry per release.
+    noise : str
+        Where the noise came from.
+    secure : bool
+        False if the noise can be predicted; then nothing is guaranteed.
+    """
+
+    epsilon: float
+    delta: float
+    unit: str
+    m: int
+    protected: str
+    assumption: str | None
+    spends: tuple[PrivacyLoss, ...]
+    noise: str
+    secure: bool
+
+    @property
+    def mechanism(self) -> str:
+        """The mechanisms used, in order."""
+        return ", then ".join(loss.mechanism for loss in self.spends)
+
+    def _lines(self) -> list[tuple[str, str]]:
+        """Return (heading, text) pairs: the statement that every form shows."""
+        neighbours = "one record" if self.unit == "record" else "all the records of one group"
+        kind = "worst case" if self.assumption is None else "under an assumption"
+        guarantee = f"epsilon = {self.epsilon:g}, delta = {self.delta:g} ({kind})"
+        if not self.secure:
+            guarantee = "NONE: the noise is seeded and can be taken off again. For tests only"
+        return [
+            ("Guarantee", guarantee),
+            ("Protected", f"{self.m:,} {self.unit}s of the validation set ({self.protected})"),
+            (
+                "Neighbours",
+                f"validation sets in which {neighbours} is replaced"
+                if self.unit == "record"
+                else f"validation sets in which {neighbours} are replaced",
+            ),
+            ("Released", _RELEASED),
+            ("Not protected", _NOT_PROTECTED),
+            ("Assumption", self.assumption or "none about estimator, scores or data"),
+            ("Condition", _CONDITION),
+            *(
+                (
+                    f"Spent {i}",
+                    f"epsilon = {loss.epsilon:g}, delta = {loss.delta:g}: "
+                    f"{loss.release}, by {loss.mechanism}",
+                )
+                for i, loss in enumerate(self.spends, 1)
+            ),
+            ("Noise", self.noise),
+        ]
+
+    def __str__(self) -> str:
+        lines = ["Differentially private hyper-parameter search"]
+        for heading, text in self._lines():
+            lines += textwrap.wrap(
+                text, 100, initial_indent=f"  {heading:<15}", subsequent_indent=" " * 17
+            )
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        state = "" if self.secure else ", NOT PRIVATE: seeded noise"
+        return (
+            f"<PrivacyReport: epsilon={self.epsilon:g}, delta={self.delta:g}, "
+            f"{self.m} {self.unit}s{state}; print() it for all>"
+        )
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f'<tr><th scope="row" style="text-align:left;vertical-align:top">{html.escape(h)}</th>'
+            f'<td style="text-align:left">{html.escape(text)}</td></tr>'
+            for h, text in self._lines()
+        )
+        return (
+            '<table><caption style="text-align:left;font-weight:bold">Differentially private '
+            f"hyper-parameter search</caption><tbody>{rows}</tbody></table>"
+        )

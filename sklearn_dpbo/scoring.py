@@ -1,0 +1,376 @@
+"""Scores as integers of known sensitivity (zone: sensitive).
+
+A score on a validation set of m units is a function of one or two integer *statistics*, of which
+the first orders the candidates. One unit moves a statistic by at most its sensitivity, and that
+bound is exact, because integers are summed: no rounding error can exceed it.
+
+==========  ==============================================  ================================
+score       statistics                                      sensitivity
+==========  ==============================================  ================================
+mean gain   sum over units of g in {0, ..., G}              G
+ROC AUC     sum over positive i, negative j of              2 (W^2 (m - 1) + floor(W^2 / 4))
+            w_i w_j (2 [s_i > s_j] + [s_i = s_j]),
+            and the sum of w_i over positive i              W
+==========  ==============================================  ================================
+
+A unit's gain is the mean of its records' gains; its records' weights add up to W. When each record
+is a unit, W = 1, and the pairs have sensitivity 2 (m - 1).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from sklearn.base import is_classifier, is_regressor
+
+from . import gains
+from .units import Units, n_rows
+
+__all__ = ["PrivateScorer", "make_private_scorer", "resolve_scorer", "respond"]
+
+# Steps between a unit's lowest and highest gain; gains are rounded to the nearest step.
+_GRID = 2**20
+# What a group's records weigh together in the pairs of the ROC AUC, as far as int64 has room.
+_GROUP_WEIGHT = 2**10
+
+
+def respond(estimator, X, response_method: tuple[str, ...]) -> np.ndarray:
+    """Return what the first of these methods that the fitted estimator has says of X.
+
+    Raises
+    ------
+    AttributeError
+        If it has none of them.
+    ValueError
+        If the response has not one row per row of X.
+    """
+    method = next((name for name in response_method if hasattr(estimator, name)), None)
+    if method is None:
+        raise AttributeError(
+            f"{type(estimator).__name__} has none of the methods {list(response_method)} that "
+            "the scoring needs"
+        )
+    response = gains.dense(getattr(estimator, method)(X))
+    n = n_rows(X)
+    if response.shape[:1] != (n,):
+        raise ValueError(
+            f"{type(estimator).__name__}.{method} gave an array of shape {response.shape} for "
+            f"{n} rows; the scoring needs one row of it for each"
+        )
+    return response
+
+
+class PrivateScorer:
+    """A score whose sensitivity to one protected unit is proven.
+
+    Made by `make_private_scorer`. It is also an ordinary scikit-learn scorer: called as
+    ``scorer(estimator, X, y)`` it computes the score exactly, *without privacy*.
+
+    Attributes
+    ----------
+    name : str
+    response_method : tuple of str
+        Methods of the estimator; the first that it has is called.
+    bounds : tuple of float
+        Lowest and highest possible score.
+    task : "classification", "regression" or None
+        What it is for; None for both.
+    """
+
+    name: str
+    task: str | None
+    response_method: tuple[str, ...]
+    bounds: tuple[float, float]
+
+    def prepare(self, y_train) -> PrivateScorer:
+        """Return this scorer with all that depends on the (public) training labels fixed."""
+        return self
+
+    def rows(self, y, response, classes) -> np.ndarray:
+        """Return one number per record, which depends on that record alone."""
+        raise NotImplementedError
+
+    def lowest(self, y, n: int) -> np.ndarray:
+        """Return the worst such number for each record."""
+        raise NotImplementedError
+
+    def statistics(self, rows: np.ndarray, y, units: Units) -> tuple[int, ...]:
+        """Return the integer statistics; the first is larger for better candidates."""
+        raise NotImplementedError
+
+    def sensitivity(self, units: Units) -> tuple[int, ...]:
+        """Return how far one unit can move each statistic."""
+        raise NotImplementedError
+
+    def value(self, statistics: tuple[int, ...], units: Units) -> float:
+        """Return the score, within bounds, for any integers in place of the statistics."""
+        raise NotImplementedError
+
+    def interval(self, low, high, units: Units) -> tuple[float, float]:
+        """Return the range of `value` for statistics between low and high."""
+        raise NotImplementedError
+
+    def __call__(self, estimator, X, y=None) -> float:
+        """Return the score of a fitted estimator on data that need no protection."""
+        scorer = self.prepare(y)
+        y = gains.dense(y)
+        response = respond(estimator, X, self.response_method)
+        rows = scorer.rows(y, response, getattr(estimator, "classes_", None))
+        units = Units.of(len(rows))
+        return scorer.value(scorer.statistics(rows, y, units), units)
+
+
+@dataclass(frozen=True, repr=False)
+class _MeanGain(PrivateScorer):
+    """Mean over units of a gain in [a, b], clipped to it and rounded to a grid.
+
+    ``rows`` are integers in {0, ..., _GRID}, or in {0, 1} for a gain that is a or b.
+    """
+
+    name: str
+    gain: gains.Gain
+    bounds: tuple[float, float]
+    response_method: tuple[str, ...]
+    params: dict = field(default_factory=dict)
+
+    @property
+    def task(self) -> str | None:
+        return self.gain.task
+
+    def prepare(self, y_train) -> PrivateScorer:
+        gain = self.gain.prepare(y_train)
+        return replace(self, gain=gain, bounds=self.bounds if gain.takes_bounds else gain.bounds)
+
+    def rows(self, y, response, classes) -> np.ndarray:
+        """round(G (clip(gain, a, b) - a) / (b - a)); a gain that is not a number counts as a."""
+        a, b = self.bounds
+        gain = np.asarray(self.gain(y, response, classes), dtype=float)
+        if gain.shape != (len(response),):
+            raise ValueError(
+                f"the gain of {self!r} must give one number per record: expected shape "
+                f"({len(response)},), found {gain.shape}"
+            )
+        share = np.clip((np.where(np.isnan(gain), a, gain) - a) / (b - a), 0, 1)
+        return np.rint(share * (1 if self.gain.counts else _GRID)).astype(np.int64)
+
+    def lowest(self, y, n):
+        return np.zeros(n, dtype=np.int64)
+
+    def _steps(self, units: Units) -> int:
+        """G: a mean over a group takes the fine grid even where a record only counts."""
+        return 1 if self.gain.counts and not units.grouped else _GRID
+
+    def statistics(self, rows, y, units):
+        fine = rows * _GRID if self.gain.counts and units.grouped else rows
+        return (int(units.mean(fine).sum()),)
+
+    def sensitivity(self, units):
+        return (self._steps(units),)
+
+    def value(self, statistics, units):
+        a, b = self.bounds
+        share = statistics[0] / (self._steps(units) * units.m)
+        return a + (b - a) * min(max(share, 0.0), 1.0)
+
+    def interval(self, low, high, units):
+        return self.value(low, units), self.value(high, units)
+
+    def __repr__(self) -> str:
+        bounds = {"bounds": self.bounds} if self.gain.takes_bounds else {}
+        params = {**bounds, **self.params}
+        return _call("make_private_scorer", self.name, params)
+
+
+@dataclass(frozen=True, repr=False)
+class _RocAuc(PrivateScorer):
+    """Area under the ROC curve, from pairs of a positive and a negative record."""
+
+    positive: object = None
+    name = "roc_auc"
+    task = "classification"
+    response_method = ("decision_function", "predict_proba")
+    bounds = (0.0, 1.0)
+
+    def prepare(self, y_train) -> PrivateScorer:
+        classes = np.unique(y_train)
+        if len(classes) != 2:
+            raise ValueError(
+                f"scoring='roc_auc' takes two classes; y has {len(classes)}. Use 'accuracy', "
+                "'balanced_accuracy' or 'neg_log_loss'"
+            )
+        return replace(self, positive=classes[1])
+
+    def rows(self, y, response, classes):
+        s = np.array(response[:, 1] if response.ndim == 2 else response, dtype=float)
+        wrong = np.isnan(s) | (gains.encode(y, classes) < 0)
+        s[wrong] = self.lowest(y, len(s))[wrong]
+        return s
+
+    def lowest(self, y, n):
+        """Whatever is not positive counts as negative, and is worst when it scores highest."""
+        return np.where(y == self.positive, -np.inf, np.inf)
+
+    def _weight(self, units: Units) -> int:
+        """W, such that 2 (W m)^2 stays below 2^62."""
+        return min(_GROUP_WEIGHT, max(1, 2**30 // units.m)) if units.grouped else 1
+
+    def statistics(self, rows, y, units):
+        w, positive = units.spread(self._weight(units)), y == self.positive
+        order = np.argsort(rows[~positive])
+        s_negative = rows[~positive][order]
+        below = np.concatenate([[0], np.cumsum(w[~positive][order])])
+        # 2 [s_i > s_j] + [s_i = s_j]  =  [s_i > s_j] + [s_i >= s_j]
+        pairs = sum(
+            below[np.searchsorted(s_negative, rows[positive], side)] for side in ("left", "right")
+        )
+        return int((w[positive] * pairs).sum()), int(w[positive].sum())
+
+    def sensitivity(self, units):
+        W = self._weight(units)
+        return max(1, 2 * (W * W * (units.m - 1) + W * W // 4)), W
+
+    def _share(self, pairs: int, positives: int, units: Units) -> float:
+        """pairs / (2 P N), within [0, 1]; 1/2 where one of the classes is absent."""
+        all_pairs = 2 * positives * (self._weight(units) * units.m - positives)
+        return min(max(pairs / all_pairs, 0.0), 1.0) if all_pairs > 0 else 0.5
+
+    def value(self, statistics, units):
+        return self._share(*statistics, units)
+
+    def interval(self, low, high, units):
+        """P N is smallest at an end of the range of P, and largest nearest to P = N."""
+        total = self._weight(units) * units.m
+        ends = [min(max(p, 0), total) for p in (low[1], high[1])]
+        middle = min(max(total // 2, ends[0]), ends[1])
+        fewest = min(ends, key=lambda p: p * (total - p))
+        if fewest * (total - fewest) == 0:
+            return 0.0, 1.0
+        return self._share(low[0], middle, units), self._share(high[0], fewest, units)
+
+    def __repr__(self) -> str:
+        return _call("make_private_scorer", self.name, {})
+
+
+def make_private_scorer(gain, *, bounds=None, response_method=None, **params) -> PrivateScorer:
+    """Make a score with a proven sensitivity, for ``scoring=``.
+
+    Parameters
+    ----------
+    gain : callable or str
+        ``gain(y_true, response)`` returns one gain per record, shape (n_records,), larger for
+        better, and each computed from its own record alone. `response` is what
+        `response_method` returns; for ``predict_proba`` of two classes, the second's column.
+        Labels are passed as they are in ``y_val``.
+
+        Or a name: ``"accuracy"``, ``"top_k_accuracy"`` (parameter ``k=2``),
+        ``"balanced_accuracy"`` (``class_weight=None``: a dict from label to weight; None takes
+        the training set's prevalences), ``"neg_brier_score"``, ``"neg_log_loss"`` (bounds
+        (ln 0.01, 0) if not given), ``"roc_auc"``, and with bounds
+        ``"neg_mean_absolute_error"``, ``"neg_mean_squared_error"`` and
+        ``"neg_mean_pinball_loss"`` (``alpha=0.5``).
+    bounds : tuple (a, b) of float, in units of the gain
+        Gains are clipped to them, so they must be chosen without looking at the validation
+        data. The noise is in proportion to b - a.
+    response_method : str or sequence of str, default="predict"
+        Method of the fitted estimator to call; of several, the first that it has. Only for a
+        callable gain.
+    **params
+        Of a named gain, as listed above.
+
+    Returns
+    -------
+    scorer : PrivateScorer
+
+    Raises
+    ------
+    ValueError
+        If the name, a parameter or the bounds make no sense.
+
+    Examples
+    --------
+    >>> from sklearn_dpbo import make_private_scorer
+    >>> make_private_scorer("neg_mean_absolute_error", bounds=(-50, 0))
+    make_private_scorer('neg_mean_absolute_error', bounds=(-50.0, 0.0))
+    """
+    if callable(gain):
+        if params:
+            raise ValueError(f"a callable gain takes no parameters; found {sorted(params)}")
+        name = getattr(gain, "__name__", type(gain).__name__)
+        methods = response_method or "predict"
+        methods = (methods,) if isinstance(methods, str) else tuple(methods)
+        return _MeanGain(name, gains.Custom(gain), _check_bounds(name, bounds), methods)
+    if gain not in gains.NAMED and gain != "roc_auc":
+        raise ValueError(_no_sensitivity(gain))
+    if response_method is not None:
+        raise ValueError(f"{gain!r} chooses its response_method itself; leave it out")
+    if gain == "roc_auc":
+        if bounds is not None or params:
+            raise ValueError("'roc_auc' takes neither bounds nor parameters")
+        return _RocAuc()
+    return _named(gain, bounds, params)
+
+
+def _named(name: str, bounds, params: dict) -> PrivateScorer:
+    try:
+        gain = gains.NAMED[name](**params)
+    except TypeError as error:
+        raise ValueError(f"parameters of {name!r}: {error}") from None
+    if bounds is not None and not gain.takes_bounds:
+        raise ValueError(f"{name!r} has bounds of its own; leave bounds out")
+    bounds = _check_bounds(name, gain.bounds if bounds is None else bounds)
+    return _MeanGain(name, gain, bounds, gain.response_method, params)
+
+
+def _check_bounds(name: str, bounds) -> tuple[float, float]:
+    try:
+        a, b = (float(bound) for bound in bounds)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"the gain {name!r} needs bounds=(a, b), chosen without looking at the validation "
+            f"data, e.g. make_private_scorer({name!r}, bounds=(-100, 0)); found {bounds!r}"
+        ) from None
+    if not (math.isfinite(a) and math.isfinite(b) and a < b):
+        raise ValueError(f"bounds are finite with a < b; found {bounds!r}")
+    return a, b
+
+
+def resolve_scorer(scoring, estimator) -> PrivateScorer:
+    """Return the scorer that ``scoring=`` asks for.
+
+    Raises
+    ------
+    ValueError
+        If it is anything whose sensitivity is not known; the message says what to use instead.
+    """
+    if scoring is None:
+        if is_classifier(estimator):
+            return make_private_scorer("accuracy")
+        raise ValueError(
+            f"scoring=None means accuracy, which {type(estimator).__name__} has none of: say what "
+            "a prediction is worth, within which bounds, e.g. "
+            "scoring=make_private_scorer('neg_mean_absolute_error', bounds=(-100, 0))"
+        )
+    scorer = make_private_scorer(scoring) if isinstance(scoring, str) else scoring
+    if not isinstance(scorer, PrivateScorer):
+        raise ValueError(_no_sensitivity(scoring))
+    if scorer.task == "classification" and is_regressor(estimator):
+        raise ValueError(
+            f"scoring={scorer.name!r} is for classifiers and {type(estimator).__name__} is a "
+            "regressor: use make_private_scorer('neg_mean_absolute_error', bounds=(-100, 0))"
+        )
+    return scorer
+
+
+def _no_sensitivity(scoring) -> str:
+    return (
+        f"scoring={scoring!r} has no proven sensitivity to one record, so it cannot be made "
+        f"private. Use one of {sorted([*gains.NAMED, 'roc_auc'])}, or "
+        "make_private_scorer(gain, bounds=(a, b)) with a gain computed record by record. One "
+        "score at a time."
+    )
+
+
+def _call(function: str, name: str, params: dict) -> str:
+    return f"{function}({', '.join([repr(name), *(f'{k}={v!r}' for k, v in params.items())])})"

@@ -1,0 +1,386 @@
+"""`PrivateBayesSearchCV`: the whole flow on one screen (zone: released)."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn import get_config
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.utils import check_random_state
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+
+from ._delegation import DelegatesToBest
+from .evaluation import Evaluator, fit_candidate, set_candidate
+from .exceptions import InsecureNoiseWarning
+from .holdout import hold_out
+from .mechanisms import OpenDPNoise, SeededNoise
+from .privacy import Budget
+from .report import PrivacyReport
+from .scoring import resolve_scorer
+from .space import SearchSpace
+from .strategies import BY_NAME, Release, Strategy
+
+__all__ = ["PrivateBayesSearchCV"]
+
+
+class PrivateBayesSearchCV(DelegatesToBest, MetaEstimatorMixin, BaseEstimator):
+    """Hyper-parameter search with differential privacy for the validation set.
+
+    Candidates are fitted on a training set, which is not protected, and scored on a held-out
+    validation set, which is. `best_params_` and `best_score_` are (epsilon, delta)-differentially
+    private with respect to one record (or group of records) of the validation set.
+
+    Parameters
+    ----------
+    estimator : estimator object
+        Its predictions must be made row by row; this is checked on training records.
+    param_grid : dict or list of dict
+        Parameter names to lists of values (categories) or to scipy.stats distributions, mixed
+        freely. Several dicts make conditional spaces. A grid of at most n_iter points is
+        evaluated whole; otherwise n_iter points of a scrambled Sobol sequence are.
+    epsilon : float, default=1.0
+        Privacy loss of everything that is released, in all.
+    delta : float, default=0.0
+        In [0, 1). The worst-case strategy does not need it.
+    strategy : str or Strategy, default="worst_case"
+        How the search is made; an object to set its parameters, e.g.
+        ``WorstCase(score_share=0.5)``.
+    n_iter : int, default=64
+        The most candidates to evaluate.
+    scoring : str, PrivateScorer or None, default=None
+        None is accuracy, for classifiers. Else one of the names that `make_private_scorer`
+        lists, or what it returns.
+    n_jobs : int or None, default=None
+        As joblib takes it. The result does not depend on it.
+    refit : bool, default=True
+        Whether to fit `best_estimator_` on the whole training set (never on validation records).
+    cv : splitter or iterable of one (train, test) pair, default=None
+        What to hold out if X_val is not given to `fit`; must make one split. None holds out a
+        quarter of the rows, drawn by number, with a `PrivacyWarning`.
+    verbose : int, default=0
+        1 prints a line, 2 a line per fit; nothing that depends on the validation set.
+    pre_dispatch : int or str, default="2*n_jobs"
+        As joblib takes it.
+    error_score : "raise" or float, default=np.nan
+        What a failed fit does: raise, or else warn. A failed candidate is never chosen.
+    random_state : int, RandomState instance or None, default=None
+        For public randomness: the candidates and the default hold-out. Never for noise.
+    noise_random_state : int or None, default=None
+        An integer replaces the noise by a seeded generator's: for tests only, since whoever
+        knows it can take the noise off again. Warns.
+
+    Attributes
+    ----------
+    best_params_ : dict
+        The setting chosen (private).
+    best_index_ : int
+        Its position in `cv_results_` (private).
+    best_score_ : float
+        Its validation score with noise, within the scorer's bounds (private).
+    best_score_interval_ : tuple of float
+        Where its validation score without noise lies, with probability 95 % (private). How the
+        validation set was sampled from its population is not in it.
+    best_estimator_ : estimator
+        Refitted on the training set with `best_params_`. Only if refit.
+    refit_time_ : float
+        Seconds that took. Only if refit.
+    cv_results_ : dict of arrays
+        Settings tried, fit times and fit failures: public facts, no scores.
+    privacy_ : PrivacyReport
+        The privacy statement: print it.
+    scorer_ : PrivateScorer
+        The score used; as a function, ``scorer_(estimator, X, y)``, it is not private.
+    n_splits_ : int
+        1.
+    n_features_in_ : int
+        Number of features. Only if refit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of features, if they are all strings. Only if refit.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels. Only if refit and a classifier.
+
+    See Also
+    --------
+    make_private_scorer : Scores of known sensitivity.
+    sklearn.model_selection.GridSearchCV : The same without privacy.
+
+    Notes
+    -----
+    The theorem behind the guarantee, its proof and its conditions are in the documentation,
+    "The guarantee".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.model_selection import train_test_split
+    >>> from sklearn_dpbo import PrivateBayesSearchCV
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X, X_val, y, y_val = train_test_split(X, y, test_size=0.5, random_state=0)
+    >>> search = PrivateBayesSearchCV(
+    ...     LogisticRegression(solver="liblinear"), {"C": [0.01, 0.1, 1.0, 10.0]}, epsilon=2.0
+    ... ).fit(X, y, X_val=X_val, y_val=y_val)
+    >>> search.best_params_, search.best_score_  # doctest: +SKIP
+    ({'C': 10.0}, 0.954)
+    """
+
+    def __init__(
+        self,
+        estimator,
+        param_grid,
+        *,
+        epsilon=1.0,
+        delta=0.0,
+        strategy="worst_case",
+        n_iter=64,
+        scoring=None,
+        n_jobs=None,
+        refit=True,
+        cv=None,
+        verbose=0,
+        pre_dispatch="2*n_jobs",
+        error_score=np.nan,
+        random_state=None,
+        noise_random_state=None,
+    ):
+        self.estimator = estimator
+        self.param_grid = param_grid
+        self.epsilon = epsilon
+        self.delta = delta
+        self.strategy = strategy
+        self.n_iter = n_iter
+        self.scoring = scoring
+        self.n_jobs = n_jobs
+        self.refit = refit
+        self.cv = cv
+        self.verbose = verbose
+        self.pre_dispatch = pre_dispatch
+        self.error_score = error_score
+        self.random_state = random_state
+        self.noise_random_state = noise_random_state
+
+    def fit(self, X, y=None, *, X_val=None, y_val=None, groups_val=None, **fit_params):
+        """Search, release the result privately, and refit on the training set.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The training set: not protected. Without X_val, one part of it is held out as the
+            validation set (see `cv`).
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
+        X_val : array-like of shape (n_val, n_features), default=None
+            The validation set: protected, and used for nothing but scores.
+        y_val : array-like of shape (n_val,) or (n_val, n_outputs), default=None
+        groups_val : array-like of shape (n_val,), default=None
+            Whom each validation record belongs to: then all records of one group (a patient,
+            say) are one protected unit. Without X_val: one entry for each row of X.
+        **fit_params : dict
+            For the estimator's `fit`, or as metadata routing has it. Arrays with an entry for
+            each row of X follow the rows that are trained on.
+
+        Returns
+        -------
+        self : PrivateBayesSearchCV
+
+        Raises
+        ------
+        ValueError
+            If anything is malformed: nothing is fitted, released or spent then. Also if the
+            predictions of a candidate are not made row by row, or if all candidates fail:
+            nothing is released or spent.
+        """
+        space, strategy, budget, noise = self._validate()
+        rng = check_random_state(self.random_state)
+        routed = self._route(fit_params)
+        problem = hold_out(
+            self.estimator,
+            X,
+            y,
+            routed["estimator"],
+            cv=self.cv,
+            rng=rng,
+            X_val=X_val,
+            y_val=y_val,
+            groups_val=groups_val,
+            split_params=routed["splitter"],
+        )
+        scorer = resolve_scorer(self.scoring, self.estimator).prepare(problem.y_train)
+        oracle = Evaluator(
+            self.estimator,
+            problem,
+            scorer,
+            self.error_score,
+            self.n_jobs,
+            self.pre_dispatch,
+            self.verbose,
+        )
+        public_rng = np.random.default_rng(rng.randint(2**31 - 1, size=4))
+        release = strategy.run(
+            space, oracle, n_iter=self.n_iter, rng=public_rng, budget=budget, noise=noise
+        )
+        fitted = {
+            **_released(release),
+            "privacy_": PrivacyReport(
+                budget.epsilon,
+                budget.delta,
+                problem.units.name,
+                problem.units.m,
+                problem.protected,
+                strategy.assumption,
+                budget.losses,
+                noise.description,
+                noise.secure,
+            ),
+            "scorer_": scorer,
+            "n_splits_": 1,
+        }
+        if self.refit:
+            fitted |= self._refit(problem, fitted)
+        self._replace_fitted(fitted)
+        return self
+
+    def _refit(self, problem, fitted: dict) -> dict:
+        """Fit the chosen setting on the training set; do not lose a paid-for result over it."""
+        start = time.perf_counter()
+        try:
+            best = fit_candidate(self.estimator, fitted["best_params_"], problem)
+        except BaseException as error:
+            error.add_note(
+                "The private result had been released and paid for before this: "
+                f"best_params_={fitted['best_params_']}, best_score_={fitted['best_score_']}, "
+                f"best_score_interval_={fitted['best_score_interval_']}"
+            )
+            raise
+        return {"best_estimator_": best, "refit_time_": time.perf_counter() - start}
+
+    def _replace_fitted(self, fitted: dict) -> None:
+        """Set all fitted attributes at once, after everything that may fail or be interrupted."""
+        kept = {k: v for k, v in vars(self).items() if not k.endswith("_")}
+        self.__dict__ = {**kept, **fitted}
+
+    def _validate(self):
+        """Return (space, strategy, budget, noise) from parameters, or say what is wrong."""
+        _check_number("epsilon", self.epsilon, "positive and finite", lambda e: e > 0)
+        _check_number("delta", self.delta, "in [0, 1)", lambda d: 0 <= d < 1)
+        _check_number("n_iter", self.n_iter, "1 or more", lambda n: n >= 1, Integral)
+        if not hasattr(self.estimator, "fit"):
+            raise ValueError(f"estimator has a fit method; found {self.estimator!r}")
+        if not isinstance(self.refit, bool | np.bool_):
+            raise ValueError(
+                f"refit is True or False; found {self.refit!r}. There is one score, and no table "
+                "of scores that a rule could choose from"
+            )
+        if self.error_score != "raise":
+            _check_number(
+                "error_score", self.error_score, '"raise" or a number', lambda _: True, finite=False
+            )
+        resolve_scorer(self.scoring, self.estimator)
+        space = SearchSpace(self.param_grid)
+        for setting in space.examples():
+            set_candidate(clone(self.estimator), setting)
+        strategy = _resolve_strategy(self.strategy)
+        strategy.check()
+        return space, strategy, Budget(self.epsilon, self.delta), self._noise()
+
+    def _noise(self):
+        if self.noise_random_state is None:
+            return OpenDPNoise()
+        _check_number(
+            "noise_random_state",
+            self.noise_random_state,
+            "None or 0 and up",
+            lambda s: s >= 0,
+            Integral,
+        )
+        warnings.warn(
+            f"noise_random_state={self.noise_random_state!r} makes the noise predictable: what is "
+            "released is NOT private. Use it in tests only.",
+            InsecureNoiseWarning,
+            stacklevel=4,
+        )
+        return SeededNoise(int(self.noise_random_state))
+
+    def _route(self, fit_params: dict) -> dict:
+        """Return the parts of fit_params that go to the estimator and to the splitter."""
+        if get_config()["enable_metadata_routing"] and fit_params:
+            routed = process_routing(self, "fit", **fit_params)
+            return {
+                "estimator": routed["estimator"]["fit"],
+                "splitter": routed["splitter"]["split"],
+            }
+        groups = {k: v for k, v in fit_params.items() if k == "groups"}
+        rest = {k: v for k, v in fit_params.items() if k != "groups"}
+        return {"estimator": rest, "splitter": groups}
+
+    def get_metadata_routing(self):
+        """Return how metadata are routed: to the estimator's `fit` and the splitter's `split`.
+
+        Returns
+        -------
+        routing : MetadataRouter
+        """
+        return (
+            MetadataRouter(owner=self)
+            .add_self_request(self)
+            .add(
+                estimator=self.estimator,
+                method_mapping=MethodMapping().add(caller="fit", callee="fit"),
+            )
+            .add(splitter=self.cv, method_mapping=MethodMapping().add(caller="fit", callee="split"))
+        )
+
+
+def _released(release: Release) -> dict:
+    """Return fitted attributes made of released values and public facts."""
+    candidates = release.candidates
+    return {
+        "best_index_": release.best_index,
+        "best_params_": candidates.params[release.best_index],
+        "best_score_": release.best_score,
+        "best_score_interval_": release.interval,
+        "cv_results_": {
+            "mean_fit_time": release.fit_times,
+            "std_fit_time": np.zeros(len(candidates)),
+            **_param_columns(candidates.params),
+            "params": list(candidates.params),
+            "fit_error": np.array(release.fit_errors, dtype=object),
+        },
+    }
+
+
+def _param_columns(params: tuple[dict, ...]) -> dict:
+    """Return one masked column per parameter, masked where a setting does not have it."""
+    columns = {}
+    for name in sorted({name for setting in params for name in setting}):
+        column = np.ma.MaskedArray(np.empty(len(params), dtype=object), mask=True)
+        for i, setting in enumerate(params):
+            if name in setting:
+                column[i] = setting[name]
+        columns[f"param_{name}"] = column
+    return columns
+
+
+def _resolve_strategy(strategy) -> Strategy:
+    if isinstance(strategy, str) and strategy in BY_NAME:
+        return BY_NAME[strategy]()
+    if isinstance(strategy, Strategy):
+        return strategy
+    hint = f"; did you mean {strategy.__name__}()?" if isinstance(strategy, type) else ""
+    raise ValueError(
+        f"strategy is one of {sorted(BY_NAME)} or a strategy object, such as WorstCase(); found "
+        f"{strategy!r}{hint}"
+    )
+
+
+def _check_number(name, value, expected, holds, kind=Real, finite=True) -> None:
+    if (
+        isinstance(value, bool | np.bool_)
+        or not isinstance(value, kind)
+        or (finite and not math.isfinite(value))
+        or not holds(value)
+    ):
+        raise ValueError(f"{name} is {expected}; found {value!r} ({type(value).__name__})")
