@@ -225,7 +225,7 @@ class _Probes:
         chosen = order[np.unique(np.linspace(0, n - 1, _N_PROBES).astype(int))]
         return cls(
             _safe_indexing(X, chosen),
-            [_safe_indexing(X, [i]) for i in chosen],
+            [_safe_indexing(X, chosen[[j]]) for j in range(len(chosen))],
             None if y is None else dense(_safe_indexing(y, chosen)),
         )
 

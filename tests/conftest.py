@@ -1,0 +1,42 @@
+"""Shared by all tests."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+
+from sklearn_dpbo.exceptions import InsecureNoiseWarning
+
+# Real data that is not part of the package: a folder beside it, or one that the variable names.
+DATA = Path(os.environ.get("SKLEARN_DPBO_DATA", Path(__file__).parents[2] / "shared" / "data"))
+
+
+def data_file(name: str) -> Path:
+    """Return the path of a data file, or skip the test."""
+    if not (DATA / name).exists():
+        pytest.skip(f"no {name} in {DATA}; set SKLEARN_DPBO_DATA to the folder that has it")
+    return DATA / name
+
+
+@pytest.fixture
+def two_classes():
+    """X, y, X_val, y_val of a problem that is learnt in milliseconds."""
+    X, y = make_classification(300, 5, n_informative=3, flip_y=0.05, random_state=0)
+    return X[:150], y[:150], X[150:], y[150:]
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+@pytest.fixture(autouse=True)
+def _seeded_noise_is_expected():
+    """Tests seed the noise all the time; the tests of the warning itself record it."""
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InsecureNoiseWarning)
+        yield

@@ -1,0 +1,205 @@
+"""A search keeps no raw validation score, anywhere that a user can look.
+
+The validation sets have a size for which every correct count is a number that cannot occur by
+accident (it, and the score that it makes, are searched for as numbers and as text), and the noise
+is far larger than those numbers.
+"""
+
+import gc
+import io
+import logging
+import pickle
+import sys
+import traceback
+import types
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
+
+M = 15_485_863 // 1000  # 15,485
+# What each candidate gets right: recognisable, and far from each other.
+COUNTS = {0: 7_717, 1: 9_311, 2: 12_923, 3: 4_243}
+EPSILON = 1e-4  # noise of more than 10,000 counts
+
+
+class Known(ClassifierMixin, BaseEstimator):
+    """Gets ``COUNTS[which]`` validation records right; the first feature is the record number."""
+
+    def __init__(self, which=0, fail=None):
+        self.which = which
+        self.fail = fail
+
+    def fit(self, X, y):
+        if self.fail == "fit" and self.which == 3:
+            raise RuntimeError("cannot fit this one")
+        self.classes_ = np.array([0, 1])
+        return self
+
+    def predict(self, X):
+        if len(X) > 1000 and self.fail == "interrupt" and self.which == 2:
+            raise KeyboardInterrupt
+        if self.fail == "predict" and (X[:, 0] == M - 1).any():
+            raise RuntimeError(f"{(X[:, 0] < COUNTS[self.which]).sum()} of {len(X)}")
+        return (X[:, 0] < COUNTS[self.which]).astype(int)
+
+    def predict_proba(self, X):
+        p = self.predict(X)
+        return np.stack([1 - p, p], axis=1).astype(float)
+
+
+def data():
+    train = np.stack([np.linspace(0, M, 40), np.zeros(40)], axis=1)
+    val = np.stack([np.arange(M), np.zeros(M)], axis=1)
+    return dict(X=train, y=np.arange(40) % 2), dict(X_val=val, y_val=np.ones(M, dtype=int))
+
+
+def secrets(scoring, fail):
+    """The raw statistics, and the raw scores, that must not be found."""
+    counts = [c for which, c in COUNTS.items() if not (fail == "fit" and which == 3)]
+    return {*counts, *(M - c for c in counts)} if scoring == "accuracy" else {*counts}
+
+
+def search_of(**params):
+    grid = {"which": list(COUNTS)}
+    params = dict(epsilon=EPSILON, n_iter=4) | params
+    return PrivateBayesSearchCV(Known(fail=params.pop("fail", None)), grid, **params)
+
+
+def numbers_of(counts):
+    scores = {c / M for c in counts}
+    return counts | scores | {s - 1 for s in scores}
+
+
+def as_text(counts):
+    return {str(c) for c in counts} | {repr(c / M)[:9] for c in counts}
+
+
+def walk(thing, seen, depth=0):
+    """Yield everything reachable from an object through attributes, containers and arrays."""
+    if id(thing) in seen or depth > 12 or isinstance(thing, types.ModuleType | type):
+        return
+    seen[id(thing)] = thing
+    yield thing
+    if isinstance(thing, dict):
+        inside = [*thing.keys(), *thing.values()]
+    elif isinstance(thing, np.ndarray):
+        inside = thing.ravel().tolist() if thing.size < 10_000 else []
+    elif isinstance(thing, list | tuple | set | frozenset):
+        inside = list(thing)
+    elif isinstance(thing, types.FunctionType):
+        inside = [c.cell_contents for c in thing.__closure__ or ()] + list(thing.__defaults__ or ())
+    else:
+        inside = list(getattr(thing, "__dict__", {}).values())
+        slots = [s for k in type(thing).__mro__ for s in getattr(k, "__slots__", ())]
+        mangled = [f"_{k.__name__}{s}" for k in type(thing).__mro__ for s in slots]
+        inside += [getattr(thing, s) for s in [*slots, *mangled] if hasattr(thing, s)]
+    for each in inside:
+        yield from walk(each, seen, depth + 1)
+
+
+def found_in(thing, counts):
+    wanted = numbers_of(counts)
+    return [
+        v for v in walk(thing, {})
+        if isinstance(v, int | float | np.number) and not isinstance(v, bool)
+        and any(v == w or (isinstance(v, float | np.floating) and abs(v - w) < 1e-9) for w in wanted)
+    ]  # fmt: skip
+
+
+def test_the_walker_finds_what_is_there():
+    """The test must be able to fail: plant a score in each kind of hiding place."""
+    search = search_of()
+    counts = secrets("accuracy", None)
+    score = COUNTS[1] / M
+    holder = Known()
+    holder.hidden = {"deep": [np.array([0.0, score])]}
+    for planted in (holder, lambda: score, (1, {"a": {COUNTS[2]}}), np.array([COUNTS[0]])):
+        search.planted_ = planted
+        assert found_in(search, counts)
+    del search.planted_
+    assert not found_in(search, counts)
+
+
+SETTINGS = [
+    dict(),
+    dict(n_jobs=2),
+    dict(fail="predict"),
+    dict(fail="fit"),
+    dict(refit=False),
+    dict(scoring="neg_brier_score"),
+    dict(scoring=make_private_scorer("neg_log_loss")),
+    dict(scoring="roc_auc"),
+    dict(groups=True),
+]
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=lambda s: str(s)[:40])
+@pytest.mark.parametrize("backend", ["loky", "threading"])
+@pytest.mark.filterwarnings("always")
+def test_nothing_raw_is_kept_printed_or_logged(settings, backend, capfd, caplog, recwarn):
+    settings = dict(settings)
+    groups = np.arange(M) if settings.pop("groups", False) else None
+    scoring = settings.get("scoring", "accuracy")
+    counts = secrets(scoring, settings.get("fail"))
+    if settings.get("fail") == "predict":
+        counts |= {c - 1 for c in counts}
+    caplog.set_level(logging.DEBUG)
+    public, protected = data()
+    search = search_of(verbose=10, **settings)
+    with joblib.parallel_config(backend):
+        search.fit(**public, **protected, groups_val=groups)
+
+    assert not found_in(vars(search), counts)
+    text = io.StringIO()
+    for shown in (repr(search), str(search), search._repr_html_(), str(search.privacy_),
+                  search.privacy_._repr_html_(), repr(vars(search)), str(search.cv_results_)):  # fmt: skip
+        print(shown, file=text)
+    captured = capfd.readouterr()
+    shown = text.getvalue() + captured.out + captured.err + caplog.text
+    shown += "".join(str(w.message) for w in recwarn)
+    assert not [s for s in as_text(counts) if s in shown]
+    assert "which" in captured.out, "verbose=10 says something"
+    if scoring != "roc_auc":  # whose released score may be any ratio
+        pickled = pickle.loads(pickle.dumps(search))
+        assert not found_in(vars(pickled), counts)
+        raw = pickle.dumps(search)
+        assert not [c for c in counts if c > 4096 and c.to_bytes(8, "little") in raw]
+
+
+def frames_of(error):
+    """Everything that a debugger could show of an exception, its causes and contexts included."""
+    while error is not None:
+        for frame, _line in traceback.walk_tb(error.__traceback__):
+            yield dict(frame.f_locals)
+        yield error.args, getattr(error, "__notes__", [])
+        error = error.__cause__ or error.__context__
+
+
+@pytest.mark.parametrize("fail", ["interrupt", "fit"])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_an_exception_holds_no_raw_score(fail, n_jobs):
+    public, protected = data()
+    params = dict(error_score="raise") if fail == "fit" else {}
+    search = search_of(fail=fail, n_jobs=n_jobs, **params)
+    with pytest.raises((KeyboardInterrupt, RuntimeError)) as caught:
+        search.fit(**public, **protected)
+    counts = secrets("accuracy", None)
+    here = sys._getframe()
+    seen = [part for part in frames_of(caught.value)
+            if not (isinstance(part, dict) and part.get("counts") is here.f_locals.get("counts"))]  # fmt: skip
+    assert not found_in(seen, counts)
+    assert not [s for s in as_text(counts) if s in "".join(traceback.format_exception(caught.value))]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_no_raw_count_survives_anywhere_after_the_fit():
+    """Not even unreachable from the search: no live int64 array holds the counts."""
+    public, protected = data()
+    search_of().fit(**public, **protected)
+    gc.collect()
+    rest = [o for o in gc.get_objects() if isinstance(o, np.ndarray) and o.size == len(COUNTS)]
+    assert not [o for o in rest if sorted(o.ravel().tolist()) == sorted(COUNTS.values())]

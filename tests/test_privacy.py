@@ -1,0 +1,136 @@
+"""Sensitive values stay shut; budgets add up exactly."""
+
+import ast
+import copy
+import json
+import logging
+import pickle
+from fractions import Fraction
+from pathlib import Path
+
+import joblib
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sklearn_dpbo
+from sklearn_dpbo.exceptions import BudgetExceededError
+from sklearn_dpbo.privacy import Budget, PrivacyLoss, Sensitive, round_down
+
+SECRET = 727272
+PACKAGE = Path(sklearn_dpbo.__file__).parent
+
+
+@pytest.fixture
+def secret():
+    return Sensitive([[SECRET], [1]], (1,))
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        np.asarray, np.array, np.sum, np.max, list, tuple, len, int, float, complex, bool, sorted,
+        pickle.dumps, copy.copy, copy.deepcopy, json.dumps, hash, joblib.hash,
+        lambda s: s == s, lambda s: s < 3, lambda s: s[0], lambda s: SECRET in s,
+        lambda s: s + 1, lambda s: range(s), lambda s: vars(s), lambda s: s.value,
+        lambda s: f"{s:d}", lambda s: np.add(s, 1), lambda s: joblib.dump(s, "/dev/null"),
+    ],
+)  # fmt: skip
+def test_a_sensitive_cannot_be_read_by_accident(secret, operation):
+    with pytest.raises((TypeError, AttributeError)) as caught:
+        operation(secret)
+    assert str(SECRET) not in str(caught.value)
+
+
+def test_a_sensitive_is_not_printed(secret, caplog):
+    logging.getLogger("any").warning("found %s and %r", secret, secret)
+    shown = [repr(secret), str(secret), f"{secret}", repr([secret]), caplog.text]
+    assert all(str(SECRET) not in text for text in shown)
+    assert "withheld" in repr(secret)
+
+
+def test_a_sensitive_keeps_its_sensitivity(secret):
+    table = Sensitive([[1, 2], [3, 4], [5, 6]], (7, 8))
+    assert table.rows([0, 2]).shape == (2, 2)
+    assert table.rows(1).sensitivity == (7, 8)
+    assert table.column(1).sensitivity == (8,)
+    assert table.column(1).rows(2)._open().tolist() == [[6]]
+
+
+@pytest.mark.parametrize("sensitivity", [(0,), (-1,), (1.0,), (1, 1), ()])
+def test_a_sensitive_needs_a_bound_for_each_statistic(sensitivity):
+    with pytest.raises(ValueError, match="sensitivities are|one column for each"):
+        Sensitive([[1]], sensitivity)
+
+
+def uses_of(names, module):
+    tree = ast.parse(module.read_text())
+    found = {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
+    found |= {
+        alias.name.split(".")[0]
+        for n in ast.walk(tree) if isinstance(n, ast.Import | ast.ImportFrom)
+        for alias in n.names
+    }  # fmt: skip
+    return found & names
+
+
+def test_only_mechanisms_opens_a_sensitive_or_imports_the_noise_library():
+    users = {m.name for m in PACKAGE.rglob("*.py") if uses_of({"_open", "opendp"}, m)}
+    assert users == {"mechanisms.py"}
+
+
+def test_imports_point_one_way():
+    """Later modules import earlier ones, never the other way; the strategies stand together."""
+    layers = [
+        "exceptions", "quiet", "handover", "privacy", "space", "units", "gains", "scoring",
+        "mechanisms", "holdout", "evaluation", "strategies", "report", "_delegation", "search",
+    ]  # fmt: skip
+    for module in PACKAGE.rglob("*.py"):
+        here = module.relative_to(PACKAGE).parts[0].removesuffix(".py")
+        if here == "__init__":
+            continue
+        for node in ast.walk(ast.parse(module.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.level:
+                inside = module.parent == PACKAGE
+                if node.level == 1 and not inside:
+                    continue
+                names = [node.module] if node.module else [a.name for a in node.names]
+                for name in names:
+                    assert layers.index(name.split(".")[0]) < layers.index(here), (module, name)
+
+
+def loss(epsilon, delta=0.0):
+    return PrivacyLoss(epsilon, delta, "a test", "no mechanism")
+
+
+def test_ten_tenths_fit_and_not_one_more():
+    budget = Budget(1.0)
+    with pytest.raises(BudgetExceededError):
+        for _ in range(11):
+            budget.charge(loss(0.1))
+    # Ten times the float 0.1 is a little more than 1: the tenth does not fit, exactly.
+    assert len(budget.losses) == 9
+    assert Fraction(budget.epsilon_left) <= 1 - 9 * Fraction(0.1)
+
+
+@given(epsilon=st.floats(1e-6, 1e6), share=st.floats(0.001, 0.999))
+def test_two_shares_never_exceed_the_whole(epsilon, share):
+    budget = Budget(epsilon)
+    budget.charge(loss(round_down(Fraction(epsilon) * (1 - Fraction(share)))))
+    budget.charge(loss(budget.epsilon_left))
+    spent = sum(Fraction(each.epsilon) for each in budget.losses)
+    assert Fraction(epsilon) * (1 - Fraction(1, 2**50)) <= spent <= Fraction(epsilon)
+
+
+def test_delta_is_charged_too():
+    budget = Budget(1.0, 1e-5)
+    budget.charge(loss(0.1, 1e-5))
+    with pytest.raises(BudgetExceededError, match="delta"):
+        budget.charge(loss(0.1, 1e-9))
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0, 0), (-1, 0), (float("inf"), 0), (1, 1), (1, -1)])
+def test_a_loss_makes_sense(epsilon, delta):
+    with pytest.raises(ValueError, match="found"):
+        loss(epsilon, delta)
