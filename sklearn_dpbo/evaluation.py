@@ -29,7 +29,7 @@ from .units import n_rows
 __all__ = ["Evaluation", "Evaluator", "fit_candidate"]
 
 # Training records that predictions are repeated on, and how many of them one by one.
-_N_PROBES, _N_APART = 16, 4
+_N_PROBES, _N_APART = 16, 3
 # Relative difference by which floating-point sums may vary with the size of the batch.
 _TOLERANCE = 1e-4
 
@@ -97,14 +97,13 @@ class Evaluator:
         ValueError
             If all fits fail.
         """
-        task = Handover(
-            _Task(self.problem, self.scorer, _Probes.of(self.problem), self.error_score)
-        )
+        probes = _Probes.of(self.problem)
+        task = _Task(self.estimator, self.problem, self.scorer, probes, self.error_score)
         if self.verbose > 0:
             units = self.problem.units
             print(f"Evaluating {len(settings)} candidates on {units.m} protected {units.name}s")
         try:
-            outcomes = self._map(task, settings)
+            outcomes = self._map(Handover(task), settings)
         except BaseException as error:
             # Frames below hold the other candidates' statistics, and debuggers keep frames.
             raise error.with_traceback(_frames_of_fit(error.__traceback__)) from error.__cause__
@@ -121,7 +120,7 @@ class Evaluator:
         parallel = Parallel(n_jobs=self.n_jobs, pre_dispatch=self.pre_dispatch)
         n = len(settings)
         return parallel(
-            delayed(_evaluate)(task, clone(self.estimator), setting, f"{i + 1}/{n}", self.verbose)
+            delayed(_evaluate)(task, setting, f"{i + 1}/{n}", self.verbose)
             for i, setting in enumerate(settings)
         )
 
@@ -130,19 +129,20 @@ class Evaluator:
 class _Task:
     """What every evaluation needs, handed to each worker once."""
 
+    estimator: object
     problem: Problem
     scorer: PrivateScorer
     probes: _Probes
     error_score: object
 
 
-def _evaluate(task: Handover, estimator, setting: dict, position: str, verbose: int):
+def _evaluate(task: Handover, setting: dict, position: str, verbose: int):
     """Return (fit time, error or None, statistics or None) of one candidate."""
     task: _Task = task.value
     problem, scorer = task.problem, task.scorer
     start = time.perf_counter()
     error = None
-    estimator = set_candidate(estimator, setting)
+    estimator = set_candidate(clone(task.estimator), setting)
     try:
         _fit(estimator, problem.X_train, problem.y_train, problem.fit_params)
         fit_time = time.perf_counter() - start
@@ -231,26 +231,28 @@ class _Probes:
 
     def check(self, estimator, scorer: PrivateScorer) -> None:
         """Raise `BatchDependentError` unless responses and gains are made row by row."""
-        y, classes = self.labels, getattr(estimator, "classes_", None)
         together = respond(estimator, self.together, scorer.response_method)
+        some = _spread(together)
+        alone = np.concatenate(
+            [respond(estimator, self.apart[i], scorer.response_method) for i in some]
+        )
+        if not _agree(alone, together[some], _scale_of(together, estimator, scorer)):
+            raise BatchDependentError(
+                f"{type(estimator).__name__} predicts a training record differently alone and "
+                "beside others. One validation record could then change the predictions of all, "
+                "and no noise of size 1/m would hide it. Use an estimator that predicts row by row "
+                "and deterministically (no statistics of the batch, no randomness)"
+            )
+        y, classes = self.labels, getattr(estimator, "classes_", None)
         gains = scorer.rows(y, together, classes)
-        is_label = classes is not None and "predict" in scorer.response_method
-        tolerance = 0.0 if is_label or together.dtype.kind != "f" else _TOLERANCE * _size(together)
-        for i in _spread(together):
-            alone = respond(estimator, self.apart[i], scorer.response_method)
-            if not _agree(alone[0], together[i], tolerance):
-                raise BatchDependentError(
-                    f"{type(estimator).__name__} predicts a training record differently alone and "
-                    "beside others. One validation record could then change the predictions of "
-                    "all, and no noise of size 1/m would hide it. Use an estimator that predicts "
-                    "row by row and deterministically (no statistics of the batch, no randomness)"
-                )
-            own = scorer.rows(None if y is None else y[[i]], together[[i]], classes)
-            if not np.isclose(own[0], gains[i], rtol=_TOLERANCE, atol=0):
-                raise BatchDependentError(
-                    f"the gain of {scorer!r} values a record differently alone and beside others: "
-                    "compute each record's gain from that record alone"
-                )
+        if not scorer.custom:
+            return
+        own = [scorer.rows(None if y is None else y[[i]], together[[i]], classes)[0] for i in some]
+        if not np.allclose(own, gains[some], rtol=_TOLERANCE, atol=0):
+            raise BatchDependentError(
+                f"the gain of {scorer!r} values a record differently alone and beside others: "
+                "compute each record's gain from that record alone"
+            )
 
 
 def _argsort(y) -> np.ndarray:
@@ -267,15 +269,18 @@ def _spread(response: np.ndarray) -> np.ndarray:
     return order[np.unique(np.linspace(0, len(order) - 1, _N_APART).astype(int))]
 
 
-def _size(response: np.ndarray) -> float:
-    finite = np.abs(response[np.isfinite(response)])
-    return float(finite.max(initial=0.0))
+def _scale_of(response: np.ndarray, estimator, scorer: PrivateScorer) -> float:
+    """Size of floating-point responses; 0 for labels, which must agree exactly."""
+    is_label = hasattr(estimator, "classes_") and "predict" in scorer.response_method
+    if is_label or response.dtype.kind != "f":
+        return 0.0
+    return float(np.abs(response[np.isfinite(response)]).max(initial=0.0))
 
 
-def _agree(a, b, tolerance: float) -> bool:
-    if tolerance == 0:
+def _agree(a: np.ndarray, b: np.ndarray, scale: float) -> bool:
+    if scale == 0:
         return bool(np.array_equal(a, b))
-    return bool(np.allclose(a, b, rtol=0, atol=tolerance, equal_nan=True))
+    return bool(np.allclose(a, b, rtol=0, atol=_TOLERANCE * scale, equal_nan=True))
 
 
 def _frames_of_fit(traceback):

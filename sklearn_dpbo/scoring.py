@@ -77,10 +77,13 @@ class PrivateScorer:
         Lowest and highest possible score.
     task : "classification", "regression" or None
         What it is for; None for both.
+    custom : bool
+        Whether the gain is a user's, and may not be computed record by record.
     """
 
     name: str
     task: str | None
+    custom = False
     response_method: tuple[str, ...]
     bounds: tuple[float, float]
 
@@ -138,6 +141,10 @@ class _MeanGain(PrivateScorer):
     @property
     def task(self) -> str | None:
         return self.gain.task
+
+    @property
+    def custom(self) -> bool:
+        return isinstance(self.gain, gains.Custom)
 
     def prepare(self, y_train) -> PrivateScorer:
         gain = self.gain.prepare(y_train)

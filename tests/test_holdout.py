@@ -19,7 +19,9 @@ X = np.arange(80.0).reshape(40, 2)
 Y = np.arange(40) % 2
 
 
-def split(X=X, y=Y, fit_params=None, cv=None, seed=0, X_val=None, y_val=None, groups_val=None, **kw):
+def split(
+    X=X, y=Y, fit_params=None, cv=None, seed=0, X_val=None, y_val=None, groups_val=None, **kw
+):
     return hold_out(
         LogisticRegression(), X, y, fit_params or {}, cv=cv, rng=np.random.RandomState(seed),
         X_val=X_val, y_val=y_val, groups_val=groups_val, split_params=kw,

@@ -45,10 +45,14 @@ def draw_selections(scores, epsilon, sensitivity, noise):
 
 def draw_counts(count, epsilon, sensitivity, noise):
     sensitive = Sensitive([[count]], (sensitivity,))
-    return np.array([
-        release_counts(sensitive, epsilon, budget=Budget(epsilon), noise=noise, release="t")[0].count
-        for _ in range(N_DRAWS)
-    ])
+    return np.array(
+        [
+            release_counts(sensitive, epsilon, budget=Budget(epsilon), noise=noise, release="t")[
+                0
+            ].count
+            for _ in range(N_DRAWS)
+        ]
+    )
 
 
 def chi_square_p(observed, pmf):
@@ -121,7 +125,7 @@ def test_selection_is_within_the_stated_distance():
     bound = 2 / epsilon * (math.log(len(scores)) + t)
     observed = draw_selections(scores, epsilon, 1, SeededNoise(1))
     far = observed[[100 - s > bound for s in scores]].sum() / N_DRAWS
-    assert 100 - 80 < bound or far <= math.exp(-t) + 0.01
+    assert bound > 100 - 80 or far <= math.exp(-t) + 0.01
     tight = [100] + [int(100 - bound) - 1] * 15
     far = draw_selections(tight, epsilon, 1, SeededNoise(1))[1:].sum() / N_DRAWS
     assert 0 < far <= math.exp(-t)
@@ -200,8 +204,11 @@ def test_a_single_candidate_costs_nothing_to_choose():
 @pytest.mark.parametrize("source", SOURCES)
 def test_any_integers_give_a_valid_choice(source, scores, epsilon):
     picked = select(
-        Sensitive(np.array(scores)[:, None], (1,)), epsilon,
-        budget=Budget(epsilon), noise=source(), release="odd input",
+        Sensitive(np.array(scores)[:, None], (1,)),
+        epsilon,
+        budget=Budget(epsilon),
+        noise=source(),
+        release="odd input",
     )
     assert 0 <= picked < len(scores)
     if epsilon > 100:  # a gap of one is then e^-50

@@ -130,7 +130,9 @@ def test_delta_is_charged_too():
         budget.charge(loss(0.1, 1e-9))
 
 
-@pytest.mark.parametrize(("epsilon", "delta"), [(0, 0), (-1, 0), (float("inf"), 0), (1, 1), (1, -1)])
+@pytest.mark.parametrize(
+    ("epsilon", "delta"), [(0, 0), (-1, 0), (float("inf"), 0), (1, 1), (1, -1)]
+)
 def test_a_loss_makes_sense(epsilon, delta):
     with pytest.raises(ValueError, match="found"):
         loss(epsilon, delta)

@@ -97,7 +97,9 @@ def test_log_loss_is_scikit_learns_within_the_bounds(labels):
 def test_regression_losses_are_scikit_learns(rng, name, params, metric, shape):
     y, predicted = rng.normal(size=shape), rng.normal(size=shape)
     scorer = prepared(name, bounds=(-100, 0), **params)
-    assert score(scorer, y, predicted, classes=None) == pytest.approx(-metric(y, predicted), abs=1e-3)
+    assert score(scorer, y, predicted, classes=None) == pytest.approx(
+        -metric(y, predicted), abs=1e-3
+    )
     narrow = prepared(name, bounds=(-0.1, 0), **params)
     assert -0.1 <= score(narrow, y, predicted, classes=None) <= 0
 
@@ -158,15 +160,19 @@ def test_one_unit_moves_a_statistic_by_its_sensitivity_at_most(which, grouped, d
     record = st.tuples(label, response)
     size = st.integers(1, 4) if grouped else st.just(1)
     m = data.draw(st.integers(1, 6))
-    units = [data.draw(st.lists(record, min_size=k, max_size=k)) for k in
-             [data.draw(size) for _ in range(m)]]
+    units = [
+        data.draw(st.lists(record, min_size=k, max_size=k))
+        for k in [data.draw(size) for _ in range(m)]
+    ]
     k = data.draw(size)
     other = data.draw(st.lists(record, min_size=k, max_size=k))
     where = data.draw(st.integers(0, m - 1))
     neighbour = [*units[:where], other, *units[where + 1 :]]
 
     def integers(of):
-        y, predicted = (np.array(column) for column in zip(*[r for u in of for r in u], strict=True))
+        y, predicted = (
+            np.array(column) for column in zip(*[r for u in of for r in u], strict=True)
+        )
         classes = None if y.dtype.kind == "f" else np.array(["a", "b", "c"])
         groups = np.repeat(np.arange(m), [len(u) for u in of]) if grouped else None
         return statistics(scorer, y, predicted, groups, classes)
@@ -237,8 +243,18 @@ def test_units_gather_rows_of_a_group(groups):
 
 
 # ---------------------------------------------------------------- what is refused
-@pytest.mark.parametrize("scoring", ["f1", "r2", "neg_root_mean_squared_error", ["accuracy"],
-                                     {"a": "accuracy"}, metrics.f1_score, print])
+@pytest.mark.parametrize(
+    "scoring",
+    [
+        "f1",
+        "r2",
+        "neg_root_mean_squared_error",
+        ["accuracy"],
+        {"a": "accuracy"},
+        metrics.f1_score,
+        print,
+    ],
+)
 def test_scores_without_a_known_sensitivity_are_refused_with_the_remedy(scoring):
     with pytest.raises(ValueError, match=r"no proven sensitivity.*make_private_scorer\(gain"):
         resolve_scorer(scoring, LogisticRegression())

@@ -1,0 +1,157 @@
+"""Claim: a private search takes no longer than RandomizedSearchCV, and no more memory.
+
+Both sides get the same candidates, estimator, split and n_jobs, in turn, in one process; only the
+time of the noise library's import is taken apart (a first small search). refit=False on both.
+
+    python benchmarks/overhead.py [--repeats 5] [--json overhead.json]
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")
+
+import numpy as np
+from scipy.stats import loguniform
+from sklearn.datasets import make_classification
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import ParameterSampler, RandomizedSearchCV
+from sklearn.svm import SVC
+
+from sklearn_dpbo import PrivateBayesSearchCV
+
+# name: (estimator, distributions, training records, validation records, candidates)
+CASES = {
+    "LogisticRegression, m = 1,000": (
+        LogisticRegression(), {"C": loguniform(1e-3, 1e3)}, 1_000, 1_000, 64,
+    ),
+    "HistGradientBoosting, m = 20,000": (
+        HistGradientBoostingClassifier(random_state=0),
+        {"learning_rate": loguniform(0.02, 0.5), "max_leaf_nodes": [7, 15, 31]}, 10_000, 20_000, 16,
+    ),
+    "SVC, m = 100,000": (
+        SVC(), {"C": loguniform(0.1, 100), "gamma": loguniform(1e-3, 1e-1)}, 2_000, 100_000, 8,
+    ),
+}  # fmt: skip
+
+
+def problem(name):
+    estimator, space, n_train, m, n_candidates = CASES[name]
+    X, y = make_classification(n_train + m, 20, n_informative=8, flip_y=0.05, random_state=0)
+    candidates = list(ParameterSampler(space, n_candidates, random_state=0))
+    return estimator, [{k: [v] for k, v in c.items()} for c in candidates], X, y, n_train
+
+
+def private(name, n_jobs):
+    estimator, grid, X, y, n = problem(name)
+    search = PrivateBayesSearchCV(estimator, grid, n_iter=len(grid), n_jobs=n_jobs, refit=False)
+    return lambda: search.fit(X[:n], y[:n], X_val=X[n:], y_val=y[n:])
+
+
+def randomized(name, n_jobs):
+    estimator, grid, X, y, n = problem(name)
+    rows = np.arange(len(X))
+    search = RandomizedSearchCV(
+        estimator, grid, n_iter=len(grid), n_jobs=n_jobs, refit=False, cv=[(rows[:n], rows[n:])],
+        scoring="accuracy",
+    )  # fmt: skip
+    return lambda: search.fit(X, y)
+
+
+SIDES = {"private": private, "randomized": randomized}
+
+
+def seconds(run):
+    start = time.perf_counter()
+    run()
+    return time.perf_counter() - start
+
+
+def peak_memory(side, name, n_jobs):
+    """Peak proportional set size of a fresh process and its workers, in MiB."""
+    import psutil
+
+    process = subprocess.Popen([sys.executable, __file__, "--once", side, name, str(n_jobs)])
+    root, peak = psutil.Process(process.pid), 0
+    while process.poll() is None:
+        total = 0
+        try:
+            for each in [root, *root.children(recursive=True)]:
+                total += each.memory_full_info().pss
+        except psutil.Error:
+            continue
+        peak = max(peak, total)
+        time.sleep(0.02)
+    return peak / 2**20
+
+
+def noise_library_seconds():
+    """What a first search costs more than a second one: the import of the noise library."""
+    run = private("LogisticRegression, m = 1,000", 1)
+    return seconds(run) - seconds(run)
+
+
+def measure(repeats):
+    rows = []
+    for name in CASES:
+        for n_jobs in (1, 2):
+            runs = {side: make(name, n_jobs) for side, make in SIDES.items()}
+            for run in runs.values():
+                run()  # warm the workers
+            times = {side: [] for side in SIDES}
+            for _ in range(repeats if "SVC" not in name else max(3, repeats // 2)):
+                for side, run in runs.items():
+                    times[side].append(seconds(run))
+            ratios = [p / r for p, r in zip(times["private"], times["randomized"], strict=True)]
+            memory = {side: peak_memory(side, name, n_jobs) for side in SIDES}
+            rows.append({
+                "case": name, "n_jobs": n_jobs,
+                "private_s": statistics.median(times["private"]),
+                "randomized_s": statistics.median(times["randomized"]),
+                "ratio": statistics.median(ratios), "ratios": [min(ratios), max(ratios)],
+                "private_MiB": memory["private"], "randomized_MiB": memory["randomized"],
+                "memory_ratio": memory["private"] / memory["randomized"],
+            })  # fmt: skip
+            show(rows[-1])
+    return rows
+
+
+def show(r):
+    print(
+        f"| {r['case']} | {r['n_jobs']} | {r['randomized_s']:.2f} | {r['private_s']:.2f} "
+        f"| {r['ratio']:.2f} ({r['ratios'][0]:.2f} to {r['ratios'][1]:.2f}) "
+        f"| {r['randomized_MiB']:.0f} | {r['private_MiB']:.0f} | {r['memory_ratio']:.2f} |",
+        flush=True,
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--json")
+    parser.add_argument("--once", nargs=3, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.once:
+        side, name, n_jobs = options.once
+        SIDES[side](name, int(n_jobs))()
+        return
+    load = noise_library_seconds()
+    print(f"Import of the noise library, once per process: {load:.2f} s\n")
+    print("| case | n_jobs | RandomizedSearchCV, s | private, s | ratio (range) "
+          "| RandomizedSearchCV, MiB | private, MiB | ratio |")  # fmt: skip
+    print("|---|---|---|---|---|---|---|---|")
+    rows = measure(options.repeats)
+    if options.json:
+        with open(options.json, "w") as file:
+            json.dump({"noise_library_s": load, "rows": rows}, file, indent=1)
+
+
+if __name__ == "__main__":
+    main()

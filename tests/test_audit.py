@@ -1,0 +1,100 @@
+"""Neighbouring validation sets through the whole estimator: what an attacker can tell.
+
+Two searches, on validation sets V and V' that differ in one record, are run many times. From the
+outputs we bound from below the epsilon that any mechanism with such outputs must have
+(Clopper-Pearson), on an event that was chosen on other runs. The bound must stay under the
+epsilon asked for, and be at least half of it: an audit that cannot see is no audit.
+"""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import beta
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+from sklearn_dpbo import PrivateBayesSearchCV, mechanisms
+
+EPSILON = 2.0
+CONFIDENCE = 0.99
+M = 21
+
+
+class Constant(ClassifierMixin, BaseEstimator):
+    """Predicts one class. Two of them disagree on every record: the worst case for a selection."""
+
+    def __init__(self, label=0):
+        self.label = label
+
+    def fit(self, X, y):
+        self.classes_ = np.array([0, 1])
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.label)
+
+
+def outputs(n_ones, n_runs, seed):
+    """(chosen label, released count) of n_runs searches on M records, n_ones of class 1."""
+    y_val = (np.arange(M) < n_ones).astype(int)
+    data = dict(X=np.zeros((4, 1)), y=[0, 0, 1, 1], X_val=np.zeros((M, 1)), y_val=y_val)
+    found = []
+    for i in range(n_runs):
+        search = PrivateBayesSearchCV(
+            Constant(), {"label": [0, 1]}, epsilon=EPSILON, refit=False,
+            noise_random_state=None if seed is None else seed + i,
+        ).fit(**data)  # fmt: skip
+        found.append((search.best_params_["label"], round(search.best_score_ * M)))
+    return np.array(found)
+
+
+def in_event(found, label, threshold, above):
+    side = found[:, 1] >= threshold if above else found[:, 1] <= threshold
+    return (found[:, 0] == label) & side
+
+
+def epsilon_lower_bound(p_runs, q_runs):
+    """Choose an event on the first half of the runs, bound epsilon on the second.
+
+    For every event, P(event | V) <= e^epsilon P(event | V'). With probability 99 % both
+    Clopper-Pearson bounds hold, and epsilon is at least the logarithm of their ratio.
+    """
+    half = len(p_runs) // 2
+    events = [(label, t, above) for label in (0, 1) for t in range(M + 1) for above in (0, 1)]
+
+    def ratio(event, part):
+        k_p, k_q = (int(in_event(runs[part], *event).sum()) for runs in (p_runs, q_runs))
+        n, tail = half, (1 - CONFIDENCE) / 2
+        low = beta.ppf(tail, k_p, n - k_p + 1) if k_p else 0.0
+        high = beta.ppf(1 - tail, k_q + 1, n - k_q) if k_q < n else 1.0
+        return math.log(low / high) if low else -math.inf
+
+    best = max(events, key=lambda event: ratio(event, slice(None, half)))
+    return ratio(best, slice(half, None))
+
+
+def audit(n_runs, seed):
+    """V has one more record of class 0, V' one more of class 1: every score moves."""
+    of_v = outputs((M - 1) // 2, n_runs, seed)
+    of_neighbour = outputs((M + 1) // 2, n_runs, None if seed is None else seed + 10**6)
+    return max(epsilon_lower_bound(of_v, of_neighbour), epsilon_lower_bound(of_neighbour, of_v))
+
+
+@pytest.mark.parametrize("seed", [None, 0], ids=["OpenDP", "seeded"])
+def test_the_whole_estimator_keeps_its_promise_and_the_audit_can_see(seed):
+    bound = audit(3000, seed)
+    assert EPSILON / 2 <= bound <= EPSILON
+
+
+def test_the_audit_catches_half_the_noise(monkeypatch):
+    right = mechanisms._scale
+    monkeypatch.setattr(mechanisms, "_scale", lambda *args: right(*args) / 2)
+    assert audit(3000, 0) > EPSILON
+
+
+def test_the_audit_catches_a_forgotten_split_of_the_budget(monkeypatch):
+    def twice(numerator, epsilon):
+        return numerator / EPSILON
+
+    monkeypatch.setattr(mechanisms, "_scale", twice)
+    assert audit(3000, 0) > EPSILON
