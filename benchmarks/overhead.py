@@ -134,7 +134,7 @@ def show(r):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--repeats", type=int, default=9)
     parser.add_argument("--json")
     parser.add_argument("--once", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()

@@ -31,6 +31,7 @@ class Problem:
     val: tuple
     test: tuple
     groups: np.ndarray | None = None
+    test_groups: np.ndarray | None = None
 
 
 def parts(X, y, n_train, m, rng):
@@ -73,12 +74,15 @@ def readmission(rng):
     for chosen in (patients[:8000], patients[8000:23000], patients[23000:38000]):
         rows = frame.index.isin(chosen)
         cut.append((X[rows].reset_index(drop=True), y[rows]))
-    groups = frame.index[frame.index.isin(patients[8000:23000])].to_numpy()
+    groups = [
+        frame.index[frame.index.isin(chosen)].to_numpy()
+        for chosen in (patients[8000:23000], patients[23000:38000])
+    ]
     encode = make_column_transformer(
         (OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1),
          make_column_selector(dtype_exclude="number")), remainder="passthrough",
     )  # fmt: skip
-    return Problem("readmission by patient, boosting", *boosting(encode), *cut, groups)
+    return Problem("readmission by patient, boosting", *boosting(encode), *cut, *groups)
 
 
 def adult(rng):

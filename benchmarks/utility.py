@@ -62,15 +62,21 @@ def prepare(make, n_candidates):
         )
     on_val, on_test = (np.array(part) for part in zip(*found, strict=True))
     y_val, m = problem.val[1], len(problem.val[1])
-    weight = np.full(m, 1 / m)
-    if problem.groups is not None:
-        _, unit, size = np.unique(problem.groups, return_inverse=True, return_counts=True)
-        weight = 1 / size[unit] / len(size)
     PREDICTIONS["rows"] = on_val
     # Training rows are only needed for their labels and for the check of predictions.
     data = dict(X=np.arange(40)[:, None], y=y_val[:40], X_val=np.arange(m)[:, None], y_val=y_val,
                 groups_val=problem.groups)  # fmt: skip
-    return problem, data, (on_val == y_val) @ weight, (on_test == problem.test[1]).mean(axis=1)
+    val = (on_val == y_val) @ weights(problem.groups, m)
+    test = (on_test == problem.test[1]) @ weights(problem.test_groups, on_test.shape[1])
+    return problem, data, val, test
+
+
+def weights(groups, n):
+    """Weights of records that make each unit count the same."""
+    if groups is None:
+        return np.full(n, 1 / n)
+    _, unit, size = np.unique(groups, return_inverse=True, return_counts=True)
+    return 1 / size[unit] / len(size)
 
 
 def search_once(data, n_candidates, epsilon, **strategy):
@@ -83,11 +89,16 @@ def search_once(data, n_candidates, epsilon, **strategy):
 
 
 def non_private_choice(data, n_candidates):
-    """RandomizedSearchCV over the same candidates (by record; it knows no groups)."""
+    """RandomizedSearchCV over the same candidates, by the same score, without privacy."""
     X = np.concatenate([data["X"], data["X_val"]])
     y = np.concatenate([data["y"], data["y_val"]])
     split = [(np.arange(40), np.arange(40, len(y)))]
-    search = RandomizedSearchCV(Replay(), {"which": list(range(n_candidates))},
+    weight = weights(data["groups_val"], len(data["y_val"]))
+
+    def score(model, X, y):
+        return (model.predict(X) == y) @ weight
+
+    search = RandomizedSearchCV(Replay(), {"which": list(range(n_candidates))}, scoring=score,
                                 n_iter=n_candidates, cv=split, refit=False)  # fmt: skip
     return search.fit(X, y).best_params_["which"]
 
@@ -121,7 +132,8 @@ def study(name, n_candidates, repeats):
 
 def show(result):
     print(
-        f"\n{result['problem']}: m = {result['m']:,}, best {result['best']:.4f}; a uniform pick has "
+        f"\n{result['problem']}: m = {result['m']:,}, best {result['best']:.4f}; a uniform pick "
+        "has "
         f"regret {result['uniform_regret']:.4f} (test loss {result['uniform_test_loss']:.4f}), "
         f"RandomizedSearchCV {result['randomized_regret']:.4f} (0)\n"
     )

@@ -1,6 +1,6 @@
 """Warnings and errors of the package (zone: public)."""
 
-__all__ = ["BudgetExceededError", "InsecureNoiseWarning", "PrivacyWarning"]
+__all__ = ["BatchDependentError", "BudgetExceededError", "InsecureNoiseWarning", "PrivacyWarning"]
 
 
 class PrivacyWarning(UserWarning):
@@ -9,6 +9,10 @@ class PrivacyWarning(UserWarning):
 
 class InsecureNoiseWarning(PrivacyWarning):
     """The noise can be predicted, so what is released is not private."""
+
+
+class BatchDependentError(ValueError):
+    """Predictions or gains of a record depend on the records beside it; nothing was drawn."""
 
 
 class BudgetExceededError(ValueError):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Integral
 
 import numpy as np
 from scipy.sparse import issparse
@@ -43,17 +44,35 @@ class Gain:
         Whether every gain is one of the two bounds.
     takes_bounds : bool
         Whether users choose the bounds; else they follow from the gain.
+    one_output : bool
+        Whether it takes one label per record.
     """
 
     task: str | None = "classification"
     response_method: tuple[str, ...] = ("predict",)
     bounds: tuple[float, float] | None = (0.0, 1.0)
     takes_bounds = False
+    one_output = True
     counts = False
 
     def prepare(self, y_train) -> Gain:
         """Return this gain with all that depends on the (public) training labels fixed."""
         return self
+
+
+def equal(y, label) -> np.ndarray:
+    """Return [y_i = label]; a comparison that fails (of a missing value, say) is a no."""
+
+    def one(value) -> bool:
+        try:
+            return bool(value == label)
+        except Exception:
+            return False
+
+    try:
+        return (y == label).astype(bool)
+    except Exception:
+        return np.array([one(value) for value in y])
 
 
 @dataclass(frozen=True)
@@ -64,9 +83,12 @@ class Custom(Gain):
     task = None
     bounds = None
     takes_bounds = True
+    one_output = False
 
     def __call__(self, y, response, classes):
-        binary = classes is not None and len(classes) == 2 and response.shape[1:] == (2,)
+        # Several outputs have a list of classes, and no binary probabilities.
+        one_output = isinstance(classes, np.ndarray)
+        binary = one_output and len(classes) == 2 and response.shape[1:] == (2,)
         return self.function(y, response[:, 1] if binary else response)
 
 
@@ -74,6 +96,7 @@ class Accuracy(Gain):
     """[y = prediction]; for several outputs, [all of them are right]."""
 
     counts = True
+    one_output = False
 
     def __call__(self, y, response, classes):
         _same_shape(y, response)
@@ -99,9 +122,15 @@ class WeightedAccuracy(Gain):
 
     def prepare(self, y_train):
         """Set w(c) = 1 / (K pi_c), with K classes of prevalence pi_c in training, if not given."""
-        if self.class_weight is not None:
-            return self
         labels, counts = np.unique(dense(y_train), return_counts=True)
+        if self.class_weight is not None:
+            lacking = [label for label in labels.tolist() if label not in self.class_weight]
+            if lacking:
+                raise ValueError(
+                    f"class_weight has no weight for the labels {lacking} of y; it has "
+                    f"{self.class_weight!r}"
+                )
+            return self
         weights = counts.sum() / (len(labels) * counts)
         return WeightedAccuracy(dict(zip(labels.tolist(), weights.tolist(), strict=True)))
 
@@ -126,7 +155,8 @@ class TopK(Gain):
 
     def prepare(self, y_train):
         n_classes = len(np.unique(dense(y_train)))
-        if not 1 <= self.k < n_classes:
+        whole = isinstance(self.k, Integral) and not isinstance(self.k, bool)
+        if not (whole and 1 <= self.k < n_classes):
             raise ValueError(
                 f"'top_k_accuracy' takes k from 1 to one less than the number of classes, "
                 f"{n_classes}; found k={self.k!r}: make_private_scorer('top_k_accuracy', k=...)"
@@ -136,6 +166,11 @@ class TopK(Gain):
     def __call__(self, y, response, classes):
         if response.ndim == 1:
             response = np.stack([-response, response], axis=1)
+        if response.shape[1] != len(classes):
+            raise ValueError(
+                f"{response.shape[1]} scores per record for {len(classes)} classes: "
+                "'top_k_accuracy' needs one score per class"
+            )
         code = encode(y, classes)
         own = np.take_along_axis(response, code[:, None], axis=1)
         later = np.arange(response.shape[1]) > code[:, None]
@@ -187,6 +222,7 @@ class AbsoluteLoss(Gain):
 
     task = "regression"
     takes_bounds = True
+    one_output = False
     bounds = None
 
     def loss(self, error):

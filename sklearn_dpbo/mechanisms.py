@@ -7,6 +7,7 @@ charges the budget first and draws afterwards, so that a crash in between can on
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -20,16 +21,16 @@ __all__ = ["NoisyCount", "OpenDPNoise", "SeededNoise", "release_counts", "select
 
 
 class Noise(Protocol):
-    """Where draws come from. Both methods take the largest scores and noise scales exactly."""
+    """Where draws come from: samplers of given scale, to be applied to what is sensitive."""
 
     description: str
     secure: bool
 
-    def permute_and_flip(self, scores: list[int], scale: float) -> int:
-        """Draw an index."""
+    def permute_and_flip(self, scale: float) -> Callable[[list[int]], int]:
+        """Return a function that draws an index, given scores."""
 
-    def discrete_laplace(self, count: int, scale: float) -> int:
-        """Draw the count plus noise."""
+    def discrete_laplace(self, scale: float) -> Callable[[int], int]:
+        """Return a function that draws a count plus noise, given the count."""
 
 
 def select(scores: Sensitive, epsilon: float, *, budget: Budget, noise: Noise, release: str) -> int:
@@ -68,8 +69,8 @@ def select(scores: Sensitive, epsilon: float, *, budget: Budget, noise: Noise, r
     budget.charge(
         PrivacyLoss(epsilon, 0.0, release, f"permute-and-flip among {n_candidates} candidates")
     )
-    b = _scale(2 * D, epsilon)
-    return noise.permute_and_flip(scores._open()[:, 0].tolist(), b)
+    sampler = noise.permute_and_flip(_scale(2 * D, epsilon))
+    return _draw(lambda opened: sampler(opened[:, 0].tolist()), scores)
 
 
 @dataclass(frozen=True)
@@ -123,8 +124,21 @@ def release_counts(
         PrivacyLoss(epsilon, 0.0, release, "discrete Laplace noise" + (f" on {q} counts" * (q > 1)))
     )
     scales = [_scale(q * D, epsilon) for D in counts.sensitivity]
-    drawn = zip(counts._open()[0].tolist(), scales, strict=True)
-    return tuple(NoisyCount(noise.discrete_laplace(c, b), b) for c, b in drawn)
+    samplers = [noise.discrete_laplace(b) for b in scales]
+    drawn = _draw(
+        lambda opened: [draw(c) for draw, c in zip(samplers, opened[0].tolist(), strict=True)],
+        counts,
+    )
+    return tuple(NoisyCount(count, b) for count, b in zip(drawn, scales, strict=True))
+
+
+def _draw(sample: Callable, sensitive: Sensitive):
+    """Open, sample, close. If that is interrupted, no frame that saw the value survives."""
+    try:
+        return sample(sensitive._open())
+    except BaseException as error:
+        error.__context__ = None
+        raise error.with_traceback(None) from None
 
 
 def _scale(numerator: int, epsilon: float) -> float:
@@ -135,11 +149,19 @@ def _scale(numerator: int, epsilon: float) -> float:
     return scale
 
 
-@dataclass(frozen=True)
 class OpenDPNoise:
-    """Exact samplers seeded by the operating system (OpenDP)."""
+    """Exact samplers seeded by the operating system (OpenDP).
 
-    secure: bool = True
+    Raises
+    ------
+    ImportError
+        At once, and not after hours of fits, if the library cannot be imported.
+    """
+
+    secure = True
+
+    def __init__(self):
+        _opendp()
 
     @property
     def description(self) -> str:
@@ -148,29 +170,26 @@ class OpenDPNoise:
 
         return f"OpenDP {version('opendp')}: exact samplers, operating-system randomness"
 
-    def permute_and_flip(self, scores: list[int], scale: float) -> int:
-        """Draw an index by permute-and-flip."""
+    def permute_and_flip(self, scale: float):
+        """Return a sampler of indices."""
         dp = _opendp()
-        draw = dp.measurements.make_noisy_max(
+        return dp.measurements.make_noisy_max(
             dp.domains.vector_domain(dp.domains.atom_domain(T="i64")),
             dp.metrics.linf_distance(T="i64"),
             dp.measures.max_divergence(),
             scale=scale,
         )
-        return draw(scores)
 
-    def discrete_laplace(self, count: int, scale: float) -> int:
-        """Draw the count plus discrete Laplace noise."""
+    def discrete_laplace(self, scale: float):
+        """Return a sampler of noisy counts."""
         dp = _opendp()
-        draw = dp.measurements.make_laplace(
-            dp.domains.atom_domain(T="i64"), dp.metrics.absolute_distance(T="i64"), scale=scale
-        )
-        return draw(count)
+        space = dp.domains.atom_domain(T="i64"), dp.metrics.absolute_distance(T="i64")
+        return dp.measurements.make_laplace(*space, scale=scale)
 
 
 @cache
 def _opendp():
-    """Import the noise library when the first draw is made.
+    """Import the noise library when a search begins.
 
     Its parts, and not ``opendp.prelude``, which takes ten times as long and three times the
     memory for extras that are not needed here.
@@ -197,16 +216,24 @@ class SeededNoise:
     def __init__(self, seed: int):
         self._rng = np.random.default_rng(seed)
 
-    def permute_and_flip(self, scores: list[int], scale: float) -> int:
-        """Draw an index, as the paper's Algorithm 1 does."""
-        best = max(scores)
-        for i in self._rng.permutation(len(scores)):
-            if self._rng.random() < math.exp((scores[i] - best) / scale):
-                return int(i)
-        raise AssertionError("the best candidate is always accepted")
+    def permute_and_flip(self, scale: float):
+        """Return a sampler of indices: the paper's Algorithm 1."""
 
-    def discrete_laplace(self, count: int, scale: float) -> int:
-        """Draw the count plus the difference of two geometric variables."""
+        def sample(scores: list[int]) -> int:
+            best = max(scores)
+            for i in self._rng.permutation(len(scores)):
+                if self._rng.random() < math.exp((scores[i] - best) / scale):
+                    return int(i)
+            raise AssertionError("the best candidate is always accepted")
+
+        return sample
+
+    def discrete_laplace(self, scale: float):
+        """Return a sampler of noisy counts: the difference of two geometric variables is added."""
         p = -math.expm1(-1 / scale)
-        up, down = self._rng.geometric(p, size=2)
-        return int(count + up - down)
+
+        def sample(count: int) -> int:
+            up, down = self._rng.geometric(p, size=2)
+            return int(count + up - down)
+
+        return sample

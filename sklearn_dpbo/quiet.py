@@ -1,7 +1,7 @@
 """Silence while protected records are being predicted (zone: sensitive).
 
 Warnings, log lines and prints of an estimator may quote the records it is looking at, or say by
-their presence that a certain record is there.
+their presence that a certain record is there; and so may the state it leaves random generators in.
 """
 
 from __future__ import annotations
@@ -9,22 +9,28 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import random
+import sys
 import threading
 import warnings
 
-__all__ = ["quiet"]
+import numpy as np
+
+__all__ = ["audible", "quiet"]
 
 _lock = threading.Lock()
 _depth = 0
 _silence = contextlib.ExitStack()
+_outer_stdout = None
 
 
 @contextlib.contextmanager
 def quiet():
-    """Drop Python's warnings, logging, stdout and stderr for the whole process.
+    """Drop Python's warnings, logging, stdout and stderr, and restore global random generators.
 
-    These are process-wide, so threads inside it at the same time share one silence, which ends
-    when the last of them leaves. (What native code writes to file descriptors is not caught.)
+    All of these belong to the whole process, so threads inside at the same time share one
+    silence, which ends when the last of them leaves. (What native code writes to file descriptors
+    is not caught.)
     """
     global _depth, _silence
     with _lock:
@@ -40,13 +46,29 @@ def quiet():
                 _silence.close()
 
 
+def audible():
+    """Return the stdout to print public facts to, even while there is silence."""
+    return _outer_stdout or sys.stdout
+
+
 def _silenced() -> contextlib.ExitStack:
+    global _outer_stdout
     stack = contextlib.ExitStack()
+    stack.callback(_set_outer_stdout, None)
+    _outer_stdout = sys.stdout
     sink = stack.enter_context(open(os.devnull, "w"))
     stack.enter_context(contextlib.redirect_stdout(sink))
     stack.enter_context(contextlib.redirect_stderr(sink))
-    stack.enter_context(warnings.catch_warnings())
+    # What is recorded here is thrown away; a filter alone could be undone by another thread.
+    stack.enter_context(warnings.catch_warnings(record=True))
     warnings.simplefilter("ignore")
     stack.callback(logging.disable, logging.root.manager.disable)
     logging.disable(logging.CRITICAL)
+    stack.callback(np.random.set_state, np.random.get_state())
+    stack.callback(random.setstate, random.getstate())
     return stack
+
+
+def _set_outer_stdout(stream) -> None:
+    global _outer_stdout
+    _outer_stdout = stream

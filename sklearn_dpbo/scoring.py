@@ -79,11 +79,14 @@ class PrivateScorer:
         What it is for; None for both.
     custom : bool
         Whether the gain is a user's, and may not be computed record by record.
+    prepared : bool
+        Whether `prepare` made it.
     """
 
     name: str
     task: str | None
     custom = False
+    prepared = False
     response_method: tuple[str, ...]
     bounds: tuple[float, float]
 
@@ -117,7 +120,7 @@ class PrivateScorer:
 
     def __call__(self, estimator, X, y=None) -> float:
         """Return the score of a fitted estimator on data that need no protection."""
-        scorer = self.prepare(y)
+        scorer = self if self.prepared else self.prepare(y)
         y = gains.dense(y)
         response = respond(estimator, X, self.response_method)
         rows = scorer.rows(y, response, getattr(estimator, "classes_", None))
@@ -137,6 +140,7 @@ class _MeanGain(PrivateScorer):
     bounds: tuple[float, float]
     response_method: tuple[str, ...]
     params: dict = field(default_factory=dict)
+    prepared: bool = False
 
     @property
     def task(self) -> str | None:
@@ -147,8 +151,15 @@ class _MeanGain(PrivateScorer):
         return isinstance(self.gain, gains.Custom)
 
     def prepare(self, y_train) -> PrivateScorer:
+        if self.gain.one_output and y_train is not None and gains.dense(y_train).ndim > 1:
+            raise ValueError(
+                f"scoring={self.name!r} takes one label per record; y has shape "
+                f"{gains.dense(y_train).shape}. Use 'accuracy' (all labels right), or "
+                "make_private_scorer(gain, bounds=(a, b))"
+            )
         gain = self.gain.prepare(y_train)
-        return replace(self, gain=gain, bounds=self.bounds if gain.takes_bounds else gain.bounds)
+        bounds = self.bounds if gain.takes_bounds else gain.bounds
+        return replace(self, gain=gain, bounds=bounds, prepared=True)
 
     def rows(self, y, response, classes) -> np.ndarray:
         """round(G (clip(gain, a, b) - a) / (b - a)); a gain that is not a number counts as a."""
@@ -201,8 +212,8 @@ class _RocAuc(PrivateScorer):
     bounds = (0.0, 1.0)
 
     def prepare(self, y_train) -> PrivateScorer:
-        classes = np.unique(y_train)
-        if len(classes) != 2:
+        classes = np.unique(gains.dense(y_train))
+        if len(classes) != 2 or gains.dense(y_train).ndim > 1:
             raise ValueError(
                 f"scoring='roc_auc' takes two classes; y has {len(classes)}. Use 'accuracy', "
                 "'balanced_accuracy' or 'neg_log_loss'"
@@ -215,16 +226,20 @@ class _RocAuc(PrivateScorer):
         s[wrong] = self.lowest(y, len(s))[wrong]
         return s
 
+    @property
+    def prepared(self) -> bool:
+        return self.positive is not None
+
     def lowest(self, y, n):
         """Whatever is not positive counts as negative, and is worst when it scores highest."""
-        return np.where(y == self.positive, -np.inf, np.inf)
+        return np.where(gains.equal(y, self.positive), -np.inf, np.inf)
 
     def _weight(self, units: Units) -> int:
         """W, such that 2 (W m)^2 stays below 2^62."""
         return min(_GROUP_WEIGHT, max(1, 2**30 // units.m)) if units.grouped else 1
 
     def statistics(self, rows, y, units):
-        w, positive = units.spread(self._weight(units)), y == self.positive
+        w, positive = units.spread(self._weight(units)), gains.equal(y, self.positive)
         order = np.argsort(rows[~positive])
         s_negative = rows[~positive][order]
         below = np.concatenate([[0], np.cumsum(w[~positive][order])])
@@ -308,7 +323,7 @@ def make_private_scorer(gain, *, bounds=None, response_method=None, **params) ->
         methods = response_method or "predict"
         methods = (methods,) if isinstance(methods, str) else tuple(methods)
         return _MeanGain(name, gains.Custom(gain), _check_bounds(name, bounds), methods)
-    if gain not in gains.NAMED and gain != "roc_auc":
+    if not isinstance(gain, str) or (gain not in gains.NAMED and gain != "roc_auc"):
         raise ValueError(_no_sensitivity(gain))
     if response_method is not None:
         raise ValueError(f"{gain!r} chooses its response_method itself; leave it out")
@@ -338,7 +353,7 @@ def _check_bounds(name: str, bounds) -> tuple[float, float]:
             f"the gain {name!r} needs bounds=(a, b), chosen without looking at the validation "
             f"data, e.g. make_private_scorer({name!r}, bounds=(-100, 0)); found {bounds!r}"
         ) from None
-    if not (math.isfinite(a) and math.isfinite(b) and a < b):
+    if not (math.isfinite(b - a) and a < b):
         raise ValueError(f"bounds are finite with a < b; found {bounds!r}")
     return a, b
 

@@ -264,9 +264,10 @@ class PrivateBayesSearchCV(DelegatesToBest, MetaEstimatorMixin, BaseEstimator):
 
     def _validate(self):
         """Return (space, strategy, budget, noise) from parameters, or say what is wrong."""
-        _check_number("epsilon", self.epsilon, "positive and finite", lambda e: e > 0)
+        _check_number("epsilon", self.epsilon, "a number from 1e-9 up", lambda e: e >= 1e-9)
         _check_number("delta", self.delta, "in [0, 1)", lambda d: 0 <= d < 1)
         _check_number("n_iter", self.n_iter, "1 or more", lambda n: n >= 1, Integral)
+        _check_number("verbose", self.verbose, "0 or more", lambda v: v >= 0, bool_too=True)
         if not hasattr(self.estimator, "fit"):
             raise ValueError(f"estimator has a fit method; found {self.estimator!r}")
         if not isinstance(self.refit, bool | np.bool_):
@@ -284,7 +285,7 @@ class PrivateBayesSearchCV(DelegatesToBest, MetaEstimatorMixin, BaseEstimator):
             set_candidate(clone(self.estimator), setting)
         strategy = _resolve_strategy(self.strategy)
         strategy.check()
-        return space, strategy, Budget(self.epsilon, self.delta), self._noise()
+        return space, strategy, Budget(float(self.epsilon), float(self.delta)), self._noise()
 
     def _noise(self):
         if self.noise_random_state is None:
@@ -376,9 +377,9 @@ def _resolve_strategy(strategy) -> Strategy:
     )
 
 
-def _check_number(name, value, expected, holds, kind=Real, finite=True) -> None:
+def _check_number(name, value, expected, holds, kind=Real, finite=True, bool_too=False) -> None:
     if (
-        isinstance(value, bool | np.bool_)
+        (isinstance(value, bool | np.bool_) and not bool_too)
         or not isinstance(value, kind)
         or (finite and not math.isfinite(value))
         or not holds(value)

@@ -68,11 +68,6 @@ class SearchSpace:
         ]
         self.names = sorted({name for axes in self.subspaces for name in axes})
 
-    @property
-    def n_points(self) -> float:
-        """Number of settings: finite if every axis is a list, else infinite."""
-        return sum(_n_points(axes) for axes in self.subspaces)
-
     def examples(self) -> list[dict]:
         """Return one setting of each subspace, to try the parameter names on."""
         middle = np.array([0.5])
@@ -124,21 +119,27 @@ class _Distribution:
 
     def at(self, u: np.ndarray):
         """Return the u-quantiles as plain Python numbers, with their keys and coordinates."""
-        values = np.asarray(self.quantile(u))
+        try:
+            values = np.asarray(self.quantile(u), dtype=float)
+        except TypeError as error:
+            raise ValueError(
+                f"param_grid[{self.name!r}]: quantiles of the distribution cannot be computed "
+                f"({error}); give it its parameters, as in scipy.stats.randint(1, 10)"
+            ) from None
         if not np.isfinite(values).all():
             raise ValueError(
                 f"param_grid[{self.name!r}]: some quantiles of the distribution are not finite; "
                 "check its parameters"
             )
-        values = (values.astype(int) if self.discrete else values).tolist()
+        whole = self.discrete and (values == np.rint(values)).all()
+        values = (values.astype(int) if whole else values).tolist()
         return values, values, u
 
 
 def _axis(name, values):
     quantile = getattr(values, "ppf", None) or getattr(values, "icdf", None)
-    if callable(quantile):
-        discrete = hasattr(getattr(values, "dist", None), "pmf") or "Discrete" in str(type(values))
-        return _Distribution(name, quantile, discrete)
+    if callable(quantile) and not isinstance(values, type):
+        return _Distribution(name, quantile, _is_discrete(values))
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Sequence | np.ndarray):
         hint = "; write [value] for a single value" if isinstance(values, str | Number) else ""
         raise ValueError(
@@ -150,6 +151,11 @@ def _axis(name, values):
     if len(values) == 0:
         raise ValueError(f"param_grid[{name!r}] is empty; give at least one value")
     return _Categories(tuple(values), _coordinates(values))
+
+
+def _is_discrete(distribution) -> bool:
+    kinds = [kind.__name__ for kind in type(distribution).__mro__]
+    return hasattr(distribution, "pmf") and "ContinuousDistribution" not in kinds
 
 
 def _coordinates(values) -> np.ndarray:

@@ -15,7 +15,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from sklearn_dpbo import make_private_scorer
-from sklearn_dpbo.evaluation import BatchDependentError, Evaluator
+from sklearn_dpbo.evaluation import Evaluator
+from sklearn_dpbo.exceptions import BatchDependentError
 from sklearn_dpbo.handover import Handover
 from sklearn_dpbo.holdout import Problem
 from sklearn_dpbo.quiet import quiet
@@ -104,7 +105,7 @@ def test_one_fit_and_one_prediction_of_the_validation_set(two_classes):
     evaluate(Counting(), problem_of(two_classes))
     assert calls.count("fit") == 1
     assert calls.count(150) == 1
-    assert all(call == "fit" or call == 150 or call <= 16 for call in calls)
+    assert all(call == "fit" or call == 150 or call <= 40 for call in calls)
 
 
 def test_a_record_that_cannot_be_predicted_is_wrong_and_no_other(spoilt):
@@ -156,7 +157,7 @@ def test_labels_and_targets_that_are_missing_are_wrong(two_classes):
 
 @pytest.mark.parametrize("misbehave", ["normalise", "random"])
 def test_predictions_that_are_not_made_row_by_row_are_refused(two_classes, misbehave):
-    with pytest.raises(BatchDependentError, match=r"Threshold predicts .* differently alone"):
+    with pytest.raises(BatchDependentError, match="Threshold predicts .* differently"):
         evaluate(Threshold(misbehave=misbehave), problem_of(two_classes))
 
 

@@ -93,6 +93,47 @@ def test_overlapping_parts_are_refused():
         split(cv=[(np.arange(30), np.arange(25, 40))])
 
 
+@pytest.mark.parametrize(
+    ("train", "test", "message"),
+    [
+        (np.arange(30), [35] * 5, "more than once"),
+        (np.arange(40), [-1, -2], "2 rows are in both"),
+        ([], np.arange(40), "training part of cv is empty"),
+        (np.arange(40), [], "m = 0"),
+    ],
+)
+def test_odd_splits_are_refused(train, test, message):
+    with pytest.raises(ValueError, match=message):
+        split(cv=[(np.array(train, dtype=int), np.array(test, dtype=int))])
+
+
+@pytest.mark.filterwarnings("ignore:The groups parameter")
+def test_groups_on_both_sides_are_refused():
+    groups = np.repeat(np.arange(8), 5)
+    with pytest.raises(ValueError, match=r"groups of groups_val .*GroupShuffleSplit"):
+        split(cv=ShuffleSplit(1, random_state=0), groups_val=groups)
+
+
+def test_kernel_matrices_lose_rows_and_columns():
+    from scipy.sparse import csr_matrix
+    from sklearn.svm import SVC
+
+    K = X @ X.T
+    for kernel in (K, K.tolist(), csr_matrix(K), pd.DataFrame(K)):
+        problem = hold_out(
+            SVC(kernel="precomputed"), kernel, Y, {}, cv=[(np.arange(30), np.arange(30, 40))],
+            rng=None, X_val=None, y_val=None, groups_val=None, split_params={},
+        )  # fmt: skip
+        assert problem.X_train.shape == (30, 30) and problem.X_val.shape == (10, 30)
+
+
+def test_labels_in_a_list_are_not_inspected():
+    """Whether one label is of another type than the rest is nobody's business."""
+    for odd in ([0, 1, "x"], [0, 1, None], [0, 1, 1]):
+        problem = split(X_val=X[:3], y_val=odd)
+        assert problem.y_val.tolist() == odd
+
+
 def test_fit_params_follow_the_training_rows():
     weight = np.arange(40)
     params = {"sample_weight": weight, "w": weight.tolist(), "flag": "x" * 40, "n": 3}
@@ -115,7 +156,7 @@ FRAME = pd.DataFrame(X, columns=["a", "b"])
         (dict(y_val=Y), "y_val was given without X_val"),
         (dict(X_val=X[:0], y_val=Y[:0]), "m = 0"),
         (dict(X_val=X[:3], y_val=Y[:2]), "3 rows and y_val has 2"),
-        (dict(X_val=X[:, :1], y_val=Y), r"\(2,\) columns and X_val \(1,\)"),
+        (dict(X_val=X[:, :1], y_val=Y), "2 columns and X_val 1"),
         (dict(X=FRAME, X_val=X, y_val=Y), "X has column names and X_val has none"),
         (dict(X=FRAME, X_val=FRAME[["b", "a"]], y_val=Y), r"another order.*X_val\[X.columns\]"),
         (dict(X=FRAME, X_val=FRAME.rename(columns={"a": "c"}), y_val=Y), r"lacks columns \['a'\]"),
@@ -123,6 +164,12 @@ FRAME = pd.DataFrame(X, columns=["a", "b"])
         (dict(y=pd.Series(list("ab") * 20), X_val=X, y_val=Y), "y holds text and y_val numbers"),
         (dict(X_val=X, y_val=np.stack([Y, Y], axis=1)), r"y_val \(40, 2\): outputs must agree"),
         (dict(X_val=X, y_val=Y, cv=ShuffleSplit(1)), "leave cv out"),
+        (dict(X=X.tolist(), X_val=X[:, :1].tolist(), y_val=Y), "2 columns and X_val 1"),
+        (dict(X_val=X.astype(str), y_val=Y), "X holds numbers and X_val text"),
+        (
+            dict(X=FRAME, X_val=FRAME.assign(b=FRAME["b"].astype(str)), y_val=Y),
+            "in column 'b' X holds numbers and X_val text",
+        ),
         (dict(X_val=X, y_val=Y, groups_val=[1, 2]), "inconsistent numbers"),
         (dict(y=Y[:3]), "inconsistent numbers"),
     ],

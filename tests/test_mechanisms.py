@@ -158,13 +158,13 @@ def test_interval_is_the_smallest_that_covers(scale, confidence):
 
 def test_the_budget_is_charged_before_the_draw():
     class Watching(SeededNoise):
-        def permute_and_flip(self, scores, scale):
+        def permute_and_flip(self, scale):
             assert len(budget.losses) == 1
-            return super().permute_and_flip(scores, scale)
+            return super().permute_and_flip(scale)
 
-        def discrete_laplace(self, count, scale):
+        def discrete_laplace(self, scale):
             assert len(budget.losses) == 2
-            return super().discrete_laplace(count, scale)
+            return super().discrete_laplace(scale)
 
     budget, noise, scores = Budget(1.0), Watching(0), Sensitive([[1], [2]], (1,))
     select(scores, 0.5, budget=budget, noise=noise, release="a")
@@ -174,7 +174,7 @@ def test_the_budget_is_charged_before_the_draw():
 
 def test_nothing_is_drawn_beyond_the_budget():
     class Never(SeededNoise):
-        def permute_and_flip(self, scores, scale):
+        def permute_and_flip(self, scale):
             raise AssertionError("drawn")
 
         discrete_laplace = permute_and_flip
@@ -185,6 +185,23 @@ def test_nothing_is_drawn_beyond_the_budget():
     with pytest.raises(BudgetExceededError):
         release_counts(scores.rows(1), 0.6, budget=budget, noise=Never(0), release="b")
     assert budget.losses == ()
+
+
+def test_a_draw_that_is_interrupted_leaves_no_frame_that_saw_the_value():
+    class Interrupted(SeededNoise):
+        def permute_and_flip(self, scale):
+            def sample(scores):
+                raise KeyboardInterrupt
+
+            return sample
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        select(
+            Sensitive([[727272], [3]], (1,)), 1.0,
+            budget=Budget(1.0), noise=Interrupted(0), release="a",
+        )  # fmt: skip
+    assert "sample" not in [entry.name for entry in caught.traceback]
+    assert caught.value.__context__ is None
 
 
 def test_a_single_candidate_costs_nothing_to_choose():

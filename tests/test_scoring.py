@@ -138,7 +138,11 @@ def _hits(y, predicted):
 SCORERS = {
     "accuracy": (prepared("accuracy"), LABELS, LABELS),
     "balanced": (prepared("balanced_accuracy", np.array(["a"] * 7 + ["b", "c"])), LABELS, LABELS),
-    "weights": (prepared("balanced_accuracy", class_weight={"a": 0.5, "b": 4}), LABELS, LABELS),
+    "weights": (
+        prepared("balanced_accuracy", class_weight={"a": 0.5, "b": 4, "c": 0}),
+        LABELS,
+        LABELS,
+    ),
     "top k": (prepared("top_k_accuracy", k=2), LABELS, st.tuples(FLOATS, FLOATS, FLOATS)),
     "brier": (prepared("neg_brier_score"), LABELS, st.tuples(FLOATS, FLOATS, FLOATS)),
     "log loss": (prepared("neg_log_loss"), LABELS, st.tuples(FLOATS, FLOATS, FLOATS)),
@@ -228,7 +232,7 @@ def scorer_room(scorer, units):
 
 
 # ----------------------------------------------------------------------- units
-@given(groups=st.lists(st.sampled_from(["p", "q", "r", None, 3]), min_size=1, max_size=30))
+@given(groups=st.lists(st.sampled_from(["p", "q", "r", 7.5, 3]), min_size=1, max_size=30))
 def test_units_gather_rows_of_a_group(groups):
     units = Units.of(len(groups), np.array(groups, dtype=object))
     assert units.m == len(set(groups))
@@ -240,6 +244,19 @@ def test_units_gather_rows_of_a_group(groups):
     values = np.arange(len(groups))
     for mean, rows in zip(units.mean(values), seen, strict=True):
         assert mean == math.floor(values[rows].mean() + 0.5)
+
+
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        ([1.0, np.nan], "missing values"),
+        (["a", None], "missing values"),
+        ([[1, 2], [1, 2]], "one entry per record"),
+    ],
+)
+def test_malformed_groups_are_refused(groups, message):
+    with pytest.raises(ValueError, match=message):
+        Units.of(2, groups)
 
 
 # ---------------------------------------------------------------- what is refused
@@ -290,6 +307,8 @@ def test_scores_that_do_not_fit_the_estimator_are_refused(estimator, scoring, me
         (dict(gain="balanced_accuracy", class_weight={"a": -1}), "none negative"),
         (dict(gain="neg_mean_pinball_loss", bounds=(-1, 0), alpha=2), "quantile"),
         (dict(gain=17, bounds=(0, 1)), "no proven sensitivity"),
+        (dict(gain=["accuracy"]), "no proven sensitivity"),
+        (dict(gain=_hits, bounds=(-1.7e308, 1.7e308)), "finite"),
     ],
 )
 def test_malformed_scorers_are_refused(arguments, message):
@@ -300,8 +319,14 @@ def test_malformed_scorers_are_refused(arguments, message):
 def test_scorers_that_do_not_fit_the_labels_are_refused():
     with pytest.raises(ValueError, match="takes two classes; y has 3"):
         prepared("roc_auc", CLASSES)
-    with pytest.raises(ValueError, match="k from 1 to one less"):
-        prepared("top_k_accuracy", k=3)
+    for k in (0, 3, 2.5, "2", True):
+        with pytest.raises(ValueError, match="k from 1 to one less"):
+            prepared("top_k_accuracy", k=k)
+    with pytest.raises(ValueError, match=r"no weight for the labels \['b', 'c'\]"):
+        prepared("balanced_accuracy", class_weight={"a": 1})
+    for name in ("balanced_accuracy", "neg_brier_score", "neg_log_loss", "top_k_accuracy"):
+        with pytest.raises(ValueError, match="one label per record"):
+            prepared(name, np.zeros((5, 2)))
 
 
 def test_a_gain_must_give_a_number_per_record():
@@ -317,6 +342,38 @@ def test_a_gain_sees_the_second_classs_column():
     )
     scorer.rows(np.zeros(4), np.full((4, 2), 0.5), np.array([0, 1]))
     assert seen == [(4,)]
+
+
+def test_a_fitted_scorer_keeps_to_the_training_labels(rng):
+    """Three classes in training, two in the rows scored: still the three-class Brier score."""
+
+    class Model:
+        classes_ = CLASSES
+
+        def predict_proba(self, X):
+            return np.tile([0.2, 0.5, 0.3], (len(X), 1))
+
+    y = np.array(["a", "b"])
+    fitted = prepared("neg_brier_score")
+    expected = -np.mean([0.8**2 + 0.5**2 + 0.3**2, 0.2**2 + 0.5**2 + 0.3**2])
+    assert fitted(Model(), np.zeros((2, 1)), y) == pytest.approx(expected, abs=1e-5)
+
+
+def test_missing_and_odd_labels_do_not_stop_the_ranking():
+    import pandas as pd
+
+    odd = np.empty(4, dtype=object)
+    odd[:] = ["a", pd.NA, np.array([1, 2]), "b"]
+    scorer = SCORERS["roc auc"][0]
+    assert scorer.lowest(odd, 4).tolist() == [math.inf, math.inf, math.inf, -math.inf]
+    assert scorer.statistics(np.arange(4.0), odd, Units.of(4)) == (6, 1)
+
+
+def test_scores_per_pair_of_classes_are_no_top_k():
+    with pytest.raises(ValueError, match="one score per class"):
+        prepared("top_k_accuracy", np.array(list("abcd"))).rows(
+            np.array(["a"]), np.zeros((1, 6)), np.array(list("abcd"))
+        )
 
 
 def test_repr_is_the_call():

@@ -287,9 +287,9 @@ def test_a_pipeline_on_mixed_columns_with_unseen_categories(rng):
     frame_val, y_val = frame.copy(), y
     frame_val.loc[7, "place"] = "never seen"
     frame_val.loc[8, "x"] = np.nan
+    columns = make_column_transformer((StandardScaler(), ["x"]), (OneHotEncoder(), ["place"]))
     model = Pipeline([
-        ("columns", make_column_transformer((StandardScaler(), ["x"]), (OneHotEncoder(), ["place"])),
-         ),
+        ("columns", columns),
         ("clf", LogisticRegression()),
     ])  # fmt: skip
     search = fitted((frame, y, frame_val, y_val), model, {"clf__C": [0.1, 10.0]})
@@ -316,6 +316,22 @@ def test_multilabel_accuracy_is_the_share_of_records_with_all_labels_right():
     search = fitted(data, KNeighborsClassifier(), {"n_neighbors": [1, 5]})
     expected = search.best_estimator_.score(X[200:], Y[200:])
     assert search.best_score_ == pytest.approx(expected)
+
+
+def test_a_gain_over_several_outputs():
+    X, Y = make_multilabel_classification(300, n_classes=2, random_state=0)
+    scoring = make_private_scorer(lambda y, p: (y == p).mean(axis=1), bounds=(0, 1))
+    search = fitted((X[:200], Y[:200], X[200:], Y[200:]), KNeighborsClassifier(),
+                    {"n_neighbors": [5]}, scoring=scoring)  # fmt: skip
+    expected = (search.predict(X[200:]) == Y[200:]).mean()
+    assert search.best_score_ == pytest.approx(expected, abs=1e-4)
+
+
+def test_a_gain_that_fails_is_the_users_and_not_the_candidates(two_classes):
+    for wrong in (lambda y, p: 0.5, lambda y, p: y.nonsense):
+        scoring = make_private_scorer(wrong, bounds=(0, 1))
+        with pytest.raises((ValueError, AttributeError), match="one number per record|nonsense"):
+            fitted(two_classes, scoring=scoring)
 
 
 def test_precomputed_kernels(two_classes):
@@ -512,6 +528,14 @@ def test_the_interval_covers_as_often_as_it_says(two_classes, scoring):
     assert covered >= 270
 
 
+@pytest.mark.parametrize("kind", [int, np.int64, np.int32, np.float32, np.float64])
+def test_epsilons_of_any_number_type_are_spent_exactly(two_classes, kind):
+    for value in (1, 3, 7):
+        report = fitted(two_classes, epsilon=kind(value), refit=False).privacy_
+        assert sum(loss.epsilon for loss in report.spends) == pytest.approx(value)
+        assert report.epsilon == value
+
+
 def test_one_candidate_spends_everything_on_its_score(two_classes):
     search = fitted(two_classes, grid={"C": [1.0]}, epsilon=1.0)
     assert [loss.epsilon for loss in search.privacy_.spends] == [1.0]
@@ -524,12 +548,13 @@ def test_the_share_of_the_score_is_a_parameter_of_the_strategy(two_classes):
 
 # -------------------------------------------------------------------------- bad input
 BAD = [
-    (dict(epsilon=0), "epsilon is positive and finite; found 0"),
-    (dict(epsilon=-1.0), "epsilon is positive"),
-    (dict(epsilon=float("nan")), "epsilon is positive"),
-    (dict(epsilon=float("inf")), "epsilon is positive"),
+    (dict(epsilon=0), "epsilon is a number from 1e-9 up; found 0"),
+    (dict(epsilon=-1.0), "epsilon is a number"),
+    (dict(epsilon=float("nan")), "epsilon is a number"),
+    (dict(epsilon=float("inf")), "epsilon is a number"),
     (dict(epsilon="1"), r"found '1' \(str\)"),
-    (dict(epsilon=True), "epsilon is positive"),
+    (dict(epsilon=True), "epsilon is a number"),
+    (dict(epsilon=5e-324), "epsilon is a number from 1e-9"),
     (dict(delta=1.0), r"delta is in \[0, 1\)"),
     (dict(delta=-1e-9), r"delta is in \[0, 1\)"),
     (dict(n_iter=0), "n_iter is 1 or more"),
@@ -539,6 +564,7 @@ BAD = [
     (dict(grid={"C": []}), "'C'.* is empty"),
     (dict(grid={"CC": [1]}), "Invalid parameter 'CC'"),
     (dict(scoring="f1"), "no proven sensitivity"),
+    (dict(verbose="loud"), "verbose is 0 or more"),
     (dict(refit="auc"), "refit is True or False"),
     (dict(cv=5), "cv=5 cannot be used"),
     (dict(strategy="bayes"), r"strategy is one of \['worst_case'\]"),

@@ -48,7 +48,15 @@ def test_distributions_go_through_their_quantiles():
     assert sum(s["k"] == "a" for s in found.params) == 32
 
 
-@pytest.mark.parametrize("distribution", [stats.randint(1, 5), stats.binom(3, 0.5)])
+@pytest.mark.parametrize(
+    "distribution",
+    [
+        stats.randint(1, 5),
+        stats.binom(3, 0.5),
+        stats.rv_discrete(values=([1, 3, 5, 7], [0.25] * 4)),
+        stats.make_distribution(stats.binom)(n=3, p=0.5),
+    ],
+)
 def test_discrete_distributions_give_integers_and_run_out(distribution):
     found = design({"n": distribution}, 64)
     assert all(type(s["n"]) is int for s in found.params)
@@ -101,11 +109,22 @@ def test_the_design_depends_on_the_seed_alone():
         ({"C": {1, 2}}, "'C'.*list of values"),
         ({"C": np.ones((2, 2))}, r"one-dimensional; found shape \(2, 2\)"),
         ({"C": lambda: 3}, "'C'.*distribution with a ppf"),
+        ({"C": stats.Uniform}, "'C'.*distribution with a ppf"),
     ],
 )
 def test_malformed_spaces_are_refused(grid, message):
     with pytest.raises(ValueError, match=message):
         SearchSpace(grid)
+
+
+def test_a_distribution_without_its_parameters_is_refused():
+    with pytest.raises(ValueError, match=r"'n'.*give it its parameters"):
+        design({"n": stats.randint})
+
+
+def test_fractions_of_a_discrete_distribution_are_kept():
+    halves = stats.rv_discrete(values=([0.5, 1.5], [0.5, 0.5]))
+    assert {s["n"] for s in design({"n": halves}).params} == {0.5, 1.5}
 
 
 def test_a_distribution_without_finite_quantiles_is_refused():
@@ -137,6 +156,5 @@ def test_any_space_gives_a_sound_design(grids, n):
         assert [n for n, u in zip(space.names, unit, strict=True) if not math.isnan(u)] == list(
             setting
         )
-    if math.isinf(space.n_points):
-        has_continuous = [any(hasattr(v, "pdf") for v in g.values()) for g in grids]
-        assert not all(has_continuous) or len(found) == n
+    if all(any(hasattr(v, "pdf") for v in g.values()) for g in grids):
+        assert len(found) == n

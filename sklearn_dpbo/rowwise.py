@@ -1,0 +1,197 @@
+"""One number per record, that no other record can touch (zone: sensitive).
+
+The guarantee needs predictions to be made row by row. `RowByRowCheck` looks for the contrary on
+training rows, which are public; `protected_rows` keeps records apart even when predicting fails.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.utils import _safe_indexing
+
+from .exceptions import BatchDependentError
+from .gains import dense
+from .scoring import PrivateScorer, respond
+from .units import Units, n_rows
+
+__all__ = ["RowByRowCheck", "copy_rows", "protected_rows"]
+
+# Training rows that predictions are repeated on.
+_N_PROBES = 16
+# By how much responses may differ, relative to their range (and to their size), through the
+# rounding of sums in another order.
+_TOLERANCE = {"f4": (1e-4, 1e-5), "f8": (1e-6, 1e-10)}
+
+
+def copy_rows(X):
+    """Return a copy of all rows: an estimator may transform what it is given in place."""
+    return _safe_indexing(X, np.arange(n_rows(X)))
+
+
+def protected_rows(estimator, scorer: PrivateScorer, X, y, units: Units) -> np.ndarray:
+    """Return the scorer's number for each validation record; the lowest where none can be had.
+
+    All records are predicted at once. If that raises, the units that fail are found by halving,
+    their rows are replaced by copies of a row that does not fail, and all records are predicted
+    at once again: so every other record stands at the same place of a matrix of the same shape,
+    and gets the same number to the last bit, whether or not a neighbour fails.
+    """
+    classes = getattr(estimator, "classes_", None)
+
+    def number(index):
+        response = respond(estimator, _safe_indexing(X, index), scorer.response_method)
+        return scorer.rows(None if y is None else y[index], response, classes)
+
+    everything = np.arange(n_rows(X))
+    rows = _unless_it_fails(number, everything)
+    if rows is not None:
+        return rows
+    lowest = scorer.lowest(y, len(everything))
+    fine, failing = _find_failing(number, units)
+    if fine is None:
+        return lowest
+    index = everything.copy()
+    index[failing] = fine
+    rows = _unless_it_fails(number, index)
+    if rows is None:
+        return lowest
+    rows[failing] = lowest[failing]
+    return rows
+
+
+def _find_failing(number, units: Units):
+    """Return (a row of a unit that does not fail, or None; all rows of the units that do)."""
+    fine, failing, pending = None, [], [(0, units.m)]
+    while pending:
+        first, last = pending.pop()
+        index = units.rows(first, last)
+        if _unless_it_fails(number, index) is not None:
+            fine = index[0]
+        elif last - first == 1:
+            failing.append(index)
+        else:
+            middle = (first + last) // 2
+            pending += [(first, middle), (middle, last)]
+    return fine, np.concatenate(failing) if failing else np.array([], dtype=int)
+
+
+def _unless_it_fails(call, index):
+    """Return call(index), or None. What went wrong depends on protected records: not a word."""
+    try:
+        return call(index)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt from None
+    except BaseException:
+        # Also SystemExit, and the panics of native extensions, which are no Exceptions.
+        return None
+
+
+@dataclass(frozen=True)
+class RowByRowCheck:
+    """Training rows (public) to repeat predictions on, beside different companions.
+
+    Parameters
+    ----------
+    X, y
+        The training set.
+    rows : ndarray of int
+        Positions of the probes in it, spread evenly over the labels.
+    """
+
+    X: object
+    y: object
+    rows: np.ndarray
+
+    @classmethod
+    def on(cls, X, y) -> RowByRowCheck:
+        """Choose probes among these training records."""
+        order = np.arange(n_rows(X)) if y is None or dense(y).ndim > 1 else _argsort(dense(y))
+        spread = np.unique(np.linspace(0, len(order) - 1, _N_PROBES).astype(int))
+        return cls(X, y, order[spread])
+
+    def predictions(self, estimator, scorer: PrivateScorer) -> np.ndarray:
+        """Return the responses to the probes, checked to be made row by row.
+
+        Raises
+        ------
+        BatchDependentError
+            If a row's response changes with the rows beside it.
+        """
+        together = self._check(estimator, scorer.response_method)
+        one_output = isinstance(getattr(estimator, "classes_", None), np.ndarray)
+        if "predict" in scorer.response_method and one_output:
+            # Labels are coarse: what they are made of shows more.
+            for finer in ("decision_function", "predict_proba"):
+                if hasattr(estimator, finer):
+                    self._check(estimator, (finer,))
+                    break
+        return together
+
+    def _check(self, estimator, methods) -> np.ndarray:
+        """Compare: all probes together; half of them beside copies of one; one alone."""
+        together = respond(estimator, self._take(self.rows), methods)
+        half = np.arange(0, len(self.rows), 2)
+        copies = np.repeat(len(self.rows) - 1, 2 * _N_PROBES)
+        mixed = respond(estimator, self._take(self.rows[np.append(half, copies)]), methods)
+        last = len(self.rows) - 1
+        alone = respond(estimator, self._take(self.rows[[last]]), methods)
+        again = np.concatenate([mixed[: len(half)], alone])
+        expected = together[np.append(half, last)]
+        if not _agree(again, expected, together, hasattr(estimator, "classes_")):
+            raise BatchDependentError(
+                f"{type(estimator).__name__} predicts a training record differently beside other "
+                "records. One validation record could then change the predictions of all, and no "
+                "noise of size 1/m would hide it. Use an estimator that predicts row by row and "
+                "deterministically (no statistics of the batch, no randomness)"
+            )
+        return together
+
+    def check_gain(self, scorer: PrivateScorer, response: np.ndarray, classes) -> None:
+        """Apply the scorer to the probes; if the gain is a user's, compare with one by one.
+
+        Raises
+        ------
+        BatchDependentError
+            If a record's gain changes with the records beside it.
+        """
+        y = None if self.y is None else dense(_safe_indexing(self.y, self.rows))
+        gains = scorer.rows(y, response, classes)
+        if not scorer.custom:
+            return
+        alone = [
+            scorer.rows(None if y is None else y[[i]], response[[i]], classes)[0]
+            for i in range(len(response))
+        ]
+        if not np.allclose(alone, gains, rtol=1e-5, atol=0):
+            raise BatchDependentError(
+                f"the gain of {scorer!r} values a record differently beside other records: "
+                "compute each record's gain from that record alone"
+            )
+
+    def _take(self, rows):
+        return _safe_indexing(self.X, rows)
+
+
+def _argsort(y) -> np.ndarray:
+    try:
+        return np.argsort(y, kind="stable")
+    except TypeError:  # labels that have no order
+        return np.arange(len(y))
+
+
+def _agree(a: np.ndarray, b: np.ndarray, sample: np.ndarray, classifier: bool) -> bool:
+    """Labels agree exactly; numbers up to rounding errors of their kind."""
+    if sample.dtype.kind != "f" or (classifier and sample.ndim == 1 and _whole(sample)):
+        return np.array_equal(a, b)
+    relative, floor = _TOLERANCE["f8" if sample.dtype.itemsize >= 8 else "f4"]
+    finite = sample[np.isfinite(sample)]
+    if finite.size == 0:
+        return np.array_equal(a, b, equal_nan=True)
+    tolerance = relative * np.ptp(finite) + floor * np.abs(finite).max()
+    return np.allclose(a, b, rtol=0, atol=tolerance, equal_nan=True)
+
+
+def _whole(sample: np.ndarray) -> bool:
+    return bool((sample == np.round(sample)).all())

@@ -1,0 +1,96 @@
+"""Does the validation set look like the training set? (zone: public)
+
+Later a mismatch could only show as a silent, low score. All of this looks at declared shapes, names
+and dtypes alone, never at values: that schema is public.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .gains import dense
+from .units import n_rows
+
+__all__ = ["check_same_columns", "check_targets"]
+
+
+def check_targets(y, y_val, n: int):
+    """Return y_val as an array of n labels, or None if neither y nor y_val is given."""
+    if y is None and y_val is None:
+        return None
+    if y is None or y_val is None:
+        missing, present = ("y", "y_val") if y is None else ("y_val", "y")
+        raise ValueError(f"{missing} is missing: {present} was given, and both are needed")
+    kind, kind_val = _kind(y), _kind(y_val)
+    y, y_val = dense(y), _labels(y_val, np.ndim(y))
+    if len(y_val) != n:
+        raise ValueError(f"X_val has {n} rows and y_val has {len(y_val)}: give one label each")
+    if y_val.shape[1:] != y.shape[1:]:
+        raise ValueError(f"y has shape {y.shape} and y_val {y_val.shape}: outputs must agree")
+    if None not in (kind, kind_val) and kind != kind_val:
+        raise ValueError(f"y holds {kind} and y_val {kind_val}: no label of it can be right")
+    return y_val
+
+
+def _labels(y_val, ndim: int) -> np.ndarray:
+    """Return labels as an array; those in a list keep their types, whatever they are."""
+    if isinstance(y_val, list | tuple) and ndim == 1:
+        labels = np.empty(len(y_val), dtype=object)
+        labels[:] = y_val
+        return labels
+    return dense(y_val)
+
+
+def check_same_columns(X, X_val, pairwise: bool) -> None:
+    """Compare number, names and kinds of columns."""
+    names, names_val = _names(X), _names(X_val)
+    if names != names_val:
+        raise ValueError(_names_differ(names, names_val))
+    width, width_val = n_rows(X) if pairwise else _width(X), _width(X_val)
+    if None not in (width, width_val) and width != width_val:
+        raise ValueError(f"X has {width} columns and X_val {width_val}: they must agree")
+    for where, column, column_val in _columns(X, X_val, names):
+        kind, kind_val = _kind(column), _kind(column_val)
+        if None not in (kind, kind_val) and kind != kind_val:
+            raise ValueError(f"{where}X holds {kind} and X_val {kind_val}: they must agree")
+
+
+def _columns(X, X_val, names):
+    if names is None:
+        yield "", X, X_val
+        return
+    for position, name in enumerate(names):
+        columns = (A.iloc[:, position] if hasattr(A, "iloc") else A[name] for A in (X, X_val))
+        yield f"in column {name!r} ", *columns
+
+
+def _names_differ(names, names_val) -> str:
+    if names is None or names_val is None:
+        have = "X has column names and X_val has none"
+        if names is None:
+            have = "X_val has column names and X has none"
+        return f"{have}: pass both as the same kind of table"
+    if sorted(names) == sorted(names_val):
+        return "X_val has the columns of X in another order: pass X_val[X.columns]"
+    missing = sorted(set(names) - set(names_val))[:5]
+    extra = sorted(set(names_val) - set(names))[:5]
+    return f"X_val lacks columns {missing} of X, and has {extra} that X has not"
+
+
+def _names(X) -> list[str] | None:
+    columns = getattr(X, "columns", None)
+    return None if columns is None else [str(name) for name in columns]
+
+
+def _width(X) -> int | None:
+    if hasattr(X, "shape"):
+        return X.shape[1] if len(X.shape) == 2 else None
+    return len(X[0]) if len(X) and hasattr(X[0], "__len__") and not isinstance(X[0], str) else None
+
+
+def _kind(values) -> str | None:
+    """Return "numbers" or "text" as the declared dtype says; None if it says neither."""
+    dtype = str(getattr(values, "dtype", "")).lower()
+    if dtype.startswith(("int", "uint", "float", "bool", "decimal")):
+        return "numbers"
+    return "text" if dtype.startswith(("str", "<u", "|s", "utf8")) else None
