@@ -3,7 +3,7 @@
 Both sides get the same candidates, estimator, split and n_jobs, in turn, in one process; only the
 time of the noise library's import is taken apart (a first small search). refit=False on both.
 
-    python benchmarks/overhead.py [--repeats 5] [--json overhead.json]
+    python benchmarks/overhead.py [--json overhead.json]
 """
 
 import argparse
@@ -27,23 +27,24 @@ from sklearn.svm import SVC
 
 from sklearn_dpbo import PrivateBayesSearchCV
 
-# name: (estimator, distributions, training records, validation records, candidates)
+# name: (estimator, distributions, training records, validation records, candidates, repeats)
 CASES = {
     "LogisticRegression, m = 1,000": (
-        LogisticRegression(), {"C": loguniform(1e-3, 1e3)}, 1_000, 1_000, 64,
+        LogisticRegression(), {"C": loguniform(1e-3, 1e3)}, 1_000, 1_000, 64, 41,
     ),
     "HistGradientBoosting, m = 20,000": (
         HistGradientBoostingClassifier(random_state=0),
-        {"learning_rate": loguniform(0.02, 0.5), "max_leaf_nodes": [7, 15, 31]}, 10_000, 20_000, 16,
+        {"learning_rate": loguniform(0.02, 0.5), "max_leaf_nodes": [7, 15, 31]},
+        10_000, 20_000, 16, 7,
     ),
     "SVC, m = 100,000": (
-        SVC(), {"C": loguniform(0.1, 100), "gamma": loguniform(1e-3, 1e-1)}, 2_000, 100_000, 8,
+        SVC(), {"C": loguniform(0.1, 100), "gamma": loguniform(1e-3, 1e-1)}, 2_000, 100_000, 4, 3,
     ),
 }  # fmt: skip
 
 
 def problem(name):
-    estimator, space, n_train, m, n_candidates = CASES[name]
+    estimator, space, n_train, m, n_candidates, _ = CASES[name]
     X, y = make_classification(n_train + m, 20, n_informative=8, flip_y=0.05, random_state=0)
     candidates = list(ParameterSampler(space, n_candidates, random_state=0))
     return estimator, [{k: [v] for k, v in c.items()} for c in candidates], X, y, n_train
@@ -69,9 +70,10 @@ SIDES = {"private": private, "randomized": randomized}
 
 
 def seconds(run):
-    start = time.perf_counter()
+    """Wall time, and processor time of this process (all of it, if n_jobs is 1)."""
+    start, cpu = time.perf_counter(), time.process_time()
     run()
-    return time.perf_counter() - start
+    return time.perf_counter() - start, time.process_time() - cpu
 
 
 def peak_memory(side, name, n_jobs):
@@ -95,27 +97,31 @@ def peak_memory(side, name, n_jobs):
 def noise_library_seconds():
     """What a first search costs more than a second one: the import of the noise library."""
     run = private("LogisticRegression, m = 1,000", 1)
-    return seconds(run) - seconds(run)
+    return seconds(run)[0] - seconds(run)[0]
 
 
-def measure(repeats):
+def measure(names):
     rows = []
-    for name in CASES:
+    for name in names:
         for n_jobs in (1, 2):
             runs = {side: make(name, n_jobs) for side, make in SIDES.items()}
             for run in runs.values():
                 run()  # warm the workers
             times = {side: [] for side in SIDES}
-            for _ in range(repeats if "SVC" not in name else max(3, repeats // 2)):
+            for _ in range(CASES[name][-1]):
                 for side, run in runs.items():
                     times[side].append(seconds(run))
-            ratios = [p / r for p, r in zip(times["private"], times["randomized"], strict=True)]
+            wall, cpu = (
+                [p[i] / r[i] for p, r in zip(times["private"], times["randomized"], strict=True)]
+                for i in (0, 1)
+            )
             memory = {side: peak_memory(side, name, n_jobs) for side in SIDES}
             rows.append({
                 "case": name, "n_jobs": n_jobs,
-                "private_s": statistics.median(times["private"]),
-                "randomized_s": statistics.median(times["randomized"]),
-                "ratio": statistics.median(ratios), "ratios": [min(ratios), max(ratios)],
+                "private_s": statistics.median(t[0] for t in times["private"]),
+                "randomized_s": statistics.median(t[0] for t in times["randomized"]),
+                "ratio": statistics.median(wall), "ratios": [min(wall), max(wall)],
+                "cpu_ratio": statistics.median(cpu) if n_jobs == 1 else None,
                 "private_MiB": memory["private"], "randomized_MiB": memory["randomized"],
                 "memory_ratio": memory["private"] / memory["randomized"],
             })  # fmt: skip
@@ -127,6 +133,7 @@ def show(r):
     print(
         f"| {r['case']} | {r['n_jobs']} | {r['randomized_s']:.2f} | {r['private_s']:.2f} "
         f"| {r['ratio']:.2f} ({r['ratios'][0]:.2f} to {r['ratios'][1]:.2f}) "
+        f"| {'' if r['cpu_ratio'] is None else format(r['cpu_ratio'], '.2f')} "
         f"| {r['randomized_MiB']:.0f} | {r['private_MiB']:.0f} | {r['memory_ratio']:.2f} |",
         flush=True,
     )
@@ -134,7 +141,7 @@ def show(r):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--repeats", type=int, default=9)
+    parser.add_argument("--cases", nargs="+", choices=list(CASES), default=list(CASES))
     parser.add_argument("--json")
     parser.add_argument("--once", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -144,10 +151,10 @@ def main():
         return
     load = noise_library_seconds()
     print(f"Import of the noise library, once per process: {load:.2f} s\n")
-    print("| case | n_jobs | RandomizedSearchCV, s | private, s | ratio (range) "
+    print("| case | n_jobs | RandomizedSearchCV, s | private, s | ratio (range) | CPU "
           "| RandomizedSearchCV, MiB | private, MiB | ratio |")  # fmt: skip
-    print("|---|---|---|---|---|---|---|---|")
-    rows = measure(options.repeats)
+    print("|---|---|---|---|---|---|---|---|---|")
+    rows = measure(options.cases)
     if options.json:
         with open(options.json, "w") as file:
             json.dump({"noise_library_s": load, "rows": rows}, file, indent=1)

@@ -1,8 +1,9 @@
 """One object, handed to each joblib worker once (zone: sensitive).
 
 joblib pickles a task's arguments anew for every task. A `Handover` pickles its value once, into
-arrays, which joblib memory-maps when they are large; a worker unpickles it for its first task
-and keeps it for the following ones.
+arrays, which joblib memory-maps when they are large. A worker unpickles it for its first task and
+keeps it for the following ones, unless it lies in memory maps: then opening it again costs
+next to nothing, and joblib would wait a second for maps that are kept.
 """
 
 from __future__ import annotations
@@ -46,5 +47,6 @@ def _receive(key: str, head: np.ndarray, buffers: list[np.ndarray]) -> Handover:
     if value is None:
         value = pickle.loads(head, buffers=buffers)
         _received.clear()  # of an earlier search
-        _received[key] = value
+        if not any(isinstance(buffer, np.memmap) for buffer in buffers):
+            _received[key] = value
     return Handover(value, key)

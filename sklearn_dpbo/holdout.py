@@ -13,12 +13,12 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import is_classifier
 from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit, check_cv
-from sklearn.utils import _safe_indexing, get_tags, indexable
+from sklearn.utils import get_tags, indexable
 
 from .exceptions import PrivacyWarning
 from .gains import dense
 from .schema import check_same_columns, check_targets
-from .units import Units, n_rows
+from .units import Units, n_rows, take_rows
 
 __all__ = ["Problem", "hold_out"]
 
@@ -92,16 +92,16 @@ def _split(estimator, X, y, fit_params, cv, rng, groups, split_params) -> Proble
     train, test = (_positions(part, n) for part in next(iter(cv.split(X, y, **split_params))))
     _refuse_empty(len(test))
     _refuse_overlap(train, test, groups)
-    units = Units.of(len(test), None if groups is None else _safe_indexing(groups, test))
+    units = Units.of(len(test), None if groups is None else take_rows(groups, test))
     if by_default:
         _warn_of_default(units, len(test), n)
     columns = train if get_tags(estimator).input_tags.pairwise else None
     return Problem(
         _take(X, train, columns),
-        None if y is None else _safe_indexing(y, train),
-        {k: _safe_indexing(v, train) if _per_row(v, n) else v for k, v in fit_params.items()},
+        None if y is None else take_rows(y, train),
+        {k: take_rows(v, train) if _per_row(v, n) else v for k, v in fit_params.items()},
         _take(X, test, columns),
-        None if y is None else dense(_safe_indexing(y, test)),
+        None if y is None else dense(take_rows(y, test)),
         units,
         "hold-out drawn by row number" if by_default else f"test part of {type(cv).__name__}",
     )
@@ -153,8 +153,8 @@ def _refuse_overlap(train, test, groups) -> None:
             "records are not protected, so the parts must not overlap"
         )
     if groups is not None:
-        inside = set(np.asarray(_safe_indexing(groups, test)).tolist())
-        shared = inside.intersection(np.asarray(_safe_indexing(groups, train)).tolist())
+        inside = set(np.asarray(take_rows(groups, test)).tolist())
+        shared = inside.intersection(np.asarray(take_rows(groups, train)).tolist())
         if shared:
             raise ValueError(
                 f"{len(shared)} groups of groups_val have rows in both the training and the "
@@ -177,7 +177,7 @@ def _warn_of_default(units: Units, n_held_out: int, n: int) -> None:
 def _take(X, rows, columns):
     """Return these rows of X and, of a kernel matrix, these columns."""
     if columns is None:
-        return _safe_indexing(X, rows)
+        return take_rows(X, rows)
     return X[rows][:, columns] if issparse(X) else np.asarray(X)[np.ix_(rows, columns)]
 
 

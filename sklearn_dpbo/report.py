@@ -31,7 +31,8 @@ class PrivacyReport:
     Parameters
     ----------
     epsilon, delta : float
-        The whole search is (epsilon, delta)-differentially private with respect to one unit.
+        What was spent: the whole search is (epsilon, delta)-differentially private with respect
+        to one unit.
     unit : str
         "record" or "group": what neighbouring validation sets differ in one of.
     m : int

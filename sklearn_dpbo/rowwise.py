@@ -9,12 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.utils import _safe_indexing
 
 from .exceptions import BatchDependentError
 from .gains import dense
 from .scoring import PrivateScorer, respond
-from .units import Units, n_rows
+from .units import Units, n_rows, take_rows
 
 __all__ = ["RowByRowCheck", "copy_rows", "protected_rows"]
 
@@ -27,7 +26,7 @@ _TOLERANCE = {"f4": (1e-4, 1e-5), "f8": (1e-6, 1e-10)}
 
 def copy_rows(X):
     """Return a copy of all rows: an estimator may transform what it is given in place."""
-    return _safe_indexing(X, np.arange(n_rows(X)))
+    return take_rows(X, np.arange(n_rows(X)))
 
 
 def protected_rows(estimator, scorer: PrivateScorer, X, y, units: Units) -> np.ndarray:
@@ -41,7 +40,7 @@ def protected_rows(estimator, scorer: PrivateScorer, X, y, units: Units) -> np.n
     classes = getattr(estimator, "classes_", None)
 
     def number(index):
-        response = respond(estimator, _safe_indexing(X, index), scorer.response_method)
+        response = respond(estimator, take_rows(X, index), scorer.response_method)
         return scorer.rows(None if y is None else y[index], response, classes)
 
     everything = np.arange(n_rows(X))
@@ -130,16 +129,14 @@ class RowByRowCheck:
         return together
 
     def _check(self, estimator, methods) -> np.ndarray:
-        """Compare: all probes together; half of them beside copies of one; one alone."""
-        together = respond(estimator, self._take(self.rows), methods)
+        """Compare all probes together with half of them beside many copies of another one."""
+        together = respond(estimator, take_rows(self.X, self.rows), methods)
         half = np.arange(0, len(self.rows), 2)
-        copies = np.repeat(len(self.rows) - 1, 2 * _N_PROBES)
-        mixed = respond(estimator, self._take(self.rows[np.append(half, copies)]), methods)
-        last = len(self.rows) - 1
-        alone = respond(estimator, self._take(self.rows[[last]]), methods)
-        again = np.concatenate([mixed[: len(half)], alone])
-        expected = together[np.append(half, last)]
-        if not _agree(again, expected, together, hasattr(estimator, "classes_")):
+        copies = np.full(2 * _N_PROBES, len(self.rows) - 1)
+        mixed = respond(estimator, take_rows(self.X, self.rows[np.append(half, copies)]), methods)
+        again = mixed[: len(half) + 1]
+        expected = together[np.append(half, copies[0])]
+        if not _agree(again, expected, hasattr(estimator, "classes_")):
             raise BatchDependentError(
                 f"{type(estimator).__name__} predicts a training record differently beside other "
                 "records. One validation record could then change the predictions of all, and no "
@@ -156,7 +153,7 @@ class RowByRowCheck:
         BatchDependentError
             If a record's gain changes with the records beside it.
         """
-        y = None if self.y is None else dense(_safe_indexing(self.y, self.rows))
+        y = None if self.y is None else dense(take_rows(self.y, self.rows))
         gains = scorer.rows(y, response, classes)
         if not scorer.custom:
             return
@@ -170,9 +167,6 @@ class RowByRowCheck:
                 "compute each record's gain from that record alone"
             )
 
-    def _take(self, rows):
-        return _safe_indexing(self.X, rows)
-
 
 def _argsort(y) -> np.ndarray:
     try:
@@ -181,16 +175,17 @@ def _argsort(y) -> np.ndarray:
         return np.arange(len(y))
 
 
-def _agree(a: np.ndarray, b: np.ndarray, sample: np.ndarray, classifier: bool) -> bool:
+def _agree(a: np.ndarray, b: np.ndarray, classifier: bool) -> bool:
     """Labels agree exactly; numbers up to rounding errors of their kind."""
-    if sample.dtype.kind != "f" or (classifier and sample.ndim == 1 and _whole(sample)):
+    if b.dtype.kind != "f" or (classifier and b.ndim == 1 and _whole(b)):
         return np.array_equal(a, b)
-    relative, floor = _TOLERANCE["f8" if sample.dtype.itemsize >= 8 else "f4"]
-    finite = sample[np.isfinite(sample)]
+    finite = b[np.isfinite(b)]
     if finite.size == 0:
         return np.array_equal(a, b, equal_nan=True)
+    relative, floor = _TOLERANCE["f8" if b.dtype.itemsize >= 8 else "f4"]
     tolerance = relative * np.ptp(finite) + floor * np.abs(finite).max()
-    return np.allclose(a, b, rtol=0, atol=tolerance, equal_nan=True)
+    near = np.abs(a - b) <= tolerance
+    return bool(near.all()) or np.allclose(a, b, rtol=0, atol=tolerance, equal_nan=True)
 
 
 def _whole(sample: np.ndarray) -> bool:

@@ -226,7 +226,7 @@ class PrivateBayesSearchCV(DelegatesToBest, MetaEstimatorMixin, BaseEstimator):
             **_released(release),
             "privacy_": PrivacyReport(
                 budget.epsilon,
-                budget.delta,
+                sum(loss.delta for loss in budget.losses),
                 problem.units.name,
                 problem.units.m,
                 problem.protected,

@@ -34,14 +34,14 @@ class Constant(ClassifierMixin, BaseEstimator):
         return np.full(len(X), self.label)
 
 
-def outputs(n_ones, n_runs, seed):
+def outputs(n_ones, n_runs, seed, epsilon):
     """(chosen label, released count) of n_runs searches on M records, n_ones of class 1."""
     y_val = (np.arange(M) < n_ones).astype(int)
     data = dict(X=np.zeros((4, 1)), y=[0, 0, 1, 1], X_val=np.zeros((M, 1)), y_val=y_val)
     found = []
     for i in range(n_runs):
         search = PrivateBayesSearchCV(
-            Constant(), {"label": [0, 1]}, epsilon=EPSILON, refit=False,
+            Constant(), {"label": [0, 1]}, epsilon=epsilon, refit=False,
             noise_random_state=None if seed is None else seed + i,
         ).fit(**data)  # fmt: skip
         found.append((search.best_params_["label"], round(search.best_score_ * M)))
@@ -73,10 +73,10 @@ def epsilon_lower_bound(p_runs, q_runs):
     return ratio(best, slice(half, None))
 
 
-def audit(n_runs, seed):
+def audit(n_runs, seed, epsilon=EPSILON):
     """V has one more record of class 0, V' one more of class 1: every score moves."""
-    of_v = outputs((M - 1) // 2, n_runs, seed)
-    of_neighbour = outputs((M + 1) // 2, n_runs, None if seed is None else seed + 10**6)
+    of_v = outputs((M - 1) // 2, n_runs, seed, epsilon)
+    of_neighbour = outputs((M + 1) // 2, n_runs, None if seed is None else seed + 10**6, epsilon)
     return max(epsilon_lower_bound(of_v, of_neighbour), epsilon_lower_bound(of_neighbour, of_v))
 
 
@@ -98,3 +98,9 @@ def test_the_audit_catches_a_forgotten_split_of_the_budget(monkeypatch):
 
     monkeypatch.setattr(mechanisms, "_scale", twice)
     assert audit(3000, 0) > EPSILON
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
+def test_promises_of_other_sizes(epsilon):
+    assert epsilon / 2 <= audit(12_000, None, epsilon) <= epsilon

@@ -154,12 +154,7 @@ SCORERS = {
 }
 
 
-@pytest.mark.parametrize("which", SCORERS)
-@pytest.mark.parametrize("grouped", [False, True])
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(data=st.data())
-@pytest.mark.filterwarnings("ignore:invalid value")
-def test_one_unit_moves_a_statistic_by_its_sensitivity_at_most(which, grouped, data):
+def check_sensitivity(which, grouped, data):
     scorer, label, response = SCORERS[which]
     record = st.tuples(label, response)
     size = st.integers(1, 4) if grouped else st.just(1)
@@ -186,6 +181,25 @@ def test_one_unit_moves_a_statistic_by_its_sensitivity_at_most(which, grouped, d
     assert all(abs(a - b) <= s for a, b, s in zip(found, moved, bound, strict=True))
     a, b = scorer.bounds
     assert a <= scorer.value(found, bound_units) <= b
+
+
+@pytest.mark.parametrize("which", SCORERS)
+@pytest.mark.parametrize("grouped", [False, True])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_one_unit_moves_a_statistic_by_its_sensitivity_at_most(which, grouped, data):
+    check_sensitivity(which, grouped, data)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("which", SCORERS)
+@pytest.mark.parametrize("grouped", [False, True])
+@settings(max_examples=1500, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_sensitivity_at_length(which, grouped, data):
+    check_sensitivity(which, grouped, data)
 
 
 @pytest.mark.parametrize(

@@ -536,6 +536,11 @@ def test_epsilons_of_any_number_type_are_spent_exactly(two_classes, kind):
         assert report.epsilon == value
 
 
+def test_delta_is_reported_as_spent(two_classes):
+    """The worst-case strategy is given a delta and does not use it."""
+    assert fitted(two_classes, delta=1e-6).privacy_.delta == 0
+
+
 def test_one_candidate_spends_everything_on_its_score(two_classes):
     search = fitted(two_classes, grid={"C": [1.0]}, epsilon=1.0)
     assert [loss.epsilon for loss in search.privacy_.spends] == [1.0]

@@ -1,0 +1,61 @@
+"""The documentation's code is run as it stands."""
+
+import doctest
+import importlib
+import re
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import loguniform
+from sklearn.datasets import load_breast_cancer
+from sklearn.preprocessing import scale
+
+from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCKS = [
+    pytest.param(block, id=f"{page.name}-{i}")
+    for page in PAGES
+    for i, block in enumerate(re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL))
+]
+
+
+@pytest.fixture
+def names():
+    """What a reader has at hand: data, and a search over them."""
+    X, y = load_breast_cancer(return_X_y=True)
+    X = scale(X)
+    from sklearn.svm import SVC
+
+    search = PrivateBayesSearchCV(SVC(), {"C": [1.0, 10.0]})
+    return {
+        "X_train": X[:250], "y_train": y[:250], "X_val": X[250:], "y_val": y[250:],
+        "X_new": X[:3], "patient_id": np.arange(len(y) - 250) // 2, "search": search,
+        "loguniform": loguniform, "make_private_scorer": make_private_scorer,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_blocks_run(block, names, capsys):
+    exec(block, names)
+
+
+@pytest.mark.parametrize("example", sorted((ROOT / "docs" / "examples").glob("*.py")))
+def test_examples_run(example, capsys):
+    runpy.run_path(str(example), run_name="__main__")
+    assert "epsilon = 1" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("module", ["scoring", "search"])
+def test_docstrings_run(module):
+    result = doctest.testmod(importlib.import_module(f"sklearn_dpbo.{module}"))
+    assert result.attempted and not result.failed
+
+
+def test_links_lead_somewhere():
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#h][^)#]*)", page.read_text()):
+            assert (page.parent / target).exists(), (page.name, target)
