@@ -15,10 +15,11 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import effective_n_jobs
 from joblib.parallel import get_active_backend
 from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
+from sklearn.utils.parallel import Parallel, delayed
 
 from .exceptions import BatchDependentError
 from .handover import Handover
@@ -94,28 +95,28 @@ class Evaluator:
             units = self.problem.units
             print(f"Evaluating {len(settings)} candidates on {units.m} protected {units.name}s")
         try:
-            outcomes = self._map(settings)
+            evaluation = self._map(settings)
         except BaseException as error:
             cause, error.__context__ = error.__cause__, None
             raise error.with_traceback(_forget(error.__traceback__)) from cause
+        _report_failures(evaluation.fit_errors)
+        return evaluation
+
+    def _map(self, settings) -> Evaluation:
+        check = RowByRowCheck.on(self.problem.X_train, self.problem.y_train)
+        task = Handover(_Task(self.estimator, self.problem, self.scorer, check, self.error_score))
+        n = len(settings)
+        with quiet() if self._in_threads() else contextlib.nullcontext():
+            outcomes = Parallel(n_jobs=self.n_jobs, pre_dispatch=self.pre_dispatch)(
+                delayed(_evaluate)(task, setting, f"{i + 1}/{n}", self.verbose)
+                for i, setting in enumerate(settings)
+            )
         times, errors, statistics = zip(*outcomes, strict=True)
-        del outcomes
-        _report_failures(errors)
         sensitivity = self.scorer.sensitivity(self.problem.units)
         blank = (0,) * len(sensitivity)
         return Evaluation(
             Sensitive([s or blank for s in statistics], sensitivity), np.array(times), errors
         )
-
-    def _map(self, settings) -> list:
-        check = RowByRowCheck.on(self.problem.X_train, self.problem.y_train)
-        task = Handover(_Task(self.estimator, self.problem, self.scorer, check, self.error_score))
-        n = len(settings)
-        with quiet() if self._in_threads() else contextlib.nullcontext():
-            return Parallel(n_jobs=self.n_jobs, pre_dispatch=self.pre_dispatch)(
-                delayed(_evaluate)(task, setting, f"{i + 1}/{n}", self.verbose)
-                for i, setting in enumerate(settings)
-            )
 
     def _in_threads(self) -> bool:
         """Whether fits run beside predictions in this process, where silence is shared."""
@@ -143,7 +144,7 @@ def _evaluate(task: Handover, setting: dict, position: str, verbose: int):
     start = clock()
     error = None
     try:
-        _fit(estimator, problem)
+        _fit(estimator, problem.X_train, problem.y_train, problem.fit_params)
         fit_time = clock() - start
         response = task.check.predictions(estimator, scorer)
     except BatchDependentError:
@@ -177,14 +178,14 @@ def set_candidate(estimator, setting: dict):
 
 def fit_candidate(estimator, setting: dict, problem: Problem):
     """Fit a clone of the estimator, with this setting, on the training set alone."""
-    return _fit(set_candidate(clone(estimator), setting), problem)
+    estimator = set_candidate(clone(estimator), setting)
+    return _fit(estimator, problem.X_train, problem.y_train, problem.fit_params)
 
 
-def _fit(estimator, problem: Problem):
-    X = copy_rows(problem.X_train)
-    if problem.y_train is None:
-        return estimator.fit(X, **problem.fit_params)
-    return estimator.fit(X, copy_rows(problem.y_train), **problem.fit_params)
+def _fit(estimator, X, y, fit_params):
+    if y is None:
+        return estimator.fit(copy_rows(X), **fit_params)
+    return estimator.fit(copy_rows(X), copy_rows(y), **fit_params)
 
 
 def _forget(traceback):

@@ -17,7 +17,7 @@ from sklearn.utils import get_tags, indexable
 
 from .exceptions import PrivacyWarning
 from .gains import dense
-from .schema import check_same_columns, check_targets
+from .schema import as_labels, as_table, check_same_columns, check_targets
 from .units import Units, n_rows, take_rows
 
 __all__ = ["Problem", "hold_out"]
@@ -67,11 +67,12 @@ def hold_out(
     if X_val is None:
         if y_val is not None:
             raise ValueError("y_val was given without X_val: give both, or neither")
-        X, y, groups = indexable(X, y, groups_val)
+        X, y, groups = indexable(as_table(X, X), y, groups_val)
         return _split(estimator, X, y, fit_params, cv, rng, groups, split_params)
     if cv is not None:
         raise ValueError(f"both X_val and cv={cv!r} say what to hold out: leave cv out")
-    X, y = indexable(X, y)
+    X_val = as_table(X_val, X)
+    X, y = indexable(as_table(X, X), y)
     X_val, groups_val = indexable(X_val, groups_val)
     _refuse_empty(n_rows(X_val))
     check_same_columns(X, X_val, get_tags(estimator).input_tags.pairwise)
@@ -101,7 +102,7 @@ def _split(estimator, X, y, fit_params, cv, rng, groups, split_params) -> Proble
         None if y is None else take_rows(y, train),
         {k: take_rows(v, train) if _per_row(v, n) else v for k, v in fit_params.items()},
         _take(X, test, columns),
-        None if y is None else dense(take_rows(y, test)),
+        None if y is None else as_labels(take_rows(y, test), dense(take_rows(y, train))),
         units,
         "hold-out drawn by row number" if by_default else f"test part of {type(cv).__name__}",
     )
@@ -136,7 +137,11 @@ def _one_split(cv, y, estimator):
 
 def _positions(rows, n: int) -> np.ndarray:
     """Return row numbers from 0 on, also for masks and negative numbers."""
-    return np.arange(n)[np.asarray(rows)]
+    rows = np.asarray(rows)
+    try:
+        return np.arange(n)[rows if rows.size else rows.astype(int)]
+    except IndexError as error:
+        raise ValueError(f"cv does not give row numbers of X (0 to {n - 1}): {error}") from None
 
 
 def _refuse_overlap(train, test, groups) -> None:

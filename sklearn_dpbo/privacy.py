@@ -122,7 +122,7 @@ class Budget:
     """
 
     def __init__(self, epsilon: float, delta: float = 0.0):
-        self.epsilon, self.delta = epsilon, delta
+        self.epsilon, self.delta = float(epsilon), float(delta)
         self._losses: list[PrivacyLoss] = []
 
     @property

@@ -118,32 +118,37 @@ class RowByRowCheck:
         BatchDependentError
             If a row's response changes with the rows beside it.
         """
-        together = self._check(estimator, scorer.response_method)
-        one_output = isinstance(getattr(estimator, "classes_", None), np.ndarray)
-        if "predict" in scorer.response_method and one_output:
-            # Labels are coarse: what they are made of shows more.
-            for finer in ("decision_function", "predict_proba"):
-                if hasattr(estimator, finer):
-                    self._check(estimator, (finer,))
-                    break
+        methods = scorer.response_method
+        finer = _finer(estimator) if "predict" in methods else None
+        together = respond(estimator, take_rows(self.X, self.rows), methods)
+        self._compare(estimator, methods, together, self._mixed())
+        if finer is None:
+            # Labels may agree by chance: with each of two that differ as much as can be.
+            self._compare(estimator, methods, together, self._copies(0))
+            self._compare(estimator, methods, together, self._copies(-1))
+        else:
+            fine = respond(estimator, take_rows(self.X, self.rows), finer)
+            self._compare(estimator, finer, fine, self._copies(len(self.rows) // 2))
         return together
 
-    def _check(self, estimator, methods) -> np.ndarray:
-        """Compare all probes together with half of them beside many copies of another one."""
-        together = respond(estimator, take_rows(self.X, self.rows), methods)
-        half = np.arange(0, len(self.rows), 2)
-        copies = np.full(2 * _N_PROBES, len(self.rows) - 1)
-        mixed = respond(estimator, take_rows(self.X, self.rows[np.append(half, copies)]), methods)
-        again = mixed[: len(half) + 1]
-        expected = together[np.append(half, copies[0])]
-        if not _agree(again, expected, hasattr(estimator, "classes_")):
+    def _mixed(self) -> np.ndarray:
+        """Positions of half of the probes (no extreme ones), and of copies of one in between."""
+        between = len(self.rows) // 2
+        return np.append(np.arange(1, len(self.rows) - 1, 2), self._copies(between))
+
+    def _copies(self, position: int) -> np.ndarray:
+        """One position, many times: a batch without a range or variance of its own."""
+        return np.full(2 * _N_PROBES, position)
+
+    def _compare(self, estimator, methods, together: np.ndarray, batch: np.ndarray) -> None:
+        again = respond(estimator, take_rows(self.X, self.rows[batch]), methods)
+        if not _agree(again, together[batch], together, hasattr(estimator, "classes_")):
             raise BatchDependentError(
                 f"{type(estimator).__name__} predicts a training record differently beside other "
                 "records. One validation record could then change the predictions of all, and no "
                 "noise of size 1/m would hide it. Use an estimator that predicts row by row and "
                 "deterministically (no statistics of the batch, no randomness)"
             )
-        return together
 
     def check_gain(self, scorer: PrivateScorer, response: np.ndarray, classes) -> None:
         """Apply the scorer to the probes; if the gain is a user's, compare with one by one.
@@ -175,14 +180,22 @@ def _argsort(y) -> np.ndarray:
         return np.arange(len(y))
 
 
-def _agree(a: np.ndarray, b: np.ndarray, classifier: bool) -> bool:
+def _finer(estimator) -> tuple[str, ...] | None:
+    """Return what a classifier's labels are made of: it shows more than labels do."""
+    if not isinstance(getattr(estimator, "classes_", None), np.ndarray):
+        return None
+    methods = ("decision_function", "predict_proba")
+    return next(((method,) for method in methods if hasattr(estimator, method)), None)
+
+
+def _agree(a: np.ndarray, b: np.ndarray, sample: np.ndarray, classifier: bool) -> bool:
     """Labels agree exactly; numbers up to rounding errors of their kind."""
-    if b.dtype.kind != "f" or (classifier and b.ndim == 1 and _whole(b)):
+    if sample.dtype.kind != "f" or (classifier and sample.ndim == 1 and _whole(sample)):
         return np.array_equal(a, b)
-    finite = b[np.isfinite(b)]
+    finite = sample[np.isfinite(sample)]
     if finite.size == 0:
         return np.array_equal(a, b, equal_nan=True)
-    relative, floor = _TOLERANCE["f8" if b.dtype.itemsize >= 8 else "f4"]
+    relative, floor = _TOLERANCE["f8" if sample.dtype.itemsize >= 8 else "f4"]
     tolerance = relative * np.ptp(finite) + floor * np.abs(finite).max()
     near = np.abs(a - b) <= tolerance
     return bool(near.all()) or np.allclose(a, b, rtol=0, atol=tolerance, equal_nan=True)

@@ -1,17 +1,20 @@
 """Does the validation set look like the training set? (zone: public)
 
 Later a mismatch could only show as a silent, low score. All of this looks at declared shapes, names
-and dtypes alone, never at values: that schema is public.
+and dtypes alone, never at values: that schema is public. Lists declare nothing; they are given the
+types of the training set, record by record, so that no record decides how another is read.
 """
 
 from __future__ import annotations
+
+from numbers import Real
 
 import numpy as np
 
 from .gains import dense
 from .units import n_rows
 
-__all__ = ["check_same_columns", "check_targets"]
+__all__ = ["as_labels", "as_table", "check_same_columns", "check_targets"]
 
 
 def check_targets(y, y_val, n: int):
@@ -22,7 +25,8 @@ def check_targets(y, y_val, n: int):
         missing, present = ("y", "y_val") if y is None else ("y_val", "y")
         raise ValueError(f"{missing} is missing: {present} was given, and both are needed")
     kind, kind_val = _kind(y), _kind(y_val)
-    y, y_val = dense(y), _labels(y_val, np.ndim(y))
+    y = dense(y)
+    y_val = as_labels(y_val, y)
     if len(y_val) != n:
         raise ValueError(f"X_val has {n} rows and y_val has {len(y_val)}: give one label each")
     if y_val.shape[1:] != y.shape[1:]:
@@ -32,13 +36,40 @@ def check_targets(y, y_val, n: int):
     return y_val
 
 
-def _labels(y_val, ndim: int) -> np.ndarray:
-    """Return labels as an array; those in a list keep their types, whatever they are."""
-    if isinstance(y_val, list | tuple) and ndim == 1:
-        labels = np.empty(len(y_val), dtype=object)
-        labels[:] = y_val
-        return labels
-    return dense(y_val)
+def as_labels(y_val, like: np.ndarray) -> np.ndarray:
+    """Return labels as an array; those in a list, one by one, as the training labels `like` are."""
+    if not isinstance(y_val, list | tuple):
+        return dense(y_val)
+    missing = np.nan if like.dtype.kind in "biuf" else None
+    kind = float if missing is not None else object
+    return _fill(y_val, like.shape[1:], kind, missing)
+
+
+def as_table(X, like):
+    """Return a list of rows of numbers as an array if `like` is one, row by row; else X itself."""
+    if not isinstance(X, list | tuple):
+        return X
+    first = like[0] if isinstance(like, list | tuple) and len(like) else None
+    if isinstance(first, list | tuple | np.ndarray) and all(isinstance(v, Real) for v in first):
+        return _fill(X, (len(first),), float, np.nan)
+    if isinstance(like, np.ndarray) and like.ndim == 2 and like.dtype.kind in "biuf":
+        return _fill(X, like.shape[1:], float, np.nan)
+    return X
+
+
+def _fill(records, shape: tuple, kind, missing) -> np.ndarray:
+    """Return an array of the records, each by itself; all missing where one is not of that kind."""
+    filled = np.full((len(records), *shape), missing, dtype=kind)
+    for i, record in enumerate(records):
+        values = list(record) if shape else [record]
+        if shape and len(values) != shape[0]:
+            raise ValueError(
+                f"a list of records must be a table of {shape[0]} columns, as the training set is; "
+                "found records of another length"
+            )
+        if kind is object or all(isinstance(value, Real | np.bool_) for value in values):
+            filled[i] = values if shape else record
+    return filled
 
 
 def check_same_columns(X, X_val, pairwise: bool) -> None:
@@ -53,6 +84,12 @@ def check_same_columns(X, X_val, pairwise: bool) -> None:
         kind, kind_val = _kind(column), _kind(column_val)
         if None not in (kind, kind_val) and kind != kind_val:
             raise ValueError(f"{where}X holds {kind} and X_val {kind_val}: they must agree")
+        categories, categories_val = _categories(column), _categories(column_val)
+        if categories and categories_val and categories != categories_val:
+            raise ValueError(
+                f"{where}X and X_val declare different categories: give both the same "
+                "pandas.CategoricalDtype"
+            )
 
 
 def _columns(X, X_val, names):
@@ -83,9 +120,13 @@ def _names(X) -> list[str] | None:
 
 
 def _width(X) -> int | None:
-    if hasattr(X, "shape"):
-        return X.shape[1] if len(X.shape) == 2 else None
-    return len(X[0]) if len(X) and hasattr(X[0], "__len__") and not isinstance(X[0], str) else None
+    shape = getattr(X, "shape", ())
+    return shape[1] if len(shape) == 2 else None
+
+
+def _categories(column) -> list | None:
+    categories = getattr(getattr(column, "dtype", None), "categories", None)
+    return None if categories is None or not hasattr(categories, "tolist") else categories.tolist()
 
 
 def _kind(values) -> str | None:

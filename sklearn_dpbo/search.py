@@ -285,7 +285,7 @@ class PrivateBayesSearchCV(DelegatesToBest, MetaEstimatorMixin, BaseEstimator):
             set_candidate(clone(self.estimator), setting)
         strategy = _resolve_strategy(self.strategy)
         strategy.check()
-        return space, strategy, Budget(float(self.epsilon), float(self.delta)), self._noise()
+        return space, strategy, Budget(self.epsilon, self.delta), self._noise()
 
     def _noise(self):
         if self.noise_random_state is None:

@@ -36,15 +36,15 @@ class Units:
         """Make one unit of each of n rows, or of each distinct value in groups."""
         if groups is None:
             return cls(n)
-        groups = np.asarray(groups)
-        if groups.ndim != 1:
-            raise ValueError(f"groups_val has one entry per record; found shape {groups.shape}")
-        if any(g is None or g != g for g in groups.tolist()):
+        groups = groups.tolist() if hasattr(groups, "tolist") else list(groups)
+        if any(isinstance(g, list | dict) for g in groups):
+            raise ValueError("groups_val has one entry per record; found several columns")
+        if any(g is None or g != g for g in groups):
             raise ValueError(
                 "groups_val has missing values: every record must be known to belong to one group"
             )
         number: dict = {}
-        unit = np.array([number.setdefault(g, len(number)) for g in groups.tolist()])
+        unit = np.array([number.setdefault(g, len(number)) for g in groups])
         order = np.argsort(unit, kind="stable")
         ends = np.searchsorted(unit[order], np.arange(len(number) + 1))
         return cls(len(number), order, ends)

@@ -267,6 +267,22 @@ def test_a_missing_response_method_is_a_failed_fit(two_classes):
         evaluate(Threshold(), problem_of(two_classes), scoring="neg_log_loss")
 
 
+def test_scikit_learns_configuration_reaches_the_workers(rng):
+    import pandas as pd
+    import sklearn
+    from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
+    X = pd.DataFrame(rng.normal(size=(100, 3)), columns=list("abc"))
+    y = (X["a"] > 0).to_numpy().astype(int)
+    model = make_pipeline(
+        StandardScaler(), FunctionTransformer(lambda d: d[["a", "b"]]), LogisticRegression()
+    )
+    problem = problem_of((X, y, X, y))
+    with sklearn.config_context(transform_output="pandas"):
+        found = [counts(evaluate(model, problem, [{}] * 3, n_jobs=n)) for n in (1, 2)]
+    assert found[0] == found[1]
+
+
 class Parcel:
     """Counts how often data of this size are pickled and unpickled in this process."""
 

@@ -99,6 +99,7 @@ def test_overlapping_parts_are_refused():
         (np.arange(30), [35] * 5, "more than once"),
         (np.arange(40), [-1, -2], "2 rows are in both"),
         ([], np.arange(40), "training part of cv is empty"),
+        (np.arange(20), [45], "row numbers of X"),
         (np.arange(40), [], "m = 0"),
     ],
 )
@@ -129,9 +130,48 @@ def test_kernel_matrices_lose_rows_and_columns():
 
 def test_labels_in_a_list_are_not_inspected():
     """Whether one label is of another type than the rest is nobody's business."""
-    for odd in ([0, 1, "x"], [0, 1, None], [0, 1, 1]):
-        problem = split(X_val=X[:3], y_val=odd)
-        assert problem.y_val.tolist() == odd
+    for odd in ("x", None, [1, 2], 1):
+        problem = split(X_val=X[:3], y_val=[0, 1, odd])
+        assert problem.y_val.dtype == float and problem.y_val[:2].tolist() == [0, 1]
+        assert (problem.y_val[2] == 1) == (odd == 1)
+    text = np.where(Y, "yes", "no")
+    for odd in ("x", None, [1, 2], 1):
+        problem = split(y=text, X_val=X[:3], y_val=["no", "yes", odd])
+        assert problem.y_val.tolist() == ["no", "yes", odd]
+    two = split(y=np.stack([Y, Y], axis=1), X_val=X[:3], y_val=[[0, 0], [1, "x"], [1, 1]])
+    assert np.array_equal(two.y_val, [[0, 0], [np.nan] * 2, [1, 1]], equal_nan=True)
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_one_record_of_a_list_does_not_decide_how_others_are_read(own):
+    """numpy would read whole numbers as integers, but for one fraction among them."""
+    whole = (np.arange(80).reshape(40, 2)).tolist()
+    for odd in ([0.5, 1], [1, "x"], [1, None]):
+        table = [*whole[:-1], odd]
+        if own:
+            problem = split(X=whole, X_val=table, y_val=Y)
+        else:
+            problem = split(X=table, cv=[(np.arange(30), np.arange(30, 40))])
+        assert problem.X_val.dtype == float and problem.X_train.dtype == float
+        assert np.array_equal(problem.X_val[:-1], whole[:-1] if own else whole[30:-1])
+
+
+def test_lists_of_texts_and_dicts_stay_as_they_are():
+    texts = ["a b", "c d e"] * 20
+    dicts = [{"a": 1}, {"b": 2, "c": 3}] * 20
+    tokens = [["a"], ["b", "c"]] * 20
+    for X in (texts, dicts, tokens):
+        assert split(X=X, X_val=X[1:3], y_val=Y[:2]).X_val == X[1:3]
+
+
+def test_categories_are_compared():
+    def frame(categories):
+        return pd.DataFrame({"place": pd.Categorical(["p", "q"] * 20, categories=categories)})
+
+    same = frame(["p", "q"])
+    assert split(X=same, X_val=same, y_val=Y).units.m == 40
+    with pytest.raises(ValueError, match="in column 'place' .*pandas.CategoricalDtype"):
+        split(X=same, X_val=frame(["q", "p", "r"]), y_val=Y)
 
 
 def test_fit_params_follow_the_training_rows():
@@ -164,7 +204,7 @@ FRAME = pd.DataFrame(X, columns=["a", "b"])
         (dict(y=pd.Series(list("ab") * 20), X_val=X, y_val=Y), "y holds text and y_val numbers"),
         (dict(X_val=X, y_val=np.stack([Y, Y], axis=1)), r"y_val \(40, 2\): outputs must agree"),
         (dict(X_val=X, y_val=Y, cv=ShuffleSplit(1)), "leave cv out"),
-        (dict(X=X.tolist(), X_val=X[:, :1].tolist(), y_val=Y), "2 columns and X_val 1"),
+        (dict(X=X.tolist(), X_val=X[:, :1].tolist(), y_val=Y), "table of 2 columns"),
         (dict(X_val=X.astype(str), y_val=Y), "X holds numbers and X_val text"),
         (
             dict(X=FRAME, X_val=FRAME.assign(b=FRAME["b"].astype(str)), y_val=Y),

@@ -16,6 +16,7 @@ import joblib
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import FitFailedWarning
 
 from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
 
@@ -179,9 +180,7 @@ def frames_of(error):
     seen = {}
     while error is not None:
         for frame, _line in traceback.walk_tb(error.__traceback__):
-            while (
-                frame is not None and frame.f_code.co_name != "test_an_exception_holds_no_raw_score"
-            ):
+            while frame is not None and not frame.f_code.co_name.startswith("test_"):
                 if frame.f_code.co_filename != __file__:
                     seen[id(frame)] = dict(frame.f_locals)
                 frame = frame.f_back
@@ -204,6 +203,17 @@ def test_an_exception_holds_no_raw_score(fail, n_jobs):
     assert not found_in(seen, counts)
     text = "".join(traceback.format_exception(caught.value))
     assert not [s for s in as_text(counts) if s in text]
+
+
+@pytest.mark.filterwarnings("error::sklearn.exceptions.FitFailedWarning")
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_warning_made_an_error_holds_no_raw_score(n_jobs):
+    public, protected = data()
+    with pytest.raises(FitFailedWarning) as caught:
+        search_of(fail="fit", n_jobs=n_jobs).fit(**public, **protected)
+    seen = frames_of(caught.value)
+    assert seen
+    assert not found_in(seen, secrets("accuracy", "fit"))
 
 
 @pytest.mark.filterwarnings("ignore")

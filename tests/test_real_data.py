@@ -35,12 +35,14 @@ def test_spam():
 @pytest.mark.parametrize("by_patient", [True, False])
 def test_readmission(by_patient):
     frame = pd.read_csv(data_file("diabetes130.csv.gz"), keep_default_na=False)
-    frame = frame[frame["patient_nbr"] % 4 == 0]
+    # Patient numbers are no random numbers (97 % of them are divisible by nine): shuffle them.
+    shuffled = np.random.default_rng(0).permutation(frame["patient_nbr"].unique())
+    frame = frame[frame["patient_nbr"].isin(shuffled[:9_000])]
     patient = frame["patient_nbr"]
     X = frame.drop(columns=["readmitted", "encounter_id", "patient_nbr"])
     X = X.drop(columns=["diag_1", "diag_2", "diag_3"])
     y = (frame["readmitted"] != "NO").map({True: "again", False: "no"})
-    train = patient % 3 == 0
+    train = patient.isin(shuffled[:3_000])
     encode = make_column_transformer(
         (OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1),
          make_column_selector(dtype_exclude="number")), remainder="passthrough",
@@ -50,14 +52,15 @@ def test_readmission(by_patient):
         "histgradientboostingclassifier__learning_rate": loguniform(0.01, 0.5),
         "histgradientboostingclassifier__max_leaf_nodes": randint(3, 40),
     }
-    search = PrivateBayesSearchCV(model, space, epsilon=1.0, n_iter=8, random_state=0)
+    search = PrivateBayesSearchCV(model, space, epsilon=1.0, n_iter=5, random_state=0)
     groups = patient[~train] if by_patient else None
     search.fit(X[train], y[train], X_val=X[~train], y_val=y[~train], groups_val=groups)
     report = search.privacy_
     assert report.unit == ("group" if by_patient else "record")
     assert report.m == (patient[~train].nunique() if by_patient else (~train).sum())
-    # Majority: 0.54 by encounter, 0.61 by patient (those who stay once return less).
-    assert (0.64 if by_patient else 0.60) < search.best_score_ < 0.75
+    # The majority class has 0.54 by encounter and 0.67 by patient, as those who stay once return
+    # less often. The models are trained by encounter, and reach 0.63 and 0.68.
+    assert (0.665 if by_patient else 0.60) < search.best_score_ < 0.72
     right = (search.predict(X[~train]) == y[~train]).to_numpy()
     exact = pd.Series(right).groupby(patient[~train].to_numpy()).mean() if by_patient else right
     low, high = search.best_score_interval_

@@ -176,6 +176,28 @@ def test_a_little_of_the_batch_is_seen_in_regression(scale):
         RowByRowCheck.on(X, y).predictions(Average(), scorer)
 
 
+class MinMax(ClassifierMixin, BaseEstimator):
+    """Scales by the range of the batch: a scaler fitted within predict."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        low, high = X.min(axis=0), X.max(axis=0)
+        return self.classes_[(((X - low) / (high - low + 1e-9))[:, 0] > 0.5).astype(int)]
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("noise", [0.0, 1.0])
+def test_the_range_of_the_batch_is_seen(seed, noise):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(100, 1))
+    y = (X[:, 0] + noise * rng.normal(size=100) > 0).astype(int)
+    with pytest.raises(BatchDependentError):
+        RowByRowCheck.on(X, y).predictions(MinMax().fit(X, y), ACCURACY.prepare(y))
+
+
 # Their predictions depend on chance or on the batch, by design.
 _REFUSED = {"DummyClassifier"}
 # Need other data, other estimators, or take long.

@@ -25,7 +25,7 @@ class WorstCase(Strategy):
 
     Parameters
     ----------
-    score_share : float, default=0.3
+    score_share : float, default=0.4
         Share of epsilon, strictly between 0 and 1, that the released score is given.
 
     Notes
@@ -37,7 +37,7 @@ class WorstCase(Strategy):
     the documentation, "The guarantee".
     """
 
-    def __init__(self, score_share=0.3):
+    def __init__(self, score_share=0.4):
         self.score_share = score_share
 
     def check(self) -> None:
