@@ -123,9 +123,9 @@ class RowByRowCheck:
         together = respond(estimator, take_rows(self.X, self.rows), methods)
         self._compare(estimator, methods, together, self._mixed())
         if finer is None:
-            # Labels may agree by chance: with each of two that differ as much as can be.
-            self._compare(estimator, methods, together, self._copies(0))
-            self._compare(estimator, methods, together, self._copies(-1))
+            # A label may agree by chance; two that differ cannot both.
+            for position in _extremes(together):
+                self._compare(estimator, methods, together, self._copies(position))
         else:
             fine = respond(estimator, take_rows(self.X, self.rows), finer)
             self._compare(estimator, finer, fine, self._copies(len(self.rows) // 2))
@@ -178,6 +178,13 @@ def _argsort(y) -> np.ndarray:
         return np.argsort(y, kind="stable")
     except TypeError:  # labels that have no order
         return np.arange(len(y))
+
+
+def _extremes(response: np.ndarray) -> set[int]:
+    """Return the positions of the first and the last response in sorted order."""
+    first = response.reshape(len(response), -1)[:, 0]
+    place = np.unique(first, return_inverse=True)[1]
+    return {int(place.argmin()), int(place.argmax())}
 
 
 def _finer(estimator) -> tuple[str, ...] | None:

@@ -19,6 +19,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import FitFailedWarning
 
 from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
+from sklearn_dpbo.privacy import Sensitive
 
 M = 15_485_863 // 1000  # 15,485
 # What each candidate gets right: recognisable, and far from each other.
@@ -79,8 +80,11 @@ def as_text(counts):
 
 
 def walk(thing, seen, depth=0):
-    """Yield everything reachable from an object through attributes, containers and arrays."""
-    if id(thing) in seen or depth > 12 or isinstance(thing, types.ModuleType | type):
+    """Yield everything reachable from an object through attributes, containers and arrays.
+
+    A `Sensitive` is shut (see its own tests); that none is kept is tested apart.
+    """
+    if id(thing) in seen or depth > 12 or isinstance(thing, types.ModuleType | type | Sensitive):
         return
     seen[id(thing)] = thing
     yield thing
@@ -155,6 +159,7 @@ def test_nothing_raw_is_kept_printed_or_logged(settings, backend, capfd, caplog,
         search.fit(**public, **protected, groups_val=groups)
 
     assert not found_in(vars(search), counts)
+    assert b"Sensitive" not in pickle.dumps(search)
     text = io.StringIO()
     for shown in (repr(search), str(search), search._repr_html_(), str(search.privacy_)):
         print(shown, file=text)
