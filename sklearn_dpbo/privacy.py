@@ -88,7 +88,7 @@ class PrivacyLoss:
     release : str
         What was released by it.
     mechanism : str
-        How, in words, with the sensitivity it was calibrated to.
+        How, in words.
     assumption : str or None
         What the loss rests on beside the sensitivity; None for a worst-case guarantee.
     """

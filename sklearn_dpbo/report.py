@@ -67,7 +67,7 @@ class PrivacyReport:
 
     def _lines(self) -> list[tuple[str, str]]:
         """Return (heading, text) pairs: the statement that every form shows."""
-        neighbours = "one record" if self.unit == "record" else "all the records of one group"
+        one = "one record is" if self.unit == "record" else "all the records of one group are"
         kind = "worst case" if self.assumption is None else "under an assumption"
         guarantee = f"epsilon = {self.epsilon:g}, delta = {self.delta:g} ({kind})"
         if not self.secure:
@@ -75,12 +75,7 @@ class PrivacyReport:
         return [
             ("Guarantee", guarantee),
             ("Protected", f"{self.m:,} {self.unit}s of the validation set ({self.protected})"),
-            (
-                "Neighbours",
-                f"validation sets in which {neighbours} is replaced"
-                if self.unit == "record"
-                else f"validation sets in which {neighbours} are replaced",
-            ),
+            ("Neighbours", f"validation sets in which {one} replaced"),
             ("Released", _RELEASED),
             ("Not protected", _NOT_PROTECTED),
             ("Assumption", self.assumption or "none about estimator, scores or data"),
