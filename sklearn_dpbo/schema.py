@@ -24,7 +24,7 @@ def check_targets(y, y_val, n: int):
     if y is None or y_val is None:
         missing, present = ("y", "y_val") if y is None else ("y_val", "y")
         raise ValueError(f"{missing} is missing: {present} was given, and both are needed")
-    kind, kind_val = _kind(y), _kind(y_val)
+    kind, kind_val = _kind(y) or _kind_of_values(dense(y)), _kind(y_val)
     y = dense(y)
     y_val = as_labels(y_val, y)
     if len(y_val) != n:
@@ -127,6 +127,11 @@ def _width(X) -> int | None:
 def _categories(column) -> list | None:
     categories = getattr(getattr(column, "dtype", None), "categories", None)
     return None if categories is None or not hasattr(categories, "tolist") else categories.tolist()
+
+
+def _kind_of_values(labels: np.ndarray) -> str | None:
+    """Look at the labels themselves: of the training set, which are public."""
+    return "text" if all(isinstance(label, str) for label in labels.flat) else None
 
 
 def _kind(values) -> str | None:

@@ -16,7 +16,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from ._delegation import DelegatesToBest
 from .evaluation import Evaluator, fit_candidate, set_candidate
 from .exceptions import InsecureNoiseWarning
-from .holdout import hold_out
+from .holdout import Problem, hold_out
 from .mechanisms import OpenDPNoise, SeededNoise
 from .privacy import Budget
 from .report import PrivacyReport
@@ -224,17 +224,7 @@ class PrivateBayesSearchCV(DelegatesToBest, MetaEstimatorMixin, BaseEstimator):
         )
         fitted = {
             **_released(release),
-            "privacy_": PrivacyReport(
-                budget.epsilon,
-                sum(loss.delta for loss in budget.losses),
-                problem.units.name,
-                problem.units.m,
-                problem.protected,
-                strategy.assumption,
-                budget.losses,
-                noise.description,
-                noise.secure,
-            ),
+            "privacy_": _statement(problem, strategy, budget, noise),
             "scorer_": scorer,
             "n_splits_": 1,
         }
@@ -351,6 +341,20 @@ def _released(release: Release) -> dict:
             "fit_error": np.array(release.fit_errors, dtype=object),
         },
     }
+
+
+def _statement(problem: Problem, strategy: Strategy, budget: Budget, noise) -> PrivacyReport:
+    return PrivacyReport(
+        epsilon=budget.epsilon,
+        delta=sum(loss.delta for loss in budget.losses),
+        unit=problem.units.name,
+        m=problem.units.m,
+        protected=problem.protected,
+        assumption=strategy.assumption,
+        spends=budget.losses,
+        noise=noise.description,
+        secure=noise.secure,
+    )
 
 
 def _param_columns(params: tuple[dict, ...]) -> dict:

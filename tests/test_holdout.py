@@ -207,7 +207,7 @@ FRAME = pd.DataFrame(X, columns=["a", "b"])
         (dict(X=X.tolist(), X_val=X[:, :1].tolist(), y_val=Y), "table of 2 columns"),
         (dict(X_val=X.astype(str), y_val=Y), "X holds numbers and X_val text"),
         (
-            dict(X=FRAME, X_val=FRAME.assign(b=FRAME["b"].astype(str)), y_val=Y),
+            dict(X=FRAME, X_val=FRAME.assign(b=FRAME["b"].astype("string")), y_val=Y),
             "in column 'b' X holds numbers and X_val text",
         ),
         (dict(X_val=X, y_val=Y, groups_val=[1, 2]), "inconsistent numbers"),

@@ -54,7 +54,8 @@ def test_distributions_go_through_their_quantiles():
         stats.randint(1, 5),
         stats.binom(3, 0.5),
         stats.rv_discrete(values=([1, 3, 5, 7], [0.25] * 4)),
-        stats.make_distribution(stats.binom)(n=3, p=0.5),
+        # Discrete distributions of scipy's new kind are younger than the oldest scipy supported.
+        *([stats.Binomial(n=3, p=0.5)] if hasattr(stats, "Binomial") else []),
     ],
 )
 def test_discrete_distributions_give_integers_and_run_out(distribution):
