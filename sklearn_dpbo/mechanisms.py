@@ -58,7 +58,7 @@ def select(scores: Sensitive, epsilon: float, *, budget: Budget, noise: Noise, r
     References
     ----------
     McKenna and Sheldon, "Permute-and-Flip: a new mechanism for differentially private selection",
-    NeurIPS 2020, Theorem 1 (privacy) and Theorem 2 with Corollary (utility).
+    NeurIPS 2020: privacy, and an error that is never more than the exponential mechanism's.
     """
     n_candidates, n_statistics = scores.shape
     if n_statistics != 1:

@@ -7,6 +7,7 @@ types of the training set, record by record, so that no record decides how anoth
 
 from __future__ import annotations
 
+import contextlib
 from numbers import Real
 
 import numpy as np
@@ -68,7 +69,8 @@ def _fill(records, shape: tuple, kind, missing) -> np.ndarray:
                 "found records of another length"
             )
         if kind is object or all(isinstance(value, Real | np.bool_) for value in values):
-            filled[i] = values if shape else record
+            with contextlib.suppress(OverflowError):  # of a whole number beyond any float
+                filled[i] = values if shape else record
     return filled
 
 

@@ -146,7 +146,7 @@ def test_labels_in_a_list_are_not_inspected():
 def test_one_record_of_a_list_does_not_decide_how_others_are_read(own):
     """numpy would read whole numbers as integers, but for one fraction among them."""
     whole = (np.arange(80).reshape(40, 2)).tolist()
-    for odd in ([0.5, 1], [1, "x"], [1, None]):
+    for odd in ([0.5, 1], [1, "x"], [1, None], [1, 10**400]):
         table = [*whole[:-1], odd]
         if own:
             problem = split(X=whole, X_val=table, y_val=Y)
