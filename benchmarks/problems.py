@@ -1,22 +1,29 @@
 """Real data for the benchmarks: training, validation and test parts of each problem.
 
+A problem's `shifts` are rules that pick validation records (by label or by feature): the same
+models are then scored on a validation set unlike the training set.
+
 Data files are looked for in the folder that SKLEARN_DPBO_DATA names, by default in
-``shared/data`` beside the project; digits and breast cancer come with scikit-learn.
+``shared/data`` beside the project; digits come with scikit-learn.
 """
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from scipy.stats import loguniform, randint, uniform
-from sklearn.compose import make_column_selector, make_column_transformer
-from sklearn.datasets import load_breast_cancer, load_digits
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
+from sklearn.datasets import load_digits
+from sklearn.decomposition import PCA
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+)
+from sklearn.feature_selection import SelectPercentile
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
+from sklearn.preprocessing import QuantileTransformer, StandardScaler
 from sklearn.svm import SVC
 
 DATA = Path(os.environ.get("SKLEARN_DPBO_DATA", Path(__file__).parents[2] / "shared" / "data"))
@@ -32,6 +39,8 @@ class Problem:
     test: tuple
     groups: np.ndarray | None = None
     test_groups: np.ndarray | None = None
+    bounds: tuple | None = None  # of the absolute error, for regressions
+    shifts: dict = field(default_factory=dict)  # name: function of (X, y) to a mask of rows
 
 
 def parts(X, y, n_train, m, rng):
@@ -42,24 +51,68 @@ def parts(X, y, n_train, m, rng):
     return [(take(rows), y[rows]) for rows in cuts]
 
 
+def some_test(cut):
+    """Keep 5,000 test records."""
+    train, val, (X, y) = cut
+    return train, val, (X[:5000], y[:5000])
+
+
 def svc(**fixed):
     model = make_pipeline(StandardScaler(), SVC(**fixed))
     return model, {"svc__C": loguniform(1e-3, 1e4), "svc__gamma": loguniform(1e-6, 10)}
 
 
-def boosting(*prepare):
-    model = make_pipeline(*prepare, HistGradientBoostingClassifier(max_iter=60, random_state=0))
-    return model, {
-        "histgradientboostingclassifier__learning_rate": loguniform(1e-3, 1),
-        "histgradientboostingclassifier__max_leaf_nodes": randint(2, 64),
-        "histgradientboostingclassifier__l2_regularization": loguniform(1e-3, 1e3),
-    }
+BOOSTING = {
+    "learning_rate": loguniform(1e-3, 1),
+    "max_leaf_nodes": randint(2, 64),
+    "l2_regularization": loguniform(1e-3, 1e3),
+    "min_samples_leaf": randint(1, 100),
+    "max_features": uniform(0.1, 0.9),
+    "max_bins": randint(8, 128),
+}
+
+
+def boosting():
+    return HistGradientBoostingClassifier(max_iter=40, early_stopping=False, random_state=0)
+
+
+def fewer_of_class_0(X, y):
+    """Label shift: one in four of the records of class 0 stays."""
+    return (y != 0) | (np.arange(len(y)) % 4 == 0)
+
+
+def hardly_any_but_class_1(X, y):
+    """Strong label shift: one in twenty of the records of other classes stays."""
+    return (y == 1) | (np.arange(len(y)) % 20 == 0)
+
+
+def _spam_frame():
+    frame = pd.read_csv(DATA / "spambase.csv.gz")
+    return np.log1p(frame.drop(columns="spam").to_numpy()), frame["spam"].to_numpy()
 
 
 def spam(rng):
-    frame = pd.read_csv(DATA / "spambase.csv.gz")
-    X, y = np.log1p(frame.drop(columns="spam").to_numpy()), frame["spam"].to_numpy()
-    return Problem("spam, SVC", *svc(), *parts(X, y, 1500, 1500, rng))
+    return Problem("spam, SVC", *svc(), *parts(*_spam_frame(), 1200, 2000, rng),
+                   shifts={"label shift": fewer_of_class_0})  # fmt: skip
+
+
+def spam_pipeline(rng):
+    """Eight hyper-parameters of a whole pipeline, three of them categories."""
+    model = make_pipeline(
+        QuantileTransformer(n_quantiles=50), SelectPercentile(), PCA(random_state=0), SVC()
+    )
+    space = {
+        "quantiletransformer__n_quantiles": randint(5, 500),
+        "quantiletransformer__output_distribution": ["uniform", "normal"],
+        "selectpercentile__percentile": randint(5, 101),
+        "pca__n_components": uniform(0.4, 0.59),
+        "pca__whiten": [False, True],
+        "svc__C": loguniform(1e-3, 1e4),
+        "svc__gamma": loguniform(1e-5, 10),
+        "svc__class_weight": [None, "balanced"],
+    }
+    return Problem("spam, pipeline of 8 parameters", model, space,
+                   *parts(*_spam_frame(), 1000, 2000, rng))  # fmt: skip
 
 
 def readmission(rng):
@@ -70,40 +123,34 @@ def readmission(rng):
         columns=["encounter_id", "diag_1", "diag_2", "diag_3"]
     )
     X, y = frame.drop(columns="readmitted"), (frame["readmitted"] != "NO").to_numpy().astype(int)
-    cut = []
-    for chosen in (patients[:8000], patients[8000:23000], patients[23000:38000]):
+    X = codes(X)
+    cut, groups = [], []
+    for chosen in (patients[:3000], patients[3000:10000], patients[10000:15000]):
         rows = frame.index.isin(chosen)
-        cut.append((X[rows].reset_index(drop=True), y[rows]))
-    groups = [
-        frame.index[frame.index.isin(chosen)].to_numpy()
-        for chosen in (patients[8000:23000], patients[23000:38000])
-    ]
-    encode = make_column_transformer(
-        (OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1),
-         make_column_selector(dtype_exclude="number")), remainder="passthrough",
-    )  # fmt: skip
-    return Problem("readmission by patient, boosting", *boosting(encode), *cut, *groups)
+        cut.append((X[rows], y[rows]))
+        groups.append(frame.index[rows].to_numpy())
+    return Problem("readmission by patient, boosting", boosting(), BOOSTING, *cut, *groups[1:],
+                   shifts={"hardly any but class 1": hardly_any_but_class_1,
+                           "age 70 and over": lambda X, y: X[:, 2] >= 7})  # fmt: skip
 
 
-def adult(rng):
+def codes(frame):
+    """Numbers for categories, in alphabetical order."""
+    columns = [frame[name].to_numpy() for name in frame]
+    return np.column_stack([
+        c if c.dtype.kind in "if" else np.unique(c.astype(str), return_inverse=True)[1]
+        for c in columns
+    ]).astype(float)  # fmt: skip
+
+
+def census(rng):
     frame = pd.read_csv(DATA / "adult.csv.gz", keep_default_na=False)
-    X, y = (
-        frame.drop(columns=["income", "split"]),
-        (frame["income"] == ">50K").to_numpy().astype(int),
-    )
-    encode = make_column_transformer(
-        (OneHotEncoder(handle_unknown="ignore"), make_column_selector(dtype_exclude="number")),
-        (StandardScaler(), make_column_selector(dtype_include="number")),
-    )
-    model = make_pipeline(encode, LogisticRegression(solver="liblinear"))
-    space = {
-        "logisticregression__C": loguniform(1e-5, 1e2),
-        "logisticregression__class_weight": [None, "balanced"],
-        "logisticregression__intercept_scaling": loguniform(1e-2, 1e2),
-    }
-    return Problem(
-        "census income, logistic regression", model, space, *parts(X, y, 4000, 8000, rng)
-    )
+    X = codes(frame.drop(columns=["income", "split"]))
+    y = (frame["income"] == ">50K").to_numpy().astype(int)
+    cut = some_test(parts(X, y, 2500, 8000, rng))
+    return Problem("census income, boosting", boosting(), BOOSTING, *cut,
+                   shifts={"hardly any but class 1": hardly_any_but_class_1,
+                           "age 45 and over": lambda X, y: X[:, 0] >= 45})  # fmt: skip
 
 
 def forest_cover(rng):
@@ -112,21 +159,35 @@ def forest_cover(rng):
         "max_depth": randint(2, 30), "max_features": uniform(0.05, 0.95),
         "min_samples_leaf": randint(1, 50),
     }  # fmt: skip
-    model = RandomForestClassifier(30, random_state=0)
-    return Problem("forest cover, random forest", model, space,
-                   *parts(z["X"].astype(np.float32), z["y"], 3000, 5000, rng))  # fmt: skip
+    model = RandomForestClassifier(15, random_state=0)
+    cut = parts(z["X"].astype(np.float32), z["y"], 2500, 5000, rng)
+    return Problem("forest cover, random forest", model, space, *some_test(cut),
+                   shifts={"high ground": lambda X, y: X[:, 0] > 3000})  # fmt: skip
+
+
+def forest_cover_svc(rng):
+    z = np.load(DATA / "covertype_60k.npz")
+    cut = some_test(parts(z["X"].astype(np.float32), z["y"], 1000, 3000, rng))
+    return Problem("forest cover, SVC", *svc(max_iter=2000), *cut)
 
 
 def digits(rng):
     X, y = load_digits(return_X_y=True)
-    return Problem("digits, SVC", *svc(), *parts(X, y, 600, 600, rng))
+    return Problem("digits, SVC", *svc(), *parts(X, y, 500, 900, rng))
 
 
-def breast_cancer(rng):
-    X, y = load_breast_cancer(return_X_y=True)
-    model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=500))
-    space = {"logisticregression__C": loguniform(1e-5, 1e5)}
-    return Problem("breast cancer, logistic regression", model, space, *parts(X, y, 200, 200, rng))
+def houses(rng):
+    """Logarithm of the price per square metre; the absolute error counts up to 1."""
+    frame = pd.read_csv(DATA / "kc_house.csv.gz")
+    y = np.log(frame["price_per_sqm"].to_numpy())
+    X = frame.drop(columns=["price", "price_per_sqm", "subset2004"]).to_numpy(float)
+    model = HistGradientBoostingRegressor(max_iter=40, early_stopping=False, random_state=0)
+    cut = some_test(parts(X, y, 2000, 4000, rng))
+    return Problem("house prices, boosting", model, BOOSTING, *cut, bounds=(-1.0, 0.0))
 
 
-ALL = {f.__name__: f for f in (spam, readmission, adult, forest_cover, digits, breast_cancer)}
+ALL = {
+    f.__name__: f
+    for f in (spam, spam_pipeline, readmission, census, forest_cover, forest_cover_svc, digits,
+              houses)
+}  # fmt: skip

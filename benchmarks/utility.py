@@ -1,164 +1,339 @@
-"""Claim: what privacy costs in accuracy, on real data, over epsilon.
+"""Claim: what privacy costs in accuracy, on real data, over guidance, epsilon and T.
 
-For each problem, T candidates are fitted once and their predictions kept; then every search
-replays them, so that many repetitions cost little. The non-private reference is
-RandomizedSearchCV on the same candidates and the same validation set.
+    python benchmarks/utility.py TABLES [--repeats 20] [--json utility.json] [--problems spam ...]
 
-    python benchmarks/utility.py [--repeats 50] [--json utility.json] [--problems spam digits]
+Problems of two or three hyper-parameters are *tabulated*: a pool of settings is fitted once
+(`tables.py`), and every search, ours through its public interface and others' through theirs, sees
+a setting as the nearest one of the pool. Those of six or more, where the nearest is far, are
+*live*: every setting is fitted when it is asked for.
 
-Figures are accuracies (by patient where patients are the units), means over repetitions:
+Figures are means over repetitions, by patient where patients are the units; regressions count
+one minus the absolute error:
 
-* regret: validation accuracy of the best candidate minus that of the chosen one;
-* test loss: the same on a test set, against the candidate that RandomizedSearchCV chose (negative
-  where the private choice was better);
-* score error: |best_score_ - validation accuracy of the chosen candidate|.
+* regret: validation score of the best setting known (of the pool, or found by any search here)
+  minus that of the chosen one, both fitted on the whole training set;
+* test loss: the same for test scores of the same two settings (tabulated problems);
+* score error: |best_score_ - validation score of the chosen setting|.
+
+Ceilings, which see exact validation scores: a random search (what RandomizedSearchCV does), and
+the optimisers behind OptunaSearchCV (TPE, GP) and BayesSearchCV (scikit-optimize). The floor: a
+uniform pick. A shift picks validation records unlike the training set, see `problems.py`.
 """
 
 import argparse
 import json
+import time
 import warnings
+from functools import partial
 
-import numpy as np
+import tables  # first: it sets the number of threads
 from joblib import Parallel, delayed
 from problems import ALL
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.model_selection import ParameterSampler, RandomizedSearchCV
 
-from sklearn_dpbo import PrivateBayesSearchCV
+# isort: split
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+
+from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
 from sklearn_dpbo.strategies import WorstCase
 
 EPSILONS = [0.1, 0.3, 1, 3, 10]
-SHARES = [0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7]
-PREDICTIONS: dict = {}
+LENGTHS = [32, 64, 128]
+GUIDANCE = ["none", "public", "private", "both"]
+POOL = 512
+LIVE = {"census", "houses", "spam_pipeline", "readmission"}
+ABSOLUTE_ERROR = make_private_scorer("neg_mean_absolute_error", bounds=(-1, 0))
 
 
-class Replay(ClassifierMixin, BaseEstimator):
-    """Gives the predictions that candidate `which` made; the only feature is the row number."""
+class Case:
+    """A problem, possibly with a shift: what a setting is worth, and data for searches.
 
-    def __init__(self, which=0):
-        self.which = which
+    Attributes
+    ----------
+    pool : ndarray or None
+        Validation scores of the pool, if the problem is tabulated.
+    """
+
+    def __init__(self, name, folder):
+        problem_name, _, shift = name.partition("/")
+        self.live = problem_name in LIVE
+        if self.live:
+            problem = ALL[problem_name](np.random.default_rng(0))
+        else:
+            problem, self.table = tables.load(problem_name, folder, POOL)
+        self.name = problem.name + (f", {shift}" if shift else "")
+        self.problem, self.space = problem, problem.space
+        self.regression = problem.bounds is not None
+        X_val, self.y_val = problem.val
+        rows = np.arange(len(self.y_val))
+        if shift:
+            rows = rows[problem.shifts[shift](X_val, self.y_val)]
+        self.rows, self.seen, self.cut = rows, {}, None
+        self.groups = None if problem.groups is None else problem.groups[rows]
+        self.m = len(rows) if self.groups is None else len(np.unique(self.groups))
+        X, y = problem.train
+        if not self.live:
+            # Rows are numbers: validation records from 0 up, training records from -1 down.
+            self.pool = self._scores(self.table.full_val[:, rows])
+            X, X_val = -1 - np.arange(len(y))[:, None], np.arange(len(self.y_val))[:, None]
+            inner = self.table.inner_rows
+            self.cut = [(inner, np.setdiff1d(np.arange(len(y)), inner))]
+        self.data = dict(X=X, y=y, X_val=X_val[rows], y_val=self.y_val[rows],
+                         groups_val=self.groups)  # fmt: skip
+
+    def _scores(self, predictions):
+        return mean_gain(predictions, self.y_val[self.rows], self.groups, self.regression)
+
+    def score(self, setting):
+        """Validation score of a setting that is fitted on the whole training set."""
+        if not self.live:
+            return self.pool[self.table.nearest(setting)]
+        key = repr(sorted(setting.items(), key=str))
+        if key not in self.seen:
+            model = clone(self.problem.estimator).set_params(**setting).fit(*self.problem.train)
+            self.seen[key] = self._scores(model.predict(self.data["X_val"])[None])[0]
+        return self.seen[key]
+
+    def test_loss(self, setting):
+        if self.live:
+            return np.nan
+        predicted = self.table.full_test[[self.pool.argmax(), self.table.nearest(setting)]]
+        best, chosen = mean_gain(predicted, self.problem.test[1], self.problem.test_groups,
+                                 self.regression)  # fmt: skip
+        return best - chosen
+
+    def estimator(self):
+        if self.live:
+            return self.problem.estimator
+        return (ReplayRegressor if self.regression else ReplayClassifier)(self)
+
+
+def mean_gain(predictions, y, groups, regression):
+    """Mean over units of each row of predictions."""
+    gain = 1 - np.minimum(abs(predictions - y), 1) if regression else predictions == y
+    if groups is None:
+        return gain.mean(axis=1)
+    _, unit, size = np.unique(groups, return_inverse=True, return_counts=True)
+    return gain @ (1 / size[unit] / len(size))
+
+
+class Replay(BaseEstimator):
+    """Gives the predictions of the pool's nearest setting, fitted on as many rows."""
+
+    def __init__(self, case, **setting):
+        self.case, self.setting = case, setting
+
+    def get_params(self, deep=True):
+        return {"case": self.case, **self.setting}
+
+    def set_params(self, **params):
+        self.setting = {**self.setting, **params}
+        return self
+
+    def __sklearn_clone__(self):
+        return type(self)(self.case, **self.setting)
 
     def fit(self, X, y):
+        table = self.case.table
+        nearest = table.nearest(self.setting)
+        if len(X) == len(self.case.data["X"]):
+            self.val_, held_out = table.full_val[nearest], None
+        else:
+            self.val_, held_out = table.inner_val[nearest], table.inner_held_out[nearest]
+        self.train_ = self.case.data["y"].copy()  # labels stand for what nobody looks at
+        if held_out is not None:
+            self.train_ = self.train_.astype(held_out.dtype)
+            self.train_[table.held_out] = held_out
         self.classes_ = np.unique(y)
         return self
 
     def predict(self, X):
-        return PREDICTIONS["rows"][self.which][X[:, 0]]
+        row = X[:, 0]
+        return np.where(row >= 0, self.val_[np.maximum(row, 0)],
+                        self.train_[np.maximum(-1 - row, 0)])  # fmt: skip
 
 
-def predictions_of(estimator, setting, problem):
-    model = clone(estimator).set_params(**setting).fit(*problem.train)
-    return model.predict(problem.val[0]), model.predict(problem.test[0])
+class ReplayClassifier(ClassifierMixin, Replay):
+    pass
 
 
-def prepare(make, n_candidates):
-    """Fit all candidates; return (problem, replay arguments, validation and test accuracies)."""
-    problem = make(np.random.default_rng(0))
-    settings = list(ParameterSampler(problem.space, n_candidates, random_state=0))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        found = Parallel(n_jobs=2)(
-            delayed(predictions_of)(problem.estimator, s, problem) for s in settings
-        )
-    on_val, on_test = (np.array(part) for part in zip(*found, strict=True))
-    y_val, m = problem.val[1], len(problem.val[1])
-    PREDICTIONS["rows"] = on_val
-    # Training rows are only needed for their labels and for the check of predictions.
-    data = dict(X=np.arange(40)[:, None], y=y_val[:40], X_val=np.arange(m)[:, None], y_val=y_val,
-                groups_val=problem.groups)  # fmt: skip
-    val = (on_val == y_val) @ weights(problem.groups, m)
-    test = (on_test == problem.test[1]) @ weights(problem.test_groups, on_test.shape[1])
-    return problem, data, val, test
+class ReplayRegressor(RegressorMixin, Replay):
+    pass
 
 
-def weights(groups, n):
-    """Weights of records that make each unit count the same."""
-    if groups is None:
-        return np.full(n, 1 / n)
-    _, unit, size = np.unique(groups, return_inverse=True, return_counts=True)
-    return 1 / size[unit] / len(size)
-
-
-def search_once(data, n_candidates, epsilon, **strategy):
+def private(case, T, seed, epsilon, **strategy):
+    """Return the setting that a private search chooses, and the score it releases."""
+    if strategy["guidance"] in ("public", "both"):
+        strategy["public_cv"] = case.cut
     search = PrivateBayesSearchCV(
-        Replay(), {"which": list(range(n_candidates))}, epsilon=epsilon, n_iter=n_candidates,
-        strategy=WorstCase(**strategy), refit=False,
+        case.estimator(), case.space, epsilon=epsilon, n_iter=T, strategy=WorstCase(**strategy),
+        scoring=ABSOLUTE_ERROR if case.regression else "accuracy", random_state=seed, refit=False,
     )  # fmt: skip
-    search.fit(**data)
-    return search.best_index_, search.best_score_
+    search.fit(**case.data)
+    return search.best_params_, search.best_score_ + case.regression
 
 
-def non_private_choice(data, n_candidates):
-    """RandomizedSearchCV over the same candidates, by the same score, without privacy."""
-    X = np.concatenate([data["X"], data["X_val"]])
-    y = np.concatenate([data["y"], data["y_val"]])
-    split = [(np.arange(40), np.arange(40, len(y)))]
-    weight = weights(data["groups_val"], len(data["y_val"]))
-
-    def score(model, X, y):
-        return (model.predict(X) == y) @ weight
-
-    search = RandomizedSearchCV(Replay(), {"which": list(range(n_candidates))}, scoring=score,
-                                n_iter=n_candidates, cv=split, refit=False)  # fmt: skip
-    return search.fit(X, y).best_params_["which"]
+def random_search(case, T, seed):
+    u = np.random.default_rng(seed).random((T, len(case.space)))
+    return [tables.setting_at(case.space, row) for row in u]
 
 
-def measure(data, val, test, reference, epsilon, repeats, **strategy):
-    runs = [search_once(data, len(val), epsilon, **strategy) for _ in range(repeats)]
-    chosen, released = np.array([r[0] for r in runs]), np.array([r[1] for r in runs])
-    return {
-        "epsilon": epsilon, **strategy,
-        "regret": float((val.max() - val[chosen]).mean()),
-        "regret_p90": float(np.quantile(val.max() - val[chosen], 0.9)),
-        "test_loss": float((test[reference] - test[chosen]).mean()),
-        "score_error": float(np.abs(released - val[chosen]).mean()),
-    }  # fmt: skip
+def optuna_search(case, T, seed, sampler):
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    made = {"TPE": optuna.samplers.TPESampler, "GP": optuna.samplers.GPSampler}[sampler](seed=seed)
+    study, found = optuna.create_study(direction="maximize", sampler=made), []
+
+    def objective(trial):
+        u = [trial.suggest_int(name, 0, len(axis) - 1) if isinstance(axis, list)
+             else trial.suggest_float(name, 0, 1) for name, axis in case.space.items()]  # fmt: skip
+        found.append(at_indices(case, u))
+        return case.score(found[-1])
+
+    study.optimize(objective, n_trials=T)
+    return found
 
 
-def study(name, n_candidates, repeats):
-    problem, data, val, test = prepare(ALL[name], n_candidates)
-    reference = non_private_choice(data, n_candidates)
-    m = len(data["y_val"]) if problem.groups is None else len(np.unique(problem.groups))
-    head = {
-        "problem": problem.name, "m": m, "best": float(val.max()),
-        "uniform_regret": float((val.max() - val).mean()),
-        "uniform_test_loss": float((test[reference] - test).mean()),
-        "randomized_regret": float(val.max() - val[reference]),
-    }  # fmt: skip
-    rows = [measure(data, val, test, reference, e, repeats) for e in EPSILONS]
-    shares = [measure(data, val, test, reference, 1, repeats, score_share=s) for s in SHARES]
-    return {**head, "over_epsilon": rows, "over_share": shares}
+def skopt_search(case, T, seed):
+    from skopt import Optimizer
+    from skopt.space import Categorical, Real
+
+    axes = [Categorical(range(len(a))) if isinstance(a, list) else Real(0, 1)
+            for a in case.space.values()]  # fmt: skip
+    optimizer, found = Optimizer(axes, random_state=seed), []
+    for _ in range(T):
+        u = optimizer.ask()
+        found.append(at_indices(case, u))
+        optimizer.tell(u, -case.score(found[-1]))
+    return found
 
 
-def show(result):
-    print(
-        f"\n{result['problem']}: m = {result['m']:,}, best {result['best']:.4f}; a uniform pick "
-        "has "
-        f"regret {result['uniform_regret']:.4f} (test loss {result['uniform_test_loss']:.4f}), "
-        f"RandomizedSearchCV {result['randomized_regret']:.4f} (0)\n"
-    )
-    print("| epsilon | share | regret | 90 % of regrets below | test loss | score error |")
-    print("|---|---|---|---|---|---|")
-    for r in result["over_epsilon"] + result["over_share"]:
-        share = r.get("score_share", "default")
-        print(f"| {r['epsilon']} | {share} | {r['regret']:.4f} | {r['regret_p90']:.4f} "
-              f"| {r['test_loss']:+.4f} | {r['score_error']:.4f} |", flush=True)  # fmt: skip
+def at_indices(case, u):
+    """The setting at quantiles of distributions and indices into lists."""
+    inside = [(x + 0.5) / len(axis) if isinstance(axis, list) else min(max(x, 1e-9), 1 - 1e-9)
+              for x, axis in zip(u, case.space.values(), strict=True)]  # fmt: skip
+    return tables.setting_at(case.space, inside)
+
+
+PEERS = {
+    "random": random_search,
+    "Optuna TPE": partial(optuna_search, sampler="TPE"),
+    "Optuna GP": partial(optuna_search, sampler="GP"),
+    "scikit-optimize": skopt_search,
+}
+
+
+def one_repetition(name, folder, seed, options):
+    """All searches of one repetition: (method, T, epsilon, score, test loss, score error) each."""
+    warnings.simplefilter("ignore")
+    case, rows = Case(name, folder), []
+    for guidance in options.guidance:
+        for T in options.lengths:
+            for epsilon in options.epsilons if T == 64 and not case.live else [1]:
+                chosen, released = private(case, T, seed, epsilon, guidance=guidance)
+                score = case.score(chosen)
+                rows.append((guidance, T, epsilon, score, case.test_loss(chosen),
+                             abs(released - score)))  # fmt: skip
+    for peer in options.peers:
+        longest = max(options.lengths)
+        if peer == "scikit-optimize":
+            longest = min(longest, options.slow_length)
+            if seed >= options.slow_repeats:
+                continue
+        found = PEERS[peer](case, longest, seed)
+        scores = np.array([case.score(setting) for setting in found])
+        for T in [t for t in options.lengths if t <= longest]:
+            best = scores[:T].argmax()
+            rows.append((peer, T, None, scores[best], case.test_loss(found[best]), 0.0))
+    return rows, max(case.seen.values(), default=-np.inf)
+
+
+def study(name, options):
+    start = time.perf_counter()
+    parts, best_seen = zip(*Parallel(n_jobs=2)(
+        delayed(one_repetition)(name, options.tables, seed, options)
+        for seed in range(options.repeats)
+    ), strict=True)  # fmt: skip
+    case = Case(name, options.tables)
+    if case.live:
+        best = max(best_seen)
+        uniform = best - np.mean([case.score(s) for s in random_search(case, 64, 12345)])
+    else:
+        best, uniform = case.pool.max(), case.pool.max() - case.pool.mean()
+    cells = {}
+    for method, T, epsilon, score, *figures in (row for part in parts for row in part):
+        cells.setdefault((method, T, epsilon), []).append([best - score, *figures])
+    summary = []
+    for (method, T, epsilon), figures in cells.items():
+        mean, error = np.mean(figures, axis=0), np.std(figures, axis=0) / len(figures) ** 0.5
+        summary.append({
+            "method": method, "T": T, "epsilon": epsilon, "repeats": len(figures),
+            "regret": mean[0], "regret_se": error[0], "test_loss": mean[1], "score_error": mean[2],
+        })  # fmt: skip
+    return {"problem": case.name, "m": case.m, "live": case.live, "best": best, "uniform": uniform,
+            "rows": summary, "seconds": time.perf_counter() - start}  # fmt: skip
+
+
+def table_of(results, columns, value="regret"):
+    """Print a Markdown table: problems by (method, T, epsilon)."""
+    heads = [m if e is None else f"{m}, {e:g}" for m, _, e in columns]
+    print("\n| problem | m | uniform | " + " | ".join(heads) + " |")
+    print("|---" * (len(heads) + 3) + "|")
+    totals = []
+    for r in results:
+        found = {(x["method"], x["T"], x["epsilon"]): x for x in r["rows"]}
+        row = [found[c][value] if c in found else np.nan for c in columns]
+        totals.append([r["uniform"], *row])
+        print(f"| {r['problem']} | {r['m']:,} | {r['uniform']:.4f} | "
+              + " | ".join(f"{x:.4f}" for x in row) + " |")  # fmt: skip
+    print("| mean |  | " + " | ".join(f"{x:.4f}" for x in np.nanmean(totals, axis=0)) + " |")
+
+
+def show(results, options):
+    for T in options.lengths:
+        print(f"\nRegret at epsilon = 1, T = {T}")
+        ours = [(g, T, 1) for g in options.guidance]
+        table_of(results, ours + [(p, T, None) for p in options.peers])
+    tabulated = [r for r in results if not r["live"]]
+    if 64 not in options.lengths or not tabulated:
+        return
+    for guidance in options.guidance:
+        print(f"\nRegret over epsilon, T = 64, guidance {guidance!r}")
+        table_of(tabulated, [(guidance, 64, e) for e in options.epsilons])
+    for value in ("test_loss", "score_error") if "public" in options.guidance else ():
+        print(f"\n{value} over epsilon, T = 64, guidance 'public'")
+        table_of(tabulated, [("public", 64, e) for e in options.epsilons], value)
+
+
+def cases():
+    rng = np.random.default_rng(0)
+    for name, make in ALL.items():
+        yield name
+        yield from (f"{name}/{shift}" for shift in make(rng).shifts)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repeats", type=int, default=50)
-    parser.add_argument("--candidates", type=int, default=64)
-    parser.add_argument("--problems", nargs="+", choices=list(ALL), default=list(ALL))
+    parser.add_argument("tables", help="folder of the tables; missing ones are made")
+    parser.add_argument("--repeats", type=int, default=20)
+    parser.add_argument("--slow-repeats", type=int, default=3, help="of scikit-optimize")
+    parser.add_argument("--slow-length", type=int, default=64, help="longest of scikit-optimize")
+    parser.add_argument("--problems", nargs="+")
+    parser.add_argument("--guidance", nargs="+", default=GUIDANCE)
+    parser.add_argument("--lengths", nargs="+", type=int, default=LENGTHS)
+    parser.add_argument("--epsilons", nargs="+", type=float, default=EPSILONS)
+    parser.add_argument("--peers", nargs="*", default=list(PEERS))
     parser.add_argument("--json")
     options = parser.parse_args()
     results = []
-    for name in options.problems:
-        results.append(study(name, options.candidates, options.repeats))
-        show(results[-1])
-    if options.json:
-        with open(options.json, "w") as file:
-            json.dump(results, file, indent=1)
+    for name in options.problems or list(cases()):
+        results.append(study(name, options))
+        print(f"{results[-1]['problem']}: {results[-1]['seconds']:.0f} s", flush=True)
+        if options.json:
+            with open(options.json, "w") as file:
+                json.dump(results, file, indent=1)
+    show(results, options)
 
 
 if __name__ == "__main__":

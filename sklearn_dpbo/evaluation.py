@@ -9,27 +9,25 @@ exception.
 from __future__ import annotations
 
 import contextlib
-import threading
-import time
-import warnings
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from joblib import effective_n_jobs
 from joblib.parallel import get_active_backend
 from sklearn.base import clone
-from sklearn.exceptions import FitFailedWarning
 from sklearn.utils.parallel import Parallel, delayed
 
-from .exceptions import BatchDependentError
+from .exploration import PublicEvaluator
+from .fitting import announce, fit, set_candidate, timed_fit
 from .handover import Handover
-from .holdout import Problem
+from .holdout import Problem, split_training
 from .privacy import Sensitive
-from .quiet import audible, quiet
-from .rowwise import RowByRowCheck, copy_rows, protected_rows
+from .quiet import quiet
+from .rowwise import RowByRowCheck, protected_rows
 from .scoring import PrivateScorer
 
-__all__ = ["Evaluation", "Evaluator", "fit_candidate", "set_candidate"]
+__all__ = ["Evaluation", "Evaluator"]
 
 
 @dataclass(frozen=True)
@@ -88,24 +86,37 @@ class Evaluator:
         ------
         BatchDependentError
             If the predictions of any fitted candidate are not made row by row.
-        ValueError
-            If all fits fail.
         """
         if self.verbose > 0:
             units = self.problem.units
             print(f"Evaluating {len(settings)} candidates on {units.m} protected {units.name}s")
         try:
-            evaluation = self._map(settings)
+            return self._map(settings)
         except BaseException as error:
             cause, error.__context__ = error.__cause__, None
             raise error.with_traceback(_forget(error.__traceback__)) from cause
-        _report_failures(evaluation.fit_errors)
-        return evaluation
+
+    def public(self, cv, rng: np.random.Generator) -> PublicEvaluator:
+        """Return an oracle that scores on a part of the training set, and costs no privacy."""
+        split = split_training(self.problem, self.estimator, cv, rng)
+        return PublicEvaluator(
+            self.estimator,
+            split,
+            self.scorer,
+            self.error_score,
+            self.n_jobs,
+            self.pre_dispatch,
+            self.verbose,
+        )
+
+    @cached_property
+    def _task(self) -> Handover:
+        check = RowByRowCheck.on(self.problem.X_train, self.problem.y_train)
+        task = _Task(self.estimator, self.problem, self.scorer, check, self.error_score)
+        return Handover(task)
 
     def _map(self, settings) -> Evaluation:
-        check = RowByRowCheck.on(self.problem.X_train, self.problem.y_train)
-        task = Handover(_Task(self.estimator, self.problem, self.scorer, check, self.error_score))
-        n = len(settings)
+        task, n = self._task, len(settings)
         with quiet() if self._in_threads() else contextlib.nullcontext():
             outcomes = Parallel(n_jobs=self.n_jobs, pre_dispatch=self.pre_dispatch)(
                 delayed(_evaluate)(task, setting, f"{i + 1}/{n}", self.verbose)
@@ -140,23 +151,12 @@ def _evaluate(task: Handover, setting: dict, position: str, verbose: int):
     task: _Task = task.value
     problem, scorer = task.problem, task.scorer
     estimator = set_candidate(clone(task.estimator), setting)
-    clock = _clock()
-    start = clock()
-    error = None
-    try:
-        _fit(estimator, problem.X_train, problem.y_train, problem.fit_params)
-        fit_time = clock() - start
-        response = task.check.predictions(estimator, scorer)
-    except BatchDependentError:
-        raise
-    except Exception as exception:
-        if task.error_score == "raise":
-            raise
-        fit_time = clock() - start
-        error = f"{type(exception).__name__}: {exception}"
-    if verbose > 1:
-        state = "failed" if error else f"fitted in {fit_time:.2f} s"
-        print(f"[{position}] {setting}: {state}", file=audible(), flush=True)
+
+    def probe():
+        return task.check.predictions(estimator, scorer)
+
+    fit_time, error, response = timed_fit(estimator, problem, task.error_score, probe)
+    announce(verbose, position, setting, fit_time, error)
     if error:
         return fit_time, error, None
     task.check.check_gain(scorer, response, getattr(estimator, "classes_", None))
@@ -165,52 +165,13 @@ def _evaluate(task: Handover, setting: dict, position: str, verbose: int):
         return fit_time, None, scorer.statistics(rows, problem.y_val, problem.units)
 
 
-def _clock():
-    """Wall time; in a thread, its own processor time, which other threads' predictions spare."""
-    alone = threading.current_thread() is threading.main_thread()
-    return time.perf_counter if alone else time.thread_time
-
-
-def set_candidate(estimator, setting: dict):
-    """Return the estimator with this setting (and copies of any estimators in it)."""
-    return estimator.set_params(**{k: clone(v, safe=False) for k, v in setting.items()})
-
-
-def fit_candidate(estimator, setting: dict, problem: Problem):
-    """Fit a clone of the estimator, with this setting, on the training set alone."""
-    estimator = set_candidate(clone(estimator), setting)
-    return _fit(estimator, problem.X_train, problem.y_train, problem.fit_params)
-
-
-def _fit(estimator, X, y, fit_params):
-    if y is None:
-        return estimator.fit(copy_rows(X), **fit_params)
-    return estimator.fit(copy_rows(X), copy_rows(y), **fit_params)
-
-
 def _forget(traceback):
     """Clear what frames above the estimator's fit remember; return the traceback from there on.
 
     They hold the statistics of other candidates, and debuggers keep and show frames.
     """
-    while traceback is not None and traceback.tb_frame.f_code is not _fit.__code__:
+    while traceback is not None and traceback.tb_frame.f_code is not fit.__code__:
         with contextlib.suppress(RuntimeError):  # of a frame that is still running: the caller
             traceback.tb_frame.clear()
         traceback = traceback.tb_next
     return traceback
-
-
-def _report_failures(errors: tuple[str | None, ...]) -> None:
-    failed = [error for error in errors if error is not None]
-    if len(failed) == len(errors):
-        raise ValueError(
-            f"All {len(errors)} candidates failed on the training set; nothing was released and "
-            f"no privacy was spent. The first failed with {failed[0]}"
-        )
-    if failed:
-        warnings.warn(
-            f"{len(failed)} of {len(errors)} candidates failed on the training set and cannot be "
-            f"chosen; cv_results_['fit_error'] says why. The first failed with {failed[0]}",
-            FitFailedWarning,
-            stacklevel=5,
-        )

@@ -12,7 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import is_classifier
-from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit, check_cv
+from sklearn.model_selection import (
+    GroupShuffleSplit,
+    ShuffleSplit,
+    StratifiedShuffleSplit,
+    check_cv,
+)
 from sklearn.utils import get_tags, indexable
 
 from .exceptions import PrivacyWarning
@@ -20,9 +25,22 @@ from .gains import dense
 from .schema import as_labels, as_table, check_same_columns, check_targets
 from .units import Units, n_rows, take_rows
 
-__all__ = ["Problem", "hold_out"]
+__all__ = ["Problem", "PublicSplit", "hold_out", "split_training"]
 
 _TEST_SIZE = 0.25
+_PUBLIC_TEST_SIZE = 0.2
+
+_WHY_ONE_SPLIT = {
+    "cv": (
+        "Every split would spend the privacy of its own validation records and every record would "
+        "be trained on in another, so one hold-out set is protected instead. Pass X_val and y_val, "
+        "or a splitter that makes one split, such as ShuffleSplit(n_splits=1) or PredefinedSplit"
+    ),
+    "public_cv": (
+        "Each setting is explored by one fit: pass a splitter that makes one split, such as "
+        "ShuffleSplit(n_splits=1) or PredefinedSplit, or an iterable of one (train, test) pair"
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -96,19 +114,105 @@ def _split(estimator, X, y, fit_params, cv, rng, groups, split_params) -> Proble
     units = Units.of(len(test), None if groups is None else take_rows(groups, test))
     if by_default:
         _warn_of_default(units, len(test), n)
-    columns = train if get_tags(estimator).input_tags.pairwise else None
+    train_X, train_y, train_params, X_val, y_val = _cut(estimator, X, y, fit_params, train, test)
     return Problem(
-        _take(X, train, columns),
-        None if y is None else take_rows(y, train),
-        {k: take_rows(v, train) if _per_row(v, n) else v for k, v in fit_params.items()},
-        _take(X, test, columns),
-        None if y is None else as_labels(take_rows(y, test), dense(take_rows(y, train))),
+        train_X,
+        train_y,
+        train_params,
+        X_val,
+        None if y is None else as_labels(y_val, dense(train_y)),
         units,
         "hold-out drawn by row number" if by_default else f"test part of {type(cv).__name__}",
     )
 
 
+@dataclass(frozen=True)
+class PublicSplit:
+    """The training set, cut in two: all of it is public.
+
+    Parameters
+    ----------
+    X_train, y_train, fit_params
+        To fit on.
+    X_test, y_test
+        To score on.
+    """
+
+    X_train: object
+    y_train: object
+    fit_params: dict
+    X_test: object
+    y_test: object
+
+
+def split_training(problem: Problem, estimator, cv, rng: np.random.Generator) -> PublicSplit:
+    """Cut a problem's training set in two, for scores that cost no privacy.
+
+    Parameters
+    ----------
+    problem : Problem
+    estimator : estimator
+    cv : splitter, iterable of one (train, test) pair, or None
+        None holds out a fifth of the rows, with the shares of the classes kept if possible: the
+        training set is public, and may be looked at.
+    rng : numpy.random.Generator
+
+    Raises
+    ------
+    ValueError
+        If cv does not make exactly one split into two parts that do not overlap.
+    """
+    X, y = problem.X_train, problem.y_train
+    if cv is None:
+        train, test = _fifth(X, y, is_classifier(estimator), int(rng.integers(2**31)))
+    else:
+        checked = _single(cv, y, estimator, "public_cv")
+        train, test = (_positions(part, n_rows(X)) for part in next(iter(checked.split(X, y))))
+    if len(test) == 0:
+        raise ValueError("the test part of public_cv is empty: there is nothing to score")
+    _refuse_overlap(train, test, None)
+    return PublicSplit(*_cut(estimator, X, y, problem.fit_params, train, test))
+
+
+def _fifth(X, y, classifier: bool, seed: int):
+    if classifier and y is not None:
+        try:
+            splitter = StratifiedShuffleSplit(1, test_size=_PUBLIC_TEST_SIZE, random_state=seed)
+            return next(splitter.split(np.zeros(n_rows(X)), dense(y)))
+        except ValueError:  # a class of one record, several outputs, ...
+            pass
+    splitter = ShuffleSplit(1, test_size=_PUBLIC_TEST_SIZE, random_state=seed)
+    return next(splitter.split(np.zeros(n_rows(X))))
+
+
+def _cut(estimator, X, y, fit_params, train, test):
+    """Return (X, y, fit_params) of the training rows and (X, y) of the test rows."""
+    n = n_rows(X)
+    columns = train if get_tags(estimator).input_tags.pairwise else None
+    return (
+        _take(X, train, columns),
+        None if y is None else take_rows(y, train),
+        {k: take_rows(v, train) if _per_row(v, n) else v for k, v in fit_params.items()},
+        _take(X, test, columns),
+        None if y is None else take_rows(y, test),
+    )
+
+
 def _one_split(cv, y, estimator):
+    """Return the splitter of protected from training records, if it makes one split."""
+    checked = _single(cv, y, estimator, "cv")
+    if "Stratified" in type(checked).__name__:
+        warnings.warn(
+            f"{type(checked).__name__} chooses the validation records by their labels, which are "
+            "what is to be protected: the guarantee holds given the split, not for the split "
+            "itself. ShuffleSplit(n_splits=1) does not look at labels.",
+            PrivacyWarning,
+            stacklevel=5,
+        )
+    return checked
+
+
+def _single(cv, y, estimator, name: str):
     """Return the splitter, if it makes one split."""
     n_splits = None
     try:
@@ -118,20 +222,7 @@ def _one_split(cv, y, estimator):
         reason = str(error)
     if n_splits != 1:
         found = reason if n_splits is None else f"it makes {n_splits} splits"
-        raise ValueError(
-            f"cv={cv!r} cannot be used: {found}. Every split would spend the privacy of its own "
-            "validation records and every record would be trained on in another, so one hold-out "
-            "set is protected instead. Pass X_val and y_val, or a splitter that makes one split, "
-            "such as ShuffleSplit(n_splits=1) or PredefinedSplit"
-        )
-    if "Stratified" in type(checked).__name__:
-        warnings.warn(
-            f"{type(checked).__name__} chooses the validation records by their labels, which are "
-            "what is to be protected: the guarantee holds given the split, not for the split "
-            "itself. ShuffleSplit(n_splits=1) does not look at labels.",
-            PrivacyWarning,
-            stacklevel=5,
-        )
+        raise ValueError(f"{name}={cv!r} cannot be used: {found}. {_WHY_ONE_SPLIT[name]}")
     return checked
 
 

@@ -1,4 +1,4 @@
-"""The two mechanisms: select a candidate, release a count (zone: boundary).
+"""The mechanisms: select a candidate, once or in sequence, and release counts (zone: boundary).
 
 The only module that opens a `Sensitive` and the only one that draws noise. Each mechanism
 charges the budget first and draws afterwards, so that a crash in between can only waste privacy.
@@ -15,9 +15,10 @@ from typing import Protocol
 
 import numpy as np
 
-from .privacy import Budget, PrivacyLoss, Sensitive
+from .exceptions import BudgetExceededError
+from .privacy import Budget, Draws, PrivacyLoss, Sensitive
 
-__all__ = ["NoisyCount", "OpenDPNoise", "SeededNoise", "release_counts", "select"]
+__all__ = ["NoisyCount", "OpenDPNoise", "SeededNoise", "Selections", "release_counts", "select"]
 
 
 class Noise(Protocol):
@@ -27,6 +28,9 @@ class Noise(Protocol):
     secure: bool
 
     def permute_and_flip(self, scale: float) -> Callable[[list[int]], int]:
+        """Return a function that draws an index, given scores."""
+
+    def exponential_mechanism(self, scale: float) -> Callable[[list[int]], int]:
         """Return a function that draws an index, given scores."""
 
     def discrete_laplace(self, scale: float) -> Callable[[int], int]:
@@ -60,16 +64,75 @@ def select(scores: Sensitive, epsilon: float, *, budget: Budget, noise: Noise, r
     McKenna and Sheldon, "Permute-and-Flip: a new mechanism for differentially private selection",
     NeurIPS 2020: privacy, and an error that is never more than the exponential mechanism's.
     """
-    n_candidates, n_statistics = scores.shape
-    if n_statistics != 1:
-        raise ValueError(f"a selection compares one statistic; found {n_statistics}")
+    n_candidates = _n_to_choose_from(scores)
     if n_candidates == 1:
         return 0
     (D,) = scores.sensitivity
-    budget.charge(
-        PrivacyLoss(epsilon, 0.0, release, f"permute-and-flip among {n_candidates} candidates")
-    )
-    sampler = noise.permute_and_flip(_scale(2 * D, epsilon))
+    how = f"permute-and-flip among {n_candidates:,} candidates"
+    budget.charge(PrivacyLoss(epsilon, 0.0, release, how))
+    return _choose(noise.permute_and_flip(_scale(2 * D, epsilon)), scores)
+
+
+class Selections:
+    """A sequence of selections, each of which may depend on what the earlier ones chose.
+
+    By permute-and-flip, as `select`, each charged as it is made; or, if ``draws.concentrated``, by
+    the exponential mechanism, ``P(i)`` proportional to ``exp(epsilon_each N_i / (2 D))`` with D
+    the sensitivity of the scores N: then the whole sequence is charged before its first draw.
+
+    Parameters
+    ----------
+    draws : Draws
+    budget : Budget
+    noise : Noise
+    release : str
+        What is being chosen, for the record of the loss.
+    """
+
+    def __init__(self, draws: Draws, *, budget: Budget, noise: Noise, release: str):
+        self._draws, self._budget, self._noise, self._release = draws, budget, noise, release
+        self._made = 0
+
+    def __call__(self, scores: Sensitive) -> int:
+        """Return the row chosen from scores of shape (n_candidates, 1).
+
+        Raises
+        ------
+        BudgetExceededError
+            If all draws have been made. Nothing is drawn then.
+        """
+        draws = self._draws
+        if self._made == draws.n:
+            raise BudgetExceededError(f"{self._release}: all {draws.n} draws have been made")
+        self._made += 1
+        if not draws.concentrated:
+            return select(
+                scores,
+                draws.epsilon_each,
+                budget=self._budget,
+                noise=self._noise,
+                release=self._release,
+            )
+        _n_to_choose_from(scores)
+        if self._made == 1:
+            self._charge()
+        (D,) = scores.sensitivity
+        return _choose(self._noise.exponential_mechanism(_scale(2 * D, draws.epsilon_each)), scores)
+
+    def _charge(self) -> None:
+        draws = self._draws
+        how = f"{draws.n} draws of the exponential mechanism, {draws.rho:.3g}-zCDP together"
+        self._budget.charge(PrivacyLoss(draws.epsilon, draws.delta, self._release, how))
+
+
+def _n_to_choose_from(scores: Sensitive) -> int:
+    n_candidates, n_statistics = scores.shape
+    if n_statistics != 1:
+        raise ValueError(f"a selection compares one statistic; found {n_statistics}")
+    return n_candidates
+
+
+def _choose(sampler: Callable, scores: Sensitive) -> int:
     return _draw(lambda opened: sampler(opened[:, 0].tolist()), scores)
 
 
@@ -94,14 +157,14 @@ class NoisyCount:
 def release_counts(
     counts: Sensitive, epsilon: float, *, budget: Budget, noise: Noise, release: str
 ) -> tuple[NoisyCount, ...]:
-    """Release one candidate's statistics, at a cost of epsilon in all.
+    """Release candidates' statistics, at a cost of epsilon in all.
 
     Statistic j, of sensitivity D_j, gets discrete Laplace noise of scale ``q D_j / epsilon``
-    where q is the number of statistics: ``P(Z = z)`` is proportional to ``exp(-|z| / scale)``.
+    where q is how many numbers there are: ``P(Z = z)`` is proportional to ``exp(-|z| / scale)``.
 
     Parameters
     ----------
-    counts : Sensitive of shape (1, n_statistics)
+    counts : Sensitive of shape (n_candidates, n_statistics)
     epsilon : float
     budget : Budget
     noise : Noise
@@ -110,23 +173,23 @@ def release_counts(
 
     Returns
     -------
-    noisy : tuple of NoisyCount, one per statistic
+    noisy : tuple of NoisyCount
+        One per statistic of the first candidate, then of the second, and so on.
 
     References
     ----------
     Ghosh, Roughgarden and Sundararajan, "Universally utility-maximizing privacy mechanisms",
     STOC 2009; sampled exactly as in Canonne, Kamath and Steinke, NeurIPS 2020, Algorithm 2.
     """
-    n_candidates, q = counts.shape
-    if n_candidates != 1:
-        raise ValueError(f"one candidate's counts are released at a time; found {n_candidates}")
+    n_candidates, n_statistics = counts.shape
+    q = n_candidates * n_statistics
     budget.charge(
         PrivacyLoss(epsilon, 0.0, release, "discrete Laplace noise" + (f" on {q} counts" * (q > 1)))
     )
-    scales = [_scale(q * D, epsilon) for D in counts.sensitivity]
+    scales = [_scale(q * D, epsilon) for D in counts.sensitivity] * n_candidates
     samplers = [noise.discrete_laplace(b) for b in scales]
     drawn = _draw(
-        lambda opened: [draw(c) for draw, c in zip(samplers, opened[0].tolist(), strict=True)],
+        lambda opened: [draw(c) for draw, c in zip(samplers, opened.ravel().tolist(), strict=True)],
         counts,
     )
     return tuple(NoisyCount(count, b) for count, b in zip(drawn, scales, strict=True))
@@ -172,13 +235,17 @@ class OpenDPNoise:
 
     def permute_and_flip(self, scale: float):
         """Return a sampler of indices."""
+        return self._noisy_max(_opendp().measures.max_divergence(), scale)
+
+    def exponential_mechanism(self, scale: float):
+        """Return a sampler of indices: the measure zCDP picks Gumbel noise."""
+        return self._noisy_max(_opendp().measures.zero_concentrated_divergence(), scale)
+
+    def _noisy_max(self, measure, scale: float):
         dp = _opendp()
-        return dp.measurements.make_noisy_max(
-            dp.domains.vector_domain(dp.domains.atom_domain(T="i64")),
-            dp.metrics.linf_distance(T="i64"),
-            dp.measures.max_divergence(),
-            scale=scale,
-        )
+        space = dp.domains.vector_domain(dp.domains.atom_domain(T="i64"))
+        metric = dp.metrics.linf_distance(T="i64")
+        return dp.measurements.make_noisy_max(space, metric, measure, scale=scale)
 
     def discrete_laplace(self, scale: float):
         """Return a sampler of noisy counts."""
@@ -225,6 +292,17 @@ class SeededNoise:
                 if self._rng.random() < math.exp((scores[i] - best) / scale):
                     return int(i)
             raise AssertionError("the best candidate is always accepted")
+
+        return sample
+
+    def exponential_mechanism(self, scale: float):
+        """Return a sampler of indices: the largest score plus Gumbel noise."""
+
+        def sample(scores: list[int]) -> int:
+            # Differences of integers first: they are exact, and small where it matters.
+            best = max(scores)
+            below = np.array([score - best for score in scores], dtype=float)
+            return int(np.argmax(below / scale + self._rng.gumbel(size=len(scores))))
 
         return sample
 

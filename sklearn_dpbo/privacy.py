@@ -8,13 +8,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from typing import NoReturn
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 
 from .exceptions import BudgetExceededError
 
-__all__ = ["Budget", "PrivacyLoss", "Sensitive"]
+__all__ = ["Budget", "Draws", "PrivacyLoss", "Sensitive", "delta_of_zcdp", "zcdp_within"]
 
 
 class Sensitive:
@@ -58,6 +60,45 @@ class Sensitive:
     def column(self, j: int) -> Sensitive:
         """Return statistic j of every candidate."""
         return Sensitive(self.__value[:, [j]], (self.sensitivity[j],))
+
+    def followed_by(self, other: Sensitive) -> Sensitive:
+        """Return these candidates and then those, of the same statistics."""
+        if self.sensitivity != other.sensitivity:
+            raise ValueError("only statistics of the same sensitivity can stand in one table")
+        return Sensitive(np.concatenate([self.__value, other.__value]), self.sensitivity)
+
+    def linear(self, weights, offsets, *, largest: int, shift: int = 0) -> Sensitive:
+        """Return ``q_l = offset_l + sum_j W_lj x_j`` for public integers W and offset.
+
+        Here ``x_j = floor(clip(value_j, 0, largest) / 2^shift)`` for the one statistic that there
+        is, of sensitivity D. Clipping does not make neighbours differ by more, and x has
+        sensitivity ``ceil(D / 2^shift)``; so q has
+        ``ceil(D / 2^shift) max_l sum_j |W_lj|``. All of it is integers: the bound is exact.
+
+        Parameters
+        ----------
+        weights : ndarray of int64, shape (n_results, n_candidates)
+        offsets : ndarray of int64, shape (n_results,)
+        largest : int
+            The statistic's largest possible value (public).
+        shift : int, default=0
+            Bits to leave away where the sums would not fit into 64.
+
+        Raises
+        ------
+        ValueError
+            If some public choice of values could overflow 64 bits.
+        """
+        if self.shape[1] != 1:
+            raise ValueError(f"a linear map takes one statistic; found {self.shape[1]}")
+        # Of Python integers, whose sums are exact.
+        norm = max((sum(map(abs, row)) for row in weights.tolist()), default=0)
+        furthest = max((abs(offset) for offset in offsets.tolist()), default=0)
+        if norm * (largest >> shift) + furthest >= 2**63:
+            raise ValueError("weights of this size could overflow; take smaller ones")
+        x = np.clip(self.__value[:, 0], 0, largest) >> shift
+        D = -(-self.sensitivity[0] >> shift)
+        return Sensitive((offsets + weights @ x)[:, None], (max(1, D * norm),))
 
     def _open(self) -> np.ndarray:
         return self.__value
@@ -157,6 +198,88 @@ class Budget:
                 f"delta={float(delta):g}. Nothing was drawn."
             )
         self._losses.append(loss)
+
+
+@dataclass(frozen=True)
+class Draws:
+    """How a sequence of n selections of epsilon_each is accounted for.
+
+    Either by pure composition, ``n epsilon_each`` in all; or, if `concentrated`, each selection is
+    an exponential mechanism, which is ``epsilon_each^2 / 8``-zCDP, and their sum is converted to
+    (epsilon, delta).
+
+    Parameters
+    ----------
+    n : int
+    epsilon_each : float
+    epsilon, delta : float
+        What the whole sequence costs.
+    concentrated : bool
+
+    References
+    ----------
+    Rogers and Steinke, "A better privacy analysis of the exponential mechanism", 2021;
+    Cesar and Rogers, "Bounding, concentrating, and truncating", ALT 2021, Lemma 3.2: eps^2 / 8.
+    """
+
+    n: int
+    epsilon_each: float
+    epsilon: float
+    delta: float
+    concentrated: bool
+
+    @classmethod
+    def within(cls, n: int, epsilon: float, delta: float) -> Draws:
+        """Return the way to share (epsilon, delta) among n draws that makes each the largest.
+
+        Everything is rounded against the spender.
+        """
+        pure = round_down(Fraction(epsilon) / n)
+        plain = cls(n, pure, round_down(Fraction(pure) * n), 0.0, False)
+        if delta == 0:
+            return plain
+        each = math.sqrt(8 * zcdp_within(epsilon, delta) / n) * (1 - 1e-12)
+        return cls(n, each, epsilon, delta, True) if each > pure else plain
+
+    @property
+    def rho(self) -> float:
+        """The zCDP parameter of the whole sequence, if concentrated."""
+        return self.n * self.epsilon_each**2 / 8
+
+
+def delta_of_zcdp(rho: float, epsilon: float) -> float:
+    """Return a delta for which rho-zCDP implies (epsilon, delta)-DP.
+
+    ``delta = inf over alpha > 1 of exp((alpha - 1)(alpha rho - epsilon)) / (alpha - 1)
+    (1 - 1 / alpha)^alpha``; any alpha gives a valid one.
+
+    References
+    ----------
+    Canonne, Kamath and Steinke, "The discrete Gaussian for differential privacy", NeurIPS 2020,
+    Proposition 12.
+    """
+
+    def log_delta(log_order: float) -> float:
+        a = math.exp(log_order)  # alpha - 1
+        return a * ((a + 1) * rho - epsilon) - math.log(a) - (a + 1) * math.log1p(1 / a)
+
+    start = math.log(max(epsilon / (2 * rho), 1e-6))
+    found = minimize_scalar(log_delta, bracket=(start - 1, start + 1))
+    return min(1.0, math.exp(min(found.fun, 0.0)))
+
+
+@cache
+def zcdp_within(epsilon: float, delta: float) -> float:
+    """Return the largest rho (rounded down) for which rho-zCDP implies (epsilon, delta)-DP."""
+    low, high = 0.0, epsilon  # (epsilon, 0)-DP has rho at most epsilon^2 / 2, delta allows more
+    while delta_of_zcdp(high, epsilon) < delta:
+        high *= 2
+    for _ in range(80):
+        middle = (low + high) / 2
+        if middle in (low, high):
+            break
+        low, high = (middle, high) if delta_of_zcdp(middle, epsilon) <= delta else (low, middle)
+    return low * (1 - 1e-9)
 
 
 def round_down(x: Fraction) -> float:

@@ -80,15 +80,19 @@ class PrivacyReport:
             ("Not protected", _NOT_PROTECTED),
             ("Assumption", self.assumption or "none about estimator, scores or data"),
             ("Condition", _CONDITION),
-            *(
-                (
-                    f"Spent {i}",
-                    f"epsilon = {loss.epsilon:g}, delta = {loss.delta:g}: "
-                    f"{loss.release}, by {loss.mechanism}",
-                )
-                for i, loss in enumerate(self.spends, 1)
-            ),
+            *((f"Spent {i}", spend) for i, spend in enumerate(self._spends(), 1)),
             ("Noise", self.noise),
+        ]
+
+    def _spends(self) -> list[str]:
+        """Say what was spent on what, in order; what was spent repeatedly, once, with its sum."""
+        of_release: dict[str, list[PrivacyLoss]] = {}
+        for loss in self.spends:
+            of_release.setdefault(loss.release, []).append(loss)
+        return [
+            f"epsilon = {sum(loss.epsilon for loss in losses):g}, "
+            f"delta = {sum(loss.delta for loss in losses):g}: {release}, by {_how(losses)}"
+            for release, losses in of_release.items()
         ]
 
     def __str__(self) -> str:
@@ -116,3 +120,10 @@ class PrivacyReport:
             '<table><caption style="text-align:left;font-weight:bold">Differentially private '
             f"hyper-parameter search</caption><tbody>{rows}</tbody></table>"
         )
+
+
+def _how(losses: list[PrivacyLoss]) -> str:
+    first = losses[0]
+    if len(losses) == 1:
+        return first.mechanism
+    return f"{first.mechanism} and {len(losses) - 1} more like it, one after another"

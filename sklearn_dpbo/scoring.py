@@ -110,6 +110,17 @@ class PrivateScorer:
         """Return how far one unit can move each statistic."""
         raise NotImplementedError
 
+    def largest(self, units: Units) -> int:
+        """Return the largest possible value of the first statistic; the smallest is 0."""
+        raise NotImplementedError
+
+    def line(self, units: Units) -> tuple[float, float]:
+        """Return (a, b) such that the score is a + b times the first statistic, or nearly so.
+
+        Public, and for guidance only.
+        """
+        raise NotImplementedError
+
     def value(self, statistics: tuple[int, ...], units: Units) -> float:
         """Return the score, within bounds, for any integers in place of the statistics."""
         raise NotImplementedError
@@ -187,6 +198,13 @@ class _MeanGain(PrivateScorer):
     def sensitivity(self, units):
         return (self._steps(units),)
 
+    def largest(self, units):
+        return self._steps(units) * units.m
+
+    def line(self, units):
+        a, b = self.bounds
+        return a, (b - a) / self.largest(units)
+
     def value(self, statistics, units):
         a, b = self.bounds
         share = statistics[0] / (self._steps(units) * units.m)
@@ -206,6 +224,7 @@ class _RocAuc(PrivateScorer):
     """Area under the ROC curve, from pairs of a positive and a negative record."""
 
     positive: object = None
+    prevalence: float = 0.5
     name = "roc_auc"
     task = "classification"
     response_method = ("decision_function", "predict_proba")
@@ -218,7 +237,8 @@ class _RocAuc(PrivateScorer):
                 f"scoring='roc_auc' takes two classes; y has {len(classes)}. Use 'accuracy', "
                 "'balanced_accuracy' or 'neg_log_loss'"
             )
-        return replace(self, positive=classes[1])
+        prevalence = float(gains.equal(gains.dense(y_train), classes[1]).mean())
+        return replace(self, positive=classes[1], prevalence=prevalence)
 
     def rows(self, y, response, classes):
         s = np.array(response[:, 1] if response.ndim == 2 else response, dtype=float)
@@ -252,6 +272,14 @@ class _RocAuc(PrivateScorer):
     def sensitivity(self, units):
         W = self._weight(units)
         return max(1, 2 * (W * W * (units.m - 1) + W * W // 4)), W
+
+    def largest(self, units):
+        return (self._weight(units) * units.m) ** 2 // 2
+
+    def line(self, units):
+        """With the training set's share of positives in place of the validation set's."""
+        total = self._weight(units) * units.m
+        return 0.0, 1 / (2 * self.prevalence * (1 - self.prevalence) * total**2)
 
     def _share(self, pairs: int, positives: int, units: Units) -> float:
         """pairs / (2 P N), within [0, 1]; 1/2 where one of the classes is absent."""

@@ -14,8 +14,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
 from ._delegation import DelegatesToBest
-from .evaluation import Evaluator, fit_candidate, set_candidate
+from .evaluation import Evaluator
 from .exceptions import InsecureNoiseWarning
+from .fitting import fit_candidate, set_candidate
 from .holdout import Problem, hold_out
 from .mechanisms import OpenDPNoise, SeededNoise
 from .privacy import Budget
@@ -338,6 +339,8 @@ def _released(release: Release) -> dict:
             "std_fit_time": np.zeros(len(candidates)),
             **_param_columns(candidates.params),
             "params": list(candidates.params),
+            "validated": release.validated,
+            "public_score": release.public_scores,
             "fit_error": np.array(release.fit_errors, dtype=object),
         },
     }

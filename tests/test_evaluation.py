@@ -17,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn_dpbo import make_private_scorer
 from sklearn_dpbo.evaluation import Evaluator
 from sklearn_dpbo.exceptions import BatchDependentError
+from sklearn_dpbo.fitting import report_failures
 from sklearn_dpbo.handover import Handover
 from sklearn_dpbo.holdout import Problem
 from sklearn_dpbo.quiet import quiet
@@ -33,7 +34,9 @@ def problem_of(data, groups=None, **changes):
 def evaluate(estimator, problem, settings=({},), scoring="accuracy", error_score=np.nan, **kw):
     scorer = make_private_scorer(scoring) if isinstance(scoring, str) else scoring
     evaluator = Evaluator(estimator, problem, scorer.prepare(problem.y_train), error_score, **kw)
-    return evaluator(tuple(settings))
+    found = evaluator(tuple(settings))
+    report_failures(found.fit_errors)
+    return found
 
 
 def counts(evaluation):

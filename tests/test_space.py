@@ -44,7 +44,7 @@ def test_distributions_go_through_their_quantiles():
     # A Sobol sequence puts exactly one of 64 points into each 1/64 of the distribution.
     share = np.sort(stats.loguniform(1e-3, 1e3).cdf(C))
     assert np.array_equal((share * 64).astype(int), np.arange(64))
-    assert found.unit[:, 0] == pytest.approx(stats.loguniform(1e-3, 1e3).cdf(C))
+    assert found.points.unit[:, 0] == pytest.approx(stats.loguniform(1e-3, 1e3).cdf(C))
     assert sum(s["k"] == "a" for s in found.params) == 32
 
 
@@ -80,12 +80,12 @@ def test_conditional_spaces_share_the_candidates():
     kernels = [s["kernel"] for s in found.params]
     assert {k: kernels.count(k) for k in set(kernels)} == {"linear": 15, "rbf": 15, "poly": 2}
     gamma = SearchSpace(grid).names.index("gamma")
-    assert np.array_equal(np.isnan(found.unit[:, gamma]), [k != "rbf" for k in kernels])
+    assert np.array_equal(np.isnan(found.points.unit[:, gamma]), [k != "rbf" for k in kernels])
 
 
 def test_numbers_keep_their_order_in_the_unit_cube():
     found = design({"a": [100, 1, 10], "b": ["z", "y", "x"]})
-    first = {s["a"]: u for s, u in zip(found.params, found.unit[:, 0], strict=True)}
+    first = {s["a"]: u for s, u in zip(found.params, found.points.unit[:, 0], strict=True)}
     assert first[1] < first[10] < first[100]
     assert first[10] == 0.5
 
@@ -148,11 +148,11 @@ def test_any_space_gives_a_sound_design(grids, n):
     space = SearchSpace(grids)
     found = space.design(n, np.random.default_rng(0))
     assert 1 <= len(found) <= n
-    assert found.unit.shape == (len(found), len(space.names))
-    inside = found.unit[~np.isnan(found.unit)]
+    assert found.points.unit.shape == (len(found), len(space.names))
+    inside = found.points.unit[~np.isnan(found.points.unit)]
     assert ((inside >= 0) & (inside <= 1)).all()
     names = [set(grid) for grid in grids]
-    for setting, unit in zip(found.params, found.unit, strict=True):
+    for setting, unit in zip(found.params, found.points.unit, strict=True):
         assert set(setting) in names
         assert [n for n, u in zip(space.names, unit, strict=True) if not math.isnan(u)] == list(
             setting

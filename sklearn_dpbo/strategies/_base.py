@@ -25,6 +25,10 @@ class Release:
         The settings evaluated, in order.
     fit_times, fit_errors
         As in `Evaluation`.
+    validated : ndarray of bool, shape (n_candidates,)
+        False for settings that were only explored, within the training set.
+    public_scores : ndarray of shape (n_candidates,)
+        Scores within the training set of settings that were explored; else NaN.
     best_index : int
         Which was chosen, privately.
     best_score : float
@@ -36,6 +40,8 @@ class Release:
     candidates: Candidates
     fit_times: np.ndarray
     fit_errors: tuple[str | None, ...]
+    validated: np.ndarray
+    public_scores: np.ndarray
     best_index: int
     best_score: float
     interval: tuple[float, float]

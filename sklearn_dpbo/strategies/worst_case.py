@@ -1,32 +1,82 @@
-"""The worst-case strategy: evaluate, select, release a score (zone: boundary)."""
+"""The worst-case strategy: guide, evaluate, select, release a score (zone: boundary)."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
+from numbers import Integral, Real
 
 import numpy as np
 
+from ..fitting import report_failures
 from ..mechanisms import release_counts, select
 from ..privacy import round_down
+from ..surrogate import KERNEL_SHAPES
 from ._base import Release, Strategy
+from ._guidance import Guidance
 
 __all__ = ["WorstCase"]
 
 _CONFIDENCE = 0.95
+_GUIDANCE = ("none", "public", "private", "both")
 
 
 class WorstCase(Strategy):
-    """Pure epsilon-DP with no assumption about estimator, scores or data.
+    """Pure epsilon-DP (or (epsilon, delta)) with no assumption about estimator, scores or data.
 
-    All candidates of a space-filling design are evaluated; one is chosen by permute-and-flip
-    at ``epsilon_select = (1 - score_share) epsilon``; its score is released with discrete
-    Laplace noise at ``epsilon_score = score_share epsilon``. With one candidate there is nothing
-    to choose, and the score gets all of epsilon.
+    Settings are evaluated on the validation set; one is chosen by permute-and-flip; its score is
+    released with discrete Laplace noise. *Guidance* says which settings are evaluated, out of a
+    space of more than `n_iter` points:
+
+    * ``"none"``: a scrambled Sobol sequence.
+    * ``"public"``: a third of the evaluations explores *within the training set*: models are
+      fitted on four fifths of it and scored on the rest, and Bayesian optimisation of those
+      scores says what to try next. Then the settings with the highest upper confidence bounds,
+      and for safety some that fill the space, are fitted on the whole training set and scored on
+      the validation set. The validation set has no part in the guidance, which costs no privacy.
+    * ``"private"``: Bayesian optimisation of the validation scores: after a Sobol sequence,
+      settings are drawn by their upper confidence bound, and more are placed around them. As many
+      draws are made as `guidance_share` pays for with little noise; if it cannot pay for one,
+      there is no guidance, and nothing is spent on it.
+    * ``"both"``: as ``"public"``, and then ``"private"`` draws for what the validation scores say
+      differently.
 
     Parameters
     ----------
+    guidance : {"public", "none", "private", "both"}, default="public"
     score_share : float, default=0.4
         Share of epsilon, strictly between 0 and 1, that the released score is given.
+    guidance_share : float, default=0.15
+        Share of epsilon for private draws, in (0, 1 - score_share); the choice of the setting
+        gets the rest. Not spent without draws.
+    public_share : float, default=1/3
+        Share of the evaluations that explore within the training set.
+    fill_share : float, default=0.25
+        After exploring, the share of the remaining evaluations that fill the space: what the
+        training set knows nothing of is found by these.
+    batch_size : int, default=8
+        Settings evaluated between two looks at the surrogate. The result depends on it, and does
+        not depend on `n_jobs`.
+    public_cv : splitter or iterable of one (train, test) pair, default=None
+        How the training set is cut to explore in it; must make one split. None holds out a fifth
+        of its rows.
+    kernel : {"matern52", "matern32", "squared_exponential"}, default="matern52"
+        Of the surrogate.
+    acquisition : callable, default=None
+        For public exploration; see `sklearn_dpbo.acquisition`. None is
+        ``UpperConfidenceBound(kappa)``.
+    kappa : float, default=2.0
+        Of the upper confidence bounds.
+    initial_points : list of dict, default=None
+        Settings to try first. Each must lie in the search space; all are evaluated on the
+        validation set.
+    patience : int, default=None
+        Stop exploring after this many batches without a better public score.
+    timeout : float, default=None
+        Seconds of fits, summed over all workers, after which no further batch is begun. At least
+        one batch is evaluated on the validation set. What that takes is not counted, as it
+        depends on what is protected.
 
     Notes
     -----
@@ -34,37 +84,93 @@ class WorstCase(Strategy):
     ``2 (b - a) / (m epsilon_select) (ln n + t)`` of the best one's validation score with
     probability ``1 - e^-t``, and the error of the released score exceeds
     ``(b - a) t / (m epsilon_score)`` with probability ``e^-t`` (up to one grid step). Proofs in
-    the documentation, "The guarantee".
+    the documentation, "The guarantee"; what each guidance gave, in "Benchmarks".
     """
 
-    def __init__(self, score_share=0.4):
+    def __init__(
+        self,
+        guidance="public",
+        score_share=0.4,
+        guidance_share=0.15,
+        public_share=1 / 3,
+        fill_share=0.25,
+        batch_size=8,
+        public_cv=None,
+        kernel="matern52",
+        acquisition=None,
+        kappa=2.0,
+        initial_points=None,
+        patience=None,
+        timeout=None,
+    ):
+        self.guidance = guidance
         self.score_share = score_share
+        self.guidance_share = guidance_share
+        self.public_share = public_share
+        self.fill_share = fill_share
+        self.batch_size = batch_size
+        self.public_cv = public_cv
+        self.kernel = kernel
+        self.acquisition = acquisition
+        self.kappa = kappa
+        self.initial_points = initial_points
+        self.patience = patience
+        self.timeout = timeout
 
     def check(self) -> None:
-        """Raise ValueError if score_share is no share."""
-        if not (isinstance(self.score_share, int | float) and 0 < self.score_share < 1):
+        """Raise ValueError if a parameter makes no sense."""
+        for name, choices in (("guidance", _GUIDANCE), ("kernel", tuple(KERNEL_SHAPES))):
+            if getattr(self, name) not in choices:
+                raise ValueError(f"{name} is one of {choices}; found {getattr(self, name)!r}")
+        for name in ("score_share", "guidance_share", "public_share"):
+            self._check(name, Real, lambda v: 0 < v < 1, "lies strictly between 0 and 1")
+        self._check("fill_share", Real, lambda v: 0 <= v <= 1, "lies in [0, 1]")
+        self._check("batch_size", Integral, lambda v: v >= 1, "is 1 or more")
+        self._check("kappa", Real, lambda v: 0 <= v < math.inf, "is a number from 0 up")
+        self._check("patience", Integral, lambda v: v >= 1, "is None or 1 or more", optional=True)
+        self._check("timeout", Real, lambda v: v > 0, "is None or seconds above 0", optional=True)
+        if self.guidance in ("private", "both") and self.guidance_share + self.score_share >= 1:
             raise ValueError(
-                f"score_share lies strictly between 0 and 1; found {self.score_share!r}"
+                f"guidance_share={self.guidance_share!r} and score_share={self.score_share!r} "
+                "leave nothing of epsilon for the choice of the setting; make their sum less than 1"
             )
+        if self.acquisition is not None and not callable(self.acquisition):
+            raise ValueError(
+                "acquisition is a callable of (mean, std, best), such as ExpectedImprovement(); "
+                f"found {self.acquisition!r}"
+            )
+        points = self.initial_points
+        if points is not None and (
+            isinstance(points, Mapping | str)
+            or not isinstance(points, Iterable)
+            or not all(isinstance(point, Mapping) for point in points)
+        ):
+            raise ValueError(f"initial_points is a list of dicts; found {points!r}")
+
+    def _check(self, name, kind, holds, expected, optional=False) -> None:
+        value = getattr(self, name)
+        if optional and value is None:
+            return
+        if isinstance(value, bool) or not isinstance(value, kind) or not holds(value):
+            raise ValueError(f"{name} {expected}; found {value!r}")
 
     def run(self, space, oracle, *, n_iter, rng, budget, noise) -> Release:
-        """Evaluate the design, select, release."""
-        candidates = space.design(n_iter, rng)
-        evaluation = oracle(candidates.params)
-        fitted = evaluation.fitted
-        statistics = evaluation.statistics.rows(fitted)
+        """Guide and evaluate, select, release."""
+        path = Guidance(self, space, oracle, n_iter, rng, budget, noise).run()
+        if not path.rows:
+            report_failures(tuple(np.array(path.fit_errors)[path.validated]))
+        report_failures(tuple(path.fit_errors))
 
-        total = Fraction(budget.epsilon_left)
-        epsilon_select = round_down(total * (1 - Fraction(self.score_share)))
+        for_the_score = Fraction(budget.epsilon) * Fraction(self.score_share)
         chosen = select(
-            statistics.column(0),
-            epsilon_select,
+            path.statistics.column(0),
+            round_down(Fraction(budget.epsilon_left) - for_the_score),
             budget=budget,
             noise=noise,
             release="choice of the setting",
         )
         noisy = release_counts(
-            statistics.rows(chosen),
+            path.statistics.rows(chosen),
             budget.epsilon_left,
             budget=budget,
             noise=noise,
@@ -74,10 +180,12 @@ class WorstCase(Strategy):
         confidence = 1 - (1 - _CONFIDENCE) / len(noisy)  # union bound
         low, high = np.transpose([count.interval(confidence) for count in noisy]).tolist()
         return Release(
-            candidates,
-            evaluation.fit_times,
-            evaluation.fit_errors,
-            int(fitted[chosen]),
-            scorer.value([count.count for count in noisy], units),
-            scorer.interval(low, high, units),
+            candidates=path.candidates,
+            fit_times=np.array(path.fit_times),
+            fit_errors=tuple(path.fit_errors),
+            validated=np.array(path.validated),
+            public_scores=np.array(path.public_scores),
+            best_index=path.rows[chosen],
+            best_score=scorer.value([count.count for count in noisy], units),
+            interval=scorer.interval(low, high, units),
         )

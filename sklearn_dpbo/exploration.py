@@ -1,0 +1,89 @@
+"""Scores on a part of the training set, which cost no privacy (zone: public).
+
+The validation set is not within reach of this module.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.parallel import Parallel, delayed
+
+from .fitting import announce, set_candidate, timed_fit
+from .handover import Handover
+from .holdout import PublicSplit
+from .scoring import PrivateScorer
+
+__all__ = ["PublicEvaluation", "PublicEvaluator"]
+
+
+@dataclass(frozen=True)
+class PublicEvaluation:
+    """What exploring some candidates gave; all of it is public.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_candidates,)
+        NaN where the fit (or the score) failed.
+    fit_times : ndarray of shape (n_candidates,), in seconds
+    fit_errors : tuple of str or None, length n_candidates
+    """
+
+    scores: np.ndarray
+    fit_times: np.ndarray
+    fit_errors: tuple[str | None, ...]
+
+
+@dataclass(frozen=True)
+class PublicEvaluator:
+    """The public oracle: settings in, `PublicEvaluation` out.
+
+    Parameters
+    ----------
+    estimator : estimator
+    split : PublicSplit
+    scorer : PrivateScorer
+        Prepared for the problem; used here without privacy, on public records.
+    error_score, n_jobs, pre_dispatch, verbose
+        As in `Evaluator`.
+    """
+
+    estimator: object
+    split: PublicSplit
+    scorer: PrivateScorer
+    error_score: object
+    n_jobs: int | None = None
+    pre_dispatch: object = "2*n_jobs"
+    verbose: int = 0
+
+    def __call__(self, settings: tuple[dict, ...]) -> PublicEvaluation:
+        """Fit settings on one part of the training set, score them on the other, in parallel."""
+        n = len(settings)
+        if self.verbose > 0:
+            print(f"Exploring {n} candidates within the training set")
+        outcomes = Parallel(n_jobs=self.n_jobs, pre_dispatch=self.pre_dispatch)(
+            delayed(_explore)(self._task, setting, f"{i + 1}/{n}", self.verbose)
+            for i, setting in enumerate(settings)
+        )
+        times, errors, scores = zip(*outcomes, strict=True)
+        return PublicEvaluation(np.array(scores, dtype=float), np.array(times), errors)
+
+    @cached_property
+    def _task(self) -> Handover:
+        return Handover((self.estimator, self.split, self.scorer, self.error_score))
+
+
+def _explore(task: Handover, setting: dict, position: str, verbose: int):
+    """Return (fit time, error or None, score) of one candidate."""
+    estimator, split, scorer, error_score = task.value
+    estimator = set_candidate(clone(estimator), setting)
+
+    def score():
+        return scorer(estimator, split.X_test, split.y_test)
+
+    fit_time, error, value = timed_fit(estimator, split, error_score, score)
+    announce(verbose, position, setting, fit_time, error)
+    return fit_time, error, np.nan if error else value

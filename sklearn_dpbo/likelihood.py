@@ -1,0 +1,98 @@
+"""Kernel parameters from public values, by marginal likelihood (zone: public).
+
+Never to be called with sensitive values: what is learnt here is used in the open.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+from scipy.optimize import minimize
+
+from .surrogate import KERNEL_SHAPES, Kernel
+
+__all__ = ["default_kernel", "fit_kernel"]
+
+# Normal priors (mean, standard deviation) of the logarithms, for features in the unit cube and
+# standardised values: weak, but enough for a handful of observations. The length-scale's mean
+# grows with the dimension, as distances do.
+_LENGTH_SCALE = (np.log(0.4), 0.8)
+_VARIANCE = (0.0, 1.0)
+_NOISE = (np.log(1e-3), 2.5)
+_BOUNDS = {"length": (np.log(0.01), np.log(30)), "variance": (-5, 5), "noise": (np.log(1e-7), 1)}
+
+
+def _length_prior(n_parameters: int) -> tuple[float, float]:
+    mean, deviation = _LENGTH_SCALE
+    return mean + 0.5 * np.log(n_parameters), deviation
+
+
+def default_kernel(shape: str, owner: np.ndarray, variance: float = 1.0) -> Kernel:
+    """Return the kernel to use before anything is known: the prior's median length-scale.
+
+    Parameters
+    ----------
+    shape : str
+    owner : ndarray of shape (n_features,)
+        Number of the parameter that each feature belongs to.
+    variance : float
+    """
+    mean, _ = _length_prior(owner.max() + 1)
+    return Kernel(shape, np.full(len(owner), np.exp(mean)), variance)
+
+
+def fit_kernel(
+    X: np.ndarray, y: np.ndarray, shape: str, owner: np.ndarray
+) -> tuple[Kernel, float, float]:
+    """Return (kernel, noise variance, prior mean) that make public values most likely.
+
+    Maximises ``log N(y | mean(y), K + s I)`` plus the logarithm of a weak log-normal prior, over a
+    length-scale for each parameter, the kernel's variance and s.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, n_features)
+    y : ndarray of shape (n,)
+        Public values.
+    shape : str
+    owner : ndarray of shape (n_features,)
+        Number of the parameter that each feature belongs to: a category's columns share one
+        length-scale.
+    """
+    mean, scale = float(np.mean(y)), float(np.std(y))
+    n_parameters = int(owner.max()) + 1
+    if len(y) < 3 or scale == 0:
+        return default_kernel(shape, owner, scale**2 or 1.0), 1e-3 * (scale**2 or 1.0), mean
+    z = (y - mean) / scale
+    squares = np.zeros((n_parameters, len(y), len(y)))
+    np.add.at(squares, owner, (X.T[:, :, None] - X.T[:, None, :]) ** 2)
+    prior = np.array([_length_prior(n_parameters)] * n_parameters + [_VARIANCE, _NOISE])
+    bounds = [_BOUNDS["length"]] * n_parameters + [_BOUNDS["variance"], _BOUNDS["noise"]]
+
+    def loss(theta):
+        value, slope = _negative_log_likelihood(theta, z, squares, shape)
+        away = (theta - prior[:, 0]) / prior[:, 1]
+        return value + 0.5 * away @ away, slope + away / prior[:, 1]
+
+    starts = [prior[:, 0], prior[:, 0] + np.r_[[-1.0] * n_parameters, 0, 0]]
+    found = [minimize(loss, start, jac=True, bounds=bounds, method="L-BFGS-B") for start in starts]
+    theta = np.exp(min(found, key=lambda result: result.fun).x)
+    kernel = Kernel(shape, theta[:-2][owner], theta[-2] * scale**2)
+    return kernel, theta[-1] * scale**2, mean
+
+
+def _negative_log_likelihood(theta, z, squares, shape):
+    """Return -log N(z | 0, K + s I) and its slope in the logarithms theta."""
+    h, slope_of = KERNEL_SHAPES[shape]
+    scaled = squares * np.exp(-2 * theta[:-2])[:, None, None]
+    r2 = scaled.sum(0)
+    variance, s = np.exp(theta[-2:])
+    K = variance * h(r2)
+    factor = cho_factor(K + s * np.eye(len(z)), lower=True, check_finite=False)
+    alpha = cho_solve(factor, z, check_finite=False)
+    value = 0.5 * z @ alpha + np.log(np.diag(factor[0])).sum() + 0.5 * len(z) * np.log(2 * np.pi)
+    # d value / d theta = -1/2 trace((alpha alpha' - C^-1) dC / d theta)
+    inner = np.outer(alpha, alpha) - cho_solve(factor, np.eye(len(z)), check_finite=False)
+    by_length = variance * slope_of(r2) * scaled
+    slopes = [(inner * each).sum() for each in (*by_length, K)] + [s * np.trace(inner)]
+    return value, -0.5 * np.array(slopes)

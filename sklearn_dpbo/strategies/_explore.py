@@ -1,0 +1,94 @@
+"""Bayesian optimisation of public scores, within the training set (zone: public)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..exploration import PublicEvaluator
+from ..space import Points, SearchSpace
+from ._path import Path
+from ._proposals import Domain, PublicModel, choose_batch
+
+__all__ = ["Explorer"]
+
+# Share of the exploration that fills the space before anything is modelled.
+_INITIAL_SHARE = 0.5
+
+
+class Explorer:
+    """Looks for settings that do well on a part of the training set.
+
+    Parameters
+    ----------
+    space : SearchSpace
+    oracle : PublicEvaluator
+    acquisition : callable
+    shape : str
+        Of the kernel.
+    pool : Points
+        Points that fill the space.
+    batch_size : int
+    patience : int or None
+        Batches without a better score after which to stop.
+    timeout : float or None
+        Seconds of fits after which no further batch is begun.
+    rng : numpy.random.Generator
+    """
+
+    def __init__(
+        self,
+        space: SearchSpace,
+        oracle: PublicEvaluator,
+        *,
+        acquisition,
+        shape: str,
+        pool: Points,
+        batch_size: int,
+        patience: int | None,
+        timeout: float | None,
+        rng: np.random.Generator,
+    ):
+        self._space, self._oracle = space, oracle
+        self._acquisition, self._shape, self._pool = acquisition, shape, pool
+        self._batch_size, self._patience, self._rng = batch_size, patience, rng
+        self._timeout = math.inf if timeout is None else timeout
+
+    def run(self, path: Path, start: Points, n: int) -> PublicModel | None:
+        """Explore n settings, `start` first; return what was learnt, or None if all failed."""
+        n_initial = max(len(start), math.ceil(_INITIAL_SHARE * n))
+        initial = Domain.of(self._space, [start, self._pool.take(slice(n_initial))]).points
+        self._evaluate(path, initial.take(slice(n_initial)))
+        best, without_news = -math.inf, 0
+        while len(path) < n and path.seconds < self._timeout:
+            scores = np.array(path.public_scores)
+            if np.isnan(scores).all():
+                return None
+            if self._patience is not None:
+                without_news = 0 if np.nanmax(scores) > best else without_news + 1
+                best = max(best, np.nanmax(scores))
+                if without_news >= self._patience:
+                    break
+            batch = self._next(path, min(self._batch_size, n - len(path)))
+            if not len(batch):
+                break
+            self._evaluate(path, batch)
+        if np.isnan(path.public_scores).all():
+            return None
+        return self._learn(path)
+
+    def _learn(self, path: Path) -> PublicModel:
+        scores = np.array(path.public_scores)
+        return PublicModel.learn(self._space, path.points, scores, self._shape)
+
+    def _next(self, path: Path, n: int) -> Points:
+        model = self._learn(path)
+        domain = model.domain([self._pool], self._rng)
+        posterior = model.on(domain, len(path) + n)
+        chosen = choose_batch(posterior, self._acquisition, n, domain.find(path.points))
+        return domain.points.take(np.array(chosen, dtype=int))
+
+    def _evaluate(self, path: Path, points: Points) -> None:
+        found = self._oracle(self._space.candidates(points).params)
+        path.add_explored(points, found)

@@ -1,0 +1,76 @@
+"""Everything that a search evaluated, in order (zone: boundary)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..evaluation import Evaluation
+from ..exploration import PublicEvaluation
+from ..privacy import Sensitive
+from ..space import Candidates, Points, SearchSpace
+
+__all__ = ["Path"]
+
+
+class Path:
+    """A record that grows: settings explored within the training set, and settings validated.
+
+    Attributes
+    ----------
+    fit_times : list of float
+    fit_errors : list of (str or None)
+    public_scores : list of float
+        NaN for what was validated, or failed.
+    rows : list of int
+        Where the validated candidates whose fit succeeded stand, in the order of `statistics`.
+    statistics : Sensitive or None
+        Of those candidates.
+    """
+
+    def __init__(self, space: SearchSpace):
+        self._space = space
+        self._points: list[Points] = []
+        self.fit_times: list[float] = []
+        self.fit_errors: list[str | None] = []
+        self.public_scores: list[float] = []
+        self.validated: list[bool] = []
+        self.rows: list[int] = []
+        self.statistics: Sensitive | None = None
+
+    def __len__(self) -> int:
+        return len(self.fit_times)
+
+    @property
+    def points(self) -> Points:
+        """All points, in order."""
+        return Points.concatenate(self._points)
+
+    @property
+    def candidates(self) -> Candidates:
+        """All settings, in order."""
+        return self._space.candidates(self.points)
+
+    @property
+    def seconds(self) -> float:
+        """Time spent on fits so far."""
+        return sum(self.fit_times)
+
+    def add_explored(self, points: Points, found: PublicEvaluation) -> None:
+        """Record settings that were scored within the training set."""
+        self._add(points, found, found.scores.tolist(), False)
+
+    def add_validated(self, points: Points, found: Evaluation) -> None:
+        """Record settings that were scored on the validation set."""
+        first = len(self)
+        self._add(points, found, [np.nan] * len(points), True)
+        if found.fitted.size:
+            new = found.statistics.rows(found.fitted)
+            self.rows += (first + found.fitted).tolist()
+            self.statistics = new if self.statistics is None else self.statistics.followed_by(new)
+
+    def _add(self, points: Points, found, public_scores, validated: bool) -> None:
+        self._points.append(points)
+        self.fit_times += found.fit_times.tolist()
+        self.fit_errors += list(found.fit_errors)
+        self.public_scores += public_scores
+        self.validated += [validated] * len(points)

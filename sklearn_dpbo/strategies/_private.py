@@ -1,0 +1,310 @@
+"""Guidance by the validation scores themselves, through private draws (zone: boundary).
+
+The posterior mean is a linear map of the scores with weights that depend on locations only. The
+locations are released as they are drawn; given them, the map's sensitivity is a number.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import numpy as np
+
+from ..acquisition import UpperConfidenceBound
+from ..mechanisms import Noise, Selections, release_counts
+from ..privacy import Budget, Draws, Sensitive
+from ..scoring import PrivateScorer
+from ..space import Points, SearchSpace
+from ..surrogate import Surrogate
+from ..units import Units
+from ._path import Path
+from ._proposals import Domain, PublicModel, choose_batch
+
+__all__ = [
+    "Plan",
+    "PrivateGuide",
+    "Releases",
+    "fixed_prior",
+    "linear_scores",
+    "residual_prior",
+]
+
+# Noise of a draw beyond this share of the score's range is not worth its privacy: then fewer
+# draws are made, and in the end none.
+_TOLERANCE = 0.01
+# Share of the evaluations that are guided: with a draw for each of them, and else.
+_GUIDED_SHARES = (0.75, 0.5)
+# Of the privacy for guidance, the share that goes to releasing scores to learn the kernel from,
+# and the noise (standard deviation, as a share of the range) beyond which that is not worth it.
+_LEARNING_SHARE, _LEARNING_NOISE = 0.25, 0.01
+# Bits that a statistic may have, so that weights have room for about 20.
+_BITS = 40
+# Around a released point, what is expected of it there (in standard deviations of the surrogate),
+# and how much the unknown adds.
+_EXPECTED_AT_ANCHOR, _LOCAL_KAPPA = 2.0, 1.0
+# What validation scores may differ by from public ones, as a share of the public amplitude; and
+# the noise variance of that process, as a share of its variance.
+_RESIDUAL_AMPLITUDE, _NUGGET = 0.5, 1e-2
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How private guidance is spread over evaluations, and what it costs.
+
+    Parameters
+    ----------
+    rounds : tuple of (int, int)
+        Evaluations, and draws among them, of each round.
+    draws : Draws
+        All draws together.
+    epsilon_each_score : float
+        For each score that is released to learn the kernel from; 0 for none.
+    """
+
+    rounds: tuple[tuple[int, int], ...]
+    draws: Draws
+    epsilon_each_score: float = 0.0
+
+    @property
+    def n_evaluations(self) -> int:
+        """Evaluations in all rounds."""
+        return sum(size for size, _ in self.rounds)
+
+    @classmethod
+    def of(
+        cls, n: int, batch_size: int, epsilon: float, delta: float, step: float, learns: bool
+    ) -> Plan | None:
+        """Plan as many draws as are worth their privacy; None if not even one is.
+
+        Parameters
+        ----------
+        n : int
+            Evaluations that are left.
+        batch_size : int
+            Evaluations in a round; with few draws, rounds are larger.
+        epsilon, delta : float
+            For all guidance.
+        step : float
+            What one unit can change about a score, as a share of the score's range. A draw at
+            `epsilon_each` has noise of scale ``2 step / epsilon_each``.
+        learns : bool
+            Whether scores may be released to learn the kernel from.
+        """
+        each_score = _LEARNING_SHARE * epsilon / n
+        if not learns or math.sqrt(2) * step / each_score > _LEARNING_NOISE:
+            each_score = 0.0
+        else:
+            epsilon *= 1 - _LEARNING_SHARE
+        for share in _GUIDED_SHARES:
+            guided = int(share * n)
+            affordable = _most_draws(guided, epsilon, delta, step)
+            if affordable == guided:
+                break
+        if affordable == 0:
+            return None
+        n_rounds = min(affordable, math.ceil(guided / batch_size))
+        sizes = [len(part) for part in np.array_split(np.arange(guided), n_rounds)]
+        rounds = tuple((size, min(size, affordable // n_rounds)) for size in sizes)
+        draws = Draws.within(sum(drawn for _, drawn in rounds), epsilon, delta)
+        return cls(rounds, draws, each_score)
+
+
+def _most_draws(most: int, epsilon: float, delta: float, step: float) -> int:
+    for n in range(most, 0, -1):
+        if 2 * step / Draws.within(n, epsilon, delta).epsilon_each <= _TOLERANCE:
+            return n
+    return 0
+
+
+def linear_scores(
+    statistics: Sensitive, weights: np.ndarray, offsets: np.ndarray, line, largest: int
+) -> Sensitive:
+    """Return ``offset(l) + sum_j w_j(l) score_j`` as integers, on a public scale.
+
+    What is the same for all l says nothing about which is the largest. So a vector c is taken off
+    all w(l): the result differs by ``sum_j c_j score_j``, which is the same for all l, and its
+    sensitivity is ``max_l |w(l) - c|_1`` instead of ``max_l |w(l)|_1``.
+
+    Parameters
+    ----------
+    statistics : Sensitive of shape (n_observations, 1)
+    weights : ndarray of shape (n_observations, n_points)
+    offsets : ndarray of shape (n_points,), in units of the score
+    line : tuple (a, b)
+        ``score = a + b statistic``.
+    largest : int
+        The largest possible statistic.
+    """
+    a, b = line
+    shift = max(0, largest.bit_length() - _BITS)
+    offsets = (offsets + a * weights.sum(axis=0)) / (b * 2**shift)
+    offsets = offsets - np.median(offsets)
+    centred = min(
+        (weights - c for c in (0.0, np.median(weights, axis=1, keepdims=True))),
+        key=lambda w: np.abs(w).sum(axis=0).max(),
+    )
+    furthest = np.abs(centred).sum(axis=0).max() * (largest >> shift) + np.abs(offsets).max()
+    scale = 2.0 ** (60 - math.ceil(math.log2(furthest + len(weights))))
+    return statistics.linear(
+        np.rint(centred.T * scale).astype(np.int64),
+        np.rint(offsets * scale).astype(np.int64),
+        largest=largest,
+        shift=shift,
+    )
+
+
+@dataclass
+class Releases:
+    """Noisy scores of what was evaluated, released to learn the kernel from.
+
+    Parameters
+    ----------
+    epsilon_each : float
+        Of each score.
+    shape : str
+        Of the kernel.
+    budget : Budget
+    noise : Noise
+    counts : list of int
+        What was released.
+    """
+
+    epsilon_each: float
+    shape: str
+    budget: Budget
+    noise: Noise
+    counts: list[int] = field(default_factory=list)
+
+    def add(self, statistics: Sensitive) -> None:
+        """Release the scores that have not been released yet."""
+        new = np.arange(len(self.counts), statistics.shape[0])
+        noisy = release_counts(
+            statistics.rows(new),
+            self.epsilon_each * len(new),
+            budget=self.budget,
+            noise=self.noise,
+            release="scores to learn the kernel from",
+        )
+        self.counts += [count.count for count in noisy]
+
+
+def residual_prior(model: PublicModel, domain: Domain, capacity: int) -> Surrogate:
+    """Return what public scores say, and a process for what validation scores differ from it by.
+
+    The difference has the public kernel's length-scales, half its amplitude, and a level of its
+    own that is unknown.
+    """
+    variance = _RESIDUAL_AMPLITUDE**2 * model.kernel.variance
+    kernel = replace(model.kernel, variance=variance, bias=model.kernel.variance)
+    mean = model.on(domain, len(model.points)).mean
+    return Surrogate.on(domain.features, kernel, _NUGGET * variance, mean, capacity=capacity)
+
+
+def fixed_prior(model: PublicModel, domain: Domain, capacity: int) -> Surrogate:
+    """Return the model's kernel and prior mean, and nothing of its scores."""
+    return Surrogate.on(
+        domain.features, model.kernel, model.noise, model.prior_mean, capacity=capacity
+    )
+
+
+class PrivateGuide:
+    """Chooses what to evaluate next by draws over the upper confidence bound.
+
+    Parameters
+    ----------
+    space : SearchSpace
+    scorer : PrivateScorer
+    units : Units
+    prior : callable
+        Of (domain, capacity), to the surrogate before it meets validation scores.
+    center : Points or None
+        A point of public interest, to look around.
+    pool : Points
+        Points that fill the space.
+    select : Selections
+    acquisition : UpperConfidenceBound
+    releases : Releases or None
+        If given, the kernel is learnt from them.
+    rng : numpy.random.Generator
+        Public.
+    """
+
+    def __init__(
+        self,
+        space: SearchSpace,
+        scorer: PrivateScorer,
+        units: Units,
+        *,
+        prior: Callable,
+        center: Points | None,
+        pool: Points,
+        select: Selections,
+        acquisition: UpperConfidenceBound,
+        releases: Releases | None,
+        rng: np.random.Generator,
+    ):
+        self._space, self._line = space, scorer.line(units)
+        self._largest = scorer.largest(units)
+        self._prior, self._center, self._pool = prior, center, pool
+        self._select, self._acquisition, self._releases = select, acquisition, releases
+        self._rng = rng
+        self._anchor: Points | None = None
+
+    def propose(self, path: Path, n: int, n_draws: int) -> Points:
+        """Return n points to evaluate next: n_draws are drawn, the rest placed around the last."""
+        if self._releases is not None:
+            self._learn(path)
+        domain = self._domain(path)
+        everything = path.points
+        taken = domain.find(everything.take(np.flatnonzero(path.validated)))
+        picked = domain.find(everything.take(path.rows))
+        posterior = self._prior(domain, len(path) + n).condition_all(picked)
+        drawn = self._draw(path, posterior, domain, taken, n_draws)
+        self._anchor = domain.points.take([drawn[-1]])
+        posterior = posterior.condition_all(drawn)
+        rest = _around(posterior, drawn[-1], n - n_draws, taken + drawn)
+        return domain.points.take(drawn + rest)
+
+    def _learn(self, path: Path) -> None:
+        """Choose kernel parameters by the likelihood of noisy, released scores."""
+        self._releases.add(path.statistics)
+        a, b = self._line
+        scores = a + b * np.array(self._releases.counts, dtype=float)
+        model = PublicModel.learn(
+            self._space, path.points.take(path.rows), scores, self._releases.shape
+        )
+        self._prior, self._center = partial(fixed_prior, model), model.best()
+
+    def _domain(self, path: Path) -> Domain:
+        centers = [center for center in (self._anchor, self._center) if center is not None]
+        near = [points for c in centers for points in Domain.around(self._space, c, self._rng)]
+        return Domain.of(self._space, [path.points, self._pool, *near])
+
+    def _draw(self, path, posterior: Surrogate, domain: Domain, taken, n: int) -> list[int]:
+        """Draw n points, each as if the earlier ones had met the mean (GP-BUCB)."""
+        weights = posterior.weights()
+        # mean = prior + w' (score - prior there): this is the part without the score.
+        known = posterior.mean - posterior.mean[list(posterior.picked)] @ weights
+        drawn: list[int] = []
+        for _ in range(n):
+            free = np.setdiff1d(np.arange(len(domain.points)), taken + drawn)
+            scores = linear_scores(
+                path.statistics.column(0),
+                weights[:, free],
+                self._acquisition(known, posterior.std, None)[free],
+                self._line,
+                self._largest,
+            )
+            drawn.append(int(free[self._select(scores)]))
+            posterior = posterior.condition(drawn[-1])
+        return drawn
+
+
+def _around(posterior: Surrogate, anchor: int, n: int, taken: list[int]) -> list[int]:
+    """Return points near the anchor, as if it had turned out well, and spread."""
+    near = _EXPECTED_AT_ANCHOR * np.sqrt(posterior.kernel.variance) * posterior.correlation(anchor)
+    hopeful = replace(posterior, mean=posterior.mean + near)
+    return choose_batch(hopeful, UpperConfidenceBound(_LOCAL_KAPPA), n, taken)
