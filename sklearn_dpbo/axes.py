@@ -122,6 +122,7 @@ class Distribution:
             place = self.snap((self._edge(target, "left") + self._edge(target, "right")) / 2)
             if not self.discrete or self.quantiles(place)[0] == value:
                 return float(place[0])
+        lowest = lowest if abs(lowest) > width else 0.0  # quantiles of EDGE are no round numbers
         raise ValueError(
             f"{self.name}={value!r} is not a value of its distribution, which reaches from "
             f"{lowest:g} to {highest:g}"

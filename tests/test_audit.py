@@ -10,10 +10,11 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import beta
+from scipy.stats import beta, uniform
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from sklearn_dpbo import PrivateBayesSearchCV, mechanisms
+from sklearn_dpbo.strategies import WorstCase, _guidance, _private
 
 EPSILON = 2.0
 CONFIDENCE = 0.99
@@ -23,8 +24,8 @@ M = 21
 class Constant(ClassifierMixin, BaseEstimator):
     """Predicts one class. Two of them disagree on every record: the worst case for a selection."""
 
-    def __init__(self, label=0):
-        self.label = label
+    def __init__(self, label=0, x=0.0):
+        self.label, self.x = label, x
 
     def fit(self, X, y):
         self.classes_ = np.array([0, 1])
@@ -34,23 +35,30 @@ class Constant(ClassifierMixin, BaseEstimator):
         return np.full(len(X), self.label)
 
 
-def outputs(n_ones, n_runs, seed, epsilon):
-    """(chosen label, released count) of n_runs searches on M records, n_ones of class 1."""
+def outputs(n_ones, n_runs, seed, epsilon, guidance=None, delta=0.0):
+    """(chosen label, released count, draws of class 1) of n_runs searches on M records."""
+    grid, strategy = {"label": [0, 1]}, "worst_case"
+    if guidance is not None:
+        grid, strategy = {"label": [0, 1], "x": uniform(0, 1)}, WorstCase(guidance)
     y_val = (np.arange(M) < n_ones).astype(int)
     data = dict(X=np.zeros((4, 1)), y=[0, 0, 1, 1], X_val=np.zeros((M, 1)), y_val=y_val)
     found = []
     for i in range(n_runs):
         search = PrivateBayesSearchCV(
-            Constant(), {"label": [0, 1]}, epsilon=epsilon, refit=False,
-            noise_random_state=None if seed is None else seed + i,
+            Constant(), grid, epsilon=epsilon, delta=delta, n_iter=8, refit=False, random_state=0,
+            noise_random_state=None if seed is None else seed + i, strategy=strategy,
         ).fit(**data)  # fmt: skip
-        found.append((search.best_params_["label"], round(search.best_score_ * M)))
+        path = search.cv_results_["param_label"][search.cv_results_["validated"]]
+        ones = int(np.sum(path[-3:].astype(int)))
+        found.append((search.best_params_["label"], round(search.best_score_ * M), ones))
     return np.array(found)
 
 
-def in_event(found, label, threshold, above):
+def in_event(found, label, threshold, above, ones):
+    """Chosen label, released count on one side, and at least (at most) so many draws of 1."""
     side = found[:, 1] >= threshold if above else found[:, 1] <= threshold
-    return (found[:, 0] == label) & side
+    drawn = found[:, 2] >= ones if ones >= 0 else found[:, 2] <= -ones
+    return (found[:, 0] == label) & side & drawn
 
 
 def epsilon_lower_bound(p_runs, q_runs):
@@ -60,7 +68,10 @@ def epsilon_lower_bound(p_runs, q_runs):
     Clopper-Pearson bounds hold, and epsilon is at least the logarithm of their ratio.
     """
     half = len(p_runs) // 2
-    events = [(label, t, above) for label in (0, 1) for t in range(M + 1) for above in (0, 1)]
+    events = [
+        (label, t, above, ones)
+        for label in (0, 1) for t in range(M + 1) for above in (0, 1) for ones in (0, -2, -1, 2, 3)
+    ]  # fmt: skip
 
     def ratio(event, part):
         k_p, k_q = (int(in_event(runs[part], *event).sum()) for runs in (p_runs, q_runs))
@@ -73,10 +84,11 @@ def epsilon_lower_bound(p_runs, q_runs):
     return ratio(best, slice(half, None))
 
 
-def audit(n_runs, seed, epsilon=EPSILON):
+def audit(n_runs, seed, epsilon=EPSILON, **guidance):
     """V has one more record of class 0, V' one more of class 1: every score moves."""
-    of_v = outputs((M - 1) // 2, n_runs, seed, epsilon)
-    of_neighbour = outputs((M + 1) // 2, n_runs, None if seed is None else seed + 10**6, epsilon)
+    of_v = outputs((M - 1) // 2, n_runs, seed, epsilon, **guidance)
+    other = None if seed is None else seed + 10**6
+    of_neighbour = outputs((M + 1) // 2, n_runs, other, epsilon, **guidance)
     return max(epsilon_lower_bound(of_v, of_neighbour), epsilon_lower_bound(of_neighbour, of_v))
 
 
@@ -104,3 +116,30 @@ def test_the_audit_catches_a_forgotten_split_of_the_budget(monkeypatch):
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
 def test_promises_of_other_sizes(epsilon):
     assert epsilon / 2 <= audit(12_000, None, epsilon) <= epsilon
+
+
+@pytest.fixture
+def guided(monkeypatch):
+    """Make draws however little they tell, and of few points, so that runs are short."""
+    monkeypatch.setattr(_private, "_TOLERANCE", math.inf)
+    monkeypatch.setattr(_guidance, "_POOL", 16)
+    monkeypatch.setattr("sklearn_dpbo.strategies._proposals._POINTS_PER_RADIUS", 2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("guidance", "delta"),
+    [("public", 0.0), ("private", 0.0), ("private", 1e-3), ("both", 0.0), ("both", 1e-3)],
+)
+def test_each_guidance_keeps_the_promise(guided, guidance, delta):
+    """delta is far below what so few runs could see, so the bound must stay below epsilon."""
+    bound = audit(3000, 0, guidance=guidance, delta=delta)
+    assert EPSILON / 2 <= bound <= EPSILON
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("guidance", ["private", "both"])
+def test_the_audit_catches_half_the_noise_of_guidance(guided, guidance, monkeypatch):
+    right = mechanisms._scale
+    monkeypatch.setattr(mechanisms, "_scale", lambda *args: right(*args) / 2)
+    assert audit(3000, 0, guidance=guidance) > EPSILON

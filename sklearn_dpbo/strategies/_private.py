@@ -36,7 +36,7 @@ __all__ = [
 # draws are made, and in the end none.
 _TOLERANCE = 0.01
 # Share of the evaluations that are guided: with a draw for each of them, and else.
-_GUIDED_SHARES = (0.75, 0.5)
+_GUIDED_SHARES = (0.85, 0.5)
 # Of the privacy for guidance, the share that goes to releasing scores to learn the kernel from,
 # and the noise (standard deviation, as a share of the range) beyond which that is not worth it.
 _LEARNING_SHARE, _LEARNING_NOISE = 0.25, 0.01
