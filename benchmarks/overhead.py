@@ -3,7 +3,10 @@
 Both sides get the same candidates, estimator, split and n_jobs, in turn, in one process; only the
 time of the noise library's import is taken apart (a first small search). refit=False on both.
 
-    python benchmarks/overhead.py [--json overhead.json]
+With --guided, the private search chooses its candidates itself (`guidance="public"`), and
+RandomizedSearchCV draws its own from the same space: end to end, the same number of fits.
+
+    python benchmarks/overhead.py [--guided] [--json overhead.json]
 """
 
 import argparse
@@ -66,7 +69,29 @@ def randomized(name, n_jobs):
     return lambda: search.fit(X, y)
 
 
+def guided(name, n_jobs):
+    estimator, _, X, y, n = problem(name)
+    _, space, *_ = CASES[name]
+    search = PrivateBayesSearchCV(
+        estimator, space, n_iter=GUIDED_FITS, n_jobs=n_jobs, refit=False, random_state=0
+    )
+    return lambda: search.fit(X[:n], y[:n], X_val=X[n:], y_val=y[n:])
+
+
+def unguided(name, n_jobs):
+    estimator, _, X, y, n = problem(name)
+    _, space, *_ = CASES[name]
+    rows = np.arange(len(X))
+    search = RandomizedSearchCV(
+        estimator, space, n_iter=GUIDED_FITS, n_jobs=n_jobs, refit=False, random_state=0,
+        cv=[(rows[:n], rows[n:])], scoring="accuracy",
+    )  # fmt: skip
+    return lambda: search.fit(X, y)
+
+
+GUIDED_FITS = 64
 SIDES = {"private": private, "randomized": randomized}
+GUIDED_SIDES = {"private": guided, "randomized": unguided}
 
 
 def seconds(run):
@@ -76,11 +101,13 @@ def seconds(run):
     return time.perf_counter() - start, time.process_time() - cpu
 
 
-def peak_memory(side, name, n_jobs):
+def peak_memory(sides, side, name, n_jobs):
     """Peak proportional set size of a fresh process and its workers, in MiB."""
     import psutil
 
-    process = subprocess.Popen([sys.executable, __file__, "--once", side, name, str(n_jobs)])
+    flags = ["--guided"] if sides is GUIDED_SIDES else []
+    once = ["--once", side, name, str(n_jobs)]
+    process = subprocess.Popen([sys.executable, __file__, *flags, *once])
     root, peak = psutil.Process(process.pid), 0
     while process.poll() is None:
         total = 0
@@ -100,22 +127,22 @@ def noise_library_seconds():
     return seconds(run)[0] - seconds(run)[0]
 
 
-def measure(names):
+def measure(names, sides, repeats=None):
     rows = []
     for name in names:
         for n_jobs in (1, 2):
-            runs = {side: make(name, n_jobs) for side, make in SIDES.items()}
+            runs = {side: make(name, n_jobs) for side, make in sides.items()}
             for run in runs.values():
                 run()  # warm the workers
-            times = {side: [] for side in SIDES}
-            for i in range(CASES[name][-1]):
+            times = {side: [] for side in sides}
+            for i in range(repeats or CASES[name][-1]):
                 for side in list(runs)[:: 1 if i % 2 else -1]:  # neither is always first
                     times[side].append(seconds(runs[side]))
             wall, cpu = (
                 [p[i] / r[i] for p, r in zip(times["private"], times["randomized"], strict=True)]
                 for i in (0, 1)
             )
-            memory = {side: peak_memory(side, name, n_jobs) for side in SIDES}
+            memory = {side: peak_memory(sides, side, name, n_jobs) for side in sides}
             rows.append({
                 "case": name, "n_jobs": n_jobs,
                 "private_s": statistics.median(t[0] for t in times["private"]),
@@ -142,19 +169,21 @@ def show(r):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cases", nargs="+", choices=list(CASES), default=list(CASES))
+    parser.add_argument("--guided", action="store_true")
+    parser.add_argument("--repeats", type=int)
     parser.add_argument("--json")
     parser.add_argument("--once", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.once:
         side, name, n_jobs = options.once
-        SIDES[side](name, int(n_jobs))()
+        (GUIDED_SIDES if options.guided else SIDES)[side](name, int(n_jobs))()
         return
     load = noise_library_seconds()
     print(f"Import of the noise library, once per process: {load:.2f} s\n")
     print("| case | n_jobs | RandomizedSearchCV, s | private, s | ratio (range) | CPU "
           "| RandomizedSearchCV, MiB | private, MiB | ratio |")  # fmt: skip
     print("|---|---|---|---|---|---|---|---|---|")
-    rows = measure(options.cases)
+    rows = measure(options.cases, GUIDED_SIDES if options.guided else SIDES, options.repeats)
     if options.json:
         with open(options.json, "w") as file:
             json.dump({"noise_library_s": load, "rows": rows}, file, indent=1)

@@ -15,11 +15,13 @@ import types
 import joblib
 import numpy as np
 import pytest
+from joblib.externals.loky import get_reusable_executor
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import FitFailedWarning
 
 from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
 from sklearn_dpbo.privacy import Sensitive
+from sklearn_dpbo.strategies import WorstCase
 
 M = 15_485_863 // 1000  # 15,485
 # What each candidate gets right: recognisable, and far from each other.
@@ -30,9 +32,10 @@ EPSILON = 1e-4  # noise of more than 10,000 counts
 class Known(ClassifierMixin, BaseEstimator):
     """Gets ``COUNTS[which]`` validation records right; the first feature is the record number."""
 
-    def __init__(self, which=0, fail=None):
+    def __init__(self, which=0, fail=None, letter="a"):
         self.which = which
         self.fail = fail
+        self.letter = letter
 
     def fit(self, X, y):
         if self.fail == "fit" and self.which == 3:
@@ -66,6 +69,9 @@ def secrets(scoring, fail):
 
 def search_of(**params):
     grid = {"which": list(COUNTS)}
+    if "strategy" in params:  # guided: a space too large to be evaluated whole, noise of 12 counts
+        grid["letter"] = list("abcdefghijklmnopqrstuvwxyz")
+        params = dict(epsilon=0.2, n_iter=16, noise_random_state=1, random_state=0) | params
     params = dict(epsilon=EPSILON, n_iter=4) | params
     return PrivateBayesSearchCV(Known(fail=params.pop("fail", None)), grid, **params)
 
@@ -139,6 +145,10 @@ SETTINGS = [
     dict(scoring=make_private_scorer("neg_log_loss")),
     dict(scoring="roc_auc"),
     dict(groups=True),
+    dict(strategy=WorstCase("public")),
+    dict(strategy=WorstCase("private")),
+    dict(strategy=WorstCase("both"), n_jobs=2),
+    dict(strategy=WorstCase("private"), fail="fit"),
 ]
 
 
@@ -155,6 +165,7 @@ def test_nothing_raw_is_kept_printed_or_logged(settings, backend, capfd, caplog,
     caplog.set_level(logging.DEBUG)
     public, protected = data()
     search = search_of(verbose=10, **settings)
+    get_reusable_executor().shutdown()  # workers of another test print to where that looked
     with joblib.parallel_config(backend):
         search.fit(**public, **protected, groups_val=groups)
 
@@ -196,9 +207,12 @@ def frames_of(error):
 
 @pytest.mark.parametrize("fail", ["interrupt", "fit"])
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_an_exception_holds_no_raw_score(fail, n_jobs):
+@pytest.mark.parametrize("guidance", [None, "private"])
+def test_an_exception_holds_no_raw_score(fail, n_jobs, guidance):
     public, protected = data()
     params = dict(error_score="raise") if fail == "fit" else {}
+    if guidance:  # a batch at a time: what fails comes after others have been counted and drawn by
+        params["strategy"] = WorstCase(guidance, batch_size=1)
     search = search_of(fail=fail, n_jobs=n_jobs, **params)
     with pytest.raises((KeyboardInterrupt, RuntimeError)) as caught:
         search.fit(**public, **protected)
@@ -208,6 +222,27 @@ def test_an_exception_holds_no_raw_score(fail, n_jobs):
     assert not found_in(seen, counts)
     text = "".join(traceback.format_exception(caught.value))
     assert not [s for s in as_text(counts) if s in text]
+
+
+def test_an_interrupt_after_draws_holds_no_raw_score_and_sets_nothing():
+    class Late(Known):
+        calls = 0
+
+        def predict(self, X):
+            Late.calls += len(X) > 1000
+            if Late.calls == 10:
+                raise KeyboardInterrupt
+            return super().predict(X)
+
+    public, protected = data()
+    search = search_of(strategy=WorstCase("private", batch_size=1))
+    search.estimator = Late()
+    with pytest.raises(KeyboardInterrupt) as caught:
+        search.fit(**public, **protected)
+    seen = frames_of(caught.value)
+    assert any("_select" in str(frame) or "PrivateGuide" in str(frame) for frame in seen)
+    assert not found_in(seen, secrets("accuracy", None))
+    assert not hasattr(search, "best_params_")
 
 
 @pytest.mark.filterwarnings("error::sklearn.exceptions.FitFailedWarning")

@@ -207,7 +207,10 @@ def test_cv_results_hold_public_facts_only(two_classes):
     search = fitted(two_classes, SVC(), grid)
     assert set(search.cv_results_) == {
         "mean_fit_time", "std_fit_time", "params", "fit_error", "param_kernel", "param_gamma",
+        "validated", "public_score",
     }  # fmt: skip
+    assert search.cv_results_["validated"].all()
+    assert np.isnan(search.cv_results_["public_score"]).all()
     table = pd.DataFrame(search.cv_results_)
     assert len(table) == 3
     assert search.cv_results_["param_gamma"].mask.tolist() == [True, False, False]
