@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import log_ndtr
+from scipy.stats import norm
 
 __all__ = ["ExpectedImprovement", "UpperConfidenceBound"]
 
@@ -62,9 +63,19 @@ class ExpectedImprovement:
         """Return the logarithm of the expected improvement of each candidate."""
         std = np.maximum(std, 1e-12)
         z = (mean - best - self.xi) / std
-        log_phi = -0.5 * z**2 - 0.5 * np.log(2 * np.pi)
-        # phi + z Phi = phi (1 + z Phi / phi); for z far below, it is about phi / z^2.
-        inside = 1 + z * np.exp(log_ndtr(z) - log_phi)
-        far = z < -1e3
-        log_h = np.where(far, -2 * np.log(np.maximum(-z, 1)), np.log(np.maximum(inside, 1e-300)))
-        return np.log(std) + log_phi + log_h
+        return np.log(std) + np.where(z > -1, _log_h_near(z), _log_h_far(z))
+
+
+def _log_h_near(z):
+    """Return ``ln h(z)``, ``h = phi + z Phi``, for z from -1 up."""
+    z = np.maximum(z, -1)
+    return np.log(norm.pdf(z) + z * norm.cdf(z))
+
+
+def _log_h_far(z):
+    """Return ``ln h(z)`` below -1: ``h = phi (1 + z Phi / phi)``, about ``phi / z^2`` far out."""
+    z = np.minimum(z, -1)
+    log_phi = norm.logpdf(z)
+    inside = 1 + z * np.exp(log_ndtr(z) - log_phi)
+    log_inside = np.log(np.maximum(inside, 1e-300))
+    return log_phi + np.where(z < -1e3, -2 * np.log(-z), log_inside)

@@ -36,9 +36,9 @@ class Categories:
         return len(self.values)
 
     def snap(self, u: np.ndarray) -> np.ndarray:
-        """Return the coordinates of the values whose slices of [0, 1) hold u."""
-        index = np.minimum((u * len(self.values)).astype(int), len(self.values) - 1)
-        return self.coordinates[index]
+        """Return the coordinates whose slices of [0, 1) hold u."""
+        places = np.unique(self.coordinates)
+        return places[np.minimum((u * len(places)).astype(int), len(places) - 1)]
 
     def values_at(self, coordinates: np.ndarray) -> list:
         """Return the values at these coordinates."""

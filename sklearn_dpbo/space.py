@@ -108,6 +108,7 @@ class SearchSpace:
         ]
         self.names = sorted({name for axes in self.subspaces for name in axes})
         self._column = {name: i for i, name in enumerate(self.names)}
+        self._located: dict[bytes, dict] = {}
 
     @property
     def n_points(self) -> float:
@@ -168,10 +169,13 @@ class SearchSpace:
                 values = axis.values_at(points.unit[rows, self._column[name]])
                 for row, value in zip(rows, values, strict=True):
                     params[row][name] = value
+        if self._located:
+            known = [self._located.get(identity) for identity in points.identities()]
+            params = [given or setting for given, setting in zip(known, params, strict=True)]
         return Candidates(tuple(params), points)
 
     def locate(self, setting: Mapping) -> Points:
-        """Return the point of a setting.
+        """Return the point of a setting; `candidates` will give it back to the last digit.
 
         Raises
         ------
@@ -188,7 +192,9 @@ class SearchSpace:
             except ValueError as error:
                 reasons.append(str(error))
                 continue
-            return self._points(i, np.array([u]))
+            point = self._points(i, np.array([u]))
+            self._located[point.identities()[0]] = dict(setting)
+            return point
         raise ValueError(f"the setting {dict(setting)!r} is not in param_grid: {reasons[-1]}")
 
     def _points(self, i: int, u: np.ndarray) -> Points:

@@ -10,7 +10,8 @@ from scipy import stats
 from sklearn.model_selection import ParameterGrid
 from sklearn.svm import SVC
 
-from sklearn_dpbo.space import SearchSpace
+from sklearn_dpbo.axes import axis_of
+from sklearn_dpbo.space import Points, SearchSpace
 
 
 def design(grid, n=64, seed=0):
@@ -159,3 +160,116 @@ def test_any_space_gives_a_sound_design(grids, n):
         )
     if all(any(hasattr(v, "pdf") for v in g.values()) for g in grids):
         assert len(found) == n
+
+
+# ---------------------------------------------------------------- coordinates, and back
+DISTRIBUTIONS = [
+    stats.loguniform(1e-4, 1e3), stats.norm(3, 2), stats.uniform(-1, 5), stats.randint(2, 40),
+    stats.binom(6, 0.3), stats.geom(0.4), stats.rv_discrete(values=([1, 3, 7], [0.2, 0.3, 0.5])),
+]  # fmt: skip
+LISTS = [[3, 1, 2], [1, 1.0, 2], ["b", "a"], [None, 0.5, "x"], [True, False], [(1, 2), {"a": 1}]]
+
+
+@pytest.mark.parametrize("values", DISTRIBUTIONS + LISTS, ids=str)
+def test_every_value_has_one_coordinate_and_every_coordinate_its_value(values):
+    axis = axis_of("p", values)
+    u = np.random.default_rng(0).random(200)
+    snapped = axis.snap(u)
+    assert np.array_equal(axis.snap(snapped), snapped)
+    found = axis.values_at(snapped)
+    assert [axis.locate(v) for v in found] == pytest.approx(snapped.tolist(), abs=1e-9)
+    for v, place in zip(found, snapped, strict=True):
+        assert all((v == w and type(v) is type(w)) == (place == other)
+                   for w, other in zip(found[:20], snapped[:20], strict=True))  # fmt: skip
+
+
+def test_values_without_plain_equality_are_told_apart():
+    arrays, models = [np.zeros(2), np.ones(2)], [SVC(), SVC(C=2)]
+    for values in (arrays, models):
+        axis = axis_of("p", values)
+        assert axis.locate(values[1]) == 0.75
+        with pytest.raises(ValueError, match="not among"):
+            axis.locate("another")
+
+
+def test_settings_are_found_again_in_conditional_spaces():
+    space = SearchSpace([
+        {"kernel": ["linear"], "C": stats.loguniform(0.1, 10)},
+        {"kernel": ["rbf", "poly"], "C": stats.loguniform(0.1, 10), "n": stats.randint(1, 5)},
+    ])  # fmt: skip
+    found = space.design(40, np.random.default_rng(0))
+    for i, setting in enumerate(found.params):
+        point = space.locate(setting)
+        assert point.subspace[0] == found.points.subspace[i]
+        assert point.unit[0] == pytest.approx(found.points.unit[i], abs=1e-9, nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"k": "c", "C": 1.0}, r"k='c' is not among \['a', 'b'\]"),
+        ({"k": "a", "C": 11.0}, "C=11.0 is not a value of its distribution.*from 0.1 to 10"),
+        ({"k": "a", "C": "one"}, "C='one' is not a value"),
+        ({"k": "a"}, r"has the parameters \['k'\], not \['C', 'k'\]"),
+    ],
+)
+def test_a_setting_outside_the_space_is_refused_with_the_reason(setting, message):
+    space = SearchSpace({"k": ["a", "b"], "C": stats.loguniform(0.1, 10)})
+    with pytest.raises(ValueError, match=message):
+        space.locate(setting)
+
+
+def test_a_fraction_is_no_value_of_a_distribution_of_integers():
+    with pytest.raises(ValueError, match=r"n=2\.5 is not a value"):
+        SearchSpace({"n": stats.randint(1, 5)}).locate({"n": 2.5})
+
+
+@settings(max_examples=60, deadline=None)
+@given(grids=st.lists(GRIDS, min_size=1, max_size=3), seed=st.integers(0, 99))
+def test_neighbours_stay_in_the_space_and_features_tell_settings_apart(grids, seed):
+    rng = np.random.default_rng(seed)
+    space = SearchSpace(grids)
+    points = space.fill(20, rng)
+    near = space.near(points.take([0]), 0.1, 30, rng)
+    assert (near.subspace == points.subspace[0]).all()
+    everything = Points.concatenate([points, near])
+    params = space.candidates(everything).params
+    for i in range(20, len(everything)):
+        point = space.locate(params[i])
+        assert point.unit[0] == pytest.approx(everything.unit[i], abs=1e-9, nan_ok=True)
+        assert space.candidates(point).params == (params[i],)
+    features, owner = space.features(everything), space.owner
+    assert features.shape == (len(everything), len(owner))
+    assert ((features >= 0) & (features <= 1)).all()
+    assert owner.size == 0 or set(owner) == set(range(owner.max() + 1))
+
+
+def test_a_smaller_radius_moves_less():
+    space = SearchSpace({"x": stats.uniform(0, 1), "y": stats.uniform(0, 1)})
+    center = space.locate({"x": 0.5, "y": 0.5})
+    far, close = (
+        np.abs(space.near(center, radius, 300, np.random.default_rng(0)).unit - 0.5).mean()
+        for radius in (0.2, 0.02)
+    )
+    assert close < far / 8
+
+
+def test_two_different_categories_are_one_apart_whichever_they_are():
+    space = SearchSpace(
+        [{"k": ["a", "b", "c"], "x": [0.1, 0.2]}, {"k": ["c", None], "x": [0.1, 0.2]}]
+    )
+    params = [{"k": k, "x": 0.1} for k in "abc"] + [{"k": None, "x": 0.1}]
+    a, b, c, none = (space.features(space.locate(p))[0] for p in params)
+    distances = [np.linalg.norm(p - q) for p, q in ((a, b), (a, c), (b, c))]
+    assert distances == pytest.approx([1, 1, 1])
+    # None is in another dict of the space, which is one further difference.
+    assert np.linalg.norm(c - none) == pytest.approx(np.sqrt(2))
+    assert len(set(space.owner)) == 3
+
+
+def test_a_category_in_two_dicts_is_the_same():
+    space = SearchSpace([{"k": ["a", "b"]}, {"k": ["b", "a"], "x": [1, 2]}])
+    features = space.features(space.fill(10, np.random.default_rng(0)))
+    found = space.candidates(space.fill(10, np.random.default_rng(0))).params
+    one_hot = features[:, :2] > 0
+    assert len({tuple(row) for row, p in zip(one_hot, found, strict=True) if p["k"] == "a"}) == 1

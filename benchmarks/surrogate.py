@@ -1,0 +1,267 @@
+"""Claims: the optimiser costs next to nothing, and finds as much as its peers do.
+
+    python benchmarks/surrogate.py [--parts speed quality] [--json surrogate.json]
+
+Speed: seconds for T suggestions on a free objective, over a finite set of candidates with a fixed
+kernel; peers learn kernel parameters, so speed is to be read together with quality.
+
+Quality: best value after 50 evaluations, through the search's public interface with
+`guidance="private"` at epsilon = 1e6, where privacy hides nothing: kernel parameters are learnt
+from released scores, and the candidates refined around released points.
+"""
+
+import argparse
+import json
+import os
+import time
+import tracemalloc
+import warnings
+
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")
+
+import numpy as np
+from scipy.stats import uniform
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import Matern
+
+from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
+from sklearn_dpbo.acquisition import UpperConfidenceBound
+from sklearn_dpbo.strategies import WorstCase
+from sklearn_dpbo.surrogate import Kernel, Surrogate
+
+LENGTH_SCALE, NOISE = 0.3, 1e-4
+
+
+# ---------------------------------------------------------------- test functions, to be minimised
+def branin(u):
+    x, y = 15 * u[0] - 5, 15 * u[1]
+    inner = y - 5.1 / (4 * np.pi**2) * x**2 + 5 / np.pi * x - 6
+    return inner**2 + 10 * (1 - 1 / (8 * np.pi)) * np.cos(x) + 10
+
+
+def hartmann6(u):
+    A = np.array([[10, 3, 17, 3.5, 1.7, 8], [0.05, 10, 17, 0.1, 8, 14],
+                  [3, 3.5, 1.7, 10, 17, 8], [17, 8, 0.05, 10, 0.1, 14]])  # fmt: skip
+    P = 1e-4 * np.array([[1312, 1696, 5569, 124, 8283, 5886], [2329, 4135, 8307, 3736, 1004, 9991],
+                         [2348, 1451, 3522, 2883, 3047, 6650],
+                         [4047, 8828, 8732, 5743, 1091, 381]])  # fmt: skip
+    return -np.array([1, 1.2, 3, 3.2]) @ np.exp(-(A * (u - P) ** 2).sum(axis=1))
+
+
+# name: (function, dimension, optimum, bounds of its negative)
+FUNCTIONS = {
+    "Branin": (branin, 2, 0.397887, (-309, 0)),
+    "Hartmann-6": (hartmann6, 6, -3.32237, (0, 3.4)),
+}
+
+
+def smooth(u):
+    return float(np.sin(5 * u).sum())
+
+
+# ---------------------------------------------------------------- speed
+def ours(domain, T):
+    n, d = domain.shape
+    model = Surrogate.on(domain, Kernel("matern52", np.full(d, LENGTH_SCALE)), NOISE, capacity=T)
+    acquisition, free = UpperConfidenceBound(2.0), np.zeros(n)
+    for _ in range(T):
+        index = int(np.argmax(acquisition(model.mean, model.std, None) + free))
+        free[index] = -np.inf
+        model = model.condition(index, smooth(domain[index]))
+
+
+def refitted(domain, T):
+    d = domain.shape[1]
+    picked, free = [0], np.zeros(len(domain))
+    for _ in range(T):
+        kernel = Matern(np.full(d, LENGTH_SCALE), nu=2.5)
+        model = GaussianProcessRegressor(kernel, alpha=NOISE, optimizer=None)
+        model.fit(domain[picked], [smooth(u) for u in domain[picked]])
+        mean, std = model.predict(domain, return_std=True)
+        free[picked] = -np.inf
+        picked.append(int(np.argmax(mean + 2 * std + free)))
+
+
+def scikit_optimize(d, T, seed=0, function=smooth):
+    from skopt import Optimizer
+
+    optimizer, found = Optimizer([(0.0, 1.0)] * d, random_state=seed), []
+    for _ in range(T):
+        u = optimizer.ask()
+        found.append(function(np.array(u)))
+        optimizer.tell(u, found[-1])
+    return min(found)
+
+
+def optuna_search(d, T, seed=0, function=smooth, sampler="TPESampler"):
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    study = optuna.create_study(sampler=getattr(optuna.samplers, sampler)(seed=seed))
+    study.optimize(
+        lambda trial: function(np.array([trial.suggest_float(f"x{i}", 0, 1) for i in range(d)])),
+        n_trials=T,
+    )
+    return study.best_value
+
+
+def clock(run):
+    start, cpu = time.perf_counter(), time.process_time()
+    run()
+    return time.process_time() - cpu, time.perf_counter() - start
+
+
+def peak_multiple(domain, T):
+    """Peak memory in multiples of one array of candidates by T."""
+    tracemalloc.start()
+    ours(domain, T)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak / (8 * len(domain) * T)
+
+
+def speed(T, T_slow, repeats):
+    print(f"\nCPU seconds for T = {T} suggestions (slow peers: {T_slow}, beside ours at as many)\n")
+    print("| optimiser | d | candidates | T | CPU s | wall s | times ours at 1,024 | at 100,000 |")
+    print("|---|---|---|---|---|---|---|---|")
+    rows = []
+    for d in (2, 6):
+        mine = {}
+        for n in (1_024, 100_000):
+            domain = np.random.default_rng(0).random((n, d))
+            for length in sorted({T, T_slow}):
+                runs = [clock(lambda D=domain, t=length: ours(D, t)) for _ in range(repeats)]
+                mine[n, length] = np.median(runs, axis=0)
+            rows.append(row("this package", d, n, T, mine[n, T], mine))
+            rows[-1]["memory"] = peak_multiple(domain, T)
+            show(rows[-1])
+            if n == 1_024 or T_slow >= T:
+                rows.append(
+                    row(
+                        "sklearn GP, refitted",
+                        d,
+                        n,
+                        T,
+                        clock(lambda D=domain: refitted(D, T)),
+                        mine,
+                    )
+                )
+                show(rows[-1])
+        for name, run, length in (
+            ("Optuna TPE", lambda D=d: optuna_search(D, T), T),
+            ("Optuna GP", lambda D=d: optuna_search(D, T, sampler="GPSampler"), T),
+            ("scikit-optimize GP", lambda D=d: scikit_optimize(D, T_slow), T_slow),
+        ):
+            rows.append(row(name, d, None, length, clock(run), mine))
+            show(rows[-1])
+    return rows
+
+
+def row(name, d, n, T, seconds, mine):
+    ratios = [seconds[0] / mine[k, T][0] if (k, T) in mine else None for k in (1_024, 100_000)]
+    return {"optimiser": name, "d": d, "candidates": n, "T": T, "cpu_s": seconds[0],
+            "wall_s": seconds[1], "ratios": ratios}  # fmt: skip
+
+
+def show(r):
+    ratios = " | ".join("" if x is None else f"{x:,.3g}" for x in r["ratios"])
+    memory = f" (memory {r['memory']:.2f} arrays)" if "memory" in r else ""
+    size = "" if r["candidates"] is None else f"{r['candidates']:,}"
+    print(f"| {r['optimiser']}{memory} | {r['d']} | {size} | {r['T']} | {r['cpu_s']:.3f} "
+          f"| {r['wall_s']:.3f} | {ratios} |", flush=True)  # fmt: skip
+
+
+# ---------------------------------------------------------------- quality
+class Function(RegressorMixin, BaseEstimator):
+    """Predicts the function's value at its parameters, whatever the record."""
+
+    def __init__(self, name="Branin", x0=0.5, x1=0.5, x2=0.5, x3=0.5, x4=0.5, x5=0.5):
+        self.name = name
+        self.x0, self.x1, self.x2, self.x3, self.x4, self.x5 = x0, x1, x2, x3, x4, x5
+
+    def fit(self, X, y):
+        return self
+
+    def value(self):
+        function, d, *_ = FUNCTIONS[self.name]
+        return function(np.array([getattr(self, f"x{i}") for i in range(d)]))
+
+    def predict(self, X):
+        return np.full(len(X), self.value())
+
+
+def negative(y, predicted):
+    return -predicted
+
+
+def private_search(name, T, seed, batch_size):
+    _, d, _, bounds = FUNCTIONS[name]
+    search = PrivateBayesSearchCV(
+        Function(name), {f"x{i}": uniform(0, 1) for i in range(d)}, epsilon=1e6, n_iter=T,
+        strategy=WorstCase("private", batch_size=batch_size), random_state=seed, refit=False,
+        scoring=make_private_scorer(negative, bounds=bounds),
+    )  # fmt: skip
+    search.fit(np.zeros((10, 1)), np.zeros(10), X_val=np.zeros((1000, 1)), y_val=np.zeros(1000))
+    return Function(name, **search.best_params_).value()
+
+
+def random_search(name, T, seed):
+    function, d, *_ = FUNCTIONS[name]
+    return min(function(u) for u in np.random.default_rng(seed).random((T, d)))
+
+
+def quality(T, seeds, slow_seeds):
+    print(f"\nBest value after T = {T}: mean (standard error) over seeds\n")
+    print(
+        "| optimiser | seeds | " + " | ".join(f"{k} ({v[2]})" for k, v in FUNCTIONS.items()) + " |"
+    )
+    print("|---|---|---|---|")
+    optimisers = {
+        "this package, batches of 1": lambda f, s: private_search(f, T, s, 1),
+        "this package, batches of 8": lambda f, s: private_search(f, T, s, 8),
+        "random": lambda f, s: random_search(f, T, s),
+        "Optuna TPE": lambda f, s: optuna_search(FUNCTIONS[f][1], T, s, FUNCTIONS[f][0]),
+        "Optuna GP": lambda f, s: optuna_search(
+            FUNCTIONS[f][1], T, s, FUNCTIONS[f][0], "GPSampler"
+        ),
+        "scikit-optimize GP": lambda f, s: scikit_optimize(FUNCTIONS[f][1], T, s, FUNCTIONS[f][0]),
+    }
+    rows = []
+    for name, run in optimisers.items():
+        n = slow_seeds if name.startswith("scikit-optimize") else seeds
+        values = {f: [run(f, seed) for seed in range(n)] for f in FUNCTIONS}
+        rows.append({"optimiser": name, "values": values})
+        cells = [f"{np.mean(v):.4f} ({np.std(v) / len(v) ** 0.5:.4f})" for v in values.values()]
+        print(f"| {name} | {n} | " + " | ".join(cells) + " |", flush=True)
+    return rows
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "--parts", nargs="+", choices=["speed", "quality"], default=["speed", "quality"]
+    )
+    parser.add_argument("--T", type=int, default=200)
+    parser.add_argument(
+        "--slow-T", type=int, default=200, help="of scikit-optimize and large refits"
+    )
+    parser.add_argument("--repeats", type=int, default=3, help="of our timings")
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--slow-seeds", type=int, default=5, help="of scikit-optimize")
+    parser.add_argument("--json")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    results = {}
+    if "speed" in options.parts:
+        results["speed"] = speed(options.T, options.slow_T, options.repeats)
+    if "quality" in options.parts:
+        results["quality"] = quality(50, options.seeds, options.slow_seeds)
+    if options.json:
+        with open(options.json, "w") as file:
+            json.dump(results, file, indent=1)
+
+
+if __name__ == "__main__":
+    main()
