@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
+from functools import cache, wraps
 from typing import NoReturn
 
 import numpy as np
@@ -17,6 +17,19 @@ from scipy.optimize import minimize_scalar
 from .exceptions import BudgetExceededError
 
 __all__ = ["Budget", "Draws", "PrivacyLoss", "Sensitive", "delta_of_zcdp", "zcdp_within"]
+
+
+def _leaving_no_frame(method):
+    """If the method is interrupted, keep no frame that saw the value: debuggers show frames."""
+
+    @wraps(method)
+    def guarded(*args, **kwargs):
+        try:
+            return method(*args, **kwargs)
+        except BaseException as error:
+            raise error.with_traceback(None) from None
+
+    return guarded
 
 
 class Sensitive:
@@ -36,6 +49,7 @@ class Sensitive:
 
     __slots__ = ("__value", "sensitivity")
 
+    @_leaving_no_frame
     def __init__(self, value, sensitivity: tuple[int, ...]):
         value = np.array(value, dtype=np.int64, ndmin=2)
         if value.ndim != 2 or value.shape[1] != len(sensitivity):
@@ -53,20 +67,24 @@ class Sensitive:
         """Shape of the value: (n_candidates, n_statistics). Public."""
         return self.__value.shape
 
+    @_leaving_no_frame
     def rows(self, index) -> Sensitive:
         """Return the candidates at these (public) positions, of the same sensitivity."""
         return Sensitive(self.__value[np.atleast_1d(index)], self.sensitivity)
 
+    @_leaving_no_frame
     def column(self, j: int) -> Sensitive:
         """Return statistic j of every candidate."""
         return Sensitive(self.__value[:, [j]], (self.sensitivity[j],))
 
+    @_leaving_no_frame
     def followed_by(self, other: Sensitive) -> Sensitive:
         """Return these candidates and then those, of the same statistics."""
         if self.sensitivity != other.sensitivity:
             raise ValueError("only statistics of the same sensitivity can stand in one table")
         return Sensitive(np.concatenate([self.__value, other.__value]), self.sensitivity)
 
+    @_leaving_no_frame
     def linear(self, weights, offsets, *, largest: int, shift: int = 0) -> Sensitive:
         """Return ``q_l = offset_l + sum_j W_lj x_j`` for public integers W and offset.
 
@@ -91,11 +109,11 @@ class Sensitive:
         """
         if self.shape[1] != 1:
             raise ValueError(f"a linear map takes one statistic; found {self.shape[1]}")
-        # Of Python integers, whose sums are exact.
-        norm = max((sum(map(abs, row)) for row in weights.tolist()), default=0)
-        furthest = max((abs(offset) for offset in offsets.tolist()), default=0)
-        if norm * (largest >> shift) + furthest >= 2**63:
+        # In floats first, which cannot overflow; then the sums of integers are exact.
+        rough = np.abs(weights.astype(float)).sum(axis=1).max() * (largest >> shift)
+        if rough + np.abs(offsets.astype(float)).max() >= 2**62:
             raise ValueError("weights of this size could overflow; take smaller ones")
+        norm = int(np.abs(weights).sum(axis=1).max())
         x = np.clip(self.__value[:, 0], 0, largest) >> shift
         D = -(-self.sensitivity[0] >> shift)
         return Sensitive((offsets + weights @ x)[:, None], (max(1, D * norm),))

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -9,12 +10,14 @@ import opendp.prelude as dp
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import chisquare, loguniform, uniform
+from scipy.stats import chisquare, loguniform, randint, uniform
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import PredefinedSplit, ShuffleSplit
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
 from sklearn_dpbo.acquisition import ExpectedImprovement
@@ -68,7 +71,18 @@ def test_a_map_that_could_overflow_is_refused_whatever_the_values():
     table = Sensitive([[0], [0]], (1,))
     with pytest.raises(ValueError, match="overflow"):
         table.linear(np.full((1, 2), 2**40), np.zeros(1, dtype=np.int64), largest=2**23)
-    table.linear(np.full((1, 2), 2**38), np.zeros(1, dtype=np.int64), largest=2**23)
+    table.linear(np.full((1, 2), 2**37), np.zeros(1, dtype=np.int64), largest=2**23)
+
+
+def test_an_interrupted_map_leaves_no_frame_that_saw_the_value():
+    class Interrupting(np.ndarray):
+        def __matmul__(self, other):
+            raise KeyboardInterrupt
+
+    weights = np.ones((2, 2), dtype=np.int64).view(Interrupting)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        Sensitive([[7], [9]], (1,)).linear(weights, np.zeros(2, dtype=np.int64), largest=100)
+    assert "linear" not in [entry.name for entry in caught.traceback]
 
 
 @settings(max_examples=100, deadline=None)
@@ -353,6 +367,14 @@ def test_a_space_that_n_iter_exhausts_is_evaluated_whole_on_the_validation_set()
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_a_distribution_of_few_values_runs_out(kind):
+    found = search_of(
+        kind, space={"x": randint(0, 2), "y": randint(0, 6)}, epsilon=100.0
+    ).cv_results_
+    assert len(found["params"]) == 12 and found["validated"].all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_spaces_with_conditions_and_categories(kind):
     space = [
         {"x": uniform(0, 1), "z": ["a", "b", None]},
@@ -491,6 +513,57 @@ def test_bad_parameters_are_refused_before_anything_is_fitted(parameter, value, 
     params = {"guidance": "public"} | {parameter: value}
     with pytest.raises(ValueError, match=message):
         search_of(**params, estimator=Never())
+
+
+def odd_case(rng):
+    """A search that somebody might set up, mostly with too little of something."""
+    n, m = int(rng.choice([5, 8, 30, 100])), int(rng.choice([1, 7, 200, 3000]))
+    X, X_val = rng.normal(size=(n, 4)), rng.normal(size=(m, 4))
+    y, y_val = ((Z[:, 0] > 0).astype(int) for Z in (X, X_val))
+    y[:2] = 0, 1
+    estimator, space, scoring = [
+        (LogisticRegression(), {"C": loguniform(1e-4, 1e4)}, "accuracy"),
+        (LogisticRegression(), {"C": loguniform(1e-4, 1e4), "tol": [1e-3, 1e-4]}, "roc_auc"),
+        (DecisionTreeClassifier(random_state=0),
+         [{"max_depth": randint(1, 4), "criterion": ["gini", "entropy"]},
+          {"max_features": [1, 1.0, "sqrt", None], "min_samples_leaf": randint(1, 6)}], None),
+        (KNeighborsClassifier(), {"n_neighbors": randint(1, 12)}, "neg_brier_score"),
+    ][rng.integers(4)]  # fmt: skip
+    strategy = WorstCase(
+        guidance=str(rng.choice(KINDS)), batch_size=int(rng.choice([1, 3, 8, 100])),
+        score_share=float(rng.choice([0.01, 0.4, 0.8])), kappa=float(rng.choice([0, 2, 50])),
+        guidance_share=float(rng.choice([0.01, 0.15])), fill_share=float(rng.choice([0, 0.25, 1])),
+        public_share=float(rng.choice([0.01, 1 / 3, 0.99])), patience=rng.choice([None, 1]),
+        timeout=[None, 0.01][rng.random() < 0.2],
+    )  # fmt: skip
+    groups = None if rng.random() < 0.6 else rng.integers(0, max(1, m // 3), size=m)
+    search = PrivateBayesSearchCV(
+        estimator, space, epsilon=float(10 ** rng.uniform(-3, 6)), scoring=scoring,
+        delta=float(rng.choice([0, 1e-6, 1e-300, 0.9])), strategy=strategy, random_state=0,
+        n_iter=int(rng.choice([1, 7, 8, 9, 16, 30])), noise_random_state=[None, 0][rng.integers(2)],
+    )  # fmt: skip
+    return search, dict(X=X, y=y, X_val=X_val, y_val=y_val, groups_val=groups)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("seed", range(8))
+def test_odd_searches_end_in_a_sound_result_or_say_that_all_fits_failed(seed):
+    rng, n_sound = np.random.default_rng(seed), 0
+    for _ in range(60):
+        search, data = odd_case(rng)
+        try:
+            search.fit(**data)
+        except ValueError as error:
+            assert re.match(r"All \d+ candidates failed on the training set", str(error))
+            continue
+        n_sound += 1
+        spent, found = search.privacy_.spends, search.cv_results_
+        assert sum(Fraction(loss.epsilon) for loss in spent) <= Fraction(search.epsilon)
+        assert sum(Fraction(loss.delta) for loss in spent) <= Fraction(search.delta)
+        assert 1 <= len(found["params"]) <= search.n_iter
+        assert found["validated"][search.best_index_]
+    assert n_sound > 45
 
 
 def test_shares_that_leave_nothing_for_the_choice_are_refused():

@@ -53,9 +53,12 @@ class Guidance:
         self._n_iter, self._rng, self._budget, self._noise = n_iter, rng, budget, noise
         self._path = Path(space)
         self._start = self._initial_points()
-        moot = space.n_points <= n_iter or n_iter < _FEWEST
-        self._kind = "none" if moot else strategy.guidance
-        self._pool = space.fill(n_iter if self._kind == "none" else max(_POOL, n_iter), rng)
+        self._kind = "none" if n_iter < _FEWEST else strategy.guidance
+        if self._kind != "none":
+            self._pool = space.fill(max(_POOL, n_iter + 1), rng)
+        # A space of no more points is evaluated whole: there is nothing to choose.
+        if self._kind == "none" or len(self._pool) <= n_iter:
+            self._kind, self._pool = "none", space.fill(n_iter, rng)
 
     def run(self) -> Path:
         """Evaluate n_iter settings, or fewer if time runs out."""
@@ -87,7 +90,7 @@ class Guidance:
     # ------------------------------------------------------------ public
     def _explore(self) -> PublicModel | None:
         strategy = self._strategy
-        n = math.ceil(strategy.public_share * self._n_iter)
+        n = min(math.ceil(strategy.public_share * self._n_iter), self._n_iter - 1)
         explorer = Explorer(
             self._space,
             self._oracle.public(strategy.public_cv, self._rng),

@@ -181,8 +181,10 @@ class Releases:
     def add(self, statistics: Sensitive) -> None:
         """Release the scores that have not been released yet."""
         new = np.arange(len(self.counts), statistics.shape[0])
+        if not len(new):
+            return
         noisy = release_counts(
-            statistics.rows(new),
+            statistics.column(0).rows(new),
             self.epsilon_each * len(new),
             budget=self.budget,
             noise=self.noise,

@@ -129,7 +129,8 @@ class WorstCase(Strategy):
         self._check("kappa", Real, lambda v: 0 <= v < math.inf, "is a number from 0 up")
         self._check("patience", Integral, lambda v: v >= 1, "is None or 1 or more", optional=True)
         self._check("timeout", Real, lambda v: v > 0, "is None or seconds above 0", optional=True)
-        if self.guidance in ("private", "both") and self.guidance_share + self.score_share >= 1:
+        left = 1 - self.guidance_share - self.score_share
+        if self.guidance in ("private", "both") and left < 1e-6:
             raise ValueError(
                 f"guidance_share={self.guidance_share!r} and score_share={self.score_share!r} "
                 "leave nothing of epsilon for the choice of the setting; make their sum less than 1"
