@@ -1,6 +1,7 @@
 """Claim: what privacy costs in accuracy, on real data, over guidance, epsilon and T.
 
     python benchmarks/utility.py TABLES [--repeats 20] [--json utility.json] [--problems spam ...]
+    python benchmarks/utility.py TABLES --shares 0.1 0.2 0.4   # of epsilon, for the released score
 
 Problems of two or three hyper-parameters are *tabulated*: a pool of settings is fitted once
 (`tables.py`), and every search, ours through its public interface and others' through theirs, sees
@@ -275,6 +276,26 @@ def study(name, options):
             "rows": summary, "seconds": time.perf_counter() - start}  # fmt: skip
 
 
+def study_shares(names, options):
+    """Regret and score error in units, over the share of epsilon that the score is given."""
+    print("| score_share | regret | score error | sum |\n|---|---|---|---|")
+    for share in options.shares:
+        errors = Parallel(n_jobs=2)(
+            delayed(_share_errors)(name, options.tables, seed, share)
+            for name in names for seed in range(options.repeats)
+        )  # fmt: skip
+        regret, error = np.mean(errors, axis=0)
+        print(f"| {share:g} | {regret:.2f} | {error:.2f} | {regret + error:.2f} |", flush=True)
+
+
+def _share_errors(name, folder, seed, share):
+    warnings.simplefilter("ignore")
+    case = Case(name, folder)
+    chosen, released = private(case, 64, seed, 1, guidance="public", score_share=share)
+    score = case.score(chosen)
+    return case.m * (case.pool.max() - score), case.m * abs(released - score)
+
+
 def table_of(results, columns, value="regret"):
     """Print a Markdown table: problems by (method, T, epsilon)."""
     heads = [m if e is None else f"{m}, {e:g}" for m, _, e in columns]
@@ -324,8 +345,13 @@ def main():
     parser.add_argument("--lengths", nargs="+", type=int, default=LENGTHS)
     parser.add_argument("--epsilons", nargs="+", type=float, default=EPSILONS)
     parser.add_argument("--peers", nargs="*", default=list(PEERS))
+    parser.add_argument("--shares", nargs="+", type=float, help="study these, and nothing else")
     parser.add_argument("--json")
     options = parser.parse_args()
+    if options.shares:
+        names = options.problems or [n for n in cases() if n.partition("/")[0] not in LIVE]
+        study_shares(names, options)
+        return
     results = []
     for name in options.problems or list(cases()):
         results.append(study(name, options))

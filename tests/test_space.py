@@ -170,7 +170,7 @@ DISTRIBUTIONS = [
 LISTS = [[3, 1, 2], [1, 1.0, 2], ["b", "a"], [None, 0.5, "x"], [True, False], [(1, 2), {"a": 1}]]
 
 
-@pytest.mark.parametrize("values", DISTRIBUTIONS + LISTS, ids=str)
+@pytest.mark.parametrize("values", DISTRIBUTIONS + LISTS, ids=range(13))
 def test_every_value_has_one_coordinate_and_every_coordinate_its_value(values):
     axis = axis_of("p", values)
     u = np.random.default_rng(0).random(200)
