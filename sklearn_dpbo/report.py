@@ -11,8 +11,10 @@ from .privacy import PrivacyLoss
 __all__ = ["PrivacyReport"]
 
 _RELEASED = (
-    "best_params_, best_index_, best_score_ and best_score_interval_. What else the search keeps "
-    "(best_estimator_, cv_results_) follows from them and from the training set."
+    "best_params_, best_index_, best_score_, best_score_interval_, and which settings were "
+    "evaluated (cv_results_: a matter of the training set alone, unless draws of where to look "
+    "next are listed below). What else the search keeps (best_estimator_, say) follows from these "
+    "and from the training set."
 )
 _NOT_PROTECTED = (
     "the training set, on which best_estimator_ was fitted; the schema of the validation set "
@@ -63,7 +65,7 @@ class PrivacyReport:
     @property
     def mechanism(self) -> str:
         """The mechanisms used, in order."""
-        return ", then ".join(loss.mechanism for loss in self.spends)
+        return ", then ".join(_how(losses) for losses in self._by_release().values())
 
     def _lines(self) -> list[tuple[str, str]]:
         """Return (heading, text) pairs: the statement that every form shows."""
@@ -86,14 +88,17 @@ class PrivacyReport:
 
     def _spends(self) -> list[str]:
         """Say what was spent on what, in order; what was spent repeatedly, once, with its sum."""
-        of_release: dict[str, list[PrivacyLoss]] = {}
-        for loss in self.spends:
-            of_release.setdefault(loss.release, []).append(loss)
         return [
             f"epsilon = {sum(loss.epsilon for loss in losses):g}, "
             f"delta = {sum(loss.delta for loss in losses):g}: {release}, by {_how(losses)}"
-            for release, losses in of_release.items()
+            for release, losses in self._by_release().items()
         ]
+
+    def _by_release(self) -> dict[str, list[PrivacyLoss]]:
+        of_release: dict[str, list[PrivacyLoss]] = {}
+        for loss in self.spends:
+            of_release.setdefault(loss.release, []).append(loss)
+        return of_release
 
     def __str__(self) -> str:
         lines = ["Differentially private hyper-parameter search"]

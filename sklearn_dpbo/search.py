@@ -42,16 +42,17 @@ class PrivateBayesSearchCV(DelegatesToBest, MetaEstimatorMixin, BaseEstimator):
     param_grid : dict or list of dict
         Parameter names to lists of values (categories) or to scipy.stats distributions, mixed
         freely. Several dicts make conditional spaces. A grid of at most n_iter points is
-        evaluated whole; otherwise n_iter points of a scrambled Sobol sequence are.
+        evaluated whole; in a larger space, the strategy chooses.
     epsilon : float, default=1.0
         Privacy loss of everything that is released, in all.
     delta : float, default=0.0
-        In [0, 1). The worst-case strategy does not need it.
+        In [0, 1). The worst-case strategy does not need it, and takes it into account only for
+        many draws (``guidance="private"`` or ``"both"``).
     strategy : str or Strategy, default="worst_case"
         How the search is made; an object to set its parameters, e.g.
-        ``WorstCase(score_share=0.5)``.
+        ``WorstCase(guidance="none", score_share=0.5)``.
     n_iter : int, default=64
-        The most candidates to evaluate.
+        The most candidates to fit, those that explore within the training set included.
     scoring : str, PrivateScorer or None, default=None
         None is accuracy, for classifiers. Else one of the names that `make_private_scorer`
         lists, or what it returns.
@@ -69,7 +70,8 @@ class PrivateBayesSearchCV(DelegatesToBest, MetaEstimatorMixin, BaseEstimator):
     error_score : "raise" or float, default=np.nan
         What a failed fit does: raise, or else warn. A failed candidate is never chosen.
     random_state : int, RandomState instance or None, default=None
-        For public randomness: the candidates and the default hold-out. Never for noise.
+        For public randomness: candidates, and how the training set and the default hold-out are
+        cut. Never for noise.
     noise_random_state : int or None, default=None
         An integer replaces the noise by a seeded generator's: for tests only, since whoever
         knows it can take the noise off again. Warns.
@@ -90,7 +92,9 @@ class PrivateBayesSearchCV(DelegatesToBest, MetaEstimatorMixin, BaseEstimator):
     refit_time_ : float
         Seconds that took. Only if refit.
     cv_results_ : dict of arrays
-        Settings tried, fit times and fit failures: public facts, no scores.
+        Settings tried, in order; fit times and failures; whether each was scored on the
+        validation set (``validated``), else its score within the training set
+        (``public_score``). Public or released facts; no validation scores.
     privacy_ : PrivacyReport
         The privacy statement: print it.
     scorer_ : PrivateScorer
