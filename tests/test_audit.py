@@ -133,7 +133,7 @@ def guided(monkeypatch):
 )
 def test_each_guidance_keeps_the_promise(guided, guidance, delta):
     """delta is far below what so few runs could see, so the bound must stay below epsilon."""
-    bound = audit(3000, 0, guidance=guidance, delta=delta)
+    bound = audit(2000, 0, guidance=guidance, delta=delta)
     assert EPSILON / 2 <= bound <= EPSILON
 
 
@@ -142,4 +142,4 @@ def test_each_guidance_keeps_the_promise(guided, guidance, delta):
 def test_the_audit_catches_half_the_noise_of_guidance(guided, guidance, monkeypatch):
     right = mechanisms._scale
     monkeypatch.setattr(mechanisms, "_scale", lambda *args: right(*args) / 2)
-    assert audit(3000, 0, guidance=guidance) > EPSILON
+    assert audit(2000, 0, guidance=guidance) > EPSILON
