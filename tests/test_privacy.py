@@ -83,7 +83,7 @@ def test_only_mechanisms_opens_a_sensitive_or_imports_the_noise_library():
 def test_imports_point_one_way():
     """Later modules import earlier ones, never the other way; the strategies stand together."""
     layers = [
-        "exceptions", "quiet", "handover", "privacy", "axes", "space", "surrogate", "likelihood",
+        "exceptions", "quiet", "threads", "handover", "privacy", "axes", "space", "surrogate", "likelihood",
         "acquisition", "units", "gains", "scoring", "mechanisms", "schema", "holdout", "rowwise",
         "fitting", "exploration", "evaluation", "strategies", "report", "_delegation", "search",
     ]  # fmt: skip

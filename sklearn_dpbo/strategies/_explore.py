@@ -8,6 +8,7 @@ import numpy as np
 
 from ..exploration import PublicEvaluator
 from ..space import Points, SearchSpace
+from ..threads import single_threaded
 from ._path import Path
 from ._proposals import Domain, PublicModel, choose_batch
 
@@ -78,10 +79,12 @@ class Explorer:
             return None
         return self._learn(path)
 
+    @single_threaded
     def _learn(self, path: Path) -> PublicModel:
         scores = np.array(path.public_scores)
         return PublicModel.learn(self._space, path.points, scores, self._shape)
 
+    @single_threaded
     def _next(self, path: Path, n: int) -> Points:
         model = self._learn(path)
         domain = model.domain([self._pool], self._rng)

@@ -13,6 +13,7 @@ from ..evaluation import Evaluator
 from ..mechanisms import Noise, Selections
 from ..privacy import Budget, round_down
 from ..space import Points, SearchSpace
+from ..threads import single_threaded
 from ._explore import Explorer
 from ._path import Path
 from ._private import Plan, PrivateGuide, Releases, fixed_prior, residual_prior
@@ -105,6 +106,7 @@ class Guidance:
         # The settings to try first are validated whatever exploring says of them.
         return explorer.run(self._path, self._start.take(slice(n // 2)), n)
 
+    @single_threaded
     def _without_draws(self, model: PublicModel | None, n: int) -> Points:
         """Return n points to validate: those to try first, promising ones, and fillers."""
         if model is None:
@@ -159,6 +161,7 @@ class Guidance:
         if missing and not self._path.rows:
             self._validate(self._without_draws(None, self._n_iter).take(slice(-missing, None)))
 
+    @single_threaded
     def _guide(self, plan: Plan, model: PublicModel | None) -> PrivateGuide:
         strategy, scorer, releases = self._strategy, self._oracle.scorer, None
         paid = {"budget": self._budget, "noise": self._noise}

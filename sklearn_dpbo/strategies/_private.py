@@ -19,6 +19,7 @@ from ..privacy import Budget, Draws, Sensitive
 from ..scoring import PrivateScorer
 from ..space import Points, SearchSpace
 from ..surrogate import Surrogate
+from ..threads import single_threaded
 from ..units import Units
 from ._path import Path
 from ._proposals import Domain, PublicModel, choose_batch
@@ -255,6 +256,7 @@ class PrivateGuide:
         self._rng = rng
         self._anchor: Points | None = None
 
+    @single_threaded
     def propose(self, path: Path, n: int, n_draws: int) -> Points:
         """Return n points to evaluate next: n_draws are drawn, the rest placed around the last."""
         if self._releases is not None:

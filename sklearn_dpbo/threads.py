@@ -1,0 +1,29 @@
+"""Small linear algebra in one thread (zone: public).
+
+The surrogate's matrices are small. A linear-algebra library that divides them among threads
+spends its time waiting for those: on two busy cores, thirteen times as much was measured.
+"""
+
+from __future__ import annotations
+
+from functools import cache, wraps
+
+from threadpoolctl import ThreadpoolController
+
+__all__ = ["single_threaded"]
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def single_threaded(function):
+    """Return the function, run with one thread of linear algebra. Not for fits of estimators."""
+
+    @wraps(function)
+    def limited(*args, **kwargs):
+        with _controller().limit(limits=1, user_api="blas"):
+            return function(*args, **kwargs)
+
+    return limited
