@@ -83,9 +83,10 @@ def test_only_mechanisms_opens_a_sensitive_or_imports_the_noise_library():
 def test_imports_point_one_way():
     """Later modules import earlier ones, never the other way; the strategies stand together."""
     layers = [
-        "exceptions", "quiet", "threads", "handover", "privacy", "axes", "space", "surrogate", "likelihood",
-        "acquisition", "units", "gains", "scoring", "mechanisms", "schema", "holdout", "rowwise",
-        "fitting", "exploration", "evaluation", "strategies", "report", "_delegation", "search",
+        "exceptions", "quiet", "threads", "handover", "privacy", "axes", "space", "surrogate",
+        "likelihood", "acquisition", "units", "gains", "scoring", "mechanisms", "schema", "holdout",
+        "rowwise", "fitting", "exploration", "evaluation", "strategies", "report", "_delegation",
+        "search",
     ]  # fmt: skip
     for module in PACKAGE.rglob("*.py"):
         here = module.relative_to(PACKAGE).parts[0].removesuffix(".py")
