@@ -12,7 +12,7 @@ class InsecureNoiseWarning(PrivacyWarning):
 
 
 class BatchDependentError(ValueError):
-    """Predictions or gains of a record depend on the records beside it; nothing was drawn."""
+    """Predictions or gains of a record depend on the records beside it; no result is released."""
 
 
 class BudgetExceededError(ValueError):

@@ -196,7 +196,7 @@ class PrivateBayesSearchCV(DelegatesToBest, MetaEstimatorMixin, BaseEstimator):
         ValueError
             If anything is malformed: nothing is fitted, released or spent then. Also if the
             predictions of a candidate are not made row by row, or if all candidates fail:
-            nothing is released or spent.
+            nothing is released, and nothing is spent but private draws of earlier rounds.
         """
         space, strategy, budget, noise = self._validate()
         rng = check_random_state(self.random_state)
