@@ -142,7 +142,8 @@ def test_the_conversion_of_zcdp_is_that_of_the_noise_library(rho, epsilon):
     a = np.logspace(-6, 6, 20_001)  # alpha - 1: every alpha gives a valid delta
     valid = (a * ((a + 1) * rho - epsilon) - np.log(a) - (a + 1) * np.log1p(1 / a)).min()
     valid = math.exp(min(valid, 0.0))
-    assert ours == pytest.approx(valid, rel=1e-4, abs=1e-300)
+    # The grid may miss the best order a little, and then says a little more.
+    assert 0.99 * valid - 1e-300 <= ours <= valid * (1 + 1e-6) + 1e-300
     assert ours <= theirs * (1 + 1e-4) + 1e-12
     if theirs < 0.5:  # beyond, the library does not look at small enough orders
         assert ours == pytest.approx(theirs, rel=1e-4, abs=1e-12)
