@@ -1,6 +1,12 @@
 """Warnings and errors of the package (zone: public)."""
 
-__all__ = ["BatchDependentError", "BudgetExceededError", "InsecureNoiseWarning", "PrivacyWarning"]
+__all__ = [
+    "BatchDependentError",
+    "BudgetExceededError",
+    "GuaranteeAssumptionWarning",
+    "InsecureNoiseWarning",
+    "PrivacyWarning",
+]
 
 
 class PrivacyWarning(UserWarning):
@@ -9,6 +15,10 @@ class PrivacyWarning(UserWarning):
 
 class InsecureNoiseWarning(PrivacyWarning):
     """The noise can be predicted, so what is released is not private."""
+
+
+class GuaranteeAssumptionWarning(PrivacyWarning):
+    """The guarantee rests on an assumption that nobody can check."""
 
 
 class BatchDependentError(ValueError):

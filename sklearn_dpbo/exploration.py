@@ -30,11 +30,14 @@ class PublicEvaluation:
         NaN where the fit (or the score) failed.
     fit_times : ndarray of shape (n_candidates,), in seconds
     fit_errors : tuple of str or None, length n_candidates
+    gains : list of (ndarray of shape (n_records,) or None)
+        What each public record adds to the mean that is the score, if that was asked for.
     """
 
     scores: np.ndarray
     fit_times: np.ndarray
     fit_errors: tuple[str | None, ...]
+    gains: list
 
 
 @dataclass(frozen=True)
@@ -59,30 +62,33 @@ class PublicEvaluator:
     pre_dispatch: object = "2*n_jobs"
     verbose: int = 0
 
-    def __call__(self, settings: tuple[dict, ...]) -> PublicEvaluation:
+    def __call__(self, settings: tuple[dict, ...], *, by_record=False) -> PublicEvaluation:
         """Fit settings on one part of the training set, score them on the other, in parallel."""
         n = len(settings)
         if self.verbose > 0:
             print(f"Exploring {n} candidates within the training set")
         outcomes = Parallel(n_jobs=self.n_jobs, pre_dispatch=self.pre_dispatch)(
-            delayed(_explore)(self._task, setting, f"{i + 1}/{n}", self.verbose)
+            delayed(_explore)(self._task, setting, f"{i + 1}/{n}", self.verbose, by_record)
             for i, setting in enumerate(settings)
         )
-        times, errors, scores = zip(*outcomes, strict=True)
-        return PublicEvaluation(np.array(scores, dtype=float), np.array(times), errors)
+        times, errors, found = zip(*outcomes, strict=True)
+        gains = [f if by_record and e is None else None for f, e in zip(found, errors, strict=True)]
+        scores = [np.mean(each) for each in found]
+        return PublicEvaluation(np.array(scores, dtype=float), np.array(times), errors, gains)
 
     @cached_property
     def _task(self) -> Handover:
         return Handover((self.estimator, self.split, self.scorer, self.error_score))
 
 
-def _explore(task: Handover, setting: dict, position: str, verbose: int):
-    """Return (fit time, error or None, score) of one candidate."""
+def _explore(task: Handover, setting: dict, position: str, verbose: int, by_record: bool):
+    """Return (fit time, error or None, score or gains) of one candidate."""
     estimator, split, scorer, error_score = task.value
     estimator = set_candidate(clone(estimator), setting)
 
     def score():
-        return scorer(estimator, split.X_test, split.y_test)
+        measure = scorer.record_gains if by_record else scorer
+        return measure(estimator, split.X_test, split.y_test)
 
     fit_time, error, value = timed_fit(estimator, split, error_score, score)
     announce(verbose, position, setting, fit_time, error)

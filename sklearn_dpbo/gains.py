@@ -14,6 +14,7 @@ from numbers import Integral
 
 import numpy as np
 from scipy.sparse import issparse
+from scipy.special import expit
 
 __all__ = ["NAMED", "Custom", "dense", "encode"]
 
@@ -217,6 +218,56 @@ class LogLoss(Gain):
             return np.where(code >= 0, np.log(p), -np.inf)
 
 
+class MarginGain(Gain):
+    """phi(u) of the margin u: the decision value, negative for records of the first class.
+
+    Attributes
+    ----------
+    lipschitz : float
+        ``|phi(u) - phi(u')| <= lipschitz |u - u'|``.
+    """
+
+    response_method = ("decision_function",)
+    lipschitz = 1.0
+
+    def phi(self, margin):
+        """Return the gain of a margin, elementwise."""
+        raise NotImplementedError
+
+    def __call__(self, y, response, classes):
+        if response.ndim != 1:
+            raise ValueError("margins are for two classes; found several decision values a record")
+        code = encode(y, classes)
+        return np.where(code >= 0, self.phi(np.where(code == 1, response, -response)), -np.inf)
+
+
+class Ramp(MarginGain):
+    """1 less the ramp loss ``min(1, max(0, 1 - u))``."""
+
+    def phi(self, margin):
+        """Return the gain of a margin, elementwise."""
+        return np.clip(margin, 0, 1)
+
+
+@dataclass(frozen=True)
+class NormalizedSigmoid(MarginGain):
+    """``1 / (1 + exp(-slope u))``."""
+
+    slope: float = 1.0
+
+    def __post_init__(self):
+        if not 0 < self.slope < math.inf:
+            raise ValueError(f"slope is positive; found {self.slope!r}")
+
+    @property
+    def lipschitz(self):
+        return self.slope / 4
+
+    def phi(self, margin):
+        """Return the gain of a margin, elementwise."""
+        return expit(self.slope * margin)
+
+
 class AbsoluteLoss(Gain):
     """-|y - prediction|, averaged over outputs."""
 
@@ -271,5 +322,7 @@ NAMED = {
     "neg_mean_absolute_error": AbsoluteLoss,
     "neg_mean_pinball_loss": PinballLoss,
     "neg_mean_squared_error": SquaredLoss,
+    "normalized_sigmoid": NormalizedSigmoid,
+    "ramp": Ramp,
     "top_k_accuracy": TopK,
 }

@@ -18,7 +18,15 @@ import numpy as np
 from .exceptions import BudgetExceededError
 from .privacy import Budget, Draws, PrivacyLoss, Sensitive
 
-__all__ = ["NoisyCount", "OpenDPNoise", "SeededNoise", "Selections", "release_counts", "select"]
+__all__ = [
+    "NoisyCount",
+    "OpenDPNoise",
+    "SeededNoise",
+    "Selections",
+    "draw_exponentially",
+    "release_counts",
+    "select",
+]
 
 
 class Noise(Protocol):
@@ -71,6 +79,52 @@ def select(scores: Sensitive, epsilon: float, *, budget: Budget, noise: Noise, r
     how = f"permute-and-flip among {n_candidates:,} candidates"
     budget.charge(PrivacyLoss(epsilon, 0.0, release, how))
     return _choose(noise.permute_and_flip(_scale(2 * D, epsilon)), scores)
+
+
+def draw_exponentially(
+    scores: Sensitive,
+    epsilon: float,
+    *,
+    budget: Budget,
+    noise: Noise,
+    release: str,
+    delta: float = 0.0,
+    assumption: str | None = None,
+) -> int:
+    """Choose a row by the exponential mechanism, at a cost of epsilon (and delta).
+
+    ``P(i)`` is proportional to ``exp(epsilon N_i / (2 D))`` with D the sensitivity of the integer
+    scores N.
+
+    Parameters
+    ----------
+    scores : Sensitive of shape (n_candidates, 1)
+    epsilon, delta : float
+        Charged to the budget, unless there is one candidate only. The draw itself needs no delta:
+        it stands for the probability that the sensitivity does not hold.
+    budget : Budget
+    noise : Noise
+    release : str
+        What is being chosen, for the record of the loss.
+    assumption : str or None
+        What the sensitivity rests on.
+
+    Returns
+    -------
+    index : int
+        The row chosen.
+
+    References
+    ----------
+    McSherry and Talwar, "Mechanism design via differential privacy", FOCS 2007.
+    """
+    n_candidates = _n_to_choose_from(scores)
+    if n_candidates == 1:
+        return 0
+    (D,) = scores.sensitivity
+    how = f"the exponential mechanism over {n_candidates:,} settings"
+    budget.charge(PrivacyLoss(epsilon, delta, release, how, assumption))
+    return _choose(noise.exponential_mechanism(_scale(2 * D, epsilon)), scores)
 
 
 class Selections:
@@ -155,9 +209,16 @@ class NoisyCount:
 
 
 def release_counts(
-    counts: Sensitive, epsilon: float, *, budget: Budget, noise: Noise, release: str
+    counts: Sensitive,
+    epsilon: float,
+    *,
+    budget: Budget,
+    noise: Noise,
+    release: str,
+    delta: float = 0.0,
+    assumption: str | None = None,
 ) -> tuple[NoisyCount, ...]:
-    """Release candidates' statistics, at a cost of epsilon in all.
+    """Release candidates' statistics, at a cost of epsilon (and delta) in all.
 
     Statistic j, of sensitivity D_j, gets discrete Laplace noise of scale ``q D_j / epsilon``
     where q is how many numbers there are: ``P(Z = z)`` is proportional to ``exp(-|z| / scale)``.
@@ -165,11 +226,15 @@ def release_counts(
     Parameters
     ----------
     counts : Sensitive of shape (n_candidates, n_statistics)
-    epsilon : float
+    epsilon, delta : float
+        The noise itself needs no delta: it stands for the probability that the sensitivity does
+        not hold.
     budget : Budget
     noise : Noise
     release : str
         What is being released, for the record of the loss.
+    assumption : str or None
+        What the sensitivity rests on.
 
     Returns
     -------
@@ -183,9 +248,8 @@ def release_counts(
     """
     n_candidates, n_statistics = counts.shape
     q = n_candidates * n_statistics
-    budget.charge(
-        PrivacyLoss(epsilon, 0.0, release, "discrete Laplace noise" + (f" on {q} counts" * (q > 1)))
-    )
+    how = "discrete Laplace noise" + f" on {q} counts" * (q > 1)
+    budget.charge(PrivacyLoss(epsilon, delta, release, how, assumption))
     scales = [_scale(q * D, epsilon) for D in counts.sensitivity] * n_candidates
     samplers = [noise.discrete_laplace(b) for b in scales]
     drawn = _draw(

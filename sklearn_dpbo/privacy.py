@@ -6,6 +6,7 @@ Sensitivity travels with the value (`Sensitive`); loss travels with the draw (`P
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, wraps
@@ -16,7 +17,15 @@ from scipy.optimize import minimize_scalar
 
 from .exceptions import BudgetExceededError
 
-__all__ = ["Budget", "Draws", "PrivacyLoss", "Sensitive", "delta_of_zcdp", "zcdp_within"]
+__all__ = [
+    "Budget",
+    "Draws",
+    "PrivacyLoss",
+    "Secret",
+    "Sensitive",
+    "delta_of_zcdp",
+    "zcdp_within",
+]
 
 
 def _leaving_no_frame(method):
@@ -32,7 +41,24 @@ def _leaving_no_frame(method):
     return guarded
 
 
-class Sensitive:
+class _Shut:
+    """Refuses whatever would read, compare, copy or store what is inside."""
+
+    __slots__ = ()
+
+    def _refuse(self, *_args, **_kwargs) -> NoReturn:
+        raise TypeError(
+            f"a {type(self).__name__} depends on protected records and cannot be read, compared, "
+            "copied or stored; release it through a mechanism"
+        )
+
+    __array__ = __iter__ = __len__ = __getitem__ = __contains__ = _refuse
+    __int__ = __float__ = __index__ = __complex__ = __bool__ = _refuse
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __hash__ = _refuse
+    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = _refuse
+
+
+class Sensitive(_Shut):
     """Integers computed from validation records, and how far one unit can move them.
 
     A `Sensitive` cannot be printed, pickled, copied, compared or turned into numbers by
@@ -124,16 +150,39 @@ class Sensitive:
     def __repr__(self) -> str:
         return f"<Sensitive: {self.shape[0]} candidates, value withheld>"
 
-    def _refuse(self, *_args, **_kwargs) -> NoReturn:
-        raise TypeError(
-            "a Sensitive depends on protected records and cannot be read, compared, copied or "
-            "stored; release it through a mechanism"
-        )
+    def sealed(self) -> Secret:
+        """Return the value as a `Secret`, to compute with."""
+        return Secret(self.__value)
 
-    __array__ = __iter__ = __len__ = __getitem__ = __contains__ = _refuse
-    __int__ = __float__ = __index__ = __complex__ = __bool__ = _refuse
-    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __hash__ = _refuse
-    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = _refuse
+
+class Secret(_Shut):
+    """Anything computed from protected records, of which nobody knows the sensitivity.
+
+    Where even the *order* of computation depends on protected records (a path of evaluations that
+    is not released, say), all of it happens inside. `measured` is the only way out.
+
+    Parameters
+    ----------
+    value : object
+    """
+
+    __slots__ = ("__value",)
+
+    def __init__(self, value):
+        self.__value = value
+
+    @_leaving_no_frame
+    def then(self, compute: Callable) -> Secret:
+        """Return ``compute(value)``, sealed again."""
+        return Secret(compute(self.__value))
+
+    @_leaving_no_frame
+    def measured(self, compute: Callable, sensitivity: tuple[int, ...]) -> Sensitive:
+        """Return ``compute(value)``, integers whose sensitivity the caller vouches for."""
+        return Sensitive(compute(self.__value), sensitivity)
+
+    def __repr__(self) -> str:
+        return "<Secret: value withheld>"
 
 
 @dataclass(frozen=True)

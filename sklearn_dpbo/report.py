@@ -10,12 +10,6 @@ from .privacy import PrivacyLoss
 
 __all__ = ["PrivacyReport"]
 
-_RELEASED = (
-    "best_params_, best_index_, best_score_, best_score_interval_, and which settings were "
-    "evaluated (cv_results_: a matter of the training set alone, unless draws of where to look "
-    "next are listed below). What else the search keeps (best_estimator_, say) follows from these "
-    "and from the training set."
-)
 _NOT_PROTECTED = (
     "the training set, on which best_estimator_ was fitted; the schema of the validation set "
     "(number of units, columns, dtypes); the time that the search took; and whatever else is "
@@ -44,6 +38,8 @@ class PrivacyReport:
     assumption : str or None
         What the guarantee rests on beside the condition that predictions are made record by
         record; None for a worst-case guarantee.
+    released : str
+        What may be published.
     spends : tuple of PrivacyLoss
         One entry per release.
     noise : str
@@ -58,6 +54,7 @@ class PrivacyReport:
     m: int
     protected: str
     assumption: str | None
+    released: str
     spends: tuple[PrivacyLoss, ...]
     noise: str
     secure: bool
@@ -78,7 +75,7 @@ class PrivacyReport:
             ("Guarantee", guarantee),
             ("Protected", f"{self.m:,} {self.unit}s of the validation set ({self.protected})"),
             ("Neighbours", f"validation sets in which {one} replaced"),
-            ("Released", _RELEASED),
+            ("Released", self.released),
             ("Not protected", _NOT_PROTECTED),
             ("Assumption", self.assumption or "none about estimator, scores or data"),
             ("Condition", _CONDITION),

@@ -81,11 +81,19 @@ class PrivateScorer:
         Whether the gain is a user's, and may not be computed record by record.
     prepared : bool
         Whether `prepare` made it.
+    lipschitz : float or None
+        For scores of a linear classifier's margin: how far, at most, a record's gain changes with
+        its margin, per unit.
+    is_mean : bool
+        Whether it is the mean of gains of single records (`record_gains`), and so on a line with
+        its only statistic.
     """
 
     name: str
     task: str | None
     custom = False
+    is_mean = False
+    lipschitz: float | None = None
     prepared = False
     response_method: tuple[str, ...]
     bounds: tuple[float, float]
@@ -132,11 +140,14 @@ class PrivateScorer:
     def __call__(self, estimator, X, y=None) -> float:
         """Return the score of a fitted estimator on data that need no protection."""
         scorer = self if self.prepared else self.prepare(y)
-        y = gains.dense(y)
-        response = respond(estimator, X, self.response_method)
-        rows = scorer.rows(y, response, getattr(estimator, "classes_", None))
+        rows, y = scorer._rows_of(estimator, X, y)
         units = Units.of(len(rows))
         return scorer.value(scorer.statistics(rows, y, units), units)
+
+    def _rows_of(self, estimator, X, y):
+        y = gains.dense(y)
+        response = respond(estimator, X, self.response_method)
+        return self.rows(y, response, getattr(estimator, "classes_", None)), y
 
 
 @dataclass(frozen=True, repr=False)
@@ -152,6 +163,7 @@ class _MeanGain(PrivateScorer):
     response_method: tuple[str, ...]
     params: dict = field(default_factory=dict)
     prepared: bool = False
+    is_mean = True
 
     @property
     def task(self) -> str | None:
@@ -160,6 +172,10 @@ class _MeanGain(PrivateScorer):
     @property
     def custom(self) -> bool:
         return isinstance(self.gain, gains.Custom)
+
+    @property
+    def lipschitz(self) -> float | None:
+        return getattr(self.gain, "lipschitz", None)
 
     def prepare(self, y_train) -> PrivateScorer:
         if self.gain.one_output and y_train is not None and gains.dense(y_train).ndim > 1:
@@ -183,6 +199,12 @@ class _MeanGain(PrivateScorer):
             )
         share = np.clip((np.where(np.isnan(gain), a, gain) - a) / (b - a), 0, 1)
         return np.rint(share * (1 if self.gain.counts else _GRID)).astype(np.int64)
+
+    def record_gains(self, estimator, X, y=None) -> np.ndarray:
+        """Return the gain of each record of data that need no protection, shape (n_records,)."""
+        rows, _ = self._rows_of(estimator, X, y)
+        a, b = self.bounds
+        return a + (b - a) * rows / (1 if self.gain.counts else _GRID)
 
     def lowest(self, y, n):
         return np.zeros(n, dtype=np.int64)
@@ -317,7 +339,8 @@ def make_private_scorer(gain, *, bounds=None, response_method=None, **params) ->
         Or a name: ``"accuracy"``, ``"top_k_accuracy"`` (parameter ``k=2``),
         ``"balanced_accuracy"`` (``class_weight=None``: a dict from label to weight; None takes
         the training set's prevalences), ``"neg_brier_score"``, ``"neg_log_loss"`` (bounds
-        (ln 0.01, 0) if not given), ``"roc_auc"``, and with bounds
+        (ln 0.01, 0) if not given), ``"roc_auc"``, ``"ramp"`` and ``"normalized_sigmoid"``
+        (``slope=1.0``) of a linear classifier's margin, and with bounds
         ``"neg_mean_absolute_error"``, ``"neg_mean_squared_error"`` and
         ``"neg_mean_pinball_loss"`` (``alpha=0.5``).
     bounds : tuple (a, b) of float, in units of the gain

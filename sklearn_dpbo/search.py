@@ -15,7 +15,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 
 from ._delegation import DelegatesToBest
 from .evaluation import Evaluator
-from .exceptions import InsecureNoiseWarning
+from .exceptions import GuaranteeAssumptionWarning, InsecureNoiseWarning
 from .fitting import fit_candidate, set_candidate
 from .holdout import Problem, hold_out
 from .mechanisms import OpenDPNoise, SeededNoise
@@ -47,10 +47,11 @@ class PrivateBayesSearchCV(DelegatesToBest, MetaEstimatorMixin, BaseEstimator):
         Privacy loss of everything that is released, in all.
     delta : float, default=0.0
         In [0, 1). The worst-case strategy does not need it, and takes it into account only for
-        many draws (``guidance="private"`` or ``"both"``).
+        many draws (``guidance="private"`` or ``"both"``). "gp_noisy" and "gp_noise_free" do.
     strategy : str or Strategy, default="worst_case"
-        How the search is made; an object to set its parameters, e.g.
-        ``WorstCase(guidance="none", score_share=0.5)``.
+        How the search is made: "worst_case", "gp_noisy", "gp_noise_free" or "lipschitz", of which
+        only the first has a guarantee without assumptions; or an object to set its parameters,
+        e.g. ``WorstCase(guidance="none", score_share=0.5)``.
     n_iter : int, default=64
         The most candidates to fit, those that explore within the training set included.
     scoring : str, PrivateScorer or None, default=None
@@ -223,6 +224,13 @@ class PrivateBayesSearchCV(DelegatesToBest, MetaEstimatorMixin, BaseEstimator):
             self.pre_dispatch,
             self.verbose,
         )
+        if strategy.assumption is not None:
+            warnings.warn(
+                f"The privacy of {type(strategy).__name__} is not worst case. It rests on "
+                f"{strategy.assumption}.",
+                GuaranteeAssumptionWarning,
+                stacklevel=2,
+            )
         public_rng = np.random.default_rng(rng.randint(2**31 - 1, size=4))
         release = strategy.run(
             space, oracle, n_iter=self.n_iter, rng=public_rng, budget=budget, noise=noise
@@ -279,8 +287,14 @@ class PrivateBayesSearchCV(DelegatesToBest, MetaEstimatorMixin, BaseEstimator):
         for setting in space.examples():
             set_candidate(clone(self.estimator), setting)
         strategy = _resolve_strategy(self.strategy)
-        strategy.check()
-        return space, strategy, Budget(self.epsilon, self.delta), self._noise()
+        budget = Budget(self.epsilon, self.delta)
+        strategy.check(budget)
+        if self.refit and not strategy.releases_setting:
+            raise ValueError(
+                f"{strategy!r} releases a score and no setting, so there is nothing to refit with: "
+                "pass refit=False, or let the strategy release a setting"
+            )
+        return space, strategy, budget, self._noise()
 
     def _noise(self):
         if self.noise_random_state is None:
@@ -332,10 +346,14 @@ class PrivateBayesSearchCV(DelegatesToBest, MetaEstimatorMixin, BaseEstimator):
 
 def _released(release: Release) -> dict:
     """Return fitted attributes made of released values and public facts."""
-    candidates = release.candidates
+    candidates, setting = release.candidates, {}
+    if release.best_index is not None:
+        setting = {
+            "best_index_": release.best_index,
+            "best_params_": candidates.params[release.best_index],
+        }
     return {
-        "best_index_": release.best_index,
-        "best_params_": candidates.params[release.best_index],
+        **setting,
         "best_score_": release.best_score,
         "best_score_interval_": release.interval,
         "cv_results_": {
@@ -358,6 +376,7 @@ def _statement(problem: Problem, strategy: Strategy, budget: Budget, noise) -> P
         m=problem.units.m,
         protected=problem.protected,
         assumption=strategy.assumption,
+        released=strategy.released,
         spends=budget.losses,
         noise=noise.description,
         secure=noise.secure,

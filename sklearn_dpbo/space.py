@@ -135,6 +135,17 @@ class SearchSpace:
             several.append(self._points(i, _grid(axes) if whole else _sobol(axes, share, rng)))
         return Points.concatenate(several)
 
+    def at(self, unit: np.ndarray) -> Points:
+        """Return the points at these coordinates of the first subspace, each moved to a value.
+
+        Parameters
+        ----------
+        unit : ndarray of shape (n_points, n_parameters), in [0, 1]
+        """
+        axes = self.subspaces[0].values()
+        snapped = [axis.snap(u) for axis, u in zip(axes, unit.T, strict=True)]
+        return self._points(0, np.column_stack(snapped))
+
     def near(self, center: Points, radius: float, n: int, rng: np.random.Generator) -> Points:
         """Return n points around one point (not all distinct), within its subspace.
 

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..evaluation import Evaluator
-from ..mechanisms import Noise
+from ..mechanisms import Noise, NoisyCount
 from ..privacy import Budget
 from ..space import Candidates, SearchSpace
 
-__all__ = ["Release", "Strategy"]
+__all__ = ["Release", "Strategy", "interval", "positive", "require_mean"]
+
+_CONFIDENCE = 0.95
+
+RELEASED = (
+    "best_params_, best_index_, best_score_, best_score_interval_, and which settings were "
+    "evaluated (cv_results_: a matter of the training set alone, unless draws of where to look "
+    "next are listed below). What else the search keeps (best_estimator_, say) follows from these "
+    "and from the training set."
+)
 
 
 @dataclass(frozen=True)
@@ -22,19 +32,21 @@ class Release:
     Parameters
     ----------
     candidates : Candidates
-        The settings evaluated, in order.
+        The settings evaluated, in order; or, if that is not released, those that were to choose
+        from.
     fit_times, fit_errors
         As in `Evaluation`.
     validated : ndarray of bool, shape (n_candidates,)
-        False for settings that were only explored, within the training set.
+        False for settings that were only explored, within the training set. Masked where it is
+        not released.
     public_scores : ndarray of shape (n_candidates,)
         Scores within the training set of settings that were explored; else NaN.
-    best_index : int
-        Which was chosen, privately.
+    best_index : int or None
+        Which was chosen, privately; None if only a score is released.
     best_score : float
-        Its validation score with noise, within the scorer's bounds.
+        A validation score with noise, within the scorer's bounds.
     interval : tuple of float
-        Where its validation score without noise lies, with probability 95 %.
+        Where that score without noise lies, with probability 95 %.
     """
 
     candidates: Candidates
@@ -42,7 +54,7 @@ class Release:
     fit_errors: tuple[str | None, ...]
     validated: np.ndarray
     public_scores: np.ndarray
-    best_index: int
+    best_index: int | None
     best_score: float
     interval: tuple[float, float]
 
@@ -54,12 +66,28 @@ class Strategy(BaseEstimator):
     ----------
     assumption : str or None
         What the guarantee rests on; None for a worst-case guarantee.
+    released : str
+        What of the search may be published, in words.
     """
 
     assumption: str | None = None
+    released: str = RELEASED
 
-    def check(self) -> None:
+    @property
+    def releases_setting(self) -> bool:
+        """Whether a setting is released, or a score only."""
+        return True
+
+    def check(self, budget: Budget) -> None:
         """Raise ValueError if a parameter makes no sense; called before anything is fitted."""
+
+    def _number(self, name, kind, holds, expected, optional=False) -> None:
+        """Raise ValueError unless a parameter is a number of which this holds."""
+        value = getattr(self, name)
+        if optional and value is None:
+            return
+        if isinstance(value, bool) or not isinstance(value, kind) or not holds(value):
+            raise ValueError(f"{name} {expected}; found {value!r}")
 
     def run(
         self,
@@ -87,3 +115,24 @@ class Strategy(BaseEstimator):
         noise : Noise
         """
         raise NotImplementedError
+
+
+def positive(value) -> bool:
+    """Whether a number is positive and finite."""
+    return 0 < value < math.inf
+
+
+def require_mean(scorer, who: str) -> None:
+    """Raise ValueError unless the score is a mean of gains, on a line with one statistic."""
+    if not scorer.is_mean:
+        raise ValueError(
+            f"{who} releases one number, and scoring={scorer.name!r} is a ratio of two. Use a mean "
+            "of gains, such as 'accuracy' or 'neg_brier_score', or strategy='worst_case'"
+        )
+
+
+def interval(oracle: Evaluator, *noisy: NoisyCount) -> tuple[float, float]:
+    """Return where the score of released statistics lies without noise, with probability 95 %."""
+    confidence = 1 - (1 - _CONFIDENCE) / len(noisy)  # union bound
+    low, high = np.transpose([count.interval(confidence) for count in noisy]).tolist()
+    return oracle.scorer.interval(low, high, oracle.problem.units)

@@ -13,12 +13,11 @@ from ..fitting import report_failures
 from ..mechanisms import release_counts, select
 from ..privacy import round_down
 from ..surrogate import KERNEL_SHAPES
-from ._base import Release, Strategy
+from ._base import Release, Strategy, interval
 from ._guidance import Guidance
 
 __all__ = ["WorstCase"]
 
-_CONFIDENCE = 0.95
 _GUIDANCE = ("none", "public", "private", "both")
 
 
@@ -117,18 +116,18 @@ class WorstCase(Strategy):
         self.patience = patience
         self.timeout = timeout
 
-    def check(self) -> None:
+    def check(self, budget) -> None:
         """Raise ValueError if a parameter makes no sense."""
         for name, choices in (("guidance", _GUIDANCE), ("kernel", tuple(KERNEL_SHAPES))):
             if getattr(self, name) not in choices:
                 raise ValueError(f"{name} is one of {choices}; found {getattr(self, name)!r}")
         for name in ("score_share", "guidance_share", "public_share"):
-            self._check(name, Real, lambda v: 0 < v < 1, "lies strictly between 0 and 1")
-        self._check("fill_share", Real, lambda v: 0 <= v <= 1, "lies in [0, 1]")
-        self._check("batch_size", Integral, lambda v: v >= 1, "is 1 or more")
-        self._check("kappa", Real, lambda v: 0 <= v < math.inf, "is a number from 0 up")
-        self._check("patience", Integral, lambda v: v >= 1, "is None or 1 or more", optional=True)
-        self._check("timeout", Real, lambda v: v > 0, "is None or seconds above 0", optional=True)
+            self._number(name, Real, lambda v: 0 < v < 1, "lies strictly between 0 and 1")
+        self._number("fill_share", Real, lambda v: 0 <= v <= 1, "lies in [0, 1]")
+        self._number("batch_size", Integral, lambda v: v >= 1, "is 1 or more")
+        self._number("kappa", Real, lambda v: 0 <= v < math.inf, "is a number from 0 up")
+        self._number("patience", Integral, lambda v: v >= 1, "is None or 1 or more", optional=True)
+        self._number("timeout", Real, lambda v: v > 0, "is None or seconds above 0", optional=True)
         left = 1 - self.guidance_share - self.score_share
         if self.guidance in ("private", "both") and left < 1e-6:
             raise ValueError(
@@ -147,13 +146,6 @@ class WorstCase(Strategy):
             or not all(isinstance(point, Mapping) for point in points)
         ):
             raise ValueError(f"initial_points is a list of dicts; found {points!r}")
-
-    def _check(self, name, kind, holds, expected, optional=False) -> None:
-        value = getattr(self, name)
-        if optional and value is None:
-            return
-        if isinstance(value, bool) or not isinstance(value, kind) or not holds(value):
-            raise ValueError(f"{name} {expected}; found {value!r}")
 
     def run(self, space, oracle, *, n_iter, rng, budget, noise) -> Release:
         """Guide and evaluate, select, release."""
@@ -177,9 +169,6 @@ class WorstCase(Strategy):
             noise=noise,
             release="score of the chosen setting",
         )
-        scorer, units = oracle.scorer, oracle.problem.units
-        confidence = 1 - (1 - _CONFIDENCE) / len(noisy)  # union bound
-        low, high = np.transpose([count.interval(confidence) for count in noisy]).tolist()
         return Release(
             candidates=path.candidates,
             fit_times=np.array(path.fit_times),
@@ -187,6 +176,6 @@ class WorstCase(Strategy):
             validated=np.array(path.validated),
             public_scores=np.array(path.public_scores),
             best_index=path.rows[chosen],
-            best_score=scorer.value([count.count for count in noisy], units),
-            interval=scorer.interval(low, high, units),
+            best_score=oracle.scorer.value([count.count for count in noisy], oracle.problem.units),
+            interval=interval(oracle, *noisy),
         )

@@ -1,0 +1,260 @@
+"""What Algorithms 1 and 2 of Kusner et al. (ICML 2015) have in common (zone: boundary).
+
+Both follow a path that depends on protected scores and is *not* released: all of it happens inside
+a `Secret`, and fits on it are neither timed nor spoken of. Released are a setting, drawn over the
+posterior mean of a finite domain, and one score.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from numbers import Real
+
+import numpy as np
+
+from ..dataset_kernel import LOG_GRID, estimate_dataset_kernel, neighbouring_scores
+from ..evaluation import Evaluator
+from ..exploration import PublicEvaluation
+from ..fitting import report_failures
+from ..likelihood import fit_kernel
+from ..mechanisms import Noise, NoisyCount, draw_exponentially, release_counts
+from ..privacy import Budget, Secret
+from ..space import Candidates, Points
+from ..surrogate import KERNEL_SHAPES, Kernel, Surrogate
+from ._base import Release, Strategy, interval, positive
+
+__all__ = ["GPStrategy", "Model", "Trace", "assemble"]
+
+_ASSUMPTION_1 = (
+    "Assumption 1 of Kusner et al. (2015): the scores of all validation sets are one draw of a "
+    "Gaussian process with a known kernel k1 x k2. Average case over the GP prior: for each pair "
+    "of neighbouring validation sets the loss is at most epsilon for all draws of the prior but a "
+    "share delta; for scores that are not such a draw nothing is promised"
+)
+_RELEASED = (
+    "best_params_, best_index_, best_score_, best_score_interval_. best_score_ is the best score "
+    "seen (the last, for GPNoiseFree), not that of best_params_. Which settings were evaluated is "
+    "not released: cv_results_ lists all that best_params_ was drawn from. What else the search "
+    "keeps (best_estimator_, say) follows from these and from the training set."
+)
+# Neighbouring pairs of public data sets from which k1 is estimated.
+_N_PAIRS = 100
+# The least noise that is learnt, in units of the prior's standard deviation.
+_LEAST_NOISE = 1e-3
+# Integer steps in the sensitivity of a posterior mean; what rounding adds to it is one of them.
+_STEPS = 2**24
+
+
+@dataclass(frozen=True)
+class Model:
+    """What is known, or assumed, before the validation set is looked at; all of it is public.
+
+    Parameters
+    ----------
+    points : Points
+        The finite domain Lambda.
+    candidates : Candidates
+        Its settings.
+    features : ndarray of shape (n_candidates, n_features)
+    kernel : Kernel
+        k2, of variance 1.
+    noise : float
+        Standard deviation of an observation, in units of prior_scale.
+    k1 : float
+    prior_mean, prior_scale : float
+        Scores less prior_mean, divided by prior_scale, have mean 0 and variance 1.
+    line : tuple (a, b)
+        ``score = a + b statistic``.
+    explored : PublicEvaluation or None
+        Of the first settings of Lambda, within the training set.
+    """
+
+    points: Points
+    candidates: Candidates
+    features: np.ndarray
+    kernel: Kernel
+    noise: float
+    k1: float
+    prior_mean: float
+    prior_scale: float
+    line: tuple[float, float]
+    explored: PublicEvaluation | None
+
+    def __len__(self) -> int:
+        return len(self.candidates)
+
+    @property
+    def n_explored(self) -> int:
+        """Fits that were spent within the training set."""
+        return 0 if self.explored is None else len(self.explored.scores)
+
+    def standardised(self, statistic: int) -> float:
+        """Return a score in units of the process."""
+        a, b = self.line
+        return (a + b * statistic - self.prior_mean) / self.prior_scale
+
+    def steps(self, sensitivity: float) -> int:
+        """Return how many steps of the statistic a change of the process is, rounded up."""
+        return max(1, math.ceil(sensitivity * self.prior_scale / self.line[1]))
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A path and what was seen on it: kept inside a `Secret`.
+
+    Parameters
+    ----------
+    model : Model
+    oracle : Evaluator
+    posterior : Surrogate
+    statistics : tuple of int
+        In the order of ``posterior.picked``.
+    """
+
+    model: Model
+    oracle: Evaluator
+    posterior: Surrogate
+    statistics: tuple[int, ...] = ()
+
+    def evaluate(self, index: int) -> Trace:
+        """Return the trace after one more evaluation; one that fails has the lowest score."""
+        found = self.oracle.secretly(self.model.candidates.params[index])
+        return self.observe(index, 0 if found is None else found[0])
+
+    def observe(self, index: int, statistic: int) -> Trace:
+        """Return the trace after one more observation."""
+        posterior = self.posterior.condition(index, self.model.standardised(statistic))
+        return Trace(self.model, self.oracle, posterior, (*self.statistics, statistic))
+
+    def mean_in(self, unit: float) -> np.ndarray:
+        """Return the posterior mean in multiples of a unit, rounded, shape (n_candidates, 1)."""
+        return np.rint(np.clip(self.posterior.mean / unit, -(2.0**60), 2.0**60))[:, None]
+
+
+class GPStrategy(Strategy):
+    """Base of both algorithms; parameters as in `GPNoisy`."""
+
+    assumption = _ASSUMPTION_1
+    released = _RELEASED
+
+    def check(self, budget: Budget) -> None:
+        """Raise ValueError if a parameter makes no sense."""
+        if not budget.delta > 0:
+            raise ValueError(
+                f"{type(self).__name__} needs delta > 0, the probability that its assumption "
+                "yields no bound, e.g. delta=0.05; found delta=0. strategy='worst_case' needs none"
+            )
+        for name, choices in (("kernel", tuple(KERNEL_SHAPES)), ("version", ("icml", "arxiv"))):
+            if getattr(self, name) not in choices:
+                raise ValueError(f"{name} is one of {choices}; found {getattr(self, name)!r}")
+        self._number("k1", Real, lambda v: -1 <= v <= 1, "lies in [-1, 1]", optional=True)
+        self._number("prior_mean", Real, math.isfinite, "is None or a number", optional=True)
+        self._number("prior_scale", Real, positive, "is None or positive", optional=True)
+        scales = np.ravel(1.0 if self.length_scale is None else self.length_scale)
+        if not (scales.size and np.isreal(scales).all() and (scales > 0).all()):
+            raise ValueError(f"length_scale is None or positive; found {self.length_scale!r}")
+        self._number("public_share", Real, lambda v: 0 < v < 1, "lies strictly between 0 and 1")
+
+    # ------------------------------------------------------------ public
+    def _model(self, points: Points, space, oracle: Evaluator, n_iter: int, rng) -> Model:
+        """Gather what is given; learn within the training set what is not."""
+        candidates, features = space.candidates(points), space.features(points)
+        names = ("length_scale", "k1", "prior_mean", "prior_scale", "noise")
+        known, explored = {name: getattr(self, name) for name in names}, None
+        if lacking := [name for name in names if known[name] is None]:
+            n = max(0, min(math.ceil(self.public_share * n_iter), n_iter - 2, len(points)))
+            explored = oracle.public(None, rng)(candidates.params[:n], by_record=True)
+            ok = [i for i, gains in enumerate(explored.gains) if gains is not None]
+            if len(ok) < 3:
+                raise ValueError(
+                    f"{len(ok)} of {n} settings could be scored within the training set: too few "
+                    f"to learn {lacking} from. Increase n_iter, or say what they are, as in "
+                    f"{type(self).__name__}({lacking[0]}=...)"
+                )
+            m = oracle.problem.units.m
+            known = self._learn(known, features[ok], space.owner, explored, ok, m, rng)
+        if np.size(known["length_scale"]) not in (1, features.shape[1]):
+            raise ValueError(
+                f"length_scale is one number, or one for each of {features.shape[1]} features; "
+                f"found {self.length_scale!r}"
+            )
+        return Model(
+            points,
+            candidates,
+            features,
+            Kernel(self.kernel, known.pop("length_scale")),
+            line=oracle.scorer.line(oracle.problem.units),
+            explored=explored,
+            **known,
+        )
+
+    def _learn(self, known: dict, features, owner, explored, ok, m: int, rng) -> dict:
+        """Fill in parameters: the kernel's by marginal likelihood, k1 by that of public pairs."""
+
+        def first(name, value):
+            return value if known[name] is None else known[name]
+
+        kernel, variance, mean = fit_kernel(features, explored.scores[ok], self.kernel, owner)
+        scale = first("prior_scale", math.sqrt(kernel.variance))
+        found = {
+            "length_scale": first("length_scale", kernel.length_scale),
+            "prior_mean": first("prior_mean", mean),
+            "prior_scale": scale,
+            "noise": first("noise", max(math.sqrt(variance) / scale, _LEAST_NOISE)),
+        }
+        if known["k1"] is not None:
+            return {**found, "k1": known["k1"]}
+        pairs = neighbouring_scores([explored.gains[i] for i in ok], m, _N_PAIRS, rng)
+        estimate = estimate_dataset_kernel(
+            *pairs, features, kernel=self.kernel, grid=LOG_GRID, **found
+        )
+        return {**found, "k1": estimate.k1}
+
+    # ------------------------------------------------------------ sensitive
+    def _begin(self, model: Model, oracle: Evaluator, index: int) -> Secret:
+        """Evaluate a setting that depends on no score, in the open, and begin the trace with it."""
+        first = oracle((model.candidates.params[index],))
+        report_failures(first.fit_errors)
+        prior = Surrogate.on(model.features, model.kernel, model.noise**2)
+        return first.statistics.sealed().then(
+            lambda statistics: Trace(model, oracle, prior).observe(index, int(statistics[0, 0]))
+        )
+
+    # ------------------------------------------------------------ released
+    def _draw(self, trace: Secret, sensitivity: float, paid: dict) -> int:
+        """Draw a setting, ``P(l)`` proportional to ``exp(epsilon mean(l) / (2 sensitivity))``."""
+        unit = sensitivity / _STEPS
+        mean = trace.measured(lambda trace: trace.mean_in(unit), (_STEPS + 1,))
+        return draw_exponentially(mean, release="choice of the setting", **self._half(**paid))
+
+    def _score(self, trace: Secret, value, steps: int, paid: dict) -> NoisyCount:
+        """Release ``value(statistics)``, a statistic of that sensitivity, with Laplace noise."""
+        score = trace.measured(lambda trace: [value(trace.statistics)], (steps,))
+        (noisy,) = release_counts(score, release="best score seen", **self._half(**paid))
+        return noisy
+
+    def _half(self, budget: Budget, noise: Noise) -> dict:
+        """Return what each of the two releases spends, as Corollaries 1 and 2 compose."""
+        half = {"epsilon": budget.epsilon / 2, "delta": budget.delta / 2}
+        return {**half, "budget": budget, "noise": noise, "assumption": self.assumption}
+
+
+def assemble(model: Model, oracle: Evaluator, chosen: int, noisy: NoisyCount) -> Release:
+    """Put together what is released; of the path, nothing is."""
+    n, explored = len(model), model.explored
+    scores, times = np.full((2, n), np.nan)
+    errors: list[str | None] = [None] * n
+    if explored is not None:
+        scores[: model.n_explored], times[: model.n_explored] = explored.scores, explored.fit_times
+        errors[: model.n_explored] = explored.fit_errors
+    return Release(
+        candidates=model.candidates,
+        fit_times=times,
+        fit_errors=tuple(errors),
+        validated=np.ma.masked_all(n, dtype=bool),
+        public_scores=scores,
+        best_index=chosen,
+        best_score=oracle.scorer.value([noisy.count], oracle.problem.units),
+        interval=interval(oracle, noisy),
+    )

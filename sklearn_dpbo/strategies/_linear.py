@@ -1,0 +1,79 @@
+"""Whether an estimator minimises what Theorem 7 is about (zone: public)."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import Normalizer
+from sklearn.svm import LinearSVC
+
+from ..gains import dense
+from ..holdout import Problem
+from ..preprocessing import UnitBall
+
+__all__ = ["check_estimator"]
+
+
+def check_estimator(estimator, problem: Problem) -> str:
+    """Return the name of the parameter C, or say why the theorem does not hold.
+
+    Raises
+    ------
+    ValueError
+        If the models are not minimisers of ``lambda / 2 |w|^2 + 1/n sum_i loss_i(w)`` with a
+        convex loss that is 1-Lipschitz for rows of norm at most 1; the message has the remedy.
+    """
+    prefix, scaler, classifier = _parts(estimator)
+    unit_rows = isinstance(scaler, UnitBall) or (
+        isinstance(scaler, Normalizer) and scaler.norm in ("l1", "l2")
+    )
+    n_classes = len(np.unique(dense(problem.y_train)))
+    for holds, what, remedy in [
+        (
+            unit_rows,
+            "rows have to have norm 1 at most, those of the validation set too",
+            "make_pipeline(..., Normalizer(), LogisticRegression(fit_intercept=False)), or "
+            "sklearn_dpbo.preprocessing.UnitBall() instead of Normalizer()",
+        ),
+        *_of_classifier(classifier),
+        (
+            not problem.fit_params,
+            "weights or other fit parameters are not covered",
+            "leave them out",
+        ),
+        (n_classes == 2, f"it is for two classes; y has {n_classes}", "use WorstCase"),
+    ]:
+        if not holds:
+            raise ValueError(f"LipschitzConvex does not hold for {estimator!r}: {what}. {remedy}")
+    return f"{prefix}C"
+
+
+def _parts(estimator):
+    """Return (prefix of the classifier's parameters, the step before it, the classifier)."""
+    if not isinstance(estimator, Pipeline):
+        return "", None, estimator
+    steps = estimator.steps
+    return f"{steps[-1][0]}__", steps[-2][1] if len(steps) > 1 else None, steps[-1][1]
+
+
+def _of_classifier(classifier) -> list[tuple[bool, str, str]]:
+    """Return (holds, what has to hold, remedy) for each condition on the classifier."""
+    logistic, svc = (type(classifier) is kind for kind in (LogisticRegression, LinearSVC))
+    if not (logistic or svc):
+        remedy = "Use LogisticRegression or LinearSVC(loss='hinge'), or strategy='worst_case'"
+        return [
+            (False, f"{type(classifier).__name__} is not known to minimise such a loss", remedy)
+        ]
+    params = classifier.get_params()
+    # "deprecated" is scikit-learn's sign for a parameter that was not given.
+    l2 = params["penalty"] in ("l2", "deprecated") and not params.get("l1_ratio")
+    hinge = logistic or params["loss"] == "hinge"
+    binary = params.get("multi_class", "auto") in ("auto", "ovr", "deprecated", "warn")
+    return [
+        (l2, "the penalty has to be |w|^2", "Set penalty='l2'"),
+        (hinge, f"the loss {params.get('loss')!r} is not Lipschitz", "Set loss='hinge'"),
+        (not params["fit_intercept"], "an intercept is not regularised", "Set fit_intercept=False"),
+        (params["class_weight"] is None, "class weights change the loss", "Leave class_weight out"),
+        (binary, "it is for one weight vector", "Leave multi_class out"),
+    ]
