@@ -5,6 +5,7 @@ import copy
 import json
 import logging
 import pickle
+import traceback
 from fractions import Fraction
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 
 import sklearn_dpbo
 from sklearn_dpbo.exceptions import BudgetExceededError
-from sklearn_dpbo.privacy import Budget, PrivacyLoss, Sensitive, round_down
+from sklearn_dpbo.privacy import Budget, PrivacyLoss, Secret, Sensitive, round_down
 
 SECRET = 727272
 PACKAGE = Path(sklearn_dpbo.__file__).parent
@@ -80,11 +81,40 @@ def test_only_mechanisms_opens_a_sensitive_or_imports_the_noise_library():
     assert users == {"mechanisms.py"}
 
 
+def test_only_strategies_compute_in_secret():
+    users = {m for m in PACKAGE.rglob("*.py") if uses_of({"sealed", "measured", "secretly"}, m)}
+    assert {m.parent.name for m in users} == {"strategies"}
+
+
+def test_a_secret_cannot_be_read_and_its_results_stay_shut():
+    secret = Sensitive([[SECRET]], (1,)).sealed()
+    for operation in (np.asarray, list, bool, pickle.dumps, copy.copy, lambda s: s == s):
+        with pytest.raises(TypeError, match="Secret depends on protected records"):
+            operation(secret)
+    assert str(SECRET) not in f"{secret!r}{secret}"
+    doubled = secret.then(lambda value: 2 * value)
+    assert type(doubled) is Secret
+    assert doubled.measured(lambda value: value, (4,))._open().tolist() == [[2 * SECRET]]
+
+
+def test_a_failure_inside_a_secret_leaves_no_frame_behind():
+    def fail(value):
+        raise ZeroDivisionError("of a computation")
+
+    for work in (Secret(SECRET).then, lambda f: Secret(SECRET).measured(f, (1,))):
+        with pytest.raises(ZeroDivisionError) as caught:
+            work(fail)
+        frames = [f for f, _ in traceback.walk_tb(caught.value.__traceback__)]
+        assert fail.__code__ not in [f.f_code for f in frames]
+        assert not [f for f in frames if SECRET in f.f_locals.values()]
+
+
 def test_imports_point_one_way():
     """Later modules import earlier ones, never the other way; the strategies stand together."""
     layers = [
         "exceptions", "quiet", "threads", "handover", "privacy", "axes", "space", "surrogate",
-        "likelihood", "acquisition", "units", "gains", "scoring", "mechanisms", "schema", "holdout",
+        "likelihood", "acquisition", "bounds", "dataset_kernel", "branch_and_bound",
+        "preprocessing", "units", "gains", "scoring", "mechanisms", "schema", "holdout",
         "rowwise", "fitting", "exploration", "evaluation", "strategies", "report", "_delegation",
         "search",
     ]  # fmt: skip

@@ -24,19 +24,13 @@ from ..space import Candidates, Points
 from ..surrogate import KERNEL_SHAPES, Kernel, Surrogate
 from ._base import Release, Strategy, interval, positive
 
-__all__ = ["GPStrategy", "Model", "Trace", "assemble"]
+__all__ = ["ASSUMPTION_1", "GPStrategy", "Model", "Trace", "assemble"]
 
-_ASSUMPTION_1 = (
+ASSUMPTION_1 = (
     "Assumption 1 of Kusner et al. (2015): the scores of all validation sets are one draw of a "
     "Gaussian process with a known kernel k1 x k2. Average case over the GP prior: for each pair "
     "of neighbouring validation sets the loss is at most epsilon for all draws of the prior but a "
     "share delta; for scores that are not such a draw nothing is promised"
-)
-_RELEASED = (
-    "best_params_, best_index_, best_score_, best_score_interval_. best_score_ is the best score "
-    "seen (the last, for GPNoiseFree), not that of best_params_. Which settings were evaluated is "
-    "not released: cv_results_ lists all that best_params_ was drawn from. What else the search "
-    "keeps (best_estimator_, say) follows from these and from the training set."
 )
 # Neighbouring pairs of public data sets from which k1 is estimated.
 _N_PAIRS = 100
@@ -135,8 +129,18 @@ class Trace:
 class GPStrategy(Strategy):
     """Base of both algorithms; parameters as in `GPNoisy`."""
 
-    assumption = _ASSUMPTION_1
-    released = _RELEASED
+    assumption = ASSUMPTION_1
+    score_released = "best score seen"
+
+    @property
+    def released(self) -> str:
+        """What of the search may be published, in words."""
+        return (
+            f"best_params_, best_index_, best_score_, best_score_interval_. best_score_ is the "
+            f"{self.score_released}, not that of best_params_. Which settings were evaluated is "
+            "not released: cv_results_ lists all that best_params_ was drawn from. What else the "
+            "search keeps (best_estimator_, say) follows from these and from the training set."
+        )
 
     def check(self, budget: Budget) -> None:
         """Raise ValueError if a parameter makes no sense."""
@@ -231,7 +235,7 @@ class GPStrategy(Strategy):
     def _score(self, trace: Secret, value, steps: int, paid: dict) -> NoisyCount:
         """Release ``value(statistics)``, a statistic of that sensitivity, with Laplace noise."""
         score = trace.measured(lambda trace: [value(trace.statistics)], (steps,))
-        (noisy,) = release_counts(score, release="best score seen", **self._half(**paid))
+        (noisy,) = release_counts(score, release=self.score_released, **self._half(**paid))
         return noisy
 
     def _half(self, budget: Budget, noise: Noise) -> dict:

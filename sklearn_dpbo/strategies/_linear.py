@@ -33,16 +33,12 @@ def check_estimator(estimator, problem: Problem) -> str:
         (
             unit_rows,
             "rows have to have norm 1 at most, those of the validation set too",
-            "make_pipeline(..., Normalizer(), LogisticRegression(fit_intercept=False)), or "
+            "Use make_pipeline(..., Normalizer(), LogisticRegression(fit_intercept=False)), or "
             "sklearn_dpbo.preprocessing.UnitBall() instead of Normalizer()",
         ),
         *_of_classifier(classifier),
-        (
-            not problem.fit_params,
-            "weights or other fit parameters are not covered",
-            "leave them out",
-        ),
-        (n_classes == 2, f"it is for two classes; y has {n_classes}", "use WorstCase"),
+        (not problem.fit_params, "fit parameters are not covered", "Leave them out"),
+        (n_classes == 2, f"it is for two classes; y has {n_classes}", "Use WorstCase"),
     ]:
         if not holds:
             raise ValueError(f"LipschitzConvex does not hold for {estimator!r}: {what}. {remedy}")
@@ -62,9 +58,8 @@ def _of_classifier(classifier) -> list[tuple[bool, str, str]]:
     logistic, svc = (type(classifier) is kind for kind in (LogisticRegression, LinearSVC))
     if not (logistic or svc):
         remedy = "Use LogisticRegression or LinearSVC(loss='hinge'), or strategy='worst_case'"
-        return [
-            (False, f"{type(classifier).__name__} is not known to minimise such a loss", remedy)
-        ]
+        what = f"{type(classifier).__name__} is not known to minimise such a loss"
+        return [(False, what, remedy)]
     params = classifier.get_params()
     # "deprecated" is scikit-learn's sign for a parameter that was not given.
     l2 = params["penalty"] in ("l2", "deprecated") and not params.get("l1_ratio")

@@ -13,7 +13,7 @@ from ..axes import Distribution
 from ..bounds import NoiseFreeBounds
 from ..branch_and_bound import branch_and_bound
 from ._base import Release, positive, require_mean
-from ._gp import GPStrategy, Trace, assemble
+from ._gp import ASSUMPTION_1, GPStrategy, Trace, assemble
 
 __all__ = ["GPNoiseFree"]
 
@@ -69,7 +69,16 @@ class GPNoiseFree(GPStrategy):
     2015, Algorithm 2, Theorems 5 and 6. What we found in it: the documentation, "Algorithms".
     """
 
+    assumption = (
+        f"{ASSUMPTION_1}. Also, the scores satisfy the assumptions of de Freitas, Smola and Zoghi "
+        "(2012), with the A and tau that were given"
+    )
     noise = math.sqrt(_NUGGET)
+
+    @property
+    def score_released(self) -> str:
+        """Which score is released."""
+        return "score seen last" if self.version == "icml" else "best score seen from the second on"
 
     def __init__(
         self,

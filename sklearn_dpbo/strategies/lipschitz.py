@@ -9,7 +9,7 @@ from numbers import Real
 
 import numpy as np
 
-from ..acquisition import ExpectedImprovement
+from ..acquisition import ExpectedImprovement, UpperConfidenceBound
 from ..bounds import LipschitzBounds
 from ..evaluation import Evaluator
 from ..fitting import report_failures
@@ -30,18 +30,19 @@ _ASSUMPTION_2 = (
     "regularisation parameter within its bounds. Not checked: that the solver converged"
 )
 _RELEASED_SCORE = (
-    "best_score_ and best_score_interval_: the best score seen. Neither the setting that has it nor "
-    "which settings were evaluated is released."
+    "best_score_ and best_score_interval_: the best score seen. Neither the setting that has it, "
+    "nor which settings were evaluated, is released."
 )
 _RELEASED_BOTH = (
     "best_params_, best_index_, best_score_ (the best score seen), best_score_interval_, and "
     "which settings were evaluated (cv_results_: a Sobol sequence or grid). What else the search "
     "keeps (best_estimator_, say) follows from these and from the training set."
 )
-# The surrogate that looks for better settings: standard deviation of scores over the space, and
-# variance of their unknown level, in units of the range of gains.
+# Of the surrogate: standard deviation of scores over the space, in units of the range of gains;
+# variances of their unknown level and of observations, in units of its square.
 _STD, _LEVEL, _NOISE = 0.1, 10.0, 1e-2
-_CANDIDATES = 256
+# Settings among which the search looks.
+_N_CANDIDATES = 256
 
 
 class LipschitzConvex(Strategy):
@@ -73,8 +74,9 @@ class LipschitzConvex(Strategy):
         None is what the candidates of param_grid span.
     bound : {"repaired", "published"}, default="repaired"
         See `sklearn_dpbo.bounds.LipschitzBounds`.
-    acquisition : callable, default=None
-        See `sklearn_dpbo.acquisition`. None is ``ExpectedImprovement()``.
+    acquisition : ExpectedImprovement or UpperConfidenceBound, default=None
+        Of `sklearn_dpbo.acquisition`; None is ``ExpectedImprovement()``. The theorem holds for any
+        other, but it would be given scores that nobody may see.
     setting_share : float, default=0.0
         A share of epsilon, in [0, 1), for releasing a setting as well. Then the settings evaluated
         fill the space instead of following the scores, and one of them is chosen by
@@ -126,10 +128,11 @@ class LipschitzConvex(Strategy):
         self._number("setting_share", Real, lambda v: 0 <= v < 1, "lies in [0, 1)")
         if self.bound not in ("repaired", "published"):
             raise ValueError(f"bound is 'repaired' or 'published'; found {self.bound!r}")
-        if self.acquisition is not None and not callable(self.acquisition):
+        if type(self.acquisition) not in (type(None), ExpectedImprovement, UpperConfidenceBound):
             raise ValueError(
-                "acquisition is a callable of (mean, std, best), such as ExpectedImprovement(); "
-                f"found {self.acquisition!r}"
+                "acquisition is None, ExpectedImprovement() or UpperConfidenceBound(): it is given "
+                "scores that nobody may see, so no code of others is called with them; found "
+                f"{self.acquisition!r}"
             )
         if self.lambda_bounds is not None:
             low_high = np.ravel(self.lambda_bounds)
@@ -149,19 +152,16 @@ class LipschitzConvex(Strategy):
                     f"LipschitzConvex compares models that differ in {name!r} alone; param_grid "
                     f"has {sorted(axes)}. Search other parameters with WorstCase"
                 )
-        points = space.fill(n_iter if self.releases_setting else _CANDIDATES, rng)
+        points = space.fill(n_iter if self.releases_setting else _N_CANDIDATES, rng)
         candidates = space.candidates(points)
-        lambdas = 1 / (
-            n_rows(oracle.problem.X_train) * np.array([c[name] for c in candidates.params])
-        )
-        bounds = self._bounds(oracle, lambdas)
+        C = np.array([setting[name] for setting in candidates.params], dtype=float)
+        bounds = self._bounds(oracle, 1 / (n_rows(oracle.problem.X_train) * C))
         paid = {"budget": budget, "noise": noise}
         if self.releases_setting:
             return self._from_fixed_settings(candidates, oracle, bounds, paid)
         seen = self._search(space.features(points), space.owner, candidates.params, oracle, n_iter)
-        best = seen.measured(
-            lambda s: [max(s.statistics)], (_steps(oracle, bounds.sensitivity),)
-        )  # 3
+        steps = _steps(oracle, bounds.sensitivity)
+        best = seen.measured(lambda seen: [max(seen.statistics)], (steps,))  # 3-4
         return self._released(candidates, oracle, best, paid)
 
     def _bounds(self, oracle: Evaluator, lambdas: np.ndarray) -> LipschitzBounds:
@@ -176,6 +176,12 @@ class LipschitzConvex(Strategy):
             )
         a, b = scorer.bounds
         g_star = b - a if self.g_star is None else self.g_star
+        for name, value, least in (("g_star", g_star, b - a), ("lipschitz", L, scorer.lipschitz)):
+            if least is not None and value < least * (1 - 1e-9):
+                raise ValueError(
+                    f"{name}={value!r} is less than the {least:g} of scoring={scorer!r}, and would "
+                    "not protect; leave it out"
+                )
         low, high = self.lambda_bounds or (lambdas.min(), lambdas.max())
         if not (low * (1 - 1e-9) <= lambdas.min() and lambdas.max() <= high * (1 + 1e-9)):
             raise ValueError(
@@ -192,11 +198,9 @@ class LipschitzConvex(Strategy):
         first = oracle((params[0],))
         report_failures(first.fit_errors)
         a, b = oracle.scorer.line(oracle.problem.units)
-        span = oracle.scorer.bounds[1] - oracle.scorer.bounds[0]
-        kernel = replace(
-            default_kernel("matern52", owner, (_STD * span) ** 2), bias=_LEVEL * span**2
-        )
-        prior = Surrogate.on(features, kernel, _NOISE * (_STD * span) ** 2)
+        variance = (_STD * (oracle.scorer.bounds[1] - oracle.scorer.bounds[0])) ** 2
+        kernel = replace(default_kernel("matern52", owner, variance), bias=_LEVEL * variance)
+        prior = Surrogate.on(features, kernel, _NOISE * variance)
         acquisition = self.acquisition or ExpectedImprovement()
 
         def look_again(seen: _Seen) -> _Seen:
