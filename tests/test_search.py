@@ -575,7 +575,7 @@ BAD = [
     (dict(verbose="loud"), "verbose is 0 or more"),
     (dict(refit="auc"), "refit is True or False"),
     (dict(cv=5), "cv=5 cannot be used"),
-    (dict(strategy="bayes"), r"strategy is one of \['worst_case'\]"),
+    (dict(strategy="bayes"), r"strategy is one of \['gp_noise_free', .*'worst_case'\]"),
     (dict(strategy=WorstCase), r"did you mean WorstCase\(\)"),
     (dict(strategy=WorstCase(score_share=1)), "score_share lies strictly"),
     (dict(noise_random_state=0.5), "noise_random_state is None or"),

@@ -168,7 +168,8 @@ class GPStrategy(Strategy):
         known, explored = {name: getattr(self, name) for name in names}, None
         if lacking := [name for name in names if known[name] is None]:
             n = max(0, min(math.ceil(self.public_share * n_iter), n_iter - 2, len(points)))
-            explored = oracle.public(None, rng)(candidates.params[:n], by_record=True)
+            public = oracle.public(self.public_cv, rng)
+            explored = public(candidates.params[:n], by_record=True)
             ok = [i for i, gains in enumerate(explored.gains) if gains is not None]
             if len(ok) < 3:
                 raise ValueError(

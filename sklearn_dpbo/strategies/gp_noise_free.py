@@ -56,6 +56,8 @@ class GPNoiseFree(GPStrategy):
         with at most 2,048 in all.
     public_share : float, default=1/3
         Share of the evaluations to learn from, if anything is to be learnt.
+    public_cv : splitter or iterable of one (train, test) pair, default=None
+        How the training set is cut to learn in it, as in `WorstCase`.
 
     Notes
     -----
@@ -92,6 +94,7 @@ class GPNoiseFree(GPStrategy):
         version="icml",
         max_level=None,
         public_share=1 / 3,
+        public_cv=None,
     ):
         self.A = A
         self.tau = tau
@@ -103,6 +106,7 @@ class GPNoiseFree(GPStrategy):
         self.version = version
         self.max_level = max_level
         self.public_share = public_share
+        self.public_cv = public_cv
 
     def check(self, budget) -> None:
         """Raise ValueError if a parameter makes no sense."""

@@ -51,6 +51,8 @@ class GPNoisy(GPStrategy):
         Size of the finite domain: a grid if it has no more points, else a Sobol sequence.
     public_share : float, default=1/3
         Share of the evaluations to learn from, if anything is to be learnt.
+    public_cv : splitter or iterable of one (train, test) pair, default=None
+        How the training set is cut to learn in it, as in `WorstCase`.
 
     Notes
     -----
@@ -76,6 +78,7 @@ class GPNoisy(GPStrategy):
         version="icml",
         n_candidates=256,
         public_share=1 / 3,
+        public_cv=None,
     ):
         self.k1 = k1
         self.noise = noise
@@ -87,6 +90,7 @@ class GPNoisy(GPStrategy):
         self.version = version
         self.n_candidates = n_candidates
         self.public_share = public_share
+        self.public_cv = public_cv
 
     def check(self, budget) -> None:
         """Raise ValueError if a parameter makes no sense."""
