@@ -22,9 +22,12 @@ from sklearn.ensemble import (
     RandomForestClassifier,
 )
 from sklearn.feature_selection import SelectPercentile
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import QuantileTransformer, StandardScaler
 from sklearn.svm import SVC
+
+from sklearn_dpbo.preprocessing import UnitBall
 
 DATA = Path(os.environ.get("SKLEARN_DPBO_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
@@ -40,6 +43,7 @@ class Problem:
     groups: np.ndarray | None = None
     test_groups: np.ndarray | None = None
     bounds: tuple | None = None  # of the absolute error, for regressions
+    scoring: str = "accuracy"  # of classifications
     shifts: dict = field(default_factory=dict)  # name: function of (X, y) to a mask of rows
 
 
@@ -115,6 +119,16 @@ def spam_pipeline(rng):
                    *parts(*_spam_frame(), 1000, 2000, rng))  # fmt: skip
 
 
+def spam_linear(rng):
+    """A linear classifier that Lipschitz bounds apply to; its margins are scored by the ramp."""
+    model = make_pipeline(
+        StandardScaler(), UnitBall(), LogisticRegression(fit_intercept=False, max_iter=1000)
+    )
+    return Problem("spam, logistic regression (ramp)", model,
+                   {"logisticregression__C": loguniform(1e-3, 10)},
+                   *parts(*_spam_frame(), 1200, 2000, rng), scoring="ramp")  # fmt: skip
+
+
 def readmission(rng):
     """Readmitted at all; units are patients, none of whom is in two parts."""
     frame = pd.read_csv(DATA / "diabetes130.csv.gz", keep_default_na=False)
@@ -188,6 +202,6 @@ def houses(rng):
 
 ALL = {
     f.__name__: f
-    for f in (spam, spam_pipeline, readmission, census, forest_cover, forest_cover_svc, digits,
-              houses)
+    for f in (spam, spam_linear, spam_pipeline, readmission, census, forest_cover,
+              forest_cover_svc, digits, houses)
 }  # fmt: skip

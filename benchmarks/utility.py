@@ -2,6 +2,7 @@
 
     python benchmarks/utility.py TABLES [--repeats 20] [--json utility.json] [--problems spam ...]
     python benchmarks/utility.py TABLES --shares 0.1 0.2 0.4   # of epsilon, for the released score
+    python benchmarks/utility.py TABLES --strategies           # all strategies in one table
 
 Problems of two or three hyper-parameters are *tabulated*: a pool of settings is fitted once
 (`tables.py`), and every search, ours through its public interface and others' through theirs, sees
@@ -36,13 +37,13 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 
 from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
-from sklearn_dpbo.strategies import WorstCase
+from sklearn_dpbo.strategies import GPNoiseFree, GPNoisy, LipschitzConvex, WorstCase
 
 EPSILONS = [0.1, 0.3, 1, 3, 10]
 LENGTHS = [32, 64, 128]
 GUIDANCE = ["none", "public", "private", "both"]
 POOL = 512
-LIVE = {"census", "houses", "spam_pipeline", "readmission"}
+LIVE = {"census", "houses", "spam_linear", "spam_pipeline", "readmission"}
 ABSOLUTE_ERROR = make_private_scorer("neg_mean_absolute_error", bounds=(-1, 0))
 
 
@@ -89,11 +90,18 @@ class Case:
         """Validation score of a setting that is fitted on the whole training set."""
         if not self.live:
             return self.pool[self.table.nearest(setting)]
+        if self.problem.scoring != "accuracy":
+            return self._live_score(setting)
         key = repr(sorted(setting.items(), key=str))
         if key not in self.seen:
             model = clone(self.problem.estimator).set_params(**setting).fit(*self.problem.train)
             self.seen[key] = self._scores(model.predict(self.data["X_val"])[None])[0]
         return self.seen[key]
+
+    def _live_score(self, setting):
+        scorer = make_private_scorer(self.problem.scoring)
+        model = clone(self.problem.estimator).set_params(**setting).fit(*self.problem.train)
+        return scorer(model, self.data["X_val"], self.data["y_val"])
 
     def test_loss(self, setting):
         if self.live:
@@ -172,6 +180,76 @@ def private(case, T, seed, epsilon, **strategy):
     )  # fmt: skip
     search.fit(**case.data)
     return search.best_params_, search.best_score_ + case.regression
+
+
+# With what Kusner et al. leave open (A, tau) set by us; delta = 0.05 where it is needed.
+STRATEGIES = {
+    "WorstCase()": WorstCase(),
+    'WorstCase("none")': WorstCase("none"),
+    "GPNoisy()": GPNoisy(),
+    'GPNoisy(q="published")': GPNoisy(q="published"),
+    "GPNoiseFree(A=0.1, tau=1)": GPNoiseFree(A=0.1, tau=1.0),
+    'GPNoiseFree(A=0.1, tau=1, version="arxiv")': GPNoiseFree(A=0.1, tau=1.0, version="arxiv"),
+    "LipschitzConvex(setting_share=0.5)": LipschitzConvex(setting_share=0.5),
+}
+STRATEGY_PROBLEMS = ["spam", "digits", "forest_cover_svc", "spam_linear"]
+
+
+def surface(case):
+    """Scores of the pool; or over the range of the one parameter, evenly."""
+    if not case.live:
+        return case.pool
+    ((parameter, axis),) = case.space.items()
+    places = np.linspace(0.001, 0.999, 200)
+    return np.array([case.score({parameter: float(axis.ppf(u))}) for u in places])
+
+
+def strategy_errors(name, folder, seed, strategy, epsilon, best):
+    """(regret, error of the released score as an estimate of the best one), or None."""
+    warnings.simplefilter("ignore")
+    case = Case(name, folder)
+    if isinstance(strategy, LipschitzConvex) and case.problem.scoring != "ramp":
+        return None
+    strategy = clone(strategy)
+    if case.cut is not None and "public_cv" in strategy.get_params():
+        strategy.set_params(public_cv=case.cut)
+    delta = 0.0 if strategy.assumption is None else 0.05
+    search = PrivateBayesSearchCV(
+        case.estimator(), case.space, epsilon=epsilon, delta=delta, n_iter=64, strategy=strategy,
+        scoring=case.problem.scoring, random_state=seed, refit=False,
+    ).fit(**case.data)  # fmt: skip
+    return best - case.score(search.best_params_), abs(best - search.best_score_)
+
+
+def study_strategies(options):
+    """One table: regret and error of the released score, by strategy and problem."""
+    heads, rows, results = [], {}, []
+    for name in options.problems or STRATEGY_PROBLEMS:
+        case = Case(name, options.tables)
+        heads.append(f"{case.name}, m = {case.m:,}")
+        scores = surface(case)
+        rows.setdefault("a uniform pick", []).append(f"{scores.max() - scores.mean():.4f}")
+        for label, strategy in STRATEGIES.items():
+            for epsilon in options.epsilons:
+                found = Parallel(n_jobs=2)(
+                    delayed(strategy_errors)(
+                        name, options.tables, seed, strategy, epsilon, scores.max()
+                    )
+                    for seed in range(options.repeats)
+                )
+                cell = "-"
+                if found[0] is not None:
+                    regret, error = np.mean(found, axis=0)
+                    cell = f"{regret:.4f} / {error:.4f}"
+                    results.append({"problem": name, "strategy": label, "epsilon": epsilon,
+                                    "regret": regret, "score_error": error})  # fmt: skip
+                key = f"`{label}`, ε = {epsilon:g}"
+                rows.setdefault(key, []).append(cell)
+                print(heads[-1], key, cell, flush=True)
+    print("\n| strategy | " + " | ".join(heads) + " |\n" + "|---" * (len(heads) + 1) + "|")
+    for label, cells in rows.items():
+        print(f"| {label} | " + " | ".join(cells) + " |")
+    return results
 
 
 def random_search(case, T, seed):
@@ -330,6 +408,8 @@ def show(results, options):
 def cases():
     rng = np.random.default_rng(0)
     for name, make in ALL.items():
+        if name == "spam_linear":  # for --strategies
+            continue
         yield name
         yield from (f"{name}/{shift}" for shift in make(rng).shifts)
 
@@ -346,11 +426,18 @@ def main():
     parser.add_argument("--epsilons", nargs="+", type=float, default=EPSILONS)
     parser.add_argument("--peers", nargs="*", default=list(PEERS))
     parser.add_argument("--shares", nargs="+", type=float, help="study these, and nothing else")
+    parser.add_argument("--strategies", action="store_true", help="these, and nothing else")
     parser.add_argument("--json")
     options = parser.parse_args()
     if options.shares:
         names = options.problems or [n for n in cases() if n.partition("/")[0] not in LIVE]
         study_shares(names, options)
+        return
+    if options.strategies:
+        results = study_strategies(options)
+        if options.json:
+            with open(options.json, "w") as file:
+                json.dump(results, file, indent=1)
         return
     results = []
     for name in options.problems or list(cases()):

@@ -61,8 +61,10 @@ def fit_kernel(
     """
     mean, scale = float(np.mean(y)), float(np.std(y))
     n_parameters = int(owner.max()) + 1
-    if len(y) < 3 or scale == 0:
-        return default_kernel(shape, owner, scale**2 or 1.0), 1e-3 * (scale**2 or 1.0), mean
+    flat = scale <= 1e-12 * np.abs(y).max(initial=0.0)  # but for rounding
+    if len(y) < 3 or flat:
+        variance = 1.0 if flat else scale**2
+        return default_kernel(shape, owner, variance), 1e-3 * variance, mean
     z = (y - mean) / scale
     squares = np.zeros((n_parameters, len(y), len(y)))
     np.add.at(squares, owner, (X.T[:, :, None] - X.T[:, None, :]) ** 2)

@@ -174,10 +174,12 @@ def test_what_is_not_given_is_learnt_within_the_training_set(two_classes):
         fitted(GPNoisy(), data, space=space, estimator=LogisticRegression(), n_iter=4)
 
 
-def test_public_fits_count_and_the_rest_follows_the_path():
+def test_where_all_public_scores_are_the_same_nothing_can_be_learnt():
+    """A prior scale of nothing would promise privacy without noise."""
     for strategy in (GPNoisy(noise=0.2), GPNoiseFree(A=0.1, tau=1.0)):
-        fitted(strategy, n_iter=12)
-        assert len(FITTED) <= 12
+        with pytest.raises(ValueError, match="scores are all the same.*GPNois"):
+            fitted(strategy, n_iter=12)
+        assert len(FITTED) == 4
 
 
 # ------------------------------------------------------------ Algorithm 2

@@ -34,10 +34,36 @@ ASSUMPTION_1 = (
 )
 # Neighbouring pairs of public data sets from which k1 is estimated.
 _N_PAIRS = 100
+_LEARNT = ("length_scale", "k1", "prior_mean", "prior_scale", "noise")
 # The least noise that is learnt, in units of the prior's standard deviation.
 _LEAST_NOISE = 1e-3
 # Integer steps in the sensitivity of a posterior mean; what rounding adds to it is one of them.
 _STEPS = 2**24
+
+
+@dataclass(frozen=True)
+class Explored:
+    """Settings that were scored within the training set.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n,)
+        Where they stand among the candidates.
+    found : PublicEvaluation
+    """
+
+    rows: np.ndarray
+    found: PublicEvaluation
+
+    @property
+    def scores(self) -> np.ndarray:
+        """NaN where the fit or the score failed."""
+        return self.found.scores
+
+    @property
+    def scored(self) -> np.ndarray:
+        """Positions in `rows` of those that have a score."""
+        return np.flatnonzero(~np.isnan(self.scores))
 
 
 @dataclass(frozen=True)
@@ -46,10 +72,8 @@ class Model:
 
     Parameters
     ----------
-    points : Points
-        The finite domain Lambda.
     candidates : Candidates
-        Its settings.
+        The finite domain Lambda.
     features : ndarray of shape (n_candidates, n_features)
     kernel : Kernel
         k2, of variance 1.
@@ -60,11 +84,9 @@ class Model:
         Scores less prior_mean, divided by prior_scale, have mean 0 and variance 1.
     line : tuple (a, b)
         ``score = a + b statistic``.
-    explored : PublicEvaluation or None
-        Of the first settings of Lambda, within the training set.
+    explored : Explored or None
     """
 
-    points: Points
     candidates: Candidates
     features: np.ndarray
     kernel: Kernel
@@ -73,7 +95,7 @@ class Model:
     prior_mean: float
     prior_scale: float
     line: tuple[float, float]
-    explored: PublicEvaluation | None
+    explored: Explored | None
 
     def __len__(self) -> int:
         return len(self.candidates)
@@ -81,7 +103,7 @@ class Model:
     @property
     def n_explored(self) -> int:
         """Fits that were spent within the training set."""
-        return 0 if self.explored is None else len(self.explored.scores)
+        return 0 if self.explored is None else len(self.explored.rows)
 
     def standardised(self, statistic: int) -> float:
         """Return a score in units of the process."""
@@ -164,28 +186,25 @@ class GPStrategy(Strategy):
     def _model(self, points: Points, space, oracle: Evaluator, n_iter: int, rng) -> Model:
         """Gather what is given; learn within the training set what is not."""
         candidates, features = space.candidates(points), space.features(points)
-        names = ("length_scale", "k1", "prior_mean", "prior_scale", "noise")
-        known, explored = {name: getattr(self, name) for name in names}, None
-        if lacking := [name for name in names if known[name] is None]:
-            n = max(0, min(math.ceil(self.public_share * n_iter), n_iter - 2, len(points)))
-            public = oracle.public(self.public_cv, rng)
-            explored = public(candidates.params[:n], by_record=True)
-            ok = [i for i, gains in enumerate(explored.gains) if gains is not None]
-            if len(ok) < 3:
+        known, explored = {name: getattr(self, name) for name in _LEARNT}, None
+        if lacking := [name for name in _LEARNT if known[name] is None]:
+            explored = self._explore(candidates, oracle, n_iter, rng)
+            scores = explored.scores[explored.scored]
+            one_record = np.ptp(oracle.scorer.bounds) / oracle.problem.units.m
+            if len(scores) < 3 or np.std(scores) < one_record:
                 raise ValueError(
-                    f"{len(ok)} of {n} settings could be scored within the training set: too few "
-                    f"to learn {lacking} from. Increase n_iter, or say what they are, as in "
-                    f"{type(self).__name__}({lacking[0]}=...)"
+                    f"{len(scores)} settings could be scored within the training set, which is too "
+                    f"few to learn {lacking} from, or the scores are all the same. Increase "
+                    f"n_iter, or say what they are, as in {type(self).__name__}({lacking[0]}=...)"
                 )
             m = oracle.problem.units.m
-            known = self._learn(known, features[ok], space.owner, explored, ok, m, rng)
+            known = self._learn(known, features, space.owner, explored, m, rng)
         if np.size(known["length_scale"]) not in (1, features.shape[1]):
             raise ValueError(
                 f"length_scale is one number, or one for each of {features.shape[1]} features; "
                 f"found {self.length_scale!r}"
             )
         return Model(
-            points,
             candidates,
             features,
             Kernel(self.kernel, known.pop("length_scale")),
@@ -194,13 +213,22 @@ class GPStrategy(Strategy):
             **known,
         )
 
-    def _learn(self, known: dict, features, owner, explored, ok, m: int, rng) -> dict:
+    def _explore(self, candidates: Candidates, oracle: Evaluator, n_iter: int, rng) -> Explored:
+        """Score some settings within the training set."""
+        n = max(0, min(math.ceil(self.public_share * n_iter), n_iter - 2, len(candidates)))
+        rows = rng.choice(len(candidates), n, replace=False)
+        public = oracle.public(self.public_cv, rng)
+        return Explored(rows, public(tuple(candidates.params[i] for i in rows), by_record=True))
+
+    def _learn(self, known: dict, features, owner, explored: Explored, m: int, rng) -> dict:
         """Fill in parameters: the kernel's by marginal likelihood, k1 by that of public pairs."""
 
         def first(name, value):
             return value if known[name] is None else known[name]
 
-        kernel, variance, mean = fit_kernel(features, explored.scores[ok], self.kernel, owner)
+        ok = explored.scored
+        X, scores = features[explored.rows[ok]], explored.scores[ok]
+        kernel, variance, mean = fit_kernel(X, scores, self.kernel, owner)
         scale = first("prior_scale", math.sqrt(kernel.variance))
         found = {
             "length_scale": first("length_scale", kernel.length_scale),
@@ -210,10 +238,8 @@ class GPStrategy(Strategy):
         }
         if known["k1"] is not None:
             return {**found, "k1": known["k1"]}
-        pairs = neighbouring_scores([explored.gains[i] for i in ok], m, _N_PAIRS, rng)
-        estimate = estimate_dataset_kernel(
-            *pairs, features, kernel=self.kernel, grid=LOG_GRID, **found
-        )
+        pairs = neighbouring_scores([explored.found.gains[i] for i in ok], m, _N_PAIRS, rng)
+        estimate = estimate_dataset_kernel(*pairs, X, kernel=self.kernel, grid=LOG_GRID, **found)
         return {**found, "k1": estimate.k1}
 
     # ------------------------------------------------------------ sensitive
@@ -247,16 +273,16 @@ class GPStrategy(Strategy):
 
 def assemble(model: Model, oracle: Evaluator, chosen: int, noisy: NoisyCount) -> Release:
     """Put together what is released; of the path, nothing is."""
-    n, explored = len(model), model.explored
+    n = len(model)
     scores, times = np.full((2, n), np.nan)
-    errors: list[str | None] = [None] * n
-    if explored is not None:
-        scores[: model.n_explored], times[: model.n_explored] = explored.scores, explored.fit_times
-        errors[: model.n_explored] = explored.fit_errors
+    errors = np.full(n, None)
+    if model.explored is not None:
+        rows, found = model.explored.rows, model.explored.found
+        scores[rows], times[rows], errors[rows] = found.scores, found.fit_times, found.fit_errors
     return Release(
         candidates=model.candidates,
         fit_times=times,
-        fit_errors=tuple(errors),
+        fit_errors=tuple(errors.tolist()),
         validated=np.ma.masked_all(n, dtype=bool),
         public_scores=scores,
         best_index=chosen,
