@@ -86,9 +86,9 @@ def draw(results, path):
         if r["noise"] == "learnt":
             inside = np.isin(k1, PAPER_GRID)
             axes[0].plot(k1[inside], value[inside] / N_PAIRS, ".-", **style)
-            axes[1].plot(1 - k1, value / N_PAIRS, **style)
+            axes[1].plot(1 - k1, (value - value.max()) / N_PAIRS, **style)
         else:
-            axes[2].plot(1 - k1, value / N_PAIRS, **style)
+            axes[2].plot(1 - k1, (value - value.max()) / N_PAIRS, **style)
     axes[0].set(title="The paper's grid (noise learnt)", xlabel="$k_1$")
     axes[1].set(title="Up to 1 (noise learnt)", xlabel="$1 - k_1$", xscale="log")
     axes[2].set(title="Up to 1 (next to no noise)", xlabel="$1 - k_1$", xscale="log")
@@ -96,10 +96,10 @@ def draw(results, path):
         axis.set_ylabel("log-likelihood per pair")
         axis.grid(alpha=0.3)
     for axis in axes[1:]:
-        top = max(line.get_ydata().max() for line in axis.lines)
-        bottom = min(line.get_ydata()[0] for line in axis.lines)
-        axis.set_ylim(bottom - 0.1 * (top - bottom), top + 0.1 * (top - bottom))
+        axis.set_ylabel("log-likelihood per pair, less the largest")
         axis.invert_xaxis()
+    axes[1].set_ylim(-80, 5)
+    axes[2].set_ylim(-4000, 250)
     axes[0].legend()
     figure.savefig(path, dpi=120)
 
@@ -112,7 +112,12 @@ def main():
     parser.add_argument("--json", help="write all figures here")
     parser.add_argument("--figure", help="draw the likelihoods here (PNG)")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--redraw", help="JSON of an earlier run: draw it, and nothing else")
     options = parser.parse_args()
+    if options.redraw:
+        with open(options.redraw) as file:
+            draw(json.load(file)["results"], options.figure)
+        return
     start = time.perf_counter()
     n_train = 36_603 if options.paper else options.train
     u, gains = all_gains(n_train, options.settings, options.seed)

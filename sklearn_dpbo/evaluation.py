@@ -1,9 +1,9 @@
 """Fit each candidate on the training set, count on the validation set (zone: sensitive).
 
-One fit and one prediction per candidate. What a worker reports of the training side (time,
-failure) is public; the statistics of the validation side become a `Sensitive` as soon as they
-arrive, and nothing else of the validation side leaves this module: no message, no time, no
-exception.
+One fit and one prediction per candidate. Whether a fit failed is public; the statistics become a
+`Sensitive` as soon as they arrive, and nothing else leaves this module: no message, no exception,
+and no time, not even of fits. Validation records that take long to predict slow down the fits
+beside and after them (caches, memory), by enough to tell.
 """
 
 from __future__ import annotations
@@ -37,14 +37,11 @@ class Evaluation:
     Parameters
     ----------
     statistics : Sensitive of shape (n_candidates, n_statistics)
-    fit_times : ndarray of shape (n_candidates,), in seconds
-        On the training set: public.
     fit_errors : tuple of str or None, length n_candidates
         Why a fit failed; public, as it depends on the training set alone.
     """
 
     statistics: Sensitive
-    fit_times: np.ndarray
     fit_errors: tuple[str | None, ...]
 
     @property
@@ -104,7 +101,7 @@ class Evaluator:
         """
         with quiet():
             try:
-                return _evaluate(self._task, setting, "", 0)[2]
+                return _evaluate(self._task, setting, "", 0)[1]
             except Exception:
                 return None
 
@@ -134,12 +131,10 @@ class Evaluator:
                 delayed(_evaluate)(task, setting, f"{i + 1}/{n}", self.verbose)
                 for i, setting in enumerate(settings)
             )
-        times, errors, statistics = zip(*outcomes, strict=True)
+        errors, statistics = zip(*outcomes, strict=True)
         sensitivity = self.scorer.sensitivity(self.problem.units)
         blank = (0,) * len(sensitivity)
-        return Evaluation(
-            Sensitive([s or blank for s in statistics], sensitivity), np.array(times), errors
-        )
+        return Evaluation(Sensitive([s or blank for s in statistics], sensitivity), errors)
 
     def _in_threads(self) -> bool:
         """Whether fits run beside predictions in this process, where silence is shared."""
@@ -159,7 +154,7 @@ class _Task:
 
 
 def _evaluate(task: Handover, setting: dict, position: str, verbose: int):
-    """Return (fit time, error or None, statistics or None) of one candidate."""
+    """Return (error or None, statistics or None) of one candidate."""
     task: _Task = task.value
     problem, scorer = task.problem, task.scorer
     estimator = set_candidate(clone(task.estimator), setting)
@@ -167,14 +162,14 @@ def _evaluate(task: Handover, setting: dict, position: str, verbose: int):
     def probe():
         return task.check.predictions(estimator, scorer)
 
-    fit_time, error, response = timed_fit(estimator, problem, task.error_score, probe)
-    announce(verbose, position, setting, fit_time, error)
+    _, error, response = timed_fit(estimator, problem, task.error_score, probe)
+    announce(verbose, position, setting, error)
     if error:
-        return fit_time, error, None
+        return error, None
     task.check.check_gain(scorer, response, getattr(estimator, "classes_", None))
     with quiet():
         rows = protected_rows(estimator, scorer, problem.X_val, problem.y_val, problem.units)
-        return fit_time, None, scorer.statistics(rows, problem.y_val, problem.units)
+        return None, scorer.statistics(rows, problem.y_val, problem.units)
 
 
 def _forget(traceback):

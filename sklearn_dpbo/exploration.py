@@ -91,5 +91,5 @@ def _explore(task: Handover, setting: dict, position: str, verbose: int, by_reco
         return measure(estimator, split.X_test, split.y_test)
 
     fit_time, error, value = timed_fit(estimator, split, error_score, score)
-    announce(verbose, position, setting, fit_time, error)
+    announce(verbose, position, setting, error, fit_time)
     return fit_time, error, np.nan if error else value

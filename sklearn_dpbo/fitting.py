@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 import warnings
 
@@ -18,32 +17,26 @@ __all__ = ["announce", "fit", "fit_candidate", "report_failures", "set_candidate
 
 def timed_fit(estimator, data, error_score, then):
     """Return (seconds of the fit, why it or `then` failed or None, what `then` returned)."""
-    clock = _clock()
-    start, fit_time = clock(), None
+    start, fit_time = time.perf_counter(), None
     try:
         fit(estimator, data.X_train, data.y_train, data.fit_params)
-        fit_time = clock() - start
+        fit_time = time.perf_counter() - start
         return fit_time, None, then()
     except BatchDependentError:
         raise
     except Exception as error:
         if error_score == "raise":
             raise
-        seconds = clock() - start if fit_time is None else fit_time
+        seconds = time.perf_counter() - start if fit_time is None else fit_time
         return seconds, f"{type(error).__name__}: {error}", None
 
 
-def announce(verbose: int, position: str, setting: dict, fit_time: float, error) -> None:
-    """Print a line about a fit, if that is wanted."""
+def announce(verbose: int, position: str, setting: dict, error, fit_time=None) -> None:
+    """Print a line about a fit, if that is wanted; with its time only if that is public."""
     if verbose > 1:
-        state = "failed" if error else f"fitted in {fit_time:.2f} s"
+        took = "" if fit_time is None else f" in {fit_time:.2f} s"
+        state = "failed" if error else f"fitted{took}"
         print(f"[{position}] {setting}: {state}", file=audible(), flush=True)
-
-
-def _clock():
-    """Wall time; in a thread, its own processor time, which other threads' predictions spare."""
-    alone = threading.current_thread() is threading.main_thread()
-    return time.perf_counter if alone else time.thread_time
 
 
 def set_candidate(estimator, setting: dict):

@@ -145,7 +145,7 @@ class Selections:
 
     def __init__(self, draws: Draws, *, budget: Budget, noise: Noise, release: str):
         self._draws, self._budget, self._noise, self._release = draws, budget, noise, release
-        self._made = 0
+        self._made, self._charged = 0, False
 
     def __call__(self, scores: Sensitive) -> int:
         """Return the row chosen from scores of shape (n_candidates, 1).
@@ -158,8 +158,8 @@ class Selections:
         draws = self._draws
         if self._made == draws.n:
             raise BudgetExceededError(f"{self._release}: all {draws.n} draws have been made")
-        self._made += 1
         if not draws.concentrated:
+            self._made += 1
             return select(
                 scores,
                 draws.epsilon_each,
@@ -168,8 +168,10 @@ class Selections:
                 release=self._release,
             )
         _n_to_choose_from(scores)
-        if self._made == 1:
+        if not self._charged:
             self._charge()
+            self._charged = True
+        self._made += 1
         (D,) = scores.sensitivity
         return _choose(self._noise.exponential_mechanism(_scale(2 * D, draws.epsilon_each)), scores)
 

@@ -238,6 +238,11 @@ class Budget:
         """The charges made so far, in order."""
         return tuple(self._losses)
 
+    @property
+    def spent(self) -> tuple[float, float]:
+        """The sums of the charges made so far: (epsilon, delta)."""
+        return sum(loss.epsilon for loss in self._losses), sum(loss.delta for loss in self._losses)
+
     def _left(self) -> tuple[Fraction, Fraction]:
         """Basic composition: what was granted less the sum of the charges, exactly."""
         epsilon = Fraction(self.epsilon) - sum(Fraction(loss.epsilon) for loss in self._losses)

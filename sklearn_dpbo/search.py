@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 import warnings
 from numbers import Integral, Real
 
@@ -90,12 +89,11 @@ class PrivateBayesSearchCV(DelegatesToBest, MetaEstimatorMixin, BaseEstimator):
         validation set was sampled from its population is not in it.
     best_estimator_ : estimator
         Refitted on the training set with `best_params_`. Only if refit.
-    refit_time_ : float
-        Seconds that took. Only if refit.
     cv_results_ : dict of arrays
-        Settings tried, in order; fit times and failures; whether each was scored on the
-        validation set (``validated``), else its score within the training set
-        (``public_score``). Public or released facts; no validation scores.
+        Settings tried, in order; failures; whether each was scored on the validation set
+        (``validated``), else its score within the training set (``public_score``) and its fit
+        time. Public or released facts; no validation scores. There is no time of anything that
+        ran beside or after predictions on the validation set, which could tell of its records.
     privacy_ : PrivacyReport
         The privacy statement: print it.
     scorer_ : PrivateScorer
@@ -232,9 +230,7 @@ class PrivateBayesSearchCV(DelegatesToBest, MetaEstimatorMixin, BaseEstimator):
                 stacklevel=2,
             )
         public_rng = np.random.default_rng(rng.randint(2**31 - 1, size=4))
-        release = strategy.run(
-            space, oracle, n_iter=self.n_iter, rng=public_rng, budget=budget, noise=noise
-        )
+        release = self._run(strategy, space, oracle, public_rng, budget, noise)
         fitted = {
             **_released(release),
             "privacy_": _statement(problem, strategy, budget, noise),
@@ -246,9 +242,23 @@ class PrivateBayesSearchCV(DelegatesToBest, MetaEstimatorMixin, BaseEstimator):
         self._replace_fitted(fitted)
         return self
 
+    def _run(self, strategy: Strategy, space, oracle, rng, budget: Budget, noise) -> Release:
+        """Run the strategy; if that fails, say what had been spent."""
+        try:
+            return strategy.run(
+                space, oracle, n_iter=self.n_iter, rng=rng, budget=budget, noise=noise
+            )
+        except BaseException as error:
+            if budget.losses:
+                epsilon, delta = budget.spent
+                error.add_note(
+                    f"epsilon={epsilon:g}, delta={delta:g} had been spent on private draws before "
+                    "this; no result was released"
+                )
+            raise
+
     def _refit(self, problem, fitted: dict) -> dict:
         """Fit the chosen setting on the training set; do not lose a paid-for result over it."""
-        start = time.perf_counter()
         try:
             best = fit_candidate(self.estimator, fitted["best_params_"], problem)
         except BaseException as error:
@@ -258,7 +268,7 @@ class PrivateBayesSearchCV(DelegatesToBest, MetaEstimatorMixin, BaseEstimator):
                 f"best_score_interval_={fitted['best_score_interval_']}"
             )
             raise
-        return {"best_estimator_": best, "refit_time_": time.perf_counter() - start}
+        return {"best_estimator_": best}
 
     def _replace_fitted(self, fitted: dict) -> None:
         """Set all fitted attributes at once, after everything that may fail or be interrupted."""
@@ -358,7 +368,7 @@ def _released(release: Release) -> dict:
         "best_score_interval_": release.interval,
         "cv_results_": {
             "mean_fit_time": release.fit_times,
-            "std_fit_time": np.zeros(len(candidates)),
+            "std_fit_time": 0 * release.fit_times,  # of one fit each
             **_param_columns(candidates.params),
             "params": list(candidates.params),
             "validated": release.validated,
@@ -371,7 +381,7 @@ def _released(release: Release) -> dict:
 def _statement(problem: Problem, strategy: Strategy, budget: Budget, noise) -> PrivacyReport:
     return PrivacyReport(
         epsilon=budget.epsilon,
-        delta=sum(loss.delta for loss in budget.losses),
+        delta=budget.spent[1],
         unit=problem.units.name,
         m=problem.units.m,
         protected=problem.protected,

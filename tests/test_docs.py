@@ -38,6 +38,7 @@ def names():
     }  # fmt: skip
 
 
+@pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.GuaranteeAssumptionWarning")
 @pytest.mark.parametrize("block", BLOCKS)
 def test_blocks_run(block, names, capsys):
     exec(block, names)
@@ -49,7 +50,7 @@ def test_examples_run(example, capsys):
     assert "epsilon = 1" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("module", ["scoring", "search"])
+@pytest.mark.parametrize("module", ["branch_and_bound", "preprocessing", "scoring", "search"])
 def test_docstrings_run(module):
     result = doctest.testmod(importlib.import_module(f"sklearn_dpbo.{module}"))
     assert result.attempted and not result.failed

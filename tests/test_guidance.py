@@ -219,8 +219,9 @@ def test_concentrated_draws_are_charged_all_at_once_before_the_first():
     (loss,) = budget.losses
     assert (loss.epsilon, loss.delta) == (0.5, 1e-6)
     refused = Selections(Draws.within(30, 0.6, 1e-6), budget=budget, noise=Watching(0), release="r")
-    with pytest.raises(BudgetExceededError):
-        refused(Sensitive([[1], [2]], (1,)))
+    for _ in range(2):  # a refusal is no charge: the second draw is refused as well
+        with pytest.raises(BudgetExceededError):
+            refused(Sensitive([[1], [2]], (1,)))
 
 
 def test_pure_draws_are_charged_one_by_one():
@@ -452,19 +453,25 @@ def test_patience_ends_the_exploration_early():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_timeout_counts_fits_and_leaves_a_result(kind):
-    class Slow(Surface):
-        def fit(self, X, y):
-            import time
-
-            time.sleep(0.01)
-            return super().fit(X, y)
-
-    search = search_of(kind, estimator=Slow(), n_iter=64, timeout=0.2, batch_size=4, refit=False,
-                       epsilon=100.0)  # fmt: skip
-    n = len(search.cv_results_["params"])
-    assert 8 <= n <= 40
+@pytest.mark.parametrize(("timeout", "expected"), [(20.0, 20), (1.0, None), (1000.0, 64)])
+def test_a_timeout_is_kept_by_counting(kind, timeout, expected, monkeypatch):
+    """Each fit takes one second, by this clock; without exploring, four are timed beforehand."""
+    seconds = itertools.count()
+    monkeypatch.setattr("sklearn_dpbo.fitting.time.perf_counter", lambda: float(next(seconds)))
+    search = search_of(kind, n_iter=64, timeout=timeout, batch_size=4, refit=False, epsilon=100.0)
+    results = search.cv_results_
+    if expected is None:  # one batch, after what was explored before the clock was looked at
+        assert results["validated"].sum() == 4
+    else:
+        assert len(results["params"]) == expected
     assert sum(loss.epsilon for loss in search.privacy_.spends) <= 100.0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_clock_is_looked_at_once_the_validation_set_is_in_use(kind):
+    """Times of later fits depend on how long validation records take to predict."""
+    results = search_of(kind, n_iter=24, refit=False, epsilon=100.0).cv_results_
+    assert (np.isnan(results["mean_fit_time"]) == results["validated"]).all()
 
 
 def test_another_acquisition_serves():

@@ -1,7 +1,6 @@
 """No record touches another: in-place transforms, failures, batches, threads, random states."""
 
 import random
-import threading
 import warnings
 
 import joblib
@@ -263,23 +262,7 @@ def test_threads_that_handle_warnings_break_no_silence(two_classes):
 def test_verbose_lines_are_heard_from_threads(two_classes, capsys):
     with joblib.parallel_config("threading"):
         count(LogisticRegression(), *two_classes, [{}] * 4, n_jobs=2, verbose=2)
-    assert capsys.readouterr().out.count("fitted in") == 4
-
-
-def test_a_threads_fit_time_is_its_own(two_classes):
-    """Not stretched by the predictions, of protected records, that other threads make."""
-
-    class Slow(Chatty):
-        def fit(self, X, y):
-            self.classes_ = np.unique(y)
-            threading.Event().wait(0.1)  # takes time, and no processor
-            return self
-
-    X, y, X_val, y_val = two_classes
-    problem = Problem(X, y, {}, X_val, y_val, Units.of(150), "a test")
-    with joblib.parallel_config("threading"):
-        found = Evaluator(Slow(), problem, ACCURACY.prepare(y), np.nan, n_jobs=2)(({}, {}))
-    assert (found.fit_times < 0.05).all()
+    assert capsys.readouterr().out.count(": fitted\n") == 4
 
 
 def test_predictions_leave_no_trace_in_random_states(two_classes):

@@ -34,7 +34,9 @@ class Release:
     candidates : Candidates
         The settings evaluated, in order; or, if that is not released, those that were to choose
         from.
-    fit_times, fit_errors
+    fit_times : ndarray of shape (n_candidates,), in seconds
+        Of fits within the training set, before the validation set was touched; else NaN.
+    fit_errors : tuple of str or None, length n_candidates
         As in `Evaluation`.
     validated : ndarray of bool, shape (n_candidates,)
         False for settings that were only explored, within the training set. Masked where it is

@@ -25,6 +25,8 @@ __all__ = ["Guidance"]
 _FEWEST = 8
 # Points that fill the space and that the surrogate is asked about, beside those around the best.
 _POOL = 1024
+# Settings fitted beforehand to see how long it takes, if there is a timeout and no exploration.
+_PROBES = 4
 # Standard deviation of scores over the space, as a share of their range, if nothing is public.
 _SCORE_STD = 0.1
 
@@ -62,8 +64,10 @@ class Guidance:
             self._kind, self._pool = "none", space.fill(n_iter, rng)
 
     def run(self) -> Path:
-        """Evaluate n_iter settings, or fewer if time runs out."""
+        """Evaluate n_iter settings, or as many as the timeout allows."""
         model = self._explore() if self._kind in ("public", "both") else None
+        if self._strategy.timeout is not None:
+            self._n_iter = len(self._path) + min(self._left, self._affordable())
         plan = self._plan(model) if self._kind in ("private", "both") else None
         n_guided = 0 if plan is None else plan.n_evaluations
         self._validate(self._without_draws(model, self._left - n_guided))
@@ -89,6 +93,19 @@ class Guidance:
         return points
 
     # ------------------------------------------------------------ public
+    def _affordable(self) -> int:
+        """Return how many more fits the timeout allows, if they take as long as public ones do.
+
+        Settled before the validation set is touched: times of later fits are not public.
+        """
+        strategy = self._strategy
+        times = self._path.fit_times
+        if not times:
+            first = self._space.candidates(self._pool.take(slice(_PROBES))).params
+            times = self._oracle.public(strategy.public_cv, self._rng)(first).fit_times
+        left = strategy.timeout - self._path.seconds
+        return max(strategy.batch_size, int(left / max(np.mean(times), 1e-9)))
+
     def _explore(self) -> PublicModel | None:
         strategy = self._strategy
         n = min(math.ceil(strategy.public_share * self._n_iter), self._n_iter - 1)
@@ -124,16 +141,8 @@ class Guidance:
         return domain.points.take(np.array(chosen + fillers[: n - len(chosen)], dtype=int))
 
     def _validate(self, points: Points) -> None:
-        timeout = self._strategy.timeout
-        step = max(1, len(points) if timeout is None else self._strategy.batch_size)
-        for first in range(0, len(points), step):
-            if self._path.rows and self._out_of_time():
-                return
-            batch = points.take(slice(first, first + step))
-            self._path.add_validated(batch, self._oracle(self._space.candidates(batch).params))
-
-    def _out_of_time(self) -> bool:
-        return self._strategy.timeout is not None and self._path.seconds >= self._strategy.timeout
+        if len(points):
+            self._path.add_validated(points, self._oracle(self._space.candidates(points).params))
 
     # ------------------------------------------------------------ private
     def _plan(self, model: PublicModel | None) -> Plan | None:
@@ -153,7 +162,7 @@ class Guidance:
         guide = self._guide(plan, model)
         for size, n_draws in plan.rounds:
             # If nothing could be fitted yet, there are no scores to draw by.
-            if self._out_of_time() or not self._path.rows:
+            if not self._path.rows:
                 break
             points = guide.propose(self._path, size, n_draws)
             self._validate(points)

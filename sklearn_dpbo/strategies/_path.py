@@ -18,6 +18,7 @@ class Path:
     Attributes
     ----------
     fit_times : list of float
+        Of settings that were explored; NaN for what was validated.
     fit_errors : list of (str or None)
     public_scores : list of float
         NaN for what was validated, or failed.
@@ -52,25 +53,26 @@ class Path:
 
     @property
     def seconds(self) -> float:
-        """Time spent on fits so far."""
-        return sum(self.fit_times)
+        """Time spent on fits within the training set so far."""
+        return float(np.nansum(self.fit_times))
 
     def add_explored(self, points: Points, found: PublicEvaluation) -> None:
         """Record settings that were scored within the training set."""
-        self._add(points, found, found.scores.tolist(), False)
+        self._add(points, found, found.scores.tolist(), found.fit_times.tolist(), False)
 
     def add_validated(self, points: Points, found: Evaluation) -> None:
         """Record settings that were scored on the validation set."""
         first = len(self)
-        self._add(points, found, [np.nan] * len(points), True)
+        nothing = [np.nan] * len(points)
+        self._add(points, found, nothing, nothing, True)
         if found.fitted.size:
             new = found.statistics.rows(found.fitted)
             self.rows += (first + found.fitted).tolist()
             self.statistics = new if self.statistics is None else self.statistics.followed_by(new)
 
-    def _add(self, points: Points, found, public_scores, validated: bool) -> None:
+    def _add(self, points: Points, found, public_scores, fit_times, validated: bool) -> None:
         self._points.append(points)
-        self.fit_times += found.fit_times.tolist()
+        self.fit_times += fit_times
         self.fit_errors += list(found.fit_errors)
         self.public_scores += public_scores
         self.validated += [validated] * len(points)

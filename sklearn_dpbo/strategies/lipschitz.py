@@ -233,7 +233,6 @@ class LipschitzConvex(Strategy):
         return replace(
             release,
             best_index=int(found.fitted[chosen]),
-            fit_times=found.fit_times,
             fit_errors=found.fit_errors,
             validated=np.ones(len(candidates), dtype=bool),
         )

@@ -73,9 +73,11 @@ class WorstCase(Strategy):
     patience : int, default=None
         Stop exploring after this many batches without a better public score.
     timeout : float, default=None
-        Seconds of fits, summed over all workers, after which no further batch is begun. At least
-        one batch is evaluated on the validation set. What that takes is not counted, as it
-        depends on what is protected.
+        Seconds that all fits together, summed over workers, should take. No clock is looked at
+        once the validation set is in use, as that would tell something about it: exploring ends
+        after its share of the time, and then as many settings are evaluated (a batch at least) as
+        there is time for, if each takes as long as the average so far. Without exploring, four
+        settings are fitted once more, beforehand, to see.
 
     Notes
     -----
