@@ -84,10 +84,10 @@ def branch_and_bound(
     >>> from sklearn_dpbo.branch_and_bound import branch_and_bound
     >>> from sklearn_dpbo.surrogate import Kernel
     >>> path = branch_and_bound(
-    ...     lambda x: -(x[0] - 0.3) ** 2, 1, n_iter=30, kernel=Kernel("matern52", 0.3)
+    ...     lambda x: np.sin(5 * x[0]), 1, n_iter=30, kernel=Kernel("matern52", 0.3)
     ... )
-    >>> round(path.points[int(np.argmax(path.values))][0], 3)
-    0.3
+    >>> round(path.points[int(np.argmax(path.values))][0], 3)  # pi / 10
+    0.314
     """
     if not (n_iter >= 1 and dimension >= 1 and max_level >= 0):
         raise ValueError(
