@@ -25,7 +25,7 @@ from .holdout import Problem, split_training
 from .privacy import Sensitive
 from .quiet import quiet
 from .rowwise import RowByRowCheck, protected_rows
-from .scoring import PrivateScorer
+from .scorers import PrivateScorer
 
 __all__ = ["Evaluation", "Evaluator"]
 

@@ -15,7 +15,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from .fitting import announce, set_candidate, timed_fit
 from .handover import Handover
 from .holdout import PublicSplit
-from .scoring import PrivateScorer
+from .scorers import PrivateScorer
 
 __all__ = ["PublicEvaluation", "PublicEvaluator"]
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from .exceptions import BatchDependentError
 from .gains import dense
-from .scoring import PrivateScorer, respond
+from .scorers import PrivateScorer, respond
 from .units import Units, n_rows, take_rows
 
 __all__ = ["RowByRowCheck", "copy_rows", "protected_rows"]

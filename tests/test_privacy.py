@@ -114,7 +114,7 @@ def test_imports_point_one_way():
     layers = [
         "exceptions", "quiet", "threads", "handover", "privacy", "axes", "space", "surrogate",
         "likelihood", "acquisition", "bounds", "dataset_kernel", "branch_and_bound",
-        "preprocessing", "units", "gains", "scoring", "mechanisms", "schema", "holdout",
+        "preprocessing", "units", "gains", "scorers", "scoring", "mechanisms", "schema", "holdout",
         "rowwise", "fitting", "exploration", "evaluation", "strategies", "report", "_delegation",
         "search",
     ]  # fmt: skip

@@ -16,7 +16,7 @@ import numpy as np
 from ..acquisition import UpperConfidenceBound
 from ..mechanisms import Noise, Selections, release_counts
 from ..privacy import Budget, Draws, Sensitive
-from ..scoring import PrivateScorer
+from ..scorers import PrivateScorer
 from ..space import Points, SearchSpace
 from ..surrogate import Surrogate
 from ..threads import single_threaded
