@@ -243,6 +243,9 @@ class LipschitzBounds:
         Published, one record changes the mean gain of a model by ``min(g*/m, L / (m lambda_min))``.
         But gains can lie L |w| to *either* side of that of w = 0: repaired, it is
         ``min(g*/m, 2 L / (m lambda_min))``.
+    same_at_zero : bool, default=True
+        Whether all records have the same gain at w = 0, those included that cannot be predicted
+        and count as the lowest. If not, one record changes the mean gain by up to g*/m (repaired).
     """
 
     m: int
@@ -250,6 +253,7 @@ class LipschitzBounds:
     lipschitz: float
     g_star: float
     bound: str = "repaired"
+    same_at_zero: bool = True
 
     def between(self, lowest: float, highest: float) -> float:
         """Theorem 7 for two models: what their scores on neighbouring sets can differ by.
@@ -257,9 +261,16 @@ class LipschitzBounds:
         ``(lambda' - lambda) L / (lambda' lambda) + min(g*, 2 L / lambda_min) / m``, for
         ``lambda <= lambda'`` within the bounds.
         """
-        L, sides = self.lipschitz, 2 if self.bound == "repaired" else 1
-        record = min(self.g_star, sides * L / self.lambda_bounds[0]) / self.m
-        return (highest - lowest) * L / (highest * lowest) + record
+        L = self.lipschitz
+        return (highest - lowest) * L / (highest * lowest) + self._record
+
+    @property
+    def _record(self) -> float:
+        """What one record changes the mean gain of one model by."""
+        L, lambda_min = self.lipschitz, self.lambda_bounds[0]
+        if self.bound == "published":
+            return min(self.g_star, L / lambda_min) / self.m
+        return (min(self.g_star, 2 * L / lambda_min) if self.same_at_zero else self.g_star) / self.m
 
     @property
     def sensitivity(self) -> float:

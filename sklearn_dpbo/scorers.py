@@ -82,6 +82,8 @@ class PrivateScorer:
     lipschitz : float or None
         For scores of a linear classifier's margin: how far, at most, a record's gain changes with
         its margin, per unit.
+    lowest_at_zero : bool
+        Whether a margin of 0 gains the least, as a record does that cannot be predicted.
     is_mean : bool
         Whether it is the mean of gains of single records (`record_gains`), and so on a line with
         its only statistic.
@@ -91,6 +93,7 @@ class PrivateScorer:
     task: str | None
     custom = False
     is_mean = False
+    lowest_at_zero = False
     lipschitz: float | None = None
     prepared = False
     response_method: tuple[str, ...]
@@ -174,6 +177,10 @@ class MeanGain(PrivateScorer):
     @property
     def lipschitz(self) -> float | None:
         return getattr(self.gain, "lipschitz", None)
+
+    @property
+    def lowest_at_zero(self) -> bool:
+        return isinstance(self.gain, gains.MarginGain) and self.gain.phi(0.0) == self.bounds[0]
 
     def prepare(self, y_train) -> PrivateScorer:
         if self.gain.one_output and y_train is not None and gains.dense(y_train).ndim > 1:

@@ -302,7 +302,7 @@ class PrivateBayesSearchCV(DelegatesToBest, MetaEstimatorMixin, BaseEstimator):
         if self.refit and not strategy.releases_setting:
             raise ValueError(
                 f"{strategy!r} releases a score and no setting, so there is nothing to refit with: "
-                "pass refit=False, or let the strategy release a setting"
+                "pass refit=False, or let it release a setting (setting_share=0.5)"
             )
         return space, strategy, budget, self._noise()
 

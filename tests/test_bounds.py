@@ -76,6 +76,9 @@ def test_constants_of_algorithm_3():
     # 2 L / lambda_min is 1, as is g*
     assert LipschitzBounds(**b).sensitivity == pytest.approx(0.376)
     assert LipschitzBounds(**b).between(1.0, 1.0) == pytest.approx(0.001)
+    b["lambda_bounds"] = (5.0, 5.0)  # 2 L / lambda_min is 0.1
+    assert LipschitzBounds(**b).sensitivity == pytest.approx(0.0001)
+    assert LipschitzBounds(**b, same_at_zero=False).sensitivity == pytest.approx(0.001)
 
 
 def test_utility_bounds():

@@ -379,7 +379,7 @@ def test_algorithm_3_line_by_line(draws, scoring, L, bound):
     space = {"logisticregression__C": [0.001, 0.01, 0.1]}
     search = lipschitz(LipschitzConvex(bound=bound), space=space, scoring=scoring, n_iter=3)
     lambdas = 1 / (100 * np.array([0.1, 0.001]))
-    delta = LipschitzBounds(200, tuple(lambdas), L, 1.0, bound).sensitivity
+    delta = LipschitzBounds(200, tuple(lambdas), L, 1.0, bound, scoring == "ramp").sensitivity
     ((kind, scale, value),) = draws
     steps = min(math.ceil(delta * 200 * 2**20) + 2 * 200, 200 * 2**20)
     assert kind == "laplace"
@@ -509,6 +509,24 @@ def test_more_that_can_be_checked():
     with pytest.raises(ValueError, match="fit parameters"):
         search = search_of(LipschitzConvex(), SPACE_C, linear(), scoring="ramp", delta=0.0)
         search.fit(**data, logisticregression__sample_weight=weights)
+
+
+@pytest.mark.parametrize(("scoring", "L"), [("ramp", 1.0), ("normalized_sigmoid", 0.25)])
+def test_a_record_that_cannot_be_predicted_is_within_the_sensitivity(draws, scoring, L):
+    """It counts as the lowest gain, whatever w is: far from the sigmoid's 1/2 at w = 0."""
+    data, space = linear_data(), {"logisticregression__C": [0.001]}  # lambda = 10
+    worse = data["X_val"].copy()
+    right = np.flatnonzero(
+        clone(linear()).set_params(logisticregression__C=0.001).fit(data["X"], data["y"])
+        .predict(data["X_val"]) == data["y_val"]
+    )  # fmt: skip
+    worse[right[0]] = np.nan
+    lipschitz(data=data, space=space, scoring=scoring, n_iter=1)
+    lipschitz(data=data | {"X_val": worse}, space=space, scoring=scoring, n_iter=1)
+    (_, scale, value), (_, _, neighbour) = draws
+    assert 0 < value - neighbour <= scale * 4.0
+    if scoring == "normalized_sigmoid":
+        assert value - neighbour > 2 * L / 10 * 2**20, "more than 2 L / lambda of one record"
 
 
 def test_bounds_of_lambda_that_are_wider_give_more_noise(draws):

@@ -193,8 +193,8 @@ class GPStrategy(Strategy):
             one_record = np.ptp(oracle.scorer.bounds) / oracle.problem.units.m
             if len(scores) < 3 or np.std(scores) < one_record:
                 raise ValueError(
-                    f"{len(scores)} settings could be scored within the training set, which is too "
-                    f"few to learn {lacking} from, or the scores are all the same. Increase "
+                    f"{len(scores)} of the settings could be scored within the training set, too "
+                    f"few to learn {lacking} from, or their scores are all the same. Increase "
                     f"n_iter, or say what they are, as in {type(self).__name__}({lacking[0]}=...)"
                 )
             m = oracle.problem.units.m

@@ -30,13 +30,13 @@ def check_estimator(estimator, problem: Problem) -> str:
     )
     n_classes = len(np.unique(dense(problem.y_train)))
     for holds, what, remedy in [
+        *_of_classifier(classifier),
         (
             unit_rows,
             "rows have to have norm 1 at most, those of the validation set too",
             "Use make_pipeline(..., Normalizer(), LogisticRegression(fit_intercept=False)), or "
             "sklearn_dpbo.preprocessing.UnitBall() instead of Normalizer()",
         ),
-        *_of_classifier(classifier),
         (not problem.fit_params, "fit parameters are not covered", "Leave them out"),
         (n_classes == 2, f"it is for two classes; y has {n_classes}", "Use WorstCase"),
     ]:

@@ -51,9 +51,10 @@ class LipschitzConvex(Strategy):
     Bayesian optimisation runs on the validation scores, in secret, with any acquisition. The best
     score seen is released with Laplace noise of scale ``Delta / epsilon``,
 
-        Delta = (lmax - lmin) L / (lmax lmin) + min(g* / m, 2 L / (m lmin)),
+        Delta = (lmax - lmin) L / (lmax lmin) + min(g* / m, 2 L / (m lmin))
 
-    for models that minimise ``lambda / 2 |w|^2 + 1/n sum_i loss_i(w)`` with lambda in
+    (and g* / m at its end, unless the gain of w = 0 is the lowest: the ramp's is), for models that
+    minimise ``lambda / 2 |w|^2 + 1/n sum_i loss_i(w)`` with lambda in
     [lmin, lmax] and a convex, 1-Lipschitz loss, and gains in an interval of length g* that are
     L-Lipschitz in w. No Gaussian process is assumed; the search may look wherever it likes.
 
@@ -68,8 +69,7 @@ class LipschitzConvex(Strategy):
         Length of the interval that gains lie in. None is that of the scorer's bounds.
     lipschitz : float, default=None
         L. None is that of the scorer: 1 for "ramp", a quarter of the slope for
-        "normalized_sigmoid". A gain of your own needs it, and has to be the same for all records
-        at w = 0.
+        "normalized_sigmoid". A gain of your own needs it.
     lambda_bounds : tuple (lmin, lmax) of float, default=None
         None is what the candidates of param_grid span.
     bound : {"repaired", "published"}, default="repaired"
@@ -189,7 +189,12 @@ class LipschitzConvex(Strategy):
                 f"beyond lambda_bounds={self.lambda_bounds!r}"
             )
         return LipschitzBounds(
-            oracle.problem.units.m, (float(low), float(high)), float(L), float(g_star), self.bound
+            oracle.problem.units.m,
+            (float(low), float(high)),
+            float(L),
+            float(g_star),
+            self.bound,
+            same_at_zero=scorer.lowest_at_zero,
         )
 
     # ------------------------------------------------------------ in secret
