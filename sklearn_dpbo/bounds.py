@@ -241,11 +241,11 @@ class LipschitzBounds:
         A record's gain lies in an interval of this length.
     bound : {"repaired", "published"}, default="repaired"
         Published, one record changes the mean gain of a model by ``min(g*/m, L / (m lambda_min))``.
-        But gains can lie L |w| to *either* side of that of w = 0: repaired, it is
-        ``min(g*/m, 2 L / (m lambda_min))``.
-    same_at_zero : bool, default=True
-        Whether all records have the same gain at w = 0, those included that cannot be predicted
-        and count as the lowest. If not, one record changes the mean gain by up to g*/m (repaired).
+        That takes w = 0 to have the lowest gain, for every record: else gains can lie L |w| to
+        either side of it, and records that cannot be predicted lie at the lowest gain whatever w
+        is. Repaired, it is ``g*/m`` then.
+    lowest_at_zero : bool, default=False
+        Whether w = 0 has the lowest gain for every record, as the ramp has.
     """
 
     m: int
@@ -253,13 +253,13 @@ class LipschitzBounds:
     lipschitz: float
     g_star: float
     bound: str = "repaired"
-    same_at_zero: bool = True
+    lowest_at_zero: bool = False
 
     def between(self, lowest: float, highest: float) -> float:
         """Theorem 7 for two models: what their scores on neighbouring sets can differ by.
 
-        ``(lambda' - lambda) L / (lambda' lambda) + min(g*, 2 L / lambda_min) / m``, for
-        ``lambda <= lambda'`` within the bounds.
+        ``(lambda' - lambda) L / (lambda' lambda) + min(g*, L / lambda_min) / m``, for
+        ``lambda <= lambda'`` within the bounds; see `bound` for the second term.
         """
         L = self.lipschitz
         return (highest - lowest) * L / (highest * lowest) + self._record
@@ -267,10 +267,9 @@ class LipschitzBounds:
     @property
     def _record(self) -> float:
         """What one record changes the mean gain of one model by."""
-        L, lambda_min = self.lipschitz, self.lambda_bounds[0]
-        if self.bound == "published":
-            return min(self.g_star, L / lambda_min) / self.m
-        return (min(self.g_star, 2 * L / lambda_min) if self.same_at_zero else self.g_star) / self.m
+        if self.bound == "published" or self.lowest_at_zero:
+            return min(self.g_star, self.lipschitz / self.lambda_bounds[0]) / self.m
+        return self.g_star / self.m
 
     @property
     def sensitivity(self) -> float:

@@ -19,11 +19,11 @@ from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 
 from .exploration import PublicEvaluator
-from .fitting import announce, fit, set_candidate, timed_fit
+from .fitting import announce, fit, set_candidate, timed_fit, without_traces
 from .handover import Handover
 from .holdout import Problem, split_training
 from .privacy import Sensitive
-from .quiet import quiet
+from .quiet import quiet, unheard
 from .rowwise import RowByRowCheck, protected_rows
 from .scorers import PrivateScorer
 
@@ -96,13 +96,16 @@ class Evaluator:
     def secretly(self, setting: dict) -> tuple[int, ...] | None:
         """Return the raw statistics of a setting that itself depends on protected records.
 
-        To be called from within a `Secret`. In this process, in silence, and without a word about
-        time or failure: all of that would say something about the setting. None if it failed.
+        To be called from within a `Secret`. In this process, in silence, leaving no traces, and
+        without a word about failure: all of that would tell the setting. None if it failed.
         """
-        with quiet():
+        with unheard():
             try:
-                return _evaluate(self._task, setting, "", 0)[1]
-            except Exception:
+                return _evaluate(self._task, setting, "", 0, without_traces)[1]
+            except KeyboardInterrupt:
+                raise KeyboardInterrupt from None
+            except BaseException:
+                # Also SystemExit, and the panics of native extensions, which are no Exceptions.
                 return None
 
     def public(self, cv, rng: np.random.Generator) -> PublicEvaluator:
@@ -153,11 +156,11 @@ class _Task:
     error_score: object
 
 
-def _evaluate(task: Handover, setting: dict, position: str, verbose: int):
+def _evaluate(task: Handover, setting: dict, position: str, verbose: int, prepare=lambda e: e):
     """Return (error or None, statistics or None) of one candidate."""
     task: _Task = task.value
     problem, scorer = task.problem, task.scorer
-    estimator = set_candidate(clone(task.estimator), setting)
+    estimator = prepare(set_candidate(clone(task.estimator), setting))
 
     def probe():
         return task.check.predictions(estimator, scorer)

@@ -36,6 +36,7 @@ def _leaving_no_frame(method):
         try:
             return method(*args, **kwargs)
         except BaseException as error:
+            error.__cause__ = error.__context__ = None
             raise error.with_traceback(None) from None
 
     return guarded

@@ -15,8 +15,9 @@ import threading
 import warnings
 
 import numpy as np
+from joblib import parallel_config
 
-__all__ = ["audible", "quiet"]
+__all__ = ["audible", "quiet", "unheard"]
 
 _lock = threading.Lock()
 _depth = 0
@@ -44,6 +45,27 @@ def quiet():
             _depth -= 1
             if _depth == 0:
                 _silence.close()
+
+
+@contextlib.contextmanager
+def unheard():
+    """As `quiet`, and native code and child processes have nothing to write to either.
+
+    For one thread only: file descriptors belong to the whole process.
+    """
+    with quiet(), contextlib.ExitStack() as stack:
+        sink = os.open(os.devnull, os.O_WRONLY)
+        stack.callback(os.close, sink)
+        for descriptor in (1, 2):
+            try:
+                kept = os.dup(descriptor)
+            except OSError:  # there is none
+                continue
+            stack.callback(os.close, kept)
+            stack.callback(os.dup2, kept, descriptor)
+            os.dup2(sink, descriptor)
+        stack.enter_context(parallel_config("sequential"))
+        yield
 
 
 def audible():

@@ -73,12 +73,10 @@ def test_constants_of_algorithm_3():
     b = dict(m=1000, lambda_bounds=(0.5, 2.0), lipschitz=0.25, g_star=1.0)
     # 1.5 * 0.25 / 1 + min(1, 0.5) / 1000
     assert LipschitzBounds(**b, bound="published").sensitivity == pytest.approx(0.3755)
-    # 2 L / lambda_min is 1, as is g*
+    assert LipschitzBounds(**b, lowest_at_zero=True).sensitivity == pytest.approx(0.3755)
+    # 0.375 + g* / 1000
     assert LipschitzBounds(**b).sensitivity == pytest.approx(0.376)
     assert LipschitzBounds(**b).between(1.0, 1.0) == pytest.approx(0.001)
-    b["lambda_bounds"] = (5.0, 5.0)  # 2 L / lambda_min is 0.1
-    assert LipschitzBounds(**b).sensitivity == pytest.approx(0.0001)
-    assert LipschitzBounds(**b, same_at_zero=False).sensitivity == pytest.approx(0.001)
 
 
 def test_utility_bounds():
@@ -253,16 +251,16 @@ def sigmoid(u):
 
 
 @pytest.mark.parametrize("hinge", [False, True], ids=["logistic", "hinge"])
-@pytest.mark.parametrize(("phi", "L"), [(ramp, 1.0), (sigmoid, 0.25)])
+@pytest.mark.parametrize(("phi", "L", "lowest"), [(ramp, 1.0, True), (sigmoid, 0.25, False)])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_theorem_7_bounds_trained_models(hinge, phi, L):
+def test_theorem_7_bounds_trained_models(hinge, phi, L, lowest):
     rng, lambdas = np.random.default_rng(0), np.logspace(-2, 1, 7)
     X = rng.standard_normal((60, 3))
     X /= np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1)
     y = np.where(X[:, 0] + 0.3 * rng.standard_normal(60) > 0, 1, -1)
     w = np.array([exact_minimiser(X, y, lam, hinge) for lam in lambdas])
     m, closest = 20, 0.0
-    bounds = LipschitzBounds(m, (lambdas[0], lambdas[-1]), L, 1.0)
+    bounds = LipschitzBounds(m, (lambdas[0], lambdas[-1]), L, 1.0, lowest_at_zero=lowest)
     for _ in range(200):
         V = rng.standard_normal((m + 1, 3))
         V /= np.linalg.norm(V, axis=1, keepdims=True)

@@ -1,15 +1,20 @@
 """Algorithms 1 to 3 of Kusner et al. (2015), through the whole estimator."""
 
 import math
+import os
 import pickle
+import subprocess
+import sys
+import traceback
 
 import numpy as np
 import pytest
 from scipy.stats import chisquare, kstest, loguniform, randint, uniform
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.decomposition import PCA
 from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import Normalizer, StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import check_estimator
@@ -25,6 +30,7 @@ from sklearn_dpbo.bounds import (
     information_gain_bound,
 )
 from sklearn_dpbo.exceptions import GuaranteeAssumptionWarning
+from sklearn_dpbo.fitting import without_traces
 from sklearn_dpbo.mechanisms import SeededNoise
 from sklearn_dpbo.preprocessing import UnitBall
 from sklearn_dpbo.strategies import GPNoiseFree, GPNoisy, LipschitzConvex
@@ -323,6 +329,7 @@ def test_the_path_is_not_told(strategy, capfd):
     assert np.isnan(results["mean_fit_time"]).all()
     assert set(results["fit_error"]) == {None}
     assert results["validated"].mask.all()
+    assert not np.asarray(results["validated"].data).any(), "nothing lies under the mask"
     everything = {k: v for k, v in vars(search).items() if k not in ("best_score_", "best_index_")}
     everything.pop("best_score_interval_")
     assert not found_in(everything, counts - {M})
@@ -344,6 +351,81 @@ def test_a_failure_on_the_path_is_silent_and_counts_as_the_lowest_score(draws, r
 
 
 FITTED_SECOND = GRID[-1]  # furthest from the first
+
+
+class Ends(Known):
+    """Ends the process, or is interrupted, in the fit or in the prediction of the second one."""
+
+    def __init__(self, x=0.0, fails_at=None, talks=False, how=SystemExit, stage="fit"):
+        super().__init__(x, fails_at, talks)
+        self.how, self.stage = how, stage
+
+    def fit(self, X, y):
+        if self.stage == "fit" and self.x == FITTED_SECOND:
+            raise self.how("at the second")
+        return super().fit(X, y)
+
+    def predict(self, X):
+        if self.stage == "predict" and self.x == FITTED_SECOND and len(X) == M:
+            raise self.how("at the second")
+        return super().predict(X)
+
+
+@pytest.mark.parametrize("stage", ["fit", "predict"])
+def test_what_ends_processes_is_a_failure_like_others_on_the_path(stage, recwarn):
+    for how in (SystemExit, GeneratorExit, MemoryError):
+        search = fitted(GPNoisy(**NOISY), estimator=Ends(how=how, stage=stage), n_iter=3)
+        assert set(search.cv_results_["fit_error"]) == {None}
+
+
+@pytest.mark.parametrize("stage", ["fit", "predict"])
+def test_an_interrupt_on_the_path_leaves_nothing_of_it(stage):
+    with pytest.raises(KeyboardInterrupt) as caught:
+        fitted(GPNoisy(**NOISY), estimator=Ends(how=KeyboardInterrupt, stage=stage), n_iter=4)
+    errors, error = [], caught.value
+    while error is not None:
+        errors.append(error)
+        error = error.__cause__ or error.__context__
+    frames = [f for e in errors for f, _ in traceback.walk_tb(e.__traceback__)]
+    names = {frame.f_code.co_name for frame in frames}
+    assert not names & {"_observe_at_upper_bound", "evaluate", "secretly", "_evaluate", "predict"}
+    assert "at the second" not in "".join(str(e) for e in errors)
+    kept = [value for frame in frames for value in frame.f_locals.values()]
+    assert not [v for v in kept if type(v).__name__ in ("Trace", "Surrogate")]
+
+
+def test_the_path_leaves_no_cache_and_no_callback_behind(tmp_path):
+
+    def files_after(n_iter):
+        folder = tmp_path / str(n_iter)
+        cached = make_pipeline(PCA(), LogisticRegression(), memory=str(folder))
+        fitted(GPNoisy(**NOISY), linear_data(), estimator=cached,
+               space={"pca__n_components": [1, 2, 3, 4]}, n_iter=n_iter)  # fmt: skip
+        return sum(1 for _ in folder.rglob("metadata.json"))
+
+    assert files_after(4) == files_after(1) == 1, "the first setting, which is public, is cached"
+
+    told = []
+    model = LogisticRegression()
+    model._skl_callbacks = [told]  # as scikit-learn keeps them, and clones pass them on
+    bare = without_traces(make_pipeline(StandardScaler(), model, verbose=True))
+    assert not hasattr(bare[-1], "_skl_callbacks")
+    assert bare.verbose is False
+    assert bare.memory is None
+
+
+def test_native_code_and_child_processes_are_not_heard_on_the_path(capfd):
+    class Loud(Known):
+        def fit(self, X, y):
+            os.write(1, b"native %r\n" % str(self.x).encode())
+            subprocess.run([sys.executable, "-c", f"print('child', {self.x})"])
+            return super().fit(X, y)
+
+    fitted(GPNoisy(**NOISY), estimator=Loud(), n_iter=4)
+    out = capfd.readouterr().out
+    assert out.count("native") == out.count("child") == 1, "the first setting is public"
+    os.write(1, b"heard again")
+    assert "heard again" in capfd.readouterr().out
 
 
 # ------------------------------------------------------------ Algorithm 3
@@ -420,7 +502,7 @@ def test_without_a_setting_there_is_nothing_to_refit():
 def test_lipschitz_noise_is_right_and_half_of_it_is_seen(monkeypatch):
     data, space = linear_data(), {"logisticregression__C": [0.01, 0.011]}
     params = dict(space=space, scoring="ramp", delta=0.0, estimator=linear(), n_iter=2)
-    delta = LipschitzBounds(200, (1 / 1.1, 1.0), 1.0, 1.0).sensitivity
+    delta = LipschitzBounds(200, (1 / 1.1, 1.0), 1.0, 1.0, lowest_at_zero=True).sensitivity
     scale = (math.ceil(delta * 200 * 2**20) + 400) / 4.0
     assert laplace_p(LipschitzConvex(), scale, data, 200, **params) > 1e-6
     half_the_noise(monkeypatch)
@@ -441,6 +523,7 @@ def test_the_lipschitz_path_is_not_told(acquisition, capfd):
     assert not found_in(kept, statistics)
     assert np.isnan(search.cv_results_["mean_fit_time"]).all()
     assert search.cv_results_["validated"].mask.all()
+    assert not np.asarray(search.cv_results_["validated"].data).any()
     shown = capfd.readouterr()
     assert "fitted in" not in shown.out.split("\n", 2)[2], "only the first fit is public"
     assert len(shown.out.splitlines()) == 2
@@ -456,7 +539,7 @@ def test_no_code_of_others_is_called_with_secret_scores():
             lipschitz(LipschitzConvex(acquisition=acquisition))
 
 
-svc = make_pipeline(Normalizer(), LinearSVC(loss="hinge", fit_intercept=False))
+svc = make_pipeline(UnitBall(), LinearSVC(loss="hinge", fit_intercept=False))
 
 
 @pytest.mark.parametrize(
@@ -471,17 +554,22 @@ def test_estimators_that_the_theorem_is_about(estimator, space):
     assert 0 <= lipschitz(estimator=estimator, space=space).best_score_ <= 1
 
 
+class Resampling(Pipeline):
+    """As pipelines may that belong to others."""
+
+
 @pytest.mark.parametrize(
     ("estimator", "message"),
     [
-        (LogisticRegression(fit_intercept=False), r"norm 1 at most.*Normalizer\(\)"),
+        (LogisticRegression(fit_intercept=False), "norm 1 at most.*UnitBall"),
+        (make_pipeline(Normalizer(), LogisticRegression(fit_intercept=False)), "norm 1.*sparse"),
+        (Resampling(linear().steps), "Resampling is not known"),
         (make_pipeline(StandardScaler(), LogisticRegression(fit_intercept=False)), "norm 1"),
-        (make_pipeline(Normalizer("max"), LogisticRegression(fit_intercept=False)), "norm 1"),
         (linear(fit_intercept=True), "intercept.*Set fit_intercept=False"),
         (linear(class_weight="balanced"), "class weights"),
         (linear(solver="saga", l1_ratio=0.5, **{"penalty": "elasticnet"}), "penalty"),
-        (make_pipeline(Normalizer(), LinearSVC(fit_intercept=False)), "'squared_hinge'.*hinge"),
-        (make_pipeline(Normalizer(), RidgeClassifier()), "RidgeClassifier is not known"),
+        (make_pipeline(UnitBall(), LinearSVC(fit_intercept=False)), "'squared_hinge'.*hinge"),
+        (make_pipeline(UnitBall(), RidgeClassifier()), "RidgeClassifier is not known"),
     ],
 )
 def test_what_can_be_checked_is_checked(estimator, message):
@@ -499,8 +587,9 @@ def test_more_that_can_be_checked():
         lipschitz(space={**SPACE_C, "logisticregression__tol": [1e-6, 1e-8]})
     with pytest.raises(ValueError, match="beyond lambda_bounds"):
         lipschitz(LipschitzConvex(lambda_bounds=(0.1, 1.0)), space={"logisticregression__C": [1.0]})
-    with pytest.raises(ValueError, match="accuracy jumps"):
-        lipschitz(scoring="accuracy")
+    for strategy in (LipschitzConvex(), LipschitzConvex(lipschitz=1.0)):
+        with pytest.raises(ValueError, match="accuracy jumps"):
+            lipschitz(strategy, scoring="accuracy")
     with pytest.raises(ValueError, match="would not protect"):
         lipschitz(LipschitzConvex(lipschitz=0.5))
     with pytest.raises(ValueError, match="would not protect"):
@@ -526,7 +615,7 @@ def test_a_record_that_cannot_be_predicted_is_within_the_sensitivity(draws, scor
     (_, scale, value), (_, _, neighbour) = draws
     assert 0 < value - neighbour <= scale * 4.0
     if scoring == "normalized_sigmoid":
-        assert value - neighbour > 2 * L / 10 * 2**20, "more than 2 L / lambda of one record"
+        assert value - neighbour > L / 10 * 2**20, "more than the published L / lambda"
 
 
 def test_bounds_of_lambda_that_are_wider_give_more_noise(draws):
@@ -541,7 +630,7 @@ def test_a_gain_of_ones_own(draws):
         return 0.5 * np.clip(np.where(y == 1, decision, -decision), 0, 1)
 
     scoring = make_private_scorer(halved, bounds=(0, 0.5), response_method="decision_function")
-    with pytest.raises(ValueError, match="give lipschitz="):
+    with pytest.raises(ValueError, match="of which you know lipschitz="):
         lipschitz(scoring=scoring)
     lipschitz(LipschitzConvex(lipschitz=0.5), scoring=scoring)
     assert len(draws) == 1
@@ -559,6 +648,8 @@ def test_unit_ball_bounds_norms(rng):
     short = np.linalg.norm(X, axis=1) <= 1.5
     assert np.allclose(inside[short], X[short] / 1.5)
     assert np.linalg.norm(UnitBall().fit_transform(X), axis=1).max() == pytest.approx(1)
+    tiny = UnitBall().fit([[1e-170, 0.0]]).transform([[3e-170, 4e-170], [1e200, 1e200]])
+    assert np.linalg.norm(tiny, axis=1).max() <= 1 + 1e-12
     with pytest.raises(ValueError, match="radius is None or positive"):
         UnitBall(radius=0).fit(X)
 
@@ -599,8 +690,9 @@ def test_bad_parameters_are_refused_before_anything_is_fitted(strategy, message,
 
 def test_delta_and_a_mean_are_needed():
     for strategy in (GPNoisy(**NOISY), GPNoiseFree(**FREE)):
-        with pytest.raises(ValueError, match="needs delta > 0"):
-            fitted(strategy, delta=0.0)
+        for delta in (0.0, 5e-324):
+            with pytest.raises(ValueError, match="needs delta > 0"):
+                fitted(strategy, delta=delta)
         with pytest.raises(ValueError, match="ratio of two"):
             fitted(strategy, scoring="roc_auc")
     with pytest.raises(ValueError, match="needs 2 evaluations"):

@@ -26,7 +26,7 @@ M, T = 150, 12
 FITS = []
 
 
-class CountingUnitBall(UnitBall):
+class CountingScaler(StandardScaler):
     def fit(self, X, y=None):
         FITS.append(len(X))
         return super().fit(X, y)
@@ -52,7 +52,7 @@ every_strategy = pytest.mark.parametrize("strategy", STRATEGIES.values(), ids=ST
 
 def model():
     classifier = LogisticRegression(fit_intercept=False, tol=1e-6)
-    return make_pipeline(StandardScaler(), CountingUnitBall(), classifier)
+    return make_pipeline(CountingScaler(), UnitBall(), classifier)
 
 
 def data():

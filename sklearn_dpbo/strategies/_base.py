@@ -13,7 +13,7 @@ from ..mechanisms import Noise, NoisyCount
 from ..privacy import Budget
 from ..space import Candidates, SearchSpace
 
-__all__ = ["Release", "Strategy", "interval", "positive", "require_mean"]
+__all__ = ["Release", "Strategy", "interval", "not_released", "positive", "require_mean"]
 
 _CONFIDENCE = 0.95
 
@@ -122,6 +122,11 @@ class Strategy(BaseEstimator):
 def positive(value) -> bool:
     """Whether a number is positive and finite."""
     return 0 < value < math.inf
+
+
+def not_released(n: int) -> np.ma.MaskedArray:
+    """Return n masked truth values. (`masked_all` would keep whatever was in memory before.)"""
+    return np.ma.array(np.zeros(n, dtype=bool), mask=True)
 
 
 def require_mean(scorer, who: str) -> None:

@@ -22,7 +22,7 @@ from ..mechanisms import Noise, NoisyCount, draw_exponentially, release_counts
 from ..privacy import Budget, Secret
 from ..space import Candidates, Points
 from ..surrogate import KERNEL_SHAPES, Kernel, Surrogate
-from ._base import Release, Strategy, interval, positive
+from ._base import Release, Strategy, interval, not_released, positive
 
 __all__ = ["ASSUMPTION_1", "GPStrategy", "Model", "Trace", "assemble"]
 
@@ -166,10 +166,11 @@ class GPStrategy(Strategy):
 
     def check(self, budget: Budget) -> None:
         """Raise ValueError if a parameter makes no sense."""
-        if not budget.delta > 0:
+        if not budget.delta >= 1e-300:
             raise ValueError(
                 f"{type(self).__name__} needs delta > 0, the probability that its assumption "
-                "yields no bound, e.g. delta=0.05; found delta=0. strategy='worst_case' needs none"
+                f"yields no bound, e.g. delta=0.05; found delta={budget.delta!r}. "
+                "strategy='worst_case' needs none"
             )
         for name, choices in (("kernel", tuple(KERNEL_SHAPES)), ("version", ("icml", "arxiv"))):
             if getattr(self, name) not in choices:
@@ -283,7 +284,7 @@ def assemble(model: Model, oracle: Evaluator, chosen: int, noisy: NoisyCount) ->
         candidates=model.candidates,
         fit_times=times,
         fit_errors=tuple(errors.tolist()),
-        validated=np.ma.masked_all(n, dtype=bool),
+        validated=not_released(n),
         public_scores=scores,
         best_index=chosen,
         best_score=oracle.scorer.value([noisy.count], oracle.problem.units),

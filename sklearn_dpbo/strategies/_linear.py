@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import Normalizer
 from sklearn.svm import LinearSVC
 
 from ..gains import dense
@@ -25,17 +24,14 @@ def check_estimator(estimator, problem: Problem) -> str:
         convex loss that is 1-Lipschitz for rows of norm at most 1; the message has the remedy.
     """
     prefix, scaler, classifier = _parts(estimator)
-    unit_rows = isinstance(scaler, UnitBall) or (
-        isinstance(scaler, Normalizer) and scaler.norm in ("l1", "l2")
-    )
     n_classes = len(np.unique(dense(problem.y_train)))
     for holds, what, remedy in [
         *_of_classifier(classifier),
         (
-            unit_rows,
+            type(scaler) is UnitBall,
             "rows have to have norm 1 at most, those of the validation set too",
-            "Use make_pipeline(..., Normalizer(), LogisticRegression(fit_intercept=False)), or "
-            "sklearn_dpbo.preprocessing.UnitBall() instead of Normalizer()",
+            "Use make_pipeline(..., UnitBall(), LogisticRegression(fit_intercept=False)), with "
+            "sklearn_dpbo.preprocessing.UnitBall. (Normalizer does not bound sparse rows)",
         ),
         (not problem.fit_params, "fit parameters are not covered", "Leave them out"),
         (n_classes == 2, f"it is for two classes; y has {n_classes}", "Use WorstCase"),
@@ -47,7 +43,7 @@ def check_estimator(estimator, problem: Problem) -> str:
 
 def _parts(estimator):
     """Return (prefix of the classifier's parameters, the step before it, the classifier)."""
-    if not isinstance(estimator, Pipeline):
+    if type(estimator) is not Pipeline:  # others may resample, and n would not be what it seems
         return "", None, estimator
     steps = estimator.steps
     return f"{steps[-1][0]}__", steps[-2][1] if len(steps) > 1 else None, steps[-1][1]

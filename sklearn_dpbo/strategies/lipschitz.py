@@ -18,7 +18,7 @@ from ..mechanisms import release_counts, select
 from ..privacy import Budget, Secret, Sensitive, round_down
 from ..surrogate import Surrogate
 from ..units import n_rows
-from ._base import Release, Strategy, interval, positive, require_mean
+from ._base import Release, Strategy, interval, not_released, positive, require_mean
 from ._linear import check_estimator
 
 __all__ = ["LipschitzConvex"]
@@ -51,7 +51,7 @@ class LipschitzConvex(Strategy):
     Bayesian optimisation runs on the validation scores, in secret, with any acquisition. The best
     score seen is released with Laplace noise of scale ``Delta / epsilon``,
 
-        Delta = (lmax - lmin) L / (lmax lmin) + min(g* / m, 2 L / (m lmin))
+        Delta = (lmax - lmin) L / (lmax lmin) + min(g* / m, L / (m lmin))
 
     (and g* / m at its end, unless the gain of w = 0 is the lowest: the ramp's is), for models that
     minimise ``lambda / 2 |w|^2 + 1/n sum_i loss_i(w)`` with lambda in
@@ -59,9 +59,9 @@ class LipschitzConvex(Strategy):
     L-Lipschitz in w. No Gaussian process is assumed; the search may look wherever it likes.
 
     Estimators: ``LogisticRegression`` or ``LinearSVC(loss="hinge")``, with ``penalty="l2"`` and
-    ``fit_intercept=False``, in a pipeline behind ``Normalizer()`` or
-    `sklearn_dpbo.preprocessing.UnitBall`. The space has the one parameter C: ``lambda = 1 / (n C)``
-    for n training rows. Scores: "ramp", "normalized_sigmoid", or a gain of your own.
+    ``fit_intercept=False``, in a pipeline behind `sklearn_dpbo.preprocessing.UnitBall`. The space
+    has the one parameter C: ``lambda = 1 / (n C)`` for n training rows. Scores: "ramp",
+    "normalized_sigmoid", or a gain of your own.
 
     Parameters
     ----------
@@ -168,11 +168,11 @@ class LipschitzConvex(Strategy):
         """Return what the sensitivity is made of."""
         scorer = oracle.scorer
         L = scorer.lipschitz if self.lipschitz is None else self.lipschitz
-        if L is None:
+        if L is None or not (scorer.custom or scorer.lipschitz):
             raise ValueError(
                 f"how much the gain of scoring={scorer.name!r} changes with the model is not known "
                 "(accuracy jumps at the decision boundary): use scoring='ramp' or "
-                "'normalized_sigmoid', or give lipschitz= for a gain that you know it of"
+                "'normalized_sigmoid', or a gain of your own, of which you know lipschitz="
             )
         a, b = scorer.bounds
         g_star = b - a if self.g_star is None else self.g_star
@@ -194,7 +194,7 @@ class LipschitzConvex(Strategy):
             float(L),
             float(g_star),
             self.bound,
-            same_at_zero=scorer.lowest_at_zero,
+            lowest_at_zero=scorer.lowest_at_zero,
         )
 
     # ------------------------------------------------------------ in secret
@@ -255,7 +255,7 @@ class LipschitzConvex(Strategy):
             candidates=candidates,
             fit_times=np.full(n, np.nan),
             fit_errors=(None,) * n,
-            validated=np.ma.masked_all(n, dtype=bool),
+            validated=not_released(n),
             public_scores=np.full(n, np.nan),
             best_index=None,
             best_score=oracle.scorer.value([noisy.count], oracle.problem.units),
