@@ -50,7 +50,7 @@ def scales(u, gains, m):
         rows[f"GPNoisy, {q}", "score"] = b.sensitivity_of_maximum * noisy.prior_scale / half
         rows[f"GPNoisy, {q}", "choice"] = 2 * b.sensitivity_of_mean * noisy.prior_scale / half
     for low, high in ((0.001, 1.0), (0.9, 1.0), (0.999, 1.0)):
-        b = LipschitzBounds(m, (low, high), 1.0, 1.0)
+        b = LipschitzBounds(m, (low, high), 1.0, 1.0, lowest_at_zero=True)
         rows[f"LipschitzConvex, ramp, λ in [{low:g}, {high:g}]", "score"] = b.sensitivity / EPSILON
     return {key: 100 * value for key, value in rows.items()}
 
