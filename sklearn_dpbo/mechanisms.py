@@ -16,7 +16,7 @@ from typing import Protocol
 import numpy as np
 
 from .exceptions import BudgetExceededError
-from .privacy import Budget, Draws, PrivacyLoss, Sensitive
+from .privacy import Budget, Draws, PrivacyLoss, Secret, Sensitive
 
 __all__ = [
     "NoisyCount",
@@ -25,6 +25,7 @@ __all__ = [
     "Selections",
     "draw_exponentially",
     "release_counts",
+    "release_rows",
     "select",
 ]
 
@@ -43,6 +44,9 @@ class Noise(Protocol):
 
     def discrete_laplace(self, scale: float) -> Callable[[int], int]:
         """Return a function that draws a count plus noise, given the count."""
+
+    def discrete_gaussian(self, scale: float) -> Callable[[list[int]], list[int]]:
+        """Return a function that draws integers plus noise, given the integers."""
 
 
 def select(scores: Sensitive, epsilon: float, *, budget: Budget, noise: Noise, release: str) -> int:
@@ -261,7 +265,40 @@ def release_counts(
     return tuple(NoisyCount(count, b) for count, b in zip(drawn, scales, strict=True))
 
 
-def _draw(sample: Callable, sensitive: Sensitive):
+def release_rows(
+    rows: Secret, scale: float, *, loss: PrivacyLoss, budget: Budget, noise: Noise
+) -> np.ndarray:
+    """Release a table of integers with discrete Gaussian noise on each of them.
+
+    ``P(Z = z)`` is proportional to ``exp(-z^2 / (2 scale^2))``.
+
+    Parameters
+    ----------
+    rows : Secret of ndarray of int64, shape (n_rows, n_columns)
+    scale : float
+        In steps of the integers.
+    loss : PrivacyLoss
+        What that costs; the caller vouches for it.
+    budget : Budget
+    noise : Noise
+
+    Returns
+    -------
+    noisy : ndarray of float, shape (n_rows, n_columns)
+
+    References
+    ----------
+    Canonne, Kamath and Steinke, "The discrete Gaussian for differential privacy", NeurIPS 2020.
+    """
+    budget.charge(loss)
+    sampler = noise.discrete_gaussian(scale)
+    return _draw(
+        lambda table: np.array(sampler(table.ravel().tolist()), dtype=float).reshape(table.shape),
+        rows,
+    )
+
+
+def _draw(sample: Callable, sensitive: Sensitive | Secret):
     """Open, sample, close. If that is interrupted, no frame that saw the value survives."""
     try:
         return sample(sensitive._open())
@@ -318,6 +355,13 @@ class OpenDPNoise:
         dp = _opendp()
         space = dp.domains.atom_domain(T="i64"), dp.metrics.absolute_distance(T="i64")
         return dp.measurements.make_laplace(*space, scale=scale)
+
+    def discrete_gaussian(self, scale: float):
+        """Return a sampler of noisy tables, flattened."""
+        dp = _opendp()
+        domain = dp.domains.vector_domain(dp.domains.atom_domain(T="i64"))
+        space = domain, dp.metrics.l2_distance(T="f64")
+        return dp.measurements.make_gaussian(*space, scale=scale)
 
 
 @cache
@@ -379,5 +423,14 @@ class SeededNoise:
         def sample(count: int) -> int:
             up, down = self._rng.geometric(p, size=2)
             return int(count + up - down)
+
+        return sample
+
+    def discrete_gaussian(self, scale: float):
+        """Return a sampler of noisy tables, flattened: normal variables, rounded."""
+
+        def sample(numbers: list[int]) -> list[int]:
+            drawn = np.rint(scale * self._rng.standard_normal(len(numbers))).astype(np.int64)
+            return (np.array(numbers, dtype=np.int64) + drawn).tolist()
 
         return sample

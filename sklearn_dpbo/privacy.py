@@ -182,6 +182,9 @@ class Secret(_Shut):
         """Return ``compute(value)``, integers whose sensitivity the caller vouches for."""
         return Sensitive(compute(self.__value), sensitivity)
 
+    def _open(self):
+        return self.__value
+
     def __repr__(self) -> str:
         return "<Secret: value withheld>"
 

@@ -98,7 +98,8 @@ class _Rows:
     def append(self, t: int, row: np.ndarray) -> _Rows:
         rows = self
         if t < self.used or t == len(self.buffer):
-            buffer = np.empty((max(t + 1, len(self.buffer) * (1 + (t == self.used))), row.size))
+            length = max(t + 1, len(self.buffer) * (1 + (t == self.used)))
+            buffer = np.empty((length, row.size), self.buffer.dtype)
             buffer[:t] = self.buffer[:t]
             rows = _Rows(buffer, t)
         rows.buffer[t] = row
@@ -134,7 +135,9 @@ class Surrogate:
     _diagonal: tuple[float, ...] = field(default=(), repr=False)
 
     @classmethod
-    def on(cls, domain, kernel: Kernel, noise: float, prior_mean=0.0, *, capacity: int = 64):
+    def on(
+        cls, domain, kernel: Kernel, noise: float, prior_mean=0.0, *, capacity=64, dtype=np.float64
+    ):
         """Return the prior.
 
         Parameters
@@ -146,6 +149,8 @@ class Surrogate:
         prior_mean : float or ndarray of shape (n_points,)
         capacity : int
             Observations to have room for; more are taken, at the cost of a copy.
+        dtype : numpy.float64 or numpy.float32
+            Of the one large array; half the memory at a loss of precision.
         """
         if not noise > 0:
             raise ValueError(f"the noise variance is positive; found {noise!r}")
@@ -157,7 +162,7 @@ class Surrogate:
             np.broadcast_to(np.asarray(prior_mean, dtype=float), n).copy(),
             np.full(n, float(kernel.variance + kernel.bias)),
             np.asarray(domain, dtype=float) / kernel.length_scale,
-            _Rows(np.empty((capacity, n))),
+            _Rows(np.empty((capacity, n), dtype)),
         )
 
     @property

@@ -1,0 +1,337 @@
+"""What the holder of the data releases of its rows, once (zone: boundary)."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ..exceptions import InsecureNoiseWarning, PrivacyWarning
+from ..mechanisms import OpenDPNoise, SeededNoise, release_rows
+from ..privacy import Budget, PrivacyLoss, Secret
+from .calibration import gaussian_sigma
+
+__all__ = ["GaussianCurator", "ProjectionCurator"]
+
+# Noise is drawn on a grid of at most sigma / 2^36; its distance from rounded normal noise, in total
+# variation and for each number, is below 0.0202 / 2^72 (documentation, "Outsourced").
+_STEPS_OF_SIGMA = 2**36
+_OFF_NORMAL = 1e-23
+
+
+class _Curator(BaseEstimator):
+    """Rows in, a released table out, and rows by number, for whoever holds them."""
+
+    def fit_transform(self, X, y=None):
+        """Release a protected image of the rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+        y : ignored
+
+        Returns
+        -------
+        Z : ndarray of shape (n_rows, n_components)
+            Row i of Z is the image of row i of X.
+        """
+        self._check()
+        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=1)
+        self._release(X)
+        self._rows = X.copy()
+        return self.released_.copy()
+
+    def fit(self, X, y=None):
+        """As `fit_transform`; the image is `released_`."""
+        self.fit_transform(X)
+        return self
+
+    def transform(self, X):
+        """Return `released_`, if these are the rows it was fitted on.
+
+        Raises
+        ------
+        ValueError
+            If not: other rows would need a release, and a budget, of their own.
+        """
+        check_is_fitted(self, "released_")
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        if not np.array_equal(X, getattr(self, "_rows", None)):
+            raise ValueError(
+                f"{type(self).__name__} releases the rows that it was fitted on, once. Other rows "
+                "need a release of their own: fit a clone on them, and add up what both cost"
+            )
+        return self.released_.copy()
+
+    def row(self, index: int) -> np.ndarray:
+        """Return a row as it was given: for the oracle, on the side that holds the data."""
+        check_is_fitted(self, "released_")
+        if not hasattr(self, "_rows"):
+            raise ValueError("the rows were left behind when this was pickled")
+        if not (isinstance(index, Integral) and 0 <= index < len(self._rows)):
+            raise ValueError(f"rows are numbered 0 to {len(self._rows) - 1}; found {index!r}")
+        return self._rows[index].copy()
+
+    def get_feature_names_out(self, input_features=None):
+        """Return names of the released columns."""
+        check_is_fitted(self, "released_")
+        prefix = type(self).__name__.lower()
+        names = [f"{prefix}{i}" for i in range(self.released_.shape[1])]
+        return np.array(names, dtype=object)
+
+    def __getstate__(self):
+        """Leave the rows behind."""
+        return {name: v for name, v in super().__getstate__().items() if name != "_rows"}
+
+    def _check(self) -> None:
+        for name, holds, expected in [
+            ("epsilon", lambda v: 1e-9 <= v < math.inf, "is a number from 1e-9 up"),
+            ("delta", lambda v: 1e-300 <= v < 1, "lies in (0, 1)"),
+        ]:
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, Real) or not holds(value):
+                raise ValueError(f"{name} {expected}; found {value!r}")
+
+
+class GaussianCurator(_Curator):
+    """Release rows with Gaussian noise: (epsilon, delta)-private, whatever the data.
+
+    Neighbours are tables of the same shape in which one row differs, by at most `distance` in
+    Euclidean norm (Kharkovskii et al., 2020, Definition 1, has 1). ``Z = X Q + E`` with Q a public
+    matrix of orthonormal columns (or the identity) and E independent normal noise of standard
+    deviation sigma, the smallest that (epsilon, delta) allows.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+    delta : float, default=1e-5
+        In (0, 1); usually below 1 / n_rows.
+    distance : float, default=1.0
+        What neighbouring rows can differ by. It is *you* who says which differences matter: scale
+        the columns accordingly.
+    max_norm : float, default=None
+        Rows longer than this are scaled down to it. With ``max_norm = distance / 2`` any row can
+        be replaced by any other.
+    clip : bool, default=True
+        False refuses longer rows instead.
+    n_components : int, default=None
+        Project on so many random directions first. For tables that would else be too wide to
+        hand over; it does not reduce the noise relative to distances.
+    random_state : int, RandomState instance or None, default=None
+        Of the directions, which are public.
+    noise_random_state : int or None, default=None
+        An integer replaces the noise by a seeded generator's: for tests only. Warns.
+
+    Attributes
+    ----------
+    released_ : ndarray of shape (n_rows, n_components)
+        The image; safe to hand over.
+    sigma_ : float
+        Standard deviation of the noise. Public: give it to the modeler as `input_noise`.
+    components_ : ndarray of shape (n_features, n_components), or None
+        Q.
+    privacy_ : PrivacyLoss
+        What the release cost. Each call of `fit` costs it again.
+    guarantee_ : str
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+
+    Notes
+    -----
+    Outcomes that the modeler asks for are not protected by this. Noise is drawn by exact samplers
+    from the operating system's randomness, about 40 microseconds a number.
+
+    References
+    ----------
+    Balle and Wang, ICML 2018. The theorem and its proof: the documentation, "Outsourced".
+    """
+
+    def __init__(
+        self,
+        epsilon=1.0,
+        delta=1e-5,
+        *,
+        distance=1.0,
+        max_norm=None,
+        clip=True,
+        n_components=None,
+        random_state=None,
+        noise_random_state=None,
+    ):
+        self.epsilon = epsilon
+        self.delta = delta
+        self.distance = distance
+        self.max_norm = max_norm
+        self.clip = clip
+        self.n_components = n_components
+        self.random_state = random_state
+        self.noise_random_state = noise_random_state
+
+    def _check(self) -> None:
+        super()._check()
+        for name, kind, optional in [
+            ("distance", Real, False),
+            ("max_norm", Real, True),
+            ("n_components", Integral, True),
+        ]:
+            value = getattr(self, name)
+            if optional and value is None:
+                continue
+            if isinstance(value, bool) or not isinstance(value, kind) or not 0 < value < math.inf:
+                what = "1 or more" if kind is Integral else "positive"
+                raise ValueError(f"{name} is {'None or ' * optional}{what}; found {value!r}")
+        if self.n_components is not None and self.max_norm is None:
+            raise ValueError(
+                "n_components needs max_norm: how long rows can be has to be known to bound the "
+                "rounding error of the projection"
+            )
+
+    def _release(self, X: np.ndarray) -> None:
+        X = self._bounded(X)
+        self.components_ = self._directions(X.shape[1])
+        Y = X if self.components_ is None else X @ self.components_
+        delta = self.delta - Y.size * (1 + math.exp(min(self.epsilon, 700.0))) * _OFF_NORMAL
+        if not delta > 0.99 * self.delta:
+            raise ValueError(
+                f"delta={self.delta!r} is too small, or epsilon={self.epsilon!r} too large, for "
+                f"{Y.size:,} numbers: noise on a grid is not close enough to normal noise"
+            )
+        # Clipping and projecting round; without them, every step is exact.
+        inexact = 0.0 if self.max_norm is None else 1e-14 * X.shape[1] * self.max_norm
+        first = gaussian_sigma(self.epsilon, delta, self.distance)
+        step = 2.0 ** math.floor(math.log2(first / _STEPS_OF_SIGMA))
+        sensitivity = self.distance + 2 * inexact + step * math.sqrt(Y.shape[1])
+        sigma = gaussian_sigma(self.epsilon, delta, sensitivity)
+        if not np.abs(Y).max(initial=0.0) < 2.0**60 * step:
+            raise ValueError("some numbers are too large for the noise: scale X, or set max_norm")
+        loss = PrivacyLoss(
+            self.epsilon, self.delta, "image of the rows", f"normal noise of deviation {sigma:.6g}"
+        )
+        noisy = release_rows(
+            Secret(np.rint(Y / step).astype(np.int64)),
+            sigma / step,
+            loss=loss,
+            budget=Budget(self.epsilon, self.delta),
+            noise=self._noise(),
+        )
+        self.released_, self.sigma_, self.privacy_ = noisy * step, sigma, loss
+        self.guarantee_ = (
+            f"(epsilon, delta) = ({self.epsilon:g}, {self.delta:g}) for tables in which one row "
+            f"differs by at most {self.distance:g} in Euclidean norm; outcomes are not protected"
+        )
+
+    def _bounded(self, X: np.ndarray) -> np.ndarray:
+        """Return the rows, none longer than max_norm."""
+        if self.max_norm is None:
+            return X
+        norms = np.linalg.norm(X, axis=1)
+        if not self.clip and (norms > self.max_norm).any():
+            raise ValueError(
+                f"{(norms > self.max_norm).sum()} rows are longer than max_norm={self.max_norm!r}; "
+                "clip=True scales them down to it. Nothing was released"
+            )
+        return X * (self.max_norm / np.maximum(norms, self.max_norm))[:, None]
+
+    def _directions(self, d: int) -> np.ndarray | None:
+        """Return orthonormal columns: a projection that makes no two rows more distant."""
+        if self.n_components is None:
+            return None
+        if self.n_components > d:
+            raise ValueError(f"n_components is at most {d} here; found {self.n_components!r}")
+        rng = check_random_state(self.random_state)
+        return np.linalg.qr(rng.standard_normal((d, self.n_components)))[0]
+
+    def _noise(self):
+        if self.noise_random_state is None:
+            return OpenDPNoise()
+        warnings.warn(
+            f"noise_random_state={self.noise_random_state!r} makes the noise predictable: what is "
+            "released is NOT private. Use it in tests only.",
+            InsecureNoiseWarning,
+            stacklevel=5,
+        )
+        return SeededNoise(int(self.noise_random_state))
+
+
+class ProjectionCurator(_Curator):
+    """Release a random projection, as published: **not** differentially private.
+
+    PO-GP-UCB, the curator part, line for line: centre X, draw M with d x r standard normal entries,
+    and with ``X = U S V'`` and
+
+        omega = 16 sqrt(r ln(2 / delta)) ln(16 r / delta) / epsilon,
+
+    release ``Z = X M / sqrt(r)`` if ``s_min(X) >= omega``, else ``Z = U sqrt(S^2 + omega^2) V' M /
+    sqrt(r)``. In both branches the columns of Z are combinations of the columns of X, so that a few
+    known rows give back all others if there are more rows than columns:
+    `sklearn_dpbo.audit.reconstruct_from_projection`. Here to reproduce and compare.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+    delta : float, default=1e-5
+    n_components : int or "auto", default="auto"
+        r. "auto" is the largest r with ``s_min(X) >= omega`` (1 if there is none). It looks at the
+        data, and r is seen in the release.
+    random_state : int, RandomState instance or None, default=None
+        Of M, which is secret: whoever knows it knows X.
+
+    Attributes
+    ----------
+    released_ : ndarray of shape (n_rows, r)
+    n_components_ : int
+    omega_ : float
+    guarantee_ : None
+        There is none.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+
+    References
+    ----------
+    Kharkovskii, Dai and Low, "Private outsourced Bayesian optimization", ICML 2020, Algorithm 1
+    (curator). The evidence against its Theorem 1: the documentation, "Outsourced".
+    """
+
+    def __init__(self, epsilon=1.0, delta=1e-5, n_components="auto", random_state=None):
+        self.epsilon = epsilon
+        self.delta = delta
+        self.n_components = n_components
+        self.random_state = random_state
+
+    def _check(self) -> None:
+        super()._check()
+        r = self.n_components
+        if r != "auto" and (isinstance(r, bool) or not isinstance(r, Integral) or r < 1):
+            raise ValueError(f"n_components is 'auto' or 1 or more; found {r!r}")
+
+    def _release(self, X: np.ndarray) -> None:
+        warnings.warn(
+            "ProjectionCurator has no guarantee: a few known rows give back all others, at any "
+            "epsilon, if there are more rows than columns. GaussianCurator has one.",
+            PrivacyWarning,
+            stacklevel=4,
+        )
+        X = X - X.mean(axis=0)  # 2
+        U, S, Vt = np.linalg.svd(X, full_matrices=False)  # 4
+        r = self._auto(S.min()) if self.n_components == "auto" else self.n_components
+        M = check_random_state(self.random_state).standard_normal((X.shape[1], r))  # 3
+        omega = self._omega(r)  # 5
+        if S.min() < omega:  # 6-8
+            X = U @ (np.sqrt(S**2 + omega**2)[:, None] * Vt)  # 9
+        self.released_, self.n_components_ = X @ M / math.sqrt(r), r  # 7, 10
+        self.omega_, self.guarantee_ = omega, None
+
+    def _omega(self, r: int) -> float:
+        logs = math.sqrt(r * math.log(2 / self.delta)) * math.log(16 * r / self.delta)
+        return 16 * logs / self.epsilon
+
+    def _auto(self, s_min: float) -> int:
+        r = 1
+        while self._omega(r + 1) <= s_min:
+            r += 1
+        return r

@@ -1,0 +1,324 @@
+"""The side that optimises over a released table, by row numbers (zone: released)."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+from numbers import Integral, Real
+
+import numpy as np
+
+from ..likelihood import default_kernel, fit_kernel
+from ..surrogate import KERNEL_SHAPES, Kernel, Surrogate
+from ..threads import single_threaded
+
+__all__ = ["Modeler"]
+
+# Outcomes after which the kernel is learnt (again), if it is to be learnt.
+_LEARN_AT = (5, 10, 20, 40, 80, 160, 320, 640)
+_LEARNT = ("length_scale", "noise", "prior_mean", "prior_scale")
+
+
+class Modeler:
+    """GP-UCB over the rows of a table: asks for outcomes by row number.
+
+    PO-GP-UCB, the modeler part (Kharkovskii, Dai and Low, ICML 2020, Algorithm 2): ask for the row
+    with the largest ``mean_t + sqrt(beta_t) std_t``, ``beta_t = 2 ln(n t^2 pi^2 / (6 delta_ucb))``,
+    over a Gaussian process on the released table. No row is asked for twice.
+
+    If the table has normal noise of known deviation s (`input_noise`), the process is over the
+    rows without it: the squared exponential kernel of two different rows is replaced by its mean,
+
+        E k(x, x') = (1 + 2 s^2 / l^2)^(-d/2) exp(-|z - z'|^2 / (2 (l^2 + 2 s^2))),
+
+    while each row has variance 1.
+
+    Parameters
+    ----------
+    Z : array-like of shape (n_rows, n_components)
+        The released table.
+    kernel : {"squared_exponential", "matern52", "matern32"}, default="squared_exponential"
+        Only the first takes input_noise.
+    length_scale : float, default=None
+        In units of Z. None learns it, and what else is None, by marginal likelihood from the first
+        5, 10, 20, 40, ... outcomes; learnt parameters have the input noise in them.
+    noise : float, default=None
+        Standard deviation of an outcome, in units of prior_scale.
+    prior_mean, prior_scale : float, default=None
+        Of outcomes.
+    delta_ucb : float, default=0.05
+        In (0, 1).
+    input_noise : float, default=0.0
+        Standard deviation of the noise on Z: the curator's `sigma_`.
+    maximize : bool, default=True
+    n_iter : int, default=100
+        Outcomes to have room for; more are taken, at the cost of a copy.
+    dtype : numpy.float64 or numpy.float32, default=numpy.float64
+        float32 halves the memory, n_rows times n_iter numbers.
+
+    Attributes
+    ----------
+    rows, values : list
+        What was told, in order.
+    pending : list of int
+        What was asked, and not told yet.
+
+    Raises
+    ------
+    ValueError
+        If a parameter makes no sense.
+    MemoryError
+        If the machine has not enough memory for n_rows times n_iter numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_dpbo.outsourced import Modeler
+    >>> Z = np.linspace(0, 1, 50)[:, None]
+    >>> modeler = Modeler(Z, length_scale=0.2, noise=0.01, prior_mean=0.0, prior_scale=1.0)
+    >>> for _ in range(15):
+    ...     row = modeler.ask()
+    ...     modeler.tell(row, -((Z[row, 0] - 0.3) ** 2))
+    >>> modeler.best()[0]
+    15
+    """
+
+    def __init__(
+        self,
+        Z,
+        *,
+        kernel="squared_exponential",
+        length_scale=None,
+        noise=None,
+        prior_mean=None,
+        prior_scale=None,
+        delta_ucb=0.05,
+        input_noise=0.0,
+        maximize=True,
+        n_iter=100,
+        dtype=np.float64,
+    ):
+        Z = np.array(Z, dtype=np.float64)
+        if Z.ndim != 2 or not Z.size or not np.isfinite(Z).all():
+            raise ValueError(f"Z is a table of finite numbers; found shape {Z.shape}")
+        if kernel not in KERNEL_SHAPES:
+            raise ValueError(f"kernel is one of {tuple(KERNEL_SHAPES)}; found {kernel!r}")
+        if input_noise > 0 and kernel != "squared_exponential":
+            raise ValueError(
+                f"the mean of {kernel!r} under input noise is not known; use "
+                "'squared_exponential', or input_noise=0"
+            )
+        _check("length_scale", length_scale, lambda v: v > 0, "is None or positive", optional=True)
+        _check("noise", noise, lambda v: v > 0, "is None or positive", optional=True)
+        _check("prior_scale", prior_scale, lambda v: v > 0, "is None or positive", optional=True)
+        _check("prior_mean", prior_mean, lambda v: True, "is None or a number", optional=True)
+        _check("delta_ucb", delta_ucb, lambda v: 0 < v < 1, "lies in (0, 1)")
+        _check("input_noise", input_noise, lambda v: v >= 0, "is 0 or more")
+        _check("n_iter", n_iter, lambda v: v >= 1, "is 1 or more", kind=Integral)
+        if n_iter > len(Z):
+            raise ValueError(
+                f"n_iter={n_iter} outcomes of {len(Z)} rows: no row is asked for twice"
+            )
+        self._params = {
+            "kernel": kernel,
+            "length_scale": length_scale,
+            "noise": noise,
+            "prior_mean": prior_mean,
+            "prior_scale": prior_scale,
+            "delta_ucb": delta_ucb,
+            "input_noise": input_noise,
+            "maximize": bool(maximize),
+            "n_iter": int(n_iter),
+            "dtype": np.dtype(dtype).name,
+        }
+        _check_memory(len(Z) * n_iter * np.dtype(dtype).itemsize, Z.shape, n_iter)
+        self._Z = Z
+        self.rows: list[int] = []
+        self.values: list[float] = []
+        self.pending: list[int] = []
+        self._model: Surrogate | None = None
+        self._n_learnt = 0
+        self._own_variance = 0.0
+
+    # ------------------------------------------------------------ ask and tell
+    @single_threaded
+    def ask(self, n: int | None = None):
+        """Return the number of the row whose outcome is wanted next, or a list of n of them.
+
+        Rows of a batch, and rows asked for earlier and not told yet, count as if they had met the
+        mean, which spreads the batch (Desautels, Krause and Burdick, JMLR 2014).
+
+        Raises
+        ------
+        ValueError
+            If there are not so many rows left.
+        """
+        wanted = 1 if n is None else n
+        _check("n", wanted, lambda v: v >= 1, "is None or 1 or more", kind=Integral)
+        left = len(self._Z) - len(self.rows) - len(self.pending)
+        if wanted > left:
+            raise ValueError(f"{wanted} rows were asked for, and {left} have not been asked yet")
+        batch = []
+        for _ in range(wanted):
+            batch.append(self._next())
+            self.pending.append(batch[-1])
+        return batch[0] if n is None else batch
+
+    def tell(self, row, value) -> None:
+        """Give the outcome of a row, or outcomes of a list of rows.
+
+        Raises
+        ------
+        ValueError
+            If a row is unknown, was not asked for or was told before, or a value is not a finite
+            number. Then nothing is kept of it.
+        """
+        rows, values = (list(row), list(value)) if np.ndim(row) else ([row], [value])
+        if len(rows) != len(values):
+            raise ValueError(f"{len(values)} outcomes were told for {len(rows)} rows")
+        pending = list(self.pending)
+        for r, v in zip(rows, values, strict=True):
+            if isinstance(r, bool) or not isinstance(r, Integral) or not 0 <= r < len(self._Z):
+                raise ValueError(f"rows are numbered 0 to {len(self._Z) - 1}; found {r!r}")
+            if r in self.rows:
+                raise ValueError(f"the outcome of row {r} was told before")
+            if r not in pending:
+                raise ValueError(
+                    f"row {r} was not asked for (or is told twice); pending: {pending}"
+                )
+            if isinstance(v, bool) or not isinstance(v, Real) or not math.isfinite(v):
+                raise ValueError(f"the outcome of row {r} is a finite number; found {v!r}")
+            pending.remove(r)
+        self.rows += [int(r) for r in rows]
+        self.values += [float(v) for v in values]
+        self.pending = pending
+
+    def best(self) -> tuple[int, float]:
+        """Return the row with the best outcome so far, and that outcome."""
+        if not self.rows:
+            raise ValueError("no outcome has been told yet")
+        place = int((np.argmax if self._params["maximize"] else np.argmin)(self.values))
+        return self.rows[place], self.values[place]
+
+    def beta(self, t: int) -> float:
+        """``beta_t = 2 ln(n t^2 pi^2 / (6 delta_ucb))``."""
+        return 2 * math.log(len(self._Z) * t**2 * math.pi**2 / (6 * self._params["delta_ucb"]))
+
+    # ------------------------------------------------------------ state
+    def state(self) -> dict:
+        """Return all but the table, in plain numbers, strings and lists (for JSON, say)."""
+        return {
+            "params": dict(self._params),
+            "rows": list(self.rows),
+            "values": list(self.values),
+            "pending": list(self.pending),
+            "table": _fingerprint(self._Z),
+        }
+
+    @classmethod
+    def from_state(cls, Z, state: dict) -> Modeler:
+        """Return a modeler that goes on where another stopped: it asks for the same rows.
+
+        Raises
+        ------
+        ValueError
+            If Z is not the table of that state.
+        """
+        modeler = cls(Z, **state["params"])
+        if _fingerprint(modeler._Z) != state["table"]:
+            raise ValueError("the state is of another table")
+        modeler.rows, modeler.values = list(state["rows"]), list(state["values"])
+        modeler.pending = list(state["pending"])
+        return modeler
+
+    # ------------------------------------------------------------ the process
+    def _next(self) -> int:
+        model = self._posterior()
+        t = len(self.rows) + len(self.pending) + 1
+        # Of a row that was not asked for, what it does not share with the others is not known.
+        std = np.sqrt(model.variance + self._own_variance)
+        bound = model.mean + math.sqrt(self.beta(t)) * std
+        bound[self.rows + self.pending] = -np.inf
+        return int(np.argmax(bound))
+
+    def _posterior(self) -> Surrogate:
+        """Return the process given all outcomes; pending rows count as if they met the mean."""
+        n_learnt = 0
+        if any(self._params[name] is None for name in _LEARNT):
+            n_learnt = max((t for t in _LEARN_AT if t <= len(self.rows)), default=0)
+        if self._model is None or n_learnt > self._n_learnt:
+            self._model, self._n_learnt = self._prior(n_learnt), n_learnt
+        known = len(self._model.picked)
+        self._model = self._model.condition_all(self.rows[known:], self._signed(known))
+        return self._model.condition_all(self.pending)
+
+    def _signed(self, first: int) -> list[float]:
+        sign = 1.0 if self._params["maximize"] else -1.0
+        return [sign * value for value in self.values[first:]]
+
+    def _prior(self, n_learnt: int) -> Surrogate:
+        """Return the process before any outcome, with parameters learnt from the first n_learnt."""
+        given = {name: self._params[name] for name in _LEARNT}
+        if given["prior_mean"] is not None and not self._params["maximize"]:
+            given["prior_mean"] *= -1
+        s = 0.0 if given["length_scale"] is None else self._params["input_noise"]
+        if any(value is None for value in given.values()):
+            learnt = self._learn(n_learnt)
+            given = {name: learnt[name] if v is None else v for name, v in given.items()}
+        variance, l2 = given["prior_scale"] ** 2, given["length_scale"] ** 2
+        share = (1 + 2 * s**2 / l2) ** (-self._Z.shape[1] / 2)
+        self._own_variance = (1 - share) * variance
+        return Surrogate.on(
+            self._Z,
+            Kernel(self._params["kernel"], math.sqrt(l2 + 2 * s**2), share * variance),
+            given["noise"] ** 2 * variance + self._own_variance,
+            given["prior_mean"],
+            capacity=self._params["n_iter"],
+            dtype=self._params["dtype"],
+        )
+
+    def _learn(self, n: int) -> dict:
+        """Return kernel parameters by marginal likelihood from the first n outcomes.
+
+        With input noise, they are those of the process on the noisy table.
+        """
+        width = float(np.ptp(self._Z, axis=0).max()) or 1.0
+        one_length = np.zeros(self._Z.shape[1], dtype=int)
+        if n == 0:
+            length = default_kernel(self._params["kernel"], one_length).length_scale[0] * width
+            return {"length_scale": length, "noise": 0.1, "prior_mean": 0.0, "prior_scale": 1.0}
+        seen, values = self._Z[self.rows[:n]] / width, np.array(self._signed(0)[:n])
+        kernel, variance, mean = fit_kernel(seen, values, self._params["kernel"], one_length)
+        scale = math.sqrt(kernel.variance)
+        return {
+            "length_scale": float(kernel.length_scale[0]) * width,
+            "noise": math.sqrt(variance) / scale,
+            "prior_mean": mean,
+            "prior_scale": scale,
+        }
+
+
+def _check(name, value, holds, expected, kind=Real, optional=False) -> None:
+    if optional and value is None:
+        return
+    good = isinstance(value, kind) and not isinstance(value, bool) and math.isfinite(value)
+    if not (good and holds(value)):
+        raise ValueError(f"{name} {expected}; found {value!r}")
+
+
+def _check_memory(n_bytes: int, shape, n_iter: int) -> None:
+    """Raise MemoryError before the system does, or worse."""
+    try:
+        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):  # not everywhere
+        return
+    if n_bytes > free:
+        raise MemoryError(
+            f"{shape[0]:,} rows times n_iter={n_iter} outcomes take {n_bytes / 2**30:.1f} GiB, and "
+            f"{free / 2**30:.1f} are free: use a smaller n_iter, or dtype=numpy.float32"
+        )
+
+
+def _fingerprint(Z: np.ndarray) -> str:
+    return hashlib.sha256(repr(Z.shape).encode() + np.ascontiguousarray(Z).tobytes()).hexdigest()

@@ -1,0 +1,130 @@
+"""The two sides together, in one process or by messages (zone: boundary).
+
+Messages are plain dictionaries, good for JSON:
+
+    {"type": "table", "version": 1, "rows": [[...], ...], "input_noise": 0.0}    curator to modeler
+    {"type": "ask", "rows": [17, ...]}                                          modeler to curator
+    {"type": "tell", "rows": [17, ...], "values": [0.3, ...]}                   curator to modeler
+    {"type": "done", "row": 17, "value": 0.3}                                   modeler to curator
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from .modeler import Modeler
+
+__all__ = ["CuratorSide", "ModelerSide", "optimize"]
+
+_VERSION = 1
+
+
+class CuratorSide:
+    """The side that holds the data: hands over the table once, and outcomes by row number.
+
+    Parameters
+    ----------
+    curator : GaussianCurator or ProjectionCurator
+        Fitted.
+    oracle : callable
+        Of a row number, to its outcome. Outcomes are not protected.
+    """
+
+    def __init__(self, curator, oracle: Callable):
+        self._curator, self._oracle = curator, oracle
+        self.result: tuple[int, float] | None = None
+
+    def table(self) -> dict:
+        """Return the message that hands over the released table."""
+        return {
+            "type": "table",
+            "version": _VERSION,
+            "rows": self._curator.released_.tolist(),
+            "input_noise": float(getattr(self._curator, "sigma_", 0.0)),
+        }
+
+    def answer(self, message: dict) -> dict | None:
+        """Return the answer to a question; None to a result, which is kept in `result`."""
+        if message.get("type") == "done":
+            self.result = message["row"], message["value"]
+            return None
+        rows = _rows_of(message, "ask")
+        n = len(self._curator.released_)
+        for row in rows:
+            if isinstance(row, bool) or not isinstance(row, int) or not 0 <= row < n:
+                raise ValueError(f"rows are numbered 0 to {n - 1}; found {row!r}")
+        values = [float(self._oracle(row)) for row in rows]
+        return {"type": "tell", "rows": rows, "values": values}
+
+
+class ModelerSide:
+    """The side that optimises: takes the table, asks, and takes outcomes.
+
+    Parameters
+    ----------
+    message : dict
+        The table.
+    n_iter : int
+        Outcomes to ask for.
+    batch_size : int, default=1
+    **params
+        Of `Modeler`; the input noise is the table's.
+    """
+
+    def __init__(self, message: dict, n_iter: int, batch_size: int = 1, **params):
+        if message.get("type") != "table" or message.get("version") != _VERSION:
+            raise ValueError(
+                f"a table of version {_VERSION} comes first; found type "
+                f"{message.get('type')!r}, version {message.get('version')!r}"
+            )
+        params = {"input_noise": message["input_noise"], **params}
+        self.modeler = Modeler(np.array(message["rows"], float), n_iter=n_iter, **params)
+        self._n_iter, self._batch_size = n_iter, batch_size
+
+    def ask(self) -> dict:
+        """Return the next question; the result, when all have been asked."""
+        left = self._n_iter - len(self.modeler.rows)
+        if left == 0:
+            row, value = self.modeler.best()
+            return {"type": "done", "row": row, "value": value}
+        return {"type": "ask", "rows": self.modeler.ask(min(left, self._batch_size))}
+
+    def tell(self, message: dict) -> None:
+        """Take outcomes."""
+        self.modeler.tell(_rows_of(message, "tell"), message["values"])
+
+
+def _rows_of(message: dict, kind: str) -> list:
+    if message.get("type") != kind or not isinstance(message.get("rows"), list):
+        raise ValueError(f"expected a message of type {kind!r} with rows; found {message!r:.200}")
+    return message["rows"]
+
+
+def optimize(curated, oracle: Callable, n_iter: int, *, batch_size: int = 1, **params) -> Modeler:
+    """Run both sides in one process, for a simulation.
+
+    Parameters
+    ----------
+    curated : GaussianCurator, ProjectionCurator, or array-like of shape (n_rows, n_components)
+        Fitted; an array is a table without noise.
+    oracle : callable
+        Of a row number, to its outcome.
+    n_iter : int
+    batch_size : int, default=1
+    **params
+        Of `Modeler`; the input noise is the curator's, if not given.
+
+    Returns
+    -------
+    modeler : Modeler
+        With all it asked for: `rows`, `values`, `best`.
+    """
+    Z = getattr(curated, "released_", curated)
+    params = {"input_noise": float(getattr(curated, "sigma_", 0.0)), **params}
+    modeler = Modeler(Z, n_iter=n_iter, **params)
+    while len(modeler.rows) < n_iter:
+        rows = modeler.ask(min(batch_size, n_iter - len(modeler.rows)))
+        modeler.tell(rows, [float(oracle(row)) for row in rows])
+    return modeler
