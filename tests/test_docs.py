@@ -35,6 +35,7 @@ def names():
         "X_train": X[:250], "y_train": y[:250], "X_val": X[250:], "y_val": y[250:],
         "X_new": X[:3], "patient_id": np.arange(len(y) - 250) // 2, "search": search,
         "loguniform": loguniform, "make_private_scorer": make_private_scorer,
+        "outcome": lambda row: float(X[row, 10]),
     }  # fmt: skip
 
 
@@ -50,7 +51,9 @@ def test_examples_run(example, capsys):
     assert "epsilon = 1" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("module", ["branch_and_bound", "preprocessing", "scoring", "search"])
+@pytest.mark.parametrize(
+    "module", ["branch_and_bound", "outsourced.modeler", "preprocessing", "scoring", "search"]
+)
 def test_docstrings_run(module):
     result = doctest.testmod(importlib.import_module(f"sklearn_dpbo.{module}"))
     assert result.attempted and not result.failed

@@ -76,7 +76,7 @@ class Modeler:
     >>> import numpy as np
     >>> from sklearn_dpbo.outsourced import Modeler
     >>> Z = np.linspace(0, 1, 50)[:, None]
-    >>> modeler = Modeler(Z, length_scale=0.2, noise=0.01, prior_mean=0.0, prior_scale=1.0)
+    >>> modeler = Modeler(Z, length_scale=0.2, noise=0.01, prior_mean=0, prior_scale=1, n_iter=15)
     >>> for _ in range(15):
     ...     row = modeler.ask()
     ...     modeler.tell(row, -((Z[row, 0] - 0.3) ** 2))
