@@ -469,10 +469,9 @@ def test_bad_outcomes_are_refused_and_nothing_is_kept_of_them(X):
         (-1, 1.0, "numbered 0 to 59"),
         (1.5, 1.0, "numbered 0 to 59"),
         (first, 2.0, "told before"),
-        (next(r for r in range(60) if r not in (first, a, b)), 1.0, "was not asked for"),
         (a, math.nan, "finite number"),
         (a, "high", "finite number"),
-        ([a, a], [1.0, 1.0], "told twice"),
+        ([a, a], [1.0, 1.0], "told before"),
         ([a, b], [1.0], "1 outcomes were told for 2 rows"),
         ([a, b], [1.0, math.inf], "finite number"),
     ]:
@@ -482,6 +481,16 @@ def test_bad_outcomes_are_refused_and_nothing_is_kept_of_them(X):
     for n in (0, 1.5, True):
         with pytest.raises(ValueError, match="n is None or 1 or more"):
             m.ask(n)
+
+
+def test_what_is_known_beforehand_can_be_told(X):
+    f = outcome(X)
+    found = optimize(X, f, 12, start=[4, 8, 15], **KNOWN)
+    assert found.rows[:3] == [4, 8, 15]
+    assert len(set(found.rows)) == 12
+    m = Modeler(X, n_iter=5, **KNOWN)
+    m.tell([4, 8, 15], [f(4), f(8), f(15)])
+    assert m.ask() == found.rows[3]
 
 
 def test_too_large_a_table_is_refused_before_the_memory_is_gone(X, monkeypatch):

@@ -166,33 +166,29 @@ class Modeler:
         return batch[0] if n is None else batch
 
     def tell(self, row, value) -> None:
-        """Give the outcome of a row, or outcomes of a list of rows.
+        """Give the outcome of a row, or outcomes of a list of rows, asked for or not.
 
         Raises
         ------
         ValueError
-            If a row is unknown, was not asked for or was told before, or a value is not a finite
-            number. Then nothing is kept of it.
+            If a row is unknown or was told before, or a value is not a finite number. Then nothing
+            is kept of it.
         """
         rows, values = (list(row), list(value)) if np.ndim(row) else ([row], [value])
         if len(rows) != len(values):
             raise ValueError(f"{len(values)} outcomes were told for {len(rows)} rows")
-        pending = list(self.pending)
+        told = set(self.rows)
         for r, v in zip(rows, values, strict=True):
             if isinstance(r, bool) or not isinstance(r, Integral) or not 0 <= r < len(self._Z):
                 raise ValueError(f"rows are numbered 0 to {len(self._Z) - 1}; found {r!r}")
-            if r in self.rows:
+            if r in told:
                 raise ValueError(f"the outcome of row {r} was told before")
-            if r not in pending:
-                raise ValueError(
-                    f"row {r} was not asked for (or is told twice); pending: {pending}"
-                )
             if isinstance(v, bool) or not isinstance(v, Real) or not math.isfinite(v):
                 raise ValueError(f"the outcome of row {r} is a finite number; found {v!r}")
-            pending.remove(r)
+            told.add(r)
         self.rows += [int(r) for r in rows]
         self.values += [float(v) for v in values]
-        self.pending = pending
+        self.pending = [row for row in self.pending if row not in told]
 
     def best(self) -> tuple[int, float]:
         """Return the row with the best outcome so far, and that outcome."""

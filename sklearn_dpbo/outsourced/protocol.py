@@ -102,7 +102,9 @@ def _rows_of(message: dict, kind: str) -> list:
     return message["rows"]
 
 
-def optimize(curated, oracle: Callable, n_iter: int, *, batch_size: int = 1, **params) -> Modeler:
+def optimize(
+    curated, oracle: Callable, n_iter: int, *, batch_size: int = 1, start=(), **params
+) -> Modeler:
     """Run both sides in one process, for a simulation.
 
     Parameters
@@ -113,6 +115,8 @@ def optimize(curated, oracle: Callable, n_iter: int, *, batch_size: int = 1, **p
         Of a row number, to its outcome.
     n_iter : int
     batch_size : int, default=1
+    start : iterable of int, default=()
+        Rows to begin with.
     **params
         Of `Modeler`; the input noise is the curator's, if not given.
 
@@ -124,6 +128,7 @@ def optimize(curated, oracle: Callable, n_iter: int, *, batch_size: int = 1, **p
     Z = getattr(curated, "released_", curated)
     params = {"input_noise": float(getattr(curated, "sigma_", 0.0)), **params}
     modeler = Modeler(Z, n_iter=n_iter, **params)
+    modeler.tell(list(start), [float(oracle(row)) for row in start])
     while len(modeler.rows) < n_iter:
         rows = modeler.ask(min(batch_size, n_iter - len(modeler.rows)))
         modeler.tell(rows, [float(oracle(row)) for row in rows])
