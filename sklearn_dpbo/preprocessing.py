@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-__all__ = ["UnitBall"]
+__all__ = ["UnitBall", "norms"]
 
 
 class UnitBall(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -51,7 +51,7 @@ class UnitBall(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         X = validate_data(self, X, dtype=np.float64)
         if self.radius is None:
-            self.radius_ = float(_norms(X).max()) or 1.0
+            self.radius_ = float(norms(X).max()) or 1.0
             return self
         if not (isinstance(self.radius, Real) and 0 < self.radius < math.inf):
             raise ValueError(f"radius is None or positive; found {self.radius!r}")
@@ -71,10 +71,10 @@ class UnitBall(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
-        return X / np.maximum(_norms(X)[:, None], self.radius_)
+        return X / np.maximum(norms(X)[:, None], self.radius_)
 
 
-def _norms(X: np.ndarray) -> np.ndarray:
+def norms(X: np.ndarray) -> np.ndarray:
     """Return the Euclidean norm of each row; squares neither underflow nor overflow."""
     largest = np.abs(X).max(axis=1, initial=0.0)
     largest[largest == 0] = 1.0

@@ -96,6 +96,9 @@ class _Rows:
     used: int = 0
 
     def append(self, t: int, row: np.ndarray) -> _Rows:
+        row = row.astype(self.buffer.dtype, copy=False)
+        if t < self.used and np.array_equal(self.buffer[t], row):
+            return self  # rows depend on points alone: the same point was tried here before
         rows = self
         if t < self.used or t == len(self.buffer):
             length = max(t + 1, len(self.buffer) * (1 + (t == self.used)))

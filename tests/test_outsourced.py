@@ -1,10 +1,12 @@
 """Outsourced optimisation: what the curator releases, and how the modeler asks."""
 
+import dataclasses
 import json
 import math
 import pickle
 import warnings
 
+import mpmath
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import beta, kstest, norm
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
@@ -32,6 +35,8 @@ from sklearn_dpbo.outsourced import (
     modeler,
     optimize,
 )
+from sklearn_dpbo.preprocessing import norms
+from sklearn_dpbo.surrogate import Surrogate
 
 pytestmark = pytest.mark.filterwarnings("ignore:ProjectionCurator has no guarantee")
 KNOWN = dict(length_scale=0.3, noise=0.01, prior_mean=0.0, prior_scale=1.0)
@@ -60,11 +65,28 @@ def test_delta_by_hand():
     assert delta_of_gaussian(1.0, 1.0) == pytest.approx(norm.cdf(-0.5) - math.e * norm.cdf(-1.5))
 
 
-@given(epsilon=st.floats(1e-6, 1e4), delta=st.floats(1e-200, 0.99))
+@given(
+    epsilon=st.floats(-9, 3).map(lambda e: 10**e),
+    delta=st.floats(-200, -0.01).map(lambda d: 10**d),
+)
 def test_sigma_never_promises_more_than_it_keeps(epsilon, delta):
+    """In 60 digits, where neither differences nor tails are lost."""
     sigma = gaussian_sigma(epsilon, delta)
-    assert 0 < sigma < math.inf
     assert delta_of_gaussian(sigma, epsilon) <= delta
+    with mpmath.workdps(60):
+        a, b = 1 / (2 * mpmath.mpf(sigma)), mpmath.mpf(epsilon) * mpmath.mpf(sigma)
+        exact = mpmath.ncdf(a - b) - mpmath.exp(epsilon) * mpmath.ncdf(-a - b)
+        assert exact <= delta
+
+
+@pytest.mark.parametrize(
+    "wrong", [(0, 0.1), (math.inf, 0.1), (1, 0), (1, 1), (1, 0.1, 0), (1, 0.1, -1), (math.nan, 0.1)]
+)
+def test_bad_arguments_of_the_calibration(wrong):
+    with pytest.raises(ValueError, match="found"):
+        gaussian_sigma(*wrong)
+    with pytest.raises(ValueError, match="found"):
+        delta_of_gaussian(0.0, 1.0)
 
 
 # ------------------------------------------------------------ the sound curator
@@ -189,9 +211,43 @@ def test_tables_that_are_no_numbers(X, bad, kind):
         kind().fit(X)
 
 
-def test_numbers_beyond_the_grid_are_refused(X):
-    with pytest.raises(ValueError, match="too large for the noise"):
-        curated(X * 1e12)
+def test_numbers_beyond_the_grid_are_limited_and_not_refused(X):
+    """An error would tell a table from its neighbour."""
+    c = curated(1e300 * X)
+    assert np.isfinite(c.released_).all()
+    assert np.abs(c.released_).max() <= 2.0**62 * c.sigma_ / 2**36
+
+
+def test_norms_that_overflow_or_underflow_are_clipped_all_the_same():
+    for size in (1e200, 1e-200):
+        c = GaussianCurator(max_norm=size / 1e3)
+        lengths = norms(c._bounded(np.array([[size, size], [size / 1e4, 0.0]])))
+        assert lengths == pytest.approx([size / 1e3, size / 1e4])
+
+
+def test_seeded_noise_withdraws_the_guarantee(X):
+    assert "NONE" in curated(X).guarantee_
+    for wrong in (False, 1.7, -1, np.random.RandomState(0)):
+        with pytest.raises(ValueError, match="noise_random_state is None or 0 and up"):
+            GaussianCurator(noise_random_state=wrong).fit(X)
+
+
+def test_a_failed_fit_leaves_the_one_before(X):
+    c = curated(X)
+    before = dict(vars(c))
+    c.set_params(max_norm=1e-3, clip=False)
+    with pytest.raises(ValueError, match="longer"):
+        c.fit(X[:7, :2])
+    assert c.n_features_in_ == 3
+    assert np.array_equal(c.released_, before["released_"])
+
+
+def test_numbers_of_other_types_are_numbers(X):
+    kinds = dict(epsilon=np.float32(1), delta=np.float32(0.01), distance=np.float32(0.5))
+    assert curated(X, **kinds).sigma_ == pytest.approx(0.5 * gaussian_sigma(1.0, 0.01), rel=1e-6)
+    assert curated(X, distance=9.0, max_norm=0.5).sigma_ == pytest.approx(
+        gaussian_sigma(1.0, 1e-5), rel=1e-6
+    ), "rows of norm 1/2 are never more than 1 apart"
 
 
 # ------------------------------------------------------------ an audit
@@ -310,9 +366,19 @@ def test_the_same_attack_fails_on_the_sound_release(rng):
     assert np.median(errors) > 1, "of the order of the noise"
 
 
-def test_the_attack_checks_what_it_is_given(X):
-    with pytest.raises(ValueError, match="known_indices has one entry"):
-        reconstruct_from_projection(X, X[:3], [0, 1])
+@pytest.mark.parametrize(
+    ("known", "index", "message"),
+    [
+        (3, [0, 1], "known_indices has one entry"),
+        (2, [0, 1], "4 different rows in general position; 2 known rows"),
+        (4, [0, 1, 2, 2], "in general position"),
+        (4, [0, 1, 2, 60], "row numbers, 0 to 59"),
+        (4, [0.0, 1.0, 2.0, 3.0], "row numbers"),
+    ],
+)
+def test_the_attack_checks_what_it_is_given(X, known, index, message):
+    with pytest.raises(ValueError, match=message):
+        reconstruct_from_projection(X, X[:known], index)
 
 
 # ------------------------------------------------------------ the modeler
@@ -413,13 +479,33 @@ def test_no_row_is_asked_for_twice(X):
         m.ask()
 
 
-def test_single_precision_asks_for_nearly_the_same(rng):
-    Z = rng.random((2000, 2))
-    single, double = (
-        optimize(Z, outcome(Z), 25, dtype=dtype, **KNOWN) for dtype in (np.float32, np.float64)
-    )
-    assert single.rows[:5] == double.rows[:5]
-    assert single.best()[1] == pytest.approx(double.best()[1], abs=0.02)
+@pytest.mark.parametrize("known", [{}, KNOWN | {"noise": 1e-4, "length_scale": 1.0}])
+def test_single_precision_keeps_the_process(known, rng):
+    """Smooth, nearly noise-free outcomes, 150 of them: without a floor the mean overflows."""
+    Z = rng.random((3000, 2))
+    single = optimize(Z, outcome(Z), 150, dtype=np.float32, **known)
+    model = single._posterior()
+    double = Surrogate.on(Z, model.kernel, model.noise, 0.0)
+    start = single._prior(single._n_learnt).mean
+    double = dataclasses.replace(double, mean=start).condition_all(single.rows, single.values)
+    assert np.abs(model.mean - double.mean).max() < 0.02 * np.ptp(double.mean)
+    assert np.abs(model.std - double.std).max() < 0.05 * math.sqrt(model.kernel.variance)
+
+
+def test_input_noise_counts_also_where_the_kernel_is_learnt(X):
+    asked = [optimize(X, outcome(X), 30, input_noise=s) for s in (0.0, 0.5)]
+    assert asked[0]._own_variance == 0
+    assert asked[1]._own_variance > 0
+
+
+def test_batches_copy_nothing(monkeypatch, rng):
+    Z = rng.random((500, 2))
+    copies = []
+    empty = np.empty
+    monkeypatch.setattr("sklearn_dpbo.surrogate.np.empty", lambda *a: copies.append(a) or empty(*a))
+    found = optimize(Z, outcome(Z), 32, batch_size=8, **(KNOWN | {"noise": 0.1}))
+    assert len(set(found.rows)) == 32
+    assert len(copies) == 1
 
 
 def test_it_finds_what_random_choice_does_not(rng):
@@ -449,7 +535,11 @@ def test_it_finds_what_random_choice_does_not(rng):
         (dict(delta_ucb=1), "delta_ucb lies"),
         (dict(input_noise=-0.1), "input_noise is 0 or more"),
         (dict(n_iter=0), "n_iter is 1 or more"),
-        (dict(n_iter=61), "no row is asked for twice"),
+        (dict(n_iter=61), "none is asked for twice"),
+        (dict(prior_scale=1.0), "give all of"),
+        (dict(dtype=int), "dtype is"),
+        (dict(maximize="min"), "maximize is"),
+        (dict(input_noise=None), "input_noise is"),
     ],
 )
 def test_bad_parameters_of_the_modeler(X, params, message):
@@ -471,6 +561,8 @@ def test_bad_outcomes_are_refused_and_nothing_is_kept_of_them(X):
         (first, 2.0, "told before"),
         (a, math.nan, "finite number"),
         (a, "high", "finite number"),
+        (a, 1e200, "finite number"),
+        (a, 10**400, "finite number"),
         ([a, a], [1.0, 1.0], "told before"),
         ([a, b], [1.0], "1 outcomes were told for 2 rows"),
         ([a, b], [1.0, math.inf], "finite number"),
@@ -525,11 +617,63 @@ def test_messages_that_make_no_sense_are_refused(X):
             hospital.answer(message)
     with pytest.raises(ValueError, match="of type 'ask' with rows"):
         hospital.answer({"type": "tell", "rows": [1]})
-    with pytest.raises(ValueError, match="of version 1 comes first"):
+    with pytest.raises(ValueError, match="of version 1, with rows and input_noise, comes first"):
         ModelerSide({"type": "table", "version": 2}, 5)
     company = ModelerSide(hospital.table(), 5)
     with pytest.raises(ValueError, match="of type 'tell' with rows"):
         company.tell({"type": "ask", "rows": [1]})
+
+
+def test_lost_messages_are_sent_again_and_no_row_is_measured_twice(X):
+    measured = []
+
+    def oracle(row):
+        measured.append(row)
+        return outcome(X)(row)
+
+    hospital = CuratorSide(curated(X), oracle, most=6)
+    company = ModelerSide(hospital.table(), 6, batch_size=2)
+    while hospital.result is None:
+        question = company.ask()
+        if question["type"] == "ask":
+            assert company.ask() == question, "the answer was lost"
+            hospital.answer(question)
+        answer = hospital.answer(question)
+        if answer is not None:
+            company.tell(answer)
+    assert len(measured) == len(set(measured)) == 6
+    with pytest.raises(ValueError, match="outcomes of 6 rows"):
+        hospital.answer({"type": "ask", "rows": [r for r in range(60) if r not in measured][:1]})
+    with pytest.raises(ValueError, match="is nan, and cannot be handed on"):
+        CuratorSide(curated(X), lambda row: math.nan).answer({"type": "ask", "rows": [0]})
+    for result in ({"row": "x", "value": 1.0}, {"row": 0, "value": None}, {}):
+        with pytest.raises(ValueError, match="found"):
+            hospital.answer({"type": "done", **result})
+    for message in (None, [], {"type": "tell", "rows": [1]}):
+        with pytest.raises(ValueError, match="expected a"):
+            company.tell(message)
+
+
+def test_what_is_not_fitted_is_not_handed_over(X):
+    for use in (lambda c: CuratorSide(c, outcome(X)), lambda c: optimize(c, outcome(X), 3)):
+        with pytest.raises(NotFittedError):
+            use(GaussianCurator())
+
+
+def test_states_that_make_no_sense_are_refused(X):
+    m = optimize(X, outcome(X), 5)
+    for change in (
+        {"rows": [0, 0]},
+        {"rows": [-1, 2]},
+        {"values": [math.nan] * 5},
+        {"pending": [99]},
+        {"pending": m.rows[:1]},
+    ):
+        state = m.state() | change
+        if "rows" in change:
+            state["values"] = [0.0, 0.0]
+        with pytest.raises(ValueError, match="told before|numbered|finite|twice"):
+            Modeler.from_state(X, state)
 
 
 def test_the_table_says_nothing_but_what_was_released(X):

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..exceptions import InsecureNoiseWarning, PrivacyWarning
 from ..mechanisms import OpenDPNoise, SeededNoise, release_rows
+from ..preprocessing import norms
 from ..privacy import Budget, PrivacyLoss, Secret
 from .calibration import gaussian_sigma
 
@@ -20,8 +21,12 @@ __all__ = ["GaussianCurator", "ProjectionCurator"]
 
 # Noise is drawn on a grid of at most sigma / 2^36; its distance from rounded normal noise, in total
 # variation and for each number, is below 0.0202 / 2^72 (documentation, "Outsourced").
-_STEPS_OF_SIGMA = 2**36
+_STEPS = 2**36
 _OFF_NORMAL = 1e-23
+
+
+# More columns than this are not chosen by looking at the data.
+_MOST_COMPONENTS = 10_000
 
 
 class _Curator(BaseEstimator):
@@ -41,9 +46,14 @@ class _Curator(BaseEstimator):
             Row i of Z is the image of row i of X.
         """
         self._check()
-        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=1)
-        self._release(X)
-        self._rows = X.copy()
+        before = dict(vars(self))
+        try:
+            X = validate_data(self, X, dtype=np.float64, ensure_min_samples=1)
+            fitted = {**self._release(X), "_rows": X.copy()}
+        except BaseException:
+            self.__dict__ = before
+            raise
+        vars(self).update(fitted)
         return self.released_.copy()
 
     def fit(self, X, y=None):
@@ -72,7 +82,7 @@ class _Curator(BaseEstimator):
         """Return a row as it was given: for the oracle, on the side that holds the data."""
         check_is_fitted(self, "released_")
         if not hasattr(self, "_rows"):
-            raise ValueError("the rows were left behind when this was pickled")
+            raise ValueError("the rows were left behind when this was copied or pickled")
         if not (isinstance(index, Integral) and 0 <= index < len(self._rows)):
             raise ValueError(f"rows are numbered 0 to {len(self._rows) - 1}; found {index!r}")
         return self._rows[index].copy()
@@ -143,8 +153,9 @@ class GaussianCurator(_Curator):
 
     Notes
     -----
-    Outcomes that the modeler asks for are not protected by this. Noise is drawn by exact samplers
-    from the operating system's randomness, about 40 microseconds a number.
+    Outcomes that the modeler asks for are not protected by this, and neither are errors: whether
+    `fit` refuses a table, and what it says, stays on the side that holds the data. Noise is drawn
+    by exact samplers from the operating system's randomness, about 40 microseconds a number.
 
     References
     ----------
@@ -182,60 +193,74 @@ class GaussianCurator(_Curator):
             value = getattr(self, name)
             if optional and value is None:
                 continue
-            if isinstance(value, bool) or not isinstance(value, kind) or not 0 < value < math.inf:
-                what = "1 or more" if kind is Integral else "positive"
+            if (
+                isinstance(value, bool)
+                or not isinstance(value, kind)
+                or not 1e-100 < float(value) < 1e100
+            ):
+                what = "1 or more" if kind is Integral else "positive (1e-100 to 1e100)"
                 raise ValueError(f"{name} is {'None or ' * optional}{what}; found {value!r}")
+        seed = self.noise_random_state
+        whole = isinstance(seed, Integral) and not isinstance(seed, bool) and seed >= 0
+        if not (seed is None or whole):
+            raise ValueError(f"noise_random_state is None or 0 and up; found {seed!r}")
+        if not isinstance(self.clip, bool | np.bool_):
+            raise ValueError(f"clip is True or False; found {self.clip!r}")
         if self.n_components is not None and self.max_norm is None:
             raise ValueError(
                 "n_components needs max_norm: how long rows can be has to be known to bound the "
                 "rounding error of the projection"
             )
 
-    def _release(self, X: np.ndarray) -> None:
-        X = self._bounded(X)
-        self.components_ = self._directions(X.shape[1])
-        Y = X if self.components_ is None else X @ self.components_
-        delta = self.delta - Y.size * (1 + math.exp(min(self.epsilon, 700.0))) * _OFF_NORMAL
-        if not delta > 0.99 * self.delta:
+    def _release(self, X: np.ndarray) -> dict:
+        X, Q = self._bounded(X), self._directions(X.shape[1])
+        Y = X if Q is None else X @ Q
+        epsilon, delta = float(self.epsilon), float(self.delta)
+        near = delta - Y.size * (1 + math.exp(min(epsilon, 700.0))) * _OFF_NORMAL
+        if not near > 0.99 * delta:
             raise ValueError(
-                f"delta={self.delta!r} is too small, or epsilon={self.epsilon!r} too large, for "
-                f"{Y.size:,} numbers: noise on a grid is not close enough to normal noise"
+                f"delta={delta!r} is too small, or epsilon={epsilon!r} too large, for {Y.size:,} "
+                "numbers: noise on a grid is not close enough to normal noise"
             )
-        # Clipping and projecting round; without them, every step is exact.
-        inexact = 0.0 if self.max_norm is None else 1e-14 * X.shape[1] * self.max_norm
-        first = gaussian_sigma(self.epsilon, delta, self.distance)
-        step = 2.0 ** math.floor(math.log2(first / _STEPS_OF_SIGMA))
-        sensitivity = self.distance + 2 * inexact + step * math.sqrt(Y.shape[1])
-        sigma = gaussian_sigma(self.epsilon, delta, sensitivity)
-        if not np.abs(Y).max(initial=0.0) < 2.0**60 * step:
-            raise ValueError("some numbers are too large for the noise: scale X, or set max_norm")
-        loss = PrivacyLoss(
-            self.epsilon, self.delta, "image of the rows", f"normal noise of deviation {sigma:.6g}"
+        distance, inexact = float(self.distance), 0.0
+        if self.max_norm is not None:
+            # Clipping and projecting round; without them, every step is exact.
+            distance = min(distance, 2 * float(self.max_norm))
+            inexact = 1e-14 * X.shape[1] * float(self.max_norm)
+        step = 2.0 ** math.floor(math.log2(gaussian_sigma(epsilon, near, distance) / _STEPS))
+        sigma = gaussian_sigma(epsilon, near, distance + 2 * inexact + step * Y.shape[1] ** 0.5)
+        # A limit to each number makes no two rows more distant, and an error would tell of them.
+        with np.errstate(over="ignore"):
+            whole = np.rint(np.clip(Y / step, -(2.0**60), 2.0**60)).astype(np.int64)
+        how = f"normal noise of deviation {sigma:.6g}"
+        loss, noise = PrivacyLoss(epsilon, delta, "image of the rows", how), self._noise()
+        budget = Budget(epsilon, delta)
+        noisy = release_rows(Secret(whole), sigma / step, loss=loss, budget=budget, noise=noise)
+        guarantee = (
+            f"(epsilon, delta) = ({epsilon:g}, {delta:g}) for tables in which one row differs by "
+            f"at most {self.distance:g} in Euclidean norm; outcomes are not protected"
         )
-        noisy = release_rows(
-            Secret(np.rint(Y / step).astype(np.int64)),
-            sigma / step,
-            loss=loss,
-            budget=Budget(self.epsilon, self.delta),
-            noise=self._noise(),
-        )
-        self.released_, self.sigma_, self.privacy_ = noisy * step, sigma, loss
-        self.guarantee_ = (
-            f"(epsilon, delta) = ({self.epsilon:g}, {self.delta:g}) for tables in which one row "
-            f"differs by at most {self.distance:g} in Euclidean norm; outcomes are not protected"
-        )
+        return {
+            "released_": noisy * step,
+            "sigma_": sigma,
+            "components_": Q,
+            "privacy_": loss,
+            "guarantee_": guarantee
+            if noise.secure
+            else "NONE: the noise is seeded. For tests only",
+        }
 
     def _bounded(self, X: np.ndarray) -> np.ndarray:
         """Return the rows, none longer than max_norm."""
         if self.max_norm is None:
             return X
-        norms = np.linalg.norm(X, axis=1)
-        if not self.clip and (norms > self.max_norm).any():
+        lengths = norms(X)
+        if not self.clip and (lengths > self.max_norm).any():
             raise ValueError(
-                f"{(norms > self.max_norm).sum()} rows are longer than max_norm={self.max_norm!r}; "
-                "clip=True scales them down to it. Nothing was released"
+                f"some rows are longer than max_norm={self.max_norm!r}; clip=True scales them down "
+                "to it. Nothing was released"
             )
-        return X * (self.max_norm / np.maximum(norms, self.max_norm))[:, None]
+        return X * (self.max_norm / np.maximum(lengths, self.max_norm))[:, None]
 
     def _directions(self, d: int) -> np.ndarray | None:
         """Return orthonormal columns: a projection that makes no two rows more distant."""
@@ -247,15 +272,16 @@ class GaussianCurator(_Curator):
         return np.linalg.qr(rng.standard_normal((d, self.n_components)))[0]
 
     def _noise(self):
-        if self.noise_random_state is None:
+        seed = self.noise_random_state
+        if seed is None:
             return OpenDPNoise()
         warnings.warn(
-            f"noise_random_state={self.noise_random_state!r} makes the noise predictable: what is "
-            "released is NOT private. Use it in tests only.",
+            f"noise_random_state={seed!r} makes the noise predictable: what is released is NOT "
+            "private. Use it in tests only.",
             InsecureNoiseWarning,
             stacklevel=5,
         )
-        return SeededNoise(int(self.noise_random_state))
+        return SeededNoise(int(seed))
 
 
 class ProjectionCurator(_Curator):
@@ -268,7 +294,7 @@ class ProjectionCurator(_Curator):
 
     release ``Z = X M / sqrt(r)`` if ``s_min(X) >= omega``, else ``Z = U sqrt(S^2 + omega^2) V' M /
     sqrt(r)``. In both branches the columns of Z are combinations of the columns of X, so that a few
-    known rows give back all others if there are more rows than columns:
+    known rows give back all others if there are two more rows than columns and r is not less:
     `sklearn_dpbo.audit.reconstruct_from_projection`. Here to reproduce and compare.
 
     Parameters
@@ -309,10 +335,11 @@ class ProjectionCurator(_Curator):
         if r != "auto" and (isinstance(r, bool) or not isinstance(r, Integral) or r < 1):
             raise ValueError(f"n_components is 'auto' or 1 or more; found {r!r}")
 
-    def _release(self, X: np.ndarray) -> None:
+    def _release(self, X: np.ndarray) -> dict:
         warnings.warn(
             "ProjectionCurator has no guarantee: a few known rows give back all others, at any "
-            "epsilon, if there are more rows than columns. GaussianCurator has one.",
+            "epsilon, if rows outnumber columns by two and r is not less than the columns. "
+            "GaussianCurator has one.",
             PrivacyWarning,
             stacklevel=4,
         )
@@ -323,15 +350,17 @@ class ProjectionCurator(_Curator):
         omega = self._omega(r)  # 5
         if S.min() < omega:  # 6-8
             X = U @ (np.sqrt(S**2 + omega**2)[:, None] * Vt)  # 9
-        self.released_, self.n_components_ = X @ M / math.sqrt(r), r  # 7, 10
-        self.omega_, self.guarantee_ = omega, None
+        Z = X @ M / math.sqrt(r)  # 7, 10
+        return {"released_": Z, "n_components_": r, "omega_": omega, "guarantee_": None}
 
     def _omega(self, r: int) -> float:
         logs = math.sqrt(r * math.log(2 / self.delta)) * math.log(16 * r / self.delta)
         return 16 * logs / self.epsilon
 
     def _auto(self, s_min: float) -> int:
-        r = 1
-        while self._omega(r + 1) <= s_min:
-            r += 1
-        return r
+        fits = np.array([self._omega(r) <= s_min for r in range(1, _MOST_COMPONENTS + 1)])
+        if fits.all():
+            raise ValueError(
+                f"n_components='auto' would be more than {_MOST_COMPONENTS:,}: give a number"
+            )
+        return max(1, int(fits.sum()))  # omega grows with r

@@ -18,6 +18,10 @@ __all__ = ["Modeler"]
 # Outcomes after which the kernel is learnt (again), if it is to be learnt.
 _LEARN_AT = (5, 10, 20, 40, 80, 160, 320, 640)
 _LEARNT = ("length_scale", "noise", "prior_mean", "prior_scale")
+# Outcomes beyond this would overflow when they are squared.
+_LARGEST = 1e100
+# In single precision, less noise (in units of the process's variance) drowns in rounding errors.
+_LEAST_NOISE_OF_SINGLE = 1e-3
 
 
 class Modeler:
@@ -41,12 +45,12 @@ class Modeler:
     kernel : {"squared_exponential", "matern52", "matern32"}, default="squared_exponential"
         Only the first takes input_noise.
     length_scale : float, default=None
-        In units of Z. None learns it, and what else is None, by marginal likelihood from the first
-        5, 10, 20, 40, ... outcomes; learnt parameters have the input noise in them.
+        In units of Z.
     noise : float, default=None
         Standard deviation of an outcome, in units of prior_scale.
     prior_mean, prior_scale : float, default=None
-        Of outcomes.
+        Of outcomes. These four are all given, of the rows behind Z; or all learnt, by marginal
+        likelihood of outcomes on Z, from the first 5, 10, 20, 40, ... of them.
     delta_ucb : float, default=0.05
         In (0, 1).
     input_noise : float, default=0.0
@@ -55,7 +59,8 @@ class Modeler:
     n_iter : int, default=100
         Outcomes to have room for; more are taken, at the cost of a copy.
     dtype : numpy.float64 or numpy.float32, default=numpy.float64
-        float32 halves the memory, n_rows times n_iter numbers.
+        float32 halves the memory, n_rows times n_iter numbers. The variance of an outcome is then
+        taken to be a thousandth of the process's at least.
 
     Attributes
     ----------
@@ -102,24 +107,28 @@ class Modeler:
         Z = np.array(Z, dtype=np.float64)
         if Z.ndim != 2 or not Z.size or not np.isfinite(Z).all():
             raise ValueError(f"Z is a table of finite numbers; found shape {Z.shape}")
-        if kernel not in KERNEL_SHAPES:
+        if not isinstance(kernel, str) or kernel not in KERNEL_SHAPES:
             raise ValueError(f"kernel is one of {tuple(KERNEL_SHAPES)}; found {kernel!r}")
+        known = dict(zip(_LEARNT, (length_scale, noise, prior_mean, prior_scale), strict=True))
+        for name in ("length_scale", "noise", "prior_scale"):
+            _check(name, known[name], lambda v: v > 0, "is None or positive", optional=True)
+        _check("prior_mean", prior_mean, lambda v: True, "is None or a number", optional=True)
+        if len({value is None for value in known.values()}) > 1:
+            raise ValueError(f"give all of {_LEARNT}, or none of them; found {known}")
+        _check("delta_ucb", delta_ucb, lambda v: 0 < v < 1, "lies in (0, 1)")
+        _check("input_noise", input_noise, lambda v: v >= 0, "is 0 or more")
+        _check("n_iter", n_iter, lambda v: v >= 1, "is 1 or more", kind=Integral)
         if input_noise > 0 and kernel != "squared_exponential":
             raise ValueError(
                 f"the mean of {kernel!r} under input noise is not known; use "
                 "'squared_exponential', or input_noise=0"
             )
-        _check("length_scale", length_scale, lambda v: v > 0, "is None or positive", optional=True)
-        _check("noise", noise, lambda v: v > 0, "is None or positive", optional=True)
-        _check("prior_scale", prior_scale, lambda v: v > 0, "is None or positive", optional=True)
-        _check("prior_mean", prior_mean, lambda v: True, "is None or a number", optional=True)
-        _check("delta_ucb", delta_ucb, lambda v: 0 < v < 1, "lies in (0, 1)")
-        _check("input_noise", input_noise, lambda v: v >= 0, "is 0 or more")
-        _check("n_iter", n_iter, lambda v: v >= 1, "is 1 or more", kind=Integral)
+        if not isinstance(maximize, bool | np.bool_):
+            raise ValueError(f"maximize is True or False; found {maximize!r}")
+        if dtype not in (np.float64, np.float32, "float64", "float32"):
+            raise ValueError(f"dtype is numpy.float64 or numpy.float32; found {dtype!r}")
         if n_iter > len(Z):
-            raise ValueError(
-                f"n_iter={n_iter} outcomes of {len(Z)} rows: no row is asked for twice"
-            )
+            raise ValueError(f"n_iter={n_iter} is more than {len(Z)} rows: none is asked for twice")
         self._params = {
             "kernel": kernel,
             "length_scale": length_scale,
@@ -159,10 +168,12 @@ class Modeler:
         left = len(self._Z) - len(self.rows) - len(self.pending)
         if wanted > left:
             raise ValueError(f"{wanted} rows were asked for, and {left} have not been asked yet")
-        batch = []
+        model, batch = self._posterior(), []
         for _ in range(wanted):
-            batch.append(self._next())
-            self.pending.append(batch[-1])
+            if batch:
+                model = model.condition(batch[-1])
+            batch.append(self._next(model, batch))
+        self.pending += batch
         return batch[0] if n is None else batch
 
     def tell(self, row, value) -> None:
@@ -174,17 +185,18 @@ class Modeler:
             If a row is unknown or was told before, or a value is not a finite number. Then nothing
             is kept of it.
         """
-        rows, values = (list(row), list(value)) if np.ndim(row) else ([row], [value])
+        rows, values = [row], [value]
+        if np.ndim(row):
+            rows, values = list(row), list(np.atleast_1d(np.array(value, dtype=object)))
         if len(rows) != len(values):
             raise ValueError(f"{len(values)} outcomes were told for {len(rows)} rows")
         told = set(self.rows)
         for r, v in zip(rows, values, strict=True):
-            if isinstance(r, bool) or not isinstance(r, Integral) or not 0 <= r < len(self._Z):
-                raise ValueError(f"rows are numbered 0 to {len(self._Z) - 1}; found {r!r}")
+            self._check_row(r)
             if r in told:
                 raise ValueError(f"the outcome of row {r} was told before")
-            if isinstance(v, bool) or not isinstance(v, Real) or not math.isfinite(v):
-                raise ValueError(f"the outcome of row {r} is a finite number; found {v!r}")
+            if isinstance(v, bool) or not isinstance(v, Real) or not abs(v) <= _LARGEST:
+                raise ValueError(f"the outcome of row {r} is a finite number; found {v!r:.100}")
             told.add(r)
         self.rows += [int(r) for r in rows]
         self.values += [float(v) for v in values]
@@ -224,24 +236,32 @@ class Modeler:
         modeler = cls(Z, **state["params"])
         if _fingerprint(modeler._Z) != state["table"]:
             raise ValueError("the state is of another table")
-        modeler.rows, modeler.values = list(state["rows"]), list(state["values"])
-        modeler.pending = list(state["pending"])
+        modeler.tell(state["rows"], state["values"])
+        pending = list(state["pending"])
+        if len({*pending, *modeler.rows}) < len(pending) + len(modeler.rows):
+            raise ValueError("the state has a row twice")
+        for row in pending:
+            modeler._check_row(row)
+        modeler.pending = pending
         return modeler
 
     # ------------------------------------------------------------ the process
-    def _next(self) -> int:
-        model = self._posterior()
-        t = len(self.rows) + len(self.pending) + 1
+    def _check_row(self, row) -> None:
+        if isinstance(row, bool) or not isinstance(row, Integral) or not 0 <= row < len(self._Z):
+            raise ValueError(f"rows are numbered 0 to {len(self._Z) - 1}; found {row!r}")
+
+    def _next(self, model: Surrogate, batch: list[int]) -> int:
+        asked = self.rows + self.pending + batch
         # Of a row that was not asked for, what it does not share with the others is not known.
         std = np.sqrt(model.variance + self._own_variance)
-        bound = model.mean + math.sqrt(self.beta(t)) * std
-        bound[self.rows + self.pending] = -np.inf
+        bound = model.mean + math.sqrt(self.beta(len(asked) + 1)) * std
+        bound[asked] = -np.inf
         return int(np.argmax(bound))
 
     def _posterior(self) -> Surrogate:
         """Return the process given all outcomes; pending rows count as if they met the mean."""
         n_learnt = 0
-        if any(self._params[name] is None for name in _LEARNT):
+        if self._params["length_scale"] is None:
             n_learnt = max((t for t in _LEARN_AT if t <= len(self.rows)), default=0)
         if self._model is None or n_learnt > self._n_learnt:
             self._model, self._n_learnt = self._prior(n_learnt), n_learnt
@@ -255,44 +275,48 @@ class Modeler:
 
     def _prior(self, n_learnt: int) -> Surrogate:
         """Return the process before any outcome, with parameters learnt from the first n_learnt."""
-        given = {name: self._params[name] for name in _LEARNT}
-        if given["prior_mean"] is not None and not self._params["maximize"]:
-            given["prior_mean"] *= -1
-        s = 0.0 if given["length_scale"] is None else self._params["input_noise"]
-        if any(value is None for value in given.values()):
-            learnt = self._learn(n_learnt)
-            given = {name: learnt[name] if v is None else v for name, v in given.items()}
-        variance, l2 = given["prior_scale"] ** 2, given["length_scale"] ** 2
-        share = (1 + 2 * s**2 / l2) ** (-self._Z.shape[1] / 2)
-        self._own_variance = (1 - share) * variance
+        learns = self._params["length_scale"] is None
+        length, smooth, own, noise, mean = self._learnt(n_learnt) if learns else self._given()
+        self._own_variance = own
+        if self._params["dtype"] == "float32":
+            noise = max(noise, _LEAST_NOISE_OF_SINGLE * smooth)
         return Surrogate.on(
             self._Z,
-            Kernel(self._params["kernel"], math.sqrt(l2 + 2 * s**2), share * variance),
-            given["noise"] ** 2 * variance + self._own_variance,
-            given["prior_mean"],
+            Kernel(self._params["kernel"], length, smooth),
+            noise,
+            mean,
             capacity=self._params["n_iter"],
             dtype=self._params["dtype"],
         )
 
-    def _learn(self, n: int) -> dict:
-        """Return kernel parameters by marginal likelihood from the first n outcomes.
+    def _given(self) -> tuple[float, float, float, float, float]:
+        """Return the process on Z that follows from the one on the rows behind it.
 
-        With input noise, they are those of the process on the noisy table.
+        Length-scale and variance of what rows share, variance of what each has of its own, variance
+        of an outcome given what is shared, and mean.
         """
+        variance, l2 = self._params["prior_scale"] ** 2, self._params["length_scale"] ** 2
+        wider = l2 + 2 * self._params["input_noise"] ** 2
+        smooth = (l2 / wider) ** (self._Z.shape[1] / 2) * variance
+        noise = self._params["noise"] ** 2 * variance + (variance - smooth)
+        sign = 1.0 if self._params["maximize"] else -1.0
+        return math.sqrt(wider), smooth, variance - smooth, noise, sign * self._params["prior_mean"]
+
+    def _learnt(self, n: int) -> tuple[float, float, float, float, float]:
+        """Return the same from the first n outcomes, by marginal likelihood of the process on Z."""
         width = float(np.ptp(self._Z, axis=0).max()) or 1.0
         one_length = np.zeros(self._Z.shape[1], dtype=int)
         if n == 0:
             length = default_kernel(self._params["kernel"], one_length).length_scale[0] * width
-            return {"length_scale": length, "noise": 0.1, "prior_mean": 0.0, "prior_scale": 1.0}
+            return length, 1.0, 0.0, 0.01, 0.0
         seen, values = self._Z[self.rows[:n]] / width, np.array(self._signed(0)[:n])
-        kernel, variance, mean = fit_kernel(seen, values, self._params["kernel"], one_length)
-        scale = math.sqrt(kernel.variance)
-        return {
-            "length_scale": float(kernel.length_scale[0]) * width,
-            "noise": math.sqrt(variance) / scale,
-            "prior_mean": mean,
-            "prior_scale": scale,
-        }
+        kernel, noise, mean = fit_kernel(seen, values, self._params["kernel"], one_length)
+        length = float(kernel.length_scale[0]) * width
+        # Behind Z the length-scale is shorter, and part of the noise is what each row has alone.
+        l2 = max(length**2 - 2 * self._params["input_noise"] ** 2, 0.01 * length**2)
+        share = (l2 / length**2) ** (self._Z.shape[1] / 2)
+        own = min(kernel.variance * (1 / share - 1), noise)
+        return length, kernel.variance, own, noise, mean
 
 
 def _check(name, value, holds, expected, kind=Real, optional=False) -> None:
