@@ -586,7 +586,8 @@ def test_what_is_known_beforehand_can_be_told(X):
 
 
 def test_too_large_a_table_is_refused_before_the_memory_is_gone(X, monkeypatch):
-    monkeypatch.setattr(modeler.os, "sysconf", lambda name: 1, raising=False)
+    assert modeler._available_memory() > 2**20
+    monkeypatch.setattr(modeler, "_available_memory", lambda: 100)
     with pytest.raises(MemoryError, match=r"60 rows times n_iter=10.*dtype=numpy.float32"):
         Modeler(X, n_iter=10)
 

@@ -193,11 +193,8 @@ class GaussianCurator(_Curator):
             value = getattr(self, name)
             if optional and value is None:
                 continue
-            if (
-                isinstance(value, bool)
-                or not isinstance(value, kind)
-                or not 1e-100 < float(value) < 1e100
-            ):
+            right_kind = isinstance(value, kind) and not isinstance(value, bool)
+            if not (right_kind and 1e-100 < float(value) < 1e100):
                 what = "1 or more" if kind is Integral else "positive (1e-100 to 1e100)"
                 raise ValueError(f"{name} is {'None or ' * optional}{what}; found {value!r}")
         seed = self.noise_random_state

@@ -329,15 +329,26 @@ def _check(name, value, holds, expected, kind=Real, optional=False) -> None:
 
 def _check_memory(n_bytes: int, shape, n_iter: int) -> None:
     """Raise MemoryError before the system does, or worse."""
-    try:
-        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):  # not everywhere
-        return
-    if n_bytes > free:
+    available = _available_memory()
+    if available is not None and n_bytes > available:
         raise MemoryError(
             f"{shape[0]:,} rows times n_iter={n_iter} outcomes take {n_bytes / 2**30:.1f} GiB, and "
-            f"{free / 2**30:.1f} are free: use a smaller n_iter, or dtype=numpy.float32"
+            f"{available / 2**30:.1f} are available: use a smaller n_iter, or dtype=numpy.float32"
         )
+
+
+def _available_memory() -> int | None:
+    """Return the bytes that can be had, as far as the system says."""
+    try:
+        with open("/proc/meminfo") as lines:
+            (kib,) = (line.split()[1] for line in lines if line.startswith("MemAvailable:"))
+        return int(kib) * 1024
+    except (OSError, ValueError):
+        pass
+    try:  # all there is, free or not
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return None
 
 
 def _fingerprint(Z: np.ndarray) -> str:
