@@ -2,6 +2,7 @@
 
     python benchmarks/outsourced.py [--runs 50] [--problems gp loans houses branin]
                                     [--json outsourced.json] [--figure outsourced.png]
+    python benchmarks/outsourced.py --scale    # seconds and memory of the modeler, and nothing else
 
 Simple regret after T outcomes, averaged over runs: the published curator (`ProjectionCurator`,
 which has no guarantee), the sound one (`GaussianCurator`), GP-UCB on the rows themselves, and rows
@@ -22,6 +23,8 @@ has the same distribution.
 import argparse
 import json
 import os
+import subprocess
+import sys
 import time
 import warnings
 from dataclasses import dataclass, field
@@ -219,6 +222,29 @@ def run(name, runs):
     return results
 
 
+SIZES = [(36_000, 50, "float64"), (1_000_000, 100, "float64"), (1_000_000, 100, "float32")]
+
+
+def measure(n, T, dtype):
+    """Seconds and peak memory (MiB) of T questions over n rows of 3 columns, in this process."""
+    import resource
+
+    Z = np.random.default_rng(0).random((n, 3))
+    start = time.perf_counter()
+    optimize(Z, lambda row: -((Z[row] - 0.4) ** 2).sum(), T, length_scale=0.3, noise=0.05,
+             prior_mean=-0.3, prior_scale=0.3, dtype=dtype)  # fmt: skip
+    seconds = time.perf_counter() - start
+    print(f"{seconds:.2f} {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f}")
+
+
+def show_scale():
+    print("| rows | columns | outcomes | dtype | seconds | peak memory, MiB |\n" + "|---" * 6 + "|")
+    for n, T, dtype in SIZES:
+        command = [sys.executable, __file__, "--measure", str(n), str(T), dtype]
+        seconds, peak = subprocess.check_output(command, text=True).split()
+        print(f"| {n:,} | 3 | {T} | {dtype} | {seconds} | {peak} |", flush=True)
+
+
 def tables_of(results):
     """Markdown tables, one per problem and epsilon."""
     for name in dict.fromkeys(x["problem"] for x in results):
@@ -268,9 +294,18 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=50)
     parser.add_argument("--problems", nargs="+", default=list(PROBLEMS))
+    parser.add_argument("--scale", action="store_true", help="measure time and memory only")
+    parser.add_argument("--measure", nargs=3, help=argparse.SUPPRESS)
     parser.add_argument("--json")
     parser.add_argument("--figure")
     options = parser.parse_args()
+    if options.measure:
+        n, T, dtype = options.measure
+        measure(int(n), int(T), dtype)
+        return
+    if options.scale:
+        show_scale()
+        return
     results = [row for name in options.problems for row in run(name, options.runs)]
     tables_of(results)
     if options.json:
