@@ -6,6 +6,7 @@ import hashlib
 import math
 import os
 from numbers import Integral, Real
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,6 +23,19 @@ _LEARNT = ("length_scale", "noise", "prior_mean", "prior_scale")
 _LARGEST = 1e100
 # In single precision, less noise (in units of the process's variance) drowns in rounding errors.
 _LEAST_NOISE_OF_SINGLE = 1e-3
+
+
+class _Process(NamedTuple):
+    """The process on Z: its length-scale and mean, and variances.
+
+    Of what rows share, of what each has of its own, and of an outcome given what rows share.
+    """
+
+    length_scale: float
+    mean: float
+    shared: float
+    own: float
+    noise: float
 
 
 class Modeler:
@@ -131,12 +145,9 @@ class Modeler:
             raise ValueError(f"n_iter={n_iter} is more than {len(Z)} rows: none is asked for twice")
         self._params = {
             "kernel": kernel,
-            "length_scale": length_scale,
-            "noise": noise,
-            "prior_mean": prior_mean,
-            "prior_scale": prior_scale,
-            "delta_ucb": delta_ucb,
-            "input_noise": input_noise,
+            **{name: None if value is None else float(value) for name, value in known.items()},
+            "delta_ucb": float(delta_ucb),
+            "input_noise": float(input_noise),
             "maximize": bool(maximize),
             "n_iter": int(n_iter),
             "dtype": np.dtype(dtype).name,
@@ -276,39 +287,35 @@ class Modeler:
     def _prior(self, n_learnt: int) -> Surrogate:
         """Return the process before any outcome, with parameters learnt from the first n_learnt."""
         learns = self._params["length_scale"] is None
-        length, smooth, own, noise, mean = self._learnt(n_learnt) if learns else self._given()
-        self._own_variance = own
-        if self._params["dtype"] == "float32":
-            noise = max(noise, _LEAST_NOISE_OF_SINGLE * smooth)
+        process = self._learnt(n_learnt) if learns else self._given()
+        self._own_variance = process.own
+        least = _LEAST_NOISE_OF_SINGLE if self._params["dtype"] == "float32" else 0.0
         return Surrogate.on(
             self._Z,
-            Kernel(self._params["kernel"], length, smooth),
-            noise,
-            mean,
+            Kernel(self._params["kernel"], process.length_scale, process.shared),
+            max(process.noise, least * process.shared),
+            process.mean,
             capacity=self._params["n_iter"],
             dtype=self._params["dtype"],
         )
 
-    def _given(self) -> tuple[float, float, float, float, float]:
-        """Return the process on Z that follows from the one on the rows behind it.
-
-        Length-scale and variance of what rows share, variance of what each has of its own, variance
-        of an outcome given what is shared, and mean.
-        """
+    def _given(self) -> _Process:
+        """Return the process on Z that follows from the one on the rows behind it."""
         variance, l2 = self._params["prior_scale"] ** 2, self._params["length_scale"] ** 2
         wider = l2 + 2 * self._params["input_noise"] ** 2
-        smooth = (l2 / wider) ** (self._Z.shape[1] / 2) * variance
-        noise = self._params["noise"] ** 2 * variance + (variance - smooth)
-        sign = 1.0 if self._params["maximize"] else -1.0
-        return math.sqrt(wider), smooth, variance - smooth, noise, sign * self._params["prior_mean"]
+        shared = (l2 / wider) ** (self._Z.shape[1] / 2) * variance
+        own = variance - shared
+        noise = self._params["noise"] ** 2 * variance + own
+        mean = self._params["prior_mean"] * (1.0 if self._params["maximize"] else -1.0)
+        return _Process(math.sqrt(wider), mean, shared, own, noise)
 
-    def _learnt(self, n: int) -> tuple[float, float, float, float, float]:
-        """Return the same from the first n outcomes, by marginal likelihood of the process on Z."""
+    def _learnt(self, n: int) -> _Process:
+        """Return the process on Z that makes the first n outcomes most likely."""
         width = float(np.ptp(self._Z, axis=0).max()) or 1.0
         one_length = np.zeros(self._Z.shape[1], dtype=int)
         if n == 0:
             length = default_kernel(self._params["kernel"], one_length).length_scale[0] * width
-            return length, 1.0, 0.0, 0.01, 0.0
+            return _Process(length, 0.0, 1.0, 0.0, 0.01)
         seen, values = self._Z[self.rows[:n]] / width, np.array(self._signed(0)[:n])
         kernel, noise, mean = fit_kernel(seen, values, self._params["kernel"], one_length)
         length = float(kernel.length_scale[0]) * width
@@ -316,7 +323,7 @@ class Modeler:
         l2 = max(length**2 - 2 * self._params["input_noise"] ** 2, 0.01 * length**2)
         share = (l2 / length**2) ** (self._Z.shape[1] / 2)
         own = min(kernel.variance * (1 / share - 1), noise)
-        return length, kernel.variance, own, noise, mean
+        return _Process(length, mean, kernel.variance, own, noise)
 
 
 def _check(name, value, holds, expected, kind=Real, optional=False) -> None:
