@@ -122,7 +122,9 @@ def spam_pipeline(rng):
 def spam_linear(rng):
     """A linear classifier that Lipschitz bounds apply to; its margins are scored by the ramp."""
     model = make_pipeline(
-        StandardScaler(), UnitBall(), LogisticRegression(fit_intercept=False, max_iter=1000)
+        StandardScaler(),
+        UnitBall(),
+        LogisticRegression(fit_intercept=False, tol=1e-8, max_iter=10_000),
     )
     return Problem("spam, logistic regression (ramp)", model,
                    {"logisticregression__C": loguniform(1e-3, 10)},

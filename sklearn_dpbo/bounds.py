@@ -246,6 +246,9 @@ class LipschitzBounds:
         is. Repaired, it is ``g*/m`` then.
     lowest_at_zero : bool, default=False
         Whether w = 0 has the lowest gain for every record, as the ramp has.
+    tolerance : float, default=0.0
+        Norm of the gradient at what the solver returns, which is ``tolerance / lambda`` from the
+        minimiser at most; adds ``2 L tolerance / lambda_min``.
     """
 
     m: int
@@ -254,6 +257,7 @@ class LipschitzBounds:
     g_star: float
     bound: str = "repaired"
     lowest_at_zero: bool = False
+    tolerance: float = 0.0
 
     def between(self, lowest: float, highest: float) -> float:
         """Theorem 7 for two models: what their scores on neighbouring sets can differ by.
@@ -262,7 +266,8 @@ class LipschitzBounds:
         ``lambda <= lambda'`` within the bounds; see `bound` for the second term.
         """
         L = self.lipschitz
-        return (highest - lowest) * L / (highest * lowest) + self._record
+        solver = 2 * L * self.tolerance / self.lambda_bounds[0]
+        return (highest - lowest) * L / (highest * lowest) + self._record + solver
 
     @property
     def _record(self) -> float:

@@ -9,6 +9,7 @@ beside and after them (caches, memory), by enough to tell.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -66,6 +67,9 @@ class Evaluator:
         As joblib takes them.
     verbose : int
         From 2, a line per fit (training side only).
+    accept : callable or None
+        Of a fitted estimator and the problem; raises if the fit is to count as failed. It must
+        look at the training side only.
     """
 
     estimator: object
@@ -75,6 +79,7 @@ class Evaluator:
     n_jobs: int | None = None
     pre_dispatch: object = "2*n_jobs"
     verbose: int = 0
+    accept: Callable | None = None
 
     def __call__(self, settings: tuple[dict, ...]) -> Evaluation:
         """Evaluate settings, in parallel.
@@ -124,7 +129,9 @@ class Evaluator:
     @cached_property
     def _task(self) -> Handover:
         check = RowByRowCheck.on(self.problem.X_train, self.problem.y_train)
-        task = _Task(self.estimator, self.problem, self.scorer, check, self.error_score)
+        task = _Task(
+            self.estimator, self.problem, self.scorer, check, self.error_score, self.accept
+        )
         return Handover(task)
 
     def _map(self, settings) -> Evaluation:
@@ -154,6 +161,7 @@ class _Task:
     scorer: PrivateScorer
     check: RowByRowCheck
     error_score: object
+    accept: Callable | None
 
 
 def _evaluate(task: Handover, setting: dict, position: str, verbose: int, prepare=lambda e: e):
@@ -163,6 +171,8 @@ def _evaluate(task: Handover, setting: dict, position: str, verbose: int, prepar
     estimator = prepare(set_candidate(clone(task.estimator), setting))
 
     def probe():
+        if task.accept is not None:
+            task.accept(estimator, problem)
         return task.check.predictions(estimator, scorer)
 
     _, error, response = timed_fit(estimator, problem, task.error_score, probe)

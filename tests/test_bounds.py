@@ -77,6 +77,8 @@ def test_constants_of_algorithm_3():
     # 0.375 + g* / 1000
     assert LipschitzBounds(**b).sensitivity == pytest.approx(0.376)
     assert LipschitzBounds(**b).between(1.0, 1.0) == pytest.approx(0.001)
+    # 2 L 0.01 / lambda_min more
+    assert LipschitzBounds(**b, tolerance=0.01).sensitivity == pytest.approx(0.386)
 
 
 def test_utility_bounds():

@@ -6,6 +6,7 @@ import pickle
 import subprocess
 import sys
 import traceback
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -31,9 +32,11 @@ from sklearn_dpbo.bounds import (
 )
 from sklearn_dpbo.exceptions import GuaranteeAssumptionWarning
 from sklearn_dpbo.fitting import without_traces
+from sklearn_dpbo.holdout import Problem
 from sklearn_dpbo.mechanisms import SeededNoise
 from sklearn_dpbo.preprocessing import UnitBall
 from sklearn_dpbo.strategies import GPNoiseFree, GPNoisy, LipschitzConvex
+from sklearn_dpbo.strategies._linear import check_converged
 from sklearn_dpbo.surrogate import Kernel
 
 pytestmark = pytest.mark.filterwarnings(
@@ -461,7 +464,8 @@ def test_algorithm_3_line_by_line(draws, scoring, L, bound):
     space = {"logisticregression__C": [0.001, 0.01, 0.1]}
     search = lipschitz(LipschitzConvex(bound=bound), space=space, scoring=scoring, n_iter=3)
     lambdas = 1 / (100 * np.array([0.1, 0.001]))
-    delta = LipschitzBounds(200, tuple(lambdas), L, 1.0, bound, scoring == "ramp").sensitivity
+    lowest = scoring == "ramp"
+    delta = LipschitzBounds(200, tuple(lambdas), L, 1.0, bound, lowest, 1e-6).sensitivity
     ((kind, scale, value),) = draws
     steps = min(math.ceil(delta * 200 * 2**20) + 2 * 200, 200 * 2**20)
     assert kind == "laplace"
@@ -502,7 +506,8 @@ def test_without_a_setting_there_is_nothing_to_refit():
 def test_lipschitz_noise_is_right_and_half_of_it_is_seen(monkeypatch):
     data, space = linear_data(), {"logisticregression__C": [0.01, 0.011]}
     params = dict(space=space, scoring="ramp", delta=0.0, estimator=linear(), n_iter=2)
-    delta = LipschitzBounds(200, (1 / 1.1, 1.0), 1.0, 1.0, lowest_at_zero=True).sensitivity
+    delta = LipschitzBounds(200, (1 / 1.1, 1.0), 1.0, 1.0, lowest_at_zero=True)
+    delta = replace(delta, tolerance=1e-6).sensitivity
     scale = (math.ceil(delta * 200 * 2**20) + 400) / 4.0
     assert laplace_p(LipschitzConvex(), scale, data, 200, **params) > 1e-6
     half_the_noise(monkeypatch)
@@ -616,6 +621,20 @@ def test_a_record_that_cannot_be_predicted_is_within_the_sensitivity(draws, scor
     assert 0 < value - neighbour <= scale * 4.0
     if scoring == "normalized_sigmoid":
         assert value - neighbour > L / 10 * 2**20, "more than the published L / lambda"
+
+
+def test_what_has_not_converged_is_refused_or_left_out(draws):
+    """The first fit is public and says what to do; others are left out in silence."""
+    with pytest.raises(ValueError, match=r"gradient still has norm.*Set tol=1e-8"):
+        lipschitz(estimator=linear(tol=1e-2, max_iter=3))
+    assert not draws
+
+    X, y = linear_data()["X"], linear_data()["y"]
+    problem, model = Problem(X, y, {}, None, None, None, ""), linear().fit(X, y)
+    check_converged(model, problem)
+    model[-1].coef_ = model[-1].coef_ * (1 + 1e-3)
+    with pytest.raises(ValueError, match="gradient still has norm"):
+        check_converged(model, problem)
 
 
 def test_bounds_of_lambda_that_are_wider_give_more_noise(draws):

@@ -51,7 +51,7 @@ every_strategy = pytest.mark.parametrize("strategy", STRATEGIES.values(), ids=ST
 
 
 def model():
-    classifier = LogisticRegression(fit_intercept=False, tol=1e-6)
+    classifier = LogisticRegression(fit_intercept=False, tol=1e-9, max_iter=1000)
     return make_pipeline(CountingScaler(), UnitBall(), classifier)
 
 

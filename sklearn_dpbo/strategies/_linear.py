@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 from sklearn.svm import LinearSVC
@@ -11,7 +12,10 @@ from ..gains import dense
 from ..holdout import Problem
 from ..preprocessing import UnitBall
 
-__all__ = ["check_estimator"]
+__all__ = ["TOLERANCE", "check_converged", "check_estimator"]
+
+# Of the gradient's norm at what a solver returns, for losses that have one.
+TOLERANCE = 1e-6
 
 
 def check_estimator(estimator, problem: Problem) -> str:
@@ -39,6 +43,28 @@ def check_estimator(estimator, problem: Problem) -> str:
         if not holds:
             raise ValueError(f"LipschitzConvex does not hold for {estimator!r}: {what}. {remedy}")
     return f"{prefix}C"
+
+
+def check_converged(estimator, problem: Problem) -> None:
+    """Raise ValueError if a fitted logistic regression is not near its minimiser.
+
+    By strong convexity, ``|w - w_lambda| <= |gradient at w| / lambda``. The hinge loss has no
+    gradient, and is not checked.
+    """
+    _, _, classifier = _parts(estimator)
+    if type(classifier) is not LogisticRegression:
+        return
+    X = estimator[:-1].transform(problem.X_train)
+    y = np.where(dense(problem.y_train) == classifier.classes_[1], 1.0, -1.0)
+    w, n = classifier.coef_[0], len(y)
+    slope = -y * expit(-y * (X @ w))
+    gradient = w / (n * classifier.C) + X.T @ slope / n
+    if not np.linalg.norm(gradient) <= TOLERANCE:
+        raise ValueError(
+            f"{classifier!r} stopped where the gradient still has norm "
+            f"{np.linalg.norm(gradient):.1e}; LipschitzConvex needs {TOLERANCE:.0e}. Set tol=1e-8, "
+            "and max_iter to thousands"
+        )
 
 
 def _parts(estimator):

@@ -19,7 +19,7 @@ from ..privacy import Budget, Secret, Sensitive, round_down
 from ..surrogate import Surrogate
 from ..units import n_rows
 from ._base import Release, Strategy, interval, not_released, positive, require_mean
-from ._linear import check_estimator
+from ._linear import TOLERANCE, check_converged, check_estimator
 
 __all__ = ["LipschitzConvex"]
 
@@ -27,7 +27,8 @@ _ASSUMPTION_2 = (
     "Assumption 2 of Kusner et al. (2015): each model is the exact minimiser of a convex, "
     "1-Lipschitz, L2-regularised training loss, and a record's gain is Lipschitz in the model. "
     "Checked: estimator, penalty, loss, no intercept, two classes, rows of norm at most 1, one "
-    "regularisation parameter within its bounds. Not checked: that the solver converged"
+    "regularisation parameter within its bounds, and the gradient of logistic regressions at what "
+    "the solver returned. Not checked: that the solver of hinge losses converged"
 )
 _RELEASED_SCORE = (
     "best_score_ and best_score_interval_: the best score seen. Neither the setting that has it, "
@@ -84,8 +85,9 @@ class LipschitzConvex(Strategy):
 
     Notes
     -----
-    That the solver returns the exact minimiser is assumed: give it a small ``tol`` and a large
-    ``max_iter``. If a fit in secret fails, it is left out without a word.
+    Solvers have to converge: give them a small ``tol`` (1e-8) and a large ``max_iter``. A logistic
+    regression whose gradient has a norm above 1e-6 counts as a failed fit, and what smaller ones
+    can do is part of Delta. If a fit in secret fails, it is left out without a word.
 
     References
     ----------
@@ -146,6 +148,7 @@ class LipschitzConvex(Strategy):
         """Run Algorithm 3, or evaluate a fixed set of settings if one is to be released."""
         require_mean(oracle.scorer, type(self).__name__)
         name = check_estimator(oracle.estimator, oracle.problem)
+        oracle = replace(oracle, accept=check_converged)
         for axes in space.subspaces:
             if set(axes) != {name}:
                 raise ValueError(
@@ -195,6 +198,7 @@ class LipschitzConvex(Strategy):
             float(g_star),
             self.bound,
             lowest_at_zero=scorer.lowest_at_zero,
+            tolerance=TOLERANCE,
         )
 
     # ------------------------------------------------------------ in secret
