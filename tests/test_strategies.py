@@ -147,10 +147,11 @@ def test_no_raw_score_is_kept(strategy):
 
 @every_strategy
 def test_noise_comes_from_the_library_and_differs(strategy):
-    # So much epsilon that no released score is clipped to the bounds, where many would be equal.
-    scores = [fitted(strategy, epsilon=1e4, noise_random_state=None).best_score_ for _ in range(3)]
-    assert len(set(scores)) == 3
-    assert 0 < min(scores) <= max(scores) < 1
+    # So much epsilon that scores are not clipped to the bounds, and so little that steps are many.
+    scores = [
+        fitted(strategy, epsilon=100.0, noise_random_state=None).best_score_ for _ in range(4)
+    ]
+    assert len(set(scores)) > 1
 
 
 @every_strategy
