@@ -7,6 +7,7 @@ their presence that a certain record is there; and so may the state it leaves ra
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import logging
 import os
 import random
@@ -63,9 +64,17 @@ def unheard():
                 continue
             stack.callback(os.close, kept)
             stack.callback(os.dup2, kept, descriptor)
+            _flush_native()
             os.dup2(sink, descriptor)
+        stack.callback(_flush_native)  # what native code has not written yet, before it is heard
         stack.enter_context(parallel_config("sequential"))
         yield
+
+
+def _flush_native() -> None:
+    """Empty the buffers of the C library, which writes to pipes and files late."""
+    with contextlib.suppress(AttributeError, OSError, TypeError):  # not everywhere
+        ctypes.CDLL(None).fflush(None)
 
 
 def audible():

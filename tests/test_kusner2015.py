@@ -226,6 +226,26 @@ def test_where_nothing_is_left_to_look_at_the_best_stands_for_the_rest(draws):
     assert draws[1][2] == max(right(x) for x in FITTED)
 
 
+def test_a_lattice_beyond_all_measure_is_refused():
+    with pytest.raises(ValueError, match="the most: use a smaller one"):
+        fitted(GPNoiseFree(**FREE, max_level=40))
+
+
+def test_what_native_code_writes_late_is_not_heard_either():
+    """Into a pipe the C library writes when its buffer is full, or at the end."""
+    script = (
+        "import ctypes\n"
+        "from sklearn_dpbo.quiet import unheard\n"
+        "c = ctypes.CDLL(None)\n"
+        "c.printf(b'before ')\n"
+        "with unheard():\n"
+        "    c.printf(b'secret ')\n"
+        "c.printf(b'after')\n"
+    )
+    heard = subprocess.check_output([sys.executable, "-c", script], text=True)
+    assert heard == "before after"
+
+
 @pytest.mark.parametrize("missing", [dict(A=None), dict(tau=None)])
 def test_a_and_tau_have_no_default(missing):
     with pytest.raises(ValueError, match=r"needs A and tau.*strategy='worst_case'"):

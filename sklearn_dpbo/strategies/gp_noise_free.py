@@ -19,6 +19,8 @@ __all__ = ["GPNoiseFree"]
 
 # Settings of the finest lattice, if its level is not given.
 _MOST_CANDIDATES = 2048
+# Settings that a lattice can have at all.
+_MOST_POINTS = 100_000
 # Variance of an observation, in units of the prior's: keeps kernel matrices invertible.
 _NUGGET = 1e-10
 
@@ -158,6 +160,11 @@ class GPNoiseFree(GPStrategy):
         d, level = len(axes), self.max_level
         if level is None:
             level = max((k for k in range(1, 12) if (2**k + 1) ** d <= _MOST_CANDIDATES), default=1)
+        if (2**level + 1) ** d > _MOST_POINTS:
+            raise ValueError(
+                f"max_level={level} makes a lattice of {(2**level + 1) ** d:,} settings in {d} "
+                f"parameters, of which {_MOST_POINTS:,} are the most: use a smaller one"
+            )
         return d, level
 
 

@@ -49,15 +49,15 @@ _N_CANDIDATES = 256
 class LipschitzConvex(Strategy):
     """The best validation score of a regularised linear classifier: Algorithm 3, pure epsilon-DP.
 
-    Bayesian optimisation runs on the validation scores, in secret, with any acquisition. The best
-    score seen is released with Laplace noise of scale ``Delta / epsilon``,
+    Bayesian optimisation runs on the validation scores, in secret. The best score seen is released
+    with Laplace noise of scale ``Delta / epsilon``,
 
         Delta = (lmax - lmin) L / (lmax lmin) + min(g* / m, L / (m lmin))
 
     (and g* / m at its end, unless the gain of w = 0 is the lowest: the ramp's is), for models that
-    minimise ``lambda / 2 |w|^2 + 1/n sum_i loss_i(w)`` with lambda in
-    [lmin, lmax] and a convex, 1-Lipschitz loss, and gains in an interval of length g* that are
-    L-Lipschitz in w. No Gaussian process is assumed; the search may look wherever it likes.
+    minimise ``lambda / 2 |w|^2 + 1/n sum_i loss_i(w)`` with lambda in [lmin, lmax] and a convex,
+    1-Lipschitz loss, and gains in an interval of length g* that are L-Lipschitz in w. No Gaussian
+    process is assumed; the search may look wherever it likes.
 
     Estimators: ``LogisticRegression`` or ``LinearSVC(loss="hinge")``, with ``penalty="l2"`` and
     ``fit_intercept=False``, in a pipeline behind `sklearn_dpbo.preprocessing.UnitBall`. The space
