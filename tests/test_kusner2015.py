@@ -242,7 +242,8 @@ def test_what_native_code_writes_late_is_not_heard_either():
         "    c.printf(b'secret ')\n"
         "c.printf(b'after')\n"
     )
-    heard = subprocess.check_output([sys.executable, "-c", script], text=True)
+    buffered = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}
+    heard = subprocess.check_output([sys.executable, "-c", script], text=True, env=buffered)
     assert heard == "before after"
 
 
