@@ -1,14 +1,16 @@
-"""What a fitted search passes on to its best estimator, as `GridSearchCV` does (zone: released)."""
+"""What is passed on to the estimator inside, as scikit-learn's own do it (zone: released)."""
 
 from __future__ import annotations
 
 from copy import deepcopy
 
+from sklearn import get_config
 from sklearn.utils import get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-__all__ = ["DelegatesToBest"]
+__all__ = ["DelegatesToBest", "RoutesToEstimator", "delegate"]
 
 
 def _best_has(attribute: str):
@@ -27,10 +29,12 @@ def _best_has(attribute: str):
     return check
 
 
-def _delegate(name: str, summary: str):
+def delegate(name: str, summary: str, *, to: str = "best_estimator_", check=_best_has):
+    """Return a method of this name that calls the same of a fitted attribute, if that has it."""
+
     def method(self, X):
         check_is_fitted(self)
-        return getattr(self.best_estimator_, name)(X)
+        return getattr(getattr(self, to), name)(X)
 
     method.__name__ = name
     method.__doc__ = f"""{summary}
@@ -41,21 +45,21 @@ def _delegate(name: str, summary: str):
 
         Returns
         -------
-        result : what ``best_estimator_.{name}(X)`` returns
+        result : what ``{to}.{name}(X)`` returns
         """
-    return available_if(_best_has(name))(method)
+    return available_if(check(name))(method)
 
 
 class DelegatesToBest:
     """Methods and attributes of ``best_estimator_``, and tags of ``estimator``."""
 
-    predict = _delegate("predict", "Predict with the best estimator.")
-    predict_proba = _delegate("predict_proba", "Predict class probabilities.")
-    predict_log_proba = _delegate("predict_log_proba", "Predict class log-probabilities.")
-    decision_function = _delegate("decision_function", "Return decision values.")
-    score_samples = _delegate("score_samples", "Score each record, e.g. its log-density.")
-    transform = _delegate("transform", "Transform with the best estimator.")
-    inverse_transform = _delegate("inverse_transform", "Undo `transform`.")
+    predict = delegate("predict", "Predict with the best estimator.")
+    predict_proba = delegate("predict_proba", "Predict class probabilities.")
+    predict_log_proba = delegate("predict_log_proba", "Predict class log-probabilities.")
+    decision_function = delegate("decision_function", "Return decision values.")
+    score_samples = delegate("score_samples", "Score each record, e.g. its log-density.")
+    transform = delegate("transform", "Transform with the best estimator.")
+    inverse_transform = delegate("inverse_transform", "Undo `transform`.")
 
     def score(self, X, y=None) -> float:
         """Return the score of the best estimator on data that need no protection.
@@ -105,3 +109,36 @@ class DelegatesToBest:
         tags.input_tags.pairwise = inner.input_tags.pairwise
         tags.input_tags.sparse = inner.input_tags.sparse
         return tags
+
+
+class RoutesToEstimator:
+    """Fit parameters for ``estimator`` and for the splitter ``cv``, also by metadata routing."""
+
+    def _route(self, fit_params: dict) -> dict:
+        """Return the parts of fit_params that go to the estimator and to the splitter."""
+        if get_config()["enable_metadata_routing"] and fit_params:
+            routed = process_routing(self, "fit", **fit_params)
+            return {
+                "estimator": routed["estimator"]["fit"],
+                "splitter": routed["splitter"]["split"],
+            }
+        groups = {k: v for k, v in fit_params.items() if k == "groups"}
+        rest = {k: v for k, v in fit_params.items() if k != "groups"}
+        return {"estimator": rest, "splitter": groups}
+
+    def get_metadata_routing(self):
+        """Return how metadata are routed: to the estimator's `fit` and the splitter's `split`.
+
+        Returns
+        -------
+        routing : MetadataRouter
+        """
+        return (
+            MetadataRouter(owner=self)
+            .add_self_request(self)
+            .add(
+                estimator=self.estimator,
+                method_mapping=MethodMapping().add(caller="fit", callee="fit"),
+            )
+            .add(splitter=self.cv, method_mapping=MethodMapping().add(caller="fit", callee="split"))
+        )

@@ -147,6 +147,45 @@ class WeightedAccuracy(Gain):
 
 
 @dataclass(frozen=True)
+class NegativeCost(Gain):
+    """-C[y, prediction], with a public matrix C of costs; classes in sorted order."""
+
+    cost_matrix: tuple[tuple[float, ...], ...]
+
+    def __post_init__(self):
+        try:
+            C = np.array(self.cost_matrix, dtype=float)
+        except (TypeError, ValueError):
+            C = np.empty(0)
+        if C.ndim != 2 or len(set(C.shape)) > 1 or not np.isfinite(C).all() or np.ptp(C) == 0:
+            raise ValueError(
+                "cost_matrix is a square table of finite numbers, not all the same: a row per true "
+                f"class, a column per predicted class; found {self.cost_matrix!r}"
+            )
+        object.__setattr__(self, "cost_matrix", tuple(map(tuple, C.tolist())))
+
+    def prepare(self, y_train):
+        """Check that there is a row for each class."""
+        labels = np.unique(dense(y_train)).tolist()
+        if len(labels) != len(self.cost_matrix):
+            raise ValueError(
+                f"cost_matrix is for {len(self.cost_matrix)} classes; y has {len(labels)}: {labels}"
+            )
+        return self
+
+    @property
+    def bounds(self):
+        costs = [cost for row in self.cost_matrix for cost in row]
+        return (-max(costs), -min(costs))
+
+    def __call__(self, y, response, classes):
+        _same_shape(y, response)
+        true, predicted = encode(y, classes), encode(response, classes)
+        cost = np.array(self.cost_matrix)[true, predicted]
+        return np.where((true >= 0) & (predicted >= 0), -cost, -np.inf)
+
+
+@dataclass(frozen=True)
 class TopK(Gain):
     """[fewer than k classes score higher], later classes first among equals."""
 
@@ -318,6 +357,7 @@ NAMED = {
     "accuracy": Accuracy,
     "balanced_accuracy": WeightedAccuracy,
     "neg_brier_score": Brier,
+    "neg_cost": NegativeCost,
     "neg_log_loss": LogLoss,
     "neg_mean_absolute_error": AbsoluteLoss,
     "neg_mean_pinball_loss": PinballLoss,

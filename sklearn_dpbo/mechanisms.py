@@ -1,6 +1,6 @@
 """The mechanisms: select a candidate, once or in sequence, and release counts (zone: boundary).
 
-The only module that opens a `Sensitive` and the only one that draws noise. Each mechanism
+The only module that opens a `Sensitive`, and the only one that lets noise meet it. Each mechanism
 charges the budget first and draws afterwards, so that a crash in between can only waste privacy.
 """
 
@@ -10,43 +10,22 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
-from typing import Protocol
 
 import numpy as np
 
 from .exceptions import BudgetExceededError
+from .noise import Noise
 from .privacy import Budget, Draws, PrivacyLoss, Secret, Sensitive
 
 __all__ = [
     "NoisyCount",
-    "OpenDPNoise",
-    "SeededNoise",
     "Selections",
     "draw_exponentially",
+    "draw_grid_point",
     "release_counts",
     "release_rows",
     "select",
 ]
-
-
-class Noise(Protocol):
-    """Where draws come from: samplers of given scale, to be applied to what is sensitive."""
-
-    description: str
-    secure: bool
-
-    def permute_and_flip(self, scale: float) -> Callable[[list[int]], int]:
-        """Return a function that draws an index, given scores."""
-
-    def exponential_mechanism(self, scale: float) -> Callable[[list[int]], int]:
-        """Return a function that draws an index, given scores."""
-
-    def discrete_laplace(self, scale: float) -> Callable[[int], int]:
-        """Return a function that draws a count plus noise, given the count."""
-
-    def discrete_gaussian(self, scale: float) -> Callable[[list[int]], list[int]]:
-        """Return a function that draws integers plus noise, given the integers."""
 
 
 def select(scores: Sensitive, epsilon: float, *, budget: Budget, noise: Noise, release: str) -> int:
@@ -129,6 +108,88 @@ def draw_exponentially(
     how = f"the exponential mechanism over {n_candidates:,} settings"
     budget.charge(PrivacyLoss(epsilon, delta, release, how, assumption))
     return _choose(noise.exponential_mechanism(_scale(2 * D, epsilon)), scores)
+
+
+# A run of several points is scored in steps so fine that rounding costs a millionth of epsilon.
+_FINE = 2**20
+
+
+def draw_grid_point(
+    runs: Secret,
+    sensitivity: int,
+    epsilon: float,
+    *,
+    n_points: int,
+    largest: int,
+    budget: Budget,
+    noise: Noise,
+    release: str,
+    assumption: str | None = None,
+) -> int:
+    """Choose one of G public points by the exponential mechanism, at a cost of epsilon.
+
+    ``P(i)`` is proportional to ``exp((F N_i + e_i) / b)`` with ``b = 2 (F D + 2 r) / epsilon``,
+    where D is the sensitivity of the integer scores N, F an integer factor and |e_i| <= r what
+    rounding did: the scores ``F N_i + e_i`` have sensitivity ``F D + 2 r``. A run of c points with
+    the same score N is drawn as one candidate of score ``F N + round(b ln c)``, and then a point of
+    it uniformly; so the cost is that of the runs, and what is returned is a public point.
+
+    Parameters
+    ----------
+    runs : Secret of (starts, scores), each an ndarray of int of shape (n_runs,)
+        Points ``starts[k], ..., starts[k + 1] - 1`` have the score ``scores[k]``.
+    sensitivity : int
+        D.
+    epsilon : float
+        Charged to the budget.
+    n_points : int
+        G.
+    largest : int
+        No score is larger in absolute value (public).
+    budget : Budget
+    noise : Noise
+    release : str
+        What is being chosen, for the record of the loss.
+    assumption : str or None
+        What the sensitivity rests on.
+
+    Returns
+    -------
+    index : int
+        The point chosen.
+
+    Raises
+    ------
+    ValueError
+        If scores of this size could overflow 64 bits. Nothing is charged then.
+
+    References
+    ----------
+    McSherry and Talwar, "Mechanism design via differential privacy", FOCS 2007. Proof for runs in
+    the documentation, "Configuration".
+    """
+    D, G = sensitivity, n_points
+    F = max(1, _FINE // D)
+    # b is at most 4 F D / epsilon; b ln c is off by a few units in the last place, and is rounded.
+    bonus = 4 * F * D / epsilon * math.log(G + 1)
+    r = math.ceil(1 + 8 * math.ulp(bonus))
+    if not (F * largest + bonus < 2**62 and 2 * r <= F * D):
+        raise ValueError(
+            f"scores up to {largest:,} and epsilon={epsilon!r} are too much for 64 bits: take a "
+            "larger epsilon, or fewer instances"
+        )
+    b = _scale(2 * (F * D + 2 * r), epsilon)
+    how = f"the exponential mechanism over {G:,} points of a public grid"
+    budget.charge(PrivacyLoss(epsilon, 0.0, release, how, assumption))
+    sampler = noise.exponential_mechanism(b)
+
+    def sample(opened) -> int:
+        starts, N = opened
+        c = np.diff(np.append(starts, G))
+        k = sampler((F * N + np.rint(b * np.log(c)).astype(np.int64)).tolist())
+        return int(starts[k]) + noise.uniform(int(c[k]))
+
+    return _draw(sample, runs)
 
 
 class Selections:
@@ -313,124 +374,3 @@ def _scale(numerator: int, epsilon: float) -> float:
     while Fraction(numerator) / Fraction(scale) > Fraction(epsilon):
         scale = math.nextafter(scale, math.inf)
     return scale
-
-
-class OpenDPNoise:
-    """Exact samplers seeded by the operating system (OpenDP).
-
-    Raises
-    ------
-    ImportError
-        At once, and not after hours of fits, if the library cannot be imported.
-    """
-
-    secure = True
-
-    def __init__(self):
-        _opendp()
-
-    @property
-    def description(self) -> str:
-        """Name and version of the library."""
-        from importlib.metadata import version
-
-        return f"OpenDP {version('opendp')}: exact samplers, operating-system randomness"
-
-    def permute_and_flip(self, scale: float):
-        """Return a sampler of indices."""
-        return self._noisy_max(_opendp().measures.max_divergence(), scale)
-
-    def exponential_mechanism(self, scale: float):
-        """Return a sampler of indices: the measure zCDP picks Gumbel noise."""
-        return self._noisy_max(_opendp().measures.zero_concentrated_divergence(), scale)
-
-    def _noisy_max(self, measure, scale: float):
-        dp = _opendp()
-        space = dp.domains.vector_domain(dp.domains.atom_domain(T="i64"))
-        metric = dp.metrics.linf_distance(T="i64")
-        return dp.measurements.make_noisy_max(space, metric, measure, scale=scale)
-
-    def discrete_laplace(self, scale: float):
-        """Return a sampler of noisy counts."""
-        dp = _opendp()
-        space = dp.domains.atom_domain(T="i64"), dp.metrics.absolute_distance(T="i64")
-        return dp.measurements.make_laplace(*space, scale=scale)
-
-    def discrete_gaussian(self, scale: float):
-        """Return a sampler of noisy tables, flattened."""
-        dp = _opendp()
-        domain = dp.domains.vector_domain(dp.domains.atom_domain(T="i64"))
-        space = domain, dp.metrics.l2_distance(T="f64")
-        return dp.measurements.make_gaussian(*space, scale=scale)
-
-
-@cache
-def _opendp():
-    """Import the noise library when a search begins.
-
-    Its parts, and not ``opendp.prelude``, which takes ten times as long and three times the
-    memory for extras that are not needed here.
-    """
-    import opendp.domains
-    import opendp.measurements
-    import opendp.measures
-    import opendp.metrics
-    import opendp.mod
-
-    opendp.mod.enable_features("contrib")
-    return opendp
-
-
-class SeededNoise:
-    """Reproducible draws from the same distributions: not private, for tests.
-
-    Whoever knows the seed can take the noise off again.
-    """
-
-    description = "a seeded generator: NOT PRIVATE, for tests only"
-    secure = False
-
-    def __init__(self, seed: int):
-        self._rng = np.random.default_rng(seed)
-
-    def permute_and_flip(self, scale: float):
-        """Return a sampler of indices: the paper's Algorithm 1."""
-
-        def sample(scores: list[int]) -> int:
-            best = max(scores)
-            for i in self._rng.permutation(len(scores)):
-                if self._rng.random() < math.exp((scores[i] - best) / scale):
-                    return int(i)
-            raise AssertionError("the best candidate is always accepted")
-
-        return sample
-
-    def exponential_mechanism(self, scale: float):
-        """Return a sampler of indices: the largest score plus Gumbel noise."""
-
-        def sample(scores: list[int]) -> int:
-            # Differences of integers first: they are exact, and small where it matters.
-            best = max(scores)
-            below = np.array([score - best for score in scores], dtype=float)
-            return int(np.argmax(below / scale + self._rng.gumbel(size=len(scores))))
-
-        return sample
-
-    def discrete_laplace(self, scale: float):
-        """Return a sampler of noisy counts: the difference of two geometric variables is added."""
-        p = -math.expm1(-1 / scale)
-
-        def sample(count: int) -> int:
-            up, down = self._rng.geometric(p, size=2)
-            return int(count + up - down)
-
-        return sample
-
-    def discrete_gaussian(self, scale: float):
-        """Return a sampler of noisy tables, flattened: normal variables, rounded."""
-
-        def sample(numbers: list[int]) -> list[int]:
-            drawn = np.rint(scale * self._rng.standard_normal(len(numbers))).astype(np.int64)
-            return (np.array(numbers, dtype=np.int64) + drawn).tolist()
-
-        return sample

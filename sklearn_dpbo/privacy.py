@@ -24,11 +24,12 @@ __all__ = [
     "Secret",
     "Sensitive",
     "delta_of_zcdp",
+    "leaving_no_frame",
     "zcdp_within",
 ]
 
 
-def _leaving_no_frame(method):
+def leaving_no_frame(method):
     """If the method is interrupted, keep no frame that saw the value: debuggers show frames."""
 
     @wraps(method)
@@ -76,7 +77,7 @@ class Sensitive(_Shut):
 
     __slots__ = ("__value", "sensitivity")
 
-    @_leaving_no_frame
+    @leaving_no_frame
     def __init__(self, value, sensitivity: tuple[int, ...]):
         value = np.array(value, dtype=np.int64, ndmin=2)
         if value.ndim != 2 or value.shape[1] != len(sensitivity):
@@ -94,24 +95,24 @@ class Sensitive(_Shut):
         """Shape of the value: (n_candidates, n_statistics). Public."""
         return self.__value.shape
 
-    @_leaving_no_frame
+    @leaving_no_frame
     def rows(self, index) -> Sensitive:
         """Return the candidates at these (public) positions, of the same sensitivity."""
         return Sensitive(self.__value[np.atleast_1d(index)], self.sensitivity)
 
-    @_leaving_no_frame
+    @leaving_no_frame
     def column(self, j: int) -> Sensitive:
         """Return statistic j of every candidate."""
         return Sensitive(self.__value[:, [j]], (self.sensitivity[j],))
 
-    @_leaving_no_frame
+    @leaving_no_frame
     def followed_by(self, other: Sensitive) -> Sensitive:
         """Return these candidates and then those, of the same statistics."""
         if self.sensitivity != other.sensitivity:
             raise ValueError("only statistics of the same sensitivity can stand in one table")
         return Sensitive(np.concatenate([self.__value, other.__value]), self.sensitivity)
 
-    @_leaving_no_frame
+    @leaving_no_frame
     def linear(self, weights, offsets, *, largest: int, shift: int = 0) -> Sensitive:
         """Return ``q_l = offset_l + sum_j W_lj x_j`` for public integers W and offset.
 
@@ -172,12 +173,12 @@ class Secret(_Shut):
     def __init__(self, value):
         self.__value = value
 
-    @_leaving_no_frame
+    @leaving_no_frame
     def then(self, compute: Callable) -> Secret:
         """Return ``compute(value)``, sealed again."""
         return Secret(compute(self.__value))
 
-    @_leaving_no_frame
+    @leaving_no_frame
     def measured(self, compute: Callable, sensitivity: tuple[int, ...]) -> Sensitive:
         """Return ``compute(value)``, integers whose sensitivity the caller vouches for."""
         return Sensitive(compute(self.__value), sensitivity)

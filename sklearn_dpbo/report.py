@@ -1,4 +1,4 @@
-"""The privacy statement of a search (zone: released)."""
+"""The privacy statement of whatever was released (zone: released)."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 from .privacy import PrivacyLoss
 
-__all__ = ["PrivacyReport"]
+__all__ = ["PREDICTIONS_ROW_BY_ROW", "TRAINING_NOT_PROTECTED", "PrivacyReport"]
 
-_NOT_PROTECTED = (
-    "the training set, on which best_estimator_ was fitted; the schema of the validation set "
-    "(number of units, columns, dtypes); the time that the search took; and whatever else is "
-    "computed from the validation records, this search run again included"
+TRAINING_NOT_PROTECTED = (
+    "the training set, on which {} was fitted; the schema of the validation set (number of units, "
+    "columns, dtypes); the time that it took; and whatever else is computed from the validation "
+    "records, this fit run again included"
 )
-_CONDITION = (
+PREDICTIONS_ROW_BY_ROW = (
     "a model's prediction for a record depends on that record alone (checked on training records)"
 )
 
@@ -26,18 +26,24 @@ class PrivacyReport:
 
     Parameters
     ----------
+    title : str
+        What it is the statement of.
     epsilon, delta : float
-        What was spent: the whole search is (epsilon, delta)-differentially private with respect
-        to one unit.
+        What was spent: all of it is (epsilon, delta)-differentially private with respect to one
+        unit.
     unit : str
-        "record" or "group": what neighbouring validation sets differ in one of.
+        What neighbouring data differ in one of: "record", "group" or "instance".
     m : int
-        Number of units in the validation set.
+        Number of units.
+    data : str
+        What the units are part of: "validation set" or "sample".
     protected : str
-        Where the validation set came from.
+        Where they came from.
+    not_protected : str
     assumption : str or None
-        What the guarantee rests on beside the condition that predictions are made record by
-        record; None for a worst-case guarantee.
+        What the guarantee rests on beside the condition; None for a worst-case guarantee.
+    condition : str
+        What has to hold in any case.
     released : str
         What may be published.
     spends : tuple of PrivacyLoss
@@ -48,12 +54,16 @@ class PrivacyReport:
         False if the noise can be predicted; then nothing is guaranteed.
     """
 
+    title: str
     epsilon: float
     delta: float
     unit: str
     m: int
+    data: str
     protected: str
+    not_protected: str
     assumption: str | None
+    condition: str
     released: str
     spends: tuple[PrivacyLoss, ...]
     noise: str
@@ -66,19 +76,21 @@ class PrivacyReport:
 
     def _lines(self) -> list[tuple[str, str]]:
         """Return (heading, text) pairs: the statement that every form shows."""
-        one = "one record is" if self.unit == "record" else "all the records of one group are"
+        one = "all the records of one group are"
+        if self.unit != "group":
+            one = f"one {self.unit} is"
         kind = "worst case" if self.assumption is None else "under an assumption"
         guarantee = f"epsilon = {self.epsilon:g}, delta = {self.delta:g} ({kind})"
         if not self.secure:
             guarantee = "NONE: the noise is seeded and can be taken off again. For tests only"
         return [
             ("Guarantee", guarantee),
-            ("Protected", f"{self.m:,} {self.unit}s of the validation set ({self.protected})"),
-            ("Neighbours", f"validation sets in which {one} replaced"),
+            ("Protected", f"{self.m:,} {self.unit}s of the {self.data} ({self.protected})"),
+            ("Neighbours", f"{self.data}s in which {one} replaced"),
             ("Released", self.released),
-            ("Not protected", _NOT_PROTECTED),
-            ("Assumption", self.assumption or "none about estimator, scores or data"),
-            ("Condition", _CONDITION),
+            ("Not protected", self.not_protected),
+            ("Assumption", self.assumption or "none: it holds in the worst case"),
+            ("Condition", self.condition),
             *((f"Spent {i}", spend) for i, spend in enumerate(self._spends(), 1)),
             ("Noise", self.noise),
         ]
@@ -98,7 +110,7 @@ class PrivacyReport:
         return of_release
 
     def __str__(self) -> str:
-        lines = ["Differentially private hyper-parameter search"]
+        lines = [self.title]
         for heading, text in self._lines():
             lines += textwrap.wrap(
                 text, 100, initial_indent=f"  {heading:<15}", subsequent_indent=" " * 17
@@ -119,8 +131,8 @@ class PrivacyReport:
             for h, text in self._lines()
         )
         return (
-            '<table><caption style="text-align:left;font-weight:bold">Differentially private '
-            f"hyper-parameter search</caption><tbody>{rows}</tbody></table>"
+            '<table><caption style="text-align:left;font-weight:bold">'
+            f"{html.escape(self.title)}</caption><tbody>{rows}</tbody></table>"
         )
 
 

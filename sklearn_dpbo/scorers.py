@@ -26,7 +26,7 @@ import numpy as np
 from . import gains
 from .units import Units, n_rows
 
-__all__ = ["MeanGain", "PrivateScorer", "RocAuc", "respond"]
+__all__ = ["MeanGain", "PrivateScorer", "RocAuc", "method_of", "respond"]
 
 # Steps between a unit's lowest and highest gain; gains are rounded to the nearest step.
 _GRID = 2**20
@@ -44,12 +44,7 @@ def respond(estimator, X, response_method: tuple[str, ...]) -> np.ndarray:
     ValueError
         If the response has not one row per row of X.
     """
-    method = next((name for name in response_method if hasattr(estimator, name)), None)
-    if method is None:
-        raise AttributeError(
-            f"{type(estimator).__name__} has none of the methods {list(response_method)} that "
-            "the scoring needs"
-        )
+    method = method_of(estimator, response_method)
     response = gains.dense(getattr(estimator, method)(X))
     n = n_rows(X)
     if response.shape[:1] != (n,):
@@ -58,6 +53,17 @@ def respond(estimator, X, response_method: tuple[str, ...]) -> np.ndarray:
             f"{n} rows; the scoring needs one row of it for each"
         )
     return response
+
+
+def method_of(estimator, response_method: tuple[str, ...]) -> str:
+    """Return the first of these methods that the estimator has; AttributeError if none."""
+    method = next((name for name in response_method if hasattr(estimator, name)), None)
+    if method is None:
+        raise AttributeError(
+            f"{type(estimator).__name__} has none of the methods {list(response_method)} that "
+            "the scoring needs"
+        )
+    return method
 
 
 class PrivateScorer:
@@ -218,9 +224,12 @@ class MeanGain(PrivateScorer):
         """G: a mean over a group takes the fine grid even where a record only counts."""
         return 1 if self.gain.counts and not units.grouped else _GRID
 
+    def fine(self, rows: np.ndarray, units: Units) -> np.ndarray:
+        """Return `rows` in the steps that means over units are taken in."""
+        return rows * _GRID if self.gain.counts and units.grouped else rows
+
     def statistics(self, rows, y, units):
-        fine = rows * _GRID if self.gain.counts and units.grouped else rows
-        return (int(units.mean(fine).sum()),)
+        return (int(units.mean(self.fine(rows, units)).sum()),)
 
     def sensitivity(self, units):
         return (self._steps(units),)

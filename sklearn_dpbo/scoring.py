@@ -25,8 +25,9 @@ def make_private_scorer(gain, *, bounds=None, response_method=None, **params) ->
 
         Or a name: ``"accuracy"``, ``"top_k_accuracy"`` (parameter ``k=2``),
         ``"balanced_accuracy"`` (``class_weight=None``: a dict from label to weight; None takes
-        the training set's prevalences), ``"neg_brier_score"``, ``"neg_log_loss"`` (bounds
-        (ln 0.01, 0) if not given), ``"roc_auc"``, ``"ramp"`` and ``"normalized_sigmoid"``
+        the training set's prevalences), ``"neg_cost"`` (``cost_matrix``: a row per true class and
+        a column per predicted one, in sorted order), ``"neg_brier_score"``, ``"neg_log_loss"``
+        (bounds (ln 0.01, 0) if not given), ``"roc_auc"``, ``"ramp"`` and ``"normalized_sigmoid"``
         (``slope=1.0``) of a linear classifier's margin, and with bounds
         ``"neg_mean_absolute_error"``, ``"neg_mean_squared_error"`` and
         ``"neg_mean_pinball_loss"`` (``alpha=0.5``).

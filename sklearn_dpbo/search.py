@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import math
 import warnings
-from numbers import Integral, Real
+from numbers import Integral
 
 import numpy as np
-from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.utils import check_random_state
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
-from ._delegation import DelegatesToBest
+from ._delegation import DelegatesToBest, RoutesToEstimator
+from .checks import check_number
 from .evaluation import Evaluator
-from .exceptions import GuaranteeAssumptionWarning, InsecureNoiseWarning
+from .exceptions import GuaranteeAssumptionWarning
 from .fitting import fit_candidate, set_candidate
 from .holdout import Problem, hold_out
-from .mechanisms import OpenDPNoise, SeededNoise
+from .noise import noise_source
 from .privacy import Budget
-from .report import PrivacyReport
+from .report import PREDICTIONS_ROW_BY_ROW, TRAINING_NOT_PROTECTED, PrivacyReport
 from .scoring import resolve_scorer
 from .space import SearchSpace
 from .strategies import BY_NAME, Release, Strategy
@@ -27,7 +25,7 @@ from .strategies import BY_NAME, Release, Strategy
 __all__ = ["PrivateBayesSearchCV"]
 
 
-class PrivateBayesSearchCV(DelegatesToBest, MetaEstimatorMixin, BaseEstimator):
+class PrivateBayesSearchCV(DelegatesToBest, RoutesToEstimator, MetaEstimatorMixin, BaseEstimator):
     """Hyper-parameter search with differential privacy for the validation set.
 
     Candidates are fitted on a training set, which is not protected, and scored on a held-out
@@ -278,10 +276,10 @@ class PrivateBayesSearchCV(DelegatesToBest, MetaEstimatorMixin, BaseEstimator):
 
     def _validate(self):
         """Return (space, strategy, budget, noise) from parameters, or say what is wrong."""
-        _check_number("epsilon", self.epsilon, "a number from 1e-9 up", lambda e: e >= 1e-9)
-        _check_number("delta", self.delta, "in [0, 1)", lambda d: 0 <= d < 1)
-        _check_number("n_iter", self.n_iter, "1 or more", lambda n: n >= 1, Integral)
-        _check_number("verbose", self.verbose, "0 or more", lambda v: v >= 0, bool_too=True)
+        check_number("epsilon", self.epsilon, "a number from 1e-9 up", lambda e: e >= 1e-9)
+        check_number("delta", self.delta, "in [0, 1)", lambda d: 0 <= d < 1)
+        check_number("n_iter", self.n_iter, "1 or more", lambda n: n >= 1, Integral)
+        check_number("verbose", self.verbose, "0 or more", lambda v: v >= 0, bool_too=True)
         if not hasattr(self.estimator, "fit"):
             raise ValueError(f"estimator has a fit method; found {self.estimator!r}")
         if not isinstance(self.refit, bool | np.bool_):
@@ -290,7 +288,7 @@ class PrivateBayesSearchCV(DelegatesToBest, MetaEstimatorMixin, BaseEstimator):
                 "of scores that a rule could choose from"
             )
         if self.error_score != "raise":
-            _check_number(
+            check_number(
                 "error_score", self.error_score, '"raise" or a number', lambda _: True, finite=False
             )
         resolve_scorer(self.scoring, self.estimator)
@@ -305,54 +303,7 @@ class PrivateBayesSearchCV(DelegatesToBest, MetaEstimatorMixin, BaseEstimator):
                 f"{strategy!r} releases a score and no setting, so there is nothing to refit with: "
                 "pass refit=False, or let it release a setting (setting_share=0.5)"
             )
-        return space, strategy, budget, self._noise()
-
-    def _noise(self):
-        if self.noise_random_state is None:
-            return OpenDPNoise()
-        _check_number(
-            "noise_random_state",
-            self.noise_random_state,
-            "None or 0 and up",
-            lambda s: s >= 0,
-            Integral,
-        )
-        warnings.warn(
-            f"noise_random_state={self.noise_random_state!r} makes the noise predictable: what is "
-            "released is NOT private. Use it in tests only.",
-            InsecureNoiseWarning,
-            stacklevel=4,
-        )
-        return SeededNoise(int(self.noise_random_state))
-
-    def _route(self, fit_params: dict) -> dict:
-        """Return the parts of fit_params that go to the estimator and to the splitter."""
-        if get_config()["enable_metadata_routing"] and fit_params:
-            routed = process_routing(self, "fit", **fit_params)
-            return {
-                "estimator": routed["estimator"]["fit"],
-                "splitter": routed["splitter"]["split"],
-            }
-        groups = {k: v for k, v in fit_params.items() if k == "groups"}
-        rest = {k: v for k, v in fit_params.items() if k != "groups"}
-        return {"estimator": rest, "splitter": groups}
-
-    def get_metadata_routing(self):
-        """Return how metadata are routed: to the estimator's `fit` and the splitter's `split`.
-
-        Returns
-        -------
-        routing : MetadataRouter
-        """
-        return (
-            MetadataRouter(owner=self)
-            .add_self_request(self)
-            .add(
-                estimator=self.estimator,
-                method_mapping=MethodMapping().add(caller="fit", callee="fit"),
-            )
-            .add(splitter=self.cv, method_mapping=MethodMapping().add(caller="fit", callee="split"))
-        )
+        return space, strategy, budget, noise_source(self.noise_random_state, stacklevel=4)
 
 
 def _released(release: Release) -> dict:
@@ -381,12 +332,16 @@ def _released(release: Release) -> dict:
 
 def _statement(problem: Problem, strategy: Strategy, budget: Budget, noise) -> PrivacyReport:
     return PrivacyReport(
+        title="Differentially private hyper-parameter search",
         epsilon=budget.epsilon,
         delta=budget.spent[1],
         unit=problem.units.name,
         m=problem.units.m,
+        data="validation set",
         protected=problem.protected,
+        not_protected=TRAINING_NOT_PROTECTED.format("best_estimator_"),
         assumption=strategy.assumption,
+        condition=PREDICTIONS_ROW_BY_ROW,
         released=strategy.released,
         spends=budget.losses,
         noise=noise.description,
@@ -416,13 +371,3 @@ def _resolve_strategy(strategy) -> Strategy:
         f"strategy is one of {sorted(BY_NAME)} or a strategy object, such as WorstCase(); found "
         f"{strategy!r}{hint}"
     )
-
-
-def _check_number(name, value, expected, holds, kind=Real, finite=True, bool_too=False) -> None:
-    if (
-        (isinstance(value, bool | np.bool_) and not bool_too)
-        or not isinstance(value, kind)
-        or (finite and not math.isfinite(value))
-        or not holds(value)
-    ):
-        raise ValueError(f"{name} is {expected}; found {value!r} ({type(value).__name__})")

@@ -65,6 +65,14 @@ class Units:
             return np.arange(first, last)
         return self.order[self.ends[first] : self.ends[last]]
 
+    def labels(self) -> np.ndarray | None:
+        """Return the number of each row's unit; None if each row is one."""
+        if not self.grouped:
+            return None
+        unit = np.empty(len(self.order), dtype=int)
+        unit[self.order] = np.repeat(np.arange(self.m), np.diff(self.ends))
+        return unit
+
     def mean(self, values: np.ndarray) -> np.ndarray:
         """Average non-negative integers over each unit, rounded to the nearest integer."""
         if not self.grouped:

@@ -22,7 +22,8 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
 from sklearn_dpbo.acquisition import ExpectedImprovement
 from sklearn_dpbo.exceptions import BudgetExceededError
-from sklearn_dpbo.mechanisms import OpenDPNoise, SeededNoise, Selections
+from sklearn_dpbo.mechanisms import Selections
+from sklearn_dpbo.noise import OpenDPNoise, SeededNoise
 from sklearn_dpbo.privacy import Budget, Draws, Sensitive, delta_of_zcdp, zcdp_within
 from sklearn_dpbo.strategies import WorstCase, _private
 from sklearn_dpbo.strategies._private import Plan, linear_scores

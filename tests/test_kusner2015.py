@@ -33,7 +33,7 @@ from sklearn_dpbo.bounds import (
 from sklearn_dpbo.exceptions import GuaranteeAssumptionWarning
 from sklearn_dpbo.fitting import without_traces
 from sklearn_dpbo.holdout import Problem
-from sklearn_dpbo.mechanisms import SeededNoise
+from sklearn_dpbo.noise import SeededNoise
 from sklearn_dpbo.preprocessing import UnitBall
 from sklearn_dpbo.strategies import GPNoiseFree, GPNoisy, LipschitzConvex
 from sklearn_dpbo.strategies._linear import check_converged
@@ -115,7 +115,7 @@ def draws(monkeypatch):
             sample = super().discrete_laplace(scale)
             return lambda count: log.append(("laplace", scale, count)) or sample(count)
 
-    monkeypatch.setattr("sklearn_dpbo.search.SeededNoise", Recorder)
+    monkeypatch.setattr("sklearn_dpbo.noise.SeededNoise", Recorder)
     return log
 
 
@@ -275,7 +275,7 @@ def laplace_p(strategy, scale, data=None, n_runs=300, **params):
             return lambda count: log.append(count) or sample(count)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sklearn_dpbo.search.SeededNoise", Recorder)
+        patch.setattr("sklearn_dpbo.noise.SeededNoise", Recorder)
         patch.setattr("sklearn_dpbo.scorers.MeanGain.value", lambda self, s, units: s[0])
         for i in range(n_runs):
             search = search_of(strategy, **{"noise_random_state": i, **params})

@@ -12,7 +12,8 @@ from scipy.stats import chisquare
 
 from sklearn_dpbo import mechanisms
 from sklearn_dpbo.exceptions import BudgetExceededError
-from sklearn_dpbo.mechanisms import NoisyCount, OpenDPNoise, SeededNoise, release_counts, select
+from sklearn_dpbo.mechanisms import NoisyCount, release_counts, select
+from sklearn_dpbo.noise import OpenDPNoise, SeededNoise
 from sklearn_dpbo.privacy import Budget, Sensitive
 
 SOURCES = [pytest.param(OpenDPNoise, id="opendp"), pytest.param(lambda: SeededNoise(0), id="seed")]

@@ -22,7 +22,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 from sklearn_dpbo.audit import reconstruct_from_projection
 from sklearn_dpbo.exceptions import InsecureNoiseWarning, PrivacyWarning
-from sklearn_dpbo.mechanisms import OpenDPNoise, SeededNoise
+from sklearn_dpbo.noise import OpenDPNoise, SeededNoise
 from sklearn_dpbo.outsourced import (
     CuratorSide,
     GaussianCurator,

@@ -11,8 +11,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..exceptions import InsecureNoiseWarning, PrivacyWarning
-from ..mechanisms import OpenDPNoise, SeededNoise, release_rows
+from ..exceptions import PrivacyWarning
+from ..mechanisms import release_rows
+from ..noise import noise_source
 from ..preprocessing import norms
 from ..privacy import Budget, PrivacyLoss, Secret
 from .calibration import gaussian_sigma
@@ -197,10 +198,6 @@ class GaussianCurator(_Curator):
             if not (right_kind and 1e-100 < float(value) < 1e100):
                 what = "1 or more" if kind is Integral else "positive (1e-100 to 1e100)"
                 raise ValueError(f"{name} is {'None or ' * optional}{what}; found {value!r}")
-        seed = self.noise_random_state
-        whole = isinstance(seed, Integral) and not isinstance(seed, bool) and seed >= 0
-        if not (seed is None or whole):
-            raise ValueError(f"noise_random_state is None or 0 and up; found {seed!r}")
         if not isinstance(self.clip, bool | np.bool_):
             raise ValueError(f"clip is True or False; found {self.clip!r}")
         if self.n_components is not None and self.max_norm is None:
@@ -210,6 +207,7 @@ class GaussianCurator(_Curator):
             )
 
     def _release(self, X: np.ndarray) -> dict:
+        noise = noise_source(self.noise_random_state, stacklevel=5)
         X, Q = self._bounded(X), self._directions(X.shape[1])
         Y = X if Q is None else X @ Q
         epsilon, delta = float(self.epsilon), float(self.delta)
@@ -230,8 +228,7 @@ class GaussianCurator(_Curator):
         with np.errstate(over="ignore"):
             whole = np.rint(np.clip(Y / step, -(2.0**60), 2.0**60)).astype(np.int64)
         how = f"normal noise of deviation {sigma:.6g}"
-        loss, noise = PrivacyLoss(epsilon, delta, "image of the rows", how), self._noise()
-        budget = Budget(epsilon, delta)
+        loss, budget = PrivacyLoss(epsilon, delta, "image of the rows", how), Budget(epsilon, delta)
         noisy = release_rows(Secret(whole), sigma / step, loss=loss, budget=budget, noise=noise)
         guarantee = (
             f"(epsilon, delta) = ({epsilon:g}, {delta:g}) for tables in which one row differs by "
@@ -267,18 +264,6 @@ class GaussianCurator(_Curator):
             raise ValueError(f"n_components is at most {d} here; found {self.n_components!r}")
         rng = check_random_state(self.random_state)
         return np.linalg.qr(rng.standard_normal((d, self.n_components)))[0]
-
-    def _noise(self):
-        seed = self.noise_random_state
-        if seed is None:
-            return OpenDPNoise()
-        warnings.warn(
-            f"noise_random_state={seed!r} makes the noise predictable: what is released is NOT "
-            "private. Use it in tests only.",
-            InsecureNoiseWarning,
-            stacklevel=5,
-        )
-        return SeededNoise(int(seed))
 
 
 class ProjectionCurator(_Curator):

@@ -9,7 +9,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..evaluation import Evaluator
-from ..mechanisms import Noise, NoisyCount
+from ..mechanisms import NoisyCount
+from ..noise import Noise
 from ..privacy import Budget
 from ..space import Candidates, SearchSpace
 

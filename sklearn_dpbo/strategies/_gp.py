@@ -18,7 +18,8 @@ from ..evaluation import Evaluator
 from ..exploration import PublicEvaluation
 from ..fitting import report_failures
 from ..likelihood import fit_kernel
-from ..mechanisms import Noise, NoisyCount, draw_exponentially, release_counts
+from ..mechanisms import NoisyCount, draw_exponentially, release_counts
+from ..noise import Noise
 from ..privacy import Budget, Secret
 from ..space import Candidates, Points
 from ..surrogate import KERNEL_SHAPES, Kernel, Surrogate

@@ -10,7 +10,8 @@ import numpy as np
 
 from ..acquisition import UpperConfidenceBound
 from ..evaluation import Evaluator
-from ..mechanisms import Noise, Selections
+from ..mechanisms import Selections
+from ..noise import Noise
 from ..privacy import Budget, round_down
 from ..space import Points, SearchSpace
 from ..threads import single_threaded

@@ -14,7 +14,8 @@ from functools import partial
 import numpy as np
 
 from ..acquisition import UpperConfidenceBound
-from ..mechanisms import Noise, Selections, release_counts
+from ..mechanisms import Selections, release_counts
+from ..noise import Noise
 from ..privacy import Budget, Draws, Sensitive
 from ..scorers import PrivateScorer
 from ..space import Points, SearchSpace
