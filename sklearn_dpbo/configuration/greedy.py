@@ -189,9 +189,9 @@ class IndependentSet(GreedyOrRounding):
             node = np.where(left & (score == score.max(axis=1, keepdims=True)), 1, 0).argmax(axis=1)
             active = left[runs, node]
             taken += np.where(active, w[node], 0)
-            _narrow(
-                low, high, log_w[node][:, None] - log_w, log_d[runs, node][:, None] - log_d, left
-            )
+            with np.errstate(invalid="ignore"):  # of two weights of 0, which never change places
+                a = log_w[node][:, None] - log_w
+            _narrow(low, high, a, log_d[runs, node][:, None] - log_d, left)
             gone = left & (A[node] | (np.arange(len(w)) == node[:, None])) & active[:, None]
             left &= ~gone
             if not fixed:

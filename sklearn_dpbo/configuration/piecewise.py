@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -86,6 +87,7 @@ class PiecewiseConstant:
         """
         low, high = interval
         positions, jumps = np.asarray(positions, dtype=float), np.asarray(jumps)
+        jumps = jumps if jumps.size else jumps.astype(int)  # no jumps are no reason for floats
         first = first + jumps[positions <= low].sum()
         here = (positions > low) & (positions <= high)
         order = np.argsort(positions[here], kind="stable")
@@ -266,8 +268,7 @@ def excess_utility_bound(
         return H / n_instances * (2 * math.log(1 / w) / epsilon + k)
     if form != "sound":
         raise ValueError(f"form is 'sound' or 'published'; found {form!r}")
-    # The product may be a rounding error below a whole number; fewer points are on the safe side.
-    in_window = math.floor(w * grid_size / R * (1 - 1e-12)) if w < R else grid_size
+    in_window = math.floor(Fraction(w) * grid_size / Fraction(R))
     if not (w <= R and in_window >= 1):
         raise ValueError(
             f"width lies between a cell of the grid and the interval, {R / grid_size:g} to {R:g}; "
