@@ -340,8 +340,11 @@ class PrivateThresholdClassifier(
                 f"response_method is one of {sorted(_RESPONSE_METHODS)}; found "
                 f"{self.response_method!r}"
             )
-        if not hasattr(self.estimator, "fit"):
-            raise ValueError(f"estimator has a fit method; found {self.estimator!r}")
+        if not hasattr(self.estimator, "fit") or isinstance(self.estimator, type):
+            raise ValueError(
+                f"estimator is an object with a fit method, such as LogisticRegression(); found "
+                f"{self.estimator!r}"
+            )
         if isinstance(self.estimator, PrivateBayesSearchCV) and not self.estimator.refit:
             raise ValueError("a search in `estimator` must refit: its model gets the threshold")
         if isinstance(self.cv, str) and self.cv == "prefit":
