@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import data_file
 from scipy.stats import loguniform
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import scale
@@ -15,12 +16,11 @@ from sklearn.preprocessing import scale
 from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-BLOCKS = [
-    pytest.param(block, id=f"{page.name}-{i}")
-    for page in PAGES
-    for i, block in enumerate(re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL))
-]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def blocks_of(page):
+    return re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
 
 
 @pytest.fixture
@@ -40,19 +40,32 @@ def names():
 
 
 @pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.GuaranteeAssumptionWarning")
-@pytest.mark.parametrize("block", BLOCKS)
-def test_blocks_run(block, names, capsys):
-    exec(block, names)
+@pytest.mark.parametrize("page", list(filter(blocks_of, PAGES)), ids=lambda page: page.name)
+def test_blocks_run(page, names, capsys):
+    """One after another, as a reader would run them."""
+    for block in blocks_of(page):
+        exec(block, names)
 
 
 @pytest.mark.parametrize("example", sorted((ROOT / "docs" / "examples").glob("*.py")))
-def test_examples_run(example, capsys):
+def test_examples_run(example, capsys, monkeypatch):
+    if "FOLDER" in example.read_text():
+        monkeypatch.setattr("sys.argv", [str(example), str(data_file("diabetes130.csv.gz").parent)])
     runpy.run_path(str(example), run_name="__main__")
     assert "epsilon = 1" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
-    "module", ["branch_and_bound", "outsourced.modeler", "preprocessing", "scoring", "search"]
+    "module",
+    [
+        "branch_and_bound",
+        "configuration.configurator",
+        "outsourced.modeler",
+        "preprocessing",
+        "scoring",
+        "search",
+        "threshold",
+    ],
 )
 def test_docstrings_run(module):
     result = doctest.testmod(importlib.import_module(f"sklearn_dpbo.{module}"))

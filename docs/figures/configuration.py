@@ -1,0 +1,87 @@
+"""Draw the pictures of the pages on families: python docs/figures/configuration.py."""
+
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+import numpy as np
+
+from sklearn_dpbo.configuration import (
+    Graph,
+    IndependentSet,
+    Knapsack,
+    KnapsackItems,
+    OutwardRotation,
+    PiecewiseConstant,
+    QuadraticProgram,
+    SLinear,
+    piecewise_utility,
+    uniform_grid,
+)
+
+HERE = Path(__file__).parent
+STEPS, GRID = 2**20, 2**12
+rng = np.random.default_rng(0)
+
+
+def knapsack():
+    """30 items; the larger, the more valuable per size."""
+    sizes = rng.uniform(1, 10, 30)
+    return KnapsackItems(sizes**1.3 * rng.lognormal(0, 0.4, 30), sizes, sizes.sum() / 4)
+
+
+def graph():
+    """30 nodes; those with many neighbours are heavier."""
+    edges = np.argwhere(np.triu(rng.random((30, 30)) < rng.uniform(0.05, 0.4, 30), 1))
+    degree = np.bincount(edges.ravel(), minlength=30)
+    return Graph((1 + degree) ** 1.2 * rng.lognormal(0, 0.6, 30), edges)
+
+
+def cut():
+    """The maximum cut of a graph of 12 nodes, with random weights."""
+    W = np.triu(rng.exponential(size=(12, 12)) * (rng.random((12, 12)) < 0.5), 1)
+    return QuadraticProgram(-(W + W.T))
+
+
+PAGES = {
+    "knapsack": (Knapsack(), knapsack, (0, 3), "exponent $\\rho$", 200),
+    "independent_set": (IndependentSet(), graph, (0, 3), "exponent $\\rho$", 200),
+    "outward_rotation": (OutwardRotation(), cut, (0, np.pi / 2), "angle $\\gamma$", 60),
+    "s_linear": (SLinear(), cut, (0, 4), "s", 60),
+}
+
+
+def draw(name, family, make, interval, label, n):
+    """Save one instance's utility, the sample's mean with critical points, and the density."""
+    sample = [make() for _ in range(n)]
+    utilities = [piecewise_utility(family, x, interval, GRID) for x in sample]
+    total = PiecewiseConstant.total([u.quantized(1.0, STEPS) for u in utilities])
+    grid = uniform_grid(interval, GRID)
+    mean = total(grid) / (STEPS * n)
+    figure, axes = plt.subplots(3, 1, figsize=(7, 7), sharex=True, layout="constrained")
+    for u in utilities[:3]:
+        axes[0].plot(grid, u(grid), drawstyle="steps-post", lw=1.2)
+    axes[0].set_ylabel("utility of\nthree instances")
+    axes[1].plot(grid, mean, color="black", lw=1)
+    axes[1].set_ylabel(f"mean utility of\n{n} instances")
+    if family.breakpoints(sample[0]) is not None:
+        points = np.concatenate([u.breakpoints for u in utilities])
+        axes[1].plot(points, np.full(len(points), mean.min()), "|", ms=8, alpha=0.3)
+        axes[1].set_title(f"{len(points):,} critical points", fontsize=9, loc="right")
+    for epsilon in (0.3, 1, 3):
+        weight = np.exp(epsilon * n * (mean - mean.max()) / 2)
+        density = weight / weight.mean() / (interval[1] - interval[0])
+        axes[2].plot(grid, density, lw=1, label=f"epsilon = {epsilon:g}")
+    axes[2].set_ylabel("density that is\ndrawn from")
+    axes[2].set_ylim(bottom=0)
+    axes[2].set_xlabel(label)
+    axes[2].legend(frameon=False)
+    figure.savefig(HERE / f"{name}.png", dpi=110)
+    plt.close(figure)
+
+
+if __name__ == "__main__":
+    for name, page in PAGES.items():
+        draw(name, *page)
