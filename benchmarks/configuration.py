@@ -215,7 +215,7 @@ def shown(row, column):
     return "> 1" if column == "bound" and row[column] > 1 else f"{row[column]:.4f}"
 
 
-def families(quick):
+def families(quick, _data):
     rows = []
     for name in list(CASES)[:: 3 if quick else 1]:
         start = time.perf_counter()
@@ -244,7 +244,7 @@ TIMED = [
 ]
 
 
-def times(quick):
+def times(quick, _data):
     rows = []
     for name, family, draw, n in TIMED:
         n, rng = n // 20 if quick else n, np.random.default_rng(0)
@@ -333,7 +333,7 @@ def synthetic():
     """Synthetic, 11 % positives, 5 % of labels drawn anew."""
     X, y = make_classification(320_000, 20, n_informative=8, weights=[0.91], flip_y=0.05,
                                class_sep=0.7, random_state=0)  # fmt: skip
-    return of_frame(pd.DataFrame(X), y, 20_000, 200_000)
+    return of_frame(pd.DataFrame(X).add_prefix("x"), y, 20_000, 200_000)
 
 
 # name: (data, numbers of validation records)
@@ -439,9 +439,9 @@ def fit_inside(label, model, cut, m):
     return {"case": label, "m": m, "seconds": a, "seconds_peer": b, "ratio": a / b}
 
 
-def threshold(quick):
+def threshold(quick, data):
     regret, timed, inside = [], [], []
-    for name in ["adult"] if quick else DATA_SETS:
+    for name in ["adult"] if quick else data:
         make, sizes = DATA_SETS[name]
         sizes, repeats = (sizes[:2], 2) if quick else (sizes, 20)
         cut, models = make()
@@ -480,12 +480,14 @@ PARTS = {"families": families, "time": times, "threshold": threshold}
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--part", nargs="+", choices=list(PARTS), default=list(PARTS))
+    parser.add_argument("--data", nargs="+", choices=list(DATA_SETS), default=list(DATA_SETS),
+                        help="of the part threshold")  # fmt: skip
     parser.add_argument("--quick", action="store_true", help="few and small: does it run?")
     parser.add_argument("--json")
     options = parser.parse_args()
     results = {}
     for part in options.part:
-        results[part] = PARTS[part](options.quick)
+        results[part] = PARTS[part](options.quick, options.data)
         if options.json:
             with open(options.json, "w") as file:
                 json.dump(results, file, indent=1)

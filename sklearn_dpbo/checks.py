@@ -15,7 +15,14 @@ def check_number(name, value, expected, holds, kind=Real, finite=True, bool_too=
     if (
         (isinstance(value, bool | np.bool_) and not bool_too)
         or not isinstance(value, kind)
-        or (finite and not math.isfinite(value))
+        or (finite and not _finite(value))
         or not holds(value)
     ):
         raise ValueError(f"{name} is {expected}; found {value!r} ({type(value).__name__})")
+
+
+def _finite(value) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # of a whole number beyond any float
+        return False

@@ -29,9 +29,24 @@ def dense(y):
 
 def encode(y, classes) -> np.ndarray:
     """Return the position of each label in the sorted classes; -1 for labels not among them."""
+    if "O" in (np.asarray(y).dtype.kind, np.asarray(classes).dtype.kind):
+        return _encode_objects(y, classes)
     index = np.searchsorted(classes, y)
     index[index == len(classes)] = 0
     return np.where(classes[index] == y, index, -1)
+
+
+def _encode_objects(y, classes) -> np.ndarray:
+    """Look labels up one by one: where they have no order, sorted search mixes records up."""
+    place = {label: i for i, label in enumerate(np.asarray(classes).tolist())}
+
+    def one(label) -> int:
+        try:
+            return place.get(label, -1)
+        except Exception:  # of a label that cannot be hashed or compared
+            return -1
+
+    return np.array([one(label) for label in np.asarray(y).tolist()], dtype=int)
 
 
 class Gain:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import warnings
 from fractions import Fraction
 from numbers import Integral
 
@@ -13,20 +13,20 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from ._delegation import RoutesToEstimator, delegate
+from .by_threshold import ByLabel, of_second_class, public_thresholds, total_by_threshold
 from .checks import check_number
-from .configuration.piecewise import PiecewiseConstant
+from .exceptions import PrivacyWarning
 from .fitting import fit
+from .gains import dense
 from .holdout import Problem, hold_out
 from .mechanisms import draw_grid_point, release_counts
 from .noise import noise_source
-from .privacy import Budget, Secret, leaving_no_frame, round_down
-from .quiet import quiet
+from .privacy import Budget, round_down
 from .report import PREDICTIONS_ROW_BY_ROW, TRAINING_NOT_PROTECTED, PrivacyReport
-from .rowwise import RowByRowCheck, protected_rows
-from .scorers import MeanGain, PrivateScorer, method_of, respond
+from .rowwise import RowByRowCheck
+from .scorers import MeanGain, method_of
 from .scoring import resolve_scorer
 from .search import PrivateBayesSearchCV
-from .units import Units
 
 __all__ = ["PrivateThresholdClassifier"]
 
@@ -185,7 +185,7 @@ class PrivateThresholdClassifier(
             If anything is malformed, or predictions are not made row by row. Nothing is released or
             spent then, but by a search in `estimator` that had ended before; the error says so.
         """
-        self._validate(y)
+        self._validate()
         scorer, noise = self._scorer(), noise_source(self.noise_random_state, stacklevel=3)
         routed = self._route(fit_params)
         problem = hold_out(
@@ -200,6 +200,7 @@ class PrivateThresholdClassifier(
             groups_val=groups_val,
             split_params=routed["splitter"],
         )
+        _refuse_other_than_two_classes(problem.y_train)
         scorer = scorer.prepare(problem.y_train)
         estimator = self._fit_estimator(problem)
         try:
@@ -208,6 +209,7 @@ class PrivateThresholdClassifier(
             for name, value in _released_by(estimator).items():
                 error.add_note(f"released and paid for before this, by the search: {name}={value}")
             raise
+        _warn_of_other_statements(estimator)
         kept = {k: v for k, v in vars(self).items() if not k.endswith("_")}
         self.__dict__ = {**kept, "estimator_": estimator, "scorer_": scorer, **released}
         return self
@@ -225,20 +227,21 @@ class PrivateThresholdClassifier(
 
     def _tune(self, estimator, problem: Problem, scorer: MeanGain, noise) -> dict:
         """Return the fitted attributes that are released."""
-        by_label = _ByLabel(scorer, _RESPONSE_METHODS[self.response_method])
+        by_label = ByLabel(scorer, _RESPONSE_METHODS[self.response_method])
+        _check_fitted_classes(estimator, problem.y_train)
         check = RowByRowCheck.on(problem.X_train, problem.y_train)
         probes = check.predictions(estimator, by_label)
         labels = np.resize(estimator.classes_, len(probes))
         check.check_gain(scorer, labels, estimator.classes_)
-        grid = self._grid(respond(estimator, problem.X_train, by_label.response_method))
+        grid = self._grid(estimator, problem, by_label.response_method)
 
         budget, units = Budget(self.epsilon), problem.units
-        for_the_score = Fraction(self.epsilon) * Fraction(self.score_share)
-        total = _total(estimator, by_label, problem, grid)
+        for_the_score = Fraction(budget.epsilon) * Fraction(float(self.score_share))
+        total = total_by_threshold(estimator, by_label, problem, grid)
         index = draw_grid_point(
             total.then(lambda u: u.runs(np.arange(len(grid)))),
             *scorer.sensitivity(units),
-            round_down(Fraction(self.epsilon) - for_the_score),
+            round_down(Fraction(budget.epsilon) - for_the_score),
             n_points=len(grid),
             largest=scorer.largest(units),
             budget=budget,
@@ -260,24 +263,10 @@ class PrivateThresholdClassifier(
             "privacy_": _statement(estimator, problem, budget, noise),
         }
 
-    def _grid(self, response: np.ndarray) -> np.ndarray:
-        """Return the public thresholds, ascending; those of the training set by quantiles."""
-        if not isinstance(self.thresholds, Integral):
-            return np.sort(np.asarray(self.thresholds, dtype=float))
-        scores = _of_second_class(response)
-        scores = scores[np.isfinite(scores)]
-        if not len(scores):
-            raise ValueError(
-                f"{type(self.estimator).__name__} gives no finite number for any training record: "
-                "there is nothing to set a threshold in"
-            )
-        low, high = (0.0, 1.0) if response.ndim == 2 else (scores.min(), scores.max())
-        if low == high:  # of an estimator that says the same of everything
-            low, high = low - 1, high + 1
-        n_even = -(-int(self.thresholds) // 2)
-        even = np.linspace(low, high, n_even)
-        shares = (np.arange(int(self.thresholds) - n_even) + 0.5) / (self.thresholds - n_even)
-        return np.sort(np.concatenate([even, np.quantile(scores, shares)]))
+    def _grid(self, estimator, problem: Problem, methods: tuple[str, ...]) -> np.ndarray:
+        if isinstance(self.thresholds, Integral):
+            return public_thresholds(estimator, problem.X_train, methods, int(self.thresholds))
+        return np.sort(np.asarray(self.thresholds, dtype=float))
 
     def predict(self, X):
         """Predict the second class where the response is at least `best_threshold_`.
@@ -292,7 +281,7 @@ class PrivateThresholdClassifier(
         """
         check_is_fitted(self, "estimator_")
         method = method_of(self.estimator_, _RESPONSE_METHODS[self.response_method])
-        scores = _of_second_class(getattr(self.estimator_, method)(X))
+        scores = of_second_class(dense(getattr(self.estimator_, method)(X)))
         return self.classes_[(scores >= self.best_threshold_).astype(int)]
 
     predict_proba = delegate(
@@ -332,10 +321,12 @@ class PrivateThresholdClassifier(
         tags.input_tags.pairwise = inner.input_tags.pairwise
         return tags
 
-    def _validate(self, y) -> None:
+    def _validate(self) -> None:
         check_number("epsilon", self.epsilon, "a number from 1e-9 up", lambda e: e >= 1e-9)
-        check_number("score_share", self.score_share, "in (0, 1)", lambda s: 0 < s < 1)
-        if self.response_method not in _RESPONSE_METHODS:
+        check_number("score_share", self.score_share, "in (0, 1)", lambda s: 0 < s <= 1 - 1e-6)
+        if not isinstance(self.response_method, str) or (
+            self.response_method not in _RESPONSE_METHODS
+        ):
             raise ValueError(
                 f"response_method is one of {sorted(_RESPONSE_METHODS)}; found "
                 f"{self.response_method!r}"
@@ -347,21 +338,28 @@ class PrivateThresholdClassifier(
             )
         if isinstance(self.estimator, PrivateBayesSearchCV) and not self.estimator.refit:
             raise ValueError("a search in `estimator` must refit: its model gets the threshold")
+        methods = _RESPONSE_METHODS[self.response_method]
+        if not any(hasattr(self.estimator, method) for method in methods):
+            raise ValueError(
+                f"a threshold is applied to what {' or '.join(methods)} returns; "
+                f"{type(self.estimator).__name__} has no such method"
+            )
         if isinstance(self.cv, str) and self.cv == "prefit":
             raise ValueError(
                 "cv='prefit' is not needed: pass a fitted classifier in a FrozenEstimator, and the "
                 "protected records as X_val and y_val"
             )
         self._validate_thresholds()
-        if (kind := type_of_target(y, input_name="y")) != "binary":
-            raise ValueError(f"Only binary classification is supported. Unknown label type: {kind}")
 
     def _validate_thresholds(self) -> None:
         if np.ndim(self.thresholds) == 0:
             what = "a whole number, 2 to 2**24, or an array"
             check_number("thresholds", self.thresholds, what, lambda n: 2 <= n <= 2**24, Integral)
             return
-        given = np.asarray(self.thresholds, dtype=float)
+        try:
+            given = np.asarray(self.thresholds, dtype=float)
+        except (TypeError, ValueError):
+            given = np.empty(0)
         if given.ndim != 1 or len(given) < 2 or not np.isfinite(given).all():
             raise ValueError("thresholds are two finite numbers or more; found others")
 
@@ -377,67 +375,35 @@ class PrivateThresholdClassifier(
         return scorer
 
 
-@dataclass(frozen=True)
-class _ByLabel(PrivateScorer):
-    """Per record: the response, and what either label is worth, in steps; shape (n, 3)."""
-
-    scorer: MeanGain
-    response_method: tuple[str, ...]
-
-    def rows(self, y, response, classes) -> np.ndarray:
-        """Return columns (response of the second class, gain of the first, of the second)."""
-        worth = [self.scorer.rows(y, np.full(len(y), label), classes) for label in classes]
-        return np.stack([_of_second_class(response), *worth], axis=1).astype(float)
-
-    def lowest(self, y, n):
-        """A record that cannot be predicted is worth the least, whatever the threshold."""
-        return np.zeros((n, 3))
+def _refuse_other_than_two_classes(y_train) -> None:
+    """Look at training labels alone: those of the validation set are protected."""
+    if (kind := type_of_target(y_train, input_name="y")) != "binary":
+        raise ValueError(f"Only binary classification is supported. Unknown label type: {kind}")
+    if len(classes := np.unique(dense(y_train))) != 2:
+        raise ValueError(f"a threshold parts two classes; y has {len(classes)} class")
 
 
-def _of_second_class(response: np.ndarray) -> np.ndarray:
-    """Return one number per record, larger where the second class is more likely."""
-    if response.ndim == 2 and response.shape[1] == 2:
-        return response[:, 1]
-    if response.ndim == 1:
-        return response
-    raise ValueError(f"expected the responses of two classes; found shape {response.shape}")
+def _check_fitted_classes(estimator, y_train) -> None:
+    classes, expected = getattr(estimator, "classes_", None), np.unique(dense(y_train))
+    if classes is None or not np.array_equal(classes, expected):
+        raise ValueError(
+            f"{type(estimator).__name__} is no classifier of the labels {expected.tolist()} of y: "
+            f"its classes_ are {None if classes is None else list(classes)}"
+        )
 
 
-@leaving_no_frame
-def _total(estimator, by_label: _ByLabel, problem: Problem, grid: np.ndarray) -> Secret:
-    """Return the score of each threshold, in steps, as a function of its position in the grid."""
-    with quiet():
-        rows = protected_rows(estimator, by_label, problem.X_val, problem.y_val, problem.units)
-        score, (first, second) = rows[:, 0], rows[:, 1:].T.astype(np.int64)
-        fine, units = by_label.scorer.fine, problem.units
-        # The second class is predicted at thresholds 0, ..., place - 1.
-        place = np.searchsorted(grid, score, side="right")
-        start, place, jumps = _jumps(place, fine(first, units), fine(second, units), units)
-        ends = (0.0, len(grid) - 1.0)
-        return Secret(PiecewiseConstant.from_jumps(ends, start, place, jumps))
-
-
-def _jumps(place, first, second, units: Units):
-    """Return the sum over units at the lowest threshold, and where and how far it jumps."""
-    if not units.grouped:
-        return int(second.sum()), place, first - second
-    sizes = np.diff(units.ends)
-    unit = np.repeat(np.arange(units.m), sizes)
-    order = units.order[np.lexsort((place[units.order], unit))]
-    # Each unit's sum at the lowest threshold, and after each of its records has changed sides.
-    start = np.add.reduceat(second[units.order], units.ends[:-1])
-    change = np.cumsum((first - second)[order])
-    before = np.concatenate([[0], change])[units.ends[:-1]]
-    after = start[unit] + change - before[unit]
-    mean = _rounded(after, sizes[unit])
-    previous = np.concatenate([[0], mean[:-1]])
-    previous[units.ends[:-1]] = _rounded(start, sizes)
-    return int(_rounded(start, sizes).sum()), place[order], mean - previous
-
-
-def _rounded(totals, sizes):
-    """Divide integers, rounded as `Units.mean` does."""
-    return (2 * totals + sizes) // (2 * sizes)
+def _warn_of_other_statements(estimator) -> None:
+    """Warn of what an estimator inside another may have spent: on which records, nobody knows."""
+    inside = estimator.get_params().values() if hasattr(estimator, "get_params") else ()
+    if not isinstance(estimator, PrivateBayesSearchCV) and any(
+        hasattr(part, "privacy_") for part in inside
+    ):
+        warnings.warn(
+            "A part of estimator_ was itself fitted with a privacy budget. If that was spent on "
+            "the same records, add it up: privacy_ here tells of the threshold alone.",
+            PrivacyWarning,
+            stacklevel=3,
+        )
 
 
 def _released_by(estimator) -> dict:

@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 from sklearn import metrics
 from sklearn.cluster import KMeans
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.neighbors import KNeighborsClassifier
 
-from sklearn_dpbo import make_private_scorer
+from sklearn_dpbo import gains, make_private_scorer
+from sklearn_dpbo.rowwise import protected_rows
 from sklearn_dpbo.scoring import resolve_scorer
 from sklearn_dpbo.units import Units
 
@@ -395,3 +397,75 @@ def test_repr_is_the_call():
         "make_private_scorer('top_k_accuracy', k=3)"
     )
     assert repr(make_private_scorer("accuracy")) == "make_private_scorer('accuracy')"
+
+
+class Fickle:
+    """Compares with everything as it likes."""
+
+    def __eq__(self, other):
+        return True
+
+    def __lt__(self, other):
+        return True
+
+    __gt__ = __lt__
+
+    def __hash__(self):
+        return hash(2)
+
+
+class Shy:
+    __hash__ = None
+
+    def __eq__(self, other):
+        raise RuntimeError("not to be compared")
+
+
+ODD_LABELS = [
+    float("nan"),
+    None,
+    "b",
+    2,
+    2.0,
+    True,
+    Fickle(),
+    Shy(),
+    (1, 2),
+    np.float64(3),
+    10**400,
+]
+
+
+@given(st.lists(st.sampled_from([0, 1, 2, 3, *ODD_LABELS]), min_size=1, max_size=8))
+def test_labels_of_any_kind_are_looked_up_one_by_one(labels):
+    """Sorted search with a label that has no order once moved the records after it."""
+    y = np.empty(len(labels), dtype=object)
+    y[:] = labels
+    for classes in (np.arange(4), np.array(["a", "b"]), np.array(["a", "b"], dtype=object)):
+        alone = [gains.encode(y[[i]], classes)[0] for i in range(len(y))]
+        assert gains.encode(y, classes).tolist() == alone
+        assert all(0 <= place < len(classes) or place == -1 for place in alone)
+    for y, classes in ((np.array([0.0, np.nan, 2.0, 7.0]), np.arange(3)),
+                       (np.array(["b", "c", "a"]), np.array(["a", "b"]))):  # fmt: skip
+        alone = [gains.encode(y[[i]], classes)[0] for i in range(len(y))]
+        assert gains.encode(y, classes).tolist() == alone
+
+
+@pytest.mark.parametrize("name", ["neg_cost", "balanced_accuracy", "neg_brier_score",
+                                  "neg_log_loss"])  # fmt: skip
+def test_a_missing_label_moves_its_own_record_only(name):
+    K = 12
+    X, y = np.repeat(np.arange(K), 10)[:, None].astype(float), np.repeat(np.arange(K), 10)
+    params = {"cost_matrix": 1 - np.eye(K)} if name == "neg_cost" else {}
+    scorer = make_private_scorer(name, **params).prepare(y)
+    model = KNeighborsClassifier(3).fit(X, y)
+    y_val = np.full(40, K - 1, dtype=object)
+    near = y_val.copy()
+    near[0] = float("nan")
+    units = Units.of(40)
+
+    def statistic(labels):
+        rows = protected_rows(model, scorer, np.full((40, 1), K - 1.0), labels, units)
+        return scorer.statistics(rows, labels, units)[0]
+
+    assert abs(statistic(y_val) - statistic(near)) <= scorer.sensitivity(units)[0]

@@ -36,10 +36,10 @@ from sklearn_dpbo import (
     make_private_scorer,
     mechanisms,
 )
-from sklearn_dpbo.exceptions import BatchDependentError, InsecureNoiseWarning
+from sklearn_dpbo.by_threshold import ByLabel, total_by_threshold
+from sklearn_dpbo.exceptions import BatchDependentError, InsecureNoiseWarning, PrivacyWarning
 from sklearn_dpbo.holdout import Problem
 from sklearn_dpbo.scoring import resolve_scorer
-from sklearn_dpbo.threshold import _ByLabel, _total
 from sklearn_dpbo.units import Units, n_rows
 
 pytestmark = pytest.mark.filterwarnings("ignore:No X_val and no cv")
@@ -125,7 +125,9 @@ def test_the_total_equals_counting_at_each_threshold(records, scoring, grouped, 
     scorer = resolve_scorer(scoring, Says()).prepare(train)
     estimator = Says().fit(np.zeros((4, 1)), train)
     problem = Problem(None, train, {}, scores[:, None], y, units, "")
-    total = _total(estimator, _ByLabel(scorer, ("decision_function",)), problem, grid)._open()
+    total = total_by_threshold(
+        estimator, ByLabel(scorer, ("decision_function",)), problem, grid
+    )._open()
     assert total(np.arange(len(grid))).tolist() == plain(scorer, scores, y, grid, units)
     assert total.values.min() >= 0 and total.values.max() <= scorer.largest(units)
 
@@ -147,7 +149,9 @@ def test_one_unit_moves_no_threshold_by_more_than_the_sensitivity(data, scoring,
 
     def total(x, y):
         problem = Problem(None, [0, 1], {}, x[:, None], y, units, "")
-        u = _total(estimator, _ByLabel(scorer, ("decision_function",)), problem, grid)._open()
+        u = total_by_threshold(
+            estimator, ByLabel(scorer, ("decision_function",)), problem, grid
+        )._open()
         return u(np.arange(4))
 
     assert np.abs(total(x, y) - total(x_near, y_near)).max() <= scorer.sensitivity(units)[0]
@@ -619,3 +623,78 @@ def test_a_refused_second_fit_keeps_the_first(rare):
     with pytest.raises(ValueError):
         t.set_params(epsilon=-1).fit(rare[0], rare[1])
     assert t.best_threshold_ == found
+
+
+@pytest.mark.parametrize("odd", [2.0, 1.5, math.nan])
+def test_held_out_labels_decide_no_error(rare, odd):
+    X, y = rare[0], rare[1].astype(float)
+    split = [(np.arange(800), np.arange(800, 1000))]
+    y[850] = odd
+    assert tuner(cv=split).fit(X, y).privacy_.m == 200
+    y[10] = odd  # a training label: that is public
+    with pytest.raises(ValueError, match="binary|NaN"):
+        tuner(cv=split).fit(X, y)
+
+
+class Probably(ClassifierMixin, BaseEstimator):
+    """P(1) is the first column, as this kind of thing."""
+
+    def __init__(self, kind=np.asarray):
+        self.kind = kind
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict_proba(self, X):
+        p = np.asarray(X, dtype=float)[:, 0]
+        return self.kind(np.stack([1 - p, p], axis=1))
+
+
+KINDS = [np.asarray, np.float32, pd.DataFrame, np.asfortranarray]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_predictions_are_those_that_were_tuned(kind):
+    """A response of NaN is not at least any threshold; float32 is compared as what it is."""
+    x = np.r_[np.full(400, 0.7), np.full(400, 0.3), np.full(200, np.nan)]
+    y = np.r_[np.ones(400, int), np.zeros(600, int)]
+    for thresholds in ([0.7, 0.71], [float(np.float32(0.7)), 0.71], 64):
+        t = fitted(data_of(y, x), Probably(kind), scoring="accuracy", thresholds=thresholds)
+        right = np.mean(t.predict(x[:, None]) == y)
+        assert t.best_score_ == pytest.approx(right, abs=0.002), thresholds
+        assert t.best_score_interval_[0] <= right <= t.best_score_interval_[1]
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64, np.float16, int])
+def test_numbers_of_any_kind_are_parameters(rare, kind):
+    t = fitted(rare, epsilon=kind(2), score_share=np.float32(0.25))
+    assert t.privacy_.epsilon == 2.0
+
+
+@pytest.mark.parametrize(
+    ("estimator", "says"),
+    [
+        (FrozenEstimator(Says().fit(None, ["a", "b"])), "no classifier of the labels"),
+        (LinearSVC, "with a fit method"),
+        (StandardScaler(), "no such method"),
+    ],
+)
+def test_estimators_that_have_no_threshold_are_refused(rare, estimator, says):
+    with pytest.raises(ValueError, match=says):
+        fitted(rare, estimator)
+
+
+def test_one_class_is_refused(rare):
+    X, y, X_val, y_val = rare
+    with pytest.raises(ValueError, match="two classes; y has 1 class"):
+        fitted((X, np.zeros(len(X), int), X_val, y_val), Says())
+
+
+def test_a_budget_spent_further_inside_is_pointed_out(rare):
+    search = PrivateBayesSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, noise_random_state=0)
+    X, y, X_val, y_val = rare
+    frozen = FrozenEstimator(search.fit(X, y, X_val=X_val, y_val=y_val))
+    for inside in (frozen, make_pipeline(StandardScaler(), search)):
+        with pytest.warns(PrivacyWarning, match="add it up"):
+            fitted(rare, inside)

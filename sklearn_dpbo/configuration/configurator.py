@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pickle
 from fractions import Fraction
 from numbers import Integral
 
+import cloudpickle
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator
@@ -16,7 +18,7 @@ from ..noise import noise_source
 from ..privacy import Budget, Secret, leaving_no_frame, round_down
 from ..quiet import quiet
 from ..report import PrivacyReport
-from .families import utility_on
+from .families import check_family, utility_on
 from .piecewise import PiecewiseConstant, check_interval, uniform_grid
 
 __all__ = ["PrivateConfigurator"]
@@ -62,7 +64,8 @@ class PrivateConfigurator(BaseEstimator):
         before anything is drawn: *that* there is such an instance is not covered by the guarantee,
         and the error is for the eyes of the owner of the instances. "zero" says nothing, and
         counts utilities outside as the nearer end of [0, H] and all others of that instance as 0:
-        then the guarantee holds for instances of any kind.
+        then the guarantee holds for instances of any kind, as long as the family leaves no traces
+        of them by itself (in files, say).
     n_jobs : int or None, default=None
         Over instances, as joblib takes it. The result does not depend on it.
     noise_random_state : int or None, default=None
@@ -136,7 +139,8 @@ class PrivateConfigurator(BaseEstimator):
         Parameters
         ----------
         instances : sequence
-            The sample S: protected, but for its length.
+                The sample S: protected, but for its length. Instances are pickled, and each is
+            worked on as a copy.
         y : ignored
 
         Returns
@@ -153,6 +157,7 @@ class PrivateConfigurator(BaseEstimator):
         instances = _sequence(instances)
         noise = noise_source(self.noise_random_state, stacklevel=3)
         grid, budget = uniform_grid(interval, int(self.grid_size)), Budget(self.epsilon)
+        grid.setflags(write=False)
         total = self._total(instances, interval, grid)
         if total is None:
             raise ValueError(
@@ -163,11 +168,11 @@ class PrivateConfigurator(BaseEstimator):
                 'invalid="zero" count it as 0'
             )
 
-        for_the_score = Fraction(self.epsilon) * Fraction(self.score_share)
+        for_the_score = Fraction(budget.epsilon) * Fraction(float(self.score_share))
         index = draw_grid_point(
             total.then(lambda u: u.runs(grid)),
             _STEPS,
-            round_down(Fraction(self.epsilon) - for_the_score),
+            round_down(Fraction(budget.epsilon) - for_the_score),
             n_points=len(grid),
             largest=_STEPS * len(instances),
             budget=budget,
@@ -188,9 +193,10 @@ class PrivateConfigurator(BaseEstimator):
         task = (self.family, interval, grid, float(self.utility_bound), self.invalid == "zero")
         chunk = min(_CHUNK, max(1, len(instances) // (4 * effective_n_jobs(self.n_jobs))))
         with quiet():
+            packed = [_packed(instance) for instance in instances]
             totals = Parallel(n_jobs=self.n_jobs)(
-                delayed(_total_of)(instances[i : i + chunk], *task)
-                for i in range(0, len(instances), chunk)
+                delayed(_total_of)(packed[i : i + chunk], *task)
+                for i in range(0, len(packed), chunk)
             )
         return None if None in totals else Secret(PiecewiseConstant.total(totals))
 
@@ -237,30 +243,25 @@ class PrivateConfigurator(BaseEstimator):
         """Return the interval, or say which parameter makes no sense."""
         check_number("epsilon", self.epsilon, "a number from 1e-9 up", lambda v: v >= 1e-9)
         check_number("utility_bound", self.utility_bound, "a positive number", lambda v: v > 0)
-        check_number("score_share", self.score_share, "in [0, 1)", lambda v: 0 <= v < 1)
+        check_number("score_share", self.score_share, "in [0, 1)", lambda v: 0 <= v <= 1 - 1e-6)
         of_grid = "a whole number, 2 to 2**24", lambda v: 2 <= v <= 2**24, Integral
         check_number("grid_size", self.grid_size, *of_grid)
         if self.invalid not in ("raise", "zero"):
             raise ValueError(f"invalid is 'raise' or 'zero'; found {self.invalid!r}")
-        for method in ("breakpoints", "utility"):
-            if isinstance(self.family, type) or not callable(getattr(self.family, method, None)):
-                raise ValueError(
-                    f"family is an object with a method {method!r}, such as Knapsack(); found "
-                    f"{self.family!r}"
-                )
+        if self.n_jobs is not None:
+            check_number("n_jobs", self.n_jobs, "None or not 0", lambda n: n != 0, Integral)
         interval = self.interval
         if interval is None:
             interval = getattr(self.family, "interval", None)
         if interval is None:
             raise ValueError("interval is missing: pass interval=(low, high)")
         interval = check_interval(interval)
-        if callable(check := getattr(self.family, "check", None)):
-            check(interval)
+        check_family(self.family, interval)
         return interval
 
 
 def _sequence(instances) -> list:
-    if isinstance(instances, str | bytes | dict):
+    if isinstance(instances, str | bytes | dict) or hasattr(instances, "columns"):
         raise ValueError(f"fit takes a sequence of instances; found a {type(instances).__name__}")
     try:
         instances = list(instances)
@@ -274,6 +275,16 @@ def _sequence(instances) -> list:
     return instances
 
 
+def _packed(instance) -> bytes | None:
+    """Pickle an instance; None if it cannot be. Each is worked on as a copy, by itself."""
+    try:
+        return cloudpickle.dumps(instance)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt from None
+    except BaseException:
+        return None
+
+
 def _total_of(instances, family, interval, grid, H, zero) -> PiecewiseConstant | None:
     """Return the sum of instances' utilities in steps; None if one has none that is valid."""
     with quiet():
@@ -281,10 +292,11 @@ def _total_of(instances, family, interval, grid, H, zero) -> PiecewiseConstant |
         return None if None in utilities else PiecewiseConstant.total(utilities)
 
 
-def _steps_of(instance, family, interval, grid, H, zero) -> PiecewiseConstant | None:
+def _steps_of(packed, family, interval, grid, H, zero) -> PiecewiseConstant | None:
     """Return an instance's utility on the grid, in {0, ..., _STEPS}; None if it is not valid."""
     try:
-        u = utility_on(family, instance, interval, grid)
+        with np.errstate(all="ignore"):  # and restored, whatever an instance makes of it
+            u = utility_on(family, pickle.loads(packed), interval, grid)
         outside = (u.values < -_TOLERANCE * H) | (u.values > (1 + _TOLERANCE) * H)
         if outside.any() and not zero:
             return None

@@ -97,22 +97,50 @@ def piecewise_utility(family: Family, instance, interval, grid_size: int = 2**16
         *Not private*: to look at instances that need no protection.
     """
     interval = check_interval(interval)
+    check_family(family, interval)
+    return utility_on(family, instance, interval, uniform_grid(interval, grid_size))
+
+
+def check_family(family, interval: tuple[float, float]) -> None:
+    """Raise ValueError if an object is no family, or says that it is set up wrongly."""
+    for method in ("breakpoints", "utility"):
+        if isinstance(family, type) or not callable(getattr(family, method, None)):
+            raise ValueError(
+                f"family is an object with a method {method!r}, such as Knapsack(); found "
+                f"{family!r}"
+            )
     if callable(check := getattr(family, "check", None)):
         check(interval)
-    grid = uniform_grid(interval, grid_size)
-    return utility_on(family, instance, interval, grid)
+
+
+def without_words(convert, *args, **kwargs):
+    """Return what `convert` makes of the arguments; None if it fails: errors quote numbers."""
+    try:
+        return convert(*args, **kwargs)
+    except (TypeError, ValueError, OverflowError):
+        return None
 
 
 def utility_on(family: Family, instance, interval, grid: np.ndarray) -> PiecewiseConstant:
     """Return an instance's utility; computed at the points of the grid if there is no other way."""
-    evaluate = getattr(family, "utilities", None)
 
     def utilities(parameters):
-        if evaluate is not None:
-            return np.asarray(evaluate(instance, parameters), dtype=float)
-        return np.array([family.utility(instance, rho) for rho in parameters], dtype=float)
+        if _at_once(family):
+            # A copy: it is not for one instance to move the grid that others are computed on.
+            return np.array(family.utilities(instance, parameters.copy()), dtype=float)
+        return np.array([family.utility(instance, rho) for rho in parameters.tolist()], dtype=float)
 
     breakpoints = family.breakpoints(instance)
     if breakpoints is None:
         return PiecewiseConstant(interval, grid[1:], utilities(grid)).merged()
     return PiecewiseConstant.of(utilities, breakpoints, interval)
+
+
+def _at_once(family) -> bool:
+    """Whether `utilities` is there, and not older than a `utility` that a subclass has put in."""
+    lineage = type(family).__mro__
+    age = {
+        name: next((i for i, kind in enumerate(lineage) if name in vars(kind)), len(lineage))
+        for name in ("utilities", "utility")
+    }
+    return hasattr(family, "utilities") and age["utilities"] <= age["utility"]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .families import GreedyOrRounding
+from .families import GreedyOrRounding, without_words
 
 __all__ = ["Graph", "IndependentSet", "Knapsack", "KnapsackItems"]
 
@@ -48,8 +48,8 @@ class KnapsackItems:
             raise ValueError("values and sizes have an entry per item each; found other lengths")
         if not (sizes > 0).all():
             raise ValueError("sizes are positive numbers; found others")
-        capacity = float(self.capacity)
-        if not 0 <= capacity < np.inf:
+        capacity = without_words(float, self.capacity)
+        if capacity is None or not 0 <= capacity < np.inf:
             raise ValueError("capacity is a number from 0 up; found another")
         vars(self).update(values=values, sizes=sizes, capacity=capacity)
 
@@ -69,7 +69,7 @@ class Knapsack(GreedyOrRounding):
         The value that is taken: as a share of the value of all items, or as it is.
     """
 
-    interval = (0.0, 10.0)
+    interval = (0.0, 3.0)
 
     def breakpoints(self, instance: KnapsackItems) -> np.ndarray:
         """Return ``ln(v_i / v_j) / ln(s_i / s_j)`` for all pairs of items."""
@@ -110,9 +110,10 @@ class Graph:
 
     def __post_init__(self):
         weights = _vector("weights", self.weights)
-        edges = np.asarray(self.edges)
-        edges = edges.reshape(-1, 2).astype(int) if edges.size == 0 else edges
-        if edges.ndim != 2 or edges.shape[1] != 2 or edges.dtype.kind not in "iu":
+        edges = without_words(np.asarray, self.edges)
+        if edges is not None and edges.size == 0:
+            edges = edges.reshape(-1, 2).astype(int)
+        if edges is None or edges.ndim != 2 or edges.shape[1] != 2 or edges.dtype.kind not in "iu":
             raise ValueError("edges are pairs of node numbers, shape (n_edges, 2); found others")
         if ((edges < 0) | (edges >= len(weights))).any() or (edges[:, 0] == edges[:, 1]).any():
             raise ValueError("edges join two different nodes, numbered from 0; found others")
@@ -144,7 +145,7 @@ class IndependentSet(GreedyOrRounding):
         The weight that is taken: as a share of the weight of all nodes, or as it is.
     """
 
-    interval = (0.0, 10.0)
+    interval = (0.0, 3.0)
 
     def __init__(self, *, degrees="updated", utility_as="share"):
         super().__init__(utility_as=utility_as)
@@ -189,7 +190,7 @@ class IndependentSet(GreedyOrRounding):
             node = np.where(left & (score == score.max(axis=1, keepdims=True)), 1, 0).argmax(axis=1)
             active = left[runs, node]
             taken += np.where(active, w[node], 0)
-            with np.errstate(invalid="ignore"):  # of two weights of 0, which never change places
+            with np.errstate(invalid="ignore"):
                 a = log_w[node][:, None] - log_w
             _narrow(low, high, a, log_d[runs, node][:, None] - log_d, left)
             gone = left & (A[node] | (np.arange(len(w)) == node[:, None])) & active[:, None]
@@ -200,8 +201,8 @@ class IndependentSet(GreedyOrRounding):
 
 
 def _vector(name: str, numbers) -> np.ndarray:
-    numbers = np.asarray(numbers, dtype=float)
-    if numbers.ndim != 1 or not ((numbers >= 0) & (numbers < np.inf)).all():
+    numbers = without_words(np.asarray, numbers, dtype=float)
+    if numbers is None or numbers.ndim != 1 or not ((numbers >= 0) & (numbers < np.inf)).all():
         raise ValueError(f"{name} are numbers from 0 up, in one dimension; found others")
     return numbers
 
@@ -233,6 +234,7 @@ def _narrow(low, high, a, c, others) -> None:
     """Narrow [low, high], row by row, to where ``a - rho c >= 0`` for all the others."""
     with np.errstate(invalid="ignore", divide="ignore"):
         rho = a / c
+    others = others & ~np.isnan(rho)  # two weights of 0 never change places
     np.minimum(high, np.where(others & (c > 0), rho, np.inf).min(axis=1), out=high)
     np.maximum(low, np.where(others & (c < 0), rho, -np.inf).max(axis=1), out=low)
 

@@ -115,7 +115,7 @@ class PiecewiseConstant:
             raise ValueError("utilities can only be added up on the same interval")
         first = sum(int(u.values[0]) for u in functions)
         positions = np.concatenate([u.breakpoints for u in functions])
-        jumps = np.concatenate([np.diff(u.values) for u in functions])
+        jumps = np.concatenate([np.diff(u.values.astype(np.int64)) for u in functions])
         return cls.from_jumps(functions[0].interval, first, positions, jumps)
 
     def __call__(self, rho):
@@ -165,8 +165,8 @@ class PiecewiseConstant:
 def check_interval(interval) -> tuple[float, float]:
     """Return (low, high) as floats, if that is an interval of some width."""
     try:
-        low, high = (float(end) for end in interval)
-    except (TypeError, ValueError):
+        low, high = (float(end) for end in interval if not isinstance(end, str))
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"interval is a pair (low, high); found {interval!r}") from None
     if not (math.isfinite(high - low) and low < high):
         raise ValueError(f"interval has finite ends with low < high; found {interval!r}")
@@ -175,8 +175,13 @@ def check_interval(interval) -> tuple[float, float]:
 
 def uniform_grid(interval: tuple[float, float], size: int) -> np.ndarray:
     """Return the centres of `size` cells of equal width, ascending: a public grid."""
-    low, high = interval
-    return low + (high - low) * ((np.arange(size) + 0.5) / size)
+    low, high = check_interval(interval)
+    if size < 1:
+        raise ValueError(f"a grid has one point or more; found {size!r}")
+    grid = low + (high - low) * ((np.arange(size) + 0.5) / size)
+    if not (np.diff(grid) > 0).all():
+        raise ValueError(f"floating point has no {size:,} numbers between {low!r} and {high!r}")
+    return grid
 
 
 def dispersion(functions: Iterable[PiecewiseConstant], width: float, *, public: bool = False):
@@ -224,10 +229,10 @@ def excess_utility_bound(
     probability 1 - beta the parameter drawn falls short of the best on the whole interval by at
     most ::
 
-        H / n (2 / epsilon (ln(G / floor(w G / R)) + ln(1 / beta)) + k)  +  H / 2^20,
+        H / n (2 (1 + 1e-5) / epsilon (ln(G / floor(w G / R)) + ln(1 / beta)) + k)  +  H / 2^17,
 
     where R is the length of the interval, of whose G grid points a window holds floor(w G / R) or
-    more. (The last term is for rounding utilities to integers.)
+    more. (The factor and the last term are for rounding to integers.)
 
     Parameters
     ----------
@@ -245,7 +250,8 @@ def excess_utility_bound(
         G.
     form : {"sound", "published"}, default="sound"
         "published" is what the paper's abstract prints, ``H / n (2 ln(1 / w) / epsilon + k)``: for
-        an interval of length 1, without a probability of failure, and not a theorem as it stands.
+        an interval of length 1 and w below 1, without a probability of failure, and not a theorem
+        as it stands.
 
     Returns
     -------
@@ -259,6 +265,8 @@ def excess_utility_bound(
     """
     low, high = check_interval(interval)
     R, H, w = high - low, utility_bound, width
+    if not (0 < w <= R):
+        raise ValueError(f"width is positive and at most {R:g}; found {width!r}")
     if n_instances < 1 or not (epsilon > 0 and H > 0 and 0 < beta < 1 and k >= 0):
         raise ValueError(
             "n_instances is 1 or more, epsilon and utility_bound are positive, beta lies in (0, 1) "
@@ -269,13 +277,10 @@ def excess_utility_bound(
     if form != "sound":
         raise ValueError(f"form is 'sound' or 'published'; found {form!r}")
     in_window = math.floor(Fraction(w) * grid_size / Fraction(R))
-    if not (w <= R and in_window >= 1):
-        raise ValueError(
-            f"width lies between a cell of the grid and the interval, {R / grid_size:g} to {R:g}; "
-            f"found {width!r}"
-        )
+    if in_window < 1:
+        raise ValueError(f"width is a cell of the grid, {R / grid_size:g}, or more; found {w!r}")
     logs = math.log(grid_size / in_window) + math.log(1 / beta)
-    return H / n_instances * (2 * logs / epsilon + k) + H * 2.0**-20
+    return H / n_instances * (2 * (1 + 1e-5) * logs / epsilon + k) + H * 2.0**-17
 
 
 def published_distribution(total: PiecewiseConstant, epsilon: float, utility_bound: float):

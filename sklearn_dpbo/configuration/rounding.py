@@ -16,7 +16,7 @@ from numbers import Integral
 import numpy as np
 
 from ..checks import check_number
-from .families import GreedyOrRounding
+from .families import GreedyOrRounding, without_words
 
 __all__ = ["OutwardRotation", "QuadraticProgram", "SLinear"]
 
@@ -33,15 +33,17 @@ class QuadraticProgram:
     Raises
     ------
     ValueError
-        If it is not a square matrix of finite numbers. The message says nothing of the numbers.
+        If it is not a square matrix of numbers below 1e100. The message says nothing of them.
     """
 
     A: np.ndarray
 
     def __post_init__(self):
-        A = np.asarray(self.A, dtype=float)
-        if A.ndim != 2 or A.shape[0] != A.shape[1] or not len(A) or not np.isfinite(A).all():
-            raise ValueError("A is a square matrix of finite numbers; found another")
+        A = without_words(np.asarray, self.A, dtype=float)
+        if A is None or A.ndim != 2 or A.shape[0] != A.shape[1] or not len(A):
+            raise ValueError("A is a square matrix of numbers; found something else")
+        if not np.abs(A).max() < 1e100:
+            raise ValueError("A holds numbers below 1e100; found others")
         vars(self).update(A=(A + A.T) / 2)
 
     @cached_property
@@ -109,6 +111,12 @@ class OutwardRotation(_Rounding):
 
     interval = (0.0, np.pi / 2)
 
+    def check(self, interval):
+        """Raise ValueError if a parameter makes no sense, or the interval is not one of angles."""
+        super().check(interval)
+        if not -np.pi / 2 <= interval[0] < interval[1] <= np.pi / 2:
+            raise ValueError(f"gamma lies in [-pi/2, pi/2]; found the interval {interval!r}")
+
     def breakpoints(self, instance: QuadraticProgram) -> np.ndarray:
         """Return ``arctan(-<u_i, Z> / z_(n + i))`` for all variables and directions."""
         y, z = self._coordinates(instance)
@@ -157,6 +165,8 @@ class SLinear(_Rounding):
         return np.sort(np.abs(self._projections(instance)).ravel())
 
     def _objectives(self, instance, parameters):
+        if not (parameters > 0).all():
+            raise ValueError("s is positive; found other parameters")
         total = np.zeros(len(parameters))
         for y in self._projections(instance):
             a, b, c = _quadratics(instance.A, y)

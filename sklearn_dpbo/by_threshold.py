@@ -1,0 +1,108 @@
+"""What each decision threshold is worth on the validation set (zone: sensitive).
+
+And the public thresholds to choose from, which follow from the training set.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .configuration.piecewise import PiecewiseConstant
+from .holdout import Problem
+from .privacy import Secret, leaving_no_frame
+from .quiet import quiet
+from .rowwise import protected_rows
+from .scorers import MeanGain, PrivateScorer, respond
+from .units import Units, n_rows, take_rows
+
+__all__ = ["ByLabel", "of_second_class", "public_thresholds", "total_by_threshold"]
+
+# Training records whose responses say where thresholds may lie.
+_MOST_RECORDS = 2**12
+
+
+def public_thresholds(estimator, X_train, methods: tuple[str, ...], n: int) -> np.ndarray:
+    """Return n thresholds, ascending: half evenly spread, half quantiles of training responses."""
+    rows = np.unique(np.linspace(0, n_rows(X_train) - 1, _MOST_RECORDS).astype(int))
+    response = respond(estimator, take_rows(X_train, rows), methods)
+    scores = of_second_class(response)
+    scores = np.sort(scores[np.isfinite(scores)])
+    if not len(scores):
+        raise ValueError(
+            f"{type(estimator).__name__} gives no finite number for any training record: there is "
+            "nothing to set a threshold in"
+        )
+    low, high = (0.0, 1.0) if response.ndim == 2 else (scores[0], scores[-1])
+    if low == high:  # of an estimator that says the same of everything
+        low, high = low - 1, high + 1
+    n_quantiles = n // 2
+    # As np.quantile, which takes long for many of them.
+    places = (np.arange(n_quantiles) + 0.5) / n_quantiles * (len(scores) - 1)
+    quantiles = np.interp(places, np.arange(len(scores)), scores)
+    return np.sort(np.concatenate([np.linspace(low, high, n - n_quantiles), quantiles]))
+
+
+@dataclass(frozen=True)
+class ByLabel(PrivateScorer):
+    """Per record: the response, and what either label is worth, in steps; shape (n, 3)."""
+
+    scorer: MeanGain
+    response_method: tuple[str, ...]
+
+    def rows(self, y, response, classes) -> np.ndarray:
+        """Return columns (response of the second class, gain of the first, of the second)."""
+        worth = [self.scorer.rows(y, np.full(len(y), label), classes) for label in classes]
+        return np.stack([of_second_class(response), *worth], axis=1)
+
+    def lowest(self, y, n):
+        """A record that cannot be predicted is worth the least, whatever the threshold."""
+        return np.zeros((n, 3))
+
+
+def of_second_class(response: np.ndarray) -> np.ndarray:
+    """Return one number per record, larger where the second class is more likely."""
+    response = response.astype(float)
+    if response.ndim == 2 and response.shape[1] == 2:
+        return response[:, 1]
+    if response.ndim == 1:
+        return response
+    raise ValueError(f"expected the responses of two classes; found shape {response.shape}")
+
+
+@leaving_no_frame
+def total_by_threshold(estimator, by_label: ByLabel, problem: Problem, grid: np.ndarray) -> Secret:
+    """Return the score of each threshold, in steps, as a function of its position in the grid."""
+    with quiet():
+        rows = protected_rows(estimator, by_label, problem.X_val, problem.y_val, problem.units)
+        score, (first, second) = rows[:, 0], rows[:, 1:].T.astype(np.int64)
+        fine, units = by_label.scorer.fine, problem.units
+        # The second class is predicted at thresholds 0, ..., place - 1; never for NaN.
+        place = np.where(np.isnan(score), 0, np.searchsorted(grid, score, side="right"))
+        start, place, jumps = _jumps(place, fine(first, units), fine(second, units), units)
+        ends = (0.0, len(grid) - 1.0)
+        return Secret(PiecewiseConstant.from_jumps(ends, start, place, jumps))
+
+
+def _jumps(place, first, second, units: Units):
+    """Return the sum over units at the lowest threshold, and where and how far it jumps."""
+    if not units.grouped:
+        return int(second.sum()), place, first - second
+    sizes = np.diff(units.ends)
+    unit = np.repeat(np.arange(units.m), sizes)
+    order = units.order[np.lexsort((place[units.order], unit))]
+    # Each unit's sum at the lowest threshold, and after each of its records has changed sides.
+    start = np.add.reduceat(second[units.order], units.ends[:-1])
+    change = np.cumsum((first - second)[order])
+    before = np.concatenate([[0], change])[units.ends[:-1]]
+    after = start[unit] + change - before[unit]
+    mean = _rounded(after, sizes[unit])
+    previous = np.concatenate([[0], mean[:-1]])
+    previous[units.ends[:-1]] = _rounded(start, sizes)
+    return int(_rounded(start, sizes).sum()), place[order], mean - previous
+
+
+def _rounded(totals, sizes):
+    """Divide integers, rounded as `Units.mean` does."""
+    return (2 * totals + sizes) // (2 * sizes)
