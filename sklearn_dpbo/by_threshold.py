@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .configuration.piecewise import PiecewiseConstant
+from .gains import dense
 from .holdout import Problem
 from .privacy import Secret, leaving_no_frame
 from .quiet import quiet
@@ -19,29 +20,47 @@ from .units import Units, n_rows, take_rows
 
 __all__ = ["ByLabel", "of_second_class", "public_thresholds", "total_by_threshold"]
 
-# Training records whose responses say where thresholds may lie.
+# Training records that say where thresholds may lie.
 _MOST_RECORDS = 2**12
+# How much a threshold's score on them counts: the whole range is worth a factor of e^200.
+_TRUST = 200.0
 
 
-def public_thresholds(estimator, X_train, methods: tuple[str, ...], n: int) -> np.ndarray:
-    """Return n thresholds, ascending: half evenly spread, half quantiles of training responses."""
-    rows = np.unique(np.linspace(0, n_rows(X_train) - 1, _MOST_RECORDS).astype(int))
-    response = respond(estimator, take_rows(X_train, rows), methods)
-    scores = of_second_class(response)
+def public_thresholds(estimator, by_label: ByLabel, X_train, y_train, n: int) -> np.ndarray:
+    """Return n thresholds, ascending, some of them several times: where they lie is a prior.
+
+    A quarter are spread evenly over the range of responses, a quarter are quantiles of the
+    responses to training records, and half are drawn from these two quarters with weights
+    ``exp(200 u)``, where u in [0, 1] is what a threshold is worth on the training records.
+    """
+    index = np.unique(np.linspace(0, n_rows(X_train) - 1, _MOST_RECORDS).astype(int))
+    response = respond(estimator, take_rows(X_train, index), by_label.response_method)
+    rows = by_label.rows(dense(take_rows(y_train, index)), response, estimator.classes_)
+    spread = _spread(rows[:, 0], response.ndim == 2, n - n // 2, type(estimator).__name__)
+    units = Units.of(len(index))
+    u = _total(rows, by_label.scorer, units, spread)(np.arange(len(spread)))
+    u = u / by_label.scorer.largest(units)
+    cumulated = np.cumsum(np.exp(_TRUST * (u - u.max())))
+    shares = (np.arange(n // 2) + 0.5) / (n // 2)
+    promising = spread[np.searchsorted(cumulated, shares * cumulated[-1])]
+    return np.sort(np.concatenate([spread, promising]))
+
+
+def _spread(scores: np.ndarray, probabilities: bool, n: int, who: str) -> np.ndarray:
+    """Return n thresholds, ascending: half evenly spread, half quantiles of these responses."""
     scores = np.sort(scores[np.isfinite(scores)])
     if not len(scores):
         raise ValueError(
-            f"{type(estimator).__name__} gives no finite number for any training record: there is "
-            "nothing to set a threshold in"
+            f"{who} gives no finite number for any training record: there is nothing to set a "
+            "threshold in"
         )
-    low, high = (0.0, 1.0) if response.ndim == 2 else (scores[0], scores[-1])
+    low, high = (0.0, 1.0) if probabilities else (scores[0], scores[-1])
     if low == high:  # of an estimator that says the same of everything
         low, high = low - 1, high + 1
-    n_quantiles = n // 2
     # As np.quantile, which takes long for many of them.
-    places = (np.arange(n_quantiles) + 0.5) / n_quantiles * (len(scores) - 1)
+    places = (np.arange(n // 2) + 0.5) / max(1, n // 2) * (len(scores) - 1)
     quantiles = np.interp(places, np.arange(len(scores)), scores)
-    return np.sort(np.concatenate([np.linspace(low, high, n - n_quantiles), quantiles]))
+    return np.sort(np.concatenate([np.linspace(low, high, n - n // 2), quantiles]))
 
 
 @dataclass(frozen=True)
@@ -76,13 +95,18 @@ def total_by_threshold(estimator, by_label: ByLabel, problem: Problem, grid: np.
     """Return the score of each threshold, in steps, as a function of its position in the grid."""
     with quiet():
         rows = protected_rows(estimator, by_label, problem.X_val, problem.y_val, problem.units)
-        score, (first, second) = rows[:, 0], rows[:, 1:].T.astype(np.int64)
-        fine, units = by_label.scorer.fine, problem.units
-        # The second class is predicted at thresholds 0, ..., place - 1; never for NaN.
-        place = np.where(np.isnan(score), 0, np.searchsorted(grid, score, side="right"))
-        start, place, jumps = _jumps(place, fine(first, units), fine(second, units), units)
-        ends = (0.0, len(grid) - 1.0)
-        return Secret(PiecewiseConstant.from_jumps(ends, start, place, jumps))
+        return Secret(_total(rows, by_label.scorer, problem.units, grid))
+
+
+def _total(rows: np.ndarray, scorer: MeanGain, units: Units, grid: np.ndarray):
+    """Return the sum over units, as a function of the position in the grid."""
+    score, (first, second) = rows[:, 0], rows[:, 1:].T.astype(np.int64)
+    # The second class is predicted at thresholds 0, ..., place - 1; never for NaN.
+    place = np.where(np.isnan(score), 0, np.searchsorted(grid, score, side="right"))
+    start, place, jumps = _jumps(
+        place, scorer.fine(first, units), scorer.fine(second, units), units
+    )
+    return PiecewiseConstant.from_jumps((0.0, len(grid) - 1.0), start, place, jumps)
 
 
 def _jumps(place, first, second, units: Units):

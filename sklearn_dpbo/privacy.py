@@ -359,6 +359,11 @@ def zcdp_within(epsilon: float, delta: float) -> float:
     return low * (1 - 1e-9)
 
 
+def round_up(x: Fraction) -> float:
+    """Return the smallest float that is at least x."""
+    return -round_down(-x)
+
+
 def round_down(x: Fraction) -> float:
     """Return the largest float that is at most x."""
     nearest = float(x)

@@ -21,7 +21,7 @@ from .gains import dense
 from .holdout import Problem, hold_out
 from .mechanisms import draw_grid_point, release_counts
 from .noise import noise_source
-from .privacy import Budget, round_down
+from .privacy import Budget, round_down, round_up
 from .report import PREDICTIONS_ROW_BY_ROW, TRAINING_NOT_PROTECTED, PrivacyReport
 from .rowwise import RowByRowCheck
 from .scorers import MeanGain, method_of
@@ -76,10 +76,11 @@ class PrivateThresholdClassifier(
     response_method : {"auto", "decision_function", "predict_proba"}, default="auto"
         What the threshold is applied to; "auto" takes `predict_proba` if there is one.
     thresholds : int or array-like of float, default=2**14
-        The public thresholds to choose from. A number of them: half are spread evenly over [0, 1]
-        (for `decision_function`, over the range of the training set's values), and half are
-        quantiles of what the estimator says of the training set. Or the thresholds themselves,
-        chosen without looking at the validation data.
+        The public thresholds to choose from. A number of them, placed by the training set (4,096
+        records of it at most): a quarter are spread evenly over [0, 1] (for `decision_function`,
+        over the range of responses), a quarter are quantiles of responses, and half are where the
+        score *on the training set* is good, many of them several times. Or the thresholds
+        themselves, chosen without looking at the validation data.
     score_share : float, default=0.4
         Share of epsilon for the score, in (0, 1).
     cv : splitter or iterable of one (train, test) pair, default=None
@@ -233,7 +234,7 @@ class PrivateThresholdClassifier(
         probes = check.predictions(estimator, by_label)
         labels = np.resize(estimator.classes_, len(probes))
         check.check_gain(scorer, labels, estimator.classes_)
-        grid = self._grid(estimator, problem, by_label.response_method)
+        grid = self._grid(estimator, by_label, problem)
 
         budget, units = Budget(self.epsilon), problem.units
         for_the_score = Fraction(budget.epsilon) * Fraction(float(self.score_share))
@@ -263,9 +264,10 @@ class PrivateThresholdClassifier(
             "privacy_": _statement(estimator, problem, budget, noise),
         }
 
-    def _grid(self, estimator, problem: Problem, methods: tuple[str, ...]) -> np.ndarray:
+    def _grid(self, estimator, by_label: ByLabel, problem: Problem) -> np.ndarray:
         if isinstance(self.thresholds, Integral):
-            return public_thresholds(estimator, problem.X_train, methods, int(self.thresholds))
+            n, train = int(self.thresholds), (problem.X_train, problem.y_train)
+            return public_thresholds(estimator, by_label, *train, n)
         return np.sort(np.asarray(self.thresholds, dtype=float))
 
     def predict(self, X):
@@ -427,7 +429,7 @@ def _statement(estimator, problem: Problem, budget: Budget, noise) -> PrivacyRep
         released += f"; and of the search in estimator_: {inner.released}"
     return PrivacyReport(
         title="Differentially private decision threshold",
-        epsilon=_rounded_up(epsilon),
+        epsilon=round_up(epsilon),
         delta=delta,
         unit=problem.units.name,
         m=problem.units.m,
@@ -441,7 +443,3 @@ def _statement(estimator, problem: Problem, budget: Budget, noise) -> PrivacyRep
         noise=noise.description,
         secure=secure,
     )
-
-
-def _rounded_up(x: Fraction) -> float:
-    return -round_down(-x)
