@@ -1,8 +1,14 @@
 """Differentially private hyper-parameter search with the scikit-learn interface."""
 
+from .ledger import PrivacyLedger
 from .scoring import make_private_scorer
 from .search import PrivateBayesSearchCV
 from .threshold import PrivateThresholdClassifier
 
-__all__ = ["PrivateBayesSearchCV", "PrivateThresholdClassifier", "make_private_scorer"]
+__all__ = [
+    "PrivacyLedger",
+    "PrivateBayesSearchCV",
+    "PrivateThresholdClassifier",
+    "make_private_scorer",
+]
 __version__ = "0.1.0"

@@ -5,6 +5,7 @@ __all__ = [
     "BudgetExceededError",
     "GuaranteeAssumptionWarning",
     "InsecureNoiseWarning",
+    "LedgerError",
     "PrivacyWarning",
 ]
 
@@ -23,6 +24,10 @@ class GuaranteeAssumptionWarning(PrivacyWarning):
 
 class BatchDependentError(ValueError):
     """Predictions or gains of a record depend on the records beside it; no result is released."""
+
+
+class LedgerError(RuntimeError):
+    """A privacy ledger cannot be read, written or trusted; nothing may be drawn."""
 
 
 class BudgetExceededError(ValueError):

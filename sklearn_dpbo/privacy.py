@@ -232,10 +232,13 @@ class Budget:
         Positive and finite.
     delta : float, default=0.0
         In [0, 1).
+    before_first : callable, default=None
+        Called before the first charge is recorded; if it raises, nothing is.
     """
 
-    def __init__(self, epsilon: float, delta: float = 0.0):
+    def __init__(self, epsilon: float, delta: float = 0.0, before_first: Callable | None = None):
         self.epsilon, self.delta = float(epsilon), float(delta)
+        self._before_first = before_first
         self._losses: list[PrivacyLoss] = []
 
     @property
@@ -274,6 +277,8 @@ class Budget:
                 f"(epsilon={self.epsilon:g}, delta={self.delta:g}) is epsilon={float(epsilon):g}, "
                 f"delta={float(delta):g}. Nothing was drawn."
             )
+        if not self._losses and self._before_first is not None:
+            self._before_first()
         self._losses.append(loss)
 
 

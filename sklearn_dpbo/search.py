@@ -15,6 +15,7 @@ from .evaluation import Evaluator
 from .exceptions import GuaranteeAssumptionWarning
 from .fitting import fit_candidate, set_candidate
 from .holdout import Problem, hold_out
+from .ledger import budget_on
 from .noise import noise_source
 from .privacy import Budget
 from .report import PREDICTIONS_ROW_BY_ROW, TRAINING_NOT_PROTECTED, PrivacyReport
@@ -73,6 +74,8 @@ class PrivateBayesSearchCV(DelegatesToBest, RoutesToEstimator, MetaEstimatorMixi
     noise_random_state : int or None, default=None
         An integer replaces the noise by a seeded generator's: for tests only, since whoever
         knows it can take the noise off again. Warns.
+    ledger : PrivacyLedger or None, default=None
+        What (epsilon, delta) are charged to, before the first draw.
 
     Attributes
     ----------
@@ -149,6 +152,7 @@ class PrivateBayesSearchCV(DelegatesToBest, RoutesToEstimator, MetaEstimatorMixi
         error_score=np.nan,
         random_state=None,
         noise_random_state=None,
+        ledger=None,
     ):
         self.estimator = estimator
         self.param_grid = param_grid
@@ -165,6 +169,7 @@ class PrivateBayesSearchCV(DelegatesToBest, RoutesToEstimator, MetaEstimatorMixi
         self.error_score = error_score
         self.random_state = random_state
         self.noise_random_state = noise_random_state
+        self.ledger = ledger
 
     def fit(self, X, y=None, *, X_val=None, y_val=None, groups_val=None, **fit_params):
         """Search, release the result privately, and refit on the training set.
@@ -296,14 +301,22 @@ class PrivateBayesSearchCV(DelegatesToBest, RoutesToEstimator, MetaEstimatorMixi
         for setting in space.examples():
             set_candidate(clone(self.estimator), setting)
         strategy = _resolve_strategy(self.strategy)
-        budget = Budget(self.epsilon, self.delta)
-        strategy.check(budget)
+        strategy.check(Budget(self.epsilon, self.delta))
         if self.refit and not strategy.releases_setting:
             raise ValueError(
                 f"{strategy!r} releases a score and no setting, so there is nothing to refit with: "
                 "pass refit=False, or let it release a setting (setting_share=0.5)"
             )
-        return space, strategy, budget, noise_source(self.noise_random_state, stacklevel=4)
+        noise = noise_source(self.noise_random_state, stacklevel=4)
+        budget = budget_on(
+            self.ledger,
+            self.epsilon,
+            self.delta,
+            what="choice and score of a setting",
+            mechanism=f"{type(self).__name__}, {type(strategy).__name__}",
+            assumption=strategy.assumption,
+        )
+        return space, strategy, budget, noise
 
 
 def _released(release: Release) -> dict:

@@ -19,6 +19,7 @@ from .exceptions import PrivacyWarning
 from .fitting import fit
 from .gains import dense
 from .holdout import Problem, hold_out
+from .ledger import budget_on, exact
 from .mechanisms import draw_grid_point, release_counts
 from .noise import noise_source
 from .privacy import Budget, round_down, round_up
@@ -89,6 +90,9 @@ class PrivateThresholdClassifier(
         For public randomness: how the default hold-out is cut. Never for noise.
     noise_random_state : int or None, default=None
         An integer replaces the noise by a seeded generator's: for tests only. Warns.
+    ledger : PrivacyLedger or None, default=None
+        What epsilon is charged to, before the first draw; and what a search in `estimator` spends,
+        if it has no ledger of its own.
 
     Attributes
     ----------
@@ -146,6 +150,7 @@ class PrivateThresholdClassifier(
         cv=None,
         random_state=None,
         noise_random_state=None,
+        ledger=None,
     ):
         self.estimator = estimator
         self.epsilon = epsilon
@@ -156,6 +161,7 @@ class PrivateThresholdClassifier(
         self.cv = cv
         self.random_state = random_state
         self.noise_random_state = noise_random_state
+        self.ledger = ledger
 
     def fit(self, X, y, *, X_val=None, y_val=None, groups_val=None, **fit_params):
         """Fit the estimator on the training set, and tune its threshold privately.
@@ -187,6 +193,7 @@ class PrivateThresholdClassifier(
             spent then, but by a search in `estimator` that had ended before; the error says so.
         """
         self._validate()
+        self._refuse_excess()
         scorer, noise = self._scorer(), noise_source(self.noise_random_state, stacklevel=3)
         routed = self._route(fit_params)
         problem = hold_out(
@@ -219,6 +226,8 @@ class PrivateThresholdClassifier(
         estimator = clone(self.estimator)
         of_search = {}
         if isinstance(estimator, PrivateBayesSearchCV):
+            if estimator.ledger is None:
+                estimator.set_params(ledger=self.ledger)
             of_search = {
                 "X_val": problem.X_val,
                 "y_val": problem.y_val,
@@ -236,7 +245,7 @@ class PrivateThresholdClassifier(
         check.check_gain(scorer, labels, estimator.classes_)
         grid = self._grid(estimator, by_label, problem)
 
-        budget, units = Budget(self.epsilon), problem.units
+        budget, units = self._budget(), problem.units
         for_the_score = Fraction(budget.epsilon) * Fraction(float(self.score_share))
         total = total_by_threshold(estimator, by_label, problem, grid)
         index = draw_grid_point(
@@ -263,6 +272,21 @@ class PrivateThresholdClassifier(
             "best_score_interval_": scorer.interval((low,), (high,), units),
             "privacy_": _statement(estimator, problem, budget, noise),
         }
+
+    def _budget(self):
+        mechanism = f"{type(self).__name__}, {type(self.estimator).__name__}"
+        what = "choice and score of a threshold"
+        return budget_on(self.ledger, self.epsilon, what=what, mechanism=mechanism)
+
+    def _refuse_excess(self) -> None:
+        """Ask the ledger for all that this fit will spend, before anything is fitted."""
+        if self.ledger is None:
+            return
+        epsilon, delta = exact("epsilon", self.epsilon), 0
+        if isinstance(self.estimator, PrivateBayesSearchCV) and self.estimator.ledger is None:
+            epsilon += exact("epsilon", self.estimator.epsilon)
+            delta = self.estimator.delta
+        self.ledger.check(epsilon, delta, what="the threshold, with the search before it,")
 
     def _grid(self, estimator, by_label: ByLabel, problem: Problem) -> np.ndarray:
         if isinstance(self.thresholds, Integral):

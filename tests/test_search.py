@@ -670,8 +670,10 @@ def test_verbose_prints_the_public_side(two_classes, capsys):
 
 
 def test_public_names():
-    names = ["PrivateBayesSearchCV", "PrivateThresholdClassifier", "make_private_scorer"]
-    assert sklearn_dpbo.__all__ == names
+    assert sklearn_dpbo.__all__ == [
+        "PrivacyLedger", "PrivateBayesSearchCV", "PrivateThresholdClassifier",
+        "make_private_scorer",
+    ]  # fmt: skip
 
 
 def test_a_dummy_search_in_a_notebook_like_session(two_classes):

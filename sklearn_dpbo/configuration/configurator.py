@@ -13,9 +13,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.parallel import Parallel, delayed
 
 from ..checks import check_number
+from ..ledger import budget_on
 from ..mechanisms import draw_grid_point, release_counts
 from ..noise import noise_source
-from ..privacy import Budget, Secret, leaving_no_frame, round_down
+from ..privacy import Secret, leaving_no_frame, round_down
 from ..quiet import quiet
 from ..report import PrivacyReport
 from .families import check_family, utility_on
@@ -70,6 +71,8 @@ class PrivateConfigurator(BaseEstimator):
         Over instances, as joblib takes it. The result does not depend on it.
     noise_random_state : int or None, default=None
         An integer replaces the noise by a seeded generator's: for tests only. Warns.
+    ledger : PrivacyLedger or None, default=None
+        What epsilon is charged to, before the first draw.
 
     Attributes
     ----------
@@ -122,6 +125,7 @@ class PrivateConfigurator(BaseEstimator):
         invalid="raise",
         n_jobs=None,
         noise_random_state=None,
+        ledger=None,
     ):
         self.family = family
         self.epsilon = epsilon
@@ -132,6 +136,7 @@ class PrivateConfigurator(BaseEstimator):
         self.invalid = invalid
         self.n_jobs = n_jobs
         self.noise_random_state = noise_random_state
+        self.ledger = ledger
 
     def fit(self, instances, y=None):
         """Choose the parameter.
@@ -156,8 +161,14 @@ class PrivateConfigurator(BaseEstimator):
         interval = self._validate()
         instances = _sequence(instances)
         noise = noise_source(self.noise_random_state, stacklevel=3)
-        grid, budget = uniform_grid(interval, int(self.grid_size)), Budget(self.epsilon)
+        grid = uniform_grid(interval, int(self.grid_size))
         grid.setflags(write=False)
+        budget = budget_on(
+            self.ledger,
+            self.epsilon,
+            what="choice and score of a parameter",
+            mechanism=f"{type(self).__name__}, {type(self.family).__name__}",
+        )
         total = self._total(instances, interval, grid)
         if total is None:
             raise ValueError(

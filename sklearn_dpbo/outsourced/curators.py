@@ -12,10 +12,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..exceptions import PrivacyWarning
+from ..ledger import budget_on
 from ..mechanisms import release_rows
 from ..noise import noise_source
 from ..preprocessing import norms
-from ..privacy import Budget, PrivacyLoss, Secret
+from ..privacy import PrivacyLoss, Secret
 from .calibration import gaussian_sigma
 
 __all__ = ["GaussianCurator", "ProjectionCurator"]
@@ -137,6 +138,8 @@ class GaussianCurator(_Curator):
         Of the directions, which are public.
     noise_random_state : int or None, default=None
         An integer replaces the noise by a seeded generator's: for tests only. Warns.
+    ledger : PrivacyLedger or None, default=None
+        What (epsilon, delta) are charged to, before the noise is drawn.
 
     Attributes
     ----------
@@ -174,6 +177,7 @@ class GaussianCurator(_Curator):
         n_components=None,
         random_state=None,
         noise_random_state=None,
+        ledger=None,
     ):
         self.epsilon = epsilon
         self.delta = delta
@@ -183,6 +187,7 @@ class GaussianCurator(_Curator):
         self.n_components = n_components
         self.random_state = random_state
         self.noise_random_state = noise_random_state
+        self.ledger = ledger
 
     def _check(self) -> None:
         super()._check()
@@ -210,7 +215,11 @@ class GaussianCurator(_Curator):
         noise = noise_source(self.noise_random_state, stacklevel=5)
         X, Q = self._bounded(X), self._directions(X.shape[1])
         Y = X if Q is None else X @ Q
-        epsilon, delta = float(self.epsilon), float(self.delta)
+        what = "image of the rows"
+        budget = budget_on(
+            self.ledger, self.epsilon, self.delta, what=what, mechanism=type(self).__name__
+        )
+        epsilon, delta = budget.epsilon, budget.delta
         near = delta - Y.size * (1 + math.exp(min(epsilon, 700.0))) * _OFF_NORMAL
         if not near > 0.99 * delta:
             raise ValueError(
@@ -228,7 +237,7 @@ class GaussianCurator(_Curator):
         with np.errstate(over="ignore"):
             whole = np.rint(np.clip(Y / step, -(2.0**60), 2.0**60)).astype(np.int64)
         how = f"normal noise of deviation {sigma:.6g}"
-        loss, budget = PrivacyLoss(epsilon, delta, "image of the rows", how), Budget(epsilon, delta)
+        loss = PrivacyLoss(epsilon, delta, what, how)
         noisy = release_rows(Secret(whole), sigma / step, loss=loss, budget=budget, noise=noise)
         guarantee = (
             f"(epsilon, delta) = ({epsilon:g}, {delta:g}) for tables in which one row differs by "

@@ -1,0 +1,446 @@
+"""A budget that outlives processes: sums, races, crashes, damage, and who charges it."""
+
+import contextlib
+import copy
+import json
+import multiprocessing
+import os
+import pickle
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_score
+
+from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV, PrivateThresholdClassifier, mechanisms
+from sklearn_dpbo.configuration import Knapsack, KnapsackItems, PrivateConfigurator
+from sklearn_dpbo.exceptions import (
+    BudgetExceededError,
+    GuaranteeAssumptionWarning,
+    LedgerError,
+)
+from sklearn_dpbo.ledger import exact
+from sklearn_dpbo.outsourced import GaussianCurator
+from sklearn_dpbo.privacy import delta_of_zcdp
+
+pytestmark = pytest.mark.filterwarnings("ignore:No X_val and no cv")
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "budget.db"
+
+
+def opened(path, epsilon=1.0, **params):
+    return PrivacyLedger(path, "patients", epsilon, **params)
+
+
+# ---------------------------------------------------------------- sums
+
+
+def test_ten_tenths_fit_and_not_one_more(path):
+    ledger = opened(path)
+    for _ in range(10):
+        ledger.charge(0.1, what="a test")
+    assert ledger.left == {"epsilon": 0.0, "delta": 0.0}
+    with pytest.raises(
+        BudgetExceededError, match=r"asks for epsilon=1e-09.*spent epsilon=1, .*has left epsilon=0"
+    ):
+        ledger.charge(1e-9, what="one more")
+    assert len(ledger.history) == 10
+
+
+def test_numbers_are_what_is_written():
+    assert exact("x", 0.1) == exact("x", "0.1") == exact("x", np.float64(0.1)) == Fraction(1, 10)
+    assert exact("x", Fraction(1, 3)) == Fraction(1, 3) and exact("x", 3) == 3
+    assert exact("x", np.float32(0.1)) == Fraction(repr(float(np.float32(0.1))))
+    for wrong in (-0.1, float("nan"), float("inf"), "much", None, True, [1]):
+        with pytest.raises(ValueError, match="x is a number from 0 up"):
+            exact("x", wrong)
+
+
+amounts = st.fractions(0, 1, max_denominator=50).filter(lambda e: e > 0)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.tuples(amounts, st.fractions(0, "0.2", max_denominator=50)), max_size=8))
+def test_sums_never_exceed_the_budget_and_nothing_that_fits_is_refused(tmp_path_factory, charges):
+    path, spent = tmp_path_factory.mktemp("ledger") / "b.db", [Fraction(0), Fraction(0)]
+    ledger = opened(path, delta="0.4")
+    for epsilon, delta in charges:
+        fits = spent[1] + delta <= Fraction("0.2") and (
+            spent[0] + epsilon <= 1
+            or delta_of_zcdp(float(sum(e * e for e in [epsilon, *taken(ledger)]) / 2), 1.0) <= 0.2
+        )
+        try:
+            ledger.charge(epsilon, delta, what="a test")
+            assert fits
+            spent = [spent[0] + epsilon, spent[1] + delta]
+        except BudgetExceededError:
+            assert not fits
+    assert sum(taken(ledger)) == spent[0]
+
+
+def taken(ledger):
+    with ledger._transaction() as execute:
+        return [entry.epsilon for entry in ledger._entries(execute)]
+
+
+def test_concentration_lets_more_small_charges_in(path):
+    ledger, n = opened(path, epsilon=2.0, delta=1e-6), 0
+    with contextlib.suppress(BudgetExceededError):
+        while n < 2000:
+            ledger.charge("0.03", what="a test")
+            n += 1
+    assert n > 100, "basic composition would have ended at 66"
+    assert delta_of_zcdp(n * 0.03**2 / 2, 2.0) <= 0.5e-6
+    assert delta_of_zcdp((n + 1) * 0.03**2 / 2, 2.0) > 0.49e-6
+
+
+def test_losses_on_assumptions_are_kept_apart_and_may_be_refused(path):
+    ledger = opened(path)
+    ledger.charge(0.25, what="a", assumption="the model is right")
+    ledger.charge(0.5, what="b")
+    assert ledger.spent == {"epsilon": 0.75, "delta": 0.0, "epsilon_on_assumptions": 0.25,
+                            "delta_on_assumptions": 0.0}  # fmt: skip
+    strict = PrivacyLedger(path, "others", 1.0, worst_case_only=True)
+    with pytest.raises(BudgetExceededError, match="worst-case losses only"):
+        strict.charge(0.1, what="a", assumption="the model is right")
+    assert not strict.history
+
+
+def test_history_and_exports(path, tmp_path):
+    ledger = opened(path, delta=1e-5)
+    ledger.charge(0.1, 1e-6, what="first", mechanism="noise", assumption="an assumption")
+    ledger.charge("1/3", what="second")
+    frame = pd.DataFrame(ledger.history)
+    assert frame["what"].tolist() == ["first", "second"] and frame["number"].tolist() == [1, 2]
+    ledger.to_csv(tmp_path / "h.csv")
+    read = pd.read_csv(tmp_path / "h.csv")
+    assert read["epsilon"].tolist() == pytest.approx([0.1, 1 / 3])
+    ledger.to_json(tmp_path / "h.json")
+    content = json.loads((tmp_path / "h.json").read_text())
+    assert content["budget"]["epsilon"] == 1.0 and len(content["history"]) == 2
+    shown = str(ledger)
+    assert "first" in shown and "an assumption" in shown and "of epsilon=1" in shown
+    assert repr(ledger) == f"PrivacyLedger({str(path)!r}, 'patients')"
+
+
+# ---------------------------------------------------------------- opening
+
+
+def test_a_ledger_is_found_again_and_its_budget_cannot_be_changed(path):
+    opened(path).charge(0.5, what="a test")
+    for again in (opened(path), PrivacyLedger(path, "patients")):
+        assert again.left["epsilon"] == 0.5
+    for other in ({"epsilon": 2.0}, {"delta": 1e-6}, {"worst_case_only": True}):
+        with pytest.raises(LedgerError, match="cannot be changed"):
+            opened(path, **other)
+    assert PrivacyLedger(path, "another", 3.0).left["epsilon"] == 3.0
+
+
+def test_an_emptied_file_is_not_begun_anew(path):
+    opened(path).charge(0.5, what="a test")
+    os.truncate(path, 0)
+    with pytest.raises(LedgerError, match="empty"):
+        opened(path)
+
+
+def test_what_is_not_there_is_not_made_up(path, tmp_path):
+    with pytest.raises(LedgerError, match="cannot be read and written"):
+        PrivacyLedger(path, "patients")
+    ledger = opened(path)
+    with pytest.raises(LedgerError, match="no ledger of 'others'"):
+        PrivacyLedger(path, "others")
+    path.unlink()
+    with pytest.raises(LedgerError, match="cannot be read and written"):
+        ledger.charge(0.1, what="after the loss of the file")
+    assert not path.exists()
+    for wrong in (tmp_path, tmp_path / "nowhere" / "b.db"):
+        with pytest.raises(LedgerError):
+            opened(wrong)
+
+
+@pytest.mark.parametrize(
+    ("dataset", "epsilon", "delta"),
+    [("", 1, 0), (3, 1, 0), ("a", 0, 0), ("a", -1, 0), ("a", "x", 0), ("a", 1, 1), ("a", 1, -1)],
+)
+def test_budgets_that_make_no_sense_are_refused(path, dataset, epsilon, delta):
+    with pytest.raises(ValueError, match="found"):
+        PrivacyLedger(path, dataset, epsilon, delta)
+    assert not path.exists()
+
+
+# ---------------------------------------------------------------- copies, threads, processes
+
+
+def test_copies_clones_and_pickles_are_the_same_ledger(path):
+    ledger = opened(path)
+    search = PrivateBayesSearchCV(LogisticRegression(), {"C": [1, 2]}, ledger=ledger)
+    for same in (copy.deepcopy(ledger), clone(search).ledger, pickle.loads(pickle.dumps(ledger))):
+        same.charge(0.1, what="a copy")
+    assert ledger.spent["epsilon"] == pytest.approx(0.3)
+
+
+def charge_until_refused(path, epsilon):
+    ledger, n = PrivacyLedger(path, "patients"), 0
+    with contextlib.suppress(BudgetExceededError):
+        while True:
+            ledger.charge(epsilon, what="a race")
+            n += 1
+    return n
+
+
+def test_eight_processes_share_what_is_left(path):
+    opened(path, epsilon=4.0)
+    with multiprocessing.get_context("spawn").Pool(8) as pool:
+        counts = pool.starmap(charge_until_refused, [(path, 0.1)] * 8)
+    assert sum(counts) == 40 and len(PrivacyLedger(path, "patients").history) == 40
+
+
+def test_threads_share_what_is_left(path):
+    opened(path, epsilon=2.0)
+    counts = []
+    threads = [
+        threading.Thread(target=lambda: counts.append(charge_until_refused(path, 0.1)))
+        for _ in range(6)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(counts) == 20
+
+
+CHARGES = """
+import sys
+from sklearn_dpbo.ledger import PrivacyLedger
+ledger = PrivacyLedger(sys.argv[1], "patients")
+for i in range(1000):
+    ledger.charge("0.001", what=str(i))
+    print(i, flush=True)  # whoever reads this has the release
+"""
+
+
+@pytest.mark.parametrize("n_kills", [6, pytest.param(60, marks=pytest.mark.slow)])
+def test_what_was_released_before_a_kill_was_charged(path, n_kills, rng):
+    opened(path, epsilon=1000.0)
+    released = 0
+    for _ in range(n_kills):
+        process = subprocess.Popen(
+            [sys.executable, "-c", CHARGES, str(path)], stdout=subprocess.PIPE, text=True
+        )
+        process.stdout.readline()
+        time.sleep(rng.uniform(0, 0.05))
+        os.kill(process.pid, signal.SIGKILL)
+        released += 1 + len(process.stdout.readlines())
+        process.wait()
+        charged = len(PrivacyLedger(path, "patients").history)
+        assert charged >= released
+    assert charged <= released + n_kills, "at most one charge per kill was for nothing"
+
+
+def test_truncated_logs_lose_no_charge_and_damaged_databases_are_refused(path, tmp_path, rng):
+    ledger = opened(path, epsilon=100.0)
+    for i in range(60):
+        ledger.charge(1, what=f"charge {i}")
+    for size in [*rng.integers(1, path.stat().st_size, 25), path.stat().st_size - 1]:
+        damaged = tmp_path / "damaged.db"
+        shutil.copy(path, damaged)
+        (tmp_path / "damaged.db-wal").write_bytes(rng.bytes(int(size) % 999))  # of a torn log
+        assert len(PrivacyLedger(damaged, "patients").history) == 60
+        os.truncate(damaged, int(size))
+        with pytest.raises((LedgerError, BudgetExceededError)):
+            for _ in range(41):
+                opened(damaged, epsilon=100.0).charge(1, what="more than there is")
+        for rest in tmp_path.glob("damaged*"):
+            rest.unlink()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "DELETE FROM charges WHERE number = 1",
+        "UPDATE charges SET epsilon = 'nothing' WHERE number = 1",
+        "UPDATE charges SET epsilon = '-1' WHERE number = 1",
+        "UPDATE charges SET epsilon = '1/0' WHERE number = 1",
+        "UPDATE datasets SET epsilon = 'all'",
+        "DROP TABLE charges",
+    ],
+)
+def test_rows_that_were_tampered_with_are_seen(path, damage):
+    ledger = opened(path)
+    for _ in range(3):
+        ledger.charge(0.1, what="a test")
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute(damage)
+        connection.commit()
+    with pytest.raises(LedgerError):
+        ledger.charge(0.1, what="a test")
+
+
+def test_a_locked_ledger_is_waited_for_and_then_refused(path, monkeypatch):
+    monkeypatch.setattr("sklearn_dpbo.ledger._PATIENCE", 0.2)
+    ledger = opened(path)
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(LedgerError, match="locked"):
+            ledger.charge(0.1, what="a test")
+    ledger.charge(0.1, what="a test")
+    assert len(ledger.history) == 1
+
+
+# ---------------------------------------------------------------- the estimators
+
+
+def problem():
+    X, y = make_classification(300, 5, random_state=0)
+    return X[:150], y[:150], X[150:], y[150:]
+
+
+def search(ledger, **params):
+    params = {"epsilon": 0.1, "random_state": 0} | params
+    return PrivateBayesSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, ledger=ledger, **params)
+
+
+def fit(estimator):
+    X, y, X_val, y_val = problem()
+    return estimator.fit(X, y, X_val=X_val, y_val=y_val)
+
+
+def fit_configurator(ledger, **params):
+    items = [KnapsackItems([1, 2], [1, 2], 2)] * 20
+    params = {"epsilon": 0.1, "utility_bound": 1.0, "ledger": ledger} | params
+    return PrivateConfigurator(Knapsack(), **params).fit(items)
+
+
+FITS = {
+    "search": lambda ledger: fit(search(ledger)),
+    "threshold": lambda ledger: fit(
+        PrivateThresholdClassifier(LogisticRegression(), epsilon=0.1, ledger=ledger)
+    ),
+    "configurator": fit_configurator,
+    "curator": lambda ledger: GaussianCurator(0.1, 1e-6, max_norm=1.0, ledger=ledger).fit(
+        np.zeros((5, 2))
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_a_fit_is_charged_once_and_refused_when_nothing_is_left(path, name):
+    ledger = opened(path, epsilon=0.3, delta=1e-5)
+    for n in range(1, 4):
+        FITS[name](ledger)
+        assert len(ledger.history) == n
+    assert ledger.spent["epsilon"] == pytest.approx(0.3)
+    with pytest.raises((BudgetExceededError, LedgerError)):
+        for _ in range(10_000):
+            FITS[name](PrivacyLedger(path, "patients 2", 0.05))
+    assert len(ledger.history) == 3
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_nothing_is_drawn_without_a_ledger_that_can_be_written(path, name, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(mechanisms, "_draw", lambda *args: drawn.append(args))
+    ledger = opened(path, delta=1e-5)
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("DROP TABLE charges")
+        connection.commit()
+    with pytest.raises(LedgerError, match="Nothing may be drawn"):
+        FITS[name](ledger)
+    assert not drawn
+
+
+def test_it_is_refused_before_any_model_is_fitted(path):
+    class Never(LogisticRegression):
+        def fit(self, X, y):
+            raise AssertionError("fitted")
+
+    ledger = opened(path, epsilon=0.25)
+    refused = [
+        PrivateBayesSearchCV(Never(), {"C": [1]}, epsilon=0.3, ledger=ledger),
+        PrivateThresholdClassifier(Never(), epsilon=0.3, ledger=ledger),
+        # Each of the two fits, and both do not.
+        PrivateThresholdClassifier(
+            PrivateBayesSearchCV(Never(), {"C": [1]}, epsilon=0.2), epsilon=0.2, ledger=ledger
+        ),
+    ]
+    for estimator in refused:
+        with pytest.raises(BudgetExceededError, match="Nothing was drawn"):
+            fit(estimator)
+    assert not ledger.history
+
+
+def test_a_search_inside_is_charged_to_the_same_ledger(path):
+    ledger = opened(path)
+    t = PrivateThresholdClassifier(search(None, epsilon=0.7), epsilon=0.3, ledger=ledger)
+    fit(t)
+    assert [row["epsilon"] for row in ledger.history] == [0.7, 0.3]
+    assert t.estimator.ledger is None, "parameters are not touched"
+    assert ledger.left["epsilon"] == 0.0
+
+
+def test_a_fit_that_fails_before_its_first_draw_costs_nothing(path):
+    ledger = opened(path)
+    X, y, X_val, y_val = problem()
+    with pytest.raises(ValueError, match="columns"):
+        search(ledger).fit(X, y, X_val=X_val[:, :2], y_val=y_val)
+    assert not ledger.history
+
+
+def test_a_crash_between_charge_and_release_counts_as_spent(path, monkeypatch):
+    ledger = opened(path)
+    monkeypatch.setattr(mechanisms, "_draw", lambda *args: (_ for _ in ()).throw(MemoryError()))
+    with pytest.raises(MemoryError):
+        fit(search(ledger))
+    assert [row["epsilon"] for row in ledger.history] == [0.1]
+
+
+def test_the_ledger_comes_before_the_noise(path, monkeypatch):
+    ledger, order = opened(path), []
+    draw, charge = mechanisms._draw, PrivacyLedger.charge
+    monkeypatch.setattr(mechanisms, "_draw", lambda *a: order.append("draw") or draw(*a))
+    monkeypatch.setattr(
+        PrivacyLedger, "charge", lambda *a, **k: charge(*a, **k) or order.append("charged")
+    )
+    fit(search(ledger))
+    assert order[0] == "charged" and order.count("charged") == 1 and "draw" in order
+
+
+def test_nested_cross_validation_spends_once_per_fit(path):
+    ledger = opened(path)
+    X, y, _, _ = problem()
+    cross_val_score(search(ledger), X, y, cv=3, n_jobs=2)
+    assert [row["epsilon"] for row in ledger.history] == [0.1] * 3
+
+
+def test_what_rests_on_an_assumption_is_recorded_as_such(path):
+    ledger = PrivacyLedger(path, "patients", 1.0, 1e-4, worst_case_only=True)
+    risky = search(ledger, strategy="gp_noisy", delta=1e-6)
+    risky.set_params(param_grid={"C": [1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0]})
+    with pytest.raises(BudgetExceededError, match="worst-case losses only"):
+        fit(risky)
+    other = PrivacyLedger(path, "others", 1.0, 1e-4)
+    with pytest.warns(GuaranteeAssumptionWarning):
+        fit(risky.set_params(ledger=other))
+    assert other.spent["epsilon_on_assumptions"] == pytest.approx(0.1)
+
+
+def test_the_fit_gets_no_more_than_is_written(path):
+    ledger = opened(path)
+    spent = sum(Fraction(loss.epsilon) for loss in fit(search(ledger)).privacy_.spends)
+    assert Fraction(1, 10) * (1 - Fraction(1, 2**50)) <= spent <= Fraction(1, 10)
