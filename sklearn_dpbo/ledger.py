@@ -8,29 +8,36 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import hashlib
 import json
+import math
+import os
+import re
 import sqlite3
-import time
+import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
+from functools import reduce
 from pathlib import Path
 
+import numpy as np
+
+from . import ledger_file
 from .exceptions import BudgetExceededError, LedgerError
 from .privacy import Budget, delta_of_zcdp, round_down, round_up
 
 __all__ = ["Entry", "PrivacyLedger", "budget_on"]
 
 _TABLES = (
-    "CREATE TABLE IF NOT EXISTS datasets (name TEXT PRIMARY KEY, epsilon TEXT NOT NULL, "
-    "delta TEXT NOT NULL, worst_case_only INTEGER NOT NULL, n_charges INTEGER NOT NULL)",
-    "CREATE TABLE IF NOT EXISTS charges (dataset TEXT NOT NULL, number INTEGER NOT NULL, "
-    "time TEXT NOT NULL, what TEXT NOT NULL, mechanism TEXT NOT NULL, epsilon TEXT NOT NULL, "
-    "delta TEXT NOT NULL, assumption TEXT, PRIMARY KEY (dataset, number))",
+    "CREATE TABLE datasets (name TEXT PRIMARY KEY, epsilon TEXT NOT NULL, delta TEXT NOT NULL, "
+    "worst_case_only INTEGER NOT NULL, head TEXT NOT NULL)",
+    "CREATE TABLE charges (dataset TEXT NOT NULL, number INTEGER NOT NULL, time TEXT NOT NULL, "
+    "what TEXT NOT NULL, mechanism TEXT NOT NULL, epsilon TEXT NOT NULL, delta TEXT NOT NULL, "
+    "assumption TEXT, PRIMARY KEY (dataset, number))",
 )
-# Seconds that a charge waits for others who are charging.
-_PATIENCE = 60
+_LOSSES = ("epsilon", "delta")
 
 
 @dataclass(frozen=True)
@@ -67,8 +74,7 @@ class PrivacyLedger:
 
     Pass it as ``ledger=``. A fit is refused, before any model is fitted, if it asks for more than
     is left; it is charged before its first noise is drawn, and a crash after that counts as spent.
-    Processes may share a ledger. Copies and clones of a `PrivacyLedger` are the same
-    ledger.
+    Processes may share a ledger. Copies and clones of a `PrivacyLedger` are the same ledger.
 
     A charge fits if the charges' epsilons add up to epsilon at most; or, with a positive delta, if
     their sum is within (epsilon, delta / 2) by zero-concentrated differential privacy, where each
@@ -116,9 +122,13 @@ class PrivacyLedger:
     """
 
     def __init__(self, path, dataset, epsilon=None, delta=0.0, *, worst_case_only=False):
-        if not isinstance(dataset, str) or not dataset:
+        if not isinstance(dataset, str) or not dataset.strip():
             raise ValueError(f"dataset is a name; found {dataset!r}")
-        self.path, self.dataset = str(path), dataset
+        if not isinstance(path, str | os.PathLike) or "\0" in os.fspath(path):
+            raise ValueError(f"path is the path of a file; found {path!r}")
+        # The same file wherever the process goes later.
+        self.path = os.path.abspath(os.fspath(path))
+        self.dataset = unicodedata.normalize("NFC", dataset.strip())
         if epsilon is None:
             with self._transaction() as execute:
                 self._budget(execute)
@@ -128,12 +138,11 @@ class PrivacyLedger:
             raise ValueError(
                 f"a budget has epsilon above 0 and delta in [0, 1); found {epsilon!r}, {delta!r}"
             )
-        with self._transaction(create=True) as execute:
-            for table in _TABLES:
-                execute(table)
+        with self._transaction(_TABLES) as execute:
+            row = (self.dataset, str(wanted[0]), str(wanted[1]), int(wanted[2]))
             execute(
-                "INSERT INTO datasets VALUES (?, ?, ?, ?, 0) ON CONFLICT DO NOTHING",
-                (dataset, str(wanted[0]), str(wanted[1]), int(worst_case_only)),
+                "INSERT INTO datasets VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+                (*row, _link("", row)),
             )
             found = self._budget(execute)
             if found != wanted:
@@ -163,21 +172,26 @@ class PrivacyLedger:
         epsilon, delta = exact("epsilon", epsilon), exact("delta", delta)
         with self._transaction() as execute:
             entries = self._entries(execute)
-            self._refuse_excess(execute, entries, epsilon, delta, what, assumption)
+            self._refuse_excess(execute, entries, [(epsilon, delta)], what, assumption)
             now = datetime.now(UTC).isoformat(timespec="seconds")
-            values = (self.dataset, len(entries) + 1, now, str(what), str(mechanism))
-            execute(
-                "INSERT INTO charges VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                (*values, str(epsilon), str(delta), assumption),
-            )
-            execute("UPDATE datasets SET n_charges = n_charges + 1 WHERE name = ?", (self.dataset,))
+            texts = (_plain(text) for text in (what, mechanism))
+            row = (len(entries) + 1, now, *texts, str(epsilon), str(delta), _plain(assumption))
+            execute("INSERT INTO charges VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (self.dataset, *row))
+            head = execute("SELECT head FROM datasets WHERE name = ?", (self.dataset,))[0][0]
+            execute("UPDATE datasets SET head = ? WHERE name = ?", (_link(head, row), self.dataset))
 
-    def check(self, epsilon, delta=0.0, *, what, assumption=None) -> None:
-        """Raise what `charge` would raise now; nothing is recorded."""
-        epsilon, delta = exact("epsilon", epsilon), exact("delta", delta)
+    def check(self, *charges, what, assumption=None) -> None:
+        """Raise what `charge` would raise for these charges, one after another; record nothing.
+
+        Parameters
+        ----------
+        *charges : tuple (epsilon, delta)
+        what : str
+        assumption : str or None, default=None
+        """
+        charges = [(exact("epsilon", e), exact("delta", d)) for e, d in charges]
         with self._transaction() as execute:
-            entries = self._entries(execute)
-            self._refuse_excess(execute, entries, epsilon, delta, what, assumption)
+            self._refuse_excess(execute, self._entries(execute), charges, what, assumption)
 
     @property
     def history(self) -> list[dict]:
@@ -190,13 +204,9 @@ class PrivacyLedger:
 
     @property
     def spent(self) -> dict[str, float]:
-        """The sums of all charges, rounded up; and of those among them that rest on assumptions."""
+        """The sums of all charges, and of those among them that rest on assumptions."""
         with self._transaction() as execute:
-            entries = self._entries(execute)
-        assumed = [entry for entry in entries if entry.assumption is not None]
-        sums = {name: _sum(entries, name) for name in _LOSSES}
-        sums |= {f"{name}_on_assumptions": _sum(assumed, name) for name in _LOSSES}
-        return {name: round_up(value) for name, value in sums.items()}
+            return _spent(self._entries(execute))
 
     @property
     def left(self) -> dict[str, float]:
@@ -207,14 +217,12 @@ class PrivacyLedger:
         with self._transaction() as execute:
             (E, D, _), entries = self._budget(execute), self._entries(execute)
         left = E - _sum(entries, "epsilon"), D / 2 - _sum(entries, "delta")
-        return {
-            name: round_down(max(Fraction(0), x)) for name, x in zip(_LOSSES, left, strict=True)
-        }
+        return {name: _at_most(max(Fraction(0), x)) for name, x in zip(_LOSSES, left, strict=True)}
 
     def to_csv(self, path) -> None:
         """Write the history as a table."""
         names = ["number", "time", "what", "mechanism", "epsilon", "delta", "assumption"]
-        with Path(path).open("w", newline="") as file:
+        with Path(path).open("w", newline="", encoding="utf-8") as file:
             writer = csv.DictWriter(file, names)
             writer.writeheader()
             writer.writerows(self.history)
@@ -222,15 +230,21 @@ class PrivacyLedger:
     def to_json(self, path) -> None:
         """Write the budget, what is spent of it, and the history."""
         with self._transaction() as execute:
-            epsilon, delta, worst_case_only = self._budget(execute)
-        budget = {"epsilon": float(epsilon), "delta": float(delta)}
+            (epsilon, delta, worst_case_only), entries = (
+                self._budget(execute),
+                self._entries(execute),
+            )
         content = {
             "dataset": self.dataset,
-            "budget": budget | {"worst_case_only": worst_case_only},
-            "spent": self.spent,
-            "history": self.history,
+            "budget": {
+                "epsilon": float(epsilon),
+                "delta": float(delta),
+                "worst_case_only": worst_case_only,
+            },
+            "spent": _spent(entries),
+            "history": [entry.row() for entry in entries],
         }
-        Path(path).write_text(json.dumps(content, indent=1))
+        Path(path).write_text(json.dumps(content, indent=1), encoding="utf-8")
 
     def __repr__(self) -> str:
         return f"PrivacyLedger({self.path!r}, {self.dataset!r})"
@@ -256,116 +270,112 @@ class PrivacyLedger:
         if not rows:
             raise LedgerError(f"there is no ledger of {self.dataset!r} in {self.path}")
         epsilon, delta, worst_case_only = rows[0]
-        return self._number(epsilon), self._number(delta), bool(worst_case_only)
-
-    def _number(self, written) -> Fraction:
         try:
-            return exact("a loss", written)
-        except ValueError:
+            return Fraction(epsilon), Fraction(delta), bool(worst_case_only)
+        except (TypeError, ValueError, ZeroDivisionError):
             raise LedgerError(f"the ledger of {self.dataset!r} has been damaged") from None
 
     def _entries(self, execute) -> list[Entry]:
+        """Return all charges, after a look at whether they are those that were made."""
         rows = execute(
             "SELECT number, time, what, mechanism, epsilon, delta, assumption FROM charges "
             "WHERE dataset = ? ORDER BY number",
             (self.dataset,),
         )
-        entries = [Entry(*r[:4], self._number(r[4]), self._number(r[5]), r[6]) for r in rows]
-        counted = execute("SELECT n_charges FROM datasets WHERE name = ?", (self.dataset,))
-        if [(len(entries),)] != counted or [e.number for e in entries] != [
-            *range(1, len(entries) + 1)
-        ]:
-            raise LedgerError(f"charges are missing from the ledger of {self.dataset!r}")
-        return entries
+        opened = execute(
+            "SELECT name, epsilon, delta, worst_case_only, head FROM datasets WHERE name = ?",
+            (self.dataset,),
+        )
+        if not opened:
+            raise LedgerError(f"there is no ledger of {self.dataset!r} in {self.path}")
+        *budget, head = opened[0]
+        if reduce(_link, rows, _link("", budget)) != head:
+            raise LedgerError(f"the ledger of {self.dataset!r} has been damaged or tampered with")
+        return [Entry(*r[:4], Fraction(r[4]), Fraction(r[5]), r[6]) for r in rows]
 
-    def _refuse_excess(self, execute, entries, epsilon, delta, what, assumption) -> None:
+    def _refuse_excess(self, execute, entries, charges, what, assumption) -> None:
         E, D, worst_case_only = self._budget(execute)
-        if epsilon == 0 or delta >= 1:
+        if any(epsilon == 0 or delta >= 1 for epsilon, delta in charges):
             raise ValueError("a charge has epsilon above 0 and delta in [0, 1)")
         if worst_case_only and assumption is not None:
             raise BudgetExceededError(
                 f"{what} rests on an assumption ({assumption}), and the ledger of "
                 f"{self.dataset!r} takes worst-case losses only. Nothing was drawn"
             )
-        spent = _sum(entries, "epsilon"), _sum(entries, "delta")
-        own_deltas = spent[1] + delta <= D / 2
-        if own_deltas and (spent[0] + epsilon <= E or _concentrated(E, D, entries, epsilon)):
-            return
-        left = E - spent[0], D / 2 - spent[1]
-        raise BudgetExceededError(
-            f"{what} asks for {_text(epsilon, delta)}; the ledger of {self.dataset!r} has spent "
-            f"{_text(*spent)} of {_budget_text(E, D, False)}, and has left {_text(*left)}. Nothing "
-            "was drawn"
-        )
+        asked = [sum(parts) for parts in zip(*charges, strict=True)]
+        spent = [_sum(entries, name) for name in _LOSSES]
+        left = [E - spent[0], D / 2 - spent[1]]
+        epsilons = [entry.epsilon for entry in entries] + [epsilon for epsilon, _ in charges]
+        if asked[1] > left[1] or (asked[0] > left[0] and not _concentrated(E, D, epsilons)):
+            raise BudgetExceededError(
+                f"{what} asks for {_text(*asked)}; the ledger of {self.dataset!r} has spent "
+                f"{_text(*spent)} of {_budget_text(E, D, False)}, and has left "
+                f"{_text(*(max(x, Fraction(0)) for x in left))}. Nothing was drawn"
+            )
 
     @contextlib.contextmanager
-    def _transaction(self, create: bool = False) -> Iterator[Callable]:
+    def _transaction(self, tables: tuple[str, ...] = ()) -> Iterator[Callable]:
         """Yield a function that runs SQL; commit durably at the end, or leave all as it was."""
         try:
-            with _sqlite(self.path, create) as execute:
+            if tables:
+                ledger_file.create(self.path, tables)
+            with ledger_file.transaction(self.path) as execute:
                 yield execute
-        except (sqlite3.Error, OSError) as error:
+        except (sqlite3.Error, OSError, UnicodeError) as error:
             raise LedgerError(
                 f"the ledger {self.path} cannot be read and written: {type(error).__name__}: "
                 f"{error}. Nothing may be drawn without it"
             ) from None
 
 
-_LOSSES = ("epsilon", "delta")
+def _link(previous: str, row) -> str:
+    """Return the hash of a row and of all rows before it."""
+    return hashlib.sha256(json.dumps([previous, *row]).encode()).hexdigest()
 
 
-@contextlib.contextmanager
-def _sqlite(path: str, create: bool) -> Iterator[Callable]:
-    # Not "rwc" for what should be there: a ledger that was lost must not begin anew at nothing.
-    if create:
-        _refuse_emptied(Path(path))
-    uri = f"{Path(path).absolute().as_uri()}?mode={'rwc' if create else 'rw'}"
-    connection = sqlite3.connect(uri, uri=True, timeout=_PATIENCE, isolation_level=None)
-    with contextlib.closing(connection):
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("BEGIN IMMEDIATE")
-        if (found := connection.execute("PRAGMA integrity_check(1)").fetchone()[0]) != "ok":
-            raise sqlite3.DatabaseError(f"it has been damaged: {found}")
-        try:
-            yield lambda sql, values=(): connection.execute(sql, values).fetchall()
-        except BaseException:
-            connection.execute("ROLLBACK")
-            raise
-        connection.execute("COMMIT")
-        # From the log into the database: what happens to the log later loses nothing.
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+def _plain(text) -> str | None:
+    """Return text that can be stored."""
+    return None if text is None else str(text).encode("utf-8", "replace").decode()
 
 
-def _refuse_emptied(path: Path) -> None:
-    """Refuse a file of no bytes, once whoever may be making it has had the time."""
-    until = time.monotonic() + 2
-    while path.is_file() and path.stat().st_size == 0:
-        if time.monotonic() > until:
-            raise OSError("the file is empty, and a ledger is not begun anew in its place")
-        time.sleep(0.02)
+def _at_most(x: Fraction) -> float:
+    """Return the float nearest to x that, as it is written, is not more."""
+    nearest = float(x)
+    return nearest if Fraction(repr(nearest)) <= x else math.nextafter(nearest, 0.0)
+
+
+def _spent(entries: list[Entry]) -> dict[str, float]:
+    assumed = [entry for entry in entries if entry.assumption is not None]
+    sums = {name: _sum(entries, name) for name in _LOSSES}
+    sums |= {f"{name}_on_assumptions": _sum(assumed, name) for name in _LOSSES}
+    return {name: float(value) for name, value in sums.items()}
 
 
 def _sum(entries: list[Entry], name: str) -> Fraction:
     return sum((getattr(entry, name) for entry in entries), Fraction(0))
 
 
-def _concentrated(E: Fraction, D: Fraction, entries: list[Entry], epsilon: Fraction) -> bool:
-    """Whether all charges and this one are within (E, D / 2) by zCDP, rounded against them."""
+def _concentrated(E: Fraction, D: Fraction, epsilons: list[Fraction]) -> bool:
+    """Whether charges are within (E, D / 2) by zCDP, rounded against them."""
     if D == 0:
         return False
-    rho = round_up(sum((e.epsilon**2 for e in entries), epsilon**2) / 2)
+    rho = round_up(sum((e * e for e in epsilons), Fraction(0)) / 2)
     return delta_of_zcdp(rho * (1 + 1e-12), round_down(E)) * (1 + 1e-9) <= round_down(D / 2)
 
 
 def exact(name: str, number) -> Fraction:
-    """Return a number as it is written in decimals: 0.1 is 1/10."""
-    try:
-        value = Fraction(repr(float(number)) if hasattr(number, "dtype") else str(number))
-    except (TypeError, ValueError, ZeroDivisionError):
-        value = Fraction(-1)
-    if isinstance(number, bool) or value < 0:
-        raise ValueError(f"{name} is a number from 0 up; found {number!r}")
+    """Return a number as it is written in decimals: 0.1 is 1/10. From 1e-300 to 1e300, or 0."""
+    is_bool = isinstance(number, bool | np.bool_)
+    text = repr(float(number)) if isinstance(number, np.floating) else str(number)
+    value = None
+    if not is_bool and len(text) <= 200:
+        with contextlib.suppress(ValueError, ZeroDivisionError, OverflowError):
+            # The float first: a power that no float can hold would take long to write out.
+            rough = float(text) if "/" not in text else float(Fraction(text))
+            if 1e-300 <= rough <= 1e300 or not re.search("[1-9]", text):
+                value = Fraction(text)
+    if value is None or value < 0:
+        raise ValueError(f"{name} is a number from 1e-300 to 1e300, or 0; found {number!r}")
     return value
 
 
@@ -395,7 +405,9 @@ def budget_on(ledger, epsilon, delta=0.0, *, what, mechanism, assumption=None) -
     """
     if ledger is None:
         return Budget(epsilon, delta)
-    ledger.check(epsilon, delta, what=what, assumption=assumption)
+    if not isinstance(ledger, PrivacyLedger):
+        raise ValueError(f"ledger is a PrivacyLedger or None; found {ledger!r}")
+    ledger.check((epsilon, delta), what=what, assumption=assumption)
 
     def charge():
         ledger.charge(epsilon, delta, what=what, mechanism=mechanism, assumption=assumption)

@@ -366,7 +366,7 @@ def zcdp_within(epsilon: float, delta: float) -> float:
 
 def round_up(x: Fraction) -> float:
     """Return the smallest float that is at least x."""
-    return -round_down(-x)
+    return 0.0 - round_down(-x)
 
 
 def round_down(x: Fraction) -> float:

@@ -19,7 +19,7 @@ from .exceptions import PrivacyWarning
 from .fitting import fit
 from .gains import dense
 from .holdout import Problem, hold_out
-from .ledger import budget_on, exact
+from .ledger import PrivacyLedger, budget_on
 from .mechanisms import draw_grid_point, release_counts
 from .noise import noise_source
 from .privacy import Budget, round_down, round_up
@@ -279,14 +279,24 @@ class PrivateThresholdClassifier(
         return budget_on(self.ledger, self.epsilon, what=what, mechanism=mechanism)
 
     def _refuse_excess(self) -> None:
-        """Ask the ledger for all that this fit will spend, before anything is fitted."""
-        if self.ledger is None:
-            return
-        epsilon, delta = exact("epsilon", self.epsilon), 0
-        if isinstance(self.estimator, PrivateBayesSearchCV) and self.estimator.ledger is None:
-            epsilon += exact("epsilon", self.estimator.epsilon)
-            delta = self.estimator.delta
-        self.ledger.check(epsilon, delta, what="the threshold, with the search before it,")
+        """Ask the ledgers for all that this fit will spend, before anything is fitted."""
+        charges, inner = [(self.ledger, (self.epsilon, 0.0))], self.estimator
+        if isinstance(inner, PrivateBayesSearchCV):
+            paid_by = self.ledger if inner.ledger is None else inner.ledger
+            charges.append((paid_by, (inner.epsilon, inner.delta)))
+            if self.ledger is None and paid_by is not None:
+                warnings.warn(
+                    "The search has a ledger and the threshold has none: what the threshold spends "
+                    "is not charged. Pass ledger= to both, or to the threshold classifier alone.",
+                    PrivacyWarning,
+                    stacklevel=3,
+                )
+        by_name: dict = {}
+        for ledger, charge in charges:
+            if isinstance(ledger, PrivacyLedger):
+                by_name.setdefault((ledger.path, ledger.dataset), (ledger, []))[1].append(charge)
+        for ledger, together in by_name.values():
+            ledger.check(*together, what="the threshold, with any search before it,")
 
     def _grid(self, estimator, by_label: ByLabel, problem: Problem) -> np.ndarray:
         if isinstance(self.thresholds, Integral):
@@ -379,8 +389,8 @@ class PrivateThresholdClassifier(
 
     def _validate_thresholds(self) -> None:
         if np.ndim(self.thresholds) == 0:
-            what = "a whole number, 2 to 2**24, or an array"
-            check_number("thresholds", self.thresholds, what, lambda n: 2 <= n <= 2**24, Integral)
+            what = "a whole number, 4 to 2**24, or an array"
+            check_number("thresholds", self.thresholds, what, lambda n: 4 <= n <= 2**24, Integral)
             return
         try:
             given = np.asarray(self.thresholds, dtype=float)

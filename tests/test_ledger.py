@@ -31,8 +31,9 @@ from sklearn_dpbo.exceptions import (
     BudgetExceededError,
     GuaranteeAssumptionWarning,
     LedgerError,
+    PrivacyWarning,
 )
-from sklearn_dpbo.ledger import exact
+from sklearn_dpbo.ledger import _at_most, exact
 from sklearn_dpbo.outsourced import GaussianCurator
 from sklearn_dpbo.privacy import delta_of_zcdp
 
@@ -68,7 +69,7 @@ def test_numbers_are_what_is_written():
     assert exact("x", Fraction(1, 3)) == Fraction(1, 3) and exact("x", 3) == 3
     assert exact("x", np.float32(0.1)) == Fraction(repr(float(np.float32(0.1))))
     for wrong in (-0.1, float("nan"), float("inf"), "much", None, True, [1]):
-        with pytest.raises(ValueError, match="x is a number from 0 up"):
+        with pytest.raises(ValueError, match="x is a number from 1e-300 to 1e300, or 0"):
             exact("x", wrong)
 
 
@@ -152,11 +153,35 @@ def test_a_ledger_is_found_again_and_its_budget_cannot_be_changed(path):
     assert PrivacyLedger(path, "another", 3.0).left["epsilon"] == 3.0
 
 
-def test_an_emptied_file_is_not_begun_anew(path):
-    opened(path).charge(0.5, what="a test")
-    os.truncate(path, 0)
-    with pytest.raises(LedgerError, match="empty"):
+@pytest.mark.parametrize("content", [b"", b"\n", b"x" * 99, b"x" * 5000])
+def test_what_is_no_ledger_is_not_begun_anew(path, content):
+    ledger = opened(path)
+    ledger.charge(0.5, what="a test")
+    path.write_bytes(content)
+    for attempt in (lambda: ledger.charge(0.1, what="a test"), lambda: ledger.left,
+                    lambda: PrivacyLedger(path, "patients"), lambda: opened(path)):  # fmt: skip
+        with pytest.raises(LedgerError, match="empty or cut off|not a database"):
+            attempt()
+    assert path.read_bytes() == content
+
+
+def test_another_database_is_no_ledger(path):
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE mine (x)")
+        connection.commit()
+    with pytest.raises(LedgerError, match="no ledger"):
         opened(path)
+
+
+def test_the_file_is_the_same_wherever_the_process_goes(tmp_path, monkeypatch):
+    for name in "ab":
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        ledger = opened("budget.db")
+    monkeypatch.chdir(tmp_path / "a")
+    ledger.charge(1, what="all of b")
+    assert opened("budget.db").left["epsilon"] == 1.0
+    assert pickle.loads(pickle.dumps(ledger)).left["epsilon"] == 0.0
 
 
 def test_what_is_not_there_is_not_made_up(path, tmp_path):
@@ -176,7 +201,21 @@ def test_what_is_not_there_is_not_made_up(path, tmp_path):
 
 @pytest.mark.parametrize(
     ("dataset", "epsilon", "delta"),
-    [("", 1, 0), (3, 1, 0), ("a", 0, 0), ("a", -1, 0), ("a", "x", 0), ("a", 1, 1), ("a", 1, -1)],
+    [
+        ("", 1, 0),
+        (" ", 1, 0),
+        (3, 1, 0),
+        ("a", "1e400", 0),
+        ("a", 10**400, 0),
+        ("a", 1, "1e-400"),
+        ("a", "1e-20000000", 0),
+        ("a", np.True_, 0),
+        ("a", 0, 0),
+        ("a", -1, 0),
+        ("a", "x", 0),
+        ("a", 1, 1),
+        ("a", 1, -1),
+    ],
 )
 def test_budgets_that_make_no_sense_are_refused(path, dataset, epsilon, delta):
     with pytest.raises(ValueError, match="found"):
@@ -185,6 +224,18 @@ def test_budgets_that_make_no_sense_are_refused(path, dataset, epsilon, delta):
 
 
 # ---------------------------------------------------------------- copies, threads, processes
+
+
+@pytest.mark.parametrize("wrong", [None, 3, b"x.db", "a\0b.db"])
+def test_paths_that_make_no_sense_are_refused(wrong):
+    with pytest.raises(ValueError, match="path of a file"):
+        opened(wrong)
+
+
+@given(st.fractions(0, 1).filter(lambda e: e > 0))
+def test_what_is_left_can_be_charged(left):
+    shown = _at_most(left)
+    assert exact("epsilon", shown) <= left and shown >= float(left) * (1 - 1e-15)
 
 
 def test_copies_clones_and_pickles_are_the_same_ledger(path):
@@ -253,21 +304,101 @@ def test_what_was_released_before_a_kill_was_charged(path, n_kills, rng):
     assert charged <= released + n_kills, "at most one charge per kill was for nothing"
 
 
-def test_truncated_logs_lose_no_charge_and_damaged_databases_are_refused(path, tmp_path, rng):
+def test_truncated_databases_are_refused(path, tmp_path, rng):
     ledger = opened(path, epsilon=100.0)
     for i in range(60):
         ledger.charge(1, what=f"charge {i}")
-    for size in [*rng.integers(1, path.stat().st_size, 25), path.stat().st_size - 1]:
+    for size in [0, 1, *rng.integers(1, path.stat().st_size, 25), path.stat().st_size - 1]:
         damaged = tmp_path / "damaged.db"
         shutil.copy(path, damaged)
-        (tmp_path / "damaged.db-wal").write_bytes(rng.bytes(int(size) % 999))  # of a torn log
-        assert len(PrivacyLedger(damaged, "patients").history) == 60
         os.truncate(damaged, int(size))
         with pytest.raises((LedgerError, BudgetExceededError)):
             for _ in range(41):
                 opened(damaged, epsilon=100.0).charge(1, what="more than there is")
-        for rest in tmp_path.glob("damaged*"):
-            rest.unlink()
+        damaged.unlink()
+
+
+def test_a_flipped_bit_frees_nothing(path, tmp_path, rng):
+    ledger = opened(path)
+    for _ in range(5):
+        ledger.charge("1/7", what="a test")
+    content = path.read_bytes()
+    for place in rng.integers(0, 8 * len(content), 150):
+        damaged = bytearray(content)
+        damaged[place // 8] ^= 1 << (place % 8)
+        (tmp_path / "damaged.db").write_bytes(damaged)
+        try:
+            left = PrivacyLedger(tmp_path / "damaged.db", "patients").left["epsilon"]
+        except LedgerError:
+            continue
+        assert left == ledger.left["epsilon"]
+
+
+def test_after_a_charge_all_of_it_is_in_the_one_file(path, tmp_path):
+    """Also while somebody is reading: then the charge waits, or is refused."""
+    ledger = opened(path)
+    ledger.charge(0.5, what="a test")
+    assert [f.name for f in path.parent.iterdir()] == [path.name]
+    shutil.copy(path, tmp_path / "copy.db")
+    assert PrivacyLedger(tmp_path / "copy.db", "patients").left["epsilon"] == 0.5
+
+
+def test_reading_the_file_in_the_same_process_loses_no_lock(path):
+    """Closing a file anywhere in a process gives up SQLite's own locks on it."""
+    opened(path, epsilon=10.0)
+    done = threading.Event()
+
+    def read():
+        while not done.is_set():
+            path.read_bytes()
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        with multiprocessing.get_context("spawn").Pool(2) as pool:
+            others = pool.starmap_async(charge_until_refused, [(path, 0.05)] * 2)
+            mine = charge_until_refused(path, 0.05)
+            assert mine + sum(others.get(120)) == 200
+    finally:
+        done.set()
+        reader.join()
+
+
+def test_a_second_name_of_the_file_is_refused(path, monkeypatch):
+    ledger = opened(path)
+    os.link(path, f"{path}.too")
+    with pytest.raises(LedgerError, match="several names"):
+        ledger.charge(0.1, what="a test")
+    os.unlink(f"{path}.too")
+    link = path.parent / "link.db"
+    link.symlink_to(path)
+    PrivacyLedger(link, "patients").charge(0.1, what="a symbolic link is fine")
+    assert len(ledger.history) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_fork_beside_a_charge_locks_nobody_out(path):
+    ledger = opened(path, epsilon=1000.0)
+    stop = threading.Event()
+
+    def charge():
+        while not stop.is_set():
+            ledger.charge(0.01, what="a thread")
+
+    thread = threading.Thread(target=charge)
+    thread.start()
+    children = []
+    for _ in range(5):
+        if (child := os.fork()) == 0:
+            try:
+                ledger.charge(0.01, what="a child")
+                os._exit(0)
+            finally:
+                os._exit(1)
+        children.append(child)
+    stop.set()
+    thread.join()
+    assert [os.waitpid(child, 0)[1] for child in children] == [0] * 5
 
 
 @pytest.mark.parametrize(
@@ -278,6 +409,10 @@ def test_truncated_logs_lose_no_charge_and_damaged_databases_are_refused(path, t
         "UPDATE charges SET epsilon = '-1' WHERE number = 1",
         "UPDATE charges SET epsilon = '1/0' WHERE number = 1",
         "UPDATE datasets SET epsilon = 'all'",
+        "UPDATE datasets SET epsilon = '2'",
+        "UPDATE charges SET what = 'nothing' WHERE number = 2",
+        "DELETE FROM charges WHERE number = 3",
+        "DELETE FROM datasets",
         "DROP TABLE charges",
     ],
 )
@@ -293,10 +428,11 @@ def test_rows_that_were_tampered_with_are_seen(path, damage):
 
 
 def test_a_locked_ledger_is_waited_for_and_then_refused(path, monkeypatch):
-    monkeypatch.setattr("sklearn_dpbo.ledger._PATIENCE", 0.2)
+    monkeypatch.setattr("sklearn_dpbo.ledger_file._PATIENCE", 0.2)
     ledger = opened(path)
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
-        other.execute("BEGIN IMMEDIATE")
+        other.execute("BEGIN")
+        other.execute("SELECT * FROM charges").fetchall()
         with pytest.raises(LedgerError, match="locked"):
             ledger.charge(0.1, what="a test")
     ledger.charge(0.1, what="a test")
@@ -392,6 +528,47 @@ def test_a_search_inside_is_charged_to_the_same_ledger(path):
     assert [row["epsilon"] for row in ledger.history] == [0.7, 0.3]
     assert t.estimator.ledger is None, "parameters are not touched"
     assert ledger.left["epsilon"] == 0.0
+
+
+def test_one_ledger_named_twice_is_asked_for_the_sum(path):
+    class Never(LogisticRegression):
+        def fit(self, X, y):
+            raise AssertionError("fitted")
+
+    ledger = opened(path)
+    inner = PrivateBayesSearchCV(Never(), {"C": [1]}, epsilon=0.7, ledger=opened(path))
+    with pytest.raises(BudgetExceededError, match="epsilon=1.4"):
+        fit(PrivateThresholdClassifier(inner, epsilon=0.7, ledger=ledger))
+    with pytest.warns(PrivacyWarning, match="is not charged"):
+        fit(PrivateThresholdClassifier(search(ledger, epsilon=0.7), epsilon=0.7))
+    assert ledger.spent["epsilon"] == 0.7
+
+
+def test_two_charges_are_asked_for_as_two(path):
+    ledger = opened(path, epsilon=2.0, delta=1e-4)
+    for _ in range(60):
+        ledger.charge(0.05, what="a test")
+    with pytest.raises(BudgetExceededError):
+        ledger.check((1.5, 0), what="one")
+    ledger.check((0.05, 0), (0.05, 0), what="two")
+    assert len(ledger.history) == 60
+
+
+def test_what_is_no_ledger_is_said_to_be_none():
+    for wrong in ("budget.db", 3):
+        with pytest.raises(ValueError, match="ledger is a PrivacyLedger or None"):
+            fit(search(wrong))
+
+
+def test_odd_text_is_kept(path, tmp_path):
+    ledger = PrivacyLedger(path, "Zu\u0308rich '; DROP TABLE charges; --", 1.0)
+    odd = 'a "b", c\nd; \u2603 \ud800'
+    ledger.charge(0.1, what=odd)
+    assert ledger.history[0]["what"] == odd.replace("\ud800", "?")
+    again = PrivacyLedger(path, " Z\u00fcrich '; DROP TABLE charges; --")
+    assert again.left["epsilon"] == 0.9
+    ledger.to_csv(tmp_path / "h.csv")
+    assert pd.read_csv(tmp_path / "h.csv")["what"][0] == ledger.history[0]["what"]
 
 
 def test_a_fit_that_fails_before_its_first_draw_costs_nothing(path):

@@ -484,7 +484,7 @@ def test_assumptions_of_the_search_are_repeated(rare):
         ({"score_share": 0}, r"score_share is in \(0, 1\)"),
         ({"score_share": 1}, r"score_share is in \(0, 1\)"),
         ({"response_method": "predict"}, "response_method is one of"),
-        ({"thresholds": 1}, "thresholds is a whole number"),
+        ({"thresholds": 3}, "thresholds is a whole number, 4 to"),
         ({"thresholds": 2.5}, "thresholds is a whole number"),
         ({"thresholds": [0.5]}, "two finite numbers"),
         ({"thresholds": [0.5, math.nan]}, "two finite numbers"),
