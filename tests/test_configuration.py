@@ -7,9 +7,9 @@ import traceback
 
 import numpy as np
 import pytest
+from conftest import epsilon_lower_bound
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import beta as beta_distribution
 from scipy.stats import chisquare
 from sklearn.base import clone
 
@@ -560,20 +560,6 @@ def test_scores_have_discrete_laplace_noise():
     # P(noise < -t) = e^-t / 2 for Laplace noise of scale H / (n epsilon_2) = 1 / 10.
     for t in (0.5, 1.0, 2.0):
         assert np.mean(below > t / 10) == pytest.approx(math.exp(-t) / 2, abs=0.05)
-
-
-def epsilon_lower_bound(p_runs, q_runs, events):
-    """As in test_audit.py: an event chosen on one half of the runs, a bound from the other."""
-    half = len(p_runs) // 2
-
-    def ratio(event, part):
-        k_p, k_q = int(event(p_runs[part]).sum()), int(event(q_runs[part]).sum())
-        low = beta_distribution.ppf(0.005, k_p, half - k_p + 1) if k_p else 0.0
-        high = beta_distribution.ppf(0.995, k_q + 1, half - k_q) if k_q < half else 1.0
-        return math.log(low / high) if low else -math.inf
-
-    best = max(events, key=lambda e: ratio(e, slice(None, half)))
-    return ratio(best, slice(half, None))
 
 
 class Opposed:

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 import sklearn
+from conftest import EveryFourth
 from scipy.stats import loguniform, randint
 from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier, is_regressor
 from sklearn.compose import make_column_transformer
@@ -36,7 +37,6 @@ import sklearn_dpbo
 from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
 from sklearn_dpbo.exceptions import InsecureNoiseWarning, PrivacyWarning
 from sklearn_dpbo.strategies import WorstCase
-from sklearn_dpbo.units import n_rows
 
 pytestmark = pytest.mark.filterwarnings("ignore:No X_val and no cv")
 
@@ -68,19 +68,6 @@ CHECKED = [
 ]
 # As GridSearchCV itself declares, for the same reason.
 EXPECTED = {"check_supervised_y_2d": "DataConversionWarning not caught"}
-
-
-class EveryFourth:
-    """Holds out rows 1, 5, 9, ...; the checks that put a bad value into X put it into row 0."""
-
-    def get_n_splits(self, X=None, y=None, groups=None):
-        return 1
-
-    def split(self, X, y=None, groups=None):
-        rows = np.arange(n_rows(X))
-        if len(rows) < 2:
-            raise ValueError(f"n_samples={len(rows)} cannot be split")
-        yield rows[rows % 4 != 1], rows[rows % 4 == 1]
 
 
 @pytest.mark.parametrize(("estimator", "grid", "scoring"), CHECKED)

@@ -7,9 +7,9 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import EveryFourth, epsilon_lower_bound
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import beta as beta_distribution
 from scipy.stats import chisquare
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
@@ -40,7 +40,7 @@ from sklearn_dpbo.by_threshold import ByLabel, public_thresholds, total_by_thres
 from sklearn_dpbo.exceptions import BatchDependentError, InsecureNoiseWarning, PrivacyWarning
 from sklearn_dpbo.holdout import Problem
 from sklearn_dpbo.scoring import resolve_scorer
-from sklearn_dpbo.units import Units, n_rows
+from sklearn_dpbo.units import Units
 
 pytestmark = pytest.mark.filterwarnings("ignore:No X_val and no cv")
 ALPHA = 1e-6
@@ -234,22 +234,11 @@ def test_the_threshold_has_the_stated_distribution():
     assert p(2.0) > ALPHA and p(4.0) < ALPHA and p(1.0) < ALPHA
 
 
-def epsilon_lower_bound(p_runs, q_runs, m):
-    events = [
-        lambda r, side=side, t=t, above=above:
-            ((r[:, 0] > 0.5) == side) & ((r[:, 1] >= t) if above else (r[:, 1] <= t))
-        for side in (False, True) for t in range(m + 1) for above in (False, True)
-    ]  # fmt: skip
-    half = len(p_runs) // 2
-
-    def ratio(event, part):
-        k_p, k_q = int(event(p_runs[part]).sum()), int(event(q_runs[part]).sum())
-        low = beta_distribution.ppf(0.005, k_p, half - k_p + 1) if k_p else 0.0
-        high = beta_distribution.ppf(0.995, k_q + 1, half - k_q) if k_q < half else 1.0
-        return math.log(low / high) if low else -math.inf
-
-    best = max(events, key=lambda e: ratio(e, slice(None, half)))
-    return ratio(best, slice(half, None))
+EVENTS = [
+    lambda r, side=side, t=t, above=above:
+        ((r[:, 0] > 0.5) == side) & ((r[:, 1] >= t) if above else (r[:, 1] <= t))
+    for side in (False, True) for t in range(10) for above in (False, True)
+]  # fmt: skip
 
 
 def audit(n_runs, epsilon=2.0):
@@ -263,7 +252,7 @@ def audit(n_runs, epsilon=2.0):
         return np.array([(f.best_threshold_, round(f.best_score_ * 9)) for f in fits])
 
     v, w = runs([0] * 5 + [1] * 4, 0), runs([0] * 4 + [1] * 5, 10**6)
-    return max(epsilon_lower_bound(v, w, 9), epsilon_lower_bound(w, v, 9))
+    return max(epsilon_lower_bound(v, w, EVENTS), epsilon_lower_bound(w, v, EVENTS))
 
 
 def test_neighbouring_validation_sets_keep_the_promise_and_the_audit_can_see():
@@ -287,19 +276,6 @@ def test_groups_are_units(rare):
 
 
 # ---------------------------------------------------------------- the scikit-learn contract
-
-
-class EveryFourth:
-    """Holds out rows 1, 5, 9, ...; the checks that put a bad value into X put it into row 0."""
-
-    def get_n_splits(self, X=None, y=None, groups=None):
-        return 1
-
-    def split(self, X, y=None, groups=None):
-        rows = np.arange(n_rows(X))
-        if len(rows) < 2:
-            raise ValueError(f"n_samples={len(rows)} cannot be split")
-        yield rows[rows % 4 != 1], rows[rows % 4 == 1]
 
 
 # TunedThresholdClassifierCV fails it too: labels are no longer those of a threshold of 0.
