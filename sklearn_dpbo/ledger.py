@@ -28,7 +28,7 @@ from . import ledger_file
 from .exceptions import BudgetExceededError, LedgerError
 from .privacy import Budget, delta_of_zcdp, round_down, round_up
 
-__all__ = ["Entry", "PrivacyLedger", "budget_on"]
+__all__ = ["Entry", "PrivacyLedger", "budget_on", "exact", "require_ledger"]
 
 _TABLES = (
     "CREATE TABLE datasets (name TEXT PRIMARY KEY, epsilon TEXT NOT NULL, delta TEXT NOT NULL, "
@@ -388,6 +388,12 @@ def _budget_text(epsilon: Fraction, delta: Fraction, worst_case_only: bool) -> s
     return _text(epsilon, delta) + halves + ", worst case only" * worst_case_only
 
 
+def require_ledger(ledger) -> None:
+    """Raise ValueError if this is anything else."""
+    if not isinstance(ledger, PrivacyLedger):
+        raise ValueError(f"ledger is a PrivacyLedger or None; found {ledger!r}")
+
+
 def budget_on(ledger, epsilon, delta=0.0, *, what, mechanism, assumption=None) -> Budget:
     """Return the budget of one fit: a ledger's share, charged to it before the first draw.
 
@@ -405,8 +411,7 @@ def budget_on(ledger, epsilon, delta=0.0, *, what, mechanism, assumption=None) -
     """
     if ledger is None:
         return Budget(epsilon, delta)
-    if not isinstance(ledger, PrivacyLedger):
-        raise ValueError(f"ledger is a PrivacyLedger or None; found {ledger!r}")
+    require_ledger(ledger)
     ledger.check((epsilon, delta), what=what, assumption=assumption)
 
     def charge():

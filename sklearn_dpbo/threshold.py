@@ -19,7 +19,7 @@ from .exceptions import PrivacyWarning
 from .fitting import fit
 from .gains import dense
 from .holdout import Problem, hold_out
-from .ledger import PrivacyLedger, budget_on
+from .ledger import budget_on, require_ledger
 from .mechanisms import draw_grid_point, release_counts
 from .noise import noise_source
 from .privacy import Budget, round_down, round_up
@@ -211,13 +211,13 @@ class PrivateThresholdClassifier(
         _refuse_other_than_two_classes(problem.y_train)
         scorer = scorer.prepare(problem.y_train)
         estimator = self._fit_estimator(problem)
+        _warn_of_other_statements(estimator)
         try:
             released = self._tune(estimator, problem, scorer, noise)
         except BaseException as error:
             for name, value in _released_by(estimator).items():
                 error.add_note(f"released and paid for before this, by the search: {name}={value}")
             raise
-        _warn_of_other_statements(estimator)
         kept = {k: v for k, v in vars(self).items() if not k.endswith("_")}
         self.__dict__ = {**kept, "estimator_": estimator, "scorer_": scorer, **released}
         return self
@@ -293,7 +293,8 @@ class PrivateThresholdClassifier(
                 )
         by_name: dict = {}
         for ledger, charge in charges:
-            if isinstance(ledger, PrivacyLedger):
+            if ledger is not None:
+                require_ledger(ledger)
                 by_name.setdefault((ledger.path, ledger.dataset), (ledger, []))[1].append(charge)
         for ledger, together in by_name.values():
             ledger.check(*together, what="the threshold, with any search before it,")

@@ -556,8 +556,12 @@ def test_two_charges_are_asked_for_as_two(path):
 
 def test_what_is_no_ledger_is_said_to_be_none():
     for wrong in ("budget.db", 3):
-        with pytest.raises(ValueError, match="ledger is a PrivacyLedger or None"):
-            fit(search(wrong))
+        for estimator in (
+            search(wrong),
+            PrivateThresholdClassifier(LogisticRegression(), ledger=wrong),
+        ):
+            with pytest.raises(ValueError, match="ledger is a PrivacyLedger or None"):
+                fit(estimator)
 
 
 def test_odd_text_is_kept(path, tmp_path):
