@@ -5,13 +5,14 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from conftest import epsilon_lower_bound
 from scipy.stats import loguniform
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
-from test_audit import epsilon_lower_bound
+from test_audit import EVENTS
 from test_leaks import found_in
 
 from sklearn_dpbo import PrivateBayesSearchCV, mechanisms
@@ -180,7 +181,7 @@ def lipschitz_outputs(n_yes, n_runs, seed, m=21):
 
 def lipschitz_audit(n_runs):
     outputs = [lipschitz_outputs(n, n_runs, seed) for n, seed in ((10, 0), (11, 10**6))]
-    return max(epsilon_lower_bound(*outputs), epsilon_lower_bound(*outputs[::-1]))
+    return max(epsilon_lower_bound(*pair, EVENTS) for pair in (outputs, outputs[::-1]))
 
 
 @pytest.mark.slow
