@@ -10,7 +10,13 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-__all__ = ["DelegatesToBest", "RoutesToEstimator", "delegate"]
+__all__ = [
+    "DelegatesToBest",
+    "RoutesToEstimator",
+    "attributes_of",
+    "delegate",
+    "replace_fitted",
+]
 
 
 def _best_has(attribute: str):
@@ -50,6 +56,30 @@ def delegate(name: str, summary: str, *, to: str = "best_estimator_", check=_bes
     return available_if(check(name))(method)
 
 
+def attributes_of(fitted: str) -> tuple[property, ...]:
+    """Return properties classes_, n_features_in_ and feature_names_in_ of a fitted attribute."""
+
+    def passed_on(name: str, what: str) -> property:
+        def get(self):
+            if not hasattr(self, fitted):
+                raise AttributeError(f"{type(self).__name__} has no {name} without {fitted}")
+            return getattr(getattr(self, fitted), name)
+
+        return property(get, doc=f"{what} of ``{fitted}``.")
+
+    return (
+        passed_on("classes_", "Class labels"),
+        passed_on("n_features_in_", "Number of features"),
+        passed_on("feature_names_in_", "Names of features, if it had names,"),
+    )
+
+
+def replace_fitted(estimator, fitted: dict) -> None:
+    """Set all fitted attributes at once, after everything that may fail or be interrupted."""
+    kept = {k: v for k, v in vars(estimator).items() if not k.endswith("_")}
+    estimator.__dict__ = {**kept, **fitted}
+
+
 class DelegatesToBest:
     """Methods and attributes of ``best_estimator_``, and tags of ``estimator``."""
 
@@ -80,25 +110,7 @@ class DelegatesToBest:
         check_is_fitted(self)
         return self.scorer_(self.best_estimator_, X, y)
 
-    def _of_best(self, attribute: str):
-        if not hasattr(self, "best_estimator_"):
-            raise AttributeError(f"{type(self).__name__} has no {attribute} before it is refitted")
-        return getattr(self.best_estimator_, attribute)
-
-    @property
-    def classes_(self):
-        """Class labels of the best estimator."""
-        return self._of_best("classes_")
-
-    @property
-    def n_features_in_(self):
-        """Number of features that the best estimator was fitted on."""
-        return self._of_best("n_features_in_")
-
-    @property
-    def feature_names_in_(self):
-        """Names of the features that the best estimator was fitted on, if it had names."""
-        return self._of_best("feature_names_in_")
+    classes_, n_features_in_, feature_names_in_ = attributes_of("best_estimator_")
 
     def __sklearn_tags__(self):
         tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)

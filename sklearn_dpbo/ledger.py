@@ -10,9 +10,7 @@ import contextlib
 import csv
 import hashlib
 import json
-import math
 import os
-import re
 import sqlite3
 import unicodedata
 from collections.abc import Callable, Iterator
@@ -22,13 +20,12 @@ from fractions import Fraction
 from functools import reduce
 from pathlib import Path
 
-import numpy as np
-
 from . import ledger_file
 from .exceptions import BudgetExceededError, LedgerError
 from .privacy import Budget, delta_of_zcdp, round_down, round_up
+from .written import at_most, exact
 
-__all__ = ["Entry", "PrivacyLedger", "budget_on", "exact", "require_ledger"]
+__all__ = ["Entry", "PrivacyLedger", "budget_on", "require_ledger"]
 
 _TABLES = (
     "CREATE TABLE datasets (name TEXT PRIMARY KEY, epsilon TEXT NOT NULL, delta TEXT NOT NULL, "
@@ -217,7 +214,7 @@ class PrivacyLedger:
         with self._transaction() as execute:
             (E, D, _), entries = self._budget(execute), self._entries(execute)
         left = E - _sum(entries, "epsilon"), D / 2 - _sum(entries, "delta")
-        return {name: _at_most(max(Fraction(0), x)) for name, x in zip(_LOSSES, left, strict=True)}
+        return {name: at_most(max(Fraction(0), x)) for name, x in zip(_LOSSES, left, strict=True)}
 
     def to_csv(self, path) -> None:
         """Write the history as a table."""
@@ -230,10 +227,8 @@ class PrivacyLedger:
     def to_json(self, path) -> None:
         """Write the budget, what is spent of it, and the history."""
         with self._transaction() as execute:
-            (epsilon, delta, worst_case_only), entries = (
-                self._budget(execute),
-                self._entries(execute),
-            )
+            epsilon, delta, worst_case_only = self._budget(execute)
+            entries = self._entries(execute)
         content = {
             "dataset": self.dataset,
             "budget": {
@@ -338,12 +333,6 @@ def _plain(text) -> str | None:
     return None if text is None else str(text).encode("utf-8", "replace").decode()
 
 
-def _at_most(x: Fraction) -> float:
-    """Return the float nearest to x that, as it is written, is not more."""
-    nearest = float(x)
-    return nearest if Fraction(repr(nearest)) <= x else math.nextafter(nearest, 0.0)
-
-
 def _spent(entries: list[Entry]) -> dict[str, float]:
     assumed = [entry for entry in entries if entry.assumption is not None]
     sums = {name: _sum(entries, name) for name in _LOSSES}
@@ -361,22 +350,6 @@ def _concentrated(E: Fraction, D: Fraction, epsilons: list[Fraction]) -> bool:
         return False
     rho = round_up(sum((e * e for e in epsilons), Fraction(0)) / 2)
     return delta_of_zcdp(rho * (1 + 1e-12), round_down(E)) * (1 + 1e-9) <= round_down(D / 2)
-
-
-def exact(name: str, number) -> Fraction:
-    """Return a number as it is written in decimals: 0.1 is 1/10. From 1e-300 to 1e300, or 0."""
-    is_bool = isinstance(number, bool | np.bool_)
-    text = repr(float(number)) if isinstance(number, np.floating) else str(number)
-    value = None
-    if not is_bool and len(text) <= 200:
-        with contextlib.suppress(ValueError, ZeroDivisionError, OverflowError):
-            # The float first: a power that no float can hold would take long to write out.
-            rough = float(text) if "/" not in text else float(Fraction(text))
-            if 1e-300 <= rough <= 1e300 or not re.search("[1-9]", text):
-                value = Fraction(text)
-    if value is None or value < 0:
-        raise ValueError(f"{name} is a number from 1e-300 to 1e300, or 0; found {number!r}")
-    return value
 
 
 def _text(epsilon: Fraction, delta: Fraction) -> str:

@@ -262,6 +262,10 @@ class Budget:
         """What is left of epsilon, rounded down."""
         return round_down(self._left()[0])
 
+    def epsilon_beside(self, share: float) -> float:
+        """What is left of epsilon if this share of the whole is kept for later, rounded down."""
+        return round_down(Fraction(self.epsilon_left) - Fraction(self.epsilon) * Fraction(share))
+
     def charge(self, loss: PrivacyLoss) -> None:
         """Record a loss.
 

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.utils import check_random_state
 
-from ._delegation import DelegatesToBest, RoutesToEstimator
+from ._delegation import DelegatesToBest, RoutesToEstimator, replace_fitted
 from .checks import check_number
 from .evaluation import Evaluator
 from .exceptions import GuaranteeAssumptionWarning
@@ -243,7 +243,7 @@ class PrivateBayesSearchCV(DelegatesToBest, RoutesToEstimator, MetaEstimatorMixi
         }
         if self.refit:
             fitted |= self._refit(problem, fitted)
-        self._replace_fitted(fitted)
+        replace_fitted(self, fitted)
         return self
 
     def _run(self, strategy: Strategy, space, oracle, rng, budget: Budget, noise) -> Release:
@@ -273,11 +273,6 @@ class PrivateBayesSearchCV(DelegatesToBest, RoutesToEstimator, MetaEstimatorMixi
             )
             raise
         return {"best_estimator_": best}
-
-    def _replace_fitted(self, fitted: dict) -> None:
-        """Set all fitted attributes at once, after everything that may fail or be interrupted."""
-        kept = {k: v for k, v in vars(self).items() if not k.endswith("_")}
-        self.__dict__ = {**kept, **fitted}
 
     def _validate(self):
         """Return (space, strategy, budget, noise) from parameters, or say what is wrong."""

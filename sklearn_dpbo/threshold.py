@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
-from ._delegation import RoutesToEstimator, delegate
+from ._delegation import RoutesToEstimator, attributes_of, delegate, replace_fitted
 from .by_threshold import ByLabel, of_second_class, public_thresholds, total_by_threshold
 from .checks import check_number
 from .exceptions import PrivacyWarning
@@ -22,7 +22,7 @@ from .holdout import Problem, hold_out
 from .ledger import budget_on, require_ledger
 from .mechanisms import draw_grid_point, release_counts
 from .noise import noise_source
-from .privacy import Budget, round_down, round_up
+from .privacy import Budget, round_up
 from .report import PREDICTIONS_ROW_BY_ROW, TRAINING_NOT_PROTECTED, PrivacyReport
 from .rowwise import RowByRowCheck
 from .scorers import MeanGain, method_of
@@ -218,8 +218,7 @@ class PrivateThresholdClassifier(
             for name, value in _released_by(estimator).items():
                 error.add_note(f"released and paid for before this, by the search: {name}={value}")
             raise
-        kept = {k: v for k, v in vars(self).items() if not k.endswith("_")}
-        self.__dict__ = {**kept, "estimator_": estimator, "scorer_": scorer, **released}
+        replace_fitted(self, {"estimator_": estimator, "scorer_": scorer, **released})
         return self
 
     def _fit_estimator(self, problem: Problem):
@@ -246,12 +245,11 @@ class PrivateThresholdClassifier(
         grid = self._grid(estimator, by_label, problem)
 
         budget, units = self._budget(), problem.units
-        for_the_score = Fraction(budget.epsilon) * Fraction(float(self.score_share))
         total = total_by_threshold(estimator, by_label, problem, grid)
         index = draw_grid_point(
             total.then(lambda u: u.runs(np.arange(len(grid)))),
             *scorer.sensitivity(units),
-            round_down(Fraction(budget.epsilon) - for_the_score),
+            budget.epsilon_beside(float(self.score_share)),
             n_points=len(grid),
             largest=scorer.largest(units),
             budget=budget,
@@ -321,35 +319,15 @@ class PrivateThresholdClassifier(
         scores = of_second_class(dense(getattr(self.estimator_, method)(X)))
         return self.classes_[(scores >= self.best_threshold_).astype(int)]
 
-    predict_proba = delegate(
-        "predict_proba", "Predict class probabilities.", to="estimator_", check=_inner_has
+    predict_proba, predict_log_proba, decision_function = (
+        delegate(name, summary, to="estimator_", check=_inner_has)
+        for name, summary in (
+            ("predict_proba", "Predict class probabilities."),
+            ("predict_log_proba", "Predict class log-probabilities."),
+            ("decision_function", "Return decision values."),
+        )
     )
-    predict_log_proba = delegate(
-        "predict_log_proba", "Predict class log-probabilities.", to="estimator_", check=_inner_has
-    )
-    decision_function = delegate(
-        "decision_function", "Return decision values.", to="estimator_", check=_inner_has
-    )
-
-    @property
-    def classes_(self):
-        """Class labels."""
-        return self._of_estimator("classes_")
-
-    @property
-    def n_features_in_(self):
-        """Number of features that the estimator was fitted on."""
-        return self._of_estimator("n_features_in_")
-
-    @property
-    def feature_names_in_(self):
-        """Names of the features that the estimator was fitted on, if it had names."""
-        return self._of_estimator("feature_names_in_")
-
-    def _of_estimator(self, attribute: str):
-        if not hasattr(self, "estimator_"):
-            raise AttributeError(f"{type(self).__name__} has no {attribute} before it is fitted")
-        return getattr(self.estimator_, attribute)
+    classes_, n_features_in_, feature_names_in_ = attributes_of("estimator_")
 
     def __sklearn_tags__(self):
         tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)

@@ -33,9 +33,9 @@ from sklearn_dpbo.exceptions import (
     LedgerError,
     PrivacyWarning,
 )
-from sklearn_dpbo.ledger import _at_most, exact
 from sklearn_dpbo.outsourced import GaussianCurator
 from sklearn_dpbo.privacy import delta_of_zcdp
+from sklearn_dpbo.written import at_most, exact
 
 pytestmark = pytest.mark.filterwarnings("ignore:No X_val and no cv")
 
@@ -234,7 +234,7 @@ def test_paths_that_make_no_sense_are_refused(wrong):
 
 @given(st.fractions(0, 1).filter(lambda e: e > 0))
 def test_what_is_left_can_be_charged(left):
-    shown = _at_most(left)
+    shown = at_most(left)
     assert exact("epsilon", shown) <= left and shown >= float(left) * (1 - 1e-15)
 
 

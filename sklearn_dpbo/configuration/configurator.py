@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from fractions import Fraction
 from numbers import Integral
 
 import cloudpickle
@@ -12,11 +11,12 @@ from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator
 from sklearn.utils.parallel import Parallel, delayed
 
+from .._delegation import replace_fitted
 from ..checks import check_number
 from ..ledger import budget_on
 from ..mechanisms import draw_grid_point, release_counts
 from ..noise import noise_source
-from ..privacy import Secret, leaving_no_frame, round_down
+from ..privacy import Secret, leaving_no_frame
 from ..quiet import quiet
 from ..report import PrivacyReport
 from .families import check_family, utility_on
@@ -144,8 +144,8 @@ class PrivateConfigurator(BaseEstimator):
         Parameters
         ----------
         instances : sequence
-                The sample S: protected, but for its length. Instances are pickled, and each is
-            worked on as a copy.
+            The sample S: protected, but for its length. Instances are pickled, and each is worked
+            on as a copy.
         y : ignored
 
         Returns
@@ -179,11 +179,10 @@ class PrivateConfigurator(BaseEstimator):
                 'invalid="zero" count it as 0'
             )
 
-        for_the_score = Fraction(budget.epsilon) * Fraction(float(self.score_share))
         index = draw_grid_point(
             total.then(lambda u: u.runs(grid)),
             _STEPS,
-            round_down(Fraction(budget.epsilon) - for_the_score),
+            budget.epsilon_beside(float(self.score_share)),
             n_points=len(grid),
             largest=_STEPS * len(instances),
             budget=budget,
@@ -194,8 +193,7 @@ class PrivateConfigurator(BaseEstimator):
         if self.score_share > 0:
             fitted |= self._score(total, grid[index], len(instances), budget, noise)
         fitted["privacy_"] = self._statement(fitted, budget, noise)
-        kept = {k: v for k, v in vars(self).items() if not k.endswith("_")}
-        self.__dict__ = {**kept, **fitted}
+        replace_fitted(self, fitted)
         return self
 
     @leaving_no_frame
@@ -224,7 +222,14 @@ class PrivateConfigurator(BaseEstimator):
         return {"best_score_": at, "best_score_interval_": (low, high)}
 
     def _statement(self, fitted: dict, budget, noise) -> PrivacyReport:
-        raises = "; and whether there is an instance without a utility, which raises an error"
+        not_protected = (
+            "the number of instances; the time that it took; and whatever else is computed from "
+            "the instances, this fit run again included"
+        )
+        if self.invalid == "raise":
+            not_protected += (
+                "; and whether there is an instance without a utility, which raises an error"
+            )
         return PrivacyReport(
             title="Differentially private algorithm configuration",
             epsilon=budget.epsilon,
@@ -233,12 +238,7 @@ class PrivateConfigurator(BaseEstimator):
             m=fitted["n_instances_"],
             data="sample",
             protected="as given to fit",
-            not_protected=(
-                "the number of instances; the time that it took; and whatever else is computed "
-                "from the instances, this fit run again included"
-                + raises
-                * (self.invalid == "raise")
-            ),
+            not_protected=not_protected,
             assumption=None,
             condition=(
                 "an instance's utility depends on that instance, the parameter and public facts "

@@ -232,7 +232,7 @@ def excess_utility_bound(
         H / n (2 (1 + 1e-5) / epsilon (ln(G / floor(w G / R)) + ln(1 / beta)) + k)  +  H / 2^17,
 
     where R is the length of the interval, of whose G grid points a window holds floor(w G / R) or
-    more. (The factor and the last term are for rounding to integers.)
+    more. (The factor and the last term are for rounding to integers, and epsilon from 1e-6 up.)
 
     Parameters
     ----------

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from fractions import Fraction
 from numbers import Integral, Real
 
 import numpy as np
 
 from ..fitting import report_failures
 from ..mechanisms import release_counts, select
-from ..privacy import round_down
 from ..surrogate import KERNEL_SHAPES
 from ._base import Release, Strategy, interval
 from ._guidance import Guidance
@@ -156,10 +154,9 @@ class WorstCase(Strategy):
             report_failures(tuple(np.array(path.fit_errors)[path.validated]))
         report_failures(tuple(path.fit_errors))
 
-        for_the_score = Fraction(budget.epsilon) * Fraction(self.score_share)
         chosen = select(
             path.statistics.column(0),
-            round_down(Fraction(budget.epsilon_left) - for_the_score),
+            budget.epsilon_beside(self.score_share),
             budget=budget,
             noise=noise,
             release="choice of the setting",
