@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -20,7 +20,8 @@ from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 
 from .exploration import PublicEvaluator
-from .fitting import announce, fit, set_candidate, timed_fit, without_traces
+from .fit_cache import FitCache
+from .fitting import announce, fit, set_candidate, timed, timed_fit, without_traces
 from .handover import Handover
 from .holdout import Problem, split_training
 from .privacy import Sensitive
@@ -51,7 +52,7 @@ class Evaluation:
         return np.array([i for i, e in enumerate(self.fit_errors) if e is None], dtype=int)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Evaluator:
     """The sensitive oracle: settings in, `Evaluation` out.
 
@@ -70,6 +71,8 @@ class Evaluator:
     accept : callable or None
         Of a fitted estimator and the problem; raises if the fit is to count as failed. It must
         look at the training side only.
+    memory : None, str, path or joblib.Memory
+        Where fits that end before the validation set is first predicted are kept.
     """
 
     estimator: object
@@ -80,6 +83,8 @@ class Evaluator:
     pre_dispatch: object = "2*n_jobs"
     verbose: int = 0
     accept: Callable | None = None
+    memory: object = None
+    _began: bool = field(default=False, init=False, repr=False)
 
     def __call__(self, settings: tuple[dict, ...]) -> Evaluation:
         """Evaluate settings, in parallel.
@@ -93,7 +98,7 @@ class Evaluator:
             units = self.problem.units
             print(f"Evaluating {len(settings)} candidates on {units.m} protected {units.name}s")
         try:
-            return self._map(settings)
+            return self._map(settings, self._fit_all(settings))
         except BaseException as error:
             cause, error.__context__ = error.__cause__, None
             raise error.with_traceback(_forget(error.__traceback__)) from cause
@@ -106,7 +111,7 @@ class Evaluator:
         """
         with unheard():
             try:
-                return _evaluate(self._task, setting, "", 0, without_traces)[1]
+                return _evaluate(self._task, setting, "", 0, None, secret=True)[1]
             except KeyboardInterrupt:
                 raise KeyboardInterrupt from None
             except BaseException:
@@ -124,22 +129,47 @@ class Evaluator:
             self.n_jobs,
             self.pre_dispatch,
             self.verbose,
+            self.memory,
         )
+
+    @cached_property
+    def cache(self) -> FitCache:
+        """What was fitted on the whole training set."""
+        return FitCache.of(self.memory, self.problem)
 
     @cached_property
     def _task(self) -> Handover:
         check = RowByRowCheck.on(self.problem.X_train, self.problem.y_train)
         task = _Task(
-            self.estimator, self.problem, self.scorer, check, self.error_score, self.accept
+            self.estimator,
+            self.problem,
+            self.scorer,
+            check,
+            self.error_score,
+            self.accept,
+            self.cache,
         )
         return Handover(task)
 
-    def _map(self, settings) -> Evaluation:
+    def _fit_all(self, settings) -> list:
+        """Fit and keep all settings before the first of them is predicted on the validation set.
+
+        Return why each failed, or None. Nothing is fitted here if nothing is kept, or later on.
+        """
+        if self._began or not self.cache.keeps:
+            return [None] * len(settings)
+        self._began = True
+        return self._parallel(delayed(_fit_and_keep)(self._task, setting) for setting in settings)
+
+    def _parallel(self, calls) -> list:
+        return Parallel(n_jobs=self.n_jobs, pre_dispatch=self.pre_dispatch)(calls)
+
+    def _map(self, settings, failed) -> Evaluation:
         task, n = self._task, len(settings)
         with quiet() if self._in_threads() else contextlib.nullcontext():
-            outcomes = Parallel(n_jobs=self.n_jobs, pre_dispatch=self.pre_dispatch)(
-                delayed(_evaluate)(task, setting, f"{i + 1}/{n}", self.verbose)
-                for i, setting in enumerate(settings)
+            outcomes = self._parallel(
+                delayed(_evaluate)(task, setting, f"{i + 1}/{n}", self.verbose, error)
+                for i, (setting, error) in enumerate(zip(settings, failed, strict=True))
             )
         errors, statistics = zip(*outcomes, strict=True)
         sensitivity = self.scorer.sensitivity(self.problem.units)
@@ -162,23 +192,43 @@ class _Task:
     check: RowByRowCheck
     error_score: object
     accept: Callable | None
+    cache: FitCache
+
+    def fit(self, setting: dict, secret: bool):
+        """Return (why it failed or None, (fitted estimator, its responses to the probes)).
+
+        What is secret leaves no traces.
+        """
+        estimator, fitter = set_candidate(clone(self.estimator), setting), self.cache.find
+        if secret:
+            estimator, fitter = without_traces(estimator), timed
+        return timed_fit(estimator, self.problem, self.error_score, self._probe, fitter)[1:]
+
+    def _probe(self, estimator):
+        if self.accept is not None:
+            self.accept(estimator, self.problem)
+        return estimator, self.check.predictions(estimator, self.scorer)
 
 
-def _evaluate(task: Handover, setting: dict, position: str, verbose: int, prepare=lambda e: e):
-    """Return (error or None, statistics or None) of one candidate."""
+def _fit_and_keep(task: Handover, setting: dict):
+    """Return why the fit failed, or None."""
+    task: _Task = task.value
+    estimator = set_candidate(clone(task.estimator), setting)
+    return timed_fit(estimator, task.problem, task.error_score, id, task.cache.fit)[1]
+
+
+def _evaluate(task: Handover, setting: dict, position: str, verbose: int, failed, secret=False):
+    """Return (error or None, statistics or None) of one candidate.
+
+    One that has failed already is not fitted again.
+    """
     task: _Task = task.value
     problem, scorer = task.problem, task.scorer
-    estimator = prepare(set_candidate(clone(task.estimator), setting))
-
-    def probe():
-        if task.accept is not None:
-            task.accept(estimator, problem)
-        return task.check.predictions(estimator, scorer)
-
-    _, error, response = timed_fit(estimator, problem, task.error_score, probe)
+    error, found = (failed, None) if failed else task.fit(setting, secret)
     announce(verbose, position, setting, error)
     if error:
         return error, None
+    estimator, response = found
     task.check.check_gain(scorer, response, getattr(estimator, "classes_", None))
     with quiet():
         rows = protected_rows(estimator, scorer, problem.X_val, problem.y_val, problem.units)

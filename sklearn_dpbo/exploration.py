@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 
+from .fit_cache import FitCache
 from .fitting import announce, set_candidate, timed_fit
 from .handover import Handover
 from .holdout import PublicSplit
@@ -50,7 +51,7 @@ class PublicEvaluator:
     split : PublicSplit
     scorer : PrivateScorer
         Prepared for the problem; used here without privacy, on public records.
-    error_score, n_jobs, pre_dispatch, verbose
+    error_score, n_jobs, pre_dispatch, verbose, memory
         As in `Evaluator`.
     """
 
@@ -61,6 +62,7 @@ class PublicEvaluator:
     n_jobs: int | None = None
     pre_dispatch: object = "2*n_jobs"
     verbose: int = 0
+    memory: object = None
 
     def __call__(self, settings: tuple[dict, ...], *, by_record=False) -> PublicEvaluation:
         """Fit settings on one part of the training set, score them on the other, in parallel."""
@@ -78,18 +80,19 @@ class PublicEvaluator:
 
     @cached_property
     def _task(self) -> Handover:
-        return Handover((self.estimator, self.split, self.scorer, self.error_score))
+        cache = FitCache.of(self.memory, self.split)
+        return Handover((self.estimator, self.split, self.scorer, self.error_score, cache))
 
 
 def _explore(task: Handover, setting: dict, position: str, verbose: int, by_record: bool):
     """Return (fit time, error or None, score or gains) of one candidate."""
-    estimator, split, scorer, error_score = task.value
+    estimator, split, scorer, error_score, cache = task.value
     estimator = set_candidate(clone(estimator), setting)
 
-    def score():
+    def score(fitted):
         measure = scorer.record_gains if by_record else scorer
-        return measure(estimator, split.X_test, split.y_test)
+        return measure(fitted, split.X_test, split.y_test)
 
-    fit_time, error, value = timed_fit(estimator, split, error_score, score)
+    fit_time, error, value = timed_fit(estimator, split, error_score, score, cache.fit)
     announce(verbose, position, setting, error, fit_time)
     return fit_time, error, np.nan if error else value

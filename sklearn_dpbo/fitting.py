@@ -17,22 +17,39 @@ from .rowwise import copy_rows
 __all__ = [
     "announce",
     "fit",
-    "fit_candidate",
     "report_failures",
     "set_candidate",
+    "timed",
     "timed_fit",
     "without_traces",
 ]
 
 
-def timed_fit(estimator, data, error_score, then):
-    """Return (seconds of the fit, why it or `then` failed or None, what `then` returned)."""
+def timed(estimator, data):
+    """Return (fitted estimator, seconds)."""
+    start = time.perf_counter()
+    with _no_collection():
+        fitted = fit(estimator, data.X_train, data.y_train, data.fit_params)
+        return fitted, time.perf_counter() - start
+
+
+def timed_fit(estimator, data, error_score, then, fitter=timed):
+    """Return (seconds of the fit, why it or `then` failed or None, what `then` returned).
+
+    Parameters
+    ----------
+    estimator : estimator
+    data : Problem or PublicSplit
+    error_score : "raise" or float
+    then : callable
+        Of the fitted estimator.
+    fitter : callable
+        What fits: `timed`, or a `FitCache`.
+    """
     start, fit_time = time.perf_counter(), None
     try:
-        with _no_collection():
-            fit(estimator, data.X_train, data.y_train, data.fit_params)
-            fit_time = time.perf_counter() - start
-        return fit_time, None, then()
+        fitted, fit_time = fitter(estimator, data)
+        return fit_time, None, then(fitted)
     except BatchDependentError:
         raise
     except Exception as error:
@@ -80,12 +97,6 @@ def without_traces(estimator):
         if hasattr(part, "get_params") and not isinstance(part, type):
             vars(part).pop("_skl_callbacks", None)
     return estimator
-
-
-def fit_candidate(estimator, setting: dict, data):
-    """Fit a clone of the estimator, with this setting, on the training set alone."""
-    estimator = set_candidate(clone(estimator), setting)
-    return fit(estimator, data.X_train, data.y_train, data.fit_params)
 
 
 def fit(estimator, X, y, fit_params):

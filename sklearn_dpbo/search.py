@@ -13,7 +13,8 @@ from ._delegation import DelegatesToBest, RoutesToEstimator, replace_fitted
 from .checks import check_number
 from .evaluation import Evaluator
 from .exceptions import GuaranteeAssumptionWarning
-from .fitting import fit_candidate, set_candidate
+from .fit_cache import FitCache, memory_of
+from .fitting import set_candidate
 from .holdout import Problem, hold_out
 from .ledger import budget_on
 from .noise import noise_source
@@ -76,6 +77,12 @@ class PrivateBayesSearchCV(DelegatesToBest, RoutesToEstimator, MetaEstimatorMixi
         knows it can take the noise off again. Warns.
     ledger : PrivacyLedger or None, default=None
         What (epsilon, delta) are charged to, before the first draw.
+    memory : str, path, joblib.Memory or None, default=None
+        Where fitted candidates are kept (as scikit-learn's `Pipeline` has it), so that the same
+        search, after a crash, does not fit them twice. Fits depend on the training set alone;
+        validation scores are never kept. Those that begin after the first prediction on the
+        validation set (``guidance="private"``) are not kept either, as a file tells when it was
+        written. Anyone who can write to this folder can run code here.
 
     Attributes
     ----------
@@ -153,6 +160,7 @@ class PrivateBayesSearchCV(DelegatesToBest, RoutesToEstimator, MetaEstimatorMixi
         random_state=None,
         noise_random_state=None,
         ledger=None,
+        memory=None,
     ):
         self.estimator = estimator
         self.param_grid = param_grid
@@ -170,6 +178,7 @@ class PrivateBayesSearchCV(DelegatesToBest, RoutesToEstimator, MetaEstimatorMixi
         self.random_state = random_state
         self.noise_random_state = noise_random_state
         self.ledger = ledger
+        self.memory = memory
 
     def fit(self, X, y=None, *, X_val=None, y_val=None, groups_val=None, **fit_params):
         """Search, release the result privately, and refit on the training set.
@@ -225,6 +234,7 @@ class PrivateBayesSearchCV(DelegatesToBest, RoutesToEstimator, MetaEstimatorMixi
             self.n_jobs,
             self.pre_dispatch,
             self.verbose,
+            memory=self.memory,
         )
         if strategy.assumption is not None:
             warnings.warn(
@@ -242,7 +252,7 @@ class PrivateBayesSearchCV(DelegatesToBest, RoutesToEstimator, MetaEstimatorMixi
             "n_splits_": 1,
         }
         if self.refit:
-            fitted |= self._refit(problem, fitted)
+            fitted |= self._refit(problem, fitted, oracle.cache)
         replace_fitted(self, fitted)
         return self
 
@@ -261,10 +271,11 @@ class PrivateBayesSearchCV(DelegatesToBest, RoutesToEstimator, MetaEstimatorMixi
                 )
             raise
 
-    def _refit(self, problem, fitted: dict) -> dict:
+    def _refit(self, problem, fitted: dict, cache: FitCache) -> dict:
         """Fit the chosen setting on the training set; do not lose a paid-for result over it."""
         try:
-            best = fit_candidate(self.estimator, fitted["best_params_"], problem)
+            best = set_candidate(clone(self.estimator), fitted["best_params_"])
+            best, _ = cache.find(best, problem)
         except BaseException as error:
             error.add_note(
                 "The private result had been released and paid for before this: "
@@ -291,6 +302,7 @@ class PrivateBayesSearchCV(DelegatesToBest, RoutesToEstimator, MetaEstimatorMixi
             check_number(
                 "error_score", self.error_score, '"raise" or a number', lambda _: True, finite=False
             )
+        memory_of(self.memory)
         resolve_scorer(self.scoring, self.estimator)
         space = SearchSpace(self.param_grid)
         for setting in space.examples():
