@@ -1,12 +1,10 @@
 """Shared by all tests."""
 
-import math
 import os
 from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.stats import beta
 from sklearn.datasets import make_classification
 
 from sklearn_dpbo.exceptions import InsecureNoiseWarning
@@ -56,22 +54,3 @@ class EveryFourth:
         if len(rows) < 2:
             raise ValueError(f"n_samples={len(rows)} cannot be split")
         yield rows[rows % 4 != 1], rows[rows % 4 == 1]
-
-
-def epsilon_lower_bound(p_runs, q_runs, events, confidence=0.99):
-    """Choose an event on the first half of the runs, bound epsilon on the second.
-
-    For every event, P(event | V) <= e^epsilon P(event | V'). With this probability both
-    Clopper-Pearson bounds hold, and epsilon is at least the logarithm of their ratio. An event
-    takes an array of runs and returns a truth value for each.
-    """
-    half, tail = len(p_runs) // 2, (1 - confidence) / 2
-
-    def ratio(event, part):
-        k_p, k_q = (int(event(runs[part]).sum()) for runs in (p_runs, q_runs))
-        low = beta.ppf(tail, k_p, half - k_p + 1) if k_p else 0.0
-        high = beta.ppf(1 - tail, k_q + 1, half - k_q) if k_q < half else 1.0
-        return math.log(low / high) if low else -math.inf
-
-    best = max(events, key=lambda event: ratio(event, slice(None, half)))
-    return ratio(best, slice(half, None))

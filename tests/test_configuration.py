@@ -7,13 +7,13 @@ import traceback
 
 import numpy as np
 import pytest
-from conftest import epsilon_lower_bound
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 from sklearn.base import clone
 
 from sklearn_dpbo import mechanisms
+from sklearn_dpbo.audit import cases
 from sklearn_dpbo.configuration import (
     Graph,
     IndependentSet,
@@ -562,46 +562,19 @@ def test_scores_have_discrete_laplace_noise():
         assert np.mean(below > t / 10) == pytest.approx(math.exp(-t) / 2, abs=0.05)
 
 
-class Opposed:
-    """Instances are 0 or 1: one is worth H below 1/2 and nothing above, the other the reverse."""
-
-    interval = (0, 1)
-
-    def breakpoints(self, instance):
-        return [0.5]
-
-    def utility(self, instance, parameter):
-        return float((parameter >= 0.5) == instance)
-
-
-def audit(epsilon, n_runs):
-    """Of two samples that differ in one instance; the worst pair there is for a choice of two."""
-
-    def runs(sample, seed):
-        fits = (
-            configurator(Opposed(), epsilon=epsilon, grid_size=2, noise_random_state=seed + i)
-            .fit(sample) for i in range(n_runs)
-        )  # fmt: skip
-        return np.array([(f.best_parameter_, round(f.best_score_ * 9)) for f in fits])
-
-    v, w = [0] * 5 + [1] * 4, [0] * 4 + [1] * 5
-    events = [
-        lambda r, side=side, t=t: ((r[:, 0] > 0.5) == side) & (r[:, 1] >= t)
-        for side in (False, True) for t in range(10)
-    ]  # fmt: skip
-    p, q = runs(v, 0), runs(w, 10**6)
-    return max(epsilon_lower_bound(p, q, events), epsilon_lower_bound(q, p, events))
+def audited():
+    """The worst pair that there is for a choice of two."""
+    return cases.configurator(seeds=np.random.default_rng(0)).audit(2500)
 
 
 def test_neighbouring_samples_keep_the_promise_and_the_audit_can_see():
-    bound = audit(2.0, 2500)
-    assert 0.8 < bound <= 2.0
+    assert 0.8 < audited().epsilon_lower_bound <= 2.0
 
 
 def test_the_audit_catches_half_the_noise(monkeypatch):
     right = mechanisms._scale
     monkeypatch.setattr(mechanisms, "_scale", lambda *args: right(*args) / 2)
-    assert audit(2.0, 2500) > 2.0
+    assert audited().refuted
 
 
 def simulated(rng, n):

@@ -113,7 +113,7 @@ def test_a_failure_inside_a_secret_leaves_no_frame_behind():
 def test_imports_point_one_way():
     """Later modules import earlier ones, never the other way; the strategies stand together."""
     layers = [
-        "exceptions", "checks", "written", "quiet", "threads", "handover", "privacy",
+        "exceptions", "checks", "written", "progress", "quiet", "threads", "handover", "privacy",
         "ledger_file", "ledger", "axes", "space", "surrogate", "likelihood", "acquisition",
         "bounds", "dataset_kernel", "branch_and_bound", "preprocessing", "units", "gains",
         "scorers", "scoring", "noise", "mechanisms", "schema", "holdout", "rowwise", "fitting",

@@ -5,17 +5,14 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from conftest import epsilon_lower_bound
 from scipy.stats import loguniform
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import LinearSVC
-from test_audit import EVENTS
 from test_leaks import found_in
 
-from sklearn_dpbo import PrivateBayesSearchCV, mechanisms
+from sklearn_dpbo import PrivateBayesSearchCV
 from sklearn_dpbo.preprocessing import UnitBall
 from sklearn_dpbo.strategies import GPNoiseFree, GPNoisy, LipschitzConvex, WorstCase
 
@@ -161,33 +158,3 @@ def test_the_statement_says_what_is_released(strategy):
     assert ("under an assumption" in text) == (strategy.assumption is not None)
     assert ("worst case" in text) == (strategy.assumption is None)
     assert ("best_params_" in text) == strategy.releases_setting
-
-
-# ------------------------------------------------------------ an audit of Algorithm 3
-def lipschitz_outputs(n_yes, n_runs, seed, m=21):
-    """Released counts: every model gives a margin of 1, so that a record's gain is 0 or 1."""
-    svc = make_pipeline(UnitBall(radius=1.0), LinearSVC(loss="hinge", fit_intercept=False))
-    X, y = np.repeat([[1.0], [-1.0]], 10, axis=0), np.repeat([1, 0], 10)
-    protected = dict(X_val=np.ones((m, 1)), y_val=(np.arange(m) < n_yes).astype(int))
-    found = []
-    for i in range(n_runs):
-        search = PrivateBayesSearchCV(
-            svc, {"linearsvc__C": [10.0]}, epsilon=2.0, strategy=LipschitzConvex(), n_iter=1,
-            scoring="ramp", refit=False, noise_random_state=seed + i,
-        ).fit(X, y, **protected)  # fmt: skip
-        found.append((0, round(search.best_score_ * m), 0))
-    return np.array(found)
-
-
-def lipschitz_audit(n_runs):
-    outputs = [lipschitz_outputs(n, n_runs, seed) for n, seed in ((10, 0), (11, 10**6))]
-    return max(epsilon_lower_bound(*pair, EVENTS) for pair in (outputs, outputs[::-1]))
-
-
-@pytest.mark.slow
-def test_algorithm_3_keeps_its_promise_and_the_audit_can_see(monkeypatch):
-    """With one lambda the sensitivity is that of a record, and attained."""
-    assert 1.0 <= lipschitz_audit(1500) <= 2.0
-    right = mechanisms._scale
-    monkeypatch.setattr(mechanisms, "_scale", lambda *args: right(*args) / 2)
-    assert lipschitz_audit(1500) > 2.0

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import EveryFourth, epsilon_lower_bound
+from conftest import EveryFourth
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
@@ -36,6 +36,7 @@ from sklearn_dpbo import (
     make_private_scorer,
     mechanisms,
 )
+from sklearn_dpbo.audit import audit_search
 from sklearn_dpbo.by_threshold import ByLabel, public_thresholds, total_by_threshold
 from sklearn_dpbo.exceptions import BatchDependentError, InsecureNoiseWarning, PrivacyWarning
 from sklearn_dpbo.holdout import Problem
@@ -234,35 +235,26 @@ def test_the_threshold_has_the_stated_distribution():
     assert p(2.0) > ALPHA and p(4.0) < ALPHA and p(1.0) < ALPHA
 
 
-EVENTS = [
-    lambda r, side=side, t=t, above=above:
-        ((r[:, 0] > 0.5) == side) & ((r[:, 1] >= t) if above else (r[:, 1] <= t))
-    for side in (False, True) for t in range(10) for above in (False, True)
-]  # fmt: skip
-
-
-def audit(n_runs, epsilon=2.0):
+def audited(n_runs):
     """All records at 0.5: everything is said to be of one class or of the other; half are each."""
-
-    def runs(labels, seed):
-        fits = (
-            fitted(data_of(labels), Says(), scoring="accuracy", thresholds=[0.0, 1.0],
-                   epsilon=epsilon, noise_random_state=seed + i) for i in range(n_runs)
-        )  # fmt: skip
-        return np.array([(f.best_threshold_, round(f.best_score_ * 9)) for f in fits])
-
-    v, w = runs([0] * 5 + [1] * 4, 0), runs([0] * 4 + [1] * 5, 10**6)
-    return max(epsilon_lower_bound(v, w, EVENTS), epsilon_lower_bound(w, v, EVENTS))
+    tuned = PrivateThresholdClassifier(
+        Says(), scoring="accuracy", thresholds=[0.0, 1.0], epsilon=2.0, random_state=0
+    )
+    X, y, X_val, held_out = data_of([0] * 5 + [1] * 4)
+    neighbour = data_of([0] * 4 + [1] * 5)[3]
+    return audit_search(
+        tuned, (X, y), (X_val, held_out), (X_val, neighbour), n_runs, random_state=0
+    )
 
 
 def test_neighbouring_validation_sets_keep_the_promise_and_the_audit_can_see():
-    assert 0.8 < audit(2500) <= 2.0
+    assert 0.8 < audited(1500).epsilon_lower_bound <= 2.0
 
 
 def test_the_audit_catches_half_the_noise(monkeypatch):
     right = mechanisms._scale
     monkeypatch.setattr(mechanisms, "_scale", lambda *args: right(*args) / 2)
-    assert audit(2500) > 2.0
+    assert audited(1500).refuted
 
 
 def test_groups_are_units(rare):

@@ -1,4 +1,4 @@
-"""Attacks and checks that anyone can run (zone: public)."""
+"""An attack on released tables that were projected linearly (zone: public)."""
 
 from __future__ import annotations
 

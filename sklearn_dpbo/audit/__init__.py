@@ -1,0 +1,21 @@
+"""Attacks and checks that anyone can run: believe no mechanism, measure it (zone: public).
+
+`cases` has the worst neighbours of each mechanism, `audit_mechanism` and `audit_search` run them
+and bound epsilon from below, `audit_one_run` does so from one release of many numbers.
+"""
+
+from . import cases
+from .one_run import OneRunReport, audit_one_run
+from .reconstruction import reconstruct_from_projection
+from .repeated import audit_mechanism, audit_search
+from .report import AuditReport
+
+__all__ = [
+    "AuditReport",
+    "OneRunReport",
+    "audit_mechanism",
+    "audit_one_run",
+    "audit_search",
+    "cases",
+    "reconstruct_from_projection",
+]
