@@ -121,6 +121,8 @@ def choose_events(columns, table, table_neighbour, n_events: int, **bound) -> li
 def _scores(columns, table, table_neighbour):
     """Yield (the event in words, as a function of the threshold; the score of a table)."""
     both = np.concatenate([table, table_neighbour])
+    if both.shape[1] == 0:
+        return
     for j, column in enumerate(columns):
         values = np.unique(both[:, j])
         if len(values) == 1:
