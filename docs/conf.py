@@ -1,0 +1,79 @@
+"""How the documentation is built: python -m sphinx -W --keep-going -b html docs docs/_build/html.
+
+Needs `.[docs]` and no network. Pages are Markdown, readable as they are; the examples in `gallery/`
+and `notebooks/` are executed. Those that have real data to show look for them in the folder that
+SKLEARN_DPBO_DATA names, and take what scikit-learn ships where it is not set.
+"""
+
+import os
+
+import sklearn_dpbo
+
+# Fits in the gallery are small: more threads of linear algebra than one only wait for each other.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+project = "sklearn_dpbo"
+author = "the sklearn_dpbo developers"
+version = release = sklearn_dpbo.__version__
+language = "en"
+extensions = [
+    "myst_nb",  # pages (it brings myst-parser) and notebooks
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "numpydoc",
+    "sphinx_gallery.gen_gallery",
+]
+# Read by the gallery, which makes pages of them; or no pages at all.
+exclude_patterns = ["_build", "gallery", "examples", "figures/*.py", "auto_gallery/*.ipynb"]
+templates_path = ["_templates"]
+# Literal blocks of pages are formulas.
+highlight_language = "text"
+
+# -- Pages and notebooks
+myst_heading_anchors = 4  # as repository viewers make them: guide.md#what-is-drawn
+nb_execution_mode = "force"
+nb_execution_timeout = 120
+nb_execution_raise_on_error = True
+
+# -- Reference
+autosummary_generate = True
+autodoc_typehints = "none"  # types are in the docstrings, with shapes and units
+numpydoc_show_class_members = False  # the template lists them, without scikit-learn's own
+numpydoc_class_members_toctree = False
+
+
+def _skip_inherited(app, what, name, member, skip, options):
+    """Leave out what comes from scikit-learn or Python: its text links into its own manual."""
+    function = getattr(member, "fget", None) or member
+    module = getattr(function, "__module__", None) or ""
+    return True if module.split(".")[0] not in ("", "sklearn_dpbo") else None
+
+
+# -- Gallery
+sphinx_gallery_conf = {
+    "examples_dirs": "gallery",
+    "gallery_dirs": "auto_gallery",
+    "within_subsection_order": "FileNameSortKey",
+    "download_all_examples": False,
+    "show_signature": False,
+    "abort_on_example_error": False,
+    "min_reported_time": 1e9,
+    "write_computation_times": False,
+    "plot_gallery": "True",
+}
+
+# -- Theme
+# Furo: one sidebar shows all pages in their order, on a phone too, and light or dark follows the
+# reader's system without a script. (The other candidate, pydata-sphinx-theme, shows one section at
+# a time and asks for a page above each; these pages stand side by side.)
+html_theme = "furo"
+html_title = "sklearn_dpbo"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_copy_source = False
+html_show_copyright = False
+
+
+def setup(app):
+    """Called by Sphinx."""
+    app.connect("autodoc-skip-member", _skip_inherited)
