@@ -104,7 +104,7 @@ class PrivateBayesSearchCV(DelegatesToBest, RoutesToEstimator, MetaEstimatorMixi
         1.
     n_features_in_ : int
         Number of features. Only if refit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of features, if they are all strings. Only if refit.
     classes_ : ndarray of shape (n_classes,)
         Class labels. Only if refit and a classifier.
