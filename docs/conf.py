@@ -6,11 +6,17 @@ SKLEARN_DPBO_DATA names, and take what scikit-learn ships where it is not set.
 """
 
 import os
+from pathlib import Path
+
+from sphinx_gallery.sorting import ExplicitOrder
 
 import sklearn_dpbo
 
 # Fits in the gallery are small: more threads of linear algebra than one only wait for each other.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Notebooks run in processes of their own, and are to import the same package.
+_package = str(Path(sklearn_dpbo.__file__).parents[1])
+os.environ["PYTHONPATH"] = os.pathsep.join([_package, os.environ.get("PYTHONPATH", "")]).strip(":")
 
 project = "sklearn_dpbo"
 author = "the sklearn_dpbo developers"
@@ -54,7 +60,20 @@ def _skip_inherited(app, what, name, member, skip, options):
 sphinx_gallery_conf = {
     "examples_dirs": "gallery",
     "gallery_dirs": "auto_gallery",
-    "within_subsection_order": "FileNameSortKey",
+    # The order of the guide. An example of audits is to come last: plot_audit.py.
+    "within_subsection_order": ExplicitOrder(
+        [
+            "plot_spam.py",
+            "plot_readmission.py",
+            "plot_houses.py",
+            "plot_pipeline.py",
+            "plot_threshold.py",
+            "plot_configuration.py",
+            "plot_outsourced.py",
+            "plot_ledger.py",
+            "*",
+        ]
+    ),
     "download_all_examples": False,
     "show_signature": False,
     "abort_on_example_error": False,
