@@ -42,6 +42,20 @@ nb_execution_mode = "force"
 nb_execution_timeout = 120
 nb_execution_raise_on_error = True
 
+# Pages that include a file from above docs/, which links to others there by its own name.
+_ABOVE = {
+    "CHANGELOG.md": "changes.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "SECURITY.md": "security.md",
+}
+
+
+def _link_to_pages(app, path, parent, content):
+    """Links between files above docs/ lead to the pages that include them."""
+    for file, page in _ABOVE.items():
+        content[0] = content[0].replace(f"]({file})", f"]({page})")
+
+
 # -- Reference
 autosummary_generate = True
 autodoc_typehints = "none"  # types are in the docstrings, with shapes and units
@@ -97,3 +111,4 @@ html_show_copyright = False
 def setup(app):
     """Called by Sphinx."""
     app.connect("autodoc-skip-member", _skip_inherited)
+    app.connect("include-read", _link_to_pages)
