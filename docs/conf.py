@@ -90,6 +90,7 @@ sphinx_gallery_conf = {
     ),
     "download_all_examples": False,
     "show_signature": False,
+    "ignore_repr_types": r"matplotlib\.",  # legends and such, which a last line returns
     "abort_on_example_error": False,
     "min_reported_time": 1e9,
     "write_computation_times": False,

@@ -57,6 +57,6 @@ for charge in ledger.history:
     start += charge["epsilon"]
 ax.barh(0, ledger.left["epsilon"], left=start, color="0.9", label="left")
 ax.set(xlabel="epsilon", yticks=[])
-ax.legend(loc="upper center", bbox_to_anchor=(0.5, 1.7), ncols=2, frameon=False)
+figure.legend(loc="outside upper center", ncols=3, frameon=False)
 
 history[["number", "what", "mechanism", "epsilon", "delta"]]

@@ -6,36 +6,28 @@ One side holds a table, and can find out what a row is worth; the other side opt
 neither. It is given the rows with noise, once, and asks for outcomes by row number.
 """
 
-import os
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 from sklearn.datasets import load_diabetes
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_dpbo.outsourced import GaussianCurator, Modeler
 
 # %%
-# The side that holds the data: where houses are, and what a square metre costs there.
-folder = os.environ.get("SKLEARN_DPBO_DATA")
-if folder:
-    sales = pd.read_csv(Path(folder) / "kc_house.csv.gz").query("subset2004 == 1")
-    rows, outcome = sales[["long", "lat"]], sales["price_per_sqm"].to_numpy()
-else:  # patients instead: body mass index, blood pressure; progression of diabetes
-    patients = load_diabetes(as_frame=True, scaled=False)
-    rows, outcome = patients.data[["bmi", "bp"]], patients.target.to_numpy()
+# The side that holds the data: body mass index and blood pressure of patients. How their disease
+# progresses can be found out, one patient at a time.
+patients = load_diabetes(as_frame=True, scaled=False)
+rows, outcome = patients.data[["bmi", "bp"]], patients.target.to_numpy()
 X = StandardScaler().fit_transform(rows)
 
 # %%
 # Nobody is to tell whether a row lies here or 0.1 standard deviations away.
 curator = GaussianCurator(epsilon=1.0, delta=1e-4, distance=0.1)
 Z = curator.fit_transform(X)
-print(f"released: {Z.shape[0]:,} rows with noise of deviation {curator.sigma_:.2f}")
+print(f"released: {len(Z)} rows with noise of deviation {curator.sigma_:.2f}")
 
 # %%
-# The side that optimises. The outcomes themselves are handed over as they are.
+# The side that optimises: for whom does it progress fastest? Outcomes are handed over as they are.
 n_iter = 60
 modeler = Modeler(Z, input_noise=curator.sigma_, n_iter=n_iter)
 for _ in range(n_iter):
@@ -43,7 +35,7 @@ for _ in range(n_iter):
     modeler.tell(row, outcome[row])
 row, value = modeler.best()
 rank = int((outcome > value).sum()) + 1
-print(f"after {n_iter} questions: row {row}, outcome {value:,.0f}, rank {rank} of {len(outcome):,}")
+print(f"after {n_iter} questions: row {row}, outcome {value:.0f}, rank {rank} of {len(outcome)}")
 
 # %%
 # Left: what is true, which only the holder of the data could draw, and what was released. Right:
