@@ -127,6 +127,7 @@ def test_site(tmp_path):
         page = (site / "auto_gallery" / f"{example.stem}.html").read_text()
         assert "sphx-glr-script-out" in page or "output_html" in page, f"{example} shows nothing"
         assert f"sphx_glr_{example.stem}_001.png" in page, f"{example} has no picture"
+        assert "matplotlib.axes" not in page and "Text(" not in page, f"{example} prints its plot"
 
     code = Page(site / "index.html").code
     assert "PrivateBayesSearchCV" in code

@@ -70,8 +70,8 @@ print(f"Brier score {-search.best_score_:.4f}; without noise, between {low:.4f} 
 # How many records a patient has, in the training set, which may be looked at.
 figure, ax = plt.subplots(figsize=(6.4, 3.2), layout="constrained")
 counts = patient[train].value_counts().clip(upper=10).value_counts().sort_index()
-ax.bar(counts.index, counts, color="tab:blue")
 ax.set(yscale="log", xlabel="records (10: or more)", ylabel="patients of the training set")
+ax.bar(counts.index, counts, color="tab:blue")
 
 # %%
 # Neighbours are now validation sets in which all the records of one group are replaced.
