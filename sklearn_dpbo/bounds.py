@@ -33,6 +33,12 @@ def information_gain_bound(features, kernel: Kernel, noise: float, T: int) -> fl
     noise : float
         Standard deviation of an observation given the function, in units of the function.
     T : int
+        Number of observations.
+
+    Returns
+    -------
+    bound : float
+        In nats.
 
     References
     ----------
@@ -236,12 +242,12 @@ class LipschitzBounds:
     lambda_bounds : tuple (lowest, highest) of float
         Of the regularisation lambda in ``lambda / 2 |w|^2 + 1/n sum_i loss_i(w)``.
     lipschitz : float
-        L: a record's gain changes by at most L |w - w'| between models w and w'.
+        L: a record's gain changes by at most ``L |w - w'|`` between models w and w'.
     g_star : float
         A record's gain lies in an interval of this length.
     bound : {"repaired", "published"}, default="repaired"
         Published, one record changes the mean gain of a model by ``min(g*/m, L / (m lambda_min))``.
-        That takes w = 0 to have the lowest gain, for every record: else gains can lie L |w| to
+        That takes w = 0 to have the lowest gain, for every record: else gains can lie ``L |w|`` to
         either side of it, and records that cannot be predicted lie at the lowest gain whatever w
         is. Repaired, it is ``g*/m`` then.
     lowest_at_zero : bool, default=False

@@ -30,7 +30,7 @@ _NUGGET = 1e-10
 class Path:
     """What was observed, in order.
 
-    Attributes
+    Parameters
     ----------
     points : list of tuple of float
         In the unit cube.

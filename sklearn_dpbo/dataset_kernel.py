@@ -33,7 +33,7 @@ LOG_GRID = 1 - np.logspace(0, -12, 121)
 class DatasetKernel:
     """What `estimate_dataset_kernel` found.
 
-    Attributes
+    Parameters
     ----------
     k1 : float
         The most likely value on the grid.

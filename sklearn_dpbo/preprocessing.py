@@ -27,7 +27,7 @@ class UnitBall(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     ----------
     radius_ : float
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
 
     Examples
     --------

@@ -108,10 +108,10 @@ class PrivateBayesSearchCV(DelegatesToBest, RoutesToEstimator, MetaEstimatorMixi
     scorer_ : PrivateScorer
         The score used; as a function, ``scorer_(estimator, X, y)``, it is not private.
     n_splits_ : int
-        1.
+        Always 1.
     n_features_in_ : int
         Number of features. Only if refit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of features, if they are all strings. Only if refit.
     classes_ : ndarray of shape (n_classes,)
         Class labels. Only if refit and a classifier.

@@ -111,7 +111,7 @@ class PrivateThresholdClassifier(
     classes_ : ndarray of shape (2,)
     n_features_in_ : int
         Only if the fitted estimator has it.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Only if the fitted estimator has it.
 
     See Also

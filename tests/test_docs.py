@@ -17,10 +17,15 @@ from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [page for page in PAGES if "_build" not in page.parts]
 
 
 def blocks_of(page):
     return re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
+
+
+def sessions_of(page):
+    return "\n".join(re.findall(r"```pycon\n(.*?)```", page.read_text(), re.DOTALL))
 
 
 @pytest.fixture
@@ -45,6 +50,17 @@ def test_blocks_run(page, names, capsys):
     """One after another, as a reader would run them."""
     for block in blocks_of(page):
         exec(block, names)
+
+
+@pytest.mark.parametrize("page", list(filter(sessions_of, PAGES)), ids=lambda page: page.name)
+def test_sessions_say_what_is_printed(page, names):
+    """Errors are quoted as they are, but for line breaks."""
+    for block in blocks_of(page):
+        exec(block, names)
+    session = doctest.DocTestParser().get_doctest(sessions_of(page), names, page.name, None, 0)
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+    result = runner.run(session, clear_globs=False)
+    assert result.attempted and not result.failed
 
 
 @pytest.mark.parametrize("example", sorted((ROOT / "docs" / "examples").glob("*.py")))

@@ -84,7 +84,7 @@ class PrivateConfigurator(BaseEstimator):
     best_score_interval_ : tuple of float
         Where that mean lies without noise, with probability 95 %. Only if there is a score.
     n_instances_ : int
-        |S| (public).
+        Size of the sample (public).
     privacy_ : PrivacyReport
         The privacy statement: print it.
 

@@ -174,7 +174,20 @@ def check_interval(interval) -> tuple[float, float]:
 
 
 def uniform_grid(interval: tuple[float, float], size: int) -> np.ndarray:
-    """Return the centres of `size` cells of equal width, ascending: a public grid."""
+    """Return the centres of cells of equal width, ascending: a public grid.
+
+    Parameters
+    ----------
+    interval : tuple (low, high) of float
+        What the cells divide.
+    size : int
+        Number of cells.
+
+    Returns
+    -------
+    grid : ndarray of shape (size,)
+        Their centres.
+    """
     low, high = check_interval(interval)
     if size < 1:
         raise ValueError(f"a grid has one point or more; found {size!r}")
@@ -295,7 +308,7 @@ def published_distribution(total: PiecewiseConstant, epsilon: float, utility_bou
     Parameters
     ----------
     total : PiecewiseConstant
-        The sum of the instances' utilities, |S| U(S, .).
+        The sum of the instances' utilities, ``|S| U(S, .)``.
     epsilon, utility_bound : float
 
     Returns

@@ -59,17 +59,7 @@ class QuadraticProgram:
 
 
 class _Rounding(GreedyOrRounding):
-    """Base: directions, and the objective as a share.
-
-    Parameters
-    ----------
-    n_directions : int, default=1
-        Random directions per instance, over which the objective is averaged.
-    random_state : int, default=0
-        Public; directions are drawn from it and from the instance.
-    utility_as : {"share", "objective"}, default="share"
-        "share" is ``(x' A x + |A|) / (2 |A|)`` with |A| the sum of the absolute entries.
-    """
+    """Base: directions, and the objective as a share."""
 
     def __init__(self, *, n_directions=1, random_state=0, utility_as="share"):
         super().__init__(utility_as=utility_as)
@@ -107,6 +97,15 @@ class OutwardRotation(_Rounding):
 
     ``x_i = sgn(<u_i, Z> cos(gamma) + z_(n + i) sin(gamma))``, with gamma in [0, pi / 2]: 0 is the
     rounding of Goemans and Williamson, pi / 2 tosses coins.
+
+    Parameters
+    ----------
+    n_directions : int, default=1
+        Random directions per instance, over which the objective is averaged.
+    random_state : int, default=0
+        Public; directions are drawn from it and from the instance.
+    utility_as : {"share", "objective"}, default="share"
+        "share" is ``(x' A x + |A|) / (2 |A|)`` with ``|A|`` the sum of the absolute entries.
     """
 
     interval = (0.0, np.pi / 2)
@@ -144,6 +143,15 @@ class SLinear(_Rounding):
     at -1 and 1. The utility is the expected objective, given Z: between the borders
     ``|<u_i, Z>|`` a quadratic function of 1 / s, and so not constant; it is computed at every point
     of the grid. As s goes to 0, this is the rounding of Goemans and Williamson. s is positive.
+
+    Parameters
+    ----------
+    n_directions : int, default=1
+        Random directions per instance, over which the objective is averaged.
+    random_state : int, default=0
+        Public; directions are drawn from it and from the instance.
+    utility_as : {"share", "objective"}, default="share"
+        "share" is ``(x' A x + |A|) / (2 |A|)`` with ``|A|`` the sum of the absolute entries.
     """
 
     interval = (0.0, 5.0)

@@ -20,6 +20,20 @@ def delta_of_gaussian(sigma: float, epsilon: float, sensitivity: float = 1.0) ->
     / D)`` with D the sensitivity in Euclidean norm. Where the difference loses digits (for epsilon
     below 1e-7 or so) they count as lost on the safe side.
 
+    Parameters
+    ----------
+    sigma : float
+        Standard deviation of the noise; positive.
+    epsilon : float
+        Positive.
+    sensitivity : float, default=1.0
+        How far, in Euclidean norm, neighbours can lie apart; positive.
+
+    Returns
+    -------
+    delta : float
+        Rounded up (far from any use, where it is all but 1, to a little more than that).
+
     Raises
     ------
     ValueError

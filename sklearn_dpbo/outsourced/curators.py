@@ -153,7 +153,7 @@ class GaussianCurator(_Curator):
         What the release cost. Each call of `fit` costs it again.
     guarantee_ : str
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
 
     Notes
     -----
@@ -306,7 +306,7 @@ class ProjectionCurator(_Curator):
     guarantee_ : None
         There is none.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
 
     References
     ----------

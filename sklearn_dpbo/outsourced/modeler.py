@@ -46,7 +46,7 @@ class Modeler:
     over a Gaussian process on the released table. No row is asked for twice.
 
     If the table has normal noise of known deviation s (`input_noise`), the process is over the
-    rows without it: the squared exponential kernel of two different rows is replaced by its mean,
+    rows without it: the squared exponential kernel of two different rows is replaced by its mean::
 
         E k(x, x') = (1 + 2 s^2 / l^2)^(-d/2) exp(-|z - z'|^2 / (2 (l^2 + 2 s^2))),
 

@@ -1,0 +1,62 @@
+"""
+A budget for all fits: the ledger
+=================================
+
+Every fit on a data set spends some of its privacy, and what is spent adds up. The owner of the data
+opens a ledger; fits are charged to it, and refused when it is spent.
+"""
+
+import tempfile
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import pandas as pd
+from scipy.stats import loguniform
+from sklearn.datasets import load_breast_cancer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV, PrivateThresholdClassifier
+
+# %%
+# A file that every process may use; here one that lasts as long as the example.
+folder = tempfile.TemporaryDirectory()
+ledger = PrivacyLedger(Path(folder.name) / "budget.db", "tumours", epsilon=2.0)
+
+X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+X_train, X_val, y_train, y_val = train_test_split(X, y, train_size=0.4, random_state=0)
+
+# %%
+# Two fits are charged.
+model = make_pipeline(StandardScaler(), LogisticRegression())
+search = PrivateBayesSearchCV(
+    model, {"logisticregression__C": loguniform(1e-3, 1e3)}, epsilon=1.2, n_iter=16, ledger=ledger
+)
+search.fit(X_train, y_train, X_val=X_val, y_val=y_val)
+
+tuned = PrivateThresholdClassifier(search.best_estimator_, epsilon=0.5, ledger=ledger)
+tuned.fit(X_train, y_train, X_val=X_val, y_val=y_val)
+print(ledger)
+
+# %%
+# A third one asks for more than is left. It is refused before any model is fitted.
+try:
+    search.fit(X_train, y_train, X_val=X_val, y_val=y_val)
+except ValueError as error:
+    print(f"{type(error).__name__}: {error}")
+
+# %%
+# The history is a table.
+history = pd.DataFrame(ledger.history)
+figure, ax = plt.subplots(figsize=(6.4, 2), layout="constrained")
+start = 0.0
+for charge in ledger.history:
+    ax.barh(0, charge["epsilon"], left=start, label=charge["what"])
+    start += charge["epsilon"]
+ax.barh(0, ledger.left["epsilon"], left=start, color="0.9", label="left")
+ax.set(xlabel="epsilon", yticks=[])
+figure.legend(loc="outside upper center", ncols=3, frameon=False)
+
+history[["number", "what", "mechanism", "epsilon", "delta"]]

@@ -1,0 +1,82 @@
+"""
+Pipelines and conditional spaces
+================================
+
+Preprocessing, the choice between two models, and the parameters of each are searched at once.
+Several dicts make a conditional space: no setting has parameters of a model that it does not use.
+"""
+
+import os
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import pandas as pd
+from scipy.stats import loguniform, randint
+from sklearn.compose import ColumnTransformer, make_column_selector
+from sklearn.datasets import load_breast_cancer
+from sklearn.ensemble import ExtraTreesClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import OneHotEncoder, QuantileTransformer, StandardScaler
+
+from sklearn_dpbo import PrivateBayesSearchCV
+
+# %%
+# Columns of numbers and of categories: who earns more than 50,000 dollars a year?
+folder = os.environ.get("SKLEARN_DPBO_DATA")
+if folder:
+    people = pd.read_csv(Path(folder) / "adult.csv.gz", keep_default_na=False, nrows=6_000)
+    X, y = people.drop(columns=["income", "split", "fnlwgt"]), people["income"]
+else:  # tumours instead, with numbers alone
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+X_train, X_val, y_train, y_val = train_test_split(X, y, train_size=0.5, random_state=0)
+
+# %%
+prepare = ColumnTransformer(
+    [
+        ("numbers", StandardScaler(), make_column_selector(dtype_include="number")),
+        (
+            "categories",
+            OneHotEncoder(handle_unknown="ignore", min_frequency=10),
+            make_column_selector(dtype_exclude="number"),
+        ),
+    ]
+)
+scaling = {"prepare__numbers": [StandardScaler(), QuantileTransformer(n_quantiles=100)]}
+space = [
+    {"model": [LogisticRegression(max_iter=1000)], "model__C": loguniform(1e-3, 1e2), **scaling},
+    {
+        "model": [ExtraTreesClassifier(n_estimators=30, random_state=0)],
+        "model__min_samples_leaf": randint(1, 30),
+    },
+]
+search = PrivateBayesSearchCV(
+    Pipeline([("prepare", prepare), ("model", LogisticRegression())]),
+    space,
+    epsilon=1.0,
+    n_iter=24,
+    random_state=0,
+)
+search.fit(X_train, y_train, X_val=X_val, y_val=y_val)
+
+for name, value in search.best_params_.items():
+    print(f"{name} = {value}")
+low, high = search.best_score_interval_
+print(f"accuracy {search.best_score_:.3f}; without noise, between {low:.3f} and {high:.3f}")
+
+# %%
+# Which models were tried: those explored have a score within the training set, those validated have
+# none that could be shown.
+tried = pd.DataFrame(search.cv_results_)
+tried["model"] = [type(model).__name__ for model in tried["param_model"]]
+figure, ax = plt.subplots(figsize=(6.4, 3.2), layout="constrained")
+for model, settings in tried.groupby("model"):
+    ax.plot(settings["public_score"], "o", label=model)
+for i in tried.index[tried["validated"]]:
+    ax.axvline(i, color="0.9", lw=5, zorder=0)
+ax.set(xlabel="setting, in order; grey: validated", ylabel="accuracy within\nthe training set")
+ax.legend()
+
+# %%
+tried.groupby(["model", "validated"]).size().rename("settings").reset_index()
