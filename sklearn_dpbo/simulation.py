@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import dataclass
 from numbers import Integral
@@ -40,32 +41,39 @@ class Simulation:
         Distance of the released score from the chosen one's.
     n_candidates : int
         How many were validated (in the last run).
+    covered : bool
+        Whether the score is a mean, and so covered by the bounds.
     """
 
     bounds: UtilityBounds
     regret: np.ndarray
     score_error: np.ndarray
     n_candidates: int
+    covered: bool = True
 
     def table(self) -> list[dict]:
         """Return a row for the regret and one for the score error, as ``pandas.DataFrame`` takes.
 
         ``promised`` is the bound, ``within`` the share of the runs that kept it, ``quantile`` the
-        measured counterpart of the bound.
+        measured counterpart of the bound. The first two are
+        NaN for a ratio score, of which nothing is promised.
         """
         return [
             {
                 "error": name,
                 "mean": float(errors.mean()),
                 "quantile": float(np.quantile(errors, self.bounds.confidence)),
-                "promised": promised,
-                "within": float((errors <= promised * (1 + 1e-9)).mean()),
+                "promised": promised if self.covered else math.nan,
+                "within": self._within(errors, promised),
             }
             for name, errors, promised in (
                 ("regret", self.regret, self.bounds.regret),
                 ("score_error", self.score_error, self.bounds.score_error),
             )
         ]
+
+    def _within(self, errors, promised: float) -> float:
+        return float((errors <= promised * (1 + 1e-9)).mean()) if self.covered else math.nan
 
     def __str__(self) -> str:
         b = self.bounds
@@ -74,10 +82,12 @@ class Simulation:
             f"{self.n_candidates} candidates validated"
         ]
         for row in self.table():
+            promise = "nothing promised: the score is a ratio"
+            if self.covered:
+                promise = f"promised {row['promised']:.2g}, kept in {row['within']:.1%} of the runs"
             lines.append(
                 f"  {row['error']:<12} mean {row['mean']:.2g}, {b.confidence:.3g} quantile "
-                f"{row['quantile']:.2g}; promised {row['promised']:.2g}, kept in "
-                f"{row['within']:.1%} of the runs"
+                f"{row['quantile']:.2g}; {promise}"
             )
         return "\n".join(lines)
 
@@ -133,7 +143,8 @@ def simulate(
         noise = SeededNoise(rng.randint(2**31 - 1))
         errors += [path.draw(noise) for _ in range(n_runs // n_paths)]
     regret, score_error = np.array(errors).T
-    return Simulation(bounds, regret, score_error, len(path.statistics))
+    is_mean = path.search.scorer_.is_mean
+    return Simulation(bounds, regret, score_error, len(path.statistics), is_mean)
 
 
 @dataclass(frozen=True)

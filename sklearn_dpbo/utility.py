@@ -167,7 +167,7 @@ class UtilityBounds:
 
     @property
     def score_error(self) -> float:
-        """The released score is this close to the chosen one's, with this confidence (Theorem 3)."""
+        """The released score is this close to the exact one, with this confidence (Theorem 3)."""
         noise = NoisyCount(0, self._steps / self.epsilon_score)
         return self._as_score(noise.interval(self.confidence)[1], 1)
 
