@@ -36,7 +36,14 @@ def foreground() -> str:
 def legend_above(ax, ncols=2):
     """Return a legend above the axes, where it covers no data."""
     return ax.legend(
-        loc="lower left", bbox_to_anchor=(0, 1), ncols=ncols, frameon=False, borderaxespad=0.2
+        loc="lower left",
+        bbox_to_anchor=(0, 1),
+        ncols=ncols,
+        frameon=False,
+        fontsize="small",
+        borderaxespad=0.2,
+        columnspacing=1.0,
+        handletextpad=0.5,
     )
 
 

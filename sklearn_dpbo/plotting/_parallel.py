@@ -109,14 +109,13 @@ class ParallelCoordinatesDisplay:
         others = ~scored & ~self.failed
         others[self.chosen] = False
         plain = {"colors": BLUE, "lw": 0.8}
-        self.others_ = self._lines(others, self.other, alpha=0.55, **plain)
+        self.others_ = self._lines(others, self.other, alpha=0.7, **plain)
         self.failed_ = self._lines(
             self.failed, "fit failed", colors=foreground(), lw=0.8, ls=":", alpha=0.6
         )
-        self.scored_ = self._lines(
-            scored, "explored within the training set", cmap=cmap, lw=1.4, alpha=0.9
-        )
+        self.scored_ = self._lines(scored, "explored (training set)", cmap=cmap, lw=1.4, alpha=0.9)
         self.scored_.set_array(self.public_scores[scored])
+        self.scored_.update_scalarmappable()  # the legend takes the colour that is there
         chosen = [axis.heights[self.chosen] for axis in self.parameters]
         (self.chosen_,) = self.ax_.plot(
             range(n), chosen, color=VERMILION, lw=2.5, marker="o", label="chosen", zorder=4
@@ -147,19 +146,12 @@ class ParallelCoordinatesDisplay:
         if n * longest > 70:
             self.ax_.tick_params(axis="x", labelrotation=15)
         self.ax_.spines[["left", "right", "top", "bottom"]].set_visible(False)
-        self.texts_ = []
+        self.texts_, style = [], {"bbox": box, "zorder": 5}
         for i, axis in enumerate(self.parameters):
             self.ax_.axvline(i, color=foreground(), lw=0.8, zorder=3)
             self.texts_ += [
                 self.ax_.text(
-                    i - 0.04,
-                    height,
-                    text,
-                    ha="right",
-                    va="center",
-                    size="small",
-                    bbox=box,
-                    zorder=5,
+                    i - 0.04, height, text, ha="right", va="center", size="small", **style
                 )
                 for height, text in axis.ticks()
             ]

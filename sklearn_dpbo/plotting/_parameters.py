@@ -82,8 +82,13 @@ class ParameterAxis:
             getattr(ax, f"set_{which}scale")("log")
         if self.scale == "category":
             self._apply_categories(ax, axis, which)
-        elif self.marks:
-            numbers = self._numbers
+            return
+        numbers = self._numbers
+        if self.scale == "linear" and (numbers == np.rint(numbers)).all():
+            from matplotlib.ticker import MaxNLocator
+
+            axis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True))
+        if self.marks:
             if len(numbers):
                 ticks = axis.get_major_locator().tick_values(numbers.min(), numbers.max())
                 axis.set_ticks(ticks[(ticks >= numbers.min()) & (ticks <= numbers.max())])
@@ -100,6 +105,22 @@ class ParameterAxis:
         rotated = {"rotation": 30, "ha": "right"} if crowded else {}
         axis.set_ticks([place for place, _ in self.marks], labels=labels, **rotated)
         getattr(ax, f"set_{which}lim")(-0.5, len(labels) - 0.5)
+
+    def is_numeric(self, positions: np.ndarray) -> bool:
+        """Whether these are all numbers, between which a line means something."""
+        return not np.isin(positions, [place for place, _ in self.marks]).any()
+
+    def edges(self, places: np.ndarray) -> np.ndarray:
+        """Return where the cells around increasing positions end, one more than there are."""
+        line = _line(self.scale, places)
+        middles = (line[1:] + line[:-1]) / 2
+        first, last = (
+            (2 * line[0] - middles[0], 2 * line[-1] - middles[-1])
+            if len(line) > 1
+            else (line[0] - 0.5, line[0] + 0.5)
+        )
+        edges = np.r_[first, middles, last]
+        return 10**edges if self.scale == "log" else edges
 
     @property
     def _numbers(self) -> np.ndarray:
@@ -121,11 +142,12 @@ class ParameterAxis:
         if self.scale == "category" or not len(numbers):
             return marks
         low, high = numbers.min(), numbers.max()
-        locator = LogLocator(numticks=6) if self.scale == "log" else MaxNLocator(4)
+        whole = bool((numbers == np.rint(numbers)).all())
+        locator = LogLocator(numticks=6) if self.scale == "log" else MaxNLocator(4, integer=whole)
         places = [t for t in locator.tick_values(low, high) if low <= t <= high]
         if len(places) < 2:
             places = sorted({low, high})
-        return marks + [(float(self._height(np.array(t))), f"{t:.3g}") for t in places]
+        return marks + [(float(self._height(np.array(t))), f"{t:.5g}") for t in places]
 
     def _height(self, positions: np.ndarray) -> np.ndarray:
         ends = [*self.positions, *(place for place, _ in self.marks)]

@@ -127,7 +127,7 @@ class SearchPathDisplay:
         edge = {"edgecolors": foreground(), "linewidths": 0.5}
         self.explored_ = self._scatter(
             explored & scored,
-            "explored within the training set",
+            "explored (training set)",
             c=self.public_scores[explored & scored],
             cmap=cmap,
             s=34,

@@ -229,7 +229,9 @@ class LedgerDisplay:
             from matplotlib.ticker import MaxNLocator
 
             self.ax_.xaxis.set_major_locator(MaxNLocator(integer=True))
-            return np.arange(n + 2)[: n + 1 + (n > 0)] + 0.5
+            self.ax_.set_xlim(0.5, max(n, 1) + 0.5)
+            self.ax_.tick_params(axis="x", labelbottom=n > 0)
+            return np.r_[0.5, np.arange(n + (n > 0)) + 0.5]
         from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 
         locator = AutoDateLocator()

@@ -46,9 +46,8 @@ class SurrogateDisplay:
     ax_ : matplotlib Axes
     figure_ : matplotlib Figure
     mean_ : matplotlib Line2D, ErrorbarContainer or QuadMesh
-    band_ : matplotlib FillBetweenPolyCollection, QuadContourSet or None
-        Two standard deviations on either side; over two parameters, contours of the standard
-        deviation.
+    band_ : matplotlib FillBetweenPolyCollection or None
+        Two standard deviations on either side, of a line.
     scores_ : matplotlib PathCollection
     colorbar_ : matplotlib Colorbar or None
     legend_ : matplotlib Legend
@@ -76,7 +75,8 @@ class SurrogateDisplay:
         second : str, default=None
         at : dict, default=None
             A setting that says where the other parameters stand. None is the one that was chosen;
-            or, if that does not have these parameters, the best in public of those that do.
+            or, if that does not have these parameters, the best in public of those that do. What is
+            drawn stays within its dict of param_grid.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a figure.
         **kwargs : dict
@@ -121,34 +121,36 @@ class SurrogateDisplay:
         )
         return display.plot(ax, **kwargs)
 
-    def plot(self, ax=None, *, cmap="cividis", colorbar=True):
+    def plot(self, ax=None, *, what="mean", cmap="cividis", colorbar=True):
         """Draw.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
             None makes a figure.
+        what : {"mean", "std"}, default="mean"
+            Over two parameters: what colour stands for.
         cmap : str or Colormap, default="cividis"
-            Over two parameters, of the mean.
         colorbar : bool, default=True
 
         Returns
         -------
         self : SurrogateDisplay
         """
+        if what not in ("mean", "std"):
+            raise ValueError(f'what is "mean" or "std"; found {what!r}')
         self.figure_, self.ax_ = axes_for(ax, (6.4, 4.8))
         self.colorbar_ = None
         if self.second is None:
             self._plot_line()
         else:
-            self._plot_plane(cmap, colorbar)
+            self._plot_plane(what, cmap, colorbar)
         self.legend_ = legend_above(self.ax_)
         return self
 
     def _plot_line(self) -> None:
         x, width = self.parameter.positions, 2 * self.std
-        numeric = not self.parameter.marks
-        if numeric:
+        if self.parameter.is_numeric(x):
             (self.mean_,) = self.ax_.plot(x, self.mean, color=BLUE, label="mean")
             self.band_ = self.ax_.fill_between(
                 x,
@@ -171,35 +173,32 @@ class SurrogateDisplay:
             facecolors="none",
             edgecolors=VERMILION,
             zorder=3,
-            label="public scores" + " (other parameters differ)" * bool(self.at),
+            label="public scores" + " (all settings)" * bool(self.at),
         )
         self.parameter.apply(self.ax_, "x")
         self.ax_.set_ylabel(f"{self.score_name} within the training set")
 
-    def _plot_plane(self, cmap, colorbar: bool) -> None:
+    def _plot_plane(self, what: str, cmap, colorbar: bool) -> None:
         x, y = np.unique(self.parameter.positions), np.unique(self.second.positions)
         rows = np.lexsort((self.parameter.positions, self.second.positions))
-        mean, std = (v[rows].reshape(len(y), len(x)) for v in (self.mean, self.std))
-        self.mean_ = self.ax_.pcolormesh(x, y, mean, shading="nearest", cmap=cmap, rasterized=True)
+        values = {"mean": self.mean, "std": self.std}[what][rows].reshape(len(y), len(x))
+        edges = self.parameter.edges(x), self.second.edges(y)
+        self.mean_ = self.ax_.pcolormesh(*edges, values, cmap=cmap, rasterized=True)
         self.band_ = None
-        if min(mean.shape) > 1 and np.ptp(std) > 0:
-            self.band_ = self.ax_.contour(x, y, std, 4, colors="white", linewidths=0.8)
-            self.ax_.clabel(self.band_, fontsize="small", fmt="std %.2g")
         self.scores_ = self.ax_.scatter(
             *self.seen,
-            c=self.scores,
-            norm=self.mean_.norm,
-            cmap=cmap,
             s=30,
+            facecolors="none",
             edgecolors=VERMILION,
-            linewidths=1.2,
-            label="public scores" + " (other parameters differ)" * bool(self.at),
+            linewidths=1.4,
+            label="public scores" + " (all settings)" * bool(self.at),
         )
         self.parameter.apply(self.ax_, "x")
         self.second.apply(self.ax_, "y")
         if colorbar:
+            named = {"mean": "mean", "std": "standard deviation"}[what]
             self.colorbar_ = self.figure_.colorbar(self.mean_, ax=self.ax_)
-            self.colorbar_.set_label(f"mean of {self.score_name} within the training set")
+            self.colorbar_.set_label(f"{named} of {self.score_name} within the training set")
 
 
 def _public_model(search) -> tuple[PublicModel, list[dict]]:
