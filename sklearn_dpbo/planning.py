@@ -224,7 +224,7 @@ def plan_search(
         Candidates. All are counted as validated; with ``guidance="public"`` some of a search's
         n_iter are not, which is on the safe side.
     epsilon : float or None, default=None
-        Of the whole search.
+        Of the whole search. 1e-9, the least that a search takes, stands for that and less.
     target_regret : float or None, default=None
         How much lower than the best candidate's the chosen one's validation score may be.
     target_score_error : float or None, default=None
