@@ -162,13 +162,7 @@ class _Path:
         with warnings.catch_warnings():  # these data need no protection from whoever has the seed
             warnings.simplefilter("ignore", InsecureNoiseWarning)
             search.fit(X, y, X_val=X_val, y_val=y_val)
-        a, b = search.scorer_.bounds
-        if abs(b - a - bounds.score_range) > 1e-9 * bounds.score_range:
-            raise ValueError(
-                f"the plan is for gains that differ by score_range={bounds.score_range:g} at most; "
-                f"scoring={search.scorer_!r} has the bounds {(a, b)}. Plan with "
-                f"score_range={b - a:g}"
-            )
+        _refuse_other_gains(search.scorer_, bounds)
         results, units = search.cv_results_, Units.of(bounds.m)
         rows = zip(results["params"], results["validated"], results["fit_error"], strict=True)
         statistics = Parallel(n_jobs=search.n_jobs)(
@@ -202,6 +196,22 @@ def _statistics(estimator, setting: dict, parts, scorer, units: Units) -> tuple[
     response = respond(model, X_val, scorer.response_method)
     rows = scorer.rows(y_val, response, getattr(model, "classes_", None))
     return scorer.statistics(rows, y_val, units)
+
+
+def _refuse_other_gains(scorer, bounds: UtilityBounds) -> None:
+    """Raise ValueError if the plan is for gains of another kind."""
+    a, b = scorer.bounds
+    if abs(b - a - bounds.score_range) > 1e-9 * bounds.score_range:
+        raise ValueError(
+            f"the plan is for gains that differ by score_range={bounds.score_range:g} at most; "
+            f"scoring={scorer!r} has the bounds {(a, b)}. Plan with score_range={b - a:g}"
+        )
+    if scorer.is_mean and scorer.gain.counts != bounds.counts:
+        kind = "all or nothing" if scorer.gain.counts else "rounded, with gains in between"
+        raise ValueError(
+            f"the plan has counts={bounds.counts}; gains of scoring={scorer!r} are {kind}. Plan "
+            f"with counts={not bounds.counts}"
+        )
 
 
 def _strategy_of(search, bounds: UtilityBounds) -> WorstCase:

@@ -335,6 +335,7 @@ def test_a_simulation_promises_nothing_of_ratios(public):
     [
         (600, {}, "600 records: too few"),
         (200, {"scoring": "neg_log_loss"}, "Plan with score_range=4.6"),
+        (200, {"scoring": "neg_brier_score"}, "Plan with counts=False"),
         (200, {"strategy": GPNoisy()}, "plans are for strategy='worst_case'"),
     ],
 )

@@ -20,7 +20,7 @@ from sklearn_dpbo import (
     plan_search,
 )
 from sklearn_dpbo.preprocessing import UnitBall
-from sklearn_dpbo.strategies import GPNoisy, LipschitzConvex, WorstCase
+from sklearn_dpbo.strategies import GPNoisy, WorstCase
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -196,7 +196,7 @@ def test_parallel_coordinates(mixed):
     assert len(display.scored_.get_paths()) == scored.sum()
     np.testing.assert_array_equal(display.scored_.get_array(), results["public_score"][scored])
     heights = display.chosen_.get_ydata()
-    assert len(heights) == 5 and (0 <= np.array(heights)).all() and max(heights) <= 1
+    assert len(heights) == 5 and (np.array(heights) >= 0).all() and max(heights) <= 1
     names = [t.get_text() for t in display.ax_.get_xticklabels()]
     assert names == ["ccp_alpha", "class_weight", "max_depth", "max_features", "min_samples_leaf"]
     display = ParallelCoordinatesDisplay.from_search(mixed, parameters=["max_depth"])
@@ -342,15 +342,18 @@ def test_a_ledger(tmp_path, by):
 
 
 # ---------------------------------------------------------------- all of them
-def all_of_them(search, tmp_path, ax=None):
+def all_of_them(search, tmp_path):
+    """Return functions of the axes to draw on."""
     ledger = PrivacyLedger(tmp_path / "all.db", "patients", epsilon=2.0)
-    yield SearchPathDisplay.from_search(search, ax=ax)
-    yield ParallelCoordinatesDisplay.from_search(search, ax=ax)
-    yield SurrogateDisplay.from_search(search, "C", ax=ax)
-    yield SurrogateDisplay.from_search(search, "C", "gamma", ax=ax)
-    yield PrivacyUtilityDisplay.from_search(search, ax=ax)
-    yield ScoreDisplay.from_search(search, ax=ax)
-    yield LedgerDisplay.from_ledger(ledger, ax=ax)
+    return [
+        lambda ax=None: SearchPathDisplay.from_search(search, ax=ax),
+        lambda ax=None: ParallelCoordinatesDisplay.from_search(search, ax=ax),
+        lambda ax=None: SurrogateDisplay.from_search(search, "C", ax=ax),
+        lambda ax=None: SurrogateDisplay.from_search(search, "C", "gamma", ax=ax),
+        lambda ax=None: PrivacyUtilityDisplay.from_search(search, ax=ax),
+        lambda ax=None: ScoreDisplay.from_search(search, ax=ax),
+        lambda ax=None: LedgerDisplay.from_ledger(ledger, ax=ax),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -370,27 +373,28 @@ def test_axes_that_are_given_are_used_and_nothing_else_changes(conditional, tmp_
     mine, other = plt.figure(), plt.figure()
     before = dict(matplotlib.rcParams)
     current = plt.gca()
-    for i in range(7):
-        ax = mine.add_subplot(7, 1, i + 1)
-        display = next(d for j, d in enumerate(all_of_them(conditional, tmp_path, ax)) if j == i)
+    for i, draw in enumerate(all_of_them(conditional, tmp_path), 1):
+        ax = mine.add_subplot(7, 1, i)
+        display = draw(ax)
         assert display.ax_ is ax and display.figure_ is mine
-        mine.clear()
     assert plt.gcf() is other and plt.gca() is current
     assert plt.get_fignums() == [mine.number, other.number]
     assert dict(matplotlib.rcParams) == before
 
 
 def test_without_axes_there_is_one_new_figure(conditional, tmp_path):
-    for i, display in enumerate(all_of_them(conditional, tmp_path), 1):
-        assert len(plt.get_fignums()) == i
-        assert display.plot() is display and len(plt.get_fignums()) == i + 1
-        plt.close(display.figure_)
+    for draw in all_of_them(conditional, tmp_path):
+        display = draw()
+        assert len(plt.get_fignums()) == 1
+        assert display.plot() is display and len(plt.get_fignums()) == 2
+        plt.close("all")
 
 
 @pytest.mark.parametrize("style", ["default", "dark_background"])
 def test_text_is_in_the_colour_of_the_style_and_inside_the_figure(conditional, tmp_path, style):
     with plt.style.context(style):
-        for display in all_of_them(conditional, tmp_path):
+        for draw in all_of_them(conditional, tmp_path):
+            display = draw()
             display.figure_.canvas.draw()
             page = display.figure_.bbox
             texts = [display.ax_.xaxis.label, display.ax_.yaxis.label]
