@@ -77,6 +77,7 @@ def test_examples_run(example, capsys, monkeypatch):
         "branch_and_bound",
         "configuration.configurator",
         "outsourced.modeler",
+        "planning",
         "preprocessing",
         "scoring",
         "search",

@@ -659,7 +659,7 @@ def test_verbose_prints_the_public_side(two_classes, capsys):
 def test_public_names():
     assert sklearn_dpbo.__all__ == [
         "PrivacyLedger", "PrivateBayesSearchCV", "PrivateThresholdClassifier",
-        "make_private_scorer",
+        "make_private_scorer", "plan_search",
     ]  # fmt: skip
 
 

@@ -1,0 +1,87 @@
+"""Draw the pictures of the pages on plotting and planning: python docs/figures/plotting.py.
+
+The data are public, so the noise may be seeded: the pictures come out the same each time.
+"""
+
+import tempfile
+import warnings
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+from scipy.stats import loguniform
+from sklearn.datasets import load_breast_cancer
+from sklearn.preprocessing import scale
+from sklearn.svm import SVC
+
+from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV, plan_search
+from sklearn_dpbo.exceptions import InsecureNoiseWarning
+from sklearn_dpbo.plotting import (
+    LedgerDisplay,
+    ParallelCoordinatesDisplay,
+    ScoreDisplay,
+    SearchPathDisplay,
+    SurrogateDisplay,
+)
+
+HERE = Path(__file__).parent
+warnings.simplefilter("ignore", InsecureNoiseWarning)
+plt.rcParams.update({"font.size": 8})
+
+X, y = load_breast_cancer(return_X_y=True)
+X = scale(X)
+protected = {"X_val": X[250:], "y_val": y[250:]}
+rbf = {"kernel": ["rbf"], "C": loguniform(1e-2, 1e4), "gamma": loguniform(1e-5, 1)}
+linear = {"kernel": ["linear"], "C": loguniform(1e-2, 1e4)}
+
+
+def fitted(param_grid, epsilon, seed):
+    search = PrivateBayesSearchCV(
+        SVC(), param_grid, epsilon=epsilon, n_iter=48, random_state=seed, noise_random_state=seed
+    )
+    return search.fit(X[:250], y[:250], **protected)
+
+
+def save(name, draw, *pictures, size=(9, 3.6)):
+    figure, axes = plt.subplots(1, len(pictures), figsize=size, layout="constrained", squeeze=False)
+    for ax, picture in zip(axes.flat, pictures, strict=True):
+        draw(picture, ax)
+    figure.savefig(HERE / f"{name}.png", dpi=75)
+
+
+search, mixed = fitted(rbf, 1.0, 0), fitted([linear, rbf], 1.0, 1)
+save(
+    "search_path",
+    lambda names, ax: SearchPathDisplay.from_search(mixed, *names, ax=ax),
+    ("C", "gamma"),
+    ("C",),
+)
+save(
+    "parallel_coordinates",
+    lambda s, ax: ParallelCoordinatesDisplay.from_search(s, ax=ax),
+    mixed,
+    size=(5.2, 3.1),
+)
+save(
+    "surrogate",
+    lambda names, ax: SurrogateDisplay.from_search(search, *names, ax=ax),
+    ("gamma",),
+    ("C", "gamma"),
+)
+plan = plan_search(n_iter=64, epsilon=1.0, target_regret=0.01)
+save("privacy_utility", lambda plan, ax: plan.plot(ax), plan, size=(6, 4))
+
+with tempfile.TemporaryDirectory() as folder:
+    ledger = PrivacyLedger(Path(folder) / "budget.db", "patients 2025", epsilon=2.0)
+    for epsilon, assumption in ((0.5, None), (0.3, None), (0.4, "Assumption 1"), (0.25, None)):
+        ledger.charge(epsilon, 0.0, what="a search", mechanism="", assumption=assumption)
+    scores = {"rbf": search, "rbf and linear": mixed, "rbf, epsilon = 0.3": fitted(rbf, 0.3, 2)}
+    save(
+        "released",
+        lambda draw, ax: draw(ax),
+        lambda ax: ScoreDisplay.from_search(scores, ax=ax),
+        lambda ax: LedgerDisplay.from_ledger(ledger, ax=ax),
+        size=(9, 3.2),
+    )
