@@ -10,6 +10,8 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from .scoring import selecting_scorer
+
 __all__ = [
     "DelegatesToBest",
     "RoutesToEstimator",
@@ -108,7 +110,7 @@ class DelegatesToBest:
         """
         _best_has("fit")(self)
         check_is_fitted(self)
-        return self.scorer_(self.best_estimator_, X, y)
+        return selecting_scorer(self)(self.best_estimator_, X, y)
 
     classes_, n_features_in_, feature_names_in_ = attributes_of("best_estimator_")
 

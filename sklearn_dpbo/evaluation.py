@@ -73,6 +73,8 @@ class Evaluator:
         look at the training side only.
     memory : None, str, path or joblib.Memory
         Where fits that end before the validation set is first predicted are kept.
+    others : tuple of PrivateScorer
+        More scores: their statistics come after those of `scorer`.
     """
 
     estimator: object
@@ -84,6 +86,7 @@ class Evaluator:
     verbose: int = 0
     accept: Callable | None = None
     memory: object = None
+    others: tuple[PrivateScorer, ...] = ()
     _began: bool = field(default=False, init=False, repr=False)
 
     def __call__(self, settings: tuple[dict, ...]) -> Evaluation:
@@ -132,6 +135,11 @@ class Evaluator:
             self.memory,
         )
 
+    @property
+    def scorers(self) -> tuple[PrivateScorer, ...]:
+        """All scores, the one that selects first."""
+        return (self.scorer, *self.others)
+
     @cached_property
     def cache(self) -> FitCache:
         """What was fitted on the whole training set."""
@@ -143,7 +151,7 @@ class Evaluator:
         task = _Task(
             self.estimator,
             self.problem,
-            self.scorer,
+            self.scorers,
             check,
             self.error_score,
             self.accept,
@@ -172,7 +180,8 @@ class Evaluator:
                 for i, (setting, error) in enumerate(zip(settings, failed, strict=True))
             )
         errors, statistics = zip(*outcomes, strict=True)
-        sensitivity = self.scorer.sensitivity(self.problem.units)
+        units = self.problem.units
+        sensitivity = tuple(D for scorer in self.scorers for D in scorer.sensitivity(units))
         blank = (0,) * len(sensitivity)
         return Evaluation(Sensitive([s or blank for s in statistics], sensitivity), errors)
 
@@ -188,14 +197,14 @@ class _Task:
 
     estimator: object
     problem: Problem
-    scorer: PrivateScorer
+    scorers: tuple[PrivateScorer, ...]
     check: RowByRowCheck
     error_score: object
     accept: Callable | None
     cache: FitCache
 
     def fit(self, setting: dict, secret: bool):
-        """Return (why it failed or None, (fitted estimator, its responses to the probes)).
+        """Return (why it failed or None, (fitted estimator, its responses for each score)).
 
         What is secret leaves no traces.
         """
@@ -207,7 +216,7 @@ class _Task:
     def _probe(self, estimator):
         if self.accept is not None:
             self.accept(estimator, self.problem)
-        return estimator, self.check.predictions(estimator, self.scorer)
+        return estimator, [self.check.predictions(estimator, scorer) for scorer in self.scorers]
 
 
 def _fit_and_keep(task: Handover, setting: dict):
@@ -223,16 +232,25 @@ def _evaluate(task: Handover, setting: dict, position: str, verbose: int, failed
     One that has failed already is not fitted again.
     """
     task: _Task = task.value
-    problem, scorer = task.problem, task.scorer
     error, found = (failed, None) if failed else task.fit(setting, secret)
     announce(verbose, position, setting, error)
     if error:
         return error, None
-    estimator, response = found
-    task.check.check_gain(scorer, response, getattr(estimator, "classes_", None))
+    estimator, responses = found
+    classes = getattr(estimator, "classes_", None)
+    for scorer, response in zip(task.scorers, responses, strict=True):
+        task.check.check_gain(scorer, response, classes)
     with quiet():
+        return None, _statistics(estimator, task.problem, task.scorers)
+
+
+def _statistics(estimator, problem: Problem, scorers: tuple[PrivateScorer, ...]) -> tuple[int, ...]:
+    """Return the statistics of all scores, one after another."""
+    found: tuple[int, ...] = ()
+    for scorer in scorers:
         rows = protected_rows(estimator, scorer, problem.X_val, problem.y_val, problem.units)
-        return None, scorer.statistics(rows, problem.y_val, problem.units)
+        found += tuple(scorer.statistics(rows, problem.y_val, problem.units))
+    return found
 
 
 def _forget(traceback):

@@ -100,10 +100,14 @@ class Sensitive(_Shut):
         """Return the candidates at these (public) positions, of the same sensitivity."""
         return Sensitive(self.__value[np.atleast_1d(index)], self.sensitivity)
 
-    @leaving_no_frame
     def column(self, j: int) -> Sensitive:
         """Return statistic j of every candidate."""
-        return Sensitive(self.__value[:, [j]], (self.sensitivity[j],))
+        return self.columns(j, j + 1)
+
+    @leaving_no_frame
+    def columns(self, first: int, last: int) -> Sensitive:
+        """Return statistics first, ..., last - 1 of every candidate."""
+        return Sensitive(self.__value[:, first:last], self.sensitivity[first:last])
 
     @leaving_no_frame
     def followed_by(self, other: Sensitive) -> Sensitive:

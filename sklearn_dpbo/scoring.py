@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 from sklearn.base import is_classifier, is_regressor
 
 from . import gains
 from .scorers import MeanGain, PrivateScorer, RocAuc
 
-__all__ = ["make_private_scorer", "resolve_scorer"]
+__all__ = ["make_private_scorer", "resolve_scorer", "resolve_scorers", "selecting_scorer"]
 
 
 def make_private_scorer(gain, *, bounds=None, response_method=None, **params) -> PrivateScorer:
@@ -97,6 +98,43 @@ def _check_bounds(name: str, bounds) -> tuple[float, float]:
     return a, b
 
 
+def resolve_scorers(scoring, estimator, selects) -> dict[str, PrivateScorer]:
+    """Return the scorers that ``scoring=`` asks for, by name, the one that selects first.
+
+    Parameters
+    ----------
+    scoring : str, PrivateScorer, None, or a list, tuple or dict of several
+    estimator : estimator
+    selects : str or None
+        The name of the one that selects; None is the first.
+
+    Raises
+    ------
+    ValueError
+        If the sensitivity of one is not known, two have the same name, or none has that of
+        `selects`.
+    """
+    if isinstance(scoring, Mapping):
+        named = [(name, resolve_scorer(each, estimator)) for name, each in scoring.items()]
+    elif isinstance(scoring, list | tuple | set):
+        scorers = [resolve_scorer(each, estimator) for each in scoring]
+        named = [(scorer.name, scorer) for scorer in scorers]
+    else:
+        scorer = resolve_scorer(scoring, estimator)
+        named = [(scorer.name, scorer)]
+    found = dict(named)
+    if not named or len(found) < len(named) or not all(isinstance(n, str) for n in found):
+        raise ValueError(
+            "scoring= has one score, or several of different names (with a dict you choose them); "
+            f"found {scoring!r}"
+        )
+    if selects is None:
+        return found
+    if selects not in found:
+        raise ValueError(f"refit={selects!r} names no score; scoring has {list(found)}")
+    return {selects: found.pop(selects), **found}
+
+
 def resolve_scorer(scoring, estimator) -> PrivateScorer:
     """Return the scorer that ``scoring=`` asks for.
 
@@ -124,10 +162,15 @@ def resolve_scorer(scoring, estimator) -> PrivateScorer:
     return scorer
 
 
+def selecting_scorer(search) -> PrivateScorer:
+    """Return the score by which a fitted search chose, of several or of one."""
+    scorer = search.scorer_
+    return next(iter(scorer.values())) if isinstance(scorer, dict) else scorer
+
+
 def _no_sensitivity(scoring) -> str:
     return (
         f"scoring={scoring!r} has no proven sensitivity to one record, so it cannot be made "
         f"private. Use one of {sorted([*gains.NAMED, 'roc_auc'])}, or "
-        "make_private_scorer(gain, bounds=(a, b)) with a gain computed record by record. One "
-        "score at a time."
+        "make_private_scorer(gain, bounds=(a, b)) with a gain computed record by record."
     )

@@ -20,7 +20,7 @@ from .ledger import budget_on
 from .noise import noise_source
 from .privacy import Budget
 from .report import PREDICTIONS_ROW_BY_ROW, TRAINING_NOT_PROTECTED, PrivacyReport
-from .scoring import resolve_scorer
+from .scoring import resolve_scorers
 from .space import SearchSpace
 from .strategies import BY_NAME, Release, Strategy
 
@@ -53,13 +53,15 @@ class PrivateBayesSearchCV(DelegatesToBest, RoutesToEstimator, MetaEstimatorMixi
         e.g. ``WorstCase(guidance="none", score_share=0.5)``.
     n_iter : int, default=64
         The most candidates to fit, those that explore within the training set included.
-    scoring : str, PrivateScorer or None, default=None
+    scoring : str, PrivateScorer, list, dict or None, default=None
         None is accuracy, for classifiers. Else one of the names that `make_private_scorer`
-        lists, or what it returns.
+        lists, or what it returns. Several of them, as a list or a dict by name, are all released
+        for the setting chosen; the share of epsilon for scores is then divided among them.
     n_jobs : int or None, default=None
         As joblib takes it. The result does not depend on it.
-    refit : bool, default=True
+    refit : bool or str, default=True
         Whether to fit `best_estimator_` on the whole training set (never on validation records).
+        Of several scores, the name of the one that selects; with False it is the first.
     cv : splitter or iterable of one (train, test) pair, default=None
         What to hold out if X_val is not given to `fit`; must make one split. None holds out a
         quarter of the rows, drawn by number, with a `PrivacyWarning`.
@@ -96,6 +98,8 @@ class PrivateBayesSearchCV(DelegatesToBest, RoutesToEstimator, MetaEstimatorMixi
     best_score_interval_ : tuple of float
         Where its validation score without noise lies, with probability 95 % (private). How the
         validation set was sampled from its population is not in it.
+    best_scores_, best_score_intervals_ : dict
+        The same of every score, by name (private). Only if `scoring` has several.
     best_estimator_ : estimator
         Refitted on the training set with `best_params_`. Only if refit.
     cv_results_ : dict of arrays
@@ -105,8 +109,10 @@ class PrivateBayesSearchCV(DelegatesToBest, RoutesToEstimator, MetaEstimatorMixi
         ran beside or after predictions on the validation set, which could tell of its records.
     privacy_ : PrivacyReport
         The privacy statement: print it.
-    scorer_ : PrivateScorer
+    scorer_ : PrivateScorer, or dict of them
         The score used; as a function, ``scorer_(estimator, X, y)``, it is not private.
+    multimetric_ : bool
+        Whether `scoring` has several.
     n_splits_ : int
         Always 1.
     n_features_in_ : int
@@ -210,7 +216,7 @@ class PrivateBayesSearchCV(DelegatesToBest, RoutesToEstimator, MetaEstimatorMixi
             predictions of a candidate are not made row by row, or if all candidates fail:
             nothing is released, and nothing is spent but private draws of earlier rounds.
         """
-        space, strategy, budget, noise = self._validate()
+        scorers, space, strategy, budget, noise = self._validate()
         rng = check_random_state(self.random_state)
         routed = self._route(fit_params)
         problem = hold_out(
@@ -225,16 +231,18 @@ class PrivateBayesSearchCV(DelegatesToBest, RoutesToEstimator, MetaEstimatorMixi
             groups_val=groups_val,
             split_params=routed["splitter"],
         )
-        scorer = resolve_scorer(self.scoring, self.estimator).prepare(problem.y_train)
+        scorers = {name: each.prepare(problem.y_train) for name, each in scorers.items()}
+        selects, *others = scorers.values()
         oracle = Evaluator(
             self.estimator,
             problem,
-            scorer,
+            selects,
             self.error_score,
             self.n_jobs,
             self.pre_dispatch,
             self.verbose,
             memory=self.memory,
+            others=tuple(others),
         )
         if strategy.assumption is not None:
             warnings.warn(
@@ -246,9 +254,10 @@ class PrivateBayesSearchCV(DelegatesToBest, RoutesToEstimator, MetaEstimatorMixi
         public_rng = np.random.default_rng(rng.randint(2**31 - 1, size=4))
         release = self._run(strategy, space, oracle, public_rng, budget, noise)
         fitted = {
-            **_released(release),
-            "privacy_": _statement(problem, strategy, budget, noise),
-            "scorer_": scorer,
+            **_released(release, list(scorers)),
+            "privacy_": _statement(problem, strategy, budget, noise, list(scorers)),
+            "scorer_": scorers if others else selects,
+            "multimetric_": bool(others),
             "n_splits_": 1,
         }
         if self.refit:
@@ -293,22 +302,22 @@ class PrivateBayesSearchCV(DelegatesToBest, RoutesToEstimator, MetaEstimatorMixi
         check_number("verbose", self.verbose, "0 or more", lambda v: v >= 0, bool_too=True)
         if not hasattr(self.estimator, "fit"):
             raise ValueError(f"estimator has a fit method; found {self.estimator!r}")
-        if not isinstance(self.refit, bool | np.bool_):
-            raise ValueError(
-                f"refit is True or False; found {self.refit!r}. There is one score, and no table "
-                "of scores that a rule could choose from"
-            )
+        scorers = self._scorers()
         if self.error_score != "raise":
             check_number(
                 "error_score", self.error_score, '"raise" or a number', lambda _: True, finite=False
             )
         memory_of(self.memory)
-        resolve_scorer(self.scoring, self.estimator)
         space = SearchSpace(self.param_grid)
         for setting in space.examples():
             set_candidate(clone(self.estimator), setting)
         strategy = _resolve_strategy(self.strategy)
         strategy.check(Budget(self.epsilon, self.delta))
+        if len(scorers) > 1 and not strategy.several_scores:
+            raise ValueError(
+                f"{type(strategy).__name__} releases one score, and scoring has {list(scorers)}. "
+                "Use strategy='worst_case' for several"
+            )
         if self.refit and not strategy.releases_setting:
             raise ValueError(
                 f"{strategy!r} releases a score and no setting, so there is nothing to refit with: "
@@ -323,14 +332,37 @@ class PrivateBayesSearchCV(DelegatesToBest, RoutesToEstimator, MetaEstimatorMixi
             mechanism=f"{type(self).__name__}, {type(strategy).__name__}",
             assumption=strategy.assumption,
         )
-        return space, strategy, budget, noise
+        return scorers, space, strategy, budget, noise
+
+    def _scorers(self) -> dict:
+        """Return the scorers by name, the one that selects first."""
+        named = isinstance(self.refit, str)
+        if not named and not isinstance(self.refit, bool | np.bool_):
+            raise ValueError(
+                f"refit is True or False, or the name of the score that selects; found "
+                f"{self.refit!r}. There is no table of scores that a rule could choose from"
+            )
+        scorers = resolve_scorers(self.scoring, self.estimator, self.refit if named else None)
+        if len(scorers) > 1 and not named and self.refit:
+            raise ValueError(
+                f"scoring has several scores: refit= names the one that selects, one of "
+                f"{list(scorers)}"
+            )
+        return scorers
 
 
-def _released(release: Release) -> dict:
+def _released(release: Release, names: list[str]) -> dict:
     """Return fitted attributes made of released values and public facts."""
     candidates, setting = release.candidates, {}
-    if release.best_index is not None:
+    if release.others:
+        scores = [(release.best_score, release.interval), *release.others]
+        by_name = dict(zip(names, scores, strict=True))
         setting = {
+            "best_scores_": {name: score for name, (score, _) in by_name.items()},
+            "best_score_intervals_": {name: interval for name, (_, interval) in by_name.items()},
+        }
+    if release.best_index is not None:
+        setting |= {
             "best_index_": release.best_index,
             "best_params_": candidates.params[release.best_index],
         }
@@ -350,7 +382,10 @@ def _released(release: Release) -> dict:
     }
 
 
-def _statement(problem: Problem, strategy: Strategy, budget: Budget, noise) -> PrivacyReport:
+def _statement(
+    problem: Problem, strategy: Strategy, budget: Budget, noise, names: list[str]
+) -> PrivacyReport:
+    several = f"best_scores_ and best_score_intervals_ of {', '.join(names)}, "
     return PrivacyReport(
         title="Differentially private hyper-parameter search",
         epsilon=budget.epsilon,
@@ -362,7 +397,7 @@ def _statement(problem: Problem, strategy: Strategy, budget: Budget, noise) -> P
         not_protected=TRAINING_NOT_PROTECTED.format("best_estimator_"),
         assumption=strategy.assumption,
         condition=PREDICTIONS_ROW_BY_ROW,
-        released=strategy.released,
+        released=several * (len(names) > 1) + strategy.released,
         spends=budget.losses,
         noise=noise.description,
         secure=noise.secure,

@@ -162,6 +162,8 @@ class _Path:
         with warnings.catch_warnings():  # these data need no protection from whoever has the seed
             warnings.simplefilter("ignore", InsecureNoiseWarning)
             search.fit(X, y, X_val=X_val, y_val=y_val)
+        if search.multimetric_:
+            raise ValueError("the plan is of one score, and scoring has several: pass one of them")
         _refuse_other_gains(search.scorer_, bounds)
         results, units = search.cv_results_, Units.of(bounds.m)
         rows = zip(results["params"], results["validated"], results["fit_error"], strict=True)

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .checks import check_number
 from .mechanisms import NoisyCount
+from .scoring import selecting_scorer
 
 __all__ = ["FINE", "UtilityBounds", "tail_of_choice", "utility_of"]
 
@@ -218,11 +219,15 @@ def utility_of(search, confidence: float = 0.95) -> UtilityBounds:
         If the theorems do not cover it.
     """
     check_is_fitted(search, "privacy_")
-    report, scorer = search.privacy_, search.scorer_
+    report, scorer = search.privacy_, selecting_scorer(search)
     if report.assumption is not None:
         raise ValueError(
             "the theorems are about strategy='worst_case'; the guarantee of this search rests on "
             "an assumption, and so would its utility. See sklearn_dpbo.bounds"
+        )
+    if search.multimetric_:
+        raise ValueError(
+            "scoring has several scores, which share what is spent on scores: plan for one of them"
         )
     if not scorer.is_mean:
         raise ValueError(

@@ -560,7 +560,7 @@ BAD = [
     (dict(grid={"CC": [1]}), "Invalid parameter 'CC'"),
     (dict(scoring="f1"), "no proven sensitivity"),
     (dict(verbose="loud"), "verbose is 0 or more"),
-    (dict(refit="auc"), "refit is True or False"),
+    (dict(refit="auc"), "refit='auc' names no score"),
     (dict(cv=5), "cv=5 cannot be used"),
     (dict(strategy="bayes"), r"strategy is one of \['gp_noise_free', .*'worst_case'\]"),
     (dict(strategy=WorstCase), r"did you mean WorstCase\(\)"),

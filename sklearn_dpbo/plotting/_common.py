@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ..scoring import selecting_scorer
+
 __all__ = ["BLUE", "GREEN", "VERMILION", "Tried", "axes_for", "foreground", "legend_above", "tried"]
 
 # Of Okabe and Ito's palette, which colour-blind readers can tell apart; legible on white and black.
@@ -102,5 +104,5 @@ def tried(search) -> Tried:
         results["public_score"],
         np.array([error is not None for error in results["fit_error"]]),
         search.best_index_,
-        search.scorer_.name,
+        selecting_scorer(search).name,
     )

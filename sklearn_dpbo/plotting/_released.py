@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..ledger import require_ledger
+from ..scoring import selecting_scorer
 from ._common import BLUE, VERMILION, axes_for, foreground, legend_above
 
 __all__ = ["LedgerDisplay", "ScoreDisplay"]
@@ -77,7 +78,7 @@ class ScoreDisplay:
             raise ValueError("search is a fitted search, or several of them; found none")
         for each in search.values():
             check_is_fitted(each, "best_score_")
-        kinds = {getattr(getattr(s, "scorer_", None), "name", "score") for s in search.values()}
+        kinds = {_name_of_score(s) for s in search.values()}
         display = cls(
             np.array([each.best_score_ for each in search.values()]),
             np.array([each.best_score_interval_ for each in search.values()]),
@@ -247,3 +248,7 @@ class LedgerDisplay:
 
     def _of(self) -> str:
         return f" to {self.dataset!r}" if self.dataset else ""
+
+
+def _name_of_score(search) -> str:
+    return selecting_scorer(search).name if hasattr(search, "scorer_") else "score"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ..scoring import selecting_scorer
 from ..space import Points, SearchSpace
 from ..strategies import WorstCase
 from ..strategies._proposals import Domain, PublicModel
@@ -117,7 +118,7 @@ class SurrogateDisplay:
             seen=tuple(axis.positions[n:] for axis in axes),
             scores=model.scores[having],
             at={name: value for name, value in at.items() if name not in names},
-            score_name=search.scorer_.name,
+            score_name=selecting_scorer(search).name,
         )
         return display.plot(ax, **kwargs)
 

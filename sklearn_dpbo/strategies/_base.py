@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -12,9 +12,11 @@ from ..evaluation import Evaluator
 from ..mechanisms import NoisyCount
 from ..noise import Noise
 from ..privacy import Budget
+from ..scorers import PrivateScorer
 from ..space import Candidates, SearchSpace
+from ..units import Units
 
-__all__ = ["Release", "Strategy", "interval", "not_released", "positive", "require_mean"]
+__all__ = ["Release", "Strategy", "not_released", "positive", "released_score", "require_mean"]
 
 _CONFIDENCE = 0.95
 
@@ -50,6 +52,8 @@ class Release:
         A validation score with noise, within the scorer's bounds.
     interval : tuple of float
         Where that score without noise lies, with probability 95 %.
+    others : list of (float, tuple of float)
+        The other scores of the setting chosen, with their intervals.
     """
 
     candidates: Candidates
@@ -60,6 +64,7 @@ class Release:
     best_index: int | None
     best_score: float
     interval: tuple[float, float]
+    others: list[tuple[float, tuple[float, float]]] = field(default_factory=list)
 
 
 class Strategy(BaseEstimator):
@@ -71,9 +76,12 @@ class Strategy(BaseEstimator):
         What the guarantee rests on; None for a worst-case guarantee.
     released : str
         What of the search may be published, in words.
+    several_scores : bool
+        Whether it can release more scores than the one that selects.
     """
 
     assumption: str | None = None
+    several_scores: bool = False
     released: str = RELEASED
 
     @property
@@ -139,8 +147,10 @@ def require_mean(scorer, who: str) -> None:
         )
 
 
-def interval(oracle: Evaluator, *noisy: NoisyCount) -> tuple[float, float]:
-    """Return where the score of released statistics lies without noise, with probability 95 %."""
+def released_score(
+    scorer: PrivateScorer, units: Units, *noisy: NoisyCount
+) -> tuple[float, tuple[float, float]]:
+    """Return the score of released statistics, and where it lies without noise (95 %)."""
     confidence = 1 - (1 - _CONFIDENCE) / len(noisy)  # union bound
     low, high = np.transpose([count.interval(confidence) for count in noisy]).tolist()
-    return oracle.scorer.interval(low, high, oracle.problem.units)
+    return scorer.value([each.count for each in noisy], units), scorer.interval(low, high, units)

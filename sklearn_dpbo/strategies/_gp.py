@@ -23,7 +23,7 @@ from ..noise import Noise
 from ..privacy import Budget, Secret
 from ..space import Candidates, Points
 from ..surrogate import KERNEL_SHAPES, Kernel, Surrogate
-from ._base import Release, Strategy, interval, not_released, positive
+from ._base import Release, Strategy, not_released, positive, released_score
 
 __all__ = ["ASSUMPTION_1", "GPStrategy", "Model", "Trace", "assemble"]
 
@@ -276,6 +276,7 @@ class GPStrategy(Strategy):
 def assemble(model: Model, oracle: Evaluator, chosen: int, noisy: NoisyCount) -> Release:
     """Put together what is released; of the path, nothing is."""
     n = len(model)
+    score, interval = released_score(oracle.scorer, oracle.problem.units, noisy)
     scores, times = np.full((2, n), np.nan)
     errors = np.full(n, None)
     if model.explored is not None:
@@ -288,6 +289,6 @@ def assemble(model: Model, oracle: Evaluator, chosen: int, noisy: NoisyCount) ->
         validated=not_released(n),
         public_scores=scores,
         best_index=chosen,
-        best_score=oracle.scorer.value([noisy.count], oracle.problem.units),
-        interval=interval(oracle, noisy),
+        best_score=score,
+        interval=interval,
     )

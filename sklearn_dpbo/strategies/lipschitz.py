@@ -18,7 +18,7 @@ from ..mechanisms import release_counts, select
 from ..privacy import Budget, Secret, Sensitive, round_down
 from ..surrogate import Surrogate
 from ..units import n_rows
-from ._base import Release, Strategy, interval, not_released, positive, require_mean
+from ._base import Release, Strategy, not_released, positive, released_score, require_mean
 from ._linear import TOLERANCE, check_converged, check_estimator
 
 __all__ = ["LipschitzConvex"]
@@ -255,6 +255,7 @@ class LipschitzConvex(Strategy):
             **paid,
         )  # 5-6
         n = len(candidates)
+        score, interval = released_score(oracle.scorer, oracle.problem.units, noisy)
         return Release(
             candidates=candidates,
             fit_times=np.full(n, np.nan),
@@ -262,8 +263,8 @@ class LipschitzConvex(Strategy):
             validated=not_released(n),
             public_scores=np.full(n, np.nan),
             best_index=None,
-            best_score=oracle.scorer.value([noisy.count], oracle.problem.units),
-            interval=interval(oracle, noisy),
+            best_score=score,
+            interval=interval,
         )
 
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from fractions import Fraction
 from numbers import Integral, Real
 
 import numpy as np
 
+from ..evaluation import Evaluator
 from ..fitting import report_failures
 from ..mechanisms import release_counts, select
+from ..privacy import Budget, Sensitive, round_down
 from ..surrogate import KERNEL_SHAPES
-from ._base import Release, Strategy, interval
+from ._base import Release, Strategy, released_score
 from ._guidance import Guidance
 
 __all__ = ["WorstCase"]
@@ -43,7 +46,8 @@ class WorstCase(Strategy):
     ----------
     guidance : {"public", "none", "private", "both"}, default="public"
     score_share : float, default=0.4
-        Share of epsilon, strictly between 0 and 1, that the released score is given.
+        Share of epsilon, strictly between 0 and 1, that the released score is given; of several
+        scores, all together.
     guidance_share : float, default=0.15
         Share of epsilon for private draws, in (0, 1 - score_share); the choice of the setting
         gets the rest. Not spent without draws.
@@ -116,6 +120,8 @@ class WorstCase(Strategy):
         self.patience = patience
         self.timeout = timeout
 
+    several_scores = True
+
     def check(self, budget) -> None:
         """Raise ValueError if a parameter makes no sense."""
         for name, choices in (("guidance", _GUIDANCE), ("kernel", tuple(KERNEL_SHAPES))):
@@ -161,12 +167,8 @@ class WorstCase(Strategy):
             noise=noise,
             release="choice of the setting",
         )
-        noisy = release_counts(
-            path.statistics.rows(chosen),
-            budget.epsilon_left,
-            budget=budget,
-            noise=noise,
-            release="score of the chosen setting",
+        (score, interval), *others = _release_scores(
+            path.statistics.rows(chosen), oracle, budget, noise
         )
         return Release(
             candidates=path.candidates,
@@ -175,6 +177,24 @@ class WorstCase(Strategy):
             validated=np.array(path.validated),
             public_scores=np.array(path.public_scores),
             best_index=path.rows[chosen],
-            best_score=oracle.scorer.value([count.count for count in noisy], oracle.problem.units),
-            interval=interval(oracle, *noisy),
+            best_score=score,
+            interval=interval,
+            others=others,
         )
+
+
+def _release_scores(statistics: Sensitive, oracle: Evaluator, budget: Budget, noise) -> list:
+    """Release all scores of one setting, each with the same share of what is left."""
+    released, first, scorers = [], 0, oracle.scorers
+    for i, scorer in enumerate(scorers):
+        last = first + len(scorer.sensitivity(oracle.problem.units))
+        noisy = release_counts(
+            statistics.columns(first, last),
+            round_down(Fraction(budget.epsilon_left) / (len(scorers) - i)),
+            budget=budget,
+            noise=noise,
+            release="score of the chosen setting" + f", {scorer.name}" * (len(scorers) > 1),
+        )
+        released.append(released_score(scorer, oracle.problem.units, *noisy))
+        first = last
+    return released
