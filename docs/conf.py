@@ -74,7 +74,7 @@ def _skip_inherited(app, what, name, member, skip, options):
 sphinx_gallery_conf = {
     "examples_dirs": "gallery",
     "gallery_dirs": "auto_gallery",
-    # The order of the guide. An example of audits is to come last: plot_audit.py.
+    # The order of the guide.
     "within_subsection_order": ExplicitOrder(
         [
             "plot_spam.py",
@@ -85,6 +85,7 @@ sphinx_gallery_conf = {
             "plot_configuration.py",
             "plot_outsourced.py",
             "plot_ledger.py",
+            "plot_audit.py",
             "*",
         ]
     ),

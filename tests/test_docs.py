@@ -74,6 +74,8 @@ def test_examples_run(example, capsys, monkeypatch):
 @pytest.mark.parametrize(
     "module",
     [
+        "audit.cases",
+        "audit.repeated",
         "branch_and_bound",
         "configuration.configurator",
         "outsourced.modeler",

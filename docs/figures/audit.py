@@ -1,0 +1,11 @@
+"""Draw the picture of the documentation's audit: ``python docs/figures/audit.py``."""
+
+from pathlib import Path
+
+from sklearn_dpbo import PrivateBayesSearchCV
+from sklearn_dpbo.audit import audit_search, cases
+
+search = PrivateBayesSearchCV(cases.ConstantClassifier(), {"label": [0, 1]}, epsilon=2.0)
+report = audit_search(search, *cases.opposed_models(), n=2000, random_state=0)
+figure = report.plot().figure
+figure.savefig(Path(__file__).parent / "audit.png", dpi=90)
