@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from postgresql import database, own_database, server  # noqa: F401
 from scipy.stats import beta
 from sklearn.datasets import make_classification
 
