@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import defaultdict
-from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import lru_cache, reduce
+from typing import NamedTuple
 
 from .exceptions import LedgerError
 from .privacy import delta_of_zcdp, round_down, round_up
@@ -19,8 +19,7 @@ _LOSSES = ("epsilon", "delta")
 _number = lru_cache(4096)(Fraction)
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """One charge.
 
     Parameters
@@ -45,7 +44,7 @@ class Entry:
 
     def row(self) -> dict:
         """Return it with epsilon and delta as floats, for a table."""
-        return asdict(self) | {"epsilon": float(self.epsilon), "delta": float(self.delta)}
+        return self._asdict() | {"epsilon": float(self.epsilon), "delta": float(self.delta)}
 
 
 def link(previous: str, row) -> str:
@@ -63,7 +62,7 @@ def entries_of(rows, budget, head: str) -> list[Entry]:
         if reduce(link, rows, link("", budget)) != head:
             raise ValueError
         entries = [Entry(*r[:4], _number(r[4]), _number(r[5]), r[6]) for r in rows]
-        if not all(e.epsilon > 0 and 0 <= e.delta < 1 for e in entries):
+        if not all(e.epsilon.numerator > 0 and e.delta.numerator >= 0 for e in entries):
             raise ValueError
     except (TypeError, ValueError, ZeroDivisionError):
         raise LedgerError(f"the ledger of {name!r} has been damaged or tampered with") from None

@@ -157,8 +157,8 @@ def test_defaults_of_the_role_or_the_database_do_not_matter(database):
         ALTER DATABASE {name} SET client_min_messages = error;
         ALTER DATABASE {name} SET default_transaction_isolation = 'repeatable read';
     """)  # fmt: skip
-    with multiprocessing.get_context("spawn").Pool(3) as pool:
-        assert sum(pool.starmap(charge_until_refused, [(database, 0.1)] * 3)) == 20
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        assert sum(pool.starmap(charge_until_refused, [(database, 0.1)] * 2)) == 20
     with PrivacyLedger(database, "patients")._transaction() as execute:
         assert execute("SHOW synchronous_commit") == [("on",)]
         assert execute("SHOW transaction_isolation") == [("read committed",)]
@@ -377,7 +377,7 @@ def test_a_commit_that_no_standby_confirms_is_an_error(own_database, monkeypatch
     assert ledger.spent["epsilon"] == 0.1
 
 
-@pytest.mark.parametrize("n_kills", [2, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_kills", [1, pytest.param(20, marks=pytest.mark.slow)])
 def test_no_charge_of_what_was_released_is_lost_with_the_server(server, rng, n_kills):
     n_processes, released = 2, 0
     with new_database(server.url) as url:
@@ -385,16 +385,17 @@ def test_no_charge_of_what_was_released_is_lost_with_the_server(server, rng, n_k
         for _ in range(n_kills):
             processes = [
                 subprocess.Popen([sys.executable, "-c", CHARGES, url], text=True,
-                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
                 for _ in range(n_processes)
             ]  # fmt: skip
             first = [process.stdout.readline() for process in processes]
             time.sleep(rng.uniform(0, 0.3))
             server.stop_at_once()
-            rest = [process.communicate(timeout=60) for process in processes]
+            rest = [process.stdout.readlines() for process in processes]
             server.start()
-            assert all("LedgerError" in error for _, error in rest)
-            released += len(list(filter(None, first))) + sum(len(o.splitlines()) for o, _ in rest)
+            for process, line, lines in zip(processes, first, rest, strict=True):
+                released += sum(line.strip().isdigit() for line in [line, *lines])
+                assert process.wait() == 1 and "LedgerError" in lines[-1]
             assert len(PrivacyLedger(url, "patients").history) >= released
         assert released > n_kills * n_processes
         assert charged(url) <= released + n_kills * n_processes
