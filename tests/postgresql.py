@@ -1,6 +1,7 @@
 """A PostgreSQL server for the tests: the one that a variable names, or one of their own."""
 
 import contextlib
+import getpass
 import os
 import shutil
 import signal
@@ -28,7 +29,8 @@ class Server:
         # Not pytest's own folder: the server runs as another user if this is root.
         self.folder = Path(tempfile.mkdtemp(prefix="dpbo"))
         # The first process makes that user.
-        with fasteners.InterProcessLock(Path(tempfile.gettempdir(), "sklearn_dpbo_tests.lock")):
+        lock = Path(tempfile.gettempdir(), f"sklearn_dpbo_tests_{getpass.getuser()}.lock")
+        with fasteners.InterProcessLock(lock):
             self.process = wheel.get_server(self.folder, cleanup_mode="delete")
 
     @property

@@ -426,6 +426,8 @@ def test_nothing_is_left_in_a_connection_that_a_pooler_hands_on(database, monkey
                (SELECT count(*) FROM pg_cursors), (SELECT count(*) FROM pg_listening_channels())
     """
     ledgers = opened(database), PrivacyLedger(database, "others", 1.0)
+    name = run_sql(database, "SELECT current_database()")[0][0]
+    run_sql(database, f"ALTER DATABASE {name} SET synchronous_commit = off")
     with psycopg.connect(database, **ledger_server._CONNECTION) as pooled:
         before = pooled.execute(state).fetchall()
         monkeypatch.setattr(psycopg, "connect", lambda *args, **params: pooled)
@@ -434,6 +436,7 @@ def test_nothing_is_left_in_a_connection_that_a_pooler_hands_on(database, monkey
             for _ in range(8):
                 for ledger in ledgers:
                     ledger.charge("0.125", what="a test")
+            assert pooled.execute(state).fetchall() == before
             for ledger in ledgers:
                 with pytest.raises(BudgetExceededError):
                     ledger.charge("0.125", what="one more")
