@@ -206,8 +206,11 @@ def _configured(epsilon: float, seeds, instances) -> dict:
 
 
 def configurator(epsilon=2.0, *, m=9, seeds=None) -> Case:
-    """Instances of which each makes one of two parameters the better one; one of them changes."""
-    some = (m + 1) // 2
+    """Instances of which each makes one of two parameters the better one; one of them changes.
+
+    The parameter that fewer of them like catches up.
+    """
+    some = m // 2 + 2
     pair = ([0] * some + [1] * (m - some), [0] * (some - 1) + [1] * (m - some + 1))
     call = partial(_configured, epsilon, seeds)
     return Case(call, pair, epsilon, 0.0, "PrivateConfigurator")
