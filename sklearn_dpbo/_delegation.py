@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from typing import Any
 
 from sklearn import get_config
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
+
+from .scorers import PrivateScorer
 
 __all__ = [
     "DelegatesToBest",
@@ -83,6 +86,10 @@ def replace_fitted(estimator, fitted: dict) -> None:
 class DelegatesToBest:
     """Methods and attributes of ``best_estimator_``, and tags of ``estimator``."""
 
+    estimator: Any
+    best_estimator_: Any
+    scorer_: PrivateScorer
+
     predict = delegate("predict", "Predict with the best estimator.")
     predict_proba = delegate("predict_proba", "Predict class probabilities.")
     predict_log_proba = delegate("predict_log_proba", "Predict class log-probabilities.")
@@ -113,7 +120,9 @@ class DelegatesToBest:
     classes_, n_features_in_, feature_names_in_ = attributes_of("best_estimator_")
 
     def __sklearn_tags__(self):
-        tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
+        # Of BaseEstimator, which stands behind this one.
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        inner = get_tags(self.estimator)
         tags.estimator_type = inner.estimator_type
         tags.classifier_tags = deepcopy(inner.classifier_tags)
         tags.regressor_tags = deepcopy(inner.regressor_tags)
@@ -125,6 +134,9 @@ class DelegatesToBest:
 
 class RoutesToEstimator:
     """Fit parameters for ``estimator`` and for the splitter ``cv``, also by metadata routing."""
+
+    estimator: Any
+    cv: Any
 
     def _route(self, fit_params: dict) -> dict:
         """Return the parts of fit_params that go to the estimator and to the splitter."""

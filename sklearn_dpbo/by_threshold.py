@@ -111,7 +111,7 @@ def _total(rows: np.ndarray, scorer: MeanGain, units: Units, grid: np.ndarray):
 
 def _jumps(place, first, second, units: Units):
     """Return the sum over units at the lowest threshold, and where and how far it jumps."""
-    if not units.grouped:
+    if units.order is None or units.ends is None:
         return int(second.sum()), place, first - second
     sizes = np.diff(units.ends)
     unit = np.repeat(np.arange(units.m), sizes)

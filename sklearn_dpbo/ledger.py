@@ -186,9 +186,9 @@ class PrivacyLedger:
         what : str
         assumption : str or None, default=None
         """
-        charges = [(exact("epsilon", e), exact("delta", d)) for e, d in charges]
+        asked = [(exact("epsilon", e), exact("delta", d)) for e, d in charges]
         with self._transaction() as execute:
-            self._refuse_excess(execute, self._entries(execute), charges, what, assumption)
+            self._refuse_excess(execute, self._entries(execute), asked, what, assumption)
 
     @property
     def history(self) -> list[dict]:
@@ -286,7 +286,10 @@ class PrivacyLedger:
         *budget, head = opened[0]
         if reduce(_link, rows, _link("", budget)) != head:
             raise LedgerError(f"the ledger of {self.dataset!r} has been damaged or tampered with")
-        return [Entry(*r[:4], Fraction(r[4]), Fraction(r[5]), r[6]) for r in rows]
+        return [
+            Entry(number, time, what, mechanism, Fraction(epsilon), Fraction(delta), assumption)
+            for number, time, what, mechanism, epsilon, delta, assumption in rows
+        ]
 
     def _refuse_excess(self, execute, entries, charges, what, assumption) -> None:
         E, D, worst_case_only = self._budget(execute)
@@ -391,5 +394,5 @@ def budget_on(ledger, epsilon, delta=0.0, *, what, mechanism, assumption=None) -
         ledger.charge(epsilon, delta, what=what, mechanism=mechanism, assumption=assumption)
 
     # As it is written, 0.1 is less than the float 0.1: the fit gets that, and not a bit more.
-    shares = (round_down(exact(n, v)) for n, v in (("epsilon", epsilon), ("delta", delta)))
-    return Budget(*shares, before_first=charge)
+    shares = round_down(exact("epsilon", epsilon)), round_down(exact("delta", delta))
+    return Budget(shares[0], shares[1], before_first=charge)

@@ -53,7 +53,8 @@ class UnitBall(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if self.radius is None:
             self.radius_ = float(norms(X).max()) or 1.0
             return self
-        if not (isinstance(self.radius, Real) and 0 < self.radius < math.inf):
+        number = isinstance(self.radius, Real)
+        if not (number and 0 < self.radius < math.inf):
             raise ValueError(f"radius is None or positive; found {self.radius!r}")
         self.radius_ = float(self.radius)
         return self

@@ -19,6 +19,7 @@ is a unit, W = 1, and the pairs have sensitivity 2 (m - 1).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -96,14 +97,26 @@ class PrivateScorer:
     """
 
     name: str
-    task: str | None
-    custom = False
     is_mean = False
-    lowest_at_zero = False
-    lipschitz: float | None = None
     prepared = False
     response_method: tuple[str, ...]
     bounds: tuple[float, float]
+
+    @property
+    def task(self) -> str | None:
+        return None
+
+    @property
+    def custom(self) -> bool:
+        return False
+
+    @property
+    def lipschitz(self) -> float | None:
+        return None
+
+    @property
+    def lowest_at_zero(self) -> bool:
+        return False
 
     def prepare(self, y_train) -> PrivateScorer:
         """Return this scorer with all that depends on the (public) training labels fixed."""
@@ -136,7 +149,7 @@ class PrivateScorer:
         """
         raise NotImplementedError
 
-    def value(self, statistics: tuple[int, ...], units: Units) -> float:
+    def value(self, statistics: Sequence[int], units: Units) -> float:
         """Return the score, within bounds, for any integers in place of the statistics."""
         raise NotImplementedError
 
@@ -188,7 +201,7 @@ class MeanGain(PrivateScorer):
     def lowest_at_zero(self) -> bool:
         return isinstance(self.gain, gains.MarginGain) and self.gain.phi(0.0) == self.bounds[0]
 
-    def prepare(self, y_train) -> PrivateScorer:
+    def prepare(self, y_train) -> MeanGain:
         if self.gain.one_output and y_train is not None and gains.dense(y_train).ndim > 1:
             raise ValueError(
                 f"scoring={self.name!r} takes one label per record; y has shape "
@@ -196,7 +209,7 @@ class MeanGain(PrivateScorer):
                 "make_private_scorer(gain, bounds=(a, b))"
             )
         gain = self.gain.prepare(y_train)
-        bounds = self.bounds if gain.takes_bounds else gain.bounds
+        bounds = self.bounds if gain.takes_bounds or gain.bounds is None else gain.bounds
         return replace(self, gain=gain, bounds=bounds, prepared=True)
 
     def rows(self, y, response, classes) -> np.ndarray:
@@ -261,12 +274,13 @@ class RocAuc(PrivateScorer):
 
     positive: object = None
     prevalence: float = 0.5
+    prepared: bool = False
     name = "roc_auc"
     task = "classification"
     response_method = ("decision_function", "predict_proba")
     bounds = (0.0, 1.0)
 
-    def prepare(self, y_train) -> PrivateScorer:
+    def prepare(self, y_train) -> RocAuc:
         classes = np.unique(gains.dense(y_train))
         if len(classes) != 2 or gains.dense(y_train).ndim > 1:
             raise ValueError(
@@ -274,17 +288,13 @@ class RocAuc(PrivateScorer):
                 "'balanced_accuracy' or 'neg_log_loss'"
             )
         prevalence = float(gains.equal(gains.dense(y_train), classes[1]).mean())
-        return replace(self, positive=classes[1], prevalence=prevalence)
+        return replace(self, positive=classes[1], prevalence=prevalence, prepared=True)
 
     def rows(self, y, response, classes):
         s = np.array(response[:, 1] if response.ndim == 2 else response, dtype=float)
         wrong = np.isnan(s) | (gains.encode(y, classes) < 0)
         s[wrong] = self.lowest(y, len(s))[wrong]
         return s
-
-    @property
-    def prepared(self) -> bool:
-        return self.positive is not None
 
     def lowest(self, y, n):
         """Whatever is not positive counts as negative, and is worst when it scores highest."""
@@ -323,7 +333,8 @@ class RocAuc(PrivateScorer):
         return min(max(pairs / all_pairs, 0.0), 1.0) if all_pairs > 0 else 0.5
 
     def value(self, statistics, units):
-        return self._share(*statistics, units)
+        pairs, positives = statistics
+        return self._share(pairs, positives, units)
 
     def interval(self, low, high, units):
         """P N is smallest at an end of the range of P, and largest nearest to P = N."""

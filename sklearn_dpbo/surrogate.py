@@ -72,7 +72,7 @@ class Kernel:
     """
 
     shape: str
-    length_scale: np.ndarray
+    length_scale: np.ndarray | float
     variance: float = 1.0
     bias: float = 0.0
 

@@ -246,9 +246,10 @@ class PrivateThresholdClassifier(
 
         budget, units = self._budget(), problem.units
         total = total_by_threshold(estimator, by_label, problem, grid)
+        (sensitivity,) = scorer.sensitivity(units)
         index = draw_grid_point(
             total.then(lambda u: u.runs(np.arange(len(grid)))),
-            *scorer.sensitivity(units),
+            sensitivity,
             budget.epsilon_beside(float(self.score_share)),
             n_points=len(grid),
             largest=scorer.largest(units),
@@ -380,7 +381,7 @@ class PrivateThresholdClassifier(
 
     def _scorer(self) -> MeanGain:
         scorer = resolve_scorer(self.scoring, self.estimator)
-        if not (scorer.is_mean and scorer.response_method == ("predict",)):
+        if not (isinstance(scorer, MeanGain) and scorer.response_method == ("predict",)):
             raise ValueError(
                 f"scoring={scorer.name!r} is not the mean of what single labels are worth, so that "
                 'no threshold follows from it. Use "accuracy", "balanced_accuracy", '

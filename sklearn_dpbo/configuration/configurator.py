@@ -189,7 +189,7 @@ class PrivateConfigurator(BaseEstimator):
             noise=noise,
             release="choice of the parameter",
         )
-        fitted = {"best_parameter_": float(grid[index]), "n_instances_": len(instances)}
+        fitted: dict = {"best_parameter_": float(grid[index]), "n_instances_": len(instances)}
         if self.score_share > 0:
             fitted |= self._score(total, grid[index], len(instances), budget, noise)
         fitted["privacy_"] = self._statement(fitted, budget, noise)
@@ -300,7 +300,8 @@ def _total_of(instances, family, interval, grid, H, zero) -> PiecewiseConstant |
     """Return the sum of instances' utilities in steps; None if one has none that is valid."""
     with quiet():
         utilities = [_steps_of(x, family, interval, grid, H, zero) for x in instances]
-        return None if None in utilities else PiecewiseConstant.total(utilities)
+        valid = [u for u in utilities if u is not None]
+        return PiecewiseConstant.total(valid) if len(valid) == len(utilities) else None
 
 
 def _steps_of(packed, family, interval, grid, H, zero) -> PiecewiseConstant | None:

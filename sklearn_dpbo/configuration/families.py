@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
@@ -125,9 +126,9 @@ def utility_on(family: Family, instance, interval, grid: np.ndarray) -> Piecewis
     """Return an instance's utility; computed at the points of the grid if there is no other way."""
 
     def utilities(parameters):
-        if _at_once(family):
+        if (at_once := _at_once(family)) is not None:
             # A copy: it is not for one instance to move the grid that others are computed on.
-            return np.array(family.utilities(instance, parameters.copy()), dtype=float)
+            return np.array(at_once(instance, parameters.copy()), dtype=float)
         return np.array([family.utility(instance, rho) for rho in parameters.tolist()], dtype=float)
 
     breakpoints = family.breakpoints(instance)
@@ -136,11 +137,11 @@ def utility_on(family: Family, instance, interval, grid: np.ndarray) -> Piecewis
     return PiecewiseConstant.of(utilities, breakpoints, interval)
 
 
-def _at_once(family) -> bool:
-    """Whether `utilities` is there, and not older than a `utility` that a subclass has put in."""
+def _at_once(family) -> Callable | None:
+    """Return `utilities`, if it is there and not older than a `utility` that a subclass put in."""
     lineage = type(family).__mro__
     age = {
         name: next((i for i, kind in enumerate(lineage) if name in vars(kind)), len(lineage))
         for name in ("utilities", "utility")
     }
-    return hasattr(family, "utilities") and age["utilities"] <= age["utility"]
+    return getattr(family, "utilities", None) if age["utilities"] <= age["utility"] else None

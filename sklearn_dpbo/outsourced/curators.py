@@ -55,7 +55,7 @@ class _Curator(BaseEstimator):
         except BaseException:
             self.__dict__ = before
             raise
-        vars(self).update(fitted)
+        self.__dict__.update(fitted)
         return self.released_.copy()
 
     def fit(self, X, y=None):
@@ -73,7 +73,8 @@ class _Curator(BaseEstimator):
         """
         check_is_fitted(self, "released_")
         X = validate_data(self, X, dtype=np.float64, reset=False)
-        if not np.array_equal(X, getattr(self, "_rows", None)):
+        rows = getattr(self, "_rows", None)
+        if rows is None or not np.array_equal(X, rows):
             raise ValueError(
                 f"{type(self).__name__} releases the rows that it was fitted on, once. Other rows "
                 "need a release of their own: fit a clone on them, and add up what both cost"

@@ -69,12 +69,14 @@ class Strategy(BaseEstimator):
     ----------
     assumption : str or None
         What the guarantee rests on; None for a worst-case guarantee.
-    released : str
-        What of the search may be published, in words.
     """
 
     assumption: str | None = None
-    released: str = RELEASED
+
+    @property
+    def released(self) -> str:
+        """What of the search may be published, in words."""
+        return RELEASED
 
     @property
     def releases_setting(self) -> bool:
