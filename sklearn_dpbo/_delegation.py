@@ -11,6 +11,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from .report import PrivacyReport
 from .scorers import PrivateScorer
 
 __all__ = [
@@ -88,6 +89,12 @@ class DelegatesToBest:
 
     estimator: Any
     best_estimator_: Any
+    best_params_: dict[str, Any]
+    best_index_: int
+    best_score_: float
+    best_score_interval_: tuple[float, float]
+    cv_results_: dict[str, Any]
+    privacy_: PrivacyReport
     scorer_: PrivateScorer
 
     predict = delegate("predict", "Predict with the best estimator.")

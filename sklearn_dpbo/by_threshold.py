@@ -75,7 +75,7 @@ class ByLabel(PrivateScorer):
         worth = [self.scorer.rows(y, np.full(len(y), label), classes) for label in classes]
         return np.stack([of_second_class(response), *worth], axis=1)
 
-    def lowest(self, y, n):
+    def lowest(self, y, n: int) -> np.ndarray:
         """A record that cannot be predicted is worth the least, whatever the threshold."""
         return np.zeros((n, 3))
 

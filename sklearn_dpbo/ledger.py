@@ -118,7 +118,7 @@ class PrivacyLedger:
     (0.0, 10)
     """
 
-    def __init__(self, path, dataset, epsilon=None, delta=0.0, *, worst_case_only=False):
+    def __init__(self, path, dataset, epsilon=None, delta=0.0, *, worst_case_only=False) -> None:
         if not isinstance(dataset, str) or not dataset.strip():
             raise ValueError(f"dataset is a name; found {dataset!r}")
         if not isinstance(path, str | os.PathLike) or "\0" in os.fspath(path):

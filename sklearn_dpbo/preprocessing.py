@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from numbers import Real
+from typing import Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
@@ -38,10 +39,10 @@ class UnitBall(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
            [0. , 1. ]])
     """
 
-    def __init__(self, radius=None):
+    def __init__(self, radius=None) -> None:
         self.radius = radius
 
-    def fit(self, X, y=None):
+    def fit(self, X, y=None) -> Self:
         """Learn the radius, if it is not given.
 
         Parameters
@@ -59,7 +60,7 @@ class UnitBall(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.radius_ = float(self.radius)
         return self
 
-    def transform(self, X):
+    def transform(self, X) -> np.ndarray:
         """Return the rows, scaled.
 
         Parameters

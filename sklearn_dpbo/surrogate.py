@@ -140,7 +140,7 @@ class Surrogate:
     @classmethod
     def on(
         cls, domain, kernel: Kernel, noise: float, prior_mean=0.0, *, capacity=64, dtype=np.float64
-    ):
+    ) -> Surrogate:
         """Return the prior.
 
         Parameters

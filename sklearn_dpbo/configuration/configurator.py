@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from numbers import Integral
+from typing import Self
 
 import cloudpickle
 import numpy as np
@@ -113,6 +114,12 @@ class PrivateConfigurator(BaseEstimator):
     1.0612
     """
 
+    best_parameter_: float
+    best_score_: float
+    best_score_interval_: tuple[float, float]
+    n_instances_: int
+    privacy_: PrivacyReport
+
     def __init__(
         self,
         family,
@@ -126,7 +133,7 @@ class PrivateConfigurator(BaseEstimator):
         n_jobs=None,
         noise_random_state=None,
         ledger=None,
-    ):
+    ) -> None:
         self.family = family
         self.epsilon = epsilon
         self.utility_bound = utility_bound
@@ -138,7 +145,7 @@ class PrivateConfigurator(BaseEstimator):
         self.noise_random_state = noise_random_state
         self.ledger = ledger
 
-    def fit(self, instances, y=None):
+    def fit(self, instances, y=None) -> Self:
         """Choose the parameter.
 
         Parameters

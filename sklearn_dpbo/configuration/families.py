@@ -53,7 +53,7 @@ class GreedyOrRounding(BaseEstimator):
 
     interval: tuple[float, float]
 
-    def __init__(self, *, utility_as="share"):
+    def __init__(self, *, utility_as="share") -> None:
         self.utility_as = utility_as
 
     def check(self, interval: tuple[float, float]) -> None:
@@ -79,7 +79,9 @@ class GreedyOrRounding(BaseEstimator):
         raise NotImplementedError
 
 
-def piecewise_utility(family: Family, instance, interval, grid_size: int = 2**16):
+def piecewise_utility(
+    family: Family, instance, interval: tuple[float, float], grid_size: int = 2**16
+) -> PiecewiseConstant:
     """Return an instance's utility as a function of the parameter.
 
     Parameters

@@ -147,7 +147,7 @@ class IndependentSet(GreedyOrRounding):
 
     interval = (0.0, 3.0)
 
-    def __init__(self, *, degrees="updated", utility_as="share"):
+    def __init__(self, *, degrees="updated", utility_as="share") -> None:
         super().__init__(utility_as=utility_as)
         self.degrees = degrees
 

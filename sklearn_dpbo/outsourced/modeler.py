@@ -6,7 +6,7 @@ import hashlib
 import math
 import os
 from numbers import Integral, Real
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
 import numpy as np
 
@@ -117,7 +117,7 @@ class Modeler:
         maximize=True,
         n_iter=100,
         dtype=np.float64,
-    ):
+    ) -> None:
         Z = np.array(Z, dtype=np.float64)
         if Z.ndim != 2 or not Z.size or not np.isfinite(Z).all():
             raise ValueError(f"Z is a table of finite numbers; found shape {Z.shape}")
@@ -162,8 +162,12 @@ class Modeler:
         self._own_variance = 0.0
 
     # ------------------------------------------------------------ ask and tell
+    @overload
+    def ask(self, n: None = None) -> int: ...
+    @overload
+    def ask(self, n: int) -> list[int]: ...
     @single_threaded
-    def ask(self, n: int | None = None):
+    def ask(self, n: int | None = None) -> int | list[int]:
         """Return the number of the row whose outcome is wanted next, or a list of n of them.
 
         Rows of a batch, and rows asked for earlier and not told yet, count as if they had met the
