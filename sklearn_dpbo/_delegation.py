@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from typing import Any
 
 from sklearn import get_config
 from sklearn.utils import get_tags
@@ -10,6 +11,8 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from .report import PrivacyReport
+from .scorers import PrivateScorer
 from .scoring import selecting_scorer
 
 __all__ = [
@@ -85,6 +88,16 @@ def replace_fitted(estimator, fitted: dict) -> None:
 class DelegatesToBest:
     """Methods and attributes of ``best_estimator_``, and tags of ``estimator``."""
 
+    estimator: Any
+    best_estimator_: Any
+    best_params_: dict[str, Any]
+    best_index_: int
+    best_score_: float
+    best_score_interval_: tuple[float, float]
+    cv_results_: dict[str, Any]
+    privacy_: PrivacyReport
+    scorer_: PrivateScorer
+
     predict = delegate("predict", "Predict with the best estimator.")
     predict_proba = delegate("predict_proba", "Predict class probabilities.")
     predict_log_proba = delegate("predict_log_proba", "Predict class log-probabilities.")
@@ -115,7 +128,9 @@ class DelegatesToBest:
     classes_, n_features_in_, feature_names_in_ = attributes_of("best_estimator_")
 
     def __sklearn_tags__(self):
-        tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
+        # Of BaseEstimator, which stands behind this one.
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        inner = get_tags(self.estimator)
         tags.estimator_type = inner.estimator_type
         tags.classifier_tags = deepcopy(inner.classifier_tags)
         tags.regressor_tags = deepcopy(inner.regressor_tags)
@@ -127,6 +142,9 @@ class DelegatesToBest:
 
 class RoutesToEstimator:
     """Fit parameters for ``estimator`` and for the splitter ``cv``, also by metadata routing."""
+
+    estimator: Any
+    cv: Any
 
     def _route(self, fit_params: dict) -> dict:
         """Return the parts of fit_params that go to the estimator and to the splitter."""

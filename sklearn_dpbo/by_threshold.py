@@ -75,7 +75,7 @@ class ByLabel(PrivateScorer):
         worth = [self.scorer.rows(y, np.full(len(y), label), classes) for label in classes]
         return np.stack([of_second_class(response), *worth], axis=1)
 
-    def lowest(self, y, n):
+    def lowest(self, y, n: int) -> np.ndarray:
         """A record that cannot be predicted is worth the least, whatever the threshold."""
         return np.zeros((n, 3))
 
@@ -111,7 +111,7 @@ def _total(rows: np.ndarray, scorer: MeanGain, units: Units, grid: np.ndarray):
 
 def _jumps(place, first, second, units: Units):
     """Return the sum over units at the lowest threshold, and where and how far it jumps."""
-    if not units.grouped:
+    if units.order is None or units.ends is None:
         return int(second.sum()), place, first - second
     sizes = np.diff(units.ends)
     unit = np.repeat(np.arange(units.m), sizes)

@@ -140,7 +140,9 @@ def _log_likelihood(f, g, K2, sigma, grid) -> np.ndarray:
     return total
 
 
-def neighbouring_scores(gains, m, n_pairs, rng, *, change="replace"):
+def neighbouring_scores(
+    gains, m: int, n_pairs: int, rng: np.random.Generator, *, change: str = "replace"
+) -> tuple[np.ndarray, np.ndarray]:
     """Draw public data sets of m records, and a neighbour of each; return their scores.
 
     Parameters

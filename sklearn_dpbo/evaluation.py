@@ -219,23 +219,24 @@ class _Task:
         return estimator, [self.check.predictions(estimator, scorer) for scorer in self.scorers]
 
 
-def _fit_and_keep(task: Handover, setting: dict):
+def _fit_and_keep(handed: Handover, setting: dict):
     """Return why the fit failed, or None."""
-    task: _Task = task.value
+    task: _Task = handed.value
     estimator = set_candidate(clone(task.estimator), setting)
     return timed_fit(estimator, task.problem, task.error_score, id, task.cache.fit)[1]
 
 
-def _evaluate(task: Handover, setting: dict, position: str, verbose: int, failed, secret=False):
+def _evaluate(handed: Handover, setting: dict, position: str, verbose: int, failed, secret=False):
     """Return (error or None, statistics or None) of one candidate.
 
     One that has failed already is not fitted again.
     """
-    task: _Task = task.value
-    error, found = (failed, None) if failed else task.fit(setting, secret)
-    announce(verbose, position, setting, error)
-    if error:
-        return error, None
+    task: _Task = handed.value
+    if not failed:
+        failed, found = task.fit(setting, secret)
+    announce(verbose, position, setting, failed)
+    if failed:
+        return failed, None
     estimator, responses = found
     classes = getattr(estimator, "classes_", None)
     for scorer, response in zip(task.scorers, responses, strict=True):

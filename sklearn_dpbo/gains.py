@@ -66,10 +66,18 @@ class Gain:
 
     task: str | None = "classification"
     response_method: tuple[str, ...] = ("predict",)
-    bounds: tuple[float, float] | None = (0.0, 1.0)
     takes_bounds = False
     one_output = True
     counts = False
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """Lowest and highest gain; None if users have to choose them."""
+        return (0.0, 1.0)
+
+    def __call__(self, y, response, classes) -> np.ndarray:
+        """Return the gain of each record, shape (n,)."""
+        raise NotImplementedError
 
     def prepare(self, y_train) -> Gain:
         """Return this gain with all that depends on the (public) training labels fixed."""
@@ -151,12 +159,13 @@ class WeightedAccuracy(Gain):
         return WeightedAccuracy(dict(zip(labels.tolist(), weights.tolist(), strict=True)))
 
     @property
-    def bounds(self):
+    def bounds(self) -> tuple[float, float]:
         return (0.0, float(max((self.class_weight or {None: 1.0}).values())))
 
     def __call__(self, y, response, classes):
         _same_shape(y, response)
         # The last entry is for labels that the estimator does not know, and never predicts.
+        assert self.class_weight is not None, "`prepare` sets it"
         weight = [self.class_weight.get(c, 0.0) for c in np.asarray(classes).tolist()] + [0.0]
         return np.array(weight)[encode(y, classes)] * (y == response)
 
@@ -189,7 +198,7 @@ class NegativeCost(Gain):
         return self
 
     @property
-    def bounds(self):
+    def bounds(self) -> tuple[float, float]:
         costs = [cost for row in self.cost_matrix for cost in row]
         return (-max(costs), -min(costs))
 
@@ -282,7 +291,10 @@ class MarginGain(Gain):
     """
 
     response_method = ("decision_function",)
-    lipschitz = 1.0
+
+    @property
+    def lipschitz(self) -> float:
+        return 1.0
 
     def phi(self, margin):
         """Return the gain of a margin, elementwise."""
@@ -314,7 +326,7 @@ class NormalizedSigmoid(MarginGain):
             raise ValueError(f"slope is positive; found {self.slope!r}")
 
     @property
-    def lipschitz(self):
+    def lipschitz(self) -> float:
         return self.slope / 4
 
     def phi(self, margin):

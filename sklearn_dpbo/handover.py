@@ -45,7 +45,7 @@ class Handover:
 def _receive(key: str, head: np.ndarray, buffers: list[np.ndarray]) -> Handover:
     value = _received.get(key)
     if value is None:
-        value = pickle.loads(head, buffers=buffers)
+        value = pickle.loads(head.data, buffers=buffers)
         _received.clear()  # of an earlier search
         if not any(isinstance(buffer, np.memmap) for buffer in buffers):
             _received[key] = value

@@ -250,10 +250,10 @@ def _refuse_overlap(train, test, groups) -> None:
         )
     if groups is not None:
         inside = set(np.asarray(take_rows(groups, test)).tolist())
-        shared = inside.intersection(np.asarray(take_rows(groups, train)).tolist())
-        if shared:
+        split = inside.intersection(np.asarray(take_rows(groups, train)).tolist())
+        if split:
             raise ValueError(
-                f"{len(shared)} groups of groups_val have rows in both the training and the "
+                f"{len(split)} groups of groups_val have rows in both the training and the "
                 "validation part of cv; training records are not protected, so hold out whole "
                 "groups, e.g. with cv=GroupShuffleSplit(n_splits=1)"
             )

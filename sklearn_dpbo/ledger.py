@@ -89,7 +89,7 @@ class PrivacyLedger:
     (0.0, 10)
     """
 
-    def __init__(self, path, dataset, epsilon=None, delta=0.0, *, worst_case_only=False):
+    def __init__(self, path, dataset, epsilon=None, delta=0.0, *, worst_case_only=False) -> None:
         if not isinstance(dataset, str) or not dataset.strip():
             raise ValueError(f"dataset is a name; found {dataset!r}")
         if not isinstance(path, str | os.PathLike) or "\0" in os.fspath(path):
@@ -160,9 +160,9 @@ class PrivacyLedger:
         what : str
         assumption : str or None, default=None
         """
-        charges = [(exact("epsilon", e), exact("delta", d)) for e, d in charges]
+        asked = [(exact("epsilon", e), exact("delta", d)) for e, d in charges]
         with self._transaction() as execute:
-            self._refuse_excess(execute, self._entries(execute), charges, what, assumption)
+            self._refuse_excess(execute, self._entries(execute), asked, what, assumption)
 
     @property
     def history(self) -> list[dict]:
@@ -341,5 +341,5 @@ def budget_on(ledger, epsilon, delta=0.0, *, what, mechanism, assumption=None) -
         ledger.charge(epsilon, delta, what=what, mechanism=mechanism, assumption=assumption)
 
     # As it is written, 0.1 is less than the float 0.1: the fit gets that, and not a bit more.
-    shares = (round_down(exact(n, v)) for n, v in (("epsilon", epsilon), ("delta", delta)))
-    return Budget(*shares, before_first=charge)
+    shares = round_down(exact("epsilon", epsilon)), round_down(exact("delta", delta))
+    return Budget(shares[0], shares[1], before_first=charge)

@@ -61,7 +61,10 @@ def entries_of(rows, budget, head: str) -> list[Entry]:
     try:
         if reduce(link, rows, link("", budget)) != head:
             raise ValueError
-        entries = [Entry(*r[:4], _number(r[4]), _number(r[5]), r[6]) for r in rows]
+        entries = [
+            Entry(number, time, what, mechanism, _number(epsilon), _number(delta), assumption)
+            for number, time, what, mechanism, epsilon, delta, assumption in rows
+        ]
         if not all(e.epsilon.numerator > 0 and e.delta.numerator >= 0 for e in entries):
             raise ValueError
     except (TypeError, ValueError, ZeroDivisionError):
@@ -76,7 +79,7 @@ def plain(text) -> str | None:
 
 def total(numbers) -> Fraction:
     """Return the sum, exactly. Few denominators occur, so most of it is of integers."""
-    numerators = defaultdict(int)
+    numerators: defaultdict[int, int] = defaultdict(int)
     for x in numbers:
         numerators[x.denominator] += x.numerator
     return sum((Fraction(n, d) for d, n in numerators.items()), Fraction(0))

@@ -21,7 +21,7 @@ from pathlib import Path
 try:
     import fcntl
 except ImportError:  # no POSIX system: SQLite's locks alone
-    fcntl = None
+    fcntl = None  # type: ignore[assignment]  # a module, where there is one
 
 __all__ = ["alone", "create", "transaction"]
 

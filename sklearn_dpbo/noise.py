@@ -23,8 +23,13 @@ __all__ = ["Noise", "OpenDPNoise", "SeededNoise", "noise_source"]
 class Noise(Protocol):
     """Where draws come from: samplers of given scale, to be applied to what is sensitive."""
 
-    description: str
-    secure: bool
+    @property
+    def description(self) -> str:
+        """Name and version, in words."""
+
+    @property
+    def secure(self) -> bool:
+        """Whether nobody can predict the draws."""
 
     def permute_and_flip(self, scale: float) -> Callable[[list[int]], int]:
         """Return a function that draws an index, given scores."""

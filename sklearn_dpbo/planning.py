@@ -198,17 +198,17 @@ def _up(x: float) -> str:
 
 
 def plan_search(
-    m=None,
-    n_iter=64,
-    epsilon=None,
+    m: int | None = None,
+    n_iter: int | None = 64,
+    epsilon: float | None = None,
     *,
-    target_regret=None,
-    target_score_error=None,
-    score_range=1.0,
-    score_share=0.4,
-    guidance_share=0.0,
-    confidence=0.95,
-    counts=True,
+    target_regret: float | None = None,
+    target_score_error: float | None = None,
+    score_range: float = 1.0,
+    score_share: float = 0.4,
+    guidance_share: float = 0.0,
+    confidence: float = 0.95,
+    counts: bool = True,
 ) -> SearchPlan:
     """Find the number of records, the epsilon, or the number of candidates that a search needs.
 
@@ -264,7 +264,7 @@ def plan_search(
     >>> plan.m
     2100
     """
-    given = {"m": m, "n_iter": n_iter, "epsilon": epsilon}
+    given: dict = {"m": m, "n_iter": n_iter, "epsilon": epsilon}
     targets = {"target_regret": target_regret, "target_score_error": target_score_error}
     missing = _missing(given, targets)
     start = {"m": 1, "n_iter": 2, "epsilon": 1.0}[missing]

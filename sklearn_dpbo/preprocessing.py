@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from numbers import Real
+from typing import Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
@@ -38,10 +39,10 @@ class UnitBall(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
            [0. , 1. ]])
     """
 
-    def __init__(self, radius=None):
+    def __init__(self, radius=None) -> None:
         self.radius = radius
 
-    def fit(self, X, y=None):
+    def fit(self, X, y=None) -> Self:
         """Learn the radius, if it is not given.
 
         Parameters
@@ -53,12 +54,13 @@ class UnitBall(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if self.radius is None:
             self.radius_ = float(norms(X).max()) or 1.0
             return self
-        if not (isinstance(self.radius, Real) and 0 < self.radius < math.inf):
+        number = isinstance(self.radius, Real)
+        if not (number and 0 < self.radius < math.inf):
             raise ValueError(f"radius is None or positive; found {self.radius!r}")
         self.radius_ = float(self.radius)
         return self
 
-    def transform(self, X):
+    def transform(self, X) -> np.ndarray:
         """Return the rows, scaled.
 
         Parameters

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, wraps
-from typing import NoReturn
+from typing import NoReturn, ParamSpec, TypeVar
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -28,12 +28,15 @@ __all__ = [
     "zcdp_within",
 ]
 
+P = ParamSpec("P")
+R = TypeVar("R")
 
-def leaving_no_frame(method):
+
+def leaving_no_frame(method: Callable[P, R]) -> Callable[P, R]:
     """If the method is interrupted, keep no frame that saw the value: debuggers show frames."""
 
     @wraps(method)
-    def guarded(*args, **kwargs):
+    def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return method(*args, **kwargs)
         except BaseException as error:

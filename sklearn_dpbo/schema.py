@@ -122,7 +122,7 @@ def _names(X) -> list[str] | None:
 
 
 def _width(X) -> int | None:
-    shape = getattr(X, "shape", ())
+    shape: tuple = getattr(X, "shape", ())
     return shape[1] if len(shape) == 2 else None
 
 

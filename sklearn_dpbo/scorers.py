@@ -19,6 +19,7 @@ is a unit, W = 1, and the pairs have sensitivity 2 (m - 1).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -96,14 +97,26 @@ class PrivateScorer:
     """
 
     name: str
-    task: str | None
-    custom = False
     is_mean = False
-    lowest_at_zero = False
-    lipschitz: float | None = None
     prepared = False
     response_method: tuple[str, ...]
     bounds: tuple[float, float]
+
+    @property
+    def task(self) -> str | None:
+        return None
+
+    @property
+    def custom(self) -> bool:
+        return False
+
+    @property
+    def lipschitz(self) -> float | None:
+        return None
+
+    @property
+    def lowest_at_zero(self) -> bool:
+        return False
 
     def prepare(self, y_train) -> PrivateScorer:
         """Return this scorer with all that depends on the (public) training labels fixed."""
@@ -136,7 +149,7 @@ class PrivateScorer:
         """
         raise NotImplementedError
 
-    def value(self, statistics: tuple[int, ...], units: Units) -> float:
+    def value(self, statistics: Sequence[int], units: Units) -> float:
         """Return the score, within bounds, for any integers in place of the statistics."""
         raise NotImplementedError
 
@@ -188,7 +201,7 @@ class MeanGain(PrivateScorer):
     def lowest_at_zero(self) -> bool:
         return isinstance(self.gain, gains.MarginGain) and self.gain.phi(0.0) == self.bounds[0]
 
-    def prepare(self, y_train) -> PrivateScorer:
+    def prepare(self, y_train) -> MeanGain:
         if self.gain.one_output and y_train is not None and gains.dense(y_train).ndim > 1:
             raise ValueError(
                 f"scoring={self.name!r} takes one label per record; y has shape "
@@ -196,7 +209,7 @@ class MeanGain(PrivateScorer):
                 "make_private_scorer(gain, bounds=(a, b))"
             )
         gain = self.gain.prepare(y_train)
-        bounds = self.bounds if gain.takes_bounds else gain.bounds
+        bounds = self.bounds if gain.takes_bounds or gain.bounds is None else gain.bounds
         return replace(self, gain=gain, bounds=bounds, prepared=True)
 
     def rows(self, y, response, classes) -> np.ndarray:
@@ -217,7 +230,7 @@ class MeanGain(PrivateScorer):
         a, b = self.bounds
         return a + (b - a) * rows / (1 if self.gain.counts else _GRID)
 
-    def lowest(self, y, n):
+    def lowest(self, y, n: int) -> np.ndarray:
         return np.zeros(n, dtype=np.int64)
 
     def _steps(self, units: Units) -> int:
@@ -228,25 +241,25 @@ class MeanGain(PrivateScorer):
         """Return `rows` in the steps that means over units are taken in."""
         return rows * _GRID if self.gain.counts and units.grouped else rows
 
-    def statistics(self, rows, y, units):
+    def statistics(self, rows: np.ndarray, y, units: Units) -> tuple[int, ...]:
         return (int(units.mean(self.fine(rows, units)).sum()),)
 
-    def sensitivity(self, units):
+    def sensitivity(self, units: Units) -> tuple[int, ...]:
         return (self._steps(units),)
 
-    def largest(self, units):
+    def largest(self, units: Units) -> int:
         return self._steps(units) * units.m
 
-    def line(self, units):
+    def line(self, units: Units) -> tuple[float, float]:
         a, b = self.bounds
         return a, (b - a) / self.largest(units)
 
-    def value(self, statistics, units):
+    def value(self, statistics: Sequence[int], units: Units) -> float:
         a, b = self.bounds
         share = statistics[0] / (self._steps(units) * units.m)
         return a + (b - a) * min(max(share, 0.0), 1.0)
 
-    def interval(self, low, high, units):
+    def interval(self, low, high, units: Units) -> tuple[float, float]:
         return self.value(low, units), self.value(high, units)
 
     def __repr__(self) -> str:
@@ -261,12 +274,13 @@ class RocAuc(PrivateScorer):
 
     positive: object = None
     prevalence: float = 0.5
+    prepared: bool = False
     name = "roc_auc"
     task = "classification"
     response_method = ("decision_function", "predict_proba")
     bounds = (0.0, 1.0)
 
-    def prepare(self, y_train) -> PrivateScorer:
+    def prepare(self, y_train) -> RocAuc:
         classes = np.unique(gains.dense(y_train))
         if len(classes) != 2 or gains.dense(y_train).ndim > 1:
             raise ValueError(
@@ -274,19 +288,15 @@ class RocAuc(PrivateScorer):
                 "'balanced_accuracy' or 'neg_log_loss'"
             )
         prevalence = float(gains.equal(gains.dense(y_train), classes[1]).mean())
-        return replace(self, positive=classes[1], prevalence=prevalence)
+        return replace(self, positive=classes[1], prevalence=prevalence, prepared=True)
 
-    def rows(self, y, response, classes):
+    def rows(self, y, response, classes) -> np.ndarray:
         s = np.array(response[:, 1] if response.ndim == 2 else response, dtype=float)
         wrong = np.isnan(s) | (gains.encode(y, classes) < 0)
         s[wrong] = self.lowest(y, len(s))[wrong]
         return s
 
-    @property
-    def prepared(self) -> bool:
-        return self.positive is not None
-
-    def lowest(self, y, n):
+    def lowest(self, y, n: int) -> np.ndarray:
         """Whatever is not positive counts as negative, and is worst when it scores highest."""
         return np.where(gains.equal(y, self.positive), -np.inf, np.inf)
 
@@ -294,7 +304,7 @@ class RocAuc(PrivateScorer):
         """W, such that 2 (W m)^2 stays below 2^62."""
         return min(_GROUP_WEIGHT, max(1, 2**30 // units.m)) if units.grouped else 1
 
-    def statistics(self, rows, y, units):
+    def statistics(self, rows: np.ndarray, y, units: Units) -> tuple[int, ...]:
         w, positive = units.spread(self._weight(units)), gains.equal(y, self.positive)
         order = np.argsort(rows[~positive])
         s_negative = rows[~positive][order]
@@ -305,14 +315,14 @@ class RocAuc(PrivateScorer):
         )
         return int((w[positive] * pairs).sum()), int(w[positive].sum())
 
-    def sensitivity(self, units):
+    def sensitivity(self, units: Units) -> tuple[int, ...]:
         W = self._weight(units)
         return max(1, 2 * (W * W * (units.m - 1) + W * W // 4)), W
 
-    def largest(self, units):
+    def largest(self, units: Units) -> int:
         return (self._weight(units) * units.m) ** 2 // 2
 
-    def line(self, units):
+    def line(self, units: Units) -> tuple[float, float]:
         """With the training set's share of positives in place of the validation set's."""
         total = self._weight(units) * units.m
         return 0.0, 1 / (2 * self.prevalence * (1 - self.prevalence) * total**2)
@@ -322,10 +332,11 @@ class RocAuc(PrivateScorer):
         all_pairs = 2 * positives * (self._weight(units) * units.m - positives)
         return min(max(pairs / all_pairs, 0.0), 1.0) if all_pairs > 0 else 0.5
 
-    def value(self, statistics, units):
-        return self._share(*statistics, units)
+    def value(self, statistics: Sequence[int], units: Units) -> float:
+        pairs, positives = statistics
+        return self._share(pairs, positives, units)
 
-    def interval(self, low, high, units):
+    def interval(self, low, high, units: Units) -> tuple[float, float]:
         """P N is smallest at an end of the range of P, and largest nearest to P = N."""
         total = self._weight(units) * units.m
         ends = [min(max(p, 0), total) for p in (low[1], high[1])]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from numbers import Integral
+from typing import Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
@@ -167,7 +168,7 @@ class PrivateBayesSearchCV(DelegatesToBest, RoutesToEstimator, MetaEstimatorMixi
         noise_random_state=None,
         ledger=None,
         memory=None,
-    ):
+    ) -> None:
         self.estimator = estimator
         self.param_grid = param_grid
         self.epsilon = epsilon
@@ -186,7 +187,7 @@ class PrivateBayesSearchCV(DelegatesToBest, RoutesToEstimator, MetaEstimatorMixi
         self.ledger = ledger
         self.memory = memory
 
-    def fit(self, X, y=None, *, X_val=None, y_val=None, groups_val=None, **fit_params):
+    def fit(self, X, y=None, *, X_val=None, y_val=None, groups_val=None, **fit_params) -> Self:
         """Search, release the result privately, and refit on the training set.
 
         Parameters

@@ -6,6 +6,7 @@ import math
 import warnings
 from dataclasses import dataclass
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -151,7 +152,7 @@ def simulate(
 class _Path:
     """The settings that a search validated, with exact scores: they are public here."""
 
-    search: object
+    search: Any
     units: Units
     statistics: tuple[tuple[int, ...], ...]
 

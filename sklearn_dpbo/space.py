@@ -253,7 +253,8 @@ class SearchSpace:
 
 def _levels(axes) -> list[list[tuple[int, float]]]:
     """Return, for each different category, where it stands: (subspace, coordinate) pairs."""
-    values, levels = [], []
+    values: list = []
+    levels: list[list[tuple[int, float]]] = []
     for i, axis in enumerate(axes):
         if axis is None or axis.ordered:
             continue

@@ -72,7 +72,7 @@ class Kernel:
     """
 
     shape: str
-    length_scale: np.ndarray
+    length_scale: np.ndarray | float
     variance: float = 1.0
     bias: float = 0.0
 
@@ -140,7 +140,7 @@ class Surrogate:
     @classmethod
     def on(
         cls, domain, kernel: Kernel, noise: float, prior_mean=0.0, *, capacity=64, dtype=np.float64
-    ):
+    ) -> Surrogate:
         """Return the prior.
 
         Parameters

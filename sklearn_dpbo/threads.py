@@ -6,11 +6,16 @@ spends its time waiting for those: on two busy cores, thirteen times as much was
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache, wraps
+from typing import ParamSpec, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
 __all__ = ["single_threaded"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 @cache
@@ -18,11 +23,11 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def single_threaded(function):
+def single_threaded(function: Callable[P, R]) -> Callable[P, R]:
     """Return the function, run with one thread of linear algebra. Not for fits of estimators."""
 
     @wraps(function)
-    def limited(*args, **kwargs):
+    def limited(*args: P.args, **kwargs: P.kwargs) -> R:
         with _controller().limit(limits=1, user_api="blas"):
             return function(*args, **kwargs)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from fractions import Fraction
 from numbers import Integral
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
@@ -138,6 +139,13 @@ class PrivateThresholdClassifier(
     0.1174
     """
 
+    estimator_: Any
+    best_threshold_: float
+    best_score_: float
+    best_score_interval_: tuple[float, float]
+    privacy_: PrivacyReport
+    scorer_: MeanGain
+
     def __init__(
         self,
         estimator,
@@ -151,7 +159,7 @@ class PrivateThresholdClassifier(
         random_state=None,
         noise_random_state=None,
         ledger=None,
-    ):
+    ) -> None:
         self.estimator = estimator
         self.epsilon = epsilon
         self.scoring = scoring
@@ -163,7 +171,7 @@ class PrivateThresholdClassifier(
         self.noise_random_state = noise_random_state
         self.ledger = ledger
 
-    def fit(self, X, y, *, X_val=None, y_val=None, groups_val=None, **fit_params):
+    def fit(self, X, y, *, X_val=None, y_val=None, groups_val=None, **fit_params) -> Self:
         """Fit the estimator on the training set, and tune its threshold privately.
 
         Parameters
@@ -246,9 +254,10 @@ class PrivateThresholdClassifier(
 
         budget, units = self._budget(), problem.units
         total = total_by_threshold(estimator, by_label, problem, grid)
+        (sensitivity,) = scorer.sensitivity(units)
         index = draw_grid_point(
             total.then(lambda u: u.runs(np.arange(len(grid)))),
-            *scorer.sensitivity(units),
+            sensitivity,
             budget.epsilon_beside(float(self.score_share)),
             n_points=len(grid),
             largest=scorer.largest(units),
@@ -303,7 +312,7 @@ class PrivateThresholdClassifier(
             return public_thresholds(estimator, by_label, *train, n)
         return np.sort(np.asarray(self.thresholds, dtype=float))
 
-    def predict(self, X):
+    def predict(self, X) -> np.ndarray:
         """Predict the second class where the response is at least `best_threshold_`.
 
         Parameters
@@ -380,7 +389,7 @@ class PrivateThresholdClassifier(
 
     def _scorer(self) -> MeanGain:
         scorer = resolve_scorer(self.scoring, self.estimator)
-        if not (scorer.is_mean and scorer.response_method == ("predict",)):
+        if not (isinstance(scorer, MeanGain) and scorer.response_method == ("predict",)):
             raise ValueError(
                 f"scoring={scorer.name!r} is not the mean of what single labels are worth, so that "
                 'no threshold follows from it. Use "accuracy", "balanced_accuracy", '

@@ -61,13 +61,13 @@ class Units:
 
     def rows(self, first: int, last: int) -> np.ndarray:
         """Return the row numbers of the units first, ..., last - 1."""
-        if not self.grouped:
+        if self.order is None or self.ends is None:
             return np.arange(first, last)
         return self.order[self.ends[first] : self.ends[last]]
 
     def labels(self) -> np.ndarray | None:
         """Return the number of each row's unit; None if each row is one."""
-        if not self.grouped:
+        if self.order is None or self.ends is None:
             return None
         unit = np.empty(len(self.order), dtype=int)
         unit[self.order] = np.repeat(np.arange(self.m), np.diff(self.ends))
@@ -75,14 +75,14 @@ class Units:
 
     def mean(self, values: np.ndarray) -> np.ndarray:
         """Average non-negative integers over each unit, rounded to the nearest integer."""
-        if not self.grouped:
+        if self.order is None or self.ends is None:
             return values
         totals, sizes = np.add.reduceat(values[self.order], self.ends[:-1]), np.diff(self.ends)
         return (2 * totals + sizes) // (2 * sizes)
 
     def spread(self, weight: int) -> np.ndarray:
         """Divide this weight among the rows of each unit, into integers of exactly that sum."""
-        if not self.grouped:
+        if self.order is None or self.ends is None:
             return np.full(self.m, weight, dtype=np.int64)
         sizes = np.diff(self.ends)
         unit = np.repeat(np.arange(self.m), sizes)

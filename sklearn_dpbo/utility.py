@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .checks import check_number
 from .mechanisms import NoisyCount
+from .scorers import MeanGain
 from .scoring import selecting_scorer
 
 __all__ = ["FINE", "UtilityBounds", "tail_of_choice", "utility_of"]
@@ -229,7 +230,7 @@ def utility_of(search, confidence: float = 0.95) -> UtilityBounds:
         raise ValueError(
             "scoring has several scores, which share what is spent on scores: plan for one of them"
         )
-    if not scorer.is_mean:
+    if not isinstance(scorer, MeanGain):
         raise ValueError(
             f"scoring={scorer.name!r} is a ratio, and the theorems are about means of gains. Use "
             "'accuracy', 'neg_brier_score' or another mean"

@@ -69,7 +69,7 @@ class Case:
 
     def audit(self, n: int = 4000, **params) -> AuditReport:
         """Return what `audit_mechanism` says of it."""
-        claim = {"epsilon": self.epsilon, "delta": self.delta, "subject": self.subject}
+        claim: dict = {"epsilon": self.epsilon, "delta": self.delta, "subject": self.subject}
         return audit_mechanism(self.mechanism, self.pair, n, **claim, **params)
 
 

@@ -149,9 +149,9 @@ def audit_one_run(
         raise ValueError(f"score returns one number for each canary; found shape {likelier.shape}")
     clearest = np.argsort(-np.abs(likelier), kind="stable")[:r]
     n_right = int(((likelier > 0) == first)[clearest].sum())
-    name = subject or getattr(mechanism, "__name__", type(mechanism).__name__)
+    name = getattr(mechanism, "__name__", type(mechanism).__name__)
     bound = _epsilon_lower_bound(n_right, r, m, delta, confidence)
-    return OneRunReport(name, epsilon, delta, bound, confidence, m, r, n_right)
+    return OneRunReport(subject or name, epsilon, delta, bound, confidence, m, r, n_right)
 
 
 def _nearer(release, A, B) -> np.ndarray:

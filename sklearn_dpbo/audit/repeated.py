@@ -237,9 +237,9 @@ def _report(subject, outputs, epsilon, delta, confidence, n_events) -> AuditRepo
         events = choose_events(columns, first[: n // 2], second[: n // 2], n_events, **bound)
         for event in events:
             tested = first[n // 2 :], second[n // 2 :]
-            k = tuple(event.count(table) for table in tested)
-            value = float(epsilon_lower_bound(*k, len(tested[0]), **bound))
-            found.append((value, event, k, tuple(event.score(table) for table in tested)))
+            k = event.count(tested[0]), event.count(tested[1])
+            value = float(epsilon_lower_bound(k[0], k[1], len(tested[0]), **bound))
+            found.append((value, event, k, (event.score(tested[0]), event.score(tested[1]))))
     if not found:
         nothing = (np.zeros(n - n // 2),) * 2
         return AuditReport(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from numbers import Integral
+from typing import Self
 
 import cloudpickle
 import numpy as np
@@ -113,6 +114,12 @@ class PrivateConfigurator(BaseEstimator):
     1.0612
     """
 
+    best_parameter_: float
+    best_score_: float
+    best_score_interval_: tuple[float, float]
+    n_instances_: int
+    privacy_: PrivacyReport
+
     def __init__(
         self,
         family,
@@ -126,7 +133,7 @@ class PrivateConfigurator(BaseEstimator):
         n_jobs=None,
         noise_random_state=None,
         ledger=None,
-    ):
+    ) -> None:
         self.family = family
         self.epsilon = epsilon
         self.utility_bound = utility_bound
@@ -138,7 +145,7 @@ class PrivateConfigurator(BaseEstimator):
         self.noise_random_state = noise_random_state
         self.ledger = ledger
 
-    def fit(self, instances, y=None):
+    def fit(self, instances, y=None) -> Self:
         """Choose the parameter.
 
         Parameters
@@ -189,7 +196,7 @@ class PrivateConfigurator(BaseEstimator):
             noise=noise,
             release="choice of the parameter",
         )
-        fitted = {"best_parameter_": float(grid[index]), "n_instances_": len(instances)}
+        fitted: dict = {"best_parameter_": float(grid[index]), "n_instances_": len(instances)}
         if self.score_share > 0:
             fitted |= self._score(total, grid[index], len(instances), budget, noise)
         fitted["privacy_"] = self._statement(fitted, budget, noise)
@@ -300,7 +307,8 @@ def _total_of(instances, family, interval, grid, H, zero) -> PiecewiseConstant |
     """Return the sum of instances' utilities in steps; None if one has none that is valid."""
     with quiet():
         utilities = [_steps_of(x, family, interval, grid, H, zero) for x in instances]
-        return None if None in utilities else PiecewiseConstant.total(utilities)
+        valid = [u for u in utilities if u is not None]
+        return PiecewiseConstant.total(valid) if len(valid) == len(utilities) else None
 
 
 def _steps_of(packed, family, interval, grid, H, zero) -> PiecewiseConstant | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
@@ -52,7 +53,7 @@ class GreedyOrRounding(BaseEstimator):
 
     interval: tuple[float, float]
 
-    def __init__(self, *, utility_as="share"):
+    def __init__(self, *, utility_as="share") -> None:
         self.utility_as = utility_as
 
     def check(self, interval: tuple[float, float]) -> None:
@@ -78,7 +79,9 @@ class GreedyOrRounding(BaseEstimator):
         raise NotImplementedError
 
 
-def piecewise_utility(family: Family, instance, interval, grid_size: int = 2**16):
+def piecewise_utility(
+    family: Family, instance, interval: tuple[float, float], grid_size: int = 2**16
+) -> PiecewiseConstant:
     """Return an instance's utility as a function of the parameter.
 
     Parameters
@@ -125,9 +128,9 @@ def utility_on(family: Family, instance, interval, grid: np.ndarray) -> Piecewis
     """Return an instance's utility; computed at the points of the grid if there is no other way."""
 
     def utilities(parameters):
-        if _at_once(family):
+        if (at_once := _at_once(family)) is not None:
             # A copy: it is not for one instance to move the grid that others are computed on.
-            return np.array(family.utilities(instance, parameters.copy()), dtype=float)
+            return np.array(at_once(instance, parameters.copy()), dtype=float)
         return np.array([family.utility(instance, rho) for rho in parameters.tolist()], dtype=float)
 
     breakpoints = family.breakpoints(instance)
@@ -136,11 +139,11 @@ def utility_on(family: Family, instance, interval, grid: np.ndarray) -> Piecewis
     return PiecewiseConstant.of(utilities, breakpoints, interval)
 
 
-def _at_once(family) -> bool:
-    """Whether `utilities` is there, and not older than a `utility` that a subclass has put in."""
+def _at_once(family) -> Callable | None:
+    """Return `utilities`, if it is there and not older than a `utility` that a subclass put in."""
     lineage = type(family).__mro__
     age = {
         name: next((i for i, kind in enumerate(lineage) if name in vars(kind)), len(lineage))
         for name in ("utilities", "utility")
     }
-    return hasattr(family, "utilities") and age["utilities"] <= age["utility"]
+    return getattr(family, "utilities", None) if age["utilities"] <= age["utility"] else None

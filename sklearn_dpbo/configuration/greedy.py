@@ -147,7 +147,7 @@ class IndependentSet(GreedyOrRounding):
 
     interval = (0.0, 3.0)
 
-    def __init__(self, *, degrees="updated", utility_as="share"):
+    def __init__(self, *, degrees="updated", utility_as="share") -> None:
         super().__init__(utility_as=utility_as)
         self.degrees = degrees
 
@@ -245,19 +245,20 @@ def _ends_of_runs(run) -> np.ndarray:
     ``run(rho)`` returns, for an array of parameters, the interval around each. Whatever lies
     between the intervals found so far is tried in its middle, until nothing does.
     """
-    ends, gaps = [], np.array([[-np.inf, np.inf]])
+    found: list[np.ndarray] = []
+    gaps = np.array([[-np.inf, np.inf]])
     while len(gaps):
         below, above = gaps.T
         rho = _middle(below, above)
         low, high = run(rho)
         # The parameter itself belongs to its run, also where rounding says that it does not.
         low, high = np.minimum(low, rho), np.maximum(high, rho)
-        ends += [low, high]
+        found += [low, high]
         gaps = np.concatenate([np.stack([below, low], axis=1), np.stack([high, above], axis=1)])
         gaps = gaps[gaps[:, 0] < gaps[:, 1]]
         scale = np.maximum(1, np.abs(gaps).min(axis=1))
         gaps = gaps[gaps[:, 1] - gaps[:, 0] > _SLIVER * scale]
-    ends = np.concatenate(ends)
+    ends = np.concatenate(found)
     return ends[np.isfinite(ends)]
 
 

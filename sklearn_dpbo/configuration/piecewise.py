@@ -61,7 +61,9 @@ class PiecewiseConstant:
         vars(self).update(interval=(low, high), breakpoints=b, values=v)
 
     @classmethod
-    def of(cls, evaluate: Callable, breakpoints, interval: tuple[float, float]):
+    def of(
+        cls, evaluate: Callable, breakpoints, interval: tuple[float, float]
+    ) -> PiecewiseConstant:
         """Return the step function that has these values between these points.
 
         Parameters
@@ -80,7 +82,9 @@ class PiecewiseConstant:
         return cls(interval, b, evaluate(edges[:-1] + np.diff(edges) / 2)).merged()
 
     @classmethod
-    def from_jumps(cls, interval: tuple[float, float], first, positions, jumps):
+    def from_jumps(
+        cls, interval: tuple[float, float], first, positions, jumps
+    ) -> PiecewiseConstant:
         """Return ``u(rho) = first + (the sum of jumps at positions <= rho)``; exact for integers.
 
         Takes O(n log n) time for n jumps.
@@ -197,7 +201,9 @@ def uniform_grid(interval: tuple[float, float], size: int) -> np.ndarray:
     return grid
 
 
-def dispersion(functions: Iterable[PiecewiseConstant], width: float, *, public: bool = False):
+def dispersion(
+    functions: Iterable[PiecewiseConstant], width: float, *, public: bool = False
+) -> int | Secret:
     """Return the largest number of critical points that any window of this width holds.
 
     The k that `excess_utility_bound` asks for: with the breakpoints of each instance of the sample
@@ -296,7 +302,9 @@ def excess_utility_bound(
     return H / n_instances * (2 * (1 + 1e-5) * logs / epsilon + k) + H * 2.0**-17
 
 
-def published_distribution(total: PiecewiseConstant, epsilon: float, utility_bound: float):
+def published_distribution(
+    total: PiecewiseConstant, epsilon: float, utility_bound: float
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the draw as the paper's abstract prints it: **not** differentially private.
 
     ``P(critical point rho)`` is proportional to ``exp(epsilon |S| U(S, rho) / H)``. Critical points

@@ -61,7 +61,7 @@ class QuadraticProgram:
 class _Rounding(GreedyOrRounding):
     """Base: directions, and the objective as a share."""
 
-    def __init__(self, *, n_directions=1, random_state=0, utility_as="share"):
+    def __init__(self, *, n_directions=1, random_state=0, utility_as="share") -> None:
         super().__init__(utility_as=utility_as)
         self.n_directions = n_directions
         self.random_state = random_state

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from numbers import Integral, Real
+from typing import Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -34,7 +35,10 @@ _MOST_COMPONENTS = 10_000
 class _Curator(BaseEstimator):
     """Rows in, a released table out, and rows by number, for whoever holds them."""
 
-    def fit_transform(self, X, y=None):
+    released_: np.ndarray
+    guarantee_: str | None
+
+    def fit_transform(self, X, y=None) -> np.ndarray:
         """Release a protected image of the rows.
 
         Parameters
@@ -55,15 +59,15 @@ class _Curator(BaseEstimator):
         except BaseException:
             self.__dict__ = before
             raise
-        vars(self).update(fitted)
+        self.__dict__.update(fitted)
         return self.released_.copy()
 
-    def fit(self, X, y=None):
+    def fit(self, X, y=None) -> Self:
         """As `fit_transform`; the image is `released_`."""
         self.fit_transform(X)
         return self
 
-    def transform(self, X):
+    def transform(self, X) -> np.ndarray:
         """Return `released_`, if these are the rows it was fitted on.
 
         Raises
@@ -73,7 +77,8 @@ class _Curator(BaseEstimator):
         """
         check_is_fitted(self, "released_")
         X = validate_data(self, X, dtype=np.float64, reset=False)
-        if not np.array_equal(X, getattr(self, "_rows", None)):
+        rows = getattr(self, "_rows", None)
+        if rows is None or not np.array_equal(X, rows):
             raise ValueError(
                 f"{type(self).__name__} releases the rows that it was fitted on, once. Other rows "
                 "need a release of their own: fit a clone on them, and add up what both cost"
@@ -89,7 +94,7 @@ class _Curator(BaseEstimator):
             raise ValueError(f"rows are numbered 0 to {len(self._rows) - 1}; found {index!r}")
         return self._rows[index].copy()
 
-    def get_feature_names_out(self, input_features=None):
+    def get_feature_names_out(self, input_features=None) -> np.ndarray:
         """Return names of the released columns."""
         check_is_fitted(self, "released_")
         prefix = type(self).__name__.lower()
@@ -166,6 +171,10 @@ class GaussianCurator(_Curator):
     Balle and Wang, ICML 2018. The theorem and its proof: the documentation, "Outsourced".
     """
 
+    sigma_: float
+    components_: np.ndarray | None
+    privacy_: PrivacyLoss
+
     def __init__(
         self,
         epsilon=1.0,
@@ -178,7 +187,7 @@ class GaussianCurator(_Curator):
         random_state=None,
         noise_random_state=None,
         ledger=None,
-    ):
+    ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.distance = distance
@@ -314,7 +323,7 @@ class ProjectionCurator(_Curator):
     (curator). The evidence against its Theorem 1: the documentation, "Outsourced".
     """
 
-    def __init__(self, epsilon=1.0, delta=1e-5, n_components="auto", random_state=None):
+    def __init__(self, epsilon=1.0, delta=1e-5, n_components="auto", random_state=None) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.n_components = n_components

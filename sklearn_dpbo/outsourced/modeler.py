@@ -6,7 +6,7 @@ import hashlib
 import math
 import os
 from numbers import Integral, Real
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
 import numpy as np
 
@@ -117,7 +117,7 @@ class Modeler:
         maximize=True,
         n_iter=100,
         dtype=np.float64,
-    ):
+    ) -> None:
         Z = np.array(Z, dtype=np.float64)
         if Z.ndim != 2 or not Z.size or not np.isfinite(Z).all():
             raise ValueError(f"Z is a table of finite numbers; found shape {Z.shape}")
@@ -162,8 +162,12 @@ class Modeler:
         self._own_variance = 0.0
 
     # ------------------------------------------------------------ ask and tell
+    @overload
+    def ask(self, n: None = None) -> int: ...
+    @overload
+    def ask(self, n: int) -> list[int]: ...
     @single_threaded
-    def ask(self, n: int | None = None):
+    def ask(self, n: int | None = None) -> int | list[int]:
         """Return the number of the row whose outcome is wanted next, or a list of n of them.
 
         Rows of a batch, and rows asked for earlier and not told yet, count as if they had met the
@@ -179,7 +183,8 @@ class Modeler:
         left = len(self._Z) - len(self.rows) - len(self.pending)
         if wanted > left:
             raise ValueError(f"{wanted} rows were asked for, and {left} have not been asked yet")
-        model, batch = self._posterior(), []
+        model = self._posterior()
+        batch: list[int] = []
         for _ in range(wanted):
             if batch:
                 model = model.condition(batch[-1])
@@ -206,7 +211,8 @@ class Modeler:
             self._check_row(r)
             if r in told:
                 raise ValueError(f"the outcome of row {r} was told before")
-            if isinstance(v, bool) or not isinstance(v, Real) or not abs(v) <= _LARGEST:
+            number = isinstance(v, Real) and not isinstance(v, bool)
+            if not (number and abs(v) <= _LARGEST):
                 raise ValueError(f"the outcome of row {r} is a finite number; found {v!r:.100}")
             told.add(r)
         self.rows += [int(r) for r in rows]
@@ -258,7 +264,8 @@ class Modeler:
 
     # ------------------------------------------------------------ the process
     def _check_row(self, row) -> None:
-        if isinstance(row, bool) or not isinstance(row, Integral) or not 0 <= row < len(self._Z):
+        whole = isinstance(row, Integral) and not isinstance(row, bool)
+        if not (whole and 0 <= row < len(self._Z)):
             raise ValueError(f"rows are numbered 0 to {len(self._Z) - 1}; found {row!r}")
 
     def _next(self, model: Surrogate, batch: list[int]) -> int:
@@ -314,16 +321,21 @@ class Modeler:
         width = float(np.ptp(self._Z, axis=0).max()) or 1.0
         one_length = np.zeros(self._Z.shape[1], dtype=int)
         if n == 0:
-            length = default_kernel(self._params["kernel"], one_length).length_scale[0] * width
+            kernel = default_kernel(self._params["kernel"], one_length)
+            length = _only(kernel.length_scale) * width
             return _Process(length, 0.0, 1.0, 0.0, 0.01)
         seen, values = self._Z[self.rows[:n]] / width, np.array(self._signed(0)[:n])
         kernel, noise, mean = fit_kernel(seen, values, self._params["kernel"], one_length)
-        length = float(kernel.length_scale[0]) * width
+        length = _only(kernel.length_scale) * width
         # Behind Z the length-scale is shorter, and part of the noise is what each row has alone.
         l2 = max(length**2 - 2 * self._params["input_noise"] ** 2, 0.01 * length**2)
         share = (l2 / length**2) ** (self._Z.shape[1] / 2)
         own = min(kernel.variance * (1 / share - 1), noise)
         return _Process(length, mean, kernel.variance, own, noise)
+
+
+def _only(length_scale) -> float:
+    return float(np.ravel(length_scale)[0])
 
 
 def _check(name, value, holds, expected, kind=Real, optional=False) -> None:

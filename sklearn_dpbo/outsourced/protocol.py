@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -61,7 +62,8 @@ class CuratorSide:
             finite number.
         """
         if isinstance(message, dict) and message.get("type") == "done":
-            row, value = message.get("row"), message.get("value")
+            row: Any = message.get("row")
+            value = message.get("value")
             self._check_rows([row])
             if isinstance(value, bool) or not isinstance(value, int | float):
                 raise ValueError(f"the value of a result is a number; found {value!r:.100}")

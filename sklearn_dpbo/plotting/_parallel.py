@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 import numpy as np
 
 from ._common import BLUE, VERMILION, axes_for, foreground, legend_above, tried
@@ -41,7 +43,7 @@ class ParallelCoordinatesDisplay:
 
     def __init__(
         self, parameters, *, public_scores, failed, chosen, score_name="score", other="validated"
-    ):
+    ) -> None:
         self.parameters = parameters
         self.public_scores = public_scores
         self.failed = failed
@@ -50,7 +52,7 @@ class ParallelCoordinatesDisplay:
         self.other = other
 
     @classmethod
-    def from_search(cls, search, *, parameters=None, ax=None, **kwargs):
+    def from_search(cls, search, *, parameters=None, ax=None, **kwargs) -> Self:
         """Draw the settings of a fitted search.
 
         Parameters
@@ -88,7 +90,7 @@ class ParallelCoordinatesDisplay:
         )
         return display.plot(ax, **kwargs)
 
-    def plot(self, ax=None, *, cmap="cividis", colorbar=True):
+    def plot(self, ax=None, *, cmap="cividis", colorbar=True) -> Self:
         """Draw.
 
         Parameters

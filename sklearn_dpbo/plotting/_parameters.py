@@ -185,6 +185,7 @@ def _beside(numbers: np.ndarray, scale: str, n: int) -> np.ndarray:
 
 def _is_logarithmic(grid) -> bool:
     """Whether logarithms of the values lie closer to a straight line than the values do."""
+    u: np.ndarray
     if isinstance(grid, Distribution):
         u = np.linspace(0.05, 0.95, 19)
         values = grid.quantiles(u)

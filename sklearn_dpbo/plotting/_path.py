@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 import numpy as np
 
 from ._common import BLUE, VERMILION, Tried, axes_for, foreground, legend_above, tried
@@ -43,7 +45,9 @@ class SearchPathDisplay:
     ParallelCoordinatesDisplay : The same in all parameters at once.
     """
 
-    def __init__(self, x, y, *, validated, public_scores, failed, chosen, score_name="score"):
+    def __init__(
+        self, x, y, *, validated, public_scores, failed, chosen, score_name="score"
+    ) -> None:
         self.x = x
         self.y = y
         self.validated = validated
@@ -53,7 +57,7 @@ class SearchPathDisplay:
         self.score_name = score_name
 
     @classmethod
-    def from_search(cls, search, x=None, y=None, *, ax=None, **kwargs):
+    def from_search(cls, search, x=None, y=None, *, ax=None, **kwargs) -> Self:
         """Draw the path of a fitted search.
 
         Parameters
@@ -99,7 +103,7 @@ class SearchPathDisplay:
         )
         return display.plot(ax, **kwargs)
 
-    def plot(self, ax=None, *, cmap="cividis", colorbar=True, path_kw=None):
+    def plot(self, ax=None, *, cmap="cividis", colorbar=True, path_kw=None) -> Self:
         """Draw.
 
         Parameters

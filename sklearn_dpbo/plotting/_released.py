@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -39,14 +40,14 @@ class ScoreDisplay:
     intervals_ : matplotlib LineCollection
     """
 
-    def __init__(self, scores, intervals, *, names, score_name="score"):
+    def __init__(self, scores, intervals, *, names, score_name="score") -> None:
         self.scores = scores
         self.intervals = intervals
         self.names = names
         self.score_name = score_name
 
     @classmethod
-    def from_search(cls, search, *, ax=None, **kwargs):
+    def from_search(cls, search, *, ax=None, **kwargs) -> Self:
         """Draw what one search or several released.
 
         Parameters
@@ -87,7 +88,7 @@ class ScoreDisplay:
         )
         return display.plot(ax, **kwargs)
 
-    def plot(self, ax=None):
+    def plot(self, ax=None) -> Self:
         """Draw.
 
         Parameters
@@ -137,7 +138,7 @@ class LedgerDisplay:
     legend_ : matplotlib Legend
     """
 
-    def __init__(self, epsilon, assumed, *, times, limit, delta=0.0, dataset=""):
+    def __init__(self, epsilon, assumed, *, times, limit, delta=0.0, dataset="") -> None:
         self.epsilon = epsilon
         self.assumed = assumed
         self.times = times
@@ -146,7 +147,7 @@ class LedgerDisplay:
         self.dataset = dataset
 
     @classmethod
-    def from_ledger(cls, ledger, *, ax=None, **kwargs):
+    def from_ledger(cls, ledger, *, ax=None, **kwargs) -> Self:
         """Draw the charges of a ledger.
 
         Parameters
@@ -183,7 +184,7 @@ class LedgerDisplay:
         )
         return display.plot(ax, **kwargs)
 
-    def plot(self, ax=None, *, by="number"):
+    def plot(self, ax=None, *, by="number") -> Self:
         """Draw.
 
         Parameters

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, Self
+
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
@@ -54,7 +56,9 @@ class SurrogateDisplay:
     legend_ : matplotlib Legend
     """
 
-    def __init__(self, parameter, second, *, mean, std, seen, scores, at, score_name="score"):
+    def __init__(
+        self, parameter, second, *, mean, std, seen, scores, at, score_name="score"
+    ) -> None:
         self.parameter = parameter
         self.second = second
         self.mean = mean
@@ -65,7 +69,7 @@ class SurrogateDisplay:
         self.score_name = score_name
 
     @classmethod
-    def from_search(cls, search, parameter, second=None, *, at=None, ax=None, **kwargs):
+    def from_search(cls, search, parameter, second=None, *, at=None, ax=None, **kwargs) -> Self:
         """Fit the surrogate to the public scores of a fitted search, and draw it.
 
         Parameters
@@ -122,7 +126,7 @@ class SurrogateDisplay:
         )
         return display.plot(ax, **kwargs)
 
-    def plot(self, ax=None, *, what="mean", cmap="cividis", colorbar=True):
+    def plot(self, ax=None, *, what="mean", cmap="cividis", colorbar=True) -> Self:
         """Draw.
 
         Parameters
@@ -141,7 +145,7 @@ class SurrogateDisplay:
         if what not in ("mean", "std"):
             raise ValueError(f'what is "mean" or "std"; found {what!r}')
         self.figure_, self.ax_ = axes_for(ax, (6.4, 4.8))
-        self.colorbar_ = None
+        self.colorbar_: Any = None
         if self.second is None:
             self._plot_line()
         else:

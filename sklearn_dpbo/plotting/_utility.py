@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Self
 
 import numpy as np
 
@@ -41,7 +42,9 @@ class PrivacyUtilityDisplay:
     legend_ : matplotlib Legend
     """
 
-    def __init__(self, epsilon, *, regret, score_error, sampling_error, point=None, label=""):
+    def __init__(
+        self, epsilon, *, regret, score_error, sampling_error, point=None, label=""
+    ) -> None:
         self.epsilon = epsilon
         self.regret = regret
         self.score_error = score_error
@@ -50,7 +53,7 @@ class PrivacyUtilityDisplay:
         self.label = label
 
     @classmethod
-    def from_search(cls, search, *, confidence=0.95, ax=None, **kwargs):
+    def from_search(cls, search, *, confidence=0.95, ax=None, **kwargs) -> Self:
         """Draw the curves for the m and the candidates of a fitted search, and where it stands.
 
         Parameters
@@ -77,7 +80,9 @@ class PrivacyUtilityDisplay:
         return cls.from_bounds(utility_of(search, confidence), ax=ax, **kwargs)
 
     @classmethod
-    def from_bounds(cls, bounds: UtilityBounds, *, epsilon=None, mark=True, ax=None, **kwargs):
+    def from_bounds(
+        cls, bounds: UtilityBounds, *, epsilon=None, mark=True, ax=None, **kwargs
+    ) -> Self:
         """Draw the curves for given numbers.
 
         Parameters
@@ -113,7 +118,7 @@ class PrivacyUtilityDisplay:
         )
         return display.plot(ax, **kwargs)
 
-    def plot(self, ax=None):
+    def plot(self, ax=None) -> Self:
         """Draw.
 
         Parameters

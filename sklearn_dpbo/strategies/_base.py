@@ -74,15 +74,17 @@ class Strategy(BaseEstimator):
     ----------
     assumption : str or None
         What the guarantee rests on; None for a worst-case guarantee.
-    released : str
-        What of the search may be published, in words.
     several_scores : bool
         Whether it can release more scores than the one that selects.
     """
 
     assumption: str | None = None
     several_scores: bool = False
-    released: str = RELEASED
+
+    @property
+    def released(self) -> str:
+        """What of the search may be published, in words."""
+        return RELEASED
 
     @property
     def releases_setting(self) -> bool:

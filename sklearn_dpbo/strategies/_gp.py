@@ -153,7 +153,11 @@ class GPStrategy(Strategy):
     """Base of both algorithms; parameters as in `GPNoisy`."""
 
     assumption = ASSUMPTION_1
-    score_released = "best score seen"
+
+    @property
+    def score_released(self) -> str:
+        """Which score is released."""
+        return "best score seen"
 
     @property
     def released(self) -> str:
@@ -240,8 +244,10 @@ class GPStrategy(Strategy):
         }
         if known["k1"] is not None:
             return {**found, "k1": known["k1"]}
-        pairs = neighbouring_scores([explored.found.gains[i] for i in ok], m, _N_PAIRS, rng)
-        estimate = estimate_dataset_kernel(*pairs, X, kernel=self.kernel, grid=LOG_GRID, **found)
+        ours, theirs = neighbouring_scores([explored.found.gains[i] for i in ok], m, _N_PAIRS, rng)
+        estimate = estimate_dataset_kernel(
+            ours, theirs, X, kernel=self.kernel, grid=LOG_GRID, **found
+        )
         return {**found, "k1": estimate.k1}
 
     # ------------------------------------------------------------ sensitive

@@ -85,13 +85,13 @@ class Guidance:
         settings = list(self._strategy.initial_points or ())
         points = [self._space.locate(setting) for setting in settings]
         nothing = self._space.fill(0, self._rng)
-        points = Domain.of(self._space, [nothing, *points]).points
-        if len(points) > self._n_iter:
+        different = Domain.of(self._space, [nothing, *points]).points
+        if len(different) > self._n_iter:
             raise ValueError(
-                f"initial_points has {len(points)} settings; n_iter={self._n_iter} evaluations do "
-                "not reach for them"
+                f"initial_points has {len(different)} settings; n_iter={self._n_iter} evaluations "
+                "do not reach for them"
             )
-        return points
+        return different
 
     # ------------------------------------------------------------ public
     def _affordable(self) -> int:
@@ -100,7 +100,7 @@ class Guidance:
         Settled before the validation set is touched: times of later fits are not public.
         """
         strategy = self._strategy
-        times = self._path.fit_times
+        times: list[float] | np.ndarray = self._path.fit_times
         if not times:
             first = self._space.candidates(self._pool.take(slice(_PROBES))).params
             times = self._oracle.public(strategy.public_cv, self._rng)(first).fit_times
@@ -174,7 +174,7 @@ class Guidance:
     @single_threaded
     def _guide(self, plan: Plan, model: PublicModel | None) -> PrivateGuide:
         strategy, scorer, releases = self._strategy, self._oracle.scorer, None
-        paid = {"budget": self._budget, "noise": self._noise}
+        paid: dict = {"budget": self._budget, "noise": self._noise}
         if model is None:
             std = _SCORE_STD * (scorer.bounds[1] - scorer.bounds[0])
             prior = partial(fixed_prior, PublicModel.ignorant(self._space, strategy.kernel, std))

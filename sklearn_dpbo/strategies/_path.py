@@ -24,8 +24,6 @@ class Path:
         NaN for what was validated, or failed.
     rows : list of int
         Where the validated candidates whose fit succeeded stand, in the order of `statistics`.
-    statistics : Sensitive or None
-        Of those candidates.
     """
 
     def __init__(self, space: SearchSpace):
@@ -36,7 +34,7 @@ class Path:
         self.public_scores: list[float] = []
         self.validated: list[bool] = []
         self.rows: list[int] = []
-        self.statistics: Sensitive | None = None
+        self._statistics: Sensitive | None = None
 
     def __len__(self) -> int:
         return len(self.fit_times)
@@ -50,6 +48,13 @@ class Path:
     def candidates(self) -> Candidates:
         """All settings, in order."""
         return self._space.candidates(self.points)
+
+    @property
+    def statistics(self) -> Sensitive:
+        """Of the candidates in `rows`, of which there must be one."""
+        if self._statistics is None:
+            raise ValueError("no candidate has been fitted and validated")
+        return self._statistics
 
     @property
     def seconds(self) -> float:
@@ -68,7 +73,8 @@ class Path:
         if found.fitted.size:
             new = found.statistics.rows(found.fitted)
             self.rows += (first + found.fitted).tolist()
-            self.statistics = new if self.statistics is None else self.statistics.followed_by(new)
+            known = self._statistics
+            self._statistics = new if known is None else known.followed_by(new)
 
     def _add(self, points: Points, found, public_scores, fit_times, validated: bool) -> None:
         self._points.append(points)

@@ -261,7 +261,7 @@ class PrivateGuide:
     def propose(self, path: Path, n: int, n_draws: int) -> Points:
         """Return n points to evaluate next: n_draws are drawn, the rest placed around the last."""
         if self._releases is not None:
-            self._learn(path)
+            self._learn(path, self._releases)
         domain = self._domain(path)
         everything = path.points
         taken = domain.find(everything.take(np.flatnonzero(path.validated)))
@@ -273,14 +273,12 @@ class PrivateGuide:
         rest = _around(posterior, drawn[-1], n - n_draws, taken + drawn)
         return domain.points.take(drawn + rest)
 
-    def _learn(self, path: Path) -> None:
+    def _learn(self, path: Path, releases: Releases) -> None:
         """Choose kernel parameters by the likelihood of noisy, released scores."""
-        self._releases.add(path.statistics)
+        releases.add(path.statistics)
         a, b = self._line
-        scores = a + b * np.array(self._releases.counts, dtype=float)
-        model = PublicModel.learn(
-            self._space, path.points.take(path.rows), scores, self._releases.shape
-        )
+        scores = a + b * np.array(releases.counts, dtype=float)
+        model = PublicModel.learn(self._space, path.points.take(path.rows), scores, releases.shape)
         self._prior, self._center = partial(fixed_prior, model), model.best()
 
     def _domain(self, path: Path) -> Domain:

@@ -43,7 +43,7 @@ class Domain:
         """Gather points, each once, in order."""
         points = Points.concatenate(several)
         index: dict[bytes, int] = {}
-        first = []
+        first: list[int] = []
         for i, key in enumerate(points.identities()):
             if key not in index:
                 index[key] = len(first)

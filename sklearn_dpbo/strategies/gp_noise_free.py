@@ -97,7 +97,7 @@ class GPNoiseFree(GPStrategy):
         max_level=None,
         public_share=1 / 3,
         public_cv=None,
-    ):
+    ) -> None:
         self.A = A
         self.tau = tau
         self.k1 = k1

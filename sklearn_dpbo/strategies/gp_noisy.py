@@ -79,7 +79,7 @@ class GPNoisy(GPStrategy):
         n_candidates=256,
         public_share=1 / 3,
         public_cv=None,
-    ):
+    ) -> None:
         self.k1 = k1
         self.noise = noise
         self.kernel = kernel

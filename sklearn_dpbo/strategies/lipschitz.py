@@ -103,7 +103,7 @@ class LipschitzConvex(Strategy):
         bound="repaired",
         acquisition=None,
         setting_share=0.0,
-    ):
+    ) -> None:
         self.g_star = g_star
         self.lipschitz = lipschitz
         self.lambda_bounds = lambda_bounds

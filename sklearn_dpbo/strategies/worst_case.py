@@ -105,7 +105,7 @@ class WorstCase(Strategy):
         initial_points=None,
         patience=None,
         timeout=None,
-    ):
+    ) -> None:
         self.guidance = guidance
         self.score_share = score_share
         self.guidance_share = guidance_share
