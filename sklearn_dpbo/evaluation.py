@@ -11,20 +11,20 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, reduce
 
 import numpy as np
 from joblib import effective_n_jobs
 from joblib.parallel import get_active_backend
 from sklearn.base import clone
-from sklearn.utils.parallel import Parallel, delayed
 
 from .exploration import PublicEvaluator
 from .fit_cache import FitCache
-from .fitting import announce, fit, set_candidate, timed, timed_fit, without_traces
+from .fitting import announce, fit, set_candidate, timed, timed_fit, unwatched, without_traces
 from .handover import Handover
 from .holdout import Problem, split_training
 from .privacy import Sensitive
+from .progress import Progress, as_they_finish, tell
 from .quiet import quiet, unheard
 from .rowwise import RowByRowCheck, protected_rows
 from .scorers import PrivateScorer
@@ -75,6 +75,8 @@ class Evaluator:
         Where fits that end before the validation set is first predicted are kept.
     others : tuple of PrivateScorer
         More scores: their statistics come after those of `scorer`.
+    progress : Progress
+        What is told of candidates that finish.
     """
 
     estimator: object
@@ -87,6 +89,7 @@ class Evaluator:
     accept: Callable | None = None
     memory: object = None
     others: tuple[PrivateScorer, ...] = ()
+    progress: Progress = field(default_factory=Progress)
     _began: bool = field(default=False, init=False, repr=False)
 
     def __call__(self, settings: tuple[dict, ...]) -> Evaluation:
@@ -97,11 +100,10 @@ class Evaluator:
         BatchDependentError
             If the predictions of any fitted candidate are not made row by row.
         """
-        if self.verbose > 0:
-            units = self.problem.units
-            print(f"Evaluating {len(settings)} candidates on {units.m} protected {units.name}s")
+        what = f"Evaluating {{}} on {self.problem.units.m} protected {self.problem.units.name}s"
         try:
-            return self._map(settings, self._fit_all(settings))
+            told = self.progress.candidates(settings, "candidate-evaluation", what)
+            return self._map(settings, self._fit_all(settings, told), told)
         except BaseException as error:
             cause, error.__context__ = error.__cause__, None
             raise error.with_traceback(_forget(error.__traceback__)) from cause
@@ -133,6 +135,7 @@ class Evaluator:
             self.pre_dispatch,
             self.verbose,
             self.memory,
+            self.progress,
         )
 
     @property
@@ -159,31 +162,44 @@ class Evaluator:
         )
         return Handover(task)
 
-    def _fit_all(self, settings) -> list:
+    def _fit_all(self, settings, told) -> list:
         """Fit and keep all settings before the first of them is predicted on the validation set.
 
         Return why each failed, or None. Nothing is fitted here if nothing is kept, or later on.
         """
+        failed = [None] * len(settings)
         if self._began or not self.cache.keeps:
-            return [None] * len(settings)
+            return failed
         self._began = True
-        return self._parallel(delayed(_fit_and_keep)(self._task, setting) for setting in settings)
+        with self._results(_fit_and_keep, [(self._task, setting) for setting in settings]) as found:
+            for i, failed[i] in found:
+                told.finished(i, failed[i])
+        return failed
 
-    def _parallel(self, calls) -> list:
-        return Parallel(n_jobs=self.n_jobs, pre_dispatch=self.pre_dispatch)(calls)
+    def _results(self, function, tasks):
+        return contextlib.closing(as_they_finish(function, tasks, self.n_jobs, self.pre_dispatch))
 
-    def _map(self, settings, failed) -> Evaluation:
-        task, n = self._task, len(settings)
-        with quiet() if self._in_threads() else contextlib.nullcontext():
-            outcomes = self._parallel(
-                delayed(_evaluate)(task, setting, f"{i + 1}/{n}", self.verbose, error)
-                for i, (setting, error) in enumerate(zip(settings, failed, strict=True))
-            )
-        errors, statistics = zip(*outcomes, strict=True)
+    def _map(self, settings, failed, told) -> Evaluation:
+        n = len(settings)
+        errors: list[str | None] = [None] * n
+        statistics: dict[int, Sensitive] = {}
+        tasks = [
+            (self._task, setting, f"{i + 1}/{n}", self.verbose, error)
+            for i, (setting, error) in enumerate(zip(settings, failed, strict=True))
+        ]
+        silence = quiet() if self._in_threads() else contextlib.nullcontext()
+        with silence, self._results(_evaluate, tasks) as found:
+            for i, errors[i], statistics[i] in map(self._sealed, found):
+                told.finished(i, errors[i])
+        in_order = (statistics[i] for i in range(n))
+        return Evaluation(reduce(Sensitive.followed_by, in_order), tuple(errors))
+
+    def _sealed(self, found):
+        """Shut statistics as they arrive: who is told of a candidate may look at the frames."""
+        i, (error, statistics) = found
         units = self.problem.units
         sensitivity = tuple(D for scorer in self.scorers for D in scorer.sensitivity(units))
-        blank = (0,) * len(sensitivity)
-        return Evaluation(Sensitive([s or blank for s in statistics], sensitivity), errors)
+        return i, error, Sensitive([statistics or (0,) * len(sensitivity)], sensitivity)
 
     def _in_threads(self) -> bool:
         """Whether fits run beside predictions in this process, where silence is shared."""
@@ -216,7 +232,8 @@ class _Task:
     def _probe(self, estimator):
         if self.accept is not None:
             self.accept(estimator, self.problem)
-        return estimator, [self.check.predictions(estimator, scorer) for scorer in self.scorers]
+        responses = [self.check.predictions(estimator, scorer) for scorer in self.scorers]
+        return unwatched(estimator), responses
 
 
 def _fit_and_keep(handed: Handover, setting: dict):
@@ -255,11 +272,12 @@ def _statistics(estimator, problem: Problem, scorers: tuple[PrivateScorer, ...])
 
 
 def _forget(traceback):
-    """Clear what frames above the estimator's fit remember; return the traceback from there on.
+    """Clear what frames above the estimator's fit, or a callback, remember; return the rest.
 
     They hold the statistics of other candidates, and debuggers keep and show frames.
     """
-    while traceback is not None and traceback.tb_frame.f_code is not fit.__code__:
+    public = (fit.__code__, tell.__code__)
+    while traceback is not None and traceback.tb_frame.f_code not in public:
         with contextlib.suppress(RuntimeError):  # of a frame that is still running: the caller
             traceback.tb_frame.clear()
         traceback = traceback.tb_next

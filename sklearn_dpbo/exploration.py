@@ -5,17 +5,18 @@ The validation set is not within reach of this module.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils.parallel import Parallel, delayed
 
 from .fit_cache import FitCache
 from .fitting import announce, set_candidate, timed_fit
 from .handover import Handover
 from .holdout import PublicSplit
+from .progress import Progress, as_they_finish
 from .scorers import PrivateScorer
 
 __all__ = ["PublicEvaluation", "PublicEvaluator"]
@@ -51,7 +52,7 @@ class PublicEvaluator:
     split : PublicSplit
     scorer : PrivateScorer
         Prepared for the problem; used here without privacy, on public records.
-    error_score, n_jobs, pre_dispatch, verbose, memory
+    error_score, n_jobs, pre_dispatch, verbose, memory, progress
         As in `Evaluator`.
     """
 
@@ -63,19 +64,24 @@ class PublicEvaluator:
     pre_dispatch: object = "2*n_jobs"
     verbose: int = 0
     memory: object = None
+    progress: Progress = field(default_factory=Progress)
 
     def __call__(self, settings: tuple[dict, ...], *, by_record=False) -> PublicEvaluation:
         """Fit settings on one part of the training set, score them on the other, in parallel."""
-        n = len(settings)
-        if self.verbose > 0:
-            print(f"Exploring {n} candidates within the training set")
-        outcomes = Parallel(n_jobs=self.n_jobs, pre_dispatch=self.pre_dispatch)(
-            delayed(_explore)(self._task, setting, f"{i + 1}/{n}", self.verbose, by_record)
+        n, outcomes = len(settings), [None] * len(settings)
+        what = "Exploring {} within the training set"
+        told = self.progress.candidates(settings, "candidate-exploration", what)
+        tasks = [
+            (self._task, setting, f"{i + 1}/{n}", self.verbose, by_record)
             for i, setting in enumerate(settings)
-        )
-        times, errors, found = zip(*outcomes, strict=True)
-        gains = [f if by_record and e is None else None for f, e in zip(found, errors, strict=True)]
-        scores = [np.mean(each) for each in found]
+        ]
+        with closing(as_they_finish(_explore, tasks, self.n_jobs, self.pre_dispatch)) as found:
+            for i, outcomes[i] in found:
+                told.finished(i, outcomes[i][1])
+        times, errors, values = zip(*outcomes, strict=True)
+        wanted = [by_record and error is None for error in errors]
+        gains = [value if w else None for value, w in zip(values, wanted, strict=True)]
+        scores = [np.mean(value) for value in values]
         return PublicEvaluation(np.array(scores, dtype=float), np.array(times), errors, gains)
 
     @cached_property

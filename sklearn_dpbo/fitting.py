@@ -6,6 +6,7 @@ import contextlib
 import gc
 import time
 import warnings
+from copy import deepcopy
 
 from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
@@ -21,6 +22,7 @@ __all__ = [
     "set_candidate",
     "timed",
     "timed_fit",
+    "unwatched",
     "without_traces",
 ]
 
@@ -93,10 +95,27 @@ def without_traces(estimator):
     params = estimator.get_params(deep=True)
     leaves = {name: name.rpartition("__")[2] for name in params}
     estimator.set_params(**{name: silent[leaf] for name, leaf in leaves.items() if leaf in silent})
-    for part in (estimator, *estimator.get_params(deep=True).values()):
-        if hasattr(part, "get_params") and not isinstance(part, type):
-            vars(part).pop("_skl_callbacks", None)
+    for part in _parts(estimator):
+        vars(part).pop("_skl_callbacks", None)
     return estimator
+
+
+def unwatched(estimator):
+    """Return the estimator or, if callbacks may have kept it, a copy without callbacks.
+
+    What predictions leave on the copy is kept by nobody, and they tell nobody of what they see.
+    """
+    callbacks = [vars(part).get("_skl_callbacks") for part in _parts(estimator)]
+    # Clones within it share these lists, and so have the empty one too.
+    memo: dict[int, list] = {id(several): [] for several in callbacks if several is not None}
+    return deepcopy(estimator, memo) if memo else estimator
+
+
+def _parts(estimator) -> list:
+    """Return the estimator and all that are parameters of it, at any depth."""
+    inside = estimator.get_params(deep=True).values() if hasattr(estimator, "get_params") else ()
+    parts = [p for p in inside if hasattr(p, "get_params") and not isinstance(p, type)]
+    return [part for part in (estimator, *parts) if hasattr(part, "__dict__")]
 
 
 def fit(estimator, X, y, fit_params):

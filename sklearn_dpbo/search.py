@@ -14,12 +14,13 @@ from ._delegation import DelegatesToBest, RoutesToEstimator, replace_fitted
 from .checks import check_number
 from .evaluation import Evaluator
 from .exceptions import GuaranteeAssumptionWarning
-from .fit_cache import FitCache, memory_of
+from .fit_cache import memory_of
 from .fitting import set_candidate
 from .holdout import Problem, hold_out
 from .ledger import budget_on
 from .noise import noise_source
 from .privacy import Budget
+from .progress import CallbackSupportMixin, watched
 from .report import PREDICTIONS_ROW_BY_ROW, TRAINING_NOT_PROTECTED, PrivacyReport
 from .scoring import resolve_scorers
 from .space import SearchSpace
@@ -27,8 +28,12 @@ from .strategies import BY_NAME, Release, Strategy
 
 __all__ = ["PrivateBayesSearchCV"]
 
+_RESULT = ("best_params_", "best_score_", "best_score_interval_")
 
-class PrivateBayesSearchCV(DelegatesToBest, RoutesToEstimator, MetaEstimatorMixin, BaseEstimator):
+
+class PrivateBayesSearchCV(
+    DelegatesToBest, RoutesToEstimator, CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator
+):
     """Hyper-parameter search with differential privacy for the validation set.
 
     Candidates are fitted on a training set, which is not protected, and scored on a held-out
@@ -67,7 +72,9 @@ class PrivateBayesSearchCV(DelegatesToBest, RoutesToEstimator, MetaEstimatorMixi
         What to hold out if X_val is not given to `fit`; must make one split. None holds out a
         quarter of the rows, drawn by number, with a `PrivacyWarning`.
     verbose : int, default=0
-        1 prints a line, 2 a line per fit; nothing that depends on the validation set.
+        1 shows a progress bar (lines, where there is no tqdm), 2 prints a line per fit; nothing
+        that depends on the validation set. scikit-learn's callbacks (`set_callbacks`, from its
+        version 1.9 on) do without it.
     pre_dispatch : int or str, default="2*n_jobs"
         As joblib takes it.
     error_score : "raise" or float, default=np.nan
@@ -253,17 +260,17 @@ class PrivateBayesSearchCV(DelegatesToBest, RoutesToEstimator, MetaEstimatorMixi
                 stacklevel=2,
             )
         public_rng = np.random.default_rng(rng.randint(2**31 - 1, size=4))
-        release = self._run(strategy, space, oracle, public_rng, budget, noise)
-        fitted = {
-            **_released(release, list(scorers)),
-            "privacy_": _statement(problem, strategy, budget, noise, list(scorers)),
-            "scorer_": scorers if others else selects,
-            "multimetric_": bool(others),
-            "n_splits_": 1,
-        }
-        if self.refit:
-            fitted |= self._refit(problem, fitted, oracle.cache)
-        replace_fitted(self, fitted)
+        n_candidates = int(min(self.n_iter, space.n_points))
+        with watched(self, 1 + bool(self.refit), n_candidates, self.verbose) as oracle.progress:
+            release = self._run(strategy, space, oracle, public_rng, budget, noise)
+            fitted = {
+                **_released(release, list(scorers)),
+                "privacy_": _statement(problem, strategy, budget, noise, list(scorers)),
+                "scorer_": scorers if others else selects,
+                "multimetric_": bool(others),
+                "n_splits_": 1,
+            }
+            replace_fitted(self, fitted | self._finish(problem, fitted, oracle))
         return self
 
     def _run(self, strategy: Strategy, space, oracle, rng, budget: Budget, noise) -> Release:
@@ -281,16 +288,19 @@ class PrivateBayesSearchCV(DelegatesToBest, RoutesToEstimator, MetaEstimatorMixi
                 )
             raise
 
-    def _refit(self, problem, fitted: dict, cache: FitCache) -> dict:
+    def _finish(self, problem, fitted: dict, oracle: Evaluator) -> dict:
         """Fit the chosen setting on the training set; do not lose a paid-for result over it."""
         try:
+            oracle.progress.searched()
+            if not self.refit:
+                return {}
             best = set_candidate(clone(self.estimator), fitted["best_params_"])
-            best, _ = cache.find(best, problem)
+            with oracle.progress.step("refit-with-best-params"):
+                best, _ = oracle.cache.find(best, problem)
         except BaseException as error:
             error.add_note(
                 "The private result had been released and paid for before this: "
-                f"best_params_={fitted['best_params_']}, best_score_={fitted['best_score_']}, "
-                f"best_score_interval_={fitted['best_score_interval_']}"
+                + ", ".join(f"{name}={fitted[name]}" for name in _RESULT if name in fitted)
             )
             raise
         return {"best_estimator_": best}

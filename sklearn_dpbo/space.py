@@ -110,6 +110,11 @@ class SearchSpace:
         self._column = {name: i for i, name in enumerate(self.names)}
         self._located: dict[bytes, dict] = {}
 
+    @property
+    def n_points(self) -> float:
+        """How many different settings there are: infinity, with distributions."""
+        return sum(_n_points(axes) for axes in self.subspaces)
+
     def examples(self) -> list[dict]:
         """Return one setting of each subspace, to try the parameter names on."""
         middle = np.array([0.5])

@@ -24,6 +24,7 @@ from .ledger import budget_on, require_ledger
 from .mechanisms import draw_grid_point, release_counts
 from .noise import noise_source
 from .privacy import Budget, round_up
+from .progress import CallbackSupportMixin, watched
 from .report import PREDICTIONS_ROW_BY_ROW, TRAINING_NOT_PROTECTED, PrivacyReport
 from .rowwise import RowByRowCheck
 from .scorers import MeanGain, method_of
@@ -51,7 +52,7 @@ def _inner_has(attribute: str):
 
 
 class PrivateThresholdClassifier(
-    ClassifierMixin, RoutesToEstimator, MetaEstimatorMixin, BaseEstimator
+    ClassifierMixin, RoutesToEstimator, CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator
 ):
     """Tune a classifier's decision threshold with differential privacy for the validation set.
 
@@ -218,29 +219,29 @@ class PrivateThresholdClassifier(
         )
         _refuse_other_than_two_classes(problem.y_train)
         scorer = scorer.prepare(problem.y_train)
-        estimator = self._fit_estimator(problem)
-        _warn_of_other_statements(estimator)
-        try:
-            released = self._tune(estimator, problem, scorer, noise)
-        except BaseException as error:
-            for name, value in _released_by(estimator).items():
-                error.add_note(f"released and paid for before this, by the search: {name}={value}")
-            raise
-        replace_fitted(self, {"estimator_": estimator, "scorer_": scorer, **released})
+        estimator = self._unfitted()
+        with watched(self, n_steps=2) as progress:
+            try:
+                with progress.step("fit-estimator", hand_to=estimator):
+                    estimator = _fit_estimator(estimator, problem)
+                _warn_of_other_statements(estimator)
+                with progress.step("tune-threshold"):
+                    released = self._tune(estimator, problem, scorer, noise)
+                    replace_fitted(self, {"estimator_": estimator, "scorer_": scorer, **released})
+            except BaseException as error:
+                for name, value in _released_by(estimator).items():
+                    error.add_note(
+                        f"released and paid for before this, by the search: {name}={value}"
+                    )
+                raise
         return self
 
-    def _fit_estimator(self, problem: Problem):
+    def _unfitted(self):
+        """Return a copy of the estimator; a search without a ledger has this one's."""
         estimator = clone(self.estimator)
-        of_search = {}
-        if isinstance(estimator, PrivateBayesSearchCV):
-            if estimator.ledger is None:
-                estimator.set_params(ledger=self.ledger)
-            of_search = {
-                "X_val": problem.X_val,
-                "y_val": problem.y_val,
-                "groups_val": problem.units.labels(),
-            }
-        return fit(estimator, problem.X_train, problem.y_train, problem.fit_params | of_search)
+        if isinstance(estimator, PrivateBayesSearchCV) and estimator.ledger is None:
+            estimator.set_params(ledger=self.ledger)
+        return estimator
 
     def _tune(self, estimator, problem: Problem, scorer: MeanGain, noise) -> dict:
         """Return the fitted attributes that are released."""
@@ -399,6 +400,17 @@ class PrivateThresholdClassifier(
         return scorer
 
 
+def _fit_estimator(estimator, problem: Problem):
+    of_search = {}
+    if isinstance(estimator, PrivateBayesSearchCV):
+        of_search = {
+            "X_val": problem.X_val,
+            "y_val": problem.y_val,
+            "groups_val": problem.units.labels(),
+        }
+    return fit(estimator, problem.X_train, problem.y_train, problem.fit_params | of_search)
+
+
 def _refuse_other_than_two_classes(y_train) -> None:
     """Look at training labels alone: those of the validation set are protected."""
     if (kind := type_of_target(y_train, input_name="y")) != "binary":
@@ -431,8 +443,8 @@ def _warn_of_other_statements(estimator) -> None:
 
 
 def _released_by(estimator) -> dict:
-    """Return what a search inside has released."""
-    if not isinstance(estimator, PrivateBayesSearchCV):
+    """Return what a search inside has released, if it came so far."""
+    if not isinstance(estimator, PrivateBayesSearchCV) or not hasattr(estimator, "best_score_"):
         return {}
     names = ("best_params_", "best_score_", "best_score_interval_")
     return {name: getattr(estimator, name) for name in names}
