@@ -953,6 +953,21 @@ def of_one_class(response):
     return scorer.statistics(rows, None, units)[0], scorer.sensitivity(units)[0]
 
 
+@pytest.mark.parametrize("other", [NAN, 0.0, 100.0, -INF])
+def test_with_one_class_a_record_s_brier_score_is_its_own(other):
+    """Probabilities of one column were spread over all records: one moved all of them."""
+    before, D = of_one_class(np.ones(10))
+    after, _ = of_one_class(np.array([other, *np.ones(9)]))
+    assert 0 < before - after <= D
+
+
+@pytest.mark.parametrize("name", ["neg_brier_score", "neg_log_loss"])
+def test_probabilities_of_other_classes_are_refused(name):
+    gain = make_private_scorer(name).gain
+    with pytest.raises(ValueError, match="one score per class"):
+        gain(np.zeros(4, dtype=int), np.ones((4, 3)) / 3, np.array([0, 1]))
+
+
 # ---------------------------------------------------------------- sensitive values stay shut
 
 VALUE = 918_273_645
