@@ -968,6 +968,15 @@ def test_probabilities_of_other_classes_are_refused(name):
         gain(np.zeros(4, dtype=int), np.ones((4, 3)) / 3, np.array([0, 1]))
 
 
+def test_responses_are_compared_though_their_range_is_beyond_floats():
+    sample = np.array([-1.7e308, 1.7e308, 0.0, INF])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert _agree(sample, sample, sample, False)
+        other = sample + np.array([0.0, -1e308, 0.0, 0.0])
+        assert not _agree(sample, other, sample, False)
+
+
 # ---------------------------------------------------------------- sensitive values stay shut
 
 VALUE = 918_273_645
