@@ -977,6 +977,11 @@ def test_responses_are_compared_though_their_range_is_beyond_floats():
         assert not _agree(sample, other, sample, False)
 
 
+def test_whole_numbers_beyond_floats_are_values():
+    search = fitted_on(SMALL, HALVES, SMALL, HALVES, Cut(), {"b": [10**400, 1]})
+    assert search.best_params_["b"] in (10**400, 1)
+
+
 # ---------------------------------------------------------------- sensitive values stay shut
 
 VALUE = 918_273_645
