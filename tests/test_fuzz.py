@@ -982,6 +982,23 @@ def test_whole_numbers_beyond_floats_are_values():
     assert search.best_params_["b"] in (10**400, 1)
 
 
+@pytest.mark.parametrize(
+    ("params", "says"),
+    [
+        (dict(grid={"a__b": [1]}), "cannot be set on"),
+        (dict(strategy=WorstCase(public_cv=b"1"), n_iter=9), "public_cv=b'1' cannot be used"),
+        (dict(model=type("Fits", (), {"fit": None})()), "get_params as BaseEstimator gives it"),
+        (dict(grid={"a": scipy.stats.norm(0, 1e308)}), "not finite"),
+    ],
+)
+def test_what_cannot_be_used_is_said(params, says):
+    params = {"model": Cut(), "grid": {"a": scipy.stats.uniform()}} | params
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        with pytest.raises(ValueError, match=says):
+            fitted_on(SMALL, HALVES, SMALL, HALVES, **params)
+
+
 # ---------------------------------------------------------------- sensitive values stay shut
 
 VALUE = 918_273_645
