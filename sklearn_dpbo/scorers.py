@@ -208,7 +208,8 @@ class MeanGain(PrivateScorer):
                 f"the gain of {self!r} must give one number per record: expected shape "
                 f"({len(response)},), found {gain.shape}"
             )
-        share = np.clip((np.where(np.isnan(gain), a, gain) - a) / (b - a), 0, 1)
+        with np.errstate(over="ignore"):  # far outside is outside
+            share = np.clip((np.where(np.isnan(gain), a, gain) - a) / (b - a), 0, 1)
         return np.rint(share * (1 if self.gain.counts else _GRID)).astype(np.int64)
 
     def record_gains(self, estimator, X, y=None) -> np.ndarray:

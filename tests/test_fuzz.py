@@ -999,6 +999,13 @@ def test_what_cannot_be_used_is_said(params, says):
             fitted_on(SMALL, HALVES, SMALL, HALVES, **params)
 
 
+def test_gains_far_outside_narrow_bounds_are_at_their_end():
+    narrow = make_private_scorer(gain, bounds=(0, 5e-324))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert narrow.rows(np.ones(2), np.array([1.0, 0.0]), None).tolist() == [2**20, 0]
+
+
 # ---------------------------------------------------------------- sensitive values stay shut
 
 VALUE = 918_273_645
