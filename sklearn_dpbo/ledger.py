@@ -346,9 +346,10 @@ def _sum(entries: list[Entry], name: str) -> Fraction:
 
 def _concentrated(E: Fraction, D: Fraction, epsilons: list[Fraction]) -> bool:
     """Whether charges are within (E, D / 2) by zCDP, rounded against them."""
-    if D == 0:
+    rho = sum((e * e for e in epsilons), Fraction(0)) / 2
+    if D == 0 or rho > 2**1000:  # which is beyond any budget, and next to what floats hold
         return False
-    rho = round_up(sum((e * e for e in epsilons), Fraction(0)) / 2)
+    rho = round_up(rho)
     return delta_of_zcdp(rho * (1 + 1e-12), round_down(E)) * (1 + 1e-9) <= round_down(D / 2)
 
 

@@ -1006,6 +1006,24 @@ def test_gains_far_outside_narrow_bounds_are_at_their_end():
         assert narrow.rows(np.ones(2), np.array([1.0, 0.0]), None).tolist() == [2**20, 0]
 
 
+def decades(low, high):
+    return st.builds(
+        lambda m, e: Fraction(m) * Fraction(10) ** e, st.integers(1, 9), st.integers(low, high)
+    )
+
+
+@settings(max_examples=300, derandomize=True, database=None, deadline=None)
+@given(decades(-299, 298), decades(-299, -2), st.lists(decades(-299, 298), min_size=1, max_size=3))
+def test_charges_of_any_size_fit_or_do_not(E, D, epsilons):
+    """Numbers beyond floats were an OverflowError; and what fits by sums fits."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fits = _concentrated(E, D, epsilons)
+    assert isinstance(fits, bool)
+    if fits and E > 1:
+        assert sum(e * e for e in epsilons) / 2 <= E
+
+
 # ---------------------------------------------------------------- sensitive values stay shut
 
 VALUE = 918_273_645
