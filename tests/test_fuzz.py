@@ -1024,6 +1024,16 @@ def test_charges_of_any_size_fit_or_do_not(E, D, epsilons):
         assert sum(e * e for e in epsilons) / 2 <= E
 
 
+def test_a_curator_says_which_numbers_it_cannot_take():
+    for params, says in [
+        (dict(epsilon=Fraction(10**400)), "epsilon is a number"),
+        (dict(n_components=10**400, max_norm=1.0), "n_components is"),
+        (dict(distance=1e-99, max_norm=0.5), "too small beside"),
+    ]:
+        with pytest.raises(ValueError, match=says):
+            GaussianCurator(**params).fit(SMALL)
+
+
 # ---------------------------------------------------------------- sensitive values stay shut
 
 VALUE = 918_273_645
