@@ -1034,6 +1034,13 @@ def test_a_curator_says_which_numbers_it_cannot_take():
             GaussianCurator(**params).fit(SMALL)
 
 
+def test_no_warning_tells_of_a_row_beyond_any_norm():
+    X = np.array([[0.1, 0.2], [1.7e308, -1.7e308]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.isfinite(GaussianCurator(max_norm=1.0).fit(X).released_).all()
+
+
 # ---------------------------------------------------------------- sensitive values stay shut
 
 VALUE = 918_273_645
