@@ -1041,6 +1041,12 @@ def test_no_warning_tells_of_a_row_beyond_any_norm():
         assert np.isfinite(GaussianCurator(max_norm=1.0).fit(X).released_).all()
 
 
+def test_a_utility_bound_that_no_float_holds_is_refused():
+    with pytest.raises(ValueError, match="utility_bound is a positive number"):
+        bound = Fraction(1, 10**400)
+        PrivateConfigurator(Knapsack(), epsilon=1.0, utility_bound=bound).fit(ITEMS[:1])
+
+
 # ---------------------------------------------------------------- sensitive values stay shut
 
 VALUE = 918_273_645
