@@ -58,6 +58,10 @@ class _Shut:
     __int__ = __float__ = __index__ = __complex__ = __bool__ = _refuse
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __hash__ = _refuse
 
+    def __dir__(self):
+        """List public names only: whoever looks at all members would see the value among them."""
+        return [name for name in super().__dir__() if not name.startswith("_")]
+
     __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = _refuse
 
 
