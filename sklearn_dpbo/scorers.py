@@ -202,7 +202,8 @@ class MeanGain(PrivateScorer):
     def rows(self, y, response, classes) -> np.ndarray:
         """round(G (clip(gain, a, b) - a) / (b - a)); a gain that is not a number counts as a."""
         a, b = self.bounds
-        gain = np.asarray(self.gain(y, response, classes), dtype=float)
+        with np.errstate(over="ignore"):  # far outside is outside
+            gain = np.asarray(self.gain(y, response, classes), dtype=float)
         if gain.shape != (len(response),):
             raise ValueError(
                 f"the gain of {self!r} must give one number per record: expected shape "
