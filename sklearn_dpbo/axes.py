@@ -67,7 +67,8 @@ class Distribution:
     def quantiles(self, u: np.ndarray) -> np.ndarray:
         """Return the u-quantiles, or say what is wrong with the distribution."""
         try:
-            values = np.asarray(self.quantile(u), dtype=float)
+            with np.errstate(all="ignore"):  # what is not finite is refused below
+                values = np.asarray(self.quantile(u), dtype=float)
         except TypeError as error:
             raise ValueError(
                 f"param_grid[{self.name!r}]: quantiles of the distribution cannot be computed "
@@ -145,8 +146,15 @@ def axis_of(name, values) -> Categories | Distribution:
     if len(values) == 0:
         raise ValueError(f"param_grid[{name!r}] is empty; give at least one value")
     ordered = all(isinstance(v, Number) and not isinstance(v, bool | complex) for v in values)
-    ordered = ordered and not any(math.isnan(v) for v in values)
+    ordered = ordered and not any(_is_nan(v) for v in values)
     return Categories(name, tuple(values), _coordinates(values, ordered), ordered)
+
+
+def _is_nan(value) -> bool:
+    try:
+        return math.isnan(value)
+    except OverflowError:  # of a whole number beyond any float
+        return False
 
 
 def _is_discrete(distribution) -> bool:

@@ -65,8 +65,8 @@ def timed_fit(estimator, data, error_score, then, fitter=timed):
 def _no_collection():
     """Keep Python's garbage collector from walking through validation data in a timed fit."""
     enabled = gc.isenabled()
-    gc.disable()
     try:
+        gc.disable()
         yield
     finally:
         if enabled:

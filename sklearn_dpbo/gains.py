@@ -230,16 +230,23 @@ class TopK(Gain):
     def __call__(self, y, response, classes):
         if response.ndim == 1:
             response = np.stack([-response, response], axis=1)
-        if response.shape[1] != len(classes):
-            raise ValueError(
-                f"{response.shape[1]} scores per record for {len(classes)} classes: "
-                "'top_k_accuracy' needs one score per class"
-            )
+        response = _by_class(response, classes)
         code = encode(y, classes)
         own = np.take_along_axis(response, code[:, None], axis=1)
         later = np.arange(response.shape[1]) > code[:, None]
         ahead = (response > own) | ((response == own) & later)
         return (code >= 0) & (ahead.sum(axis=1) < self.k) & ~np.isnan(response).any(axis=1)
+
+
+def _by_class(response, classes) -> np.ndarray:
+    """Return one column per class: a row that is none would be spread over other records."""
+    response = response[:, None] if response.ndim == 1 else response
+    if response.shape[1:] != (len(classes),):
+        raise ValueError(
+            f"{response.shape[1]} scores per record for {len(classes)} classes: the scoring needs "
+            "one score per class"
+        )
+    return response
 
 
 class Brier(Gain):
@@ -253,7 +260,7 @@ class Brier(Gain):
         return BinaryBrier() if len(np.unique(dense(y_train))) <= 2 else self
 
     def __call__(self, y, response, classes):
-        code = encode(y, classes)
+        code, response = encode(y, classes), _by_class(response, classes)
         loss = ((response - (np.arange(len(classes)) == code[:, None])) ** 2).sum(axis=1)
         return np.where(code >= 0, -loss, -np.inf)
 
@@ -275,7 +282,7 @@ class LogLoss(Gain):
     bounds = (math.log(0.01), 0.0)
 
     def __call__(self, y, response, classes):
-        code = encode(y, classes)
+        code, response = encode(y, classes), _by_class(response, classes)
         p = np.take_along_axis(response, code[:, None], axis=1)[:, 0]
         with np.errstate(divide="ignore"):
             return np.where(code >= 0, np.log(p), -np.inf)

@@ -218,7 +218,7 @@ def _single(cv, y, estimator, name: str):
     try:
         checked = check_cv(cv, y, classifier=is_classifier(estimator))
         n_splits = checked.get_n_splits()
-    except (TypeError, ValueError) as error:
+    except (AttributeError, TypeError, ValueError) as error:
         reason = str(error)
     if n_splits != 1:
         found = reason if n_splits is None else f"it makes {n_splits} splits"

@@ -95,7 +95,9 @@ def sums_of(entries: list[Entry]) -> dict[str, float]:
 
 def concentrated(E: Fraction, D: Fraction, epsilons: list[Fraction]) -> bool:
     """Whether charges are within (E, D / 2) by zCDP, rounded against them."""
-    if D == 0:
+    rho = total(e * e for e in epsilons) / 2
+    if D == 0 or rho > 2**1000:  # which is beyond any budget, and next to what floats hold
         return False
-    rho = round_up(total(e * e for e in epsilons) / 2)
-    return delta_of_zcdp(rho * (1 + 1e-12), round_down(E)) * (1 + 1e-9) <= round_down(D / 2)
+    return delta_of_zcdp(round_up(rho) * (1 + 1e-12), round_down(E)) * (1 + 1e-9) <= round_down(
+        D / 2
+    )

@@ -162,7 +162,7 @@ class SeededNoise:
 
         def sample(count: int) -> int:
             up, down = self._rng.geometric(p, size=2)
-            return int(count + up - down)
+            return count + int(up) - int(down)
 
         return sample
 

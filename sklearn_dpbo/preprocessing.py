@@ -80,4 +80,5 @@ def norms(X: np.ndarray) -> np.ndarray:
     """Return the Euclidean norm of each row; squares neither underflow nor overflow."""
     largest = np.abs(X).max(axis=1, initial=0.0)
     largest[largest == 0] = 1.0
-    return largest * np.linalg.norm(X / largest[:, None], axis=1)
+    with np.errstate(over="ignore"):  # a norm beyond any float; and a warning would tell of a row
+        return largest * np.linalg.norm(X / largest[:, None], axis=1)

@@ -60,6 +60,11 @@ class _Shut:
     __array__ = __iter__ = __len__ = __getitem__ = __contains__ = _refuse
     __int__ = __float__ = __index__ = __complex__ = __bool__ = _refuse
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __hash__ = _refuse
+
+    def __dir__(self):
+        """List public names only: whoever looks at all members would see the value among them."""
+        return [name for name in super().__dir__() if not name.startswith("_")]
+
     __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = _refuse
 
 
@@ -353,11 +358,12 @@ def delta_of_zcdp(rho: float, epsilon: float) -> float:
     """
 
     def log_delta(log_order: float) -> float:
-        a = math.exp(log_order)  # alpha - 1
+        a = math.exp(min(max(log_order, -700.0), 700.0))  # alpha - 1
         return a * ((a + 1) * rho - epsilon) - math.log(a) - (a + 1) * math.log1p(1 / a)
 
-    start = math.log(max(epsilon / (2 * rho), 1e-6))
-    found = minimize_scalar(log_delta, bracket=(start - 1, start + 1))
+    start = math.log(min(max(epsilon / (2 * rho), 1e-6), 1e300))
+    with np.errstate(all="ignore"):  # of numbers that overflow: they are not the smallest
+        found = minimize_scalar(log_delta, bracket=(start - 1, start + 1))
     return min(1.0, math.exp(min(found.fun, 0.0)))
 
 

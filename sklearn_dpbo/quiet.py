@@ -35,15 +35,17 @@ def quiet():
     is not caught.)
     """
     global _depth, _silence
-    with _lock:
-        if _depth == 0:
-            _silence = _silenced()
-        _depth += 1
+    entered = 0
     try:
-        yield
-    finally:
         with _lock:
-            _depth -= 1
+            if _depth == 0:
+                _silence = contextlib.ExitStack()
+                _fall_silent(_silence)
+            _depth, entered = _depth + 1, 1
+        yield
+    finally:  # also of what an interrupt left half done on the way in
+        with _lock:
+            _depth -= entered
             if _depth == 0:
                 _silence.close()
 
@@ -82,9 +84,8 @@ def audible():
     return _outer_stdout or sys.stdout
 
 
-def _silenced() -> contextlib.ExitStack:
+def _fall_silent(stack: contextlib.ExitStack) -> None:
     global _outer_stdout
-    stack = contextlib.ExitStack()
     stack.callback(_set_outer_stdout, None)
     _outer_stdout = sys.stdout
     sink = stack.enter_context(open(os.devnull, "w"))
@@ -97,7 +98,6 @@ def _silenced() -> contextlib.ExitStack:
     logging.disable(logging.CRITICAL)
     stack.callback(np.random.set_state, np.random.get_state())
     stack.callback(random.setstate, random.getstate())
-    return stack
 
 
 def _set_outer_stdout(stream) -> None:

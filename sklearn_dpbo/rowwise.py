@@ -204,9 +204,12 @@ def _agree(a: np.ndarray, b: np.ndarray, sample: np.ndarray, classifier: bool) -
     if finite.size == 0:
         return np.array_equal(a, b, equal_nan=True)
     relative, floor = _TOLERANCE["f8" if sample.dtype.itemsize >= 8 else "f4"]
-    tolerance = relative * np.ptp(finite) + floor * np.abs(finite).max()
-    near = np.abs(a - b) <= tolerance
-    return bool(near.all()) or np.allclose(a, b, rtol=0, atol=tolerance, equal_nan=True)
+    # Each end by itself, as their difference may be more than a float holds.
+    spread = relative * finite.max() - relative * finite.min()
+    tolerance = spread + floor * np.abs(finite).max()
+    with np.errstate(invalid="ignore", over="ignore"):  # of infinite and of huge responses
+        near = np.abs(a - b) <= tolerance
+        return bool(near.all()) or np.allclose(a, b, rtol=0, atol=tolerance, equal_nan=True)
 
 
 def _whole(sample: np.ndarray) -> bool:

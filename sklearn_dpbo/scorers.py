@@ -215,13 +215,15 @@ class MeanGain(PrivateScorer):
     def rows(self, y, response, classes) -> np.ndarray:
         """round(G (clip(gain, a, b) - a) / (b - a)); a gain that is not a number counts as a."""
         a, b = self.bounds
-        gain = np.asarray(self.gain(y, response, classes), dtype=float)
+        with np.errstate(over="ignore"):  # far outside is outside
+            gain = np.asarray(self.gain(y, response, classes), dtype=float)
         if gain.shape != (len(response),):
             raise ValueError(
                 f"the gain of {self!r} must give one number per record: expected shape "
                 f"({len(response)},), found {gain.shape}"
             )
-        share = np.clip((np.where(np.isnan(gain), a, gain) - a) / (b - a), 0, 1)
+        with np.errstate(over="ignore"):  # far outside is outside
+            share = np.clip((np.where(np.isnan(gain), a, gain) - a) / (b - a), 0, 1)
         return np.rint(share * (1 if self.gain.counts else _GRID)).astype(np.int64)
 
     def record_gains(self, estimator, X, y=None) -> np.ndarray:

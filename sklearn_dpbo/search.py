@@ -311,8 +311,11 @@ class PrivateBayesSearchCV(
         check_number("delta", self.delta, "in [0, 1)", lambda d: 0 <= d < 1)
         check_number("n_iter", self.n_iter, "1 or more", lambda n: n >= 1, Integral)
         check_number("verbose", self.verbose, "0 or more", lambda v: v >= 0, bool_too=True)
-        if not hasattr(self.estimator, "fit"):
-            raise ValueError(f"estimator has a fit method; found {self.estimator!r}")
+        if not (hasattr(self.estimator, "fit") and hasattr(self.estimator, "get_params")):
+            raise ValueError(
+                "estimator has a fit method, and get_params as BaseEstimator gives it; found "
+                f"{self.estimator!r}"
+            )
         scorers = self._scorers()
         if self.error_score != "raise":
             check_number(
@@ -321,7 +324,12 @@ class PrivateBayesSearchCV(
         memory_of(self.memory)
         space = SearchSpace(self.param_grid)
         for setting in space.examples():
-            set_candidate(clone(self.estimator), setting)
+            try:
+                set_candidate(clone(self.estimator), setting)
+            except AttributeError as error:  # "a__b" where a is no estimator
+                raise ValueError(
+                    f"param_grid: {setting!r} cannot be set on {self.estimator!r}: {error}"
+                ) from None
         strategy = _resolve_strategy(self.strategy)
         strategy.check(Budget(self.epsilon, self.delta))
         if len(scorers) > 1 and not strategy.several_scores:

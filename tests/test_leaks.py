@@ -21,7 +21,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import FitFailedWarning
 
 from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
-from sklearn_dpbo.privacy import Sensitive
+from sklearn_dpbo.privacy import Secret, Sensitive
 from sklearn_dpbo.strategies import WorstCase
 
 M = 15_485_863 // 1000  # 15,485
@@ -98,9 +98,10 @@ def found_in_text(text, counts):
 def walk(thing, seen, depth=0):
     """Yield everything reachable from an object through attributes, containers and arrays.
 
-    A `Sensitive` is shut (see its own tests); that none is kept is tested apart.
+    A `Sensitive` or `Secret` is shut (see its own tests); that none is kept is tested apart.
     """
-    if id(thing) in seen or depth > 12 or isinstance(thing, types.ModuleType | type | Sensitive):
+    shut = types.ModuleType | type | Sensitive | Secret
+    if id(thing) in seen or depth > 12 or isinstance(thing, shut):
         return
     seen[id(thing)] = thing
     yield thing

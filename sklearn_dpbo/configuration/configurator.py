@@ -260,7 +260,8 @@ class PrivateConfigurator(BaseEstimator):
     def _validate(self) -> tuple[float, float]:
         """Return the interval, or say which parameter makes no sense."""
         check_number("epsilon", self.epsilon, "a number from 1e-9 up", lambda v: v >= 1e-9)
-        check_number("utility_bound", self.utility_bound, "a positive number", lambda v: v > 0)
+        of_bound = "a positive number", lambda v: float(v) > 0
+        check_number("utility_bound", self.utility_bound, *of_bound)
         check_number("score_share", self.score_share, "in [0, 1)", lambda v: 0 <= v <= 1 - 1e-6)
         of_grid = "a whole number, 2 to 2**24", lambda v: 2 <= v <= 2**24, Integral
         check_number("grid_size", self.grid_size, *of_grid)

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ..checks import is_finite
 from ..exceptions import PrivacyWarning
 from ..ledger import budget_on
 from ..mechanisms import release_rows
@@ -107,7 +108,7 @@ class _Curator(BaseEstimator):
 
     def _check(self) -> None:
         for name, holds, expected in [
-            ("epsilon", lambda v: 1e-9 <= v < math.inf, "is a number from 1e-9 up"),
+            ("epsilon", lambda v: is_finite(v) and v >= 1e-9, "is a number from 1e-9 up"),
             ("delta", lambda v: 1e-300 <= v < 1, "lies in (0, 1)"),
         ]:
             value = getattr(self, name)
@@ -208,7 +209,9 @@ class GaussianCurator(_Curator):
             value = getattr(self, name)
             if optional and value is None:
                 continue
-            right_kind = isinstance(value, kind) and not isinstance(value, bool)
+            right_kind = (
+                isinstance(value, kind) and not isinstance(value, bool) and is_finite(value)
+            )
             if not (right_kind and 1e-100 < float(value) < 1e100):
                 what = "1 or more" if kind is Integral else "positive (1e-100 to 1e100)"
                 raise ValueError(f"{name} is {'None or ' * optional}{what}; found {value!r}")
@@ -242,6 +245,11 @@ class GaussianCurator(_Curator):
             inexact = 1e-14 * X.shape[1] * float(self.max_norm)
         step = 2.0 ** math.floor(math.log2(gaussian_sigma(epsilon, near, distance) / _STEPS))
         sigma = gaussian_sigma(epsilon, near, distance + 2 * inexact + step * Y.shape[1] ** 0.5)
+        if sigma > 2**20 * _STEPS * step:
+            raise ValueError(
+                f"distance={self.distance!r} is too small beside max_norm={self.max_norm!r}: "
+                "rounding alone makes neighbouring rows more distant"
+            )
         # A limit to each number makes no two rows more distant, and an error would tell of them.
         with np.errstate(over="ignore"):
             whole = np.rint(np.clip(Y / step, -(2.0**60), 2.0**60)).astype(np.int64)
