@@ -171,9 +171,9 @@ class Progress:
 
     def searched(self) -> None:
         """Say that there are no more candidates (fewer, perhaps, than there could have been)."""
-        if self._bar is not None:
-            self._bar.total = self._bar.n
-            self._bar.refresh()
+        if self._bar is not None and (n := self._bar.n) < self._bar.total:
+            self._bar.reset(n)
+            self._bar.update(n)
         if self._search is not None:
             self._end(self._search)
 
