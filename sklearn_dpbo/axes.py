@@ -165,7 +165,9 @@ def _is_discrete(distribution) -> bool:
 def _coordinates(values, ordered: bool) -> np.ndarray:
     """Place numbers by rank (a grid is even on the scale its author chose), others in order."""
     if ordered:  # 1 and 1.0 are the same number, and not the same setting
-        keys = [(v, type(v).__name__) for v in values]
+        # Plain numbers, which compare whatever their size: numpy's are cast to each other's types.
+        plain = [v.item() if isinstance(v, np.generic) else v for v in values]
+        keys = [(p, type(v).__name__) for p, v in zip(plain, values, strict=True)]
         distinct = sorted(set(keys))
         return (np.array([distinct.index(key) for key in keys]) + 0.5) / len(distinct)
     return (np.arange(len(values)) + 0.5) / len(values)

@@ -61,6 +61,7 @@ from sklearn_dpbo import (
     mechanisms,
 )
 from sklearn_dpbo.acquisition import ExpectedImprovement
+from sklearn_dpbo.axes import axis_of
 from sklearn_dpbo.configuration import Knapsack, KnapsackItems, PrivateConfigurator
 from sklearn_dpbo.exceptions import LedgerError
 from sklearn_dpbo.ledger import _concentrated
@@ -930,7 +931,7 @@ def of_curator(case, opened):
 @sizes(40, 2000)
 def test_a_table_is_released_or_it_says_what_is_wrong(n, opened):
     strategy = cases(CURATOR, CURATOR)
-    run_cases(strategy, lambda case: of_curator(case, opened), n, 1 / 3, "curator")
+    run_cases(strategy, lambda case: of_curator(case, opened), n, 1 / 5, "curator")
 
 
 # ---------------------------------------------------------------- what these tests found
@@ -976,6 +977,14 @@ def test_responses_are_compared_though_their_range_is_beyond_floats():
         assert _agree(sample, sample, sample, False)
         other = sample + np.array([0.0, -1e308, 0.0, 0.0])
         assert not _agree(sample, other, sample, False)
+
+
+@pytest.mark.parametrize("values", [[np.float32(0.5), 10**400], [np.float16(2), 1e308, 10**400]])
+def test_numbers_of_any_kinds_keep_their_order(values):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        axis = axis_of("a", values[::-1])
+    assert axis.ordered and np.diff(axis.coordinates).max() < 0
 
 
 def test_whole_numbers_beyond_floats_are_values():
@@ -1216,13 +1225,13 @@ def seen_in(thing, seen=None, depth=0):
     if isinstance(thing, numbers_module.Number):
         return thing in (VALUE, -VALUE, 2 * VALUE, VALUE + 1, VALUE - 1, ~VALUE)
     if isinstance(thing, BaseException):
-        inside = [thing.args, str(thing), thing.__context__, thing.__cause__]
+        inside = [thing.args, shown(thing), thing.__context__, thing.__cause__]
     elif isinstance(thing, dict):
         inside = [*thing.keys(), *thing.values()]
     elif isinstance(thing, list | tuple | set | frozenset):
         inside = list(thing)
     elif isinstance(thing, np.ndarray) and thing.dtype != object:
-        inside = [thing.tobytes(), repr(thing)]
+        inside = [thing.tobytes(), shown(thing)]
     elif isinstance(thing, np.ndarray | pd.Series | pd.Index):
         inside = list(np.asarray(thing, dtype=object).ravel())
     elif isinstance(thing, pd.DataFrame):
@@ -1230,16 +1239,21 @@ def seen_in(thing, seen=None, depth=0):
     elif isinstance(thing, types.GeneratorType | map | filter | zip | enumerate | reversed):
         inside = first_of(thing)
     else:
-        inside = (
-            [repr(thing), *vars(thing).values()] if hasattr(thing, "__dict__") else [repr(thing)]
-        )
+        inside = [shown(thing), *getattr(thing, "__dict__", {}).values()]
     return any(seen_in(each, seen, depth + 1) for each in inside)
+
+
+def shown(thing) -> str:
+    try:
+        return f"{thing} {thing!r}"
+    except BaseException as error:  # of objects that cannot show what is inside; panics of Rust
+        return f"{type(error).__name__}: {error}"
 
 
 def first_of(iterator):
     try:
         return [next(iterator)]
-    except Exception as error:
+    except BaseException as error:
         return [error]
 
 
@@ -1252,7 +1266,7 @@ def done(function, *args):
             result = function(*args)
             if isinstance(result, map | zip | filter | types.GeneratorType):
                 result = first_of(result)
-        except Exception as error:
+        except BaseException as error:
             result = error.with_traceback(None)
     return result, out.getvalue(), [str(w.message) for w in said]
 
@@ -1289,7 +1303,7 @@ def test_the_finder_finds_what_is_out():
 def test_no_ordinary_operation_opens_what_is_shut(kind, around):
     refused = 0
     for name, function in OPERATIONS.items():
-        for more in ((), (1,), (np.ones(1),)):
+        for more in ((), (1,), (np.ones(1),)) if around != "in a frame" else ((),):
             outcome = done(lambda: function(AROUND[around](SHUT[kind]()), *more))
             refused += isinstance(outcome[0], TypeError)
             assert not seen_in(outcome), (name, more)
@@ -1297,7 +1311,7 @@ def test_no_ordinary_operation_opens_what_is_shut(kind, around):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("n", [300, pytest.param(20_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n", [300, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_nor_do_two_of_them(n):
     names, kinds = st.sampled_from(sorted(OPERATIONS)), st.sampled_from(sorted(SHUT))
 
