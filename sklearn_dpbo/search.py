@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.utils import check_random_state
 
 from ._delegation import DelegatesToBest, RoutesToEstimator, replace_fitted
+from ._html import ShowsEstimatorAndPrivacy
 from .checks import check_number
 from .evaluation import Evaluator
 from .exceptions import GuaranteeAssumptionWarning
@@ -32,7 +33,12 @@ _RESULT = ("best_params_", "best_score_", "best_score_interval_")
 
 
 class PrivateBayesSearchCV(
-    DelegatesToBest, RoutesToEstimator, CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator
+    DelegatesToBest,
+    RoutesToEstimator,
+    ShowsEstimatorAndPrivacy,
+    CallbackSupportMixin,
+    MetaEstimatorMixin,
+    BaseEstimator,
 ):
     """Hyper-parameter search with differential privacy for the validation set.
 

@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from ._delegation import RoutesToEstimator, attributes_of, delegate, replace_fitted
+from ._html import ShowsEstimatorAndPrivacy
 from .by_threshold import ByLabel, of_second_class, public_thresholds, total_by_threshold
 from .checks import check_number
 from .exceptions import PrivacyWarning
@@ -52,7 +53,12 @@ def _inner_has(attribute: str):
 
 
 class PrivateThresholdClassifier(
-    ClassifierMixin, RoutesToEstimator, CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator
+    ClassifierMixin,
+    RoutesToEstimator,
+    ShowsEstimatorAndPrivacy,
+    CallbackSupportMixin,
+    MetaEstimatorMixin,
+    BaseEstimator,
 ):
     """Tune a classifier's decision threshold with differential privacy for the validation set.
 

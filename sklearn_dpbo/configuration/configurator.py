@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.parallel import Parallel, delayed
 
 from .._delegation import replace_fitted
+from .._html import ShowsPrivacy
 from ..checks import check_number
 from ..ledger import budget_on
 from ..mechanisms import draw_grid_point, release_counts
@@ -34,7 +35,7 @@ _CHUNK = 32
 _CONFIDENCE = 0.95
 
 
-class PrivateConfigurator(BaseEstimator):
+class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
     """Choose an algorithm's parameter on instances that may not be exposed: pure epsilon-DP.
 
     The parameter is drawn from a public grid of G points by the exponential mechanism, ::

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .._html import ShowsPrivacy, card
 from ..checks import is_finite
 from ..exceptions import PrivacyWarning
 from ..ledger import budget_on
@@ -33,7 +34,7 @@ _OFF_NORMAL = 1e-23
 _MOST_COMPONENTS = 10_000
 
 
-class _Curator(BaseEstimator):
+class _Curator(ShowsPrivacy, BaseEstimator):
     """Rows in, a released table out, and rows by number, for whoever holds them."""
 
     released_: np.ndarray
@@ -101,6 +102,17 @@ class _Curator(BaseEstimator):
         prefix = type(self).__name__.lower()
         names = [f"{prefix}{i}" for i in range(self.released_.shape[1])]
         return np.array(names, dtype=object)
+
+    def _privacy_card(self) -> str:
+        if not hasattr(self, "released_"):
+            return ""
+        loss, rows = getattr(self, "privacy_", None), [("Guarantee", [self.guarantee_ or "NONE"])]
+        if loss is not None:
+            rows.append(("Mechanism", [loss.mechanism]))
+        rows.append(("Released", [f"released_, an image of {len(self.released_):,} rows"]))
+        private = str(self.guarantee_).startswith("(epsilon")
+        warning = "" if private else "NOT PRIVATE: there is no guarantee"
+        return card("Released rows", rows, warning=warning)
 
     def __getstate__(self):
         """Leave the rows behind."""
