@@ -14,15 +14,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from joblib import effective_n_jobs
-from joblib.parallel import get_active_backend
 from sklearn.base import clone
-from sklearn.utils.parallel import Parallel, delayed
 
 from .exploration import PublicEvaluator
 from .fit_cache import FitCache
 from .fitting import announce, fit, set_candidate, timed, timed_fit, without_traces
-from .handover import Handover
+from .handover import Handover, in_threads
 from .holdout import Problem, split_training
 from .privacy import Sensitive
 from .quiet import quiet, unheard
@@ -159,27 +156,22 @@ class Evaluator:
         if self._began or not self.cache.keeps:
             return [None] * len(settings)
         self._began = True
-        return self._parallel(delayed(_fit_and_keep)(self._task, setting) for setting in settings)
-
-    def _parallel(self, calls) -> list:
-        return Parallel(n_jobs=self.n_jobs, pre_dispatch=self.pre_dispatch)(calls)
+        calls = ((setting,) for setting in settings)
+        return self._task.run(_fit_and_keep, calls, self.n_jobs, self.pre_dispatch)
 
     def _map(self, settings, failed) -> Evaluation:
-        task, n = self._task, len(settings)
-        with quiet() if self._in_threads() else contextlib.nullcontext():
-            outcomes = self._parallel(
-                delayed(_evaluate)(task, setting, f"{i + 1}/{n}", self.verbose, error)
-                for i, (setting, error) in enumerate(zip(settings, failed, strict=True))
-            )
+        n = len(settings)
+        calls = (
+            (setting, f"{i + 1}/{n}", self.verbose, error)
+            for i, (setting, error) in enumerate(zip(settings, failed, strict=True))
+        )
+        # Fits run beside predictions in threads, which share one silence.
+        with quiet() if in_threads(self.n_jobs) else contextlib.nullcontext():
+            outcomes = self._task.run(_evaluate, calls, self.n_jobs, self.pre_dispatch)
         errors, statistics = zip(*outcomes, strict=True)
         sensitivity = self.scorer.sensitivity(self.problem.units)
         blank = (0,) * len(sensitivity)
         return Evaluation(Sensitive([s or blank for s in statistics], sensitivity), errors)
-
-    def _in_threads(self) -> bool:
-        """Whether fits run beside predictions in this process, where silence is shared."""
-        backend, _ = get_active_backend()
-        return effective_n_jobs(self.n_jobs) > 1 and getattr(backend, "supports_sharedmem", False)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from functools import cached_property
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils.parallel import Parallel, delayed
 
 from .fit_cache import FitCache
 from .fitting import announce, set_candidate, timed_fit
@@ -69,10 +68,10 @@ class PublicEvaluator:
         n = len(settings)
         if self.verbose > 0:
             print(f"Exploring {n} candidates within the training set")
-        outcomes = Parallel(n_jobs=self.n_jobs, pre_dispatch=self.pre_dispatch)(
-            delayed(_explore)(self._task, setting, f"{i + 1}/{n}", self.verbose, by_record)
-            for i, setting in enumerate(settings)
+        calls = (
+            (setting, f"{i + 1}/{n}", self.verbose, by_record) for i, setting in enumerate(settings)
         )
+        outcomes = self._task.run(_explore, calls, self.n_jobs, self.pre_dispatch)
         times, errors, found = zip(*outcomes, strict=True)
         gains = [f if by_record and e is None else None for f, e in zip(found, errors, strict=True)]
         scores = [np.mean(each) for each in found]
