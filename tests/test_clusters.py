@@ -1,5 +1,6 @@
 """Searches spread by joblib's backends, and on a Dask cluster whose workers may die."""
 
+import contextlib
 import json
 import os
 import signal
@@ -23,13 +24,19 @@ GRID = {"C": [1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0]}
 SPACE = {"C": loguniform(1e-4, 1e2)}
 
 
-@pytest.fixture(scope="module")
-def cluster():
+@contextlib.contextmanager
+def two_workers():
     """Two worker processes of one thread each, which are started again when they die."""
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
-    ) as started:
+    ) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with two_workers() as started:
         yield started
 
 
@@ -38,8 +45,17 @@ def client(cluster):
     from distributed import Client
 
     with Client(cluster) as connected:
-        connected.wait_for_workers(2)
         yield connected
+
+
+@pytest.fixture
+def mortals():
+    """A client of workers that no other test has."""
+    with two_workers() as cluster:
+        from distributed import Client
+
+        with Client(cluster) as connected:
+            yield connected
 
 
 def search(estimator=None, space=SPACE, **params):
@@ -186,16 +202,17 @@ def test_the_reader_of_a_cluster_finds_what_is_there(client):
 
 # ---------------------------------------------------------------- workers that die
 class Mortal(LogisticRegression):
-    """Kills its worker beside the validation set, as often as the folder says."""
+    """Kills its worker when it predicts so many rows, until there were so many deaths."""
 
-    def __init__(self, C=1.0, folder=".", deaths=1, parent=0):
+    def __init__(self, C=1.0, folder=".", deaths=1, parent=0, rows=150):
         super().__init__(C=C)
         self.folder = folder
         self.deaths = deaths
         self.parent = parent
+        self.rows = rows
 
     def predict(self, X):
-        if len(X) == 150 and self.C == 0.1 and os.getpid() != self.parent:
+        if len(X) == self.rows and self.C == 0.1 and os.getpid() != self.parent:
             died = Path(self.folder, str(len(os.listdir(self.folder))))
             if int(died.name) < self.deaths:
                 died.touch()
@@ -204,7 +221,7 @@ class Mortal(LogisticRegression):
 
 
 @pytest.mark.slow
-def test_a_worker_that_dies_changes_nothing(two_classes, client, tmp_path):
+def test_a_worker_that_dies_changes_nothing(two_classes, mortals, tmp_path):
     ledger, deaths = PrivacyLedger(tmp_path / "budget.db", "patients", 10.0), tmp_path / "deaths"
     deaths.mkdir()
     alone = fit(search(space=GRID), two_classes)
@@ -217,7 +234,7 @@ def test_a_worker_that_dies_changes_nothing(two_classes, client, tmp_path):
 
 
 @pytest.mark.slow
-def test_workers_that_all_die_are_an_error_and_cost_nothing(two_classes, client, tmp_path):
+def test_workers_that_all_die_are_an_error_and_cost_nothing(two_classes, mortals, tmp_path):
     ledger, deaths = PrivacyLedger(tmp_path / "budget.db", "patients", 10.0), tmp_path / "deaths"
     deaths.mkdir()
     mortal = search(Mortal(folder=str(deaths), deaths=100, parent=os.getpid()), GRID, ledger=ledger)
@@ -225,7 +242,25 @@ def test_workers_that_all_die_are_an_error_and_cost_nothing(two_classes, client,
         fit(mortal, two_classes)
     assert "KilledWorker" in repr(caught.type) or "have died" in caught.value.__notes__[0]
     assert not hasattr(mortal, "best_score_") and not ledger.history
-    assert wait_until(lambda: not client.cluster.scheduler.tasks)
+    assert wait_until(lambda: not mortals.cluster.scheduler.tasks)
+
+
+@pytest.mark.slow
+def test_a_search_that_died_in_a_worker_after_its_charge_is_charged_again(
+    two_classes, mortals, tmp_path
+):
+    """In a cross-validation, beside the 50 rows of its test part: the search has ended by then."""
+    X, y, _, _ = two_classes
+    ledger, deaths = PrivacyLedger(tmp_path / "budget.db", "patients", 100.0), tmp_path / "deaths"
+    deaths.mkdir()
+    mortal = Mortal(folder=str(deaths), parent=os.getpid(), rows=50)
+    nested = search(mortal, {"C": [0.1]}, cv=EveryFourth(), ledger=ledger)
+    with joblib.parallel_config("dask"):
+        spread = cross_val_score(nested, X, y, cv=3, n_jobs=2, error_score="raise")
+    alone = search(mortal, {"C": [0.1]}, cv=EveryFourth())
+    assert spread.tolist() == cross_val_score(alone, X, y, cv=3).tolist()
+    assert len(os.listdir(deaths)) == 1 and len(ledger.history) >= 4
+    assert ledger.spent["epsilon"] == 5.0 * len(ledger.history)
 
 
 # ---------------------------------------------------------------- files and threads
