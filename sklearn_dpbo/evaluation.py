@@ -14,14 +14,12 @@ from dataclasses import dataclass, field
 from functools import cached_property, reduce
 
 import numpy as np
-from joblib import effective_n_jobs
-from joblib.parallel import get_active_backend
 from sklearn.base import clone
 
 from .exploration import PublicEvaluator
 from .fit_cache import FitCache
 from .fitting import announce, fit, set_candidate, timed, timed_fit, unwatched, without_traces
-from .handover import Handover
+from .handover import Handover, in_threads
 from .holdout import Problem, split_training
 from .privacy import Sensitive
 from .progress import Progress, as_they_finish, tell
@@ -176,8 +174,11 @@ class Evaluator:
                 told.finished(i, failed[i])
         return failed
 
+    @contextlib.contextmanager
     def _results(self, function, tasks):
-        return contextlib.closing(as_they_finish(function, tasks, self.n_jobs, self.pre_dispatch))
+        finished = as_they_finish(function, tasks, self.n_jobs, self.pre_dispatch)
+        with self._task.sent(), contextlib.closing(finished):
+            yield finished
 
     def _map(self, settings, failed, told) -> Evaluation:
         n = len(settings)
@@ -187,7 +188,8 @@ class Evaluator:
             (self._task, setting, f"{i + 1}/{n}", self.verbose, error)
             for i, (setting, error) in enumerate(zip(settings, failed, strict=True))
         ]
-        silence = quiet() if self._in_threads() else contextlib.nullcontext()
+        # Fits run beside predictions in threads, which share one silence.
+        silence = quiet() if in_threads(self.n_jobs) else contextlib.nullcontext()
         with silence, self._results(_evaluate, tasks) as found:
             for i, errors[i], statistics[i] in map(self._sealed, found):
                 told.finished(i, errors[i])
@@ -200,11 +202,6 @@ class Evaluator:
         units = self.problem.units
         sensitivity = tuple(D for scorer in self.scorers for D in scorer.sensitivity(units))
         return i, error, Sensitive([statistics or (0,) * len(sensitivity)], sensitivity)
-
-    def _in_threads(self) -> bool:
-        """Whether fits run beside predictions in this process, where silence is shared."""
-        backend, _ = get_active_backend()
-        return effective_n_jobs(self.n_jobs) > 1 and getattr(backend, "supports_sharedmem", False)
 
 
 @dataclass(frozen=True)

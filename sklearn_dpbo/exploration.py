@@ -75,7 +75,8 @@ class PublicEvaluator:
             (self._task, setting, f"{i + 1}/{n}", self.verbose, by_record)
             for i, setting in enumerate(settings)
         ]
-        with closing(as_they_finish(_explore, tasks, self.n_jobs, self.pre_dispatch)) as found:
+        finished = as_they_finish(_explore, tasks, self.n_jobs, self.pre_dispatch)
+        with self._task.sent(), closing(finished) as found:
             for i, outcomes[i] in found:
                 told.finished(i, outcomes[i][1])
         times, errors, values = zip(*outcomes, strict=True)

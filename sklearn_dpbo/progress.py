@@ -68,7 +68,7 @@ def as_they_finish(function: Callable, tasks: list[tuple], n_jobs, pre_dispatch)
         n_jobs=n_jobs,
         pre_dispatch=pre_dispatch,
         return_as="generator_unordered" if stepwise else "list",
-    )(delayed(_numbered)(i, function, task) for i, task in enumerate(tasks))
+    )(delayed(_numbered)(i, function, *task) for i, task in enumerate(tasks))
     try:
         for each in found:  # noqa: UP028 (`yield from` would close it, and be heard)
             yield each
@@ -79,7 +79,8 @@ def as_they_finish(function: Callable, tasks: list[tuple], n_jobs, pre_dispatch)
                 found.close()
 
 
-def _numbered(i: int, function: Callable, task: tuple):
+def _numbered(i: int, function: Callable, *task):
+    # Not a tuple of them: Dask looks for what it has among the arguments themselves.
     return i, function(*task)
 
 
