@@ -1283,18 +1283,12 @@ def test_the_finder_finds_what_is_out():
     for planted in out:
         assert seen_in(planted), planted
     assert not seen_in([1, "abc", np.zeros(3), SHUT["one"](), None])
-    caught = [name for name, do in OPERATIONS.items() if seen_in(done(do, np.array([VALUE])))]
-    assert len(caught) > 100, "of an ordinary array most operations give the value away"
-    for name in (
-        "f-string",
-        "logged",
-        "traceback",
-        "pickle 4",
-        "deepcopy",
-        "numpy.sum",
-        "joblib.dump",
-    ):
-        assert name in caught
+    # Not all of numpy: of an open number this large, `ones` would fill the memory.
+    some = WRITTEN | {f"numpy.{name}": getattr(np, name) for name in ("sum", "sort", "median")}
+    caught = {name for name, do in some.items() if seen_in(done(do, np.array([VALUE])))}
+    assert len(caught) > 30, "of an ordinary array most of them give the value away"
+    names = {"f-string", "logged", "traceback", "pickle 4", "deepcopy", "numpy.sum", "to int"}
+    assert names <= caught
 
 
 @pytest.mark.filterwarnings("ignore")
