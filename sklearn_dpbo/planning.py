@@ -26,8 +26,10 @@ class SearchPlan(UtilityBounds):
 
     Parameters
     ----------
-    m, n_candidates, epsilon, score_share, guidance_share, confidence, score_range, counts
-        As in `sklearn_dpbo.utility.UtilityBounds`.
+    m, n_candidates : int
+        These and the next as in `sklearn_dpbo.utility.UtilityBounds`.
+    epsilon, score_share, guidance_share, confidence, score_range : float
+    counts : bool
     target_regret, target_score_error : float or None
         What was asked for.
     solved_for : {"m", "n_iter", "epsilon"}

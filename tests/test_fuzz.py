@@ -64,7 +64,7 @@ from sklearn_dpbo.acquisition import ExpectedImprovement
 from sklearn_dpbo.axes import axis_of
 from sklearn_dpbo.configuration import Knapsack, KnapsackItems, PrivateConfigurator
 from sklearn_dpbo.exceptions import LedgerError
-from sklearn_dpbo.ledger import _concentrated
+from sklearn_dpbo.ledger_entries import concentrated
 from sklearn_dpbo.noise import SeededNoise
 from sklearn_dpbo.outsourced import GaussianCurator
 from sklearn_dpbo.privacy import Secret, Sensitive
@@ -1036,7 +1036,7 @@ def test_charges_of_any_size_fit_or_do_not(E, D, epsilons):
     """Numbers beyond floats were an OverflowError; and what fits by sums fits."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        fits = _concentrated(E, D, epsilons)
+        fits = concentrated(E, D, epsilons)
     assert isinstance(fits, bool)
     if fits and E > 1:
         assert sum(e * e for e in epsilons) / 2 <= E

@@ -129,8 +129,9 @@ def audit_search(
         `sklearn_dpbo.audit.cases.opposed_models` has the worst ones.
     n : int, default=2000
         Fits on each validation set, at least 100.
-    confidence, n_events, n_jobs, progress
-        As in `audit_mechanism`.
+    confidence : float, default=0.99
+    n_events : int, default=1
+        In each direction.
     output : callable, default=None
         What to look at in a fitted estimator: a number, a text, or a sequence or dict of them. None
         is the setting or threshold chosen, the released score, and the means of the parameters of
@@ -138,6 +139,10 @@ def audit_search(
     random_state : int, default=None
         Seeds the noise: the audit is reproducible then, and is one of the seeded generator's
         formulas instead of the noise that is used in earnest.
+    n_jobs : int or None, default=None
+        As joblib takes it.
+    progress : bool, default=False
+        Whether to show a bar (with tqdm).
 
     Returns
     -------
