@@ -5,6 +5,7 @@ And the public thresholds to choose from, which follow from the training set.
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass
 
 import numpy as np
@@ -93,6 +94,8 @@ def of_second_class(response: np.ndarray) -> np.ndarray:
 @leaving_no_frame
 def total_by_threshold(estimator, by_label: ByLabel, problem: Problem, grid: np.ndarray) -> Secret:
     """Return the score of each threshold, in steps, as a function of its position in the grid."""
+    # A copy predicts: what predictions leave on an estimator must not stay on one that is kept.
+    estimator = deepcopy(estimator)
     with quiet():
         rows = protected_rows(estimator, by_label, problem.X_val, problem.y_val, problem.units)
         return Secret(_total(rows, by_label.scorer, problem.units, grid))

@@ -257,6 +257,24 @@ def test_the_audit_catches_half_the_noise(monkeypatch):
     assert audited(1500).refuted
 
 
+class Keeps(LogisticRegression):
+    """Leaves on itself what it predicts."""
+
+    def predict_proba(self, X):
+        self.last = X
+        return super().predict_proba(X)
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_what_predictions_leave_behind_is_not_kept(rare, frozen):
+    X, y, X_val, y_val = rare
+    model = FrozenEstimator(Keeps().fit(X, y)) if frozen else Keeps()
+    tuned = PrivateThresholdClassifier(model).fit(X, y, X_val=X_val, y_val=y_val)
+    inner = tuned.estimator_.estimator if frozen else tuned.estimator_
+    kept = getattr(inner, "last", X[:0])
+    assert not np.isin(X_val[:, 0], kept[:, 0]).any()
+
+
 def test_groups_are_units(rare):
     groups = np.arange(2000) // 4
     t = fitted(rare, groups_val=groups)
