@@ -49,8 +49,10 @@ EVERY = [
 
 @pytest.mark.parametrize(("name", "bug"), EVERY)
 def test_a_claim_is_refuted_if_and_only_if_there_is_a_bug(name, bug):
-    # One run is never that sure: delta stands in its way.
-    confidence = 0.99 if name.endswith("one run") else SURE
+    # One run is never that sure: delta stands in its way. And a bug is to be seen, not proven.
+    confidence = SURE
+    if bug is not None or name.endswith("one run"):
+        confidence = 0.95
     report, _ = AUDITS.audited(name, bug, RUNS.get(name, 4000), confidence=confidence)
     assert report.refuted == (bug is not None), str(report)
 
@@ -81,7 +83,8 @@ def test_guided_searches_are_seen(guided, guidance, bug):
     with contextlib.ExitStack() as stack:
         if bug is not None:
             AUDITS.BUGS[bug](stack)
-        report = audit_search(s, *cases.opposed_models(), 2000, output=seen)
+        confidence = SURE if bug is None else 0.95
+        report = audit_search(s, *cases.opposed_models(), 1200, output=seen, confidence=confidence)
     assert report.refuted == (bug is not None), str(report)
 
 
