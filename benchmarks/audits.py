@@ -38,7 +38,7 @@ from sklearn_dpbo import (
 )
 from sklearn_dpbo.audit import audit_one_run, audit_search, cases
 from sklearn_dpbo.configuration import configurator
-from sklearn_dpbo.noise import OpenDPNoise
+from sklearn_dpbo.noise import OpenDPNoise, SeededNoise
 from sklearn_dpbo.outsourced import GaussianCurator, curators
 from sklearn_dpbo.preprocessing import UnitBall
 from sklearn_dpbo.privacy import Budget, Draws, Sensitive
@@ -60,7 +60,8 @@ def noise_by(factor, stack):
         "discrete_laplace",
         "discrete_gaussian",
     ):
-        patch(stack, OpenDPNoise, name, weaker(getattr(OpenDPNoise, name)))
+        for source in (OpenDPNoise, SeededNoise):
+            patch(stack, source, name, weaker(getattr(source, name)))
 
 
 def noise_halved(stack):
