@@ -236,7 +236,7 @@ def search(**params):
 @pytest.mark.parametrize("seed", [None, 0], ids=["OpenDP", "seeded"])
 def test_the_whole_estimator_keeps_its_promise_and_the_audit_can_see(seed):
     report = audit_search(search(), *cases.opposed_models(), 1500, random_state=seed)
-    assert 1.0 <= report.epsilon_lower_bound <= 2.0
+    assert 0.7 <= report.epsilon_lower_bound <= 2.0
     assert (report.epsilon, report.delta) == (2.0, 0.0)
 
 
