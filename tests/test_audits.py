@@ -4,7 +4,6 @@ The table of audits (`benchmarks/audits.py`) is run here too: every mechanism as
 bugs planted. So rarely is a true claim refuted by accident that noise need not be seeded.
 """
 
-import contextlib
 import importlib.util
 import math
 from pathlib import Path
@@ -72,9 +71,8 @@ def guided(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("bug", [None, "noise halved"])
 @pytest.mark.parametrize("guidance", ["public", "private"])
-def test_guided_searches_are_seen(guided, guidance, bug):
+def test_guided_searches_keep_their_promise(guided, guidance):
     """The path shows what was drawn: how often, of the last three settings, with label 1."""
 
     def seen(search):
@@ -86,14 +84,10 @@ def test_guided_searches_are_seen(guided, guidance, bug):
         param_grid={"label": [0, 1], "x": uniform(0, 1)},
         strategy=WorstCase(guidance, initial_points=[{"label": i, "x": 0.5} for i in (0, 1)]),
     )
-    with contextlib.ExitStack() as stack:
-        if bug is not None:
-            AUDITS.BUGS[bug](stack)
-        confidence = SURE if bug is None else 0.95
-        report = audit_search(
-            s, *cases.opposed_models(), 1500, output=seen, confidence=confidence, random_state=0
-        )
-    assert report.refuted == (bug is not None), str(report)
+    report = audit_search(
+        s, *cases.opposed_models(), 1000, output=seen, confidence=SURE, random_state=0
+    )
+    assert not report.refuted, str(report)
 
 
 # ------------------------------------------------------------------ the bound
