@@ -16,6 +16,8 @@ import numpy as np
 from scipy.sparse import issparse
 from scipy.special import expit
 
+from .checks import is_finite
+
 __all__ = ["NAMED", "Custom", "dense", "encode"]
 
 
@@ -137,7 +139,7 @@ class WeightedAccuracy(Gain):
     def __post_init__(self):
         weights = [] if self.class_weight is None else list(self.class_weight.values())
         if self.class_weight is not None and not (
-            all(0 <= w < math.inf for w in weights) and any(w > 0 for w in weights)
+            all(w >= 0 and is_finite(w) for w in weights) and any(w > 0 for w in weights)
         ):
             raise ValueError(
                 "class_weight is a dict from label to weight, none negative and one positive at "
@@ -179,7 +181,7 @@ class NegativeCost(Gain):
     def __post_init__(self):
         try:
             C = np.array(self.cost_matrix, dtype=float)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             C = np.empty(0)
         if C.ndim != 2 or len(set(C.shape)) > 1 or not np.isfinite(C).all() or np.ptp(C) == 0:
             raise ValueError(
@@ -329,7 +331,7 @@ class NormalizedSigmoid(MarginGain):
     slope: float = 1.0
 
     def __post_init__(self):
-        if not 0 < self.slope < math.inf:
+        if not (self.slope > 0 and is_finite(self.slope)):
             raise ValueError(f"slope is positive; found {self.slope!r}")
 
     @property

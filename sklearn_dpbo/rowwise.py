@@ -158,9 +158,17 @@ class RowByRowCheck:
         ------
         BatchDependentError
             If a record's gain changes with the records beside it.
+        ValueError
+            If a label, a response or a gain is a whole number beyond any float.
         """
         y = None if self.y is None else dense(take_rows(self.y, self.rows))
-        gains = scorer.rows(y, response, classes)
+        try:
+            gains = scorer.rows(y, response, classes)
+        except OverflowError as error:
+            raise ValueError(
+                f"{scorer!r} meets numbers among the training labels, their predictions or gains "
+                f"that no float can hold: rescale the labels ({error})"
+            ) from error
         if not scorer.custom:
             return
         alone = [

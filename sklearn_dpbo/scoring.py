@@ -88,7 +88,7 @@ def _named(name: str, bounds, params: dict) -> PrivateScorer:
 def _check_bounds(name: str, bounds) -> tuple[float, float]:
     try:
         a, b = (float(bound) for bound in bounds)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(
             f"the gain {name!r} needs bounds=(a, b), chosen without looking at the validation "
             f"data, e.g. make_private_scorer({name!r}, bounds=(-100, 0)); found {bounds!r}"

@@ -389,7 +389,7 @@ class PrivateThresholdClassifier(
             return
         try:
             given = np.asarray(self.thresholds, dtype=float)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             given = np.empty(0)
         if given.ndim != 1 or len(given) < 2 or not np.isfinite(given).all():
             raise ValueError("thresholds are two finite numbers or more; found others")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import settings
 from postgresql import database, own_database, server  # noqa: F401
 from sklearn.datasets import make_classification
 
@@ -20,6 +21,13 @@ def data_file(name: str) -> Path:
     if not (DATA / name).exists():
         pytest.skip(f"no {name} in {DATA}; set SKLEARN_DPBO_DATA to the folder that has it")
     return DATA / name
+
+
+def pytest_configure(config):
+    """Draw the same cases in every run; others with ``--hypothesis-seed=1``, to look for more."""
+    seeded = config.getoption("--hypothesis-seed", None) is not None
+    settings.register_profile("seeded", derandomize=not seeded, database=None, deadline=None)
+    settings.load_profile("seeded")
 
 
 @pytest.fixture

@@ -57,7 +57,7 @@ def test_a_quadratic_is_found_to_many_digits():
     assert best == pytest.approx((0.37, 0.37), abs=1e-3)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     d=st.integers(1, 3),
     n_iter=st.integers(1, 40),

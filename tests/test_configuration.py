@@ -272,7 +272,7 @@ def test_knapsacks_of_small_whole_numbers(items, capacity, rho):
         assert u(rho) == plain_knapsack(x, rho)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data(), st.integers(1, 7), st.floats(0, 3), st.sampled_from(["fixed", "updated"]))
 def test_graphs_of_small_whole_numbers(data, n, rho, degrees):
     pairs = list(itertools.combinations(range(n), 2))

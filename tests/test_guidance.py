@@ -38,7 +38,7 @@ def brute_force(weights, D):
     return max(np.abs(weights @ np.array(signs)).max() for signs in patterns)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     weights=st.lists(
         st.lists(st.integers(-1000, 1000), min_size=3, max_size=3), min_size=1, max_size=6
@@ -54,7 +54,7 @@ def test_a_linear_map_has_the_sensitivity_that_brute_force_finds(weights, D):
     assert mapped._open()[:, 0].tolist() == expected.tolist()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     x=st.lists(st.integers(-50, 2**45), min_size=2, max_size=2),
     move=st.tuples(st.integers(-77, 77), st.integers(-77, 77)),
@@ -86,7 +86,7 @@ def test_an_interrupted_map_leaves_no_frame_that_saw_the_value():
     assert "linear" not in [entry.name for entry in caught.traceback]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     seed=st.integers(0, 10**6),
     n=st.integers(1, 12),
@@ -131,7 +131,7 @@ def test_the_bound_of_integer_scores_holds_for_every_sign_pattern(rng):
 
 
 # ---------------------------------------------------------------- accounting
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(rho=st.floats(1e-6, 100), epsilon=st.floats(0.01, 200))
 def test_the_conversion_of_zcdp_is_that_of_the_noise_library(rho, epsilon):
     dp.enable_features("contrib")
@@ -150,7 +150,7 @@ def test_the_conversion_of_zcdp_is_that_of_the_noise_library(rho, epsilon):
         assert ours == pytest.approx(theirs, rel=1e-4, abs=1e-12)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(epsilon=st.floats(1e-3, 1e3), delta=st.floats(1e-12, 0.1), n=st.integers(1, 200))
 def test_draws_never_cost_more_than_was_granted(epsilon, delta, n):
     draws = Draws.within(n, epsilon, delta)

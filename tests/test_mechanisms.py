@@ -132,7 +132,7 @@ def test_selection_is_within_the_stated_distance():
     assert 0 < far <= math.exp(-t)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     numerator=st.integers(1, 2**62),
     epsilon=st.floats(1e-6, 1e6, allow_nan=False, allow_infinity=False),
@@ -143,7 +143,7 @@ def test_scale_never_costs_more_than_epsilon(numerator, epsilon):
     assert scale <= numerator / epsilon * (1 + 1e-15)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(scale=st.floats(0.05, 1e6), confidence=st.floats(0.5, 0.999))
 def test_interval_is_the_smallest_that_covers(scale, confidence):
     low, high = NoisyCount(0, scale).interval(confidence)
@@ -214,7 +214,7 @@ def test_a_single_candidate_costs_nothing_to_choose():
     assert budget.losses == ()
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     scores=st.lists(st.integers(-(2**60), 2**60), min_size=2, max_size=20),
     epsilon=st.floats(1e-3, 1e3),

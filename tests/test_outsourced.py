@@ -169,7 +169,7 @@ def test_long_rows_are_clipped_or_refused(X):
         curated(X, max_norm=1.0, clip=False)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(d=st.integers(1, 40), seed=st.integers(0, 10**6), r=st.integers(1, 40))
 def test_projecting_and_clipping_make_no_rows_more_distant(d, r, seed):
     rng = np.random.default_rng(seed)

@@ -48,7 +48,7 @@ def test_the_tail_is_that_of_all_orders(n, t):
 
 
 @given(st.lists(st.floats(0, 12), min_size=1, max_size=4), st.floats(0.01, 8))
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_no_scores_are_worse(distances, t):
     distances = np.array([0.0, *distances])
     chosen = brute_force(distances)
@@ -136,7 +136,6 @@ def asked(regret, error, confidence, counts):
 
 
 @given(n=st.integers(2, 10**4), epsilon=st.floats(1e-3, 50), **targets)
-@settings(deadline=None)
 def test_the_smallest_m(n, epsilon, **rest):
     plan = plan_search(n_iter=n, epsilon=epsilon, **asked(**rest))
     assert plan.meets_targets and plan.solved_for == "m"
@@ -144,7 +143,6 @@ def test_the_smallest_m(n, epsilon, **rest):
 
 
 @given(n=st.integers(2, 10**4), m=st.integers(1, 10**6), **targets)
-@settings(deadline=None)
 def test_the_smallest_epsilon(n, m, **rest):
     plan = plan_search(m, n, **asked(**rest))
     assert plan.meets_targets and plan.solved_for == "epsilon"
@@ -153,7 +151,6 @@ def test_the_smallest_epsilon(n, m, **rest):
 
 
 @given(epsilon=st.floats(0.05, 5), m=st.integers(100, 10**5), **targets)
-@settings(deadline=None)
 def test_the_largest_n_iter(epsilon, m, **rest):
     try:
         plan = plan_search(m, None, epsilon, **asked(**rest))

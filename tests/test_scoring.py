@@ -187,7 +187,7 @@ def check_sensitivity(which, grouped, data):
 
 @pytest.mark.parametrize("which", SCORERS)
 @pytest.mark.parametrize("grouped", [False, True])
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 @pytest.mark.filterwarnings("ignore:invalid value")
 def test_one_unit_moves_a_statistic_by_its_sensitivity_at_most(which, grouped, data):
@@ -197,7 +197,7 @@ def test_one_unit_moves_a_statistic_by_its_sensitivity_at_most(which, grouped, d
 @pytest.mark.slow
 @pytest.mark.parametrize("which", SCORERS)
 @pytest.mark.parametrize("grouped", [False, True])
-@settings(max_examples=1500, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=1500, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 @pytest.mark.filterwarnings("ignore:invalid value")
 def test_sensitivity_at_length(which, grouped, data):

@@ -143,7 +143,7 @@ AXES = st.one_of(
 GRIDS = st.dictionaries(st.sampled_from("abcd"), AXES, max_size=4)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(grids=st.lists(GRIDS, min_size=1, max_size=3), n=st.integers(1, 40))
 def test_any_space_gives_a_sound_design(grids, n):
     space = SearchSpace(grids)
@@ -224,7 +224,7 @@ def test_a_fraction_is_no_value_of_a_distribution_of_integers():
         SearchSpace({"n": stats.randint(1, 5)}).locate({"n": 2.5})
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(grids=st.lists(GRIDS, min_size=1, max_size=3), seed=st.integers(0, 99))
 def test_neighbours_stay_in_the_space_and_features_tell_settings_apart(grids, seed):
     rng = np.random.default_rng(seed)

@@ -35,7 +35,7 @@ def problem(seed, n=60, d=3, shape="matern52", bias=0.0):
     return rng, rng.random((n, d)), kernel, rng.uniform(1e-3, 1)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     seed=st.integers(0, 10**6),
     d=st.integers(1, 5),
@@ -57,7 +57,7 @@ def test_mean_variance_and_weights_are_those_of_scikit_learn(seed, d, t, shape, 
     assert model.picked == tuple(picked)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 10**6), shape=st.sampled_from(SHAPES))
 def test_the_order_of_observations_does_not_matter(seed, shape):
     rng, domain, kernel, noise = problem(seed, shape=shape)
@@ -192,7 +192,7 @@ def test_the_upper_confidence_bound():
     assert bound.tolist() == [4.0, 2.0]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(mean=st.floats(-3, 3), std=st.floats(0.3, 3), best=st.floats(-1, 1), xi=st.floats(0, 0.5))
 def test_expected_improvement_is_the_textbooks(mean, std, best, xi):
     z = (mean - best - xi) / std

@@ -109,7 +109,6 @@ def plain(scorer, scores, y, grid, units):
     return found
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.sampled_from([-1.0, 0.0, 0.25, 0.5, 1.0, 3.0, math.nan]),
                        st.sampled_from([0, 1, 2]), st.integers(0, 3)), min_size=1, max_size=12),
@@ -133,7 +132,7 @@ def test_the_total_equals_counting_at_each_threshold(records, scoring, grouped, 
     assert total.values.min() >= 0 and total.values.max() <= scorer.largest(units)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(st.data(), st.sampled_from(SCORINGS), st.booleans())
 def test_one_unit_moves_no_threshold_by_more_than_the_sensitivity(data, scoring, grouped):
     groups = np.array([0, 0, 1, 1, 1, 2]) if grouped else None
