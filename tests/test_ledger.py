@@ -94,9 +94,7 @@ def test_numbers_are_what_is_written():
 amounts = st.fractions(0, 1, max_denominator=50).filter(lambda e: e > 0)
 
 
-@settings(
-    max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(amounts, st.fractions(0, "0.2", max_denominator=50)), max_size=8))
 def test_sums_never_exceed_the_budget_and_nothing_that_fits_is_refused(place, charges):
     spent = [Fraction(0), Fraction(0)]
