@@ -454,7 +454,9 @@ def test_patience_ends_the_exploration_early():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("timeout", "expected"), [(20.0, 20), (1.0, None), (1000.0, 64)])
+@pytest.mark.parametrize(
+    ("timeout", "expected"), [(20.0, 20), (1.0, None), (1000.0, 64), (1e308, 64), (np.inf, 64)]
+)
 def test_a_timeout_is_kept_by_counting(kind, timeout, expected, monkeypatch):
     """Each fit takes one second, by this clock; without exploring, four are timed beforehand."""
     seconds = itertools.count()

@@ -68,7 +68,7 @@ class Guidance:
         """Evaluate n_iter settings, or as many as the timeout allows."""
         model = self._explore() if self._kind in ("public", "both") else None
         if self._strategy.timeout is not None:
-            self._n_iter = len(self._path) + min(self._left, self._affordable())
+            self._n_iter = len(self._path) + self._affordable()
         plan = self._plan(model) if self._kind in ("private", "both") else None
         n_guided = 0 if plan is None else plan.n_evaluations
         self._validate(self._without_draws(model, self._left - n_guided))
@@ -95,7 +95,7 @@ class Guidance:
 
     # ------------------------------------------------------------ public
     def _affordable(self) -> int:
-        """Return how many more fits the timeout allows, if they take as long as public ones do.
+        """Return how many of the fits left the timeout allows, at the pace of public ones.
 
         Settled before the validation set is touched: times of later fits are not public.
         """
@@ -104,8 +104,9 @@ class Guidance:
         if not times:
             first = self._space.candidates(self._pool.take(slice(_PROBES))).params
             times = self._oracle.public(strategy.public_cv, self._rng)(first).fit_times
-        left = strategy.timeout - self._path.seconds
-        return max(strategy.batch_size, int(left / max(np.mean(times), 1e-9)))
+        seconds = strategy.timeout - self._path.seconds
+        fits = min(seconds / max(float(np.mean(times)), 1e-9), self._left)  # before int: may be inf
+        return min(max(strategy.batch_size, int(fits)), self._left)
 
     def _explore(self) -> PublicModel | None:
         strategy = self._strategy
