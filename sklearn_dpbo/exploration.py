@@ -68,7 +68,8 @@ class PublicEvaluator:
 
     def __call__(self, settings: tuple[dict, ...], *, by_record=False) -> PublicEvaluation:
         """Fit settings on one part of the training set, score them on the other, in parallel."""
-        n, outcomes = len(settings), [None] * len(settings)
+        n = len(settings)
+        outcomes: list = [None] * n
         what = "Exploring {} within the training set"
         told = self.progress.candidates(settings, "candidate-exploration", what)
         tasks = [
@@ -79,11 +80,11 @@ class PublicEvaluator:
         with self._task.sent(), closing(finished) as found:
             for i, outcomes[i] in found:
                 told.finished(i, outcomes[i][1])
-        times, errors, values = zip(*outcomes, strict=True)
-        wanted = [by_record and error is None for error in errors]
-        gains = [value if w else None for value, w in zip(values, wanted, strict=True)]
-        scores = [np.mean(value) for value in values]
-        return PublicEvaluation(np.array(scores, dtype=float), np.array(times), errors, gains)
+        times = np.array([time for time, _, _ in outcomes])
+        errors = tuple(error for _, error, _ in outcomes)
+        scores = np.array([np.mean(value) for _, _, value in outcomes], dtype=float)
+        gains = [value if by_record and not error else None for _, error, value in outcomes]
+        return PublicEvaluation(scores, times, errors, gains)
 
     @cached_property
     def _task(self) -> Handover:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from ..checks import is_finite
 from ..evaluation import Evaluator
 from ..mechanisms import NoisyCount
 from ..noise import Noise
@@ -95,11 +95,16 @@ class Strategy(BaseEstimator):
         """Raise ValueError if a parameter makes no sense; called before anything is fitted."""
 
     def _number(self, name, kind, holds, expected, optional=False) -> None:
-        """Raise ValueError unless a parameter is a number of which this holds."""
+        """Raise ValueError unless a parameter is a finite number of which this holds."""
         value = getattr(self, name)
         if optional and value is None:
             return
-        if isinstance(value, bool) or not isinstance(value, kind) or not holds(value):
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, kind)
+            or not is_finite(value)
+            or not holds(value)
+        ):
             raise ValueError(f"{name} {expected}; found {value!r}")
 
     def run(
@@ -131,8 +136,8 @@ class Strategy(BaseEstimator):
 
 
 def positive(value) -> bool:
-    """Whether a number is positive and finite."""
-    return 0 < value < math.inf
+    """Whether a number is positive."""
+    return value > 0
 
 
 def not_released(n: int) -> np.ma.MaskedArray:

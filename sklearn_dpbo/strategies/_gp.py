@@ -13,6 +13,7 @@ from numbers import Real
 
 import numpy as np
 
+from ..checks import is_finite
 from ..dataset_kernel import LOG_GRID, estimate_dataset_kernel, neighbouring_scores
 from ..evaluation import Evaluator
 from ..exploration import PublicEvaluation
@@ -183,8 +184,10 @@ class GPStrategy(Strategy):
         self._number("k1", Real, lambda v: -1 <= v <= 1, "lies in [-1, 1]", optional=True)
         self._number("prior_mean", Real, math.isfinite, "is None or a number", optional=True)
         self._number("prior_scale", Real, positive, "is None or positive", optional=True)
-        scales = np.ravel(1.0 if self.length_scale is None else self.length_scale)
-        if not (scales.size and np.isreal(scales).all() and (scales > 0).all()):
+        scales = np.ravel(1.0 if self.length_scale is None else self.length_scale).tolist()
+        if not scales or not all(
+            isinstance(v, Real) and is_finite(v) and float(v) > 0 for v in scales
+        ):
             raise ValueError(f"length_scale is None or positive; found {self.length_scale!r}")
         self._number("public_share", Real, lambda v: 0 < v < 1, "lies strictly between 0 and 1")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from numbers import Integral, Real
@@ -14,7 +13,7 @@ from ..fitting import report_failures
 from ..mechanisms import release_counts, select
 from ..privacy import Budget, Sensitive, round_down
 from ..surrogate import KERNEL_SHAPES
-from ._base import Release, Strategy, released_score
+from ._base import Release, Strategy, positive, released_score
 from ._guidance import Guidance
 
 __all__ = ["WorstCase"]
@@ -131,9 +130,9 @@ class WorstCase(Strategy):
             self._number(name, Real, lambda v: 0 < v < 1, "lies strictly between 0 and 1")
         self._number("fill_share", Real, lambda v: 0 <= v <= 1, "lies in [0, 1]")
         self._number("batch_size", Integral, lambda v: v >= 1, "is 1 or more")
-        self._number("kappa", Real, lambda v: 0 <= v < math.inf, "is a number from 0 up")
+        self._number("kappa", Real, lambda v: v >= 0, "is a number from 0 up")
         self._number("patience", Integral, lambda v: v >= 1, "is None or 1 or more", optional=True)
-        self._number("timeout", Real, lambda v: v > 0, "is None or seconds above 0", optional=True)
+        self._number("timeout", Real, positive, "is None or finite seconds above 0", optional=True)
         left = 1 - self.guidance_share - self.score_share
         if self.guidance in ("private", "both") and left < 1e-6:
             raise ValueError(
