@@ -7,7 +7,7 @@ from numbers import Real
 
 import numpy as np
 
-__all__ = ["check_number", "is_finite"]
+__all__ = ["check_named", "check_number", "is_finite"]
 
 
 def check_number(name, value, expected, holds, kind=Real, finite=True, bool_too=False) -> None:
@@ -19,6 +19,16 @@ def check_number(name, value, expected, holds, kind=Real, finite=True, bool_too=
         or not holds(value)
     ):
         raise ValueError(f"{name} is {expected}; found {value!r} ({type(value).__name__})")
+
+
+def check_named(estimator, unnamed: tuple) -> None:
+    """Raise TypeError if more than X and y was given to `fit` by position."""
+    if unnamed:
+        raise TypeError(
+            f"{type(estimator).__name__}.fit takes X and y by position; {len(unnamed)} more were "
+            "given. Name the protected records, as in fit(X_train, y_train, X_val=X_val, "
+            "y_val=y_val), so that they cannot be taken for others"
+        )
 
 
 def is_finite(value) -> bool:

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 
 from ._delegation import DelegatesToBest, RoutesToEstimator, replace_fitted
 from ._html import ShowsEstimatorAndPrivacy
-from .checks import check_number
+from .checks import check_named, check_number
 from .evaluation import Evaluator
 from .exceptions import GuaranteeAssumptionWarning
 from .fit_cache import memory_of
@@ -200,7 +200,9 @@ class PrivateBayesSearchCV(
         self.ledger = ledger
         self.memory = memory
 
-    def fit(self, X, y=None, *, X_val=None, y_val=None, groups_val=None, **fit_params) -> Self:
+    def fit(
+        self, X, y=None, *unnamed, X_val=None, y_val=None, groups_val=None, **fit_params
+    ) -> Self:
         """Search, release the result privately, and refit on the training set.
 
         Parameters
@@ -209,6 +211,8 @@ class PrivateBayesSearchCV(
             The training set: not protected. Without X_val, one part of it is held out as the
             validation set (see `cv`).
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
+        *unnamed
+            Nothing: all that follows is given by name.
         X_val : array-like of shape (n_val, n_features), default=None
             The validation set: protected, and used for nothing but scores.
         y_val : array-like of shape (n_val,) or (n_val, n_outputs), default=None
@@ -225,11 +229,14 @@ class PrivateBayesSearchCV(
 
         Raises
         ------
+        TypeError
+            If protected records are given by position.
         ValueError
             If anything is malformed: nothing is fitted, released or spent then. Also if the
             predictions of a candidate are not made row by row, or if all candidates fail:
             nothing is released, and nothing is spent but private draws of earlier rounds.
         """
+        check_named(self, unnamed)
         scorers, space, strategy, budget, noise = self._validate()
         rng = check_random_state(self.random_state)
         routed = self._route(fit_params)

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from ._delegation import RoutesToEstimator, attributes_of, delegate, replace_fitted
 from ._html import ShowsEstimatorAndPrivacy
 from .by_threshold import ByLabel, of_second_class, public_thresholds, total_by_threshold
-from .checks import check_number
+from .checks import check_named, check_number
 from .exceptions import PrivacyWarning
 from .fitting import fit
 from .gains import dense
@@ -178,7 +178,7 @@ class PrivateThresholdClassifier(
         self.noise_random_state = noise_random_state
         self.ledger = ledger
 
-    def fit(self, X, y, *, X_val=None, y_val=None, groups_val=None, **fit_params) -> Self:
+    def fit(self, X, y, *unnamed, X_val=None, y_val=None, groups_val=None, **fit_params) -> Self:
         """Fit the estimator on the training set, and tune its threshold privately.
 
         Parameters
@@ -188,6 +188,8 @@ class PrivateThresholdClassifier(
             validation set (see `cv`).
         y : array-like of shape (n_samples,)
             Two classes.
+        *unnamed
+            Nothing: all that follows is given by name.
         X_val : array-like of shape (n_val, n_features), default=None
             The validation set: protected, and used for nothing but the threshold and its score.
         y_val : array-like of shape (n_val,), default=None
@@ -203,10 +205,13 @@ class PrivateThresholdClassifier(
 
         Raises
         ------
+        TypeError
+            If protected records are given by position.
         ValueError
             If anything is malformed, or predictions are not made row by row. Nothing is released or
             spent then, but by a search in `estimator` that had ended before; the error says so.
         """
+        check_named(self, unnamed)
         self._validate()
         self._refuse_excess()
         scorer, noise = self._scorer(), noise_source(self.noise_random_state, stacklevel=3)

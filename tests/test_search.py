@@ -34,7 +34,11 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import check_estimator
 
 import sklearn_dpbo
-from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
+from sklearn_dpbo import (
+    PrivateBayesSearchCV,
+    PrivateThresholdClassifier,
+    make_private_scorer,
+)
 from sklearn_dpbo.exceptions import InsecureNoiseWarning, PrivacyWarning
 from sklearn_dpbo.strategies import WorstCase
 
@@ -588,10 +592,13 @@ def test_bad_parameters_are_refused_before_anything_is_fitted(two_classes, param
     assert not [name for name in vars(search) if name.endswith("_")]
 
 
-def test_positional_validation_data_is_a_type_error(two_classes):
+@pytest.mark.parametrize(
+    "estimator", [search_over(), PrivateThresholdClassifier(DummyClassifier())]
+)
+def test_validation_data_by_position_are_refused_with_what_to_type(two_classes, estimator):
     X, y, X_val, y_val = two_classes
-    with pytest.raises(TypeError):
-        search_over().fit(X, y, X_val, y_val)
+    with pytest.raises(TypeError, match="2 more were given. Name .* X_val=X_val, y_val=y_val"):
+        estimator.fit(X, y, X_val, y_val)
 
 
 @pytest.mark.parametrize("error_score", [np.nan, 0.0, 1.0])
