@@ -199,12 +199,12 @@ class PrivacyLedger:
             writer.writeheader()
             writer.writerows(self.history)
 
-    def to_json(self, path) -> None:
-        """Write the budget, what is spent of it, and the history."""
+    def to_dict(self) -> dict:
+        """Return the data set, its budget, what is spent of it, and the history, of one moment."""
         with self._transaction() as execute:
             epsilon, delta, worst_case_only = self._budget(execute)
             entries = self._entries(execute)
-        content = {
+        return {
             "dataset": self.dataset,
             "budget": {
                 "epsilon": float(epsilon),
@@ -214,7 +214,10 @@ class PrivacyLedger:
             "spent": sums_of(entries),
             "history": [entry.row() for entry in entries],
         }
-        Path(path).write_text(json.dumps(content, indent=1), encoding="utf-8")
+
+    def to_json(self, path) -> None:
+        """Write what `to_dict` returns."""
+        Path(path).write_text(json.dumps(self.to_dict(), indent=1), encoding="utf-8")
 
     def __repr__(self) -> str:
         return f"PrivacyLedger({self.path!r}, {self.dataset!r})"

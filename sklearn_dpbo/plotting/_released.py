@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import tempfile
 from collections.abc import Mapping
 from datetime import datetime
-from pathlib import Path
 from typing import Self
 
 import numpy as np
@@ -170,9 +167,7 @@ class LedgerDisplay:
             If it is no ledger.
         """
         require_ledger(ledger)
-        with tempfile.TemporaryDirectory() as folder:  # budget and charges of one moment
-            ledger.to_json(file := Path(folder) / "ledger.json")
-            content = json.loads(file.read_text(encoding="utf-8"))
+        content = ledger.to_dict()
         history, budget = content["history"], content["budget"]
         display = cls(
             np.array([entry["epsilon"] for entry in history], dtype=float),
