@@ -315,7 +315,19 @@ def test_scores_side_by_side(conditional, score_only, gp, data):
         ScoreDisplay.from_search({})
     X, y, val = data
     tuned = PrivateThresholdClassifier(LogisticRegression()).fit(X, y, **val)
-    assert ScoreDisplay.from_search(tuned).scores.tolist() == [tuned.best_score_]
+    assert ScoreDisplay.from_estimator(tuned).scores.tolist() == [tuned.best_score_]
+    assert ScoreDisplay.from_estimator({"a": tuned, "b": gp}).names == ["a", "b"]
+
+
+def test_several_scores_of_one_search(data):
+    X, y, val = data
+    search = PrivateBayesSearchCV(
+        KNeighborsClassifier(), {"n_neighbors": [1, 3]}, scoring=["accuracy", "neg_brier_score"]
+    ).fit(X, y, **val)
+    display = ScoreDisplay.from_search(search)
+    assert display.names == ["accuracy", "neg_brier_score"]
+    assert display.scores == list(search.best_scores_.values())
+    assert ScoreDisplay.from_search({"one": search}).scores.tolist() == [search.best_score_]
 
 
 @pytest.mark.parametrize("by", ["number", "time"])

@@ -17,9 +17,9 @@ __all__ = ["LedgerDisplay", "ScoreDisplay"]
 
 
 class ScoreDisplay:
-    """Released scores with their intervals, one search per row.
+    """Released scores with their intervals, one search or estimator per row.
 
-    Make it with `from_search`. An interval says where the score *on the validation set* lies, with
+    Make it with `from_search` or `from_estimator`. An interval says where the score *on the validation set* lies, with
     probability 95 %; how the validation set was sampled is not in it.
 
     Parameters
@@ -45,13 +45,12 @@ class ScoreDisplay:
 
     @classmethod
     def from_search(cls, search, *, ax=None, **kwargs) -> Self:
-        """Draw what one search or several released.
+        """Draw what one search or several released; of one with several scores, all of them.
 
         Parameters
         ----------
-        search : estimator, list of estimators, or dict of names to estimators
-            Fitted; `PrivateBayesSearchCV` or whatever else has ``best_score_`` and
-            ``best_score_interval_``. Their scores should be of one kind.
+        search : PrivateBayesSearchCV, list of them, or dict of names to them
+            Fitted. Their scores should be of one kind.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a figure.
         **kwargs : dict
@@ -70,17 +69,49 @@ class ScoreDisplay:
         """
         if isinstance(search, list | tuple):
             search = {f"search {i}": each for i, each in enumerate(search, 1)}
-        if not isinstance(search, Mapping):
-            search = {type(search).__name__: search}
-        if not search:
-            raise ValueError("search is a fitted search, or several of them; found none")
-        for each in search.values():
+        if getattr(search, "multimetric_", False):
+            scores, intervals = search.best_scores_, search.best_score_intervals_
+            display = cls(list(scores.values()), list(intervals.values()), names=list(scores))
+            return display.plot(ax, **kwargs)
+        return cls.from_estimator(search, ax=ax, **kwargs)
+
+    @classmethod
+    def from_estimator(cls, estimator, *, ax=None, **kwargs) -> Self:
+        """Draw what one fitted estimator released, or several.
+
+        Parameters
+        ----------
+        estimator : estimator, or dict of names to estimators
+            Fitted: `PrivateThresholdClassifier`, `PrivateConfigurator`, `PrivateBayesSearchCV`,
+            whatever has ``best_score_`` and ``best_score_interval_``. Their scores should be of
+            one kind.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+        **kwargs : dict
+            As `plot` takes them.
+
+        Returns
+        -------
+        display : ScoreDisplay
+
+        Raises
+        ------
+        NotFittedError
+            If one of them has not been fitted.
+        ValueError
+            If there is none.
+        """
+        if not isinstance(estimator, Mapping):
+            estimator = {type(estimator).__name__: estimator}
+        if not estimator:
+            raise ValueError("a fitted search or estimator is needed, or several; found none")
+        for each in estimator.values():
             check_is_fitted(each, "best_score_")
-        kinds = {_name_of_score(s) for s in search.values()}
+        kinds = {_name_of_score(each) for each in estimator.values()}
         display = cls(
-            np.array([each.best_score_ for each in search.values()]),
-            np.array([each.best_score_interval_ for each in search.values()]),
-            names=[str(name) for name in search],
+            np.array([each.best_score_ for each in estimator.values()]),
+            np.array([each.best_score_interval_ for each in estimator.values()]),
+            names=[str(name) for name in estimator],
             score_name=kinds.pop() if len(kinds) == 1 else "score",
         )
         return display.plot(ax, **kwargs)
