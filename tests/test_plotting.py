@@ -322,7 +322,10 @@ def test_scores_side_by_side(conditional, score_only, gp, data):
 def test_several_scores_of_one_search(data):
     X, y, val = data
     search = PrivateBayesSearchCV(
-        KNeighborsClassifier(), {"n_neighbors": [1, 3]}, scoring=["accuracy", "neg_brier_score"]
+        KNeighborsClassifier(),
+        {"n_neighbors": [1, 3]},
+        scoring=["accuracy", "neg_brier_score"],
+        refit="accuracy",
     ).fit(X, y, **val)
     display = ScoreDisplay.from_search(search)
     assert display.names == ["accuracy", "neg_brier_score"]

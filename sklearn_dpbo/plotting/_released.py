@@ -19,8 +19,8 @@ __all__ = ["LedgerDisplay", "ScoreDisplay"]
 class ScoreDisplay:
     """Released scores with their intervals, one search or estimator per row.
 
-    Make it with `from_search` or `from_estimator`. An interval says where the score *on the validation set* lies, with
-    probability 95 %; how the validation set was sampled is not in it.
+    Make it with `from_search` or `from_estimator`. An interval says where the score *on the
+    validation set* lies, with probability 95 %; how the validation set was sampled is not in it.
 
     Parameters
     ----------
