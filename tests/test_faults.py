@@ -40,13 +40,13 @@ from sklearn_dpbo import (
     PrivacyLedger,
     PrivateBayesSearchCV,
     PrivateThresholdClassifier,
-    ledger_file,
     make_private_scorer,
     mechanisms,
     quiet,
 )
 from sklearn_dpbo.configuration import PrivateConfigurator
 from sklearn_dpbo.exceptions import BudgetExceededError, LedgerError
+from sklearn_dpbo.ledger import file as ledger_file
 from sklearn_dpbo.outsourced import GaussianCurator
 from sklearn_dpbo.strategies import WorstCase
 

@@ -64,7 +64,7 @@ from sklearn_dpbo.acquisition import ExpectedImprovement
 from sklearn_dpbo.axes import axis_of
 from sklearn_dpbo.configuration import Knapsack, KnapsackItems, PrivateConfigurator
 from sklearn_dpbo.exceptions import LedgerError
-from sklearn_dpbo.ledger_entries import concentrated
+from sklearn_dpbo.ledger.entries import concentrated
 from sklearn_dpbo.noise import SeededNoise
 from sklearn_dpbo.outsourced import GaussianCurator
 from sklearn_dpbo.privacy import Secret, Sensitive

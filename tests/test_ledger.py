@@ -35,7 +35,7 @@ from sklearn_dpbo.exceptions import (
     LedgerError,
     PrivacyWarning,
 )
-from sklearn_dpbo.ledger_entries import link
+from sklearn_dpbo.ledger.entries import link
 from sklearn_dpbo.outsourced import GaussianCurator
 from sklearn_dpbo.privacy import delta_of_zcdp
 from sklearn_dpbo.written import at_most, exact
@@ -461,7 +461,7 @@ def test_a_loss_below_zero_is_refused_though_the_chain_fits(place, epsilon, delt
 
 
 def test_a_locked_ledger_is_waited_for_and_then_refused(path, monkeypatch):
-    monkeypatch.setattr("sklearn_dpbo.ledger_file._PATIENCE", 0.2)
+    monkeypatch.setattr("sklearn_dpbo.ledger.file._PATIENCE", 0.2)
     ledger = opened(path)
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN")

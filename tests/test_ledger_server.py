@@ -14,8 +14,9 @@ import pytest
 from postgresql import Server, new_database, run_sql, with_database
 from test_ledger import CHARGES, charge_until_refused, opened
 
-from sklearn_dpbo import PrivacyLedger, ledger_server
+from sklearn_dpbo import PrivacyLedger
 from sklearn_dpbo.exceptions import BudgetExceededError, LedgerError
+from sklearn_dpbo.ledger import server as ledger_server
 
 SECRET = "hunter2"
 

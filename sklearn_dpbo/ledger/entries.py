@@ -9,8 +9,8 @@ from fractions import Fraction
 from functools import lru_cache, reduce
 from typing import NamedTuple
 
-from .exceptions import LedgerError
-from .privacy import delta_of_zcdp, round_down, round_up
+from ..exceptions import LedgerError
+from ..privacy import delta_of_zcdp, round_down, round_up
 
 __all__ = ["Entry", "concentrated", "entries_of", "link", "plain", "sums_of", "total"]
 

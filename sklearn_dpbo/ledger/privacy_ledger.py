@@ -17,11 +17,11 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 
-from . import ledger_file, ledger_server
-from .exceptions import BudgetExceededError, LedgerError
-from .ledger_entries import Entry, concentrated, entries_of, link, plain, sums_of, total
-from .privacy import Budget, round_down
-from .written import at_most, exact
+from ..exceptions import BudgetExceededError, LedgerError
+from ..privacy import Budget, round_down
+from ..written import at_most, exact
+from . import file, server
+from .entries import Entry, concentrated, entries_of, link, plain, sums_of, total
 
 __all__ = ["PrivacyLedger", "budget_on", "require_ledger"]
 
@@ -96,8 +96,8 @@ class PrivacyLedger:
             # Not shown: it may be a URL with a password.
             raise ValueError("path is the path of a file, or a URL, as text")
         # The same file wherever the process goes later.
-        is_url, path = ledger_server.is_url(os.fspath(path)), os.fspath(path)
-        self.path = ledger_server.checked_url(path) if is_url else os.path.abspath(path)
+        is_url, path = server.is_url(os.fspath(path)), os.fspath(path)
+        self.path = server.checked_url(path) if is_url else os.path.abspath(path)
         self.dataset = unicodedata.normalize("NFC", dataset.strip())
         if epsilon is None:
             with self._transaction() as execute:
@@ -194,8 +194,8 @@ class PrivacyLedger:
     def to_csv(self, path) -> None:
         """Write the history as a table."""
         names = ["number", "time", "what", "mechanism", "epsilon", "delta", "assumption"]
-        with Path(path).open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, names)
+        with Path(path).open("w", newline="", encoding="utf-8") as table:
+            writer = csv.DictWriter(table, names)
             writer.writeheader()
             writer.writerows(self.history)
 
@@ -289,7 +289,7 @@ class PrivacyLedger:
     def _transaction(self, tables: tuple[str, ...] = ()) -> Iterator[Callable]:
         """Yield a function that runs SQL; commit durably at the end, or leave all as it was."""
         try:
-            store = ledger_server if ledger_server.is_url(self.path) else ledger_file
+            store = server if server.is_url(self.path) else file
             if tables:
                 store.create(self.path, tables)
             with store.transaction(self.path) as execute:

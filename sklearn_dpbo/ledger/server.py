@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Iterator
 from urllib.parse import unquote
 
-from .ledger_file import alone
+from .file import alone
 
 __all__ = ["ServerError", "checked_url", "create", "is_url", "transaction"]
 
