@@ -28,7 +28,7 @@ from sklearn_dpbo.plotting import (
 
 HERE = Path(__file__).parent
 warnings.simplefilter("ignore", InsecureNoiseWarning)
-plt.rcParams.update({"font.size": 8})
+plt.rcParams.update({"font.size": 9})
 
 X, y = load_breast_cancer(return_X_y=True)
 X = scale(X)
@@ -48,7 +48,7 @@ def save(name, draw, *pictures, size=(9, 3.6)):
     figure, axes = plt.subplots(1, len(pictures), figsize=size, layout="constrained", squeeze=False)
     for ax, picture in zip(axes.flat, pictures, strict=True):
         draw(picture, ax)
-    figure.savefig(HERE / f"{name}.png", dpi=75)
+    figure.savefig(HERE / f"{name}.png", dpi=150)
 
 
 search, mixed = fitted(rbf, 1.0, 0), fitted([linear, rbf], 1.0, 1)
