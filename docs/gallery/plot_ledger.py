@@ -9,7 +9,6 @@ opens a ledger; fits are charged to it, and refused when it is spent.
 import tempfile
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import pandas as pd
 from scipy.stats import loguniform
 from sklearn.datasets import load_breast_cancer
@@ -19,6 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV, PrivateThresholdClassifier
+from sklearn_dpbo.plotting import LedgerDisplay
 
 # %%
 # A file that every process may use; here one that lasts as long as the example.
@@ -48,15 +48,9 @@ except ValueError as error:
     print(f"{type(error).__name__}: {error}")
 
 # %%
-# The history is a table.
-history = pd.DataFrame(ledger.history)
-figure, ax = plt.subplots(figsize=(6.4, 2), layout="constrained")
-start = 0.0
-for charge in ledger.history:
-    ax.barh(0, charge["epsilon"], left=start, label=charge["what"])
-    start += charge["epsilon"]
-ax.barh(0, ledger.left["epsilon"], left=start, color="0.9", label="left")
-ax.set(xlabel="epsilon", yticks=[])
-figure.legend(loc="outside upper center", ncols=3, frameon=False)
+# What has been spent, and what is left.
+display = LedgerDisplay.from_ledger(ledger)
 
-history[["number", "what", "mechanism", "epsilon", "delta"]]
+# %%
+# The history is a table.
+pd.DataFrame(ledger.history)[["number", "what", "mechanism", "epsilon", "delta"]]

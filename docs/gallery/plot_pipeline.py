@@ -9,7 +9,6 @@ Several dicts make a conditional space: no setting has parameters of a model tha
 import os
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import pandas as pd
 from scipy.stats import loguniform, randint
 from sklearn.compose import ColumnTransformer, make_column_selector
@@ -21,6 +20,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, QuantileTransformer, StandardScaler
 
 from sklearn_dpbo import PrivateBayesSearchCV
+from sklearn_dpbo.plotting import ParallelCoordinatesDisplay
 
 # %%
 # Columns of numbers and of categories: who earns more than 50,000 dollars a year?
@@ -66,17 +66,11 @@ low, high = search.best_score_interval_
 print(f"accuracy {search.best_score_:.3f}; without noise, between {low:.3f} and {high:.3f}")
 
 # %%
-# Which models were tried: those explored have a score within the training set, those validated have
-# none that could be shown.
-tried = pd.DataFrame(search.cv_results_)
-tried["model"] = [type(model).__name__ for model in tried["param_model"]]
-figure, ax = plt.subplots(figsize=(6.4, 3.2), layout="constrained")
-for model, settings in tried.groupby("model"):
-    ax.plot(settings["public_score"], "o", label=model)
-for i in tried.index[tried["validated"]]:
-    ax.axvline(i, color="0.9", lw=5, zorder=0)
-ax.set(xlabel="setting, in order; grey: validated", ylabel="accuracy within\nthe training set")
-ax.legend()
+# All settings, a line each: those explored have a score within the training set, those validated
+# have none that could be shown. What a model does not use is "not set".
+display = ParallelCoordinatesDisplay.from_search(search)
 
 # %%
+tried = pd.DataFrame(search.cv_results_)
+tried["model"] = [type(model).__name__ for model in tried["param_model"]]
 tried.groupby(["model", "validated"]).size().rename("settings").reset_index()

@@ -9,7 +9,6 @@ single record. The picture shows where the search looked, and which setting it c
 import os
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import pandas as pd
 from scipy.stats import loguniform
 from sklearn.datasets import load_breast_cancer
@@ -19,6 +18,7 @@ from sklearn.preprocessing import QuantileTransformer
 from sklearn.svm import SVC
 
 from sklearn_dpbo import PrivateBayesSearchCV
+from sklearn_dpbo.plotting import SearchPathDisplay
 
 # %%
 # Some e-mails are to train on, and others, which are to be protected, to validate with.
@@ -48,18 +48,8 @@ print(f"accuracy {search.best_score_:.3f}; without noise, between {low:.3f} and 
 
 # %%
 # Where it looked. Dots were explored within the training set, which is not protected, and so may
-# show their scores. Crosses were scored on the validation set: these scores are not kept.
-tried = pd.DataFrame(search.cv_results_)
-explored, validated = tried[~tried["validated"]], tried[tried["validated"]]
-figure, ax = plt.subplots(layout="constrained")
-dots = ax.scatter(
-    explored["param_svc__C"], explored["param_svc__gamma"], c=explored["public_score"]
-)
-ax.plot(validated["param_svc__C"], validated["param_svc__gamma"], "x", color="0.3")
-ax.plot(*search.best_params_.values(), "o", ms=16, mfc="none", mec="crimson", mew=2)
-ax.set(xscale="log", yscale="log", xlabel="C", ylabel="gamma")
-ax.legend(["explored", "validated", "chosen"])
-figure.colorbar(dots, label="accuracy within the training set")
+# show their scores. Squares were scored on the validation set: these scores are not kept.
+display = SearchPathDisplay.from_search(search, "svc__C", "svc__gamma")
 
 # %%
 # The statement to publish with the result:
