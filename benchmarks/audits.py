@@ -248,13 +248,9 @@ ROWS = {
     "search, no guidance": Row(
         of_search(WorstCase("none")), both_and(split_forgotten=split_forgotten)
     ),
-    "search, public": Row(guided("public", 21), both_and(split_forgotten=split_forgotten), 0.4),
-    "search, private": Row(
-        guided("private", 2001), both_and(split_forgotten=split_forgotten), 0.5
-    ),
-    "search, both": Row(
-        guided("both", 2001, 1e-3), both_and(split_forgotten=split_forgotten), 0.5
-    ),
+    "search, public": Row(guided("public", 21), both_and(split_forgotten=split_forgotten)),
+    "search, private": Row(guided("private", 2001), both_and(split_forgotten=split_forgotten)),
+    "search, both": Row(guided("both", 2001, 1e-3), both_and(split_forgotten=split_forgotten)),
     "search, far targets": Row(clipped, {"not clipped": not_clipped}),
     "GPNoisy": Row(
         of_search(GPNoisy(noise=0.1, prior_scale=6e-5, **GIVEN), 2001, 0.05, ones=1010),

@@ -428,6 +428,18 @@ def test_settings_to_try_first_are_validated(kind):
     assert validated[: len(start)] == start
 
 
+@pytest.mark.parametrize("timeout", [None, 1e-3])
+@pytest.mark.parametrize("n_start", [2, 7, 12])
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_of_them_are_validated_however_few_evaluations_there_are(kind, n_start, timeout):
+    start = [{"x": i / 16, "y": 1 - i / 16} for i in range(n_start)]
+    params = {"initial_points": start, "n_iter": max(8, n_start), "epsilon": 1000.0}
+    search = search_of(kind, **params, timeout=timeout, batch_size=2)
+    found = search.cv_results_
+    validated = [p for p, v in zip(found["params"], found["validated"], strict=True) if v]
+    assert validated[:n_start] == start
+
+
 @pytest.mark.parametrize(
     ("start", "message"),
     [

@@ -24,6 +24,8 @@ __all__ = ["Guidance"]
 
 # With fewer evaluations than this there is nothing to learn from.
 _FEWEST = 8
+# Nor with fewer scores within the training set.
+_LEAST_EXPLORED = 3
 # Points that fill the space and that the surrogate is asked about, beside those around the best.
 _POOL = 1024
 # Settings fitted beforehand to see how long it takes, if there is a timeout and no exploration.
@@ -106,11 +108,14 @@ class Guidance:
             times = self._oracle.public(strategy.public_cv, self._rng)(first).fit_times
         seconds = strategy.timeout - self._path.seconds
         fits = min(seconds / max(float(np.mean(times)), 1e-9), self._left)  # before int: may be inf
-        return min(max(strategy.batch_size, int(fits)), self._left)
+        return min(max(strategy.batch_size, len(self._start), int(fits)), self._left)
 
     def _explore(self) -> PublicModel | None:
         strategy = self._strategy
-        n = min(math.ceil(strategy.public_share * self._n_iter), self._n_iter - 1)
+        n = math.ceil(strategy.public_share * self._n_iter)
+        n = min(n, self._n_iter - max(1, len(self._start)))  # which are all to be validated
+        if n < _LEAST_EXPLORED:
+            return None
         explorer = Explorer(
             self._space,
             self._oracle.public(strategy.public_cv, self._rng),
@@ -157,6 +162,7 @@ class Guidance:
             self._budget.delta,
             step / (scorer.bounds[1] - scorer.bounds[0]),
             learns=model is None,
+            n_given=len(self._start),
         )
 
     def _follow(self, plan: Plan, model: PublicModel | None) -> None:

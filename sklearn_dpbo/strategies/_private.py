@@ -77,7 +77,14 @@ class Plan:
 
     @classmethod
     def of(
-        cls, n: int, batch_size: int, epsilon: float, delta: float, step: float, learns: bool
+        cls,
+        n: int,
+        batch_size: int,
+        epsilon: float,
+        delta: float,
+        step: float,
+        learns: bool,
+        n_given: int = 0,
     ) -> Plan | None:
         """Plan as many draws as are worth their privacy; None if not even one is.
 
@@ -94,6 +101,8 @@ class Plan:
             `epsilon_each` has noise of scale ``2 step / epsilon_each``.
         learns : bool
             Whether scores may be released to learn the kernel from.
+        n_given : int
+            Evaluations among the n that are not to be guided in any case.
         """
         each_score = _LEARNING_SHARE * epsilon / n
         if not learns or math.sqrt(2) * step / each_score > _LEARNING_NOISE:
@@ -101,7 +110,7 @@ class Plan:
         else:
             epsilon *= 1 - _LEARNING_SHARE
         for share in _GUIDED_SHARES:
-            guided = int(share * n)
+            guided = min(int(share * n), n - n_given)
             affordable = _most_draws(guided, epsilon, delta, step)
             if affordable == guided:
                 break
