@@ -163,6 +163,7 @@ def of_search(strategy, m=21, delta=0.0, space=None, ones=None):
         delta=delta,
         n_iter=8,
         strategy=strategy,
+        random_state=0,
     )
     return lambda n, **p: audit_search(search, *cases.opposed_models(m, ones), n, **p)
 

@@ -86,6 +86,7 @@ def test_examples_run(example, capsys, monkeypatch):
         "audit.repeated",
         "branch_and_bound",
         "configuration.configurator",
+        "ledger.privacy_ledger",
         "outsourced.modeler",
         "planning",
         "preprocessing",
