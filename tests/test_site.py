@@ -7,12 +7,15 @@ import re
 import shutil
 import subprocess
 import sys
+import venv
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from conftest import DATA
 from sklearn.model_selection import GridSearchCV
+from test_packaging import wheel_of
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -111,13 +114,18 @@ def test_dead_links_are_found(tmp_path):
 
 @pytest.mark.slow
 def test_site(tmp_path):
-    """As the README says how to build it, from a copy; then from the first page into Python."""
+    """As the README says how to build it, from a copy, with the real data where they are.
+
+    Then its first example, as the page shows it, in an environment that has the package alone.
+    """
     need(*EXTENSIONS)
     copy, site = tmp_path / "copy", tmp_path / "site"
     shutil.copytree(DOCS, copy / "docs", ignore=shutil.ignore_patterns(*BUILT))
     for page in ROOT.glob("*.md"):
         shutil.copy(page, copy)
     env = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    if DATA.exists():
+        env["SKLEARN_DPBO_DATA"] = str(DATA)
     build = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", "docs"]
     done = subprocess.run([*build, site], cwd=copy, env=env, capture_output=True, text=True)
     assert not done.returncode, done.stderr
@@ -133,9 +141,12 @@ def test_site(tmp_path):
     assert "PrivateBayesSearchCV" in code
     script = tmp_path / "first.py"
     script.write_text(PREAMBLE + code + "\nprint(search.best_params_)")
-    done = subprocess.run(
-        [sys.executable, script], cwd=tmp_path, env=env, capture_output=True, text=True
-    )
+    del env["PYTHONPATH"]
+    venv.create(tmp_path / "fresh", with_pip=True)
+    python = tmp_path / "fresh" / ("Scripts" if os.name == "nt" else "bin") / "python"
+    wheel = wheel_of(ROOT, tmp_path)
+    subprocess.run([python, "-m", "pip", "install", "-q", wheel], env=env, check=True)
+    done = subprocess.run([python, script], cwd=tmp_path, env=env, capture_output=True, text=True)
     assert not done.returncode and "gamma" in done.stdout, done.stderr
 
 
