@@ -78,7 +78,8 @@ def announce(verbose: int, position: str, setting: dict, error, fit_time=None) -
     if verbose > 1:
         took = "" if fit_time is None else f" in {fit_time:.2f} s"
         state = "failed" if error else f"fitted{took}"
-        print(f"[{position}] {setting}: {state}", file=audible(), flush=True)
+        # In one piece, so that lines of several workers do not mix.
+        print(f"[{position}] {setting}: {state}\n", end="", file=audible(), flush=True)
 
 
 def set_candidate(estimator, setting: dict):

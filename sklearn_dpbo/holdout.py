@@ -89,6 +89,12 @@ def hold_out(
         return _split(estimator, X, y, fit_params, cv, rng, groups, split_params)
     if cv is not None:
         raise ValueError(f"both X_val and cv={cv!r} say what to hold out: leave cv out")
+    if split_params:
+        raise ValueError(
+            f"fit was given {sorted(split_params)}, which are for a splitter, and X_val, so that "
+            "nothing is split. To protect all records of a person together, pass groups_val: one "
+            "entry for each row of X_val"
+        )
     X_val = as_table(X_val, X)
     X, y = indexable(as_table(X, X), y)
     X_val, groups_val = indexable(X_val, groups_val)
@@ -167,7 +173,14 @@ def split_training(problem: Problem, estimator, cv, rng: np.random.Generator) ->
         train, test = _fifth(X, y, is_classifier(estimator), int(rng.integers(2**31)))
     else:
         checked = _single(cv, y, estimator, "public_cv")
-        train, test = (_positions(part, n_rows(X)) for part in next(iter(checked.split(X, y))))
+        try:
+            parts = next(iter(checked.split(X, y)))
+        except ValueError as error:
+            raise ValueError(
+                f"public_cv={cv!r} cannot be used: {error}. It is given X and y; where it needs "
+                "more, such as groups, make the split beforehand: public_cv=[(train, test)]"
+            ) from None
+        train, test = (_positions(part, n_rows(X)) for part in parts)
     if len(test) == 0:
         raise ValueError("the test part of public_cv is empty: there is nothing to score")
     _refuse_overlap(train, test, None)

@@ -6,6 +6,7 @@ import math
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
+from numbers import Real
 
 from .checks import check_number
 from .simulation import Simulation, simulate
@@ -61,9 +62,9 @@ class SearchPlan(UtilityBounds):
 
         Parameters
         ----------
-        epsilon : iterable of float, default=None
+        epsilon : float or iterable of float, default=None
             None is from a quarter to four times the plan's.
-        m : iterable of int, default=None
+        m : int or iterable of int, default=None
             The same.
 
         Returns
@@ -71,8 +72,8 @@ class SearchPlan(UtilityBounds):
         rows : list of dict
             m, epsilon, regret, expected_regret, score_error, sampling_error, meets_targets.
         """
-        ms = [max(1, round(g * self.m)) for g in _GRID] if m is None else list(m)
-        epsilons = [g * self.epsilon for g in _GRID] if epsilon is None else list(epsilon)
+        ms = [max(1, round(g * self.m)) for g in _GRID] if m is None else _listed(m)
+        epsilons = [g * self.epsilon for g in _GRID] if epsilon is None else _listed(epsilon)
         names = ("m", "epsilon", "regret", "expected_regret", "score_error", "sampling_error")
         plans = [replace(self, m=m, epsilon=e) for m in dict.fromkeys(ms) for e in epsilons]
         return [{name: getattr(plan, name) for name in (*names, "meets_targets")} for plan in plans]
@@ -395,3 +396,7 @@ def _asked(plan: SearchPlan) -> str:
     return " and ".join(
         f"{name}={getattr(plan, name):g}" for name in targets if getattr(plan, name) is not None
     )
+
+
+def _listed(numbers) -> list:
+    return [numbers] if isinstance(numbers, Real) else list(numbers)

@@ -52,12 +52,20 @@ def progress_bar(steps: Iterable, total: int, what: str, *, shown: bool) -> Iter
     if not shown:
         return steps
     try:
-        from tqdm.auto import tqdm
+        tqdm = _tqdm()
     except ImportError as error:
         raise ImportError(
             'a progress bar takes tqdm: pip install "sklearn_dpbo[progress]"'
         ) from error
     return tqdm(steps, total=total, desc=what)
+
+
+def _tqdm():
+    """Return the kind of bar that this place can show; ImportError if there is none."""
+    with warnings.catch_warnings():  # of notebooks without ipywidgets, where it is made of text
+        warnings.simplefilter("ignore")
+        from tqdm.auto import tqdm
+    return tqdm
 
 
 def as_they_finish(function: Callable, tasks: list[tuple], n_jobs, pre_dispatch) -> Generator:
@@ -116,7 +124,7 @@ _tear_down = with_callbacks(lambda _estimator: None)
 def _bar(total: int):
     """Return a bar, or None if there is nothing to draw one."""
     try:
-        from tqdm.auto import tqdm
+        tqdm = _tqdm()
     except ImportError:
         return None
     # Drawn at each step: how often it is drawn should not tell how long the steps took.

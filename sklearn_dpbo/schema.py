@@ -108,7 +108,10 @@ def _names_differ(names, names_val) -> str:
         have = "X has column names and X_val has none"
         if names is None:
             have = "X_val has column names and X has none"
-        return f"{have}: pass both as the same kind of table"
+        return (
+            f"{have}: pass both as the same kind of table. (In a pipeline, steps before a search "
+            "turn X into another, and X_val only if transform_input names it)"
+        )
     if sorted(names) == sorted(names_val):
         return "X_val has the columns of X in another order: pass X_val[X.columns]"
     missing = sorted(set(names) - set(names_val))[:5]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 from collections.abc import Mapping
 
 from sklearn.base import is_classifier, is_regressor
+from sklearn.metrics import get_scorer_names
 
 from . import gains
 from .scorers import MeanGain, PrivateScorer, RocAuc
@@ -169,6 +171,10 @@ def selecting_scorer(search) -> PrivateScorer:
 
 
 def _no_sensitivity(scoring) -> str:
+    if isinstance(scoring, str) and scoring not in get_scorer_names():
+        near = difflib.get_close_matches(scoring, [*gains.NAMED, "roc_auc"], n=1, cutoff=0.7)
+        if near:
+            return f"scoring={scoring!r} is no score; did you mean {near[0]!r}?"
     return (
         f"scoring={scoring!r} has no proven sensitivity to one record, so it cannot be made "
         f"private. Use one of {sorted([*gains.NAMED, 'roc_auc'])}, or "

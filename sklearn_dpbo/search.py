@@ -23,6 +23,7 @@ from .noise import noise_source
 from .privacy import Budget
 from .progress import CallbackSupportMixin, watched
 from .report import PREDICTIONS_ROW_BY_ROW, TRAINING_NOT_PROTECTED, PrivacyReport
+from .scorers import PrivateScorer
 from .scoring import resolve_scorers
 from .space import SearchSpace
 from .strategies import BY_NAME, Release, Strategy
@@ -254,6 +255,7 @@ class PrivateBayesSearchCV(
         )
         scorers = {name: each.prepare(problem.y_train) for name, each in scorers.items()}
         selects, *others = scorers.values()
+        several = not isinstance(self.scoring, str | PrivateScorer | None)
         oracle = Evaluator(
             self.estimator,
             problem,
@@ -277,10 +279,10 @@ class PrivateBayesSearchCV(
         with watched(self, 1 + bool(self.refit), n_candidates, self.verbose) as oracle.progress:
             release = self._run(strategy, space, oracle, public_rng, budget, noise)
             fitted = {
-                **_released(release, list(scorers)),
+                **_released(release, list(scorers) if several else []),
                 "privacy_": _statement(problem, strategy, budget, noise, list(scorers)),
-                "scorer_": scorers if others else selects,
-                "multimetric_": bool(others),
+                "scorer_": scorers if several else selects,
+                "multimetric_": several,
                 "n_splits_": 1,
             }
             replace_fitted(self, fitted | self._finish(problem, fitted, oracle))
@@ -322,7 +324,7 @@ class PrivateBayesSearchCV(
         """Return (space, strategy, budget, noise) from parameters, or say what is wrong."""
         check_number("epsilon", self.epsilon, "a number from 1e-9 up", lambda e: e >= 1e-9)
         check_number("delta", self.delta, "in [0, 1)", lambda d: 0 <= d < 1)
-        check_number("n_iter", self.n_iter, "1 or more", lambda n: n >= 1, Integral)
+        check_number("n_iter", self.n_iter, "a whole number from 1 up", lambda n: n >= 1, Integral)
         check_number("verbose", self.verbose, "0 or more", lambda v: v >= 0, bool_too=True)
         if not (hasattr(self.estimator, "fit") and hasattr(self.estimator, "get_params")):
             raise ValueError(
@@ -384,9 +386,9 @@ class PrivateBayesSearchCV(
 
 
 def _released(release: Release, names: list[str]) -> dict:
-    """Return fitted attributes made of released values and public facts."""
+    """Return fitted attributes made of released values and public facts; by name, if named."""
     candidates, setting = release.candidates, {}
-    if release.others:
+    if names:
         scores = [(release.best_score, release.interval), *release.others]
         by_name = dict(zip(names, scores, strict=True))
         setting = {
@@ -440,12 +442,25 @@ def _param_columns(params: tuple[dict, ...]) -> dict:
     """Return one masked column per parameter, masked where a setting does not have it."""
     columns = {}
     for name in sorted({name for setting in params for name in setting}):
-        column = np.ma.MaskedArray(np.empty(len(params), dtype=object), mask=True)
+        kind = _kind_of([setting[name] for setting in params if name in setting])
+        column: np.ma.MaskedArray = np.ma.MaskedArray(np.zeros(len(params), kind), mask=True)
         for i, setting in enumerate(params):
             if name in setting:
                 column[i] = setting[name]
         columns[f"param_{name}"] = column
     return columns
+
+
+def _kind_of(values: list) -> type:
+    """Return bool, int or float if that holds all of these values exactly, else object."""
+    values = [v.item() if isinstance(v, np.generic) else v for v in values]
+    kinds = {type(v) for v in values}
+    if kinds == {bool}:
+        return bool
+    whole = [v for v in values if isinstance(v, int)]
+    if not kinds or not kinds <= {int, float} or not all(abs(v) <= 2**53 for v in whole):
+        return object
+    return int if kinds == {int} else float
 
 
 def _resolve_strategy(strategy) -> Strategy:

@@ -219,7 +219,9 @@ def _refuse_other_gains(scorer, bounds: UtilityBounds) -> None:
 
 def _strategy_of(search, bounds: UtilityBounds) -> WorstCase:
     """Return the search's strategy, with the shares of epsilon that were planned."""
-    strategy = search.strategy
+    strategy = getattr(search, "strategy", None)
+    if strategy is None:
+        raise ValueError(f"search is a PrivateBayesSearchCV; found {search!r}")
     if strategy == "worst_case":
         strategy = WorstCase()
     if not isinstance(strategy, WorstCase):

@@ -123,7 +123,7 @@ class UtilityBounds:
 
     def __post_init__(self):
         for name, value in (("m", self.m), ("n_candidates", self.n_candidates)):
-            check_number(name, value, "1 or more", lambda n: n >= 1, Integral)
+            check_number(name, value, "a whole number from 1 up", lambda n: n >= 1, Integral)
         check_number("epsilon", self.epsilon, "a number from 1e-9 up", lambda e: e >= 1e-9)
         check_number("score_share", self.score_share, "in (0, 1)", lambda s: 0 < s < 1)
         left = 1 - self.score_share
@@ -226,9 +226,10 @@ def utility_of(search, confidence: float = 0.95) -> UtilityBounds:
             "the theorems are about strategy='worst_case'; the guarantee of this search rests on "
             "an assumption, and so would its utility. See sklearn_dpbo.bounds"
         )
-    if search.multimetric_:
+    if len(getattr(search, "best_scores_", ())) > 1:
         raise ValueError(
-            "scoring has several scores, which share what is spent on scores: plan for one of them"
+            "scoring has several scores, which share what is spent on scores: UtilityBounds says "
+            "what one of them promises, with score_share= as privacy_ has it"
         )
     if not isinstance(scorer, MeanGain):
         raise ValueError(

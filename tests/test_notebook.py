@@ -23,6 +23,7 @@ from sklearn_dpbo.exceptions import PrivacyWarning
 from sklearn_dpbo.outsourced import GaussianCurator
 from sklearn_dpbo.privacy import PrivacyLoss
 from sklearn_dpbo.report import PrivacyReport
+from sklearn_dpbo.search import _param_columns
 
 GRID = {"logisticregression__C": [0.1, 1.0, 10.0], "logisticregression__tol": [1e-4, 1e-2]}
 
@@ -196,3 +197,24 @@ def test_frames_in_and_out(frames):
     s = PrivateBayesSearchCV(model, GRID, epsilon=2.0).fit(**frames)
     assert list(s.feature_names_in_) == list(frames["X"].columns)
     assert s.set_params(estimator__logisticregression__C=3.0).estimator[-1].C == 3.0
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([0.1, 1, 10], "f"),
+        ([1, 2, 3], "i"),
+        ([True, False], "b"),
+        ([np.float32(0.5), 2.0], "f"),
+        ([True, 1], "O"),
+        ([1, None], "O"),
+        ([1, 2**60 + 1, 0.5], "O"),
+        (["a", "b"], "O"),
+        ([10**400, 1], "O"),
+    ],
+)
+def test_columns_of_numbers_are_numbers(values, kind):
+    column = _param_columns(tuple({"a": v} for v in values))["param_a"]
+    assert column.dtype.kind == kind and column.tolist() == values
+    with_gap = _param_columns(({"a": values[0]}, {"b": 1}))["param_a"]
+    assert with_gap.mask.tolist() == [False, True] and with_gap[0] == values[0]

@@ -184,7 +184,7 @@ def test_the_largest_n_iter(epsilon, m, **rest):
             "however many candidates",
         ),
         ({"epsilon": 1e-9, "target_regret": 1e-5}, "more than 1,000,000,000,000 records"),
-        ({"m": 1.5, "target_regret": 0.1}, "m is 1 or more; found 1.5"),
+        ({"m": 1.5, "target_regret": 0.1}, "m is a whole number from 1 up; found 1.5"),
         ({"epsilon": 0.0, "target_regret": 0.1}, "epsilon is a number"),
         ({"m": 10, "target_regret": 0.1, "confidence": 1.0}, "confidence is in"),
         ({"m": 10, "target_regret": 0.1, "score_share": 1.0}, "score_share is in"),

@@ -83,10 +83,12 @@ def test_a_dict_gives_names(two_classes):
     assert list(fit(search(named, False), two_classes).scorer_) == ["right", "cost"]
 
 
-def test_one_score_in_a_list_is_one_score(two_classes):
+def test_one_score_in_a_list_is_kept_by_name_too(two_classes):
+    """As in scikit-learn, so that code which loops over any number of names goes on working."""
     for scoring, refit in ((["accuracy"], True), ({"accuracy": "accuracy"}, "accuracy")):
         s = fit(search(scoring, refit), two_classes)
-        assert not s.multimetric_ and s.best_score_ > 0.5
+        assert s.multimetric_ and s.best_scores_ == {"accuracy": s.best_score_}
+        assert utility_of(s).m == s.privacy_.m
 
 
 def test_guided_searches_take_several(two_classes):

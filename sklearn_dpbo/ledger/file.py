@@ -129,7 +129,10 @@ def _refuse_damage(connection: sqlite3.Connection) -> None:
 @contextlib.contextmanager
 def _locked(path: str) -> Iterator[None]:
     """Hold the file itself, whatever it is called. Closed last: that releases it."""
-    descriptor = os.open(path, os.O_RDWR)
+    try:
+        descriptor = os.open(path, os.O_RDWR)
+    except FileNotFoundError:
+        raise FileNotFoundError("no such file (to open a new ledger, give epsilon=)") from None
     try:
         until = time.monotonic() + _PATIENCE
         while not _lock(descriptor):

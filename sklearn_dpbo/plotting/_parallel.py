@@ -134,7 +134,10 @@ class ParallelCoordinatesDisplay:
         from matplotlib.collections import LineCollection
 
         heights = np.column_stack([axis.heights[which] for axis in self.parameters])
-        lines = [np.column_stack([np.arange(len(row)), row]) for row in heights]
+        at = np.arange(heights.shape[1])
+        if len(at) == 1:  # lines need two ends: short ones across the only axis
+            at, heights = np.array([-0.05, 0.05]), np.repeat(heights, 2, axis=1)
+        lines = [np.column_stack([at, row]) for row in heights]
         label = label if which.any() else "_nothing"
         return self.ax_.add_collection(LineCollection(lines, label=label, **style))
 

@@ -69,10 +69,6 @@ class ScoreDisplay:
         """
         if isinstance(search, list | tuple):
             search = {f"search {i}": each for i, each in enumerate(search, 1)}
-        if getattr(search, "multimetric_", False):
-            scores, intervals = search.best_scores_, search.best_score_intervals_
-            display = cls(list(scores.values()), list(intervals.values()), names=list(scores))
-            return display.plot(ax, **kwargs)
         return cls.from_estimator(search, ax=ax, **kwargs)
 
     @classmethod
@@ -81,10 +77,11 @@ class ScoreDisplay:
 
         Parameters
         ----------
-        estimator : estimator, or dict of names to estimators
+        estimator : estimator, list of estimators, or dict of names to estimators
             Fitted: `PrivateThresholdClassifier`, `PrivateConfigurator`, `PrivateBayesSearchCV`,
             whatever has ``best_score_`` and ``best_score_interval_``. Their scores should be of
-            one kind.
+            one kind. One search with several scores has a row for each; of several such searches,
+            the score that selects is drawn.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a figure.
         **kwargs : dict
@@ -101,6 +98,12 @@ class ScoreDisplay:
         ValueError
             If there is none.
         """
+        if getattr(estimator, "multimetric_", False):
+            scores, intervals = estimator.best_scores_, estimator.best_score_intervals_
+            display = cls(list(scores.values()), list(intervals.values()), names=list(scores))
+            return display.plot(ax, **kwargs)
+        if isinstance(estimator, list | tuple):
+            estimator = {f"estimator {i}": each for i, each in enumerate(estimator, 1)}
         if not isinstance(estimator, Mapping):
             estimator = {type(estimator).__name__: estimator}
         if not estimator:
@@ -246,7 +249,7 @@ class LedgerDisplay:
         )
         self.limit_ = self.ax_.axhline(self.limit, color=foreground(), ls="--", label=self._limit())
         self.ax_.set(ylabel="sum of epsilon", ylim=(0, 1.08 * max([self.limit, *total])))
-        self.ax_.set_xlabel({"number": "charge", "time": "time (UTC)"}[by] + self._of())
+        self.ax_.set_xlabel({"number": "charge", "time": "time (UTC) of charges"}[by] + self._of())
         self.legend_ = legend_above(self.ax_, ncols=3)
         return self
 

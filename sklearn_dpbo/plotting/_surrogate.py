@@ -79,9 +79,9 @@ class SurrogateDisplay:
         parameter : str
         second : str, default=None
         at : dict, default=None
-            A setting that says where the other parameters stand. None is the one that was chosen;
-            or, if that does not have these parameters, the best in public of those that do. What is
-            drawn stays within its dict of param_grid.
+            Where other parameters stand; those that it does not name, and all if it is None, stand
+            where the chosen setting has them; or, if that does not have the parameters to draw,
+            the best in public of those that do. What is drawn stays within its dict of param_grid.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a figure.
         **kwargs : dict
@@ -100,7 +100,7 @@ class SurrogateDisplay:
         """
         model, settings = _public_model(search)
         names = [parameter] if second is None else [parameter, second]
-        at = _setting(search, model, settings, names) if at is None else dict(at)
+        at = _completed(at, model.space, _setting(search, model, settings, names))
         if missing := [name for name in names if name not in at]:
             raise ValueError(f"the setting {at} has no parameter {missing[0]!r}")
         places = _places(model.space, at, names)
@@ -236,6 +236,15 @@ def _setting(search, model: PublicModel, settings: list[dict], names: list[str])
             f"{model.space.names}"
         )
     return having[0]
+
+
+def _completed(at, space: SearchSpace, base: dict) -> dict:
+    """Return a setting as it was given if it is a whole one, else the rest of it from `base`."""
+    try:
+        space.locate(at or base)
+        return at or base
+    except ValueError:
+        return base | at
 
 
 def _places(space: SearchSpace, at: dict, names: list[str]) -> Points:
