@@ -10,11 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import data_file
-from scipy.stats import loguniform
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import scale
-
-from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
 
 ROOT = Path(__file__).parents[1]
 SERVER = "postgresql://db.example.org/budgets"
@@ -32,17 +29,12 @@ def sessions_of(page):
 
 @pytest.fixture
 def names():
-    """What a reader has at hand: data, and a search over them."""
+    """What a reader has at hand: data, and nothing else."""
     X, y = load_breast_cancer(return_X_y=True)
     X = scale(X)
-    from sklearn.svm import SVC
-
-    search = PrivateBayesSearchCV(SVC(), {"C": [1.0, 10.0]})
     return {
         "X_train": X[:250], "y_train": y[:250], "X_val": X[250:], "y_val": y[250:],
-        "X_new": X[:3], "patient_id": np.arange(len(y) - 250) // 2, "search": search,
-        "loguniform": loguniform, "make_private_scorer": make_private_scorer,
-        "outcome": lambda row: float(X[row, 10]),
+        "X_new": X[:3], "patient_id": np.arange(len(y) - 250) // 2,
     }  # fmt: skip
 
 

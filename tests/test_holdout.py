@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import uniform
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
     GroupShuffleSplit,
@@ -12,8 +13,10 @@ from sklearn.model_selection import (
     StratifiedShuffleSplit,
 )
 
+from sklearn_dpbo import PrivateBayesSearchCV, PrivateThresholdClassifier
 from sklearn_dpbo.exceptions import PrivacyWarning
 from sklearn_dpbo.holdout import hold_out
+from sklearn_dpbo.strategies import WorstCase
 
 X = np.arange(80.0).reshape(40, 2)
 Y = np.arange(40) % 2
@@ -217,3 +220,28 @@ FRAME = pd.DataFrame(X, columns=["a", "b"])
 def test_bad_input_is_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         split(**arguments)
+
+
+def test_groups_beside_a_validation_set_are_refused(two_classes):
+    """They would be for a splitter: whoever gives them believes that persons are protected."""
+    X, y, X_val, y_val = two_classes
+    for estimator in (
+        PrivateBayesSearchCV(LogisticRegression(), {"C": [1.0]}),
+        PrivateThresholdClassifier(LogisticRegression()),
+    ):
+        with pytest.raises(ValueError, match="pass groups_val"):
+            estimator.fit(X, y, X_val=X_val, y_val=y_val, groups=np.arange(len(X)))
+
+
+def test_a_public_split_by_groups_is_made_beforehand(two_classes):
+    X, y, X_val, y_val = two_classes
+    groups = np.arange(len(X)) // 2
+    by_groups = GroupShuffleSplit(1, random_state=0)
+    search = PrivateBayesSearchCV(
+        LogisticRegression(), {"C": uniform(0.1, 1)}, n_iter=9, strategy=WorstCase()
+    )
+    with pytest.raises(ValueError, match=r"groups.*public_cv=\[\(train, test\)\]"):
+        search.set_params(strategy__public_cv=by_groups).fit(X, y, X_val=X_val, y_val=y_val)
+    split = list(by_groups.split(X, y, groups))
+    search.set_params(strategy__public_cv=split).fit(X, y, X_val=X_val, y_val=y_val)
+    assert (~search.cv_results_["validated"]).sum() == 3

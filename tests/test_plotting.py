@@ -330,7 +330,27 @@ def test_several_scores_of_one_search(data):
     display = ScoreDisplay.from_search(search)
     assert display.names == ["accuracy", "neg_brier_score"]
     assert display.scores == list(search.best_scores_.values())
+    assert ScoreDisplay.from_estimator(search).names == display.names
     assert ScoreDisplay.from_search({"one": search}).scores.tolist() == [search.best_score_]
+    assert ScoreDisplay.from_estimator([search, search]).names == ["estimator 1", "estimator 2"]
+
+
+def test_one_parameter_has_lines_across_its_axis(data):
+    X, y, val = data
+    search = PrivateBayesSearchCV(LogisticRegression(), {"C": loguniform(1e-2, 1e2)}, n_iter=12)
+    display = ParallelCoordinatesDisplay.from_search(search.fit(X, y, **val))
+    for lines in (display.others_, display.scored_):
+        segments = lines.get_segments()
+        assert segments and all(np.ptp(segment[:, 0]) > 0 for segment in segments)
+
+
+def test_a_surrogate_is_drawn_at_some_of_a_setting(data):
+    X, y, val = data
+    space = {"C": loguniform(1e-2, 1e2), "tol": loguniform(1e-5, 1e-2)}
+    search = PrivateBayesSearchCV(LogisticRegression(), space, n_iter=12).fit(X, y, **val)
+    assert SurrogateDisplay.from_search(search, "C", at={"tol": 1e-3}).at == {"tol": 1e-3}
+    with pytest.raises(ValueError, match="not in param_grid|no value|distribution"):
+        SurrogateDisplay.from_search(search, "C", at={"tol": 5.0})
 
 
 @pytest.mark.parametrize("by", ["number", "time"])

@@ -469,3 +469,11 @@ def test_a_missing_label_moves_its_own_record_only(name):
         return scorer.statistics(rows, labels, units)[0]
 
     assert abs(statistic(y_val) - statistic(near)) <= scorer.sensitivity(units)[0]
+
+
+def test_a_misspelt_score_is_told_from_one_without_sensitivity():
+    with pytest.raises(ValueError, match="did you mean 'accuracy'"):
+        make_private_scorer("acuracy")
+    for name in ("f1", "neg_root_mean_squared_error", "neg_median_absolute_error"):
+        with pytest.raises(ValueError, match="no proven sensitivity"):
+            make_private_scorer(name)
