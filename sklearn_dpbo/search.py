@@ -17,12 +17,12 @@ from .evaluation import Evaluator
 from .exceptions import GuaranteeAssumptionWarning
 from .fit_cache import memory_of
 from .fitting import set_candidate
-from .holdout import Problem, hold_out
+from .holdout import hold_out
 from .ledger import budget_on
 from .noise import noise_source
 from .privacy import Budget
 from .progress import CallbackSupportMixin, watched
-from .report import PREDICTIONS_ROW_BY_ROW, TRAINING_NOT_PROTECTED, PrivacyReport
+from .results import released, statement
 from .scorers import PrivateScorer
 from .scoring import resolve_scorers
 from .space import SearchSpace
@@ -279,8 +279,8 @@ class PrivateBayesSearchCV(
         with watched(self, 1 + bool(self.refit), n_candidates, self.verbose) as oracle.progress:
             release = self._run(strategy, space, oracle, public_rng, budget, noise)
             fitted = {
-                **_released(release, list(scorers) if several else []),
-                "privacy_": _statement(problem, strategy, budget, noise, list(scorers)),
+                **released(release, list(scorers) if several else []),
+                "privacy_": statement(problem, strategy, budget, noise, list(scorers)),
                 "scorer_": scorers if several else selects,
                 "multimetric_": several,
                 "n_splits_": 1,
@@ -383,84 +383,6 @@ class PrivateBayesSearchCV(
                 f"{list(scorers)}"
             )
         return scorers
-
-
-def _released(release: Release, names: list[str]) -> dict:
-    """Return fitted attributes made of released values and public facts; by name, if named."""
-    candidates, setting = release.candidates, {}
-    if names:
-        scores = [(release.best_score, release.interval), *release.others]
-        by_name = dict(zip(names, scores, strict=True))
-        setting = {
-            "best_scores_": {name: score for name, (score, _) in by_name.items()},
-            "best_score_intervals_": {name: interval for name, (_, interval) in by_name.items()},
-        }
-    if release.best_index is not None:
-        setting |= {
-            "best_index_": release.best_index,
-            "best_params_": candidates.params[release.best_index],
-        }
-    return {
-        **setting,
-        "best_score_": release.best_score,
-        "best_score_interval_": release.interval,
-        "cv_results_": {
-            "mean_fit_time": release.fit_times,
-            "std_fit_time": 0 * release.fit_times,  # of one fit each
-            **_param_columns(candidates.params),
-            "params": list(candidates.params),
-            "validated": release.validated,
-            "public_score": release.public_scores,
-            "fit_error": np.array(release.fit_errors, dtype=object),
-        },
-    }
-
-
-def _statement(
-    problem: Problem, strategy: Strategy, budget: Budget, noise, names: list[str]
-) -> PrivacyReport:
-    several = f"best_scores_ and best_score_intervals_ of {', '.join(names)}, "
-    return PrivacyReport(
-        title="Differentially private hyper-parameter search",
-        epsilon=budget.epsilon,
-        delta=budget.spent[1],
-        unit=problem.units.name,
-        m=problem.units.m,
-        data="validation set",
-        protected=problem.protected,
-        not_protected=TRAINING_NOT_PROTECTED.format("best_estimator_"),
-        assumption=strategy.assumption,
-        condition=PREDICTIONS_ROW_BY_ROW,
-        released=several * (len(names) > 1) + strategy.released,
-        spends=budget.losses,
-        noise=noise.description,
-        secure=noise.secure,
-    )
-
-
-def _param_columns(params: tuple[dict, ...]) -> dict:
-    """Return one masked column per parameter, masked where a setting does not have it."""
-    columns = {}
-    for name in sorted({name for setting in params for name in setting}):
-        kind = _kind_of([setting[name] for setting in params if name in setting])
-        column: np.ma.MaskedArray = np.ma.MaskedArray(np.zeros(len(params), kind), mask=True)
-        for i, setting in enumerate(params):
-            if name in setting:
-                column[i] = setting[name]
-        columns[f"param_{name}"] = column
-    return columns
-
-
-def _kind_of(values: list) -> type:
-    """Return bool, int or float if that holds all of these values exactly, else object."""
-    values = [v.item() if isinstance(v, np.generic) else v for v in values]
-    kinds = {type(v) for v in values}
-    if kinds == {bool}:
-        return bool
-    whole = [v for v in values if isinstance(v, int)]
-    if not kinds or not kinds <= {int, float} or not all(abs(v) <= 2**53 for v in whole):
-        return object
-    return int if kinds == {int} else float
 
 
 def _resolve_strategy(strategy) -> Strategy:

@@ -23,7 +23,7 @@ from sklearn_dpbo.exceptions import PrivacyWarning
 from sklearn_dpbo.outsourced import GaussianCurator
 from sklearn_dpbo.privacy import PrivacyLoss
 from sklearn_dpbo.report import PrivacyReport
-from sklearn_dpbo.search import _param_columns
+from sklearn_dpbo.results import param_columns
 
 GRID = {"logisticregression__C": [0.1, 1.0, 10.0], "logisticregression__tol": [1e-4, 1e-2]}
 
@@ -214,7 +214,7 @@ def test_frames_in_and_out(frames):
     ],
 )
 def test_columns_of_numbers_are_numbers(values, kind):
-    column = _param_columns(tuple({"a": v} for v in values))["param_a"]
+    column = param_columns(tuple({"a": v} for v in values))["param_a"]
     assert column.dtype.kind == kind and column.tolist() == values
-    with_gap = _param_columns(({"a": values[0]}, {"b": 1}))["param_a"]
+    with_gap = param_columns(({"a": values[0]}, {"b": 1}))["param_a"]
     assert with_gap.mask.tolist() == [False, True] and with_gap[0] == values[0]
