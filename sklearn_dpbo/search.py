@@ -127,7 +127,7 @@ class PrivateBayesSearchCV(
     scorer_ : PrivateScorer, or dict of them
         The score used; as a function, ``scorer_(estimator, X, y)``, it is not private.
     multimetric_ : bool
-        Whether `scoring` has several.
+        Whether `scoring` is a list or a dict.
     n_splits_ : int
         Always 1.
     n_features_in_ : int
