@@ -69,6 +69,7 @@ from sklearn_dpbo.noise import SeededNoise
 from sklearn_dpbo.outsourced import GaussianCurator
 from sklearn_dpbo.privacy import Secret, Sensitive
 from sklearn_dpbo.rowwise import _agree
+from sklearn_dpbo.scoring import selecting_scorer
 from sklearn_dpbo.strategies import GPNoiseFree, GPNoisy, LipschitzConvex, WorstCase
 from sklearn_dpbo.units import Units
 
@@ -699,7 +700,7 @@ def check_search(search, case):
     if index is not None:
         assert search.best_params_ is results["params"][index]
         assert results["fit_error"][index] is None
-    (a, b), (low, high) = search.scorer_.bounds, search.best_score_interval_
+    (a, b), (low, high) = selecting_scorer(search).bounds, search.best_score_interval_
     assert a <= low <= search.best_score_ <= high <= b
     check_spent(search.privacy_, search.epsilon, search.delta)
     assert "epsilon" in str(search.privacy_) + repr(search.privacy_) + search.privacy_._repr_html_()
