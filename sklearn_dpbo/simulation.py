@@ -21,6 +21,7 @@ from .mechanisms import release_counts, select
 from .noise import SeededNoise
 from .privacy import Budget, Sensitive
 from .scorers import respond
+from .scoring import selecting_scorer
 from .strategies import WorstCase
 from .units import Units, n_rows
 from .utility import UtilityBounds
@@ -144,7 +145,7 @@ def simulate(
         noise = SeededNoise(rng.randint(2**31 - 1))
         errors += [path.draw(noise) for _ in range(n_runs // n_paths)]
     regret, score_error = np.array(errors).T
-    is_mean = path.search.scorer_.is_mean
+    is_mean = selecting_scorer(path.search).is_mean
     return Simulation(bounds, regret, score_error, len(path.statistics), is_mean)
 
 
@@ -163,13 +164,14 @@ class _Path:
         with warnings.catch_warnings():  # these data need no protection from whoever has the seed
             warnings.simplefilter("ignore", InsecureNoiseWarning)
             search.fit(X, y, X_val=X_val, y_val=y_val)
-        if search.multimetric_:
+        if len(getattr(search, "best_scores_", ())) > 1:
             raise ValueError("the plan is of one score, and scoring has several: pass one of them")
-        _refuse_other_gains(search.scorer_, bounds)
+        scorer = selecting_scorer(search)
+        _refuse_other_gains(scorer, bounds)
         results, units = search.cv_results_, Units.of(bounds.m)
         rows = zip(results["params"], results["validated"], results["fit_error"], strict=True)
         statistics = Parallel(n_jobs=search.n_jobs)(
-            delayed(_statistics)(search.estimator, setting, parts, search.scorer_, units)
+            delayed(_statistics)(search.estimator, setting, parts, scorer, units)
             for setting, validated, error in rows
             if validated and error is None
         )
@@ -177,7 +179,7 @@ class _Path:
 
     def draw(self, noise) -> tuple[float, float]:
         """Return (regret, score error) of one choice and one released score."""
-        scorer = self.search.scorer_
+        scorer = selecting_scorer(self.search)
         spent = {loss.release: loss.epsilon for loss in self.search.privacy_.spends}
         score, choice = spent["score of the chosen setting"], spent.get("choice of the setting", 1)
         table = Sensitive(self.statistics, scorer.sensitivity(self.units))

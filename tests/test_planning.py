@@ -321,6 +321,15 @@ def test_a_simulation_with_private_draws_runs_the_whole_search(public):
     assert len(runs.regret) == 3 and runs.n_candidates == 16
 
 
+def test_a_simulation_takes_one_score_in_a_list(public):
+    search = PrivateBayesSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, scoring=["accuracy"])
+    plan = plan_search(m=60, n_iter=2, target_regret=0.3)
+    assert len(plan.simulate(search, *public, n_runs=3, random_state=0).regret) == 3
+    several = search.set_params(scoring=["accuracy", "neg_brier_score"], refit="accuracy")
+    with pytest.raises(ValueError, match="scoring has several"):
+        plan.simulate(several, *public, n_runs=3)
+
+
 def test_a_simulation_promises_nothing_of_ratios(public):
     plan = plan_search(m=200, n_iter=8, target_regret=0.1)
     runs = plan.simulate(tree_search(scoring="roc_auc"), *public, n_runs=20, random_state=0)
