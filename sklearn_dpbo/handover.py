@@ -60,8 +60,12 @@ class Handover:
         # Not self: workers in this process would keep it alive, and it the workers' data.
         parcel = Handover(self.value, KEPT_ELSEWHERE)
         parcel._packed  # noqa: B018 (what cannot be pickled is an error here, and not in a log)
-        scattered[id(self)] = client.scatter(parcel, broadcast=True, hash=False)
+        scattered[id(self)] = client.scatter(parcel, hash=False)
         weakref.finalize(self, scattered.pop, id(self), None)
+        # Not one call with the above: if a worker dies during this, whoever lacks the value gets it
+        # from another, and what was sent can still be withdrawn.
+        with contextlib.suppress(Exception):
+            client.replicate(scattered[id(self)])
 
     def _withdraw(self, error: BaseException) -> None:
         """Have a Dask cluster forget the value, and results of tasks that nobody will fetch."""

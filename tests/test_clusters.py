@@ -153,6 +153,18 @@ def _sum(handover, _i):
     return float(handover.value.sum())
 
 
+def test_data_that_cannot_be_spread_beforehand_are_fetched(two_classes, client, monkeypatch):
+    """As when a worker dies meanwhile."""
+
+    def fails(*args, **kwargs):
+        raise ValueError("Sample larger than population or is negative")
+
+    monkeypatch.setattr(type(client), "replicate", fails)
+    with joblib.parallel_config("dask"):
+        found = result(fit(search(), two_classes))
+    assert found == result(fit(search(), two_classes))
+
+
 def test_what_cannot_be_pickled_is_an_error(two_classes, client):
     class Locked(LogisticRegression):
         def __getstate__(self):
