@@ -51,12 +51,16 @@ def client(cluster):
 
 @pytest.fixture
 def mortals():
-    """A client of workers that no other test has."""
-    with two_workers() as cluster:
-        from distributed import Client
-
-        with Client(cluster) as connected:
-            yield connected
+    """A client of workers that no other test has, on a cluster that does not drop copies."""
+    dask, distributed = pytest.importorskip("dask"), pytest.importorskip("distributed")
+    keeping = {"distributed.scheduler.active-memory-manager.start": False}
+    with (
+        dask.config.set(keeping),
+        two_workers() as cluster,
+        distributed.Client(cluster) as connected,
+    ):
+        assert not cluster.scheduler.extensions["amm"].running
+        yield connected
 
 
 def search(estimator=None, space=SPACE, **params):
