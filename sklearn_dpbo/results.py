@@ -46,7 +46,8 @@ def released(release: Release, names: list[str]) -> dict:
 def statement(
     problem: Problem, strategy: Strategy, budget: Budget, noise, names: list[str]
 ) -> PrivacyReport:
-    several = f"best_scores_ and best_score_intervals_ of {', '.join(names)}, "
+    """Return the privacy statement; `names` are those of scores that are released by name."""
+    by_name = f"best_scores_ and best_score_intervals_ of {', '.join(names)}, "
     return PrivacyReport(
         title="Differentially private hyper-parameter search",
         epsilon=budget.epsilon,
@@ -58,7 +59,7 @@ def statement(
         not_protected=TRAINING_NOT_PROTECTED.format("best_estimator_"),
         assumption=strategy.assumption,
         condition=PREDICTIONS_ROW_BY_ROW,
-        released=several * (len(names) > 1) + strategy.released,
+        released=by_name * bool(names) + strategy.released,
         spends=budget.losses,
         noise=noise.description,
         secure=noise.secure,

@@ -114,7 +114,7 @@ class PrivateBayesSearchCV(
         Where its validation score without noise lies, with probability 95 % (private). How the
         validation set was sampled from its population is not in it.
     best_scores_, best_score_intervals_ : dict
-        The same of every score, by name (private). Only if `scoring` has several.
+        The same of every score, by name (private). Only if `scoring` is a list or a dict.
     best_estimator_ : estimator
         Refitted on the training set with `best_params_`. Only if refit.
     cv_results_ : dict of arrays
@@ -256,6 +256,7 @@ class PrivateBayesSearchCV(
         scorers = {name: each.prepare(problem.y_train) for name, each in scorers.items()}
         selects, *others = scorers.values()
         several = not isinstance(self.scoring, str | PrivateScorer | None)
+        names = list(scorers) if several else []
         oracle = Evaluator(
             self.estimator,
             problem,
@@ -279,8 +280,8 @@ class PrivateBayesSearchCV(
         with watched(self, 1 + bool(self.refit), n_candidates, self.verbose) as oracle.progress:
             release = self._run(strategy, space, oracle, public_rng, budget, noise)
             fitted = {
-                **released(release, list(scorers) if several else []),
-                "privacy_": statement(problem, strategy, budget, noise, list(scorers)),
+                **released(release, names),
+                "privacy_": statement(problem, strategy, budget, noise, names),
                 "scorer_": scorers if several else selects,
                 "multimetric_": several,
                 "n_splits_": 1,

@@ -88,6 +88,7 @@ def test_one_score_in_a_list_is_kept_by_name_too(two_classes):
     for scoring, refit in ((["accuracy"], True), ({"accuracy": "accuracy"}, "accuracy")):
         s = fit(search(scoring, refit), two_classes)
         assert s.multimetric_ and s.best_scores_ == {"accuracy": s.best_score_}
+        assert "best_scores_" in s.privacy_.released
         assert utility_of(s).m == s.privacy_.m
 
 
