@@ -32,17 +32,20 @@ from sklearn_dpbo import (
     PrivateBayesSearchCV,
     PrivateThresholdClassifier,
     make_private_scorer,
-    mechanisms,
-    scorers,
     threshold,
 )
+from sklearn_dpbo._privacy import mechanisms
+from sklearn_dpbo._privacy.accounting import Budget
+from sklearn_dpbo._privacy.noise import OpenDPNoise, SeededNoise
+from sklearn_dpbo._privacy.sensitive import Sensitive
+from sklearn_dpbo._privacy.zcdp import Draws
 from sklearn_dpbo.audit import audit_one_run, audit_search, cases
-from sklearn_dpbo.configuration import configurator
-from sklearn_dpbo.noise import OpenDPNoise, SeededNoise
-from sklearn_dpbo.outsourced import GaussianCurator, curators
-from sklearn_dpbo.preprocessing import UnitBall
-from sklearn_dpbo.privacy import Budget, Draws, Sensitive
-from sklearn_dpbo.strategies import GPNoiseFree, GPNoisy, LipschitzConvex, WorstCase
+from sklearn_dpbo.configuration import _configurator as configurator
+from sklearn_dpbo.kusner2015 import GPNoiseFree, GPNoisy, LipschitzConvex, UnitBall
+from sklearn_dpbo.outsourced import GaussianCurator
+from sklearn_dpbo.outsourced import _curators as curators
+from sklearn_dpbo.scoring import _scorers as scorers
+from sklearn_dpbo.strategies import WorstCase
 
 
 # ------------------------------------------------------------------ planted bugs

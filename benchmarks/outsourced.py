@@ -39,7 +39,8 @@ from problems import DATA
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
-from sklearn_dpbo.outsourced import GaussianCurator, ProjectionCurator, optimize
+from sklearn_dpbo.outsourced import GaussianCurator, optimize
+from sklearn_dpbo.outsourced.published import ProjectionCurator
 
 NORM = 25.0
 # Random rows that each run begins with; they count.

@@ -37,7 +37,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 
 from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
-from sklearn_dpbo.strategies import GPNoiseFree, GPNoisy, LipschitzConvex, WorstCase
+from sklearn_dpbo.kusner2015 import GPNoiseFree, GPNoisy, LipschitzConvex
+from sklearn_dpbo.strategies import WorstCase
 
 EPSILONS = [0.1, 0.3, 1, 3, 10]
 LENGTHS = [32, 64, 128]

@@ -1,8 +1,8 @@
-"""Differentially private hyper-parameter search with the scikit-learn interface."""
+"""Private hyper-parameter search with the scikit-learn interface (zone: released)."""
 
-from .ledger import PrivacyLedger
-from .planning import plan_search
-from .scoring import make_private_scorer
+from .ledger._ledger import PrivacyLedger
+from .planning._plan import plan_search
+from .scoring._make import make_private_scorer
 from .search import PrivateBayesSearchCV
 from .threshold import PrivateThresholdClassifier
 

@@ -10,26 +10,36 @@ import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.utils import check_random_state
 
-from ._delegation import DelegatesToBest, RoutesToEstimator, replace_fitted
-from ._html import ShowsEstimatorAndPrivacy
-from .checks import check_named, check_number
-from .evaluation import Evaluator
+from ._data.split import hold_out
+from ._evaluation.evaluator import Evaluator
+from ._evaluation.fit_cache import memory_of
+from ._evaluation.fitting import set_candidate
+from ._evaluation.progress import CallbackSupportMixin, watched
+from ._params import check_named, check_number
+from ._privacy.accounting import Budget
+from ._privacy.noise import noise_source
+from ._sklearn.delegation import DelegatesToBest, RoutesToEstimator, replace_fitted
+from ._sklearn.html import ShowsEstimatorAndPrivacy
+from ._sklearn.results import fitted_attributes, privacy_report
+from ._space.space import SearchSpace
 from .exceptions import GuaranteeAssumptionWarning
-from .fit_cache import memory_of
-from .fitting import set_candidate
-from .holdout import hold_out
-from .ledger import budget_on
-from .noise import noise_source
-from .privacy import Budget
-from .progress import CallbackSupportMixin, watched
-from .results import released, statement
-from .scorers import PrivateScorer
-from .scoring import resolve_scorers
-from .space import SearchSpace
-from .strategies import BY_NAME, Release, Strategy
+from .kusner2015._gp_noise_free import GPNoiseFree
+from .kusner2015._gp_noisy import GPNoisy
+from .kusner2015._lipschitz import LipschitzConvex
+from .ledger._ledger import budget_on
+from .scoring._make import resolve_scorers
+from .scoring._scorers import PrivateScorer
+from .strategies._base import Release, Strategy
+from .strategies._worst_case import WorstCase
 
 __all__ = ["PrivateBayesSearchCV"]
 
+_STRATEGIES = {
+    "worst_case": WorstCase,
+    "gp_noisy": GPNoisy,
+    "gp_noise_free": GPNoiseFree,
+    "lipschitz": LipschitzConvex,
+}
 _RESULT = ("best_params_", "best_score_", "best_score_interval_")
 
 
@@ -280,8 +290,8 @@ class PrivateBayesSearchCV(
         with watched(self, 1 + bool(self.refit), n_candidates, self.verbose) as oracle.progress:
             release = self._run(strategy, space, oracle, public_rng, budget, noise)
             fitted = {
-                **released(release, names),
-                "privacy_": statement(problem, strategy, budget, noise, names),
+                **fitted_attributes(release, names),
+                "privacy_": privacy_report(problem, strategy, budget, noise, names),
                 "scorer_": scorers if several else selects,
                 "multimetric_": several,
                 "n_splits_": 1,
@@ -387,12 +397,12 @@ class PrivateBayesSearchCV(
 
 
 def _resolve_strategy(strategy) -> Strategy:
-    if isinstance(strategy, str) and strategy in BY_NAME:
-        return BY_NAME[strategy]()
+    if isinstance(strategy, str) and strategy in _STRATEGIES:
+        return _STRATEGIES[strategy]()
     if isinstance(strategy, Strategy):
         return strategy
     hint = f"; did you mean {strategy.__name__}()?" if isinstance(strategy, type) else ""
     raise ValueError(
-        f"strategy is one of {sorted(BY_NAME)} or a strategy object, such as WorstCase(); found "
-        f"{strategy!r}{hint}"
+        f"strategy is one of {sorted(_STRATEGIES)} or a strategy object, such as WorstCase(); "
+        f"found {strategy!r}{hint}"
     )

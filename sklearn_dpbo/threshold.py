@@ -13,23 +13,29 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
-from ._delegation import RoutesToEstimator, attributes_of, delegate, replace_fitted
-from ._html import ShowsEstimatorAndPrivacy
-from .by_threshold import ByLabel, of_second_class, public_thresholds, total_by_threshold
-from .checks import check_named, check_number
+from ._data.split import Problem, hold_out
+from ._data.tables import dense
+from ._evaluation.fitting import fit
+from ._evaluation.progress import CallbackSupportMixin, watched
+from ._evaluation.row_by_row import RowByRowCheck
+from ._evaluation.threshold_curve import (
+    LabelGains,
+    public_thresholds,
+    second_class_score,
+    threshold_curve,
+)
+from ._params import check_named, check_number
+from ._privacy.accounting import Budget
+from ._privacy.mechanisms import draw_grid_point, release_counts
+from ._privacy.noise import noise_source
+from ._privacy.rounding import round_up
+from ._sklearn.delegation import RoutesToEstimator, attributes_of, delegate, replace_fitted
+from ._sklearn.html import ShowsEstimatorAndPrivacy
 from .exceptions import PrivacyWarning
-from .fitting import fit
-from .gains import dense
-from .holdout import Problem, hold_out
-from .ledger import budget_on, require_ledger
-from .mechanisms import draw_grid_point, release_counts
-from .noise import noise_source
-from .privacy import Budget, round_up
-from .progress import CallbackSupportMixin, watched
-from .report import PREDICTIONS_ROW_BY_ROW, TRAINING_NOT_PROTECTED, PrivacyReport
-from .rowwise import RowByRowCheck
-from .scorers import MeanGain, method_of
-from .scoring import resolve_scorer
+from .ledger._ledger import budget_on, require_ledger
+from .report._report import PREDICTIONS_ROW_BY_ROW, TRAINING_NOT_PROTECTED, PrivacyReport
+from .scoring._make import resolve_scorer
+from .scoring._scorers import MeanGain, method_of
 from .search import PrivateBayesSearchCV
 
 __all__ = ["PrivateThresholdClassifier"]
@@ -256,16 +262,16 @@ class PrivateThresholdClassifier(
 
     def _tune(self, estimator, problem: Problem, scorer: MeanGain, noise) -> dict:
         """Return the fitted attributes that are released."""
-        by_label = ByLabel(scorer, _RESPONSE_METHODS[self.response_method])
+        label_gains = LabelGains(scorer, _RESPONSE_METHODS[self.response_method])
         _check_fitted_classes(estimator, problem.y_train)
         check = RowByRowCheck.on(problem.X_train, problem.y_train)
-        probes = check.predictions(estimator, by_label)
+        probes = check.predictions(estimator, label_gains)
         labels = np.resize(estimator.classes_, len(probes))
         check.check_gain(scorer, labels, estimator.classes_)
-        grid = self._grid(estimator, by_label, problem)
+        grid = self._grid(estimator, label_gains, problem)
 
         budget, units = self._budget(), problem.units
-        total = total_by_threshold(estimator, by_label, problem, grid)
+        total = threshold_curve(estimator, label_gains, problem, grid)
         (sensitivity,) = scorer.sensitivity(units)
         index = draw_grid_point(
             total.then(lambda u: u.runs(np.arange(len(grid)))),
@@ -318,10 +324,10 @@ class PrivateThresholdClassifier(
         for ledger, together in by_name.values():
             ledger.check(*together, what="the threshold, with any search before it,")
 
-    def _grid(self, estimator, by_label: ByLabel, problem: Problem) -> np.ndarray:
+    def _grid(self, estimator, label_gains: LabelGains, problem: Problem) -> np.ndarray:
         if isinstance(self.thresholds, Integral):
             n, train = int(self.thresholds), (problem.X_train, problem.y_train)
-            return public_thresholds(estimator, by_label, *train, n)
+            return public_thresholds(estimator, label_gains, *train, n)
         return np.sort(np.asarray(self.thresholds, dtype=float))
 
     def predict(self, X) -> np.ndarray:
@@ -337,7 +343,7 @@ class PrivateThresholdClassifier(
         """
         check_is_fitted(self, "estimator_")
         method = method_of(self.estimator_, _RESPONSE_METHODS[self.response_method])
-        scores = of_second_class(dense(getattr(self.estimator_, method)(X)))
+        scores = second_class_score(dense(getattr(self.estimator_, method)(X)))
         return self.classes_[(scores >= self.best_threshold_).astype(int)]
 
     predict_proba, predict_log_proba, decision_function = (

@@ -9,8 +9,8 @@ from hypothesis import settings
 from postgresql import database, own_database, server  # noqa: F401
 from sklearn.datasets import make_classification
 
+from sklearn_dpbo._data.tables import n_rows
 from sklearn_dpbo.exceptions import InsecureNoiseWarning
-from sklearn_dpbo.units import n_rows
 
 # Real data that is not part of the package: a folder beside it, or one that the variable names.
 DATA = Path(os.environ.get("SKLEARN_DPBO_DATA", Path(__file__).parents[2] / "shared" / "data"))

@@ -5,10 +5,10 @@ and bound epsilon from below, `audit_one_run` does so from one release of many n
 """
 
 from . import cases
-from .one_run import OneRunReport, audit_one_run
-from .reconstruction import reconstruct_from_projection
-from .repeated import audit_mechanism, audit_search
-from .report import AuditReport
+from ._one_run import OneRunReport, audit_one_run
+from ._reconstruction import reconstruct_from_projection
+from ._repeated import audit_mechanism, audit_search
+from ._report import AuditReport
 
 __all__ = [
     "AuditReport",

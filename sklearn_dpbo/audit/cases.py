@@ -15,21 +15,23 @@ from functools import partial
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
-from ..configuration import PrivateConfigurator
-from ..mechanisms import (
+from .._privacy.accounting import Budget, PrivacyLoss
+from .._privacy.mechanisms import (
     Selections,
     draw_exponentially,
     draw_grid_point,
     release_counts,
-    release_rows,
+    release_table,
     select,
 )
-from ..noise import Noise, OpenDPNoise
-from ..outsourced import GaussianCurator
-from ..outsourced.calibration import gaussian_sigma
-from ..privacy import Budget, Draws, PrivacyLoss, Secret, Sensitive
-from .repeated import audit_mechanism
-from .report import AuditReport
+from .._privacy.noise import Noise, OpenDPNoise
+from .._privacy.sensitive import Secret, Sensitive
+from .._privacy.zcdp import Draws
+from ..configuration._configurator import PrivateConfigurator
+from ..outsourced._calibration import gaussian_sigma
+from ..outsourced._curators import GaussianCurator
+from ._repeated import audit_mechanism
+from ._report import AuditReport
 
 __all__ = [
     "Case",
@@ -156,7 +158,7 @@ def grid_point(epsilon=2.0, *, sensitivity=3, noise=None) -> Case:
 def _rows(sigma: float, epsilon: float, delta: float, noise, rows) -> float:
     paid = _paid(epsilon, noise, delta)
     loss = PrivacyLoss(epsilon, delta, paid.pop("release"), "discrete Gaussian noise")
-    return float(release_rows(Secret(np.array([[rows]])), sigma, loss=loss, **paid)[0, 0])
+    return float(release_table(Secret(np.array([[rows]])), sigma, loss=loss, **paid)[0, 0])
 
 
 def noisy_rows(epsilon=1.0, delta=0.05, *, sensitivity=10**6, noise=None) -> Case:

@@ -1,21 +1,16 @@
-"""Private configuration of algorithms with one parameter (Balcan, Dick and Vitercik, 2018).
+"""Algorithm configuration on protected instances: Balcan, Dick, Vitercik, 2018 (zone: boundary).
 
-An instance of a problem goes through a *family* (`families.py`, `greedy.py`, `rounding.py`), which
-gives its utility as a step function of the parameter (`piecewise.py`); the sum over the sample goes
-through the exponential mechanism (`configurator.py`), and out comes a parameter.
+An instance of a problem goes through a *family* (`_families`, `_greedy`, `_rounding`), which
+gives its utility as a step function of the parameter (`PiecewiseConstant`); the sum over the sample
+goes through the exponential mechanism (`_configurator`), and out comes a parameter.
 """
 
-from .configurator import PrivateConfigurator
-from .families import Family, piecewise_utility
-from .greedy import Graph, IndependentSet, Knapsack, KnapsackItems
-from .piecewise import (
-    PiecewiseConstant,
-    dispersion,
-    excess_utility_bound,
-    published_distribution,
-    uniform_grid,
-)
-from .rounding import OutwardRotation, QuadraticProgram, SLinear
+from .._privacy.piecewise import PiecewiseConstant, uniform_grid
+from ._bounds import dispersion, excess_utility_bound
+from ._configurator import PrivateConfigurator
+from ._families import Family, piecewise_utility
+from ._greedy import Graph, IndependentSet, Knapsack, KnapsackItems
+from ._rounding import OutwardRotation, QuadraticProgram, SLinear
 
 __all__ = [
     "Family",
@@ -31,6 +26,5 @@ __all__ = [
     "dispersion",
     "excess_utility_bound",
     "piecewise_utility",
-    "published_distribution",
     "uniform_grid",
 ]

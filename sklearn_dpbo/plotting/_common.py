@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..scoring import selecting_scorer
+from ..scoring._make import selecting_scorer
 
 __all__ = ["BLUE", "GREEN", "VERMILION", "Tried", "axes_for", "foreground", "legend_above", "tried"]
 

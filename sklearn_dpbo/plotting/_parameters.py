@@ -11,8 +11,8 @@ from numbers import Number
 
 import numpy as np
 
-from ..axes import Distribution, same
-from ..space import SearchSpace
+from .._space.axes import Distribution, same
+from .._space.space import SearchSpace
 
 __all__ = ["ParameterAxis"]
 

@@ -9,8 +9,8 @@ from typing import Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..ledger import require_ledger
-from ..scoring import selecting_scorer
+from ..ledger._ledger import require_ledger
+from ..scoring._make import selecting_scorer
 from ._common import BLUE, VERMILION, axes_for, foreground, legend_above
 
 __all__ = ["LedgerDisplay", "ScoreDisplay"]

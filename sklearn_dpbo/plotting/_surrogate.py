@@ -7,11 +7,11 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..scoring import selecting_scorer
-from ..space import Points, SearchSpace
-from ..strategies import WorstCase
+from .._gp.threads import single_threaded
+from .._space.space import Points, SearchSpace
+from ..scoring._make import selecting_scorer
 from ..strategies._proposals import Domain, PublicModel
-from ..threads import single_threaded
+from ..strategies._worst_case import WorstCase
 from ._common import BLUE, VERMILION, axes_for, legend_above
 from ._parameters import ParameterAxis
 

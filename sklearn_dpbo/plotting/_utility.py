@@ -7,7 +7,7 @@ from typing import Self
 
 import numpy as np
 
-from ..utility import UtilityBounds, utility_of
+from ..planning._bounds import UtilityBounds, utility_of
 from ._common import BLUE, GREEN, VERMILION, axes_for, foreground, legend_above
 
 __all__ = ["PrivacyUtilityDisplay"]

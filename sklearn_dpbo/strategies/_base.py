@@ -7,16 +7,23 @@ from dataclasses import dataclass, field
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..checks import is_finite
-from ..evaluation import Evaluator
-from ..mechanisms import NoisyCount
-from ..noise import Noise
-from ..privacy import Budget
-from ..scorers import PrivateScorer
-from ..space import Candidates, SearchSpace
-from ..units import Units
+from .._data.units import Units
+from .._evaluation.evaluator import Evaluator
+from .._params import is_finite
+from .._privacy.accounting import Budget
+from .._privacy.mechanisms import NoisyCount
+from .._privacy.noise import Noise
+from .._space.space import Candidates, SearchSpace
+from ..scoring._scorers import PrivateScorer
 
-__all__ = ["Release", "Strategy", "not_released", "positive", "released_score", "require_mean"]
+__all__ = [
+    "Release",
+    "Strategy",
+    "all_masked",
+    "positive",
+    "require_mean_gain",
+    "score_and_interval",
+]
 
 _CONFIDENCE = 0.95
 
@@ -140,12 +147,12 @@ def positive(value) -> bool:
     return value > 0
 
 
-def not_released(n: int) -> np.ma.MaskedArray:
+def all_masked(n: int) -> np.ma.MaskedArray:
     """Return n masked truth values. (`masked_all` would keep whatever was in memory before.)"""
     return np.ma.array(np.zeros(n, dtype=bool), mask=True)
 
 
-def require_mean(scorer, who: str) -> None:
+def require_mean_gain(scorer, who: str) -> None:
     """Raise ValueError unless the score is a mean of gains, on a line with one statistic."""
     if not scorer.is_mean:
         raise ValueError(
@@ -154,7 +161,7 @@ def require_mean(scorer, who: str) -> None:
         )
 
 
-def released_score(
+def score_and_interval(
     scorer: PrivateScorer, units: Units, *noisy: NoisyCount
 ) -> tuple[float, tuple[float, float]]:
     """Return the score of released statistics, and where it lies without noise (95 %)."""

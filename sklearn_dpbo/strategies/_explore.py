@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
-from ..exploration import PublicEvaluator
-from ..space import Points, SearchSpace
-from ..threads import single_threaded
-from ._path import Path
+from .._evaluation.public import PublicEvaluator
+from .._gp.threads import single_threaded
+from .._space.space import Points, SearchSpace
+from ._history import History
 from ._proposals import Domain, PublicModel, choose_batch
 
 __all__ = ["Explorer"]
@@ -56,14 +56,14 @@ class Explorer:
         self._batch_size, self._patience, self._rng = batch_size, patience, rng
         self._timeout = math.inf if timeout is None else timeout
 
-    def run(self, path: Path, start: Points, n: int) -> PublicModel | None:
+    def run(self, history: History, start: Points, n: int) -> PublicModel | None:
         """Explore n settings, `start` first; return what was learnt, or None if all failed."""
         n_initial = max(len(start), math.ceil(_INITIAL_SHARE * n))
         initial = Domain.of(self._space, [start, self._pool.take(slice(n_initial))]).points
-        self._evaluate(path, initial.take(slice(n_initial)))
+        self._evaluate(history, initial.take(slice(n_initial)))
         best, without_news = -math.inf, 0
-        while len(path) < n and path.seconds < self._timeout:
-            scores = np.array(path.public_scores)
+        while len(history) < n and history.seconds < self._timeout:
+            scores = np.array(history.public_scores)
             if np.isnan(scores).all():
                 return None
             if self._patience is not None:
@@ -71,27 +71,27 @@ class Explorer:
                 best = max(best, np.nanmax(scores))
                 if without_news >= self._patience:
                     break
-            batch = self._next(path, min(self._batch_size, n - len(path)))
+            batch = self._next(history, min(self._batch_size, n - len(history)))
             if not len(batch):
                 break
-            self._evaluate(path, batch)
-        if np.isnan(path.public_scores).all():
+            self._evaluate(history, batch)
+        if np.isnan(history.public_scores).all():
             return None
-        return self._learn(path)
+        return self._learn(history)
 
     @single_threaded
-    def _learn(self, path: Path) -> PublicModel:
-        scores = np.array(path.public_scores)
-        return PublicModel.learn(self._space, path.points, scores, self._shape)
+    def _learn(self, history: History) -> PublicModel:
+        scores = np.array(history.public_scores)
+        return PublicModel.learn(self._space, history.points, scores, self._shape)
 
     @single_threaded
-    def _next(self, path: Path, n: int) -> Points:
-        model = self._learn(path)
+    def _next(self, history: History, n: int) -> Points:
+        model = self._learn(history)
         domain = model.domain([self._pool], self._rng)
-        posterior = model.on(domain, len(path) + n)
-        chosen = choose_batch(posterior, self._acquisition, n, domain.find(path.points))
+        posterior = model.on(domain, len(history) + n)
+        chosen = choose_batch(posterior, self._acquisition, n, domain.find(history.points))
         return domain.points.take(np.array(chosen, dtype=int))
 
-    def _evaluate(self, path: Path, points: Points) -> None:
+    def _evaluate(self, history: History, points: Points) -> None:
         found = self._oracle(self._space.candidates(points).params)
-        path.add_explored(points, found)
+        history.add_explored(points, found)

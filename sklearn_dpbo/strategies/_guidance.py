@@ -8,16 +8,17 @@ from functools import partial
 
 import numpy as np
 
+from .._evaluation.evaluator import Evaluator
+from .._gp.threads import single_threaded
+from .._privacy.accounting import Budget
+from .._privacy.mechanisms import Selections
+from .._privacy.noise import Noise
+from .._privacy.rounding import round_down
+from .._space.space import Points, SearchSpace
 from ..acquisition import UpperConfidenceBound
-from ..evaluation import Evaluator
-from ..mechanisms import Selections
-from ..noise import Noise
-from ..privacy import Budget, round_down
-from ..space import Points, SearchSpace
-from ..threads import single_threaded
 from ._explore import Explorer
-from ._path import Path
-from ._private import Plan, PrivateGuide, Releases, fixed_prior, residual_prior
+from ._history import History
+from ._private import NoisyScores, Plan, PrivateGuide, fixed_prior, residual_prior
 from ._proposals import Domain, PublicModel, choose_batch
 
 __all__ = ["Guidance"]
@@ -57,7 +58,7 @@ class Guidance:
     ):
         self._strategy, self._space, self._oracle = strategy, space, oracle
         self._n_iter, self._rng, self._budget, self._noise = n_iter, rng, budget, noise
-        self._path = Path(space)
+        self._history = History(space)
         self._start = self._initial_points()
         self._kind = "none" if n_iter < _FEWEST else strategy.guidance
         if self._kind != "none":
@@ -66,21 +67,21 @@ class Guidance:
         if self._kind == "none" or len(self._pool) <= n_iter:
             self._kind, self._pool = "none", space.fill(n_iter, rng)
 
-    def run(self) -> Path:
+    def run(self) -> History:
         """Evaluate n_iter settings, or as many as the timeout allows."""
         model = self._explore() if self._kind in ("public", "both") else None
         if self._strategy.timeout is not None:
-            self._n_iter = len(self._path) + self._affordable()
+            self._n_iter = len(self._history) + self._affordable()
         plan = self._plan(model) if self._kind in ("private", "both") else None
         n_guided = 0 if plan is None else plan.n_evaluations
         self._validate(self._without_draws(model, self._left - n_guided))
         if plan is not None:
             self._follow(plan, model)
-        return self._path
+        return self._history
 
     @property
     def _left(self) -> int:
-        return self._n_iter - len(self._path)
+        return self._n_iter - len(self._history)
 
     def _initial_points(self) -> Points:
         """Return the points of the settings to try first."""
@@ -102,11 +103,11 @@ class Guidance:
         Settled before the validation set is touched: times of later fits are not public.
         """
         strategy = self._strategy
-        times: list[float] | np.ndarray = self._path.fit_times
+        times: list[float] | np.ndarray = self._history.fit_times
         if not times:
             first = self._space.candidates(self._pool.take(slice(_PROBES))).params
             times = self._oracle.public(strategy.public_cv, self._rng)(first).fit_times
-        seconds = strategy.timeout - self._path.seconds
+        seconds = strategy.timeout - self._history.seconds
         fits = min(seconds / max(float(np.mean(times)), 1e-9), self._left)  # before int: may be inf
         return min(max(strategy.batch_size, len(self._start), int(fits)), self._left)
 
@@ -128,7 +129,7 @@ class Guidance:
             rng=self._rng,
         )
         # The settings to try first are validated whatever exploring says of them.
-        return explorer.run(self._path, self._start.take(slice(n // 2)), n)
+        return explorer.run(self._history, self._start.take(slice(n // 2)), n)
 
     @single_threaded
     def _without_draws(self, model: PublicModel | None, n: int) -> Points:
@@ -149,7 +150,7 @@ class Guidance:
 
     def _validate(self, points: Points) -> None:
         if len(points):
-            self._path.add_validated(points, self._oracle(self._space.candidates(points).params))
+            self._history.add_validated(points, self._oracle(self._space.candidates(points).params))
 
     # ------------------------------------------------------------ private
     def _plan(self, model: PublicModel | None) -> Plan | None:
@@ -170,23 +171,23 @@ class Guidance:
         guide = self._guide(plan, model)
         for size, n_draws in plan.rounds:
             # If nothing could be fitted yet, there are no scores to draw by.
-            if not self._path.rows:
+            if not self._history.fitted:
                 break
-            points = guide.propose(self._path, size, n_draws)
+            points = guide.propose(self._history, size, n_draws)
             self._validate(points)
         missing = self._left
-        if missing and not self._path.rows:
+        if missing and not self._history.fitted:
             self._validate(self._without_draws(None, self._n_iter).take(slice(-missing, None)))
 
     @single_threaded
     def _guide(self, plan: Plan, model: PublicModel | None) -> PrivateGuide:
-        strategy, scorer, releases = self._strategy, self._oracle.scorer, None
+        strategy, scorer, noisy_scores = self._strategy, self._oracle.scorer, None
         paid: dict = {"budget": self._budget, "noise": self._noise}
         if model is None:
             std = _SCORE_STD * (scorer.bounds[1] - scorer.bounds[0])
             prior = partial(fixed_prior, PublicModel.ignorant(self._space, strategy.kernel, std))
             if plan.epsilon_each_score > 0:
-                releases = Releases(plan.epsilon_each_score, strategy.kernel, **paid)
+                noisy_scores = NoisyScores(plan.epsilon_each_score, strategy.kernel, **paid)
         else:
             prior = partial(residual_prior, model)
         return PrivateGuide(
@@ -198,6 +199,6 @@ class Guidance:
             pool=self._pool,
             select=Selections(plan.draws, **paid, release="where to look next"),
             acquisition=UpperConfidenceBound(strategy.kappa),
-            releases=releases,
+            noisy_scores=noisy_scores,
             rng=self._rng,
         )

@@ -13,22 +13,24 @@ from functools import partial
 
 import numpy as np
 
+from .._data.units import Units
+from .._gp.surrogate import Surrogate
+from .._gp.threads import single_threaded
+from .._privacy.accounting import Budget
+from .._privacy.mechanisms import Selections, release_counts
+from .._privacy.noise import Noise
+from .._privacy.sensitive import Sensitive
+from .._privacy.zcdp import Draws
+from .._space.space import Points, SearchSpace
 from ..acquisition import UpperConfidenceBound
-from ..mechanisms import Selections, release_counts
-from ..noise import Noise
-from ..privacy import Budget, Draws, Sensitive
-from ..scorers import PrivateScorer
-from ..space import Points, SearchSpace
-from ..surrogate import Surrogate
-from ..threads import single_threaded
-from ..units import Units
-from ._path import Path
+from ..scoring._scorers import PrivateScorer
+from ._history import History
 from ._proposals import Domain, PublicModel, choose_batch
 
 __all__ = [
+    "NoisyScores",
     "Plan",
     "PrivateGuide",
-    "Releases",
     "fixed_prior",
     "linear_scores",
     "residual_prior",
@@ -168,7 +170,7 @@ def linear_scores(
 
 
 @dataclass
-class Releases:
+class NoisyScores:
     """Noisy scores of what was evaluated, released to learn the kernel from.
 
     Parameters
@@ -195,7 +197,7 @@ class Releases:
         if not len(new):
             return
         noisy = release_counts(
-            statistics.column(0).rows(new),
+            statistics.column(0).take(new),
             self.epsilon_each * len(new),
             budget=self.budget,
             noise=self.noise,
@@ -239,7 +241,7 @@ class PrivateGuide:
         Points that fill the space.
     select : Selections
     acquisition : UpperConfidenceBound
-    releases : Releases or None
+    noisy_scores : NoisyScores or None
         If given, the kernel is learnt from them.
     rng : numpy.random.Generator
         Public.
@@ -256,46 +258,48 @@ class PrivateGuide:
         pool: Points,
         select: Selections,
         acquisition: UpperConfidenceBound,
-        releases: Releases | None,
+        noisy_scores: NoisyScores | None,
         rng: np.random.Generator,
     ):
         self._space, self._line = space, scorer.line(units)
         self._largest = scorer.largest(units)
         self._prior, self._center, self._pool = prior, center, pool
-        self._select, self._acquisition, self._releases = select, acquisition, releases
+        self._select, self._acquisition, self._noisy_scores = select, acquisition, noisy_scores
         self._rng = rng
         self._anchor: Points | None = None
 
     @single_threaded
-    def propose(self, path: Path, n: int, n_draws: int) -> Points:
+    def propose(self, history: History, n: int, n_draws: int) -> Points:
         """Return n points to evaluate next: n_draws are drawn, the rest placed around the last."""
-        if self._releases is not None:
-            self._learn(path, self._releases)
-        domain = self._domain(path)
-        everything = path.points
-        taken = domain.find(everything.take(np.flatnonzero(path.validated)))
-        picked = domain.find(everything.take(path.rows))
-        posterior = self._prior(domain, len(path) + n).condition_all(picked)
-        drawn = self._draw(path, posterior, domain, taken, n_draws)
+        if self._noisy_scores is not None:
+            self._learn(history, self._noisy_scores)
+        domain = self._domain(history)
+        everything = history.points
+        taken = domain.find(everything.take(np.flatnonzero(history.validated)))
+        picked = domain.find(everything.take(history.fitted))
+        posterior = self._prior(domain, len(history) + n).condition_all(picked)
+        drawn = self._draw(history, posterior, domain, taken, n_draws)
         self._anchor = domain.points.take([drawn[-1]])
         posterior = posterior.condition_all(drawn)
         rest = _around(posterior, drawn[-1], n - n_draws, taken + drawn)
         return domain.points.take(drawn + rest)
 
-    def _learn(self, path: Path, releases: Releases) -> None:
+    def _learn(self, history: History, noisy_scores: NoisyScores) -> None:
         """Choose kernel parameters by the likelihood of noisy, released scores."""
-        releases.add(path.statistics)
+        noisy_scores.add(history.statistics)
         a, b = self._line
-        scores = a + b * np.array(releases.counts, dtype=float)
-        model = PublicModel.learn(self._space, path.points.take(path.rows), scores, releases.shape)
+        scores = a + b * np.array(noisy_scores.counts, dtype=float)
+        model = PublicModel.learn(
+            self._space, history.points.take(history.fitted), scores, noisy_scores.shape
+        )
         self._prior, self._center = partial(fixed_prior, model), model.best()
 
-    def _domain(self, path: Path) -> Domain:
+    def _domain(self, history: History) -> Domain:
         centers = [center for center in (self._anchor, self._center) if center is not None]
         near = [points for c in centers for points in Domain.around(self._space, c, self._rng)]
-        return Domain.of(self._space, [path.points, self._pool, *near])
+        return Domain.of(self._space, [history.points, self._pool, *near])
 
-    def _draw(self, path, posterior: Surrogate, domain: Domain, taken, n: int) -> list[int]:
+    def _draw(self, history, posterior: Surrogate, domain: Domain, taken, n: int) -> list[int]:
         """Draw n points, each as if the earlier ones had met the mean (GP-BUCB)."""
         weights = posterior.weights()
         # mean = prior + w' (score - prior there): this is the part without the score.
@@ -304,7 +308,7 @@ class PrivateGuide:
         for _ in range(n):
             free = np.setdiff1d(np.arange(len(domain.points)), taken + drawn)
             scores = linear_scores(
-                path.statistics.column(0),
+                history.statistics.column(0),
                 weights[:, free],
                 self._acquisition(known, posterior.std, None)[free],
                 self._line,

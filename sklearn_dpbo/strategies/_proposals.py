@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..likelihood import default_kernel, fit_kernel
-from ..space import Points, SearchSpace
-from ..surrogate import Kernel, Surrogate
+from .._gp.likelihood import default_kernel, fit_kernel
+from .._gp.surrogate import Kernel, Surrogate
+from .._space.space import Points, SearchSpace
 
 __all__ = ["Domain", "PublicModel", "choose_batch"]
 

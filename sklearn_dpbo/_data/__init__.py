@@ -1,0 +1,1 @@
+"""What is trained on, what is protected, and tables of any kind by row (zone: public)."""

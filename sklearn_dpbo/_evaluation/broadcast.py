@@ -1,0 +1,119 @@
+"""One object, handed to each joblib worker once (zone: public).
+
+joblib pickles a task's arguments anew for every task. A `Broadcast` pickles its value once, into
+arrays, which joblib memory-maps when they are large. A worker unpickles it for its first task and
+keeps it for the following ones, unless it lies in memory maps: then opening it again costs
+next to nothing, and joblib would wait a second for maps that are kept. A Dask cluster keeps it
+itself, until the `Broadcast` is gone or a task has failed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import pickle
+import uuid
+import weakref
+from collections.abc import Iterator
+from functools import cached_property
+
+import cloudpickle
+import numpy as np
+from joblib import effective_n_jobs
+from joblib.parallel import get_active_backend
+
+__all__ = ["Broadcast", "in_threads"]
+
+# In a worker: the value it was last handed, by key.
+_received: dict[str, object] = {}
+
+KEPT_BY_CLUSTER = ""
+
+
+class Broadcast:
+    """A value to pass to joblib tasks.
+
+    Within the process (sequential or threaded backends) nothing is copied.
+    """
+
+    def __init__(self, value, key: str | None = None):
+        self.value = value
+        self._key = uuid.uuid4().hex if key is None else key
+
+    @contextlib.contextmanager
+    def sent(self) -> Iterator[None]:
+        """Keep the value where tasks run, for those that have it as an argument."""
+        self._scatter()
+        try:
+            yield
+        except BaseException as error:
+            self._withdraw(error)
+            raise
+
+    def _scatter(self) -> None:
+        """Give the value to all workers of a Dask cluster, if they are what joblib uses.
+
+        Left to itself, joblib would send it anew in each round of a search.
+        """
+        scattered, client = _dask()
+        if scattered is None or id(self) in scattered or effective_n_jobs() == 1:
+            return  # (the number of jobs waits for a first worker, and with one the parent works)
+        # Not self: workers in this process would keep it alive, and it the workers' data.
+        parcel = Broadcast(self.value, KEPT_BY_CLUSTER)
+        parcel._packed  # noqa: B018 (what cannot be pickled is an error here, and not in a log)
+        scattered[id(self)] = client.scatter(parcel, hash=False)
+        weakref.finalize(self, scattered.pop, id(self), None)
+        # Not one call with the above: if a worker dies during this, whoever lacks the value gets it
+        # from another, and what was sent can still be withdrawn.
+        with contextlib.suppress(Exception):
+            client.replicate(scattered[id(self)])
+
+    def _withdraw(self, error: BaseException) -> None:
+        """Have a Dask cluster forget the value, and results of tasks that nobody will fetch."""
+        scattered, _ = _dask()
+        future = None if scattered is None else scattered.pop(id(self), None)
+        if future is None:
+            return
+        if future.status in ("lost", "cancelled"):
+            error.add_note("All of the Dask cluster's workers that held the data have died")
+        future.cancel(force=True)
+
+    @cached_property
+    def _packed(self) -> tuple[np.ndarray, list[np.ndarray]]:
+        buffers: list[pickle.PickleBuffer] = []
+        head = cloudpickle.dumps(self.value, protocol=5, buffer_callback=buffers.append)
+        arrays = [np.frombuffer(buffer.raw(), np.uint8) for buffer in buffers]
+        return np.frombuffer(head, np.uint8), arrays
+
+    def __reduce__(self):
+        return _receive, (self._key, *self._packed)
+
+    def __sizeof__(self) -> int:
+        """Return how many bytes travel: Dask and Ray pass what is large by reference."""
+        head, buffers = self._packed
+        return head.nbytes + sum(buffer.nbytes for buffer in buffers)
+
+
+def in_threads(n_jobs) -> bool:
+    """Return whether tasks of the active joblib backend run at once in threads of this process."""
+    backend, _ = get_active_backend()
+    if getattr(backend, "supports_sharedmem", False):
+        return effective_n_jobs(n_jobs) > 1
+    _, client = _dask()
+    return client is not None and any(each.startswith("inproc:") for each in client.ncores())
+
+
+def _dask() -> tuple:
+    """Return (what joblib has scattered on a Dask cluster, by id; its client), or Nones."""
+    backend, _ = get_active_backend()
+    scattered = getattr(backend, "data_futures", None)
+    return scattered, None if scattered is None else backend.client
+
+
+def _receive(key: str, head: np.ndarray, buffers: list[np.ndarray]) -> Broadcast:
+    value = _received.get(key)
+    if value is None:
+        value = pickle.loads(head.data, buffers=buffers)
+        _received.clear()  # of an earlier search
+        if key != KEPT_BY_CLUSTER and not any(isinstance(buffer, np.memmap) for buffer in buffers):
+            _received[key] = value
+    return Broadcast(value, key)

@@ -1,0 +1,105 @@
+"""Silence while protected records are being predicted (zone: sensitive).
+
+Warnings, log lines and prints of an estimator may quote the records it is looking at, or say by
+their presence that a certain record is there; and so may the state it leaves random generators in.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import logging
+import os
+import random
+import sys
+import threading
+import warnings
+
+import numpy as np
+from joblib import parallel_config
+
+__all__ = ["suppress_all_output", "suppress_output", "visible_stdout"]
+
+_lock = threading.Lock()
+_depth = 0
+_suppression = contextlib.ExitStack()
+_outer_stdout = None
+
+
+@contextlib.contextmanager
+def suppress_output():
+    """Drop Python's warnings, logging, stdout and stderr, and restore global random generators.
+
+    All of these belong to the whole process, so threads inside at the same time share one
+    silence, which ends when the last of them leaves. (What native code writes to file descriptors
+    is not caught.)
+    """
+    global _depth, _suppression
+    entered = 0
+    try:
+        with _lock:
+            if _depth == 0:
+                _suppression = contextlib.ExitStack()
+                _begin_suppression(_suppression)
+            _depth, entered = _depth + 1, 1
+        yield
+    finally:  # also of what an interrupt left half done on the way in
+        with _lock:
+            _depth -= entered
+            if _depth == 0:
+                _suppression.close()
+
+
+@contextlib.contextmanager
+def suppress_all_output():
+    """As `suppress_output`, and native code and child processes have nothing to write to either.
+
+    For one thread only: file descriptors belong to the whole process.
+    """
+    with suppress_output(), contextlib.ExitStack() as stack:
+        sink = os.open(os.devnull, os.O_WRONLY)
+        stack.callback(os.close, sink)
+        for descriptor in (1, 2):
+            try:
+                kept = os.dup(descriptor)
+            except OSError:  # there is none
+                continue
+            stack.callback(os.close, kept)
+            stack.callback(os.dup2, kept, descriptor)
+            _flush_native()
+            os.dup2(sink, descriptor)
+        stack.callback(_flush_native)  # what native code has not written yet, before it is heard
+        stack.enter_context(parallel_config("sequential"))
+        yield
+
+
+def _flush_native() -> None:
+    """Empty the buffers of the C library, which writes to pipes and files late."""
+    with contextlib.suppress(AttributeError, OSError, TypeError):  # not everywhere
+        ctypes.CDLL(None).fflush(None)
+
+
+def visible_stdout():
+    """Return the stdout to print public facts to, even while there is silence."""
+    return _outer_stdout or sys.stdout
+
+
+def _begin_suppression(stack: contextlib.ExitStack) -> None:
+    global _outer_stdout
+    stack.callback(_set_outer_stdout, None)
+    _outer_stdout = sys.stdout
+    sink = stack.enter_context(open(os.devnull, "w"))
+    stack.enter_context(contextlib.redirect_stdout(sink))
+    stack.enter_context(contextlib.redirect_stderr(sink))
+    # What is recorded here is thrown away; a filter alone could be undone by another thread.
+    stack.enter_context(warnings.catch_warnings(record=True))
+    warnings.simplefilter("ignore")
+    stack.callback(logging.disable, logging.root.manager.disable)
+    logging.disable(logging.CRITICAL)
+    stack.callback(np.random.set_state, np.random.get_state())
+    stack.callback(random.setstate, random.getstate())
+
+
+def _set_outer_stdout(stream) -> None:
+    global _outer_stdout
+    _outer_stdout = stream

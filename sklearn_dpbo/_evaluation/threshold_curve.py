@@ -1,0 +1,138 @@
+"""What each decision threshold is worth on the validation set (zone: sensitive).
+
+And the public thresholds to choose from, which follow from the training set.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._data.split import Problem
+from .._data.tables import dense, n_rows, take_rows
+from .._data.units import Units
+from .._privacy.frames import clear_frames
+from .._privacy.piecewise import PiecewiseConstant
+from .._privacy.sensitive import Secret
+from ..scoring._scorers import MeanGain, PrivateScorer, respond
+from .row_by_row import protected_values
+from .suppress_output import suppress_output
+
+__all__ = ["LabelGains", "public_thresholds", "second_class_score", "threshold_curve"]
+
+# Training records that say where thresholds may lie.
+_MOST_RECORDS = 2**12
+# How much a threshold's score on them counts: the whole range is worth a factor of e^200.
+_TRUST = 200.0
+
+
+def public_thresholds(estimator, label_gains: LabelGains, X_train, y_train, n: int) -> np.ndarray:
+    """Return n thresholds, ascending, some of them several times: where they lie is a prior.
+
+    A quarter are spread evenly over the range of responses, a quarter are quantiles of the
+    responses to training records, and half are drawn from these two quarters with weights
+    ``exp(200 u)``, where u in [0, 1] is what a threshold is worth on the training records.
+    """
+    index = np.unique(np.linspace(0, n_rows(X_train) - 1, _MOST_RECORDS).astype(int))
+    response = respond(estimator, take_rows(X_train, index), label_gains.response_method)
+    rows = label_gains.record_values(dense(take_rows(y_train, index)), response, estimator.classes_)
+    spread = _spread(rows[:, 0], response.ndim == 2, n - n // 2, type(estimator).__name__)
+    units = Units.of(len(index))
+    u = _total(rows, label_gains.scorer, units, spread)(np.arange(len(spread)))
+    u = u / label_gains.scorer.largest(units)
+    cumulated = np.cumsum(np.exp(_TRUST * (u - u.max())))
+    shares = (np.arange(n // 2) + 0.5) / (n // 2)
+    promising = spread[np.searchsorted(cumulated, shares * cumulated[-1])]
+    return np.sort(np.concatenate([spread, promising]))
+
+
+def _spread(scores: np.ndarray, probabilities: bool, n: int, who: str) -> np.ndarray:
+    """Return n thresholds, ascending: half evenly spread, half quantiles of these responses."""
+    scores = np.sort(scores[np.isfinite(scores)])
+    if not len(scores):
+        raise ValueError(
+            f"{who} gives no finite number for any training record: there is nothing to set a "
+            "threshold in"
+        )
+    low, high = (0.0, 1.0) if probabilities else (scores[0], scores[-1])
+    if low == high:  # of an estimator that says the same of everything
+        low, high = low - 1, high + 1
+    # As np.quantile, which takes long for many of them.
+    places = (np.arange(n // 2) + 0.5) / max(1, n // 2) * (len(scores) - 1)
+    quantiles = np.interp(places, np.arange(len(scores)), scores)
+    return np.sort(np.concatenate([np.linspace(low, high, n - n // 2), quantiles]))
+
+
+@dataclass(frozen=True)
+class LabelGains(PrivateScorer):
+    """Per record: the response, and what either label is worth, in steps; shape (n, 3)."""
+
+    scorer: MeanGain
+    response_method: tuple[str, ...]
+
+    def record_values(self, y, response, classes) -> np.ndarray:
+        """Return columns (response of the second class, gain of the first, of the second)."""
+        worth = [self.scorer.record_values(y, np.full(len(y), label), classes) for label in classes]
+        return np.stack([second_class_score(response), *worth], axis=1)
+
+    def lowest_values(self, y, n: int) -> np.ndarray:
+        """A record that cannot be predicted is worth the least, whatever the threshold."""
+        return np.zeros((n, 3))
+
+
+def second_class_score(response: np.ndarray) -> np.ndarray:
+    """Return one number per record, larger where the second class is more likely."""
+    response = response.astype(float)
+    if response.ndim == 2 and response.shape[1] == 2:
+        return response[:, 1]
+    if response.ndim == 1:
+        return response
+    raise ValueError(f"expected the responses of two classes; found shape {response.shape}")
+
+
+@clear_frames
+def threshold_curve(
+    estimator, label_gains: LabelGains, problem: Problem, grid: np.ndarray
+) -> Secret:
+    """Return the score of each threshold, in steps, as a function of its position in the grid."""
+    # A copy predicts: what predictions leave on an estimator must not stay on one that is kept.
+    estimator = deepcopy(estimator)
+    with suppress_output():
+        rows = protected_values(estimator, label_gains, problem.X_val, problem.y_val, problem.units)
+        return Secret(_total(rows, label_gains.scorer, problem.units, grid))
+
+
+def _total(rows: np.ndarray, scorer: MeanGain, units: Units, grid: np.ndarray):
+    """Return the sum over units, as a function of the position in the grid."""
+    score, (first, second) = rows[:, 0], rows[:, 1:].T.astype(np.int64)
+    # The second class is predicted at thresholds 0, ..., place - 1; never for NaN.
+    place = np.where(np.isnan(score), 0, np.searchsorted(grid, score, side="right"))
+    start, place, jumps = _jumps(
+        place, scorer.fine(first, units), scorer.fine(second, units), units
+    )
+    return PiecewiseConstant.from_jumps((0.0, len(grid) - 1.0), start, place, jumps)
+
+
+def _jumps(place, first, second, units: Units):
+    """Return the sum over units at the lowest threshold, and where and how far it jumps."""
+    if units.order is None or units.ends is None:
+        return int(second.sum()), place, first - second
+    sizes = np.diff(units.ends)
+    unit = np.repeat(np.arange(units.m), sizes)
+    order = units.order[np.lexsort((place[units.order], unit))]
+    # Each unit's sum at the lowest threshold, and after each of its records has changed sides.
+    start = np.add.reduceat(second[units.order], units.ends[:-1])
+    change = np.cumsum((first - second)[order])
+    before = np.concatenate([[0], change])[units.ends[:-1]]
+    after = start[unit] + change - before[unit]
+    mean = _rounded(after, sizes[unit])
+    previous = np.concatenate([[0], mean[:-1]])
+    previous[units.ends[:-1]] = _rounded(start, sizes)
+    return int(_rounded(start, sizes).sum()), place[order], mean - previous
+
+
+def _rounded(totals, sizes):
+    """Divide integers, rounded as `Units.mean` does."""
+    return (2 * totals + sizes) // (2 * sizes)

@@ -1,0 +1,1 @@
+"""The surrogate: a Gaussian process over the search space (zone: public)."""

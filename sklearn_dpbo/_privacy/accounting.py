@@ -1,0 +1,109 @@
+"""What draws cost, and the budget that they are charged to (zone: boundary)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from ..exceptions import BudgetExceededError
+from .rounding import round_down
+
+__all__ = ["Budget", "PrivacyLoss"]
+
+
+@dataclass(frozen=True)
+class PrivacyLoss:
+    """What one draw costs.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The draw is (epsilon, delta)-differentially private with respect to one unit.
+    release : str
+        What was released by it.
+    mechanism : str
+        How, in words.
+    assumption : str or None
+        What the loss rests on beside the sensitivity; None for a worst-case guarantee.
+    """
+
+    epsilon: float
+    delta: float
+    release: str
+    mechanism: str
+    assumption: str | None = None
+
+    def __post_init__(self):
+        if not (math.isfinite(self.epsilon) and self.epsilon > 0):
+            raise ValueError(
+                f"a loss has a positive, finite epsilon, and is not free; found {self.epsilon!r}"
+            )
+        if not 0 <= self.delta < 1:
+            raise ValueError(f"delta must lie in [0, 1); found {self.delta!r}")
+
+
+class Budget:
+    """An allowance of (epsilon, delta) that draws are charged to, before they are made.
+
+    Sums are exact (rational numbers), so that shares of a budget fit into it and nothing more.
+
+    Parameters
+    ----------
+    epsilon : float
+        Positive and finite.
+    delta : float, default=0.0
+        In [0, 1).
+    before_first : callable, default=None
+        Called before the first charge is recorded; if it raises, nothing is.
+    """
+
+    def __init__(self, epsilon: float, delta: float = 0.0, before_first: Callable | None = None):
+        self.epsilon, self.delta = float(epsilon), float(delta)
+        self._before_first = before_first
+        self._losses: list[PrivacyLoss] = []
+
+    @property
+    def losses(self) -> tuple[PrivacyLoss, ...]:
+        """The charges made so far, in order."""
+        return tuple(self._losses)
+
+    @property
+    def spent(self) -> tuple[float, float]:
+        """The sums of the charges made so far: (epsilon, delta)."""
+        return sum(loss.epsilon for loss in self._losses), sum(loss.delta for loss in self._losses)
+
+    def _left(self) -> tuple[Fraction, Fraction]:
+        """Basic composition: what was granted less the sum of the charges, exactly."""
+        epsilon = Fraction(self.epsilon) - sum(Fraction(loss.epsilon) for loss in self._losses)
+        delta = Fraction(self.delta) - sum(Fraction(loss.delta) for loss in self._losses)
+        return epsilon, delta
+
+    @property
+    def epsilon_left(self) -> float:
+        """What is left of epsilon, rounded down."""
+        return round_down(self._left()[0])
+
+    def epsilon_beside(self, share: float) -> float:
+        """What is left of epsilon if this share of the whole is kept for later, rounded down."""
+        return round_down(Fraction(self.epsilon_left) - Fraction(self.epsilon) * Fraction(share))
+
+    def charge(self, loss: PrivacyLoss) -> None:
+        """Record a loss.
+
+        Raises
+        ------
+        BudgetExceededError
+            If it does not fit. Then nothing is recorded and the caller must not draw.
+        """
+        epsilon, delta = self._left()
+        if Fraction(loss.epsilon) > epsilon or Fraction(loss.delta) > delta:
+            raise BudgetExceededError(
+                f"{loss.release} asks for epsilon={loss.epsilon:g}, delta={loss.delta:g}; left of "
+                f"(epsilon={self.epsilon:g}, delta={self.delta:g}) is epsilon={float(epsilon):g}, "
+                f"delta={float(delta):g}. Nothing was drawn."
+            )
+        if not self._losses and self._before_first is not None:
+            self._before_first()
+        self._losses.append(loss)

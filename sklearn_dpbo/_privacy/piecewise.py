@@ -1,0 +1,192 @@
+"""Utilities that are constant on pieces of an interval: sums, grids, theory (zone: sensitive).
+
+An algorithm with one parameter often does the same for all parameters between two *critical
+points*, so that an instance's utility is a step function of the parameter.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["PiecewiseConstant", "check_interval", "uniform_grid"]
+
+
+@dataclass(frozen=True, eq=False)
+class PiecewiseConstant:
+    """``u(rho) = values[k]`` for ``breakpoints[k - 1] <= rho < breakpoints[k]``.
+
+    Parameters
+    ----------
+    interval : tuple (low, high) of float
+        Where it is defined, both ends included.
+    breakpoints : ndarray of float, shape (n,)
+        Strictly increasing, within (low, high].
+    values : ndarray of int or float, shape (n + 1,)
+
+    Raises
+    ------
+    ValueError
+        If shapes, order or interval are wrong, or numbers are not finite.
+    """
+
+    interval: tuple[float, float]
+    breakpoints: np.ndarray
+    values: np.ndarray
+
+    def __post_init__(self):
+        low, high = check_interval(self.interval)
+        b, v = np.asarray(self.breakpoints, dtype=float), np.asarray(self.values)
+        if b.ndim != 1 or v.shape != (len(b) + 1,):
+            raise ValueError(
+                f"n breakpoints part n + 1 values; found shapes {b.shape} and {v.shape}"
+            )
+        inside = np.concatenate([[low], b, [math.nextafter(high, math.inf)]])
+        if not (np.diff(inside) > 0).all():
+            raise ValueError("breakpoints are finite, increasing, and within the interval")
+        if not np.isfinite(v).all():
+            raise ValueError("values are finite numbers")
+        vars(self).update(interval=(low, high), breakpoints=b, values=v)
+
+    @classmethod
+    def of(
+        cls, evaluate: Callable, breakpoints, interval: tuple[float, float]
+    ) -> PiecewiseConstant:
+        """Return the step function that has these values between these points.
+
+        Parameters
+        ----------
+        evaluate : callable
+            Takes an array of parameters and returns their utilities.
+        breakpoints : array-like of float
+            In any order; those outside the interval, or not finite, do not count. There may be too
+            many of them, not too few.
+        interval : tuple (low, high) of float
+        """
+        low, high = interval
+        b = np.asarray(breakpoints, dtype=float).ravel()
+        b = np.unique(b[(b > low) & (b <= high)])
+        edges = np.concatenate([[low], b, [high]])
+        return cls(interval, b, evaluate(edges[:-1] + np.diff(edges) / 2)).merged()
+
+    @classmethod
+    def from_jumps(
+        cls, interval: tuple[float, float], first, positions, jumps
+    ) -> PiecewiseConstant:
+        """Return ``u(rho) = first + (the sum of jumps at positions <= rho)``; exact for integers.
+
+        Takes O(n log n) time for n jumps.
+        """
+        low, high = interval
+        positions, jumps = np.asarray(positions, dtype=float), np.asarray(jumps)
+        jumps = jumps if jumps.size else jumps.astype(int)  # no jumps are no reason for floats
+        first = first + jumps[positions <= low].sum()
+        here = (positions > low) & (positions <= high)
+        order = np.argsort(positions[here], kind="stable")
+        b, value_after = positions[here][order], first + np.cumsum(jumps[here][order])
+        last = np.append(b[1:] != b[:-1], True)[: len(b)]  # of several jumps at one place
+        return cls(interval, b[last], np.concatenate([[first], value_after[last]])).merged()
+
+    @classmethod
+    def total(cls, functions: Iterable[PiecewiseConstant]) -> PiecewiseConstant:
+        """Return the exact sum of functions with integer values on one interval.
+
+        Takes O(B log B) time for B breakpoints in all.
+
+        Raises
+        ------
+        ValueError
+            If there are none, values are not integers, or intervals differ.
+        """
+        functions = list(functions)
+        if not functions:
+            raise ValueError("a sum of no utilities has no interval: the sample is empty")
+        if any(u.values.dtype.kind not in "iu" for u in functions):
+            raise ValueError("sums are exact for integers only; take u.quantized(...) first")
+        if len({u.interval for u in functions}) > 1:
+            raise ValueError("utilities can only be added up on the same interval")
+        first = sum(int(u.values[0]) for u in functions)
+        positions = np.concatenate([u.breakpoints for u in functions])
+        jumps = np.concatenate([np.diff(u.values.astype(np.int64)) for u in functions])
+        return cls.from_jumps(functions[0].interval, first, positions, jumps)
+
+    def __call__(self, rho):
+        """Return the value at each parameter, in the shape of `rho`.
+
+        Raises
+        ------
+        ValueError
+            If a parameter lies outside the interval.
+        """
+        rho, (low, high) = np.asarray(rho, dtype=float), self.interval
+        if not ((rho >= low) & (rho <= high)).all():
+            raise ValueError(f"parameters lie in [{low:g}, {high:g}]")
+        return self.values[np.searchsorted(self.breakpoints, rho, side="right")]
+
+    def merged(self) -> PiecewiseConstant:
+        """Return the same function without breakpoints at which nothing changes."""
+        changes = self.values[1:] != self.values[:-1]
+        values = np.concatenate([self.values[:1], self.values[1:][changes]])
+        return PiecewiseConstant(self.interval, self.breakpoints[changes], values)
+
+    def quantized(self, utility_bound: float, steps: int) -> PiecewiseConstant:
+        """Return ``round(steps u / H)`` with H the utility bound, as integers."""
+        q = np.rint(steps * (np.asarray(self.values, dtype=float) / utility_bound))
+        return PiecewiseConstant(self.interval, self.breakpoints, q.astype(np.int64)).merged()
+
+    def runs(self, grid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return runs of points of a sorted grid on which the function is constant.
+
+        Returns
+        -------
+        starts : ndarray of int, shape (n_runs,)
+            Run k holds the points ``starts[k], ..., starts[k + 1] - 1``; the last ends with the
+            grid.
+        values : ndarray, shape (n_runs,)
+        """
+        first = np.concatenate([[0], np.searchsorted(grid, self.breakpoints, side="left")])
+        held = first < np.append(first[1:], len(grid))  # of pieces that a grid point lies in
+        return first[held], self.values[held]
+
+    def on(self, grid: np.ndarray) -> PiecewiseConstant:
+        """Return the function that agrees with it on a sorted grid, with breakpoints there."""
+        starts, values = self.runs(grid)
+        return PiecewiseConstant(self.interval, grid[starts[1:]], values)
+
+
+def check_interval(interval) -> tuple[float, float]:
+    """Return (low, high) as floats, if that is an interval of some width."""
+    try:
+        low, high = (float(end) for end in interval if not isinstance(end, str))
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"interval is a pair (low, high); found {interval!r}") from None
+    if not (math.isfinite(high - low) and low < high):
+        raise ValueError(f"interval has finite ends with low < high; found {interval!r}")
+    return low, high
+
+
+def uniform_grid(interval: tuple[float, float], size: int) -> np.ndarray:
+    """Return the centres of cells of equal width, ascending: a public grid.
+
+    Parameters
+    ----------
+    interval : tuple (low, high) of float
+        What the cells divide.
+    size : int
+        Number of cells.
+
+    Returns
+    -------
+    grid : ndarray of shape (size,)
+        Their centres.
+    """
+    low, high = check_interval(interval)
+    if size < 1:
+        raise ValueError(f"a grid has one point or more; found {size!r}")
+    grid = low + (high - low) * ((np.arange(size) + 0.5) / size)
+    if not (np.diff(grid) > 0).all():
+        raise ValueError(f"floating point has no {size:,} numbers between {low!r} and {high!r}")
+    return grid

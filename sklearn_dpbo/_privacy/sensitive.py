@@ -1,0 +1,171 @@
+"""Values that depend on protected records, and cannot be read by accident (zone: boundary).
+
+Sensitivity travels with the value (`Sensitive`); loss travels with the draw (`PrivacyLoss`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NoReturn
+
+import numpy as np
+
+from .frames import clear_frames
+
+__all__ = ["Secret", "Sensitive"]
+
+
+class _Shut:
+    """Refuses whatever would read, compare, copy or store what is inside."""
+
+    __slots__ = ()
+
+    def _refuse(self, *_args, **_kwargs) -> NoReturn:
+        raise TypeError(
+            f"a {type(self).__name__} depends on protected records and cannot be read, compared, "
+            "copied or stored; release it through a mechanism"
+        )
+
+    __array__ = __iter__ = __len__ = __getitem__ = __contains__ = _refuse
+    __int__ = __float__ = __index__ = __complex__ = __bool__ = _refuse
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __hash__ = _refuse
+
+    def __dir__(self):
+        """List public names only: whoever looks at all members would see the value among them."""
+        return [name for name in super().__dir__() if not name.startswith("_")]
+
+    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = _refuse
+
+
+class Sensitive(_Shut):
+    """Integers computed from validation records, and how far one unit can move them.
+
+    A `Sensitive` cannot be printed, pickled, copied, compared or turned into numbers by
+    accident. Only `sklearn_dpbo._privacy.mechanisms` opens one, to release it with noise.
+
+    Parameters
+    ----------
+    value : array-like of int, shape (n_candidates, n_statistics)
+        One row per candidate.
+    sensitivity : tuple of int, length n_statistics
+        ``sensitivity[j]`` bounds ``|value(V)[i, j] - value(V')[i, j]|`` for every row i and all
+        validation sets V, V' that differ in one unit.
+    """
+
+    __slots__ = ("__value", "sensitivity")
+
+    @clear_frames
+    def __init__(self, value, sensitivity: tuple[int, ...]):
+        value = np.array(value, dtype=np.int64, ndmin=2)
+        if value.ndim != 2 or value.shape[1] != len(sensitivity):
+            raise ValueError(
+                f"a Sensitive of {len(sensitivity)} statistics takes one column for each; "
+                f"found shape {value.shape}"
+            )
+        if not all(isinstance(s, int) and s >= 1 for s in sensitivity):
+            raise ValueError(f"sensitivities are positive whole numbers; found {sensitivity!r}")
+        self.__value = value
+        self.sensitivity = sensitivity
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Shape of the value: (n_candidates, n_statistics). Public."""
+        return self.__value.shape
+
+    @clear_frames
+    def take(self, index) -> Sensitive:
+        """Return the candidates at these (public) positions, of the same sensitivity."""
+        return Sensitive(self.__value[np.atleast_1d(index)], self.sensitivity)
+
+    def column(self, j: int) -> Sensitive:
+        """Return statistic j of every candidate."""
+        return self.columns(j, j + 1)
+
+    @clear_frames
+    def columns(self, first: int, last: int) -> Sensitive:
+        """Return statistics first, ..., last - 1 of every candidate."""
+        return Sensitive(self.__value[:, first:last], self.sensitivity[first:last])
+
+    @clear_frames
+    def followed_by(self, other: Sensitive) -> Sensitive:
+        """Return these candidates and then those, of the same statistics."""
+        if self.sensitivity != other.sensitivity:
+            raise ValueError("only statistics of the same sensitivity can stand in one table")
+        return Sensitive(np.concatenate([self.__value, other.__value]), self.sensitivity)
+
+    @clear_frames
+    def linear(self, weights, offsets, *, largest: int, shift: int = 0) -> Sensitive:
+        """Return ``q_l = offset_l + sum_j W_lj x_j`` for public integers W and offset.
+
+        Here ``x_j = floor(clip(value_j, 0, largest) / 2^shift)`` for the one statistic that there
+        is, of sensitivity D. Clipping does not make neighbours differ by more, and x has
+        sensitivity ``ceil(D / 2^shift)``; so q has
+        ``ceil(D / 2^shift) max_l sum_j |W_lj|``. All of it is integers: the bound is exact.
+
+        Parameters
+        ----------
+        weights : ndarray of int64, shape (n_results, n_candidates)
+        offsets : ndarray of int64, shape (n_results,)
+        largest : int
+            The statistic's largest possible value (public).
+        shift : int, default=0
+            Bits to leave away where the sums would not fit into 64.
+
+        Raises
+        ------
+        ValueError
+            If some public choice of values could overflow 64 bits.
+        """
+        if self.shape[1] != 1:
+            raise ValueError(f"a linear map takes one statistic; found {self.shape[1]}")
+        # In floats first, which cannot overflow; then the sums of integers are exact.
+        rough = np.abs(weights.astype(float)).sum(axis=1).max() * (largest >> shift)
+        if rough + np.abs(offsets.astype(float)).max() >= 2**62:
+            raise ValueError("weights of this size could overflow; take smaller ones")
+        norm = int(np.abs(weights).sum(axis=1).max())
+        x = np.clip(self.__value[:, 0], 0, largest) >> shift
+        D = -(-self.sensitivity[0] >> shift)
+        return Sensitive((offsets + weights @ x)[:, None], (max(1, D * norm),))
+
+    def _open(self) -> np.ndarray:
+        return self.__value
+
+    def __repr__(self) -> str:
+        return f"<Sensitive: {self.shape[0]} candidates, value withheld>"
+
+    def sealed(self) -> Secret:
+        """Return the value as a `Secret`, to compute with."""
+        return Secret(self.__value)
+
+
+class Secret(_Shut):
+    """Anything computed from protected records, of which nobody knows the sensitivity.
+
+    Where even the *order* of computation depends on protected records (a path of evaluations that
+    is not released, say), all of it happens inside. `measured` is the only way out.
+
+    Parameters
+    ----------
+    value : object
+    """
+
+    __slots__ = ("__value",)
+
+    def __init__(self, value):
+        self.__value = value
+
+    @clear_frames
+    def then(self, compute: Callable) -> Secret:
+        """Return ``compute(value)``, sealed again."""
+        return Secret(compute(self.__value))
+
+    @clear_frames
+    def measured(self, compute: Callable, sensitivity: tuple[int, ...]) -> Sensitive:
+        """Return ``compute(value)``, integers whose sensitivity the caller vouches for."""
+        return Sensitive(compute(self.__value), sensitivity)
+
+    def _open(self):
+        return self.__value
+
+    def __repr__(self) -> str:
+        return "<Secret: value withheld>"

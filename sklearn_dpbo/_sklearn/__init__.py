@@ -1,0 +1,1 @@
+"""What makes an estimator behave as scikit-learn's do (zone: released)."""

@@ -1,0 +1,176 @@
+"""What is passed on to the estimator inside, as scikit-learn's own do it (zone: released)."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+from sklearn import get_config
+from sklearn.utils import get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from ..report._report import PrivacyReport
+from ..scoring._make import selecting_scorer
+from ..scoring._scorers import PrivateScorer
+
+__all__ = [
+    "DelegatesToBest",
+    "RoutesToEstimator",
+    "attributes_of",
+    "delegate",
+    "replace_fitted",
+]
+
+
+def _best_has(attribute: str):
+    """Return a check that the refitted (or, before `fit`, the given) estimator has this."""
+
+    def check(self) -> bool:
+        if not self.refit:
+            raise AttributeError(
+                f"This {type(self).__name__} was made with refit=False: {attribute} needs the "
+                "estimator refitted with best_params_. Refit it yourself with "
+                "clone(search.estimator).set_params(**search.best_params_).fit(X_train, y_train)"
+            )
+        getattr(getattr(self, "best_estimator_", self.estimator), attribute)
+        return True
+
+    return check
+
+
+def delegate(name: str, summary: str, *, to: str = "best_estimator_", check=_best_has):
+    """Return a method of this name that calls the same of a fitted attribute, if that has it."""
+
+    def method(self, X):
+        check_is_fitted(self)
+        return getattr(getattr(self, to), name)(X)
+
+    method.__name__ = name
+    method.__doc__ = f"""{summary}
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        result : what ``{to}.{name}(X)`` returns
+        """
+    return available_if(check(name))(method)
+
+
+def attributes_of(fitted: str) -> tuple[property, ...]:
+    """Return properties classes_, n_features_in_ and feature_names_in_ of a fitted attribute."""
+
+    def passed_on(name: str, what: str) -> property:
+        def get(self):
+            if not hasattr(self, fitted):
+                raise AttributeError(f"{type(self).__name__} has no {name} without {fitted}")
+            return getattr(getattr(self, fitted), name)
+
+        return property(get, doc=f"{what} of ``{fitted}``.")
+
+    return (
+        passed_on("classes_", "Class labels"),
+        passed_on("n_features_in_", "Number of features"),
+        passed_on("feature_names_in_", "Names of features, if it had names,"),
+    )
+
+
+def replace_fitted(estimator, fitted: dict) -> None:
+    """Set all fitted attributes at once, after everything that may fail or be interrupted."""
+    kept = {k: v for k, v in vars(estimator).items() if not k.endswith("_")}
+    estimator.__dict__ = {**kept, **fitted}
+
+
+class DelegatesToBest:
+    """Methods and attributes of ``best_estimator_``, and tags of ``estimator``."""
+
+    estimator: Any
+    best_estimator_: Any
+    best_params_: dict[str, Any]
+    best_index_: int
+    best_score_: float
+    best_score_interval_: tuple[float, float]
+    cv_results_: dict[str, Any]
+    privacy_: PrivacyReport
+    scorer_: PrivateScorer
+
+    predict = delegate("predict", "Predict with the best estimator.")
+    predict_proba = delegate("predict_proba", "Predict class probabilities.")
+    predict_log_proba = delegate("predict_log_proba", "Predict class log-probabilities.")
+    decision_function = delegate("decision_function", "Return decision values.")
+    score_samples = delegate("score_samples", "Score each record, e.g. its log-density.")
+    transform = delegate("transform", "Transform with the best estimator.")
+    inverse_transform = delegate("inverse_transform", "Undo `transform`.")
+
+    def score(self, X, y=None) -> float:
+        """Return the score of the best estimator on data that need no protection.
+
+        It is computed exactly, *without privacy*: do not call it on the validation set and
+        publish the result; that is what ``best_score_`` is for.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
+
+        Returns
+        -------
+        score : float
+        """
+        _best_has("fit")(self)
+        check_is_fitted(self)
+        return selecting_scorer(self)(self.best_estimator_, X, y)
+
+    classes_, n_features_in_, feature_names_in_ = attributes_of("best_estimator_")
+
+    def __sklearn_tags__(self):
+        # Of BaseEstimator, which stands behind this one.
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        inner = get_tags(self.estimator)
+        tags.estimator_type = inner.estimator_type
+        tags.classifier_tags = deepcopy(inner.classifier_tags)
+        tags.regressor_tags = deepcopy(inner.regressor_tags)
+        tags.transformer_tags = deepcopy(inner.transformer_tags)
+        tags.input_tags.pairwise = inner.input_tags.pairwise
+        tags.input_tags.sparse = inner.input_tags.sparse
+        return tags
+
+
+class RoutesToEstimator:
+    """Fit parameters for ``estimator`` and for the splitter ``cv``, also by metadata routing."""
+
+    estimator: Any
+    cv: Any
+
+    def _route(self, fit_params: dict) -> dict:
+        """Return the parts of fit_params that go to the estimator and to the splitter."""
+        if get_config()["enable_metadata_routing"] and fit_params:
+            routed = process_routing(self, "fit", **fit_params)
+            return {
+                "estimator": routed["estimator"]["fit"],
+                "splitter": routed["splitter"]["split"],
+            }
+        groups = {k: v for k, v in fit_params.items() if k == "groups"}
+        rest = {k: v for k, v in fit_params.items() if k != "groups"}
+        return {"estimator": rest, "splitter": groups}
+
+    def get_metadata_routing(self):
+        """Return how metadata are routed: to the estimator's `fit` and the splitter's `split`.
+
+        Returns
+        -------
+        routing : MetadataRouter
+        """
+        return (
+            MetadataRouter(owner=self)
+            .add_self_request(self)
+            .add(
+                estimator=self.estimator,
+                method_mapping=MethodMapping().add(caller="fit", callee="fit"),
+            )
+            .add(splitter=self.cv, method_mapping=MethodMapping().add(caller="fit", callee="split"))
+        )

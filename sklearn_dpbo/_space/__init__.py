@@ -1,0 +1,1 @@
+"""From ``param_grid`` to candidates (zone: public)."""

@@ -1,0 +1,332 @@
+"""`PrivateConfigurator`: an algorithm's parameter, from protected instances (zone: released)."""
+
+from __future__ import annotations
+
+import pickle
+from numbers import Integral
+from typing import Self
+
+import cloudpickle
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.base import BaseEstimator
+from sklearn.utils.parallel import Parallel, delayed
+
+from .._evaluation.suppress_output import suppress_output
+from .._params import check_number
+from .._privacy.frames import clear_frames
+from .._privacy.mechanisms import draw_grid_point, release_counts
+from .._privacy.noise import noise_source
+from .._privacy.piecewise import PiecewiseConstant, check_interval, uniform_grid
+from .._privacy.sensitive import Secret
+from .._sklearn.delegation import replace_fitted
+from .._sklearn.html import ShowsPrivacy
+from ..ledger._ledger import budget_on
+from ..report._report import PrivacyReport
+from ._families import check_family, utility_on
+
+__all__ = ["PrivateConfigurator"]
+
+# Integers that a utility is rounded to: 0, ..., _STEPS.
+_STEPS = 2**20
+# How far above H or below 0 a utility may lie through rounding errors, as a share of H.
+_TOLERANCE = 1e-9
+# Instances whose utilities are added up at a time; bounds memory.
+_CHUNK = 32
+_CONFIDENCE = 0.95
+
+
+class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
+    """Choose an algorithm's parameter on instances that may not be exposed: pure epsilon-DP.
+
+    The parameter is drawn from a public grid of G points by the exponential mechanism, ::
+
+        P(rho) proportional to exp(epsilon_1 |S| U(S, rho) / (2 H)),
+
+    with U(S, rho) the mean utility over the sample S, which may be computed exactly as it is
+    constant between the instances' critical points. Then the mean utility of the parameter chosen
+    is released with discrete Laplace noise at epsilon_2; epsilon_1 + epsilon_2 = epsilon.
+
+    Parameters
+    ----------
+    family : Family
+        The algorithm: `Knapsack`, `IndependentSet`, `OutwardRotation`, `SLinear`, or any object
+        with methods ``breakpoints(instance)`` and ``utility(instance, parameter)``; see `Family`.
+    epsilon : float
+        Privacy loss of everything that is released, in all.
+    utility_bound : float
+        H: utilities lie in [0, H], for every instance that there could be. The families of this
+        package take shares of the best conceivable, so that H = 1.
+    interval : tuple (low, high) of float, default=None
+        Parameters to choose from. None takes the family's `interval`.
+    grid_size : int, default=2**16
+        G, at most 2**24. The grid consists of the centres of G cells of equal width.
+    score_share : float, default=0.2
+        Share of epsilon for the score, in [0, 1); with 0 no score is released.
+    invalid : {"raise", "zero"}, default="raise"
+        What an instance does whose utility cannot be computed or leaves [0, H]. "raise" stops
+        before anything is drawn: *that* there is such an instance is not covered by the guarantee,
+        and the error is for the eyes of the owner of the instances. "zero" says nothing, and
+        counts utilities outside as the nearer end of [0, H] and all others of that instance as 0:
+        then the guarantee holds for instances of any kind, as long as the family leaves no traces
+        of them by itself (in files, say).
+    n_jobs : int or None, default=None
+        Over instances, as joblib takes it. The result does not depend on it.
+    noise_random_state : int or None, default=None
+        An integer replaces the noise by a seeded generator's: for tests only. Warns.
+    ledger : PrivacyLedger or None, default=None
+        What epsilon is charged to, before the first draw.
+
+    Attributes
+    ----------
+    best_parameter_ : float
+        A point of the public grid (private).
+    best_score_ : float
+        The mean utility of the sample at `best_parameter_`, with noise, within [0, H] (private).
+        Only if score_share is positive.
+    best_score_interval_ : tuple of float
+        Where that mean lies without noise, with probability 95 %. Only if there is a score.
+    n_instances_ : int
+        Size of the sample (public).
+    privacy_ : PrivacyReport
+        The privacy statement: print it.
+
+    See Also
+    --------
+    excess_utility_bound : How far from the best the parameter can be.
+    sklearn_dpbo.PrivateThresholdClassifier : The same mechanism for a decision threshold.
+
+    References
+    ----------
+    Balcan, Dick and Vitercik, "Private algorithm configuration", 2018. What is mended, and the
+    proofs: documentation, "Configuration".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_dpbo.configuration import Knapsack, KnapsackItems, PrivateConfigurator
+    >>> rng = np.random.default_rng(0)
+    >>> instances = []
+    >>> for _ in range(200):
+    ...     sizes = rng.uniform(1, 10, size=20)
+    ...     values = sizes * rng.lognormal(0, 0.5, size=20)
+    ...     instances.append(KnapsackItems(values, sizes, capacity=30))
+    >>> configurator = PrivateConfigurator(Knapsack(), epsilon=1.0, utility_bound=1.0)
+    >>> configurator.fit(instances).best_parameter_  # doctest: +SKIP
+    1.0612
+    """
+
+    best_parameter_: float
+    best_score_: float
+    best_score_interval_: tuple[float, float]
+    n_instances_: int
+    privacy_: PrivacyReport
+
+    def __init__(
+        self,
+        family,
+        *,
+        epsilon,
+        utility_bound,
+        interval=None,
+        grid_size=2**16,
+        score_share=0.2,
+        invalid="raise",
+        n_jobs=None,
+        noise_random_state=None,
+        ledger=None,
+    ) -> None:
+        self.family = family
+        self.epsilon = epsilon
+        self.utility_bound = utility_bound
+        self.interval = interval
+        self.grid_size = grid_size
+        self.score_share = score_share
+        self.invalid = invalid
+        self.n_jobs = n_jobs
+        self.noise_random_state = noise_random_state
+        self.ledger = ledger
+
+    def fit(self, instances, y=None) -> Self:
+        """Choose the parameter.
+
+        Parameters
+        ----------
+        instances : sequence
+            The sample S: protected, but for its length. Instances are pickled, and each is worked
+            on as a copy.
+        y : ignored
+
+        Returns
+        -------
+        self : PrivateConfigurator
+
+        Raises
+        ------
+        ValueError
+            If a parameter makes no sense, the sample is empty, or (with ``invalid="raise"``) an
+            instance has no utility in [0, H]. Nothing is drawn then.
+        """
+        interval = self._validate()
+        instances = _sequence(instances)
+        noise = noise_source(self.noise_random_state, stacklevel=3)
+        grid = uniform_grid(interval, int(self.grid_size))
+        grid.setflags(write=False)
+        budget = budget_on(
+            self.ledger,
+            self.epsilon,
+            what="choice and score of a parameter",
+            mechanism=f"{type(self).__name__}, {type(self.family).__name__}",
+        )
+        total = self._total(instances, interval, grid)
+        if total is None:
+            raise ValueError(
+                f"an instance of the sample has no utility in [0, {self.utility_bound:g}] for some "
+                "parameter in the interval, or the family failed on it; which one and why is "
+                "withheld. Nothing was drawn. Look with piecewise_utility(family, instance, "
+                "interval) at instances that you may see, raise utility_bound, or let "
+                'invalid="zero" count it as 0'
+            )
+
+        index = draw_grid_point(
+            total.then(lambda u: u.runs(grid)),
+            _STEPS,
+            budget.epsilon_beside(float(self.score_share)),
+            n_points=len(grid),
+            largest=_STEPS * len(instances),
+            budget=budget,
+            noise=noise,
+            release="choice of the parameter",
+        )
+        fitted: dict = {"best_parameter_": float(grid[index]), "n_instances_": len(instances)}
+        if self.score_share > 0:
+            fitted |= self._score(total, grid[index], len(instances), budget, noise)
+        fitted["privacy_"] = self._statement(fitted, budget, noise)
+        replace_fitted(self, fitted)
+        return self
+
+    @clear_frames
+    def _total(self, instances, interval, grid) -> Secret | None:
+        """Return the sum of the instances' utilities, in steps; None if one is not valid."""
+        task = (self.family, interval, grid, float(self.utility_bound), self.invalid == "zero")
+        chunk = min(_CHUNK, max(1, len(instances) // (4 * effective_n_jobs(self.n_jobs))))
+        with suppress_output():
+            packed = [_packed(instance) for instance in instances]
+            totals = Parallel(n_jobs=self.n_jobs)(
+                delayed(_total_of)(packed[i : i + chunk], *task)
+                for i in range(0, len(packed), chunk)
+            )
+        return None if None in totals else Secret(PiecewiseConstant.total(totals))
+
+    def _score(self, total: Secret, parameter, n: int, budget, noise) -> dict:
+        count = total.measured(lambda u: [[int(u(parameter))]], (_STEPS,))
+        (noisy,) = release_counts(
+            count, budget.epsilon_left, budget=budget, noise=noise, release="its mean utility"
+        )
+        H, most = float(self.utility_bound), _STEPS * n
+        low, at, high = (
+            H * min(max(c / most, 0.0), 1.0)
+            for c in (noisy.interval(_CONFIDENCE)[0], noisy.count, noisy.interval(_CONFIDENCE)[1])
+        )
+        return {"best_score_": at, "best_score_interval_": (low, high)}
+
+    def _statement(self, fitted: dict, budget, noise) -> PrivacyReport:
+        not_protected = (
+            "the number of instances; the time that it took; and whatever else is computed from "
+            "the instances, this fit run again included"
+        )
+        if self.invalid == "raise":
+            not_protected += (
+                "; and whether there is an instance without a utility, which raises an error"
+            )
+        return PrivacyReport(
+            title="Differentially private algorithm configuration",
+            epsilon=budget.epsilon,
+            delta=0.0,
+            unit="instance",
+            m=fitted["n_instances_"],
+            data="sample",
+            protected="as given to fit",
+            not_protected=not_protected,
+            assumption=None,
+            condition=(
+                "an instance's utility depends on that instance, the parameter and public facts "
+                "alone, and computing it leaves no traces"
+            ),
+            released=", ".join(name for name in fitted if name.startswith("best_")),
+            spends=budget.losses,
+            noise=noise.description,
+            secure=noise.secure,
+        )
+
+    def _validate(self) -> tuple[float, float]:
+        """Return the interval, or say which parameter makes no sense."""
+        check_number("epsilon", self.epsilon, "a number from 1e-9 up", lambda v: v >= 1e-9)
+        of_bound = "a positive number", lambda v: float(v) > 0
+        check_number("utility_bound", self.utility_bound, *of_bound)
+        check_number("score_share", self.score_share, "in [0, 1)", lambda v: 0 <= v <= 1 - 1e-6)
+        of_grid = "a whole number, 2 to 2**24", lambda v: 2 <= v <= 2**24, Integral
+        check_number("grid_size", self.grid_size, *of_grid)
+        if self.invalid not in ("raise", "zero"):
+            raise ValueError(f"invalid is 'raise' or 'zero'; found {self.invalid!r}")
+        if self.n_jobs is not None:
+            check_number("n_jobs", self.n_jobs, "None or not 0", lambda n: n != 0, Integral)
+        interval = self.interval
+        if interval is None:
+            interval = getattr(self.family, "interval", None)
+        if interval is None:
+            raise ValueError("interval is missing: pass interval=(low, high)")
+        interval = check_interval(interval)
+        check_family(self.family, interval)
+        return interval
+
+
+def _sequence(instances) -> list:
+    if isinstance(instances, str | bytes | dict) or hasattr(instances, "columns"):
+        raise ValueError(f"fit takes a sequence of instances; found a {type(instances).__name__}")
+    try:
+        instances = list(instances)
+    except TypeError:
+        raise ValueError(
+            f"fit takes a sequence of instances; found a {type(instances).__name__}. One instance "
+            "alone is passed in a list"
+        ) from None
+    if not instances:
+        raise ValueError("the sample is empty: there is nothing to choose a parameter by")
+    return instances
+
+
+def _packed(instance) -> bytes | None:
+    """Pickle an instance; None if it cannot be. Each is worked on as a copy, by itself."""
+    try:
+        return cloudpickle.dumps(instance)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt from None
+    except BaseException:
+        return None
+
+
+def _total_of(instances, family, interval, grid, H, zero) -> PiecewiseConstant | None:
+    """Return the sum of instances' utilities in steps; None if one has none that is valid."""
+    with suppress_output():
+        utilities = [_steps_of(x, family, interval, grid, H, zero) for x in instances]
+        valid = [u for u in utilities if u is not None]
+        return PiecewiseConstant.total(valid) if len(valid) == len(utilities) else None
+
+
+def _steps_of(packed, family, interval, grid, H, zero) -> PiecewiseConstant | None:
+    """Return an instance's utility on the grid, in {0, ..., _STEPS}; None if it is not valid."""
+    try:
+        with np.errstate(all="ignore"):  # and restored, whatever an instance makes of it
+            u = utility_on(family, pickle.loads(packed), interval, grid)
+        outside = (u.values < -_TOLERANCE * H) | (u.values > (1 + _TOLERANCE) * H)
+        if outside.any() and not zero:
+            return None
+        clipped = PiecewiseConstant(u.interval, u.breakpoints, np.clip(u.values, 0, H))
+        return clipped.quantized(H, _STEPS).on(grid)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt from None
+    except BaseException:
+        # Not a word of what went wrong: it depends on the instance.
+        nothing = PiecewiseConstant(interval, np.empty(0), np.zeros(1, dtype=np.int64))
+        return nothing if zero else None

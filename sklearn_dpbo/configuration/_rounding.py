@@ -1,0 +1,223 @@
+"""Rounding the semidefinite relaxation of integer quadratic programmes (zone: sensitive).
+
+Maximise ``x' A x`` over x in {-1, 1}^n: solve its relaxation over unit vectors u_i (Goemans and
+Williamson), and turn the vectors into signs by a random direction. Directions are drawn once per
+instance, from a seed that follows from `random_state` and the instance: so a solution is a function
+of the instance and the parameter alone, as it has to be.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Integral
+
+import numpy as np
+
+from .._params import check_number
+from ._families import GreedyOrRounding, without_words
+
+__all__ = ["OutwardRotation", "QuadraticProgram", "SLinear"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class QuadraticProgram:
+    """Maximise ``x' A x`` over x in {-1, 1}^n.
+
+    Parameters
+    ----------
+    A : array-like of shape (n, n)
+        Only its symmetric part counts. For a maximum cut, minus the matrix of edge weights.
+
+    Raises
+    ------
+    ValueError
+        If it is not a square matrix of numbers below 1e100. The message says nothing of them.
+    """
+
+    A: np.ndarray
+
+    def __post_init__(self):
+        A = without_words(np.asarray, self.A, dtype=float)
+        if A is None or A.ndim != 2 or A.shape[0] != A.shape[1] or not len(A):
+            raise ValueError("A is a square matrix of numbers; found something else")
+        if not np.abs(A).max() < 1e100:
+            raise ValueError("A holds numbers below 1e100; found others")
+        vars(self).update(A=(A + A.T) / 2)
+
+    @cached_property
+    def vectors(self) -> np.ndarray:
+        """Unit vectors u_i that maximise ``sum_ij A_ij <u_i, u_j>``, shape (n, n).
+
+        Solved when first asked for, and kept. Takes cvxpy: ``pip install "sklearn_dpbo[sdp]"``.
+        """
+        return _relaxation(self.A)
+
+    def __repr__(self) -> str:
+        return f"<QuadraticProgram: {len(self.A)} variables>"
+
+
+class _Rounding(GreedyOrRounding):
+    """Base: directions, and the objective as a share."""
+
+    def __init__(self, *, n_directions=1, random_state=0, utility_as="share") -> None:
+        super().__init__(utility_as=utility_as)
+        self.n_directions = n_directions
+        self.random_state = random_state
+
+    def check(self, interval):
+        """Raise ValueError if a parameter makes no sense, ImportError if there is no solver."""
+        super().check(interval)
+        check_number("n_directions", self.n_directions, "1 or more", lambda v: v >= 1, Integral)
+        check_number("random_state", self.random_state, "0 and up", lambda v: v >= 0, Integral)
+        _solver()
+
+    def _directions(self, instance: QuadraticProgram) -> np.ndarray:
+        """Return standard normal variables, shape (n_directions, 2 n)."""
+        digest = hashlib.sha256(np.ascontiguousarray(instance.A).tobytes()).digest()
+        seed = [int(self.random_state), int.from_bytes(digest, "little")]
+        shape = (self.n_directions, 2 * len(instance.A))
+        return np.random.default_rng(seed).standard_normal(shape)
+
+    def _projections(self, instance: QuadraticProgram) -> np.ndarray:
+        """Return <u_i, Z> for each direction Z, shape (n_directions, n)."""
+        n = len(instance.A)
+        return self._directions(instance)[:, :n] @ instance.vectors.T
+
+    def _share(self, instance, objective):
+        most = np.abs(instance.A).sum()
+        if most == 0:
+            return np.zeros(len(objective))
+        return np.clip((objective / most + 1) / 2, 0, 1)
+
+
+class OutwardRotation(_Rounding):
+    """Signs after the vectors are turned outwards by an angle gamma (Zwick, STOC 1999).
+
+    ``x_i = sgn(<u_i, Z> cos(gamma) + z_(n + i) sin(gamma))``, with gamma in [0, pi / 2]: 0 is the
+    rounding of Goemans and Williamson, pi / 2 tosses coins.
+
+    Parameters
+    ----------
+    n_directions : int, default=1
+        Random directions per instance, over which the objective is averaged.
+    random_state : int, default=0
+        Public; directions are drawn from it and from the instance.
+    utility_as : {"share", "objective"}, default="share"
+        "share" is ``(x' A x + |A|) / (2 |A|)`` with ``|A|`` the sum of the absolute entries.
+    """
+
+    interval = (0.0, np.pi / 2)
+
+    def check(self, interval):
+        """Raise ValueError if a parameter makes no sense, or the interval is not one of angles."""
+        super().check(interval)
+        if not -np.pi / 2 <= interval[0] < interval[1] <= np.pi / 2:
+            raise ValueError(f"gamma lies in [-pi/2, pi/2]; found the interval {interval!r}")
+
+    def breakpoints(self, instance: QuadraticProgram) -> np.ndarray:
+        """Return ``arctan(-<u_i, Z> / z_(n + i))`` for all variables and directions."""
+        y, z = self._coordinates(instance)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            gamma = np.arctan(-y / z).ravel()
+        return gamma[np.isfinite(gamma)]
+
+    def _coordinates(self, instance):
+        n = len(instance.A)
+        return self._projections(instance), self._directions(instance)[:, n:]
+
+    def _objectives(self, instance, parameters):
+        gamma = parameters[:, None]
+        total = np.zeros(len(parameters))
+        for y, z in zip(*self._coordinates(instance), strict=True):
+            x = np.where(y * np.cos(gamma) + z * np.sin(gamma) >= 0, 1.0, -1.0)
+            total += ((x @ instance.A) * x).sum(axis=1)
+        return total / self.n_directions
+
+
+class SLinear(_Rounding):
+    """Signs drawn with a bias that is linear up to s (Feige and Langberg, J. Algorithms 2006).
+
+    ``x_i = 1`` with probability ``(1 + phi_s(<u_i, Z>)) / 2``, where ``phi_s(y) = y / s`` cut off
+    at -1 and 1. The utility is the expected objective, given Z: between the borders
+    ``|<u_i, Z>|`` a quadratic function of 1 / s, and so not constant; it is computed at every point
+    of the grid. As s goes to 0, this is the rounding of Goemans and Williamson. s is positive.
+
+    Parameters
+    ----------
+    n_directions : int, default=1
+        Random directions per instance, over which the objective is averaged.
+    random_state : int, default=0
+        Public; directions are drawn from it and from the instance.
+    utility_as : {"share", "objective"}, default="share"
+        "share" is ``(x' A x + |A|) / (2 |A|)`` with ``|A|`` the sum of the absolute entries.
+    """
+
+    interval = (0.0, 5.0)
+
+    def check(self, interval):
+        """Raise ValueError if a parameter makes no sense, or the interval goes below 0."""
+        super().check(interval)
+        if interval[0] < 0:
+            raise ValueError(
+                f"s is positive: the interval begins at 0 or above; found {interval!r}"
+            )
+
+    def breakpoints(self, instance: QuadraticProgram) -> None:
+        """Return None: there are no pieces on which the utility is constant."""
+        return
+
+    def borders(self, instance: QuadraticProgram) -> np.ndarray:
+        """Return ``|<u_i, Z>|``, between which the utility is quadratic in 1 / s."""
+        return np.sort(np.abs(self._projections(instance)).ravel())
+
+    def _objectives(self, instance, parameters):
+        if not (parameters > 0).all():
+            raise ValueError("s is positive; found other parameters")
+        total = np.zeros(len(parameters))
+        for y in self._projections(instance):
+            a, b, c = _quadratics(instance.A, y)
+            # How many borders lie below s: those variables are not certain.
+            k = np.searchsorted(np.sort(np.abs(y)), parameters, side="left")
+            total += a[k] + b[k] / parameters + c[k] / parameters**2
+        return total / self.n_directions
+
+
+def _quadratics(A: np.ndarray, y: np.ndarray):
+    """Return (a, b, c), each of shape (n + 1,): ``a_k + b_k / s + c_k / s^2`` above k borders.
+
+    With C the signs of the variables that are certain and L the projections of the others,
+    ``E x' A x = (C + L / s)' (A - diag A) (C + L / s) + trace A``.
+    """
+    off, n = A - np.diag(np.diag(A)), len(y)
+    rank = np.argsort(np.argsort(np.abs(y), kind="stable"), kind="stable")
+    linear = rank < np.arange(n + 1)[:, None]
+    C, L = np.where(linear, 0.0, np.sign(y)), np.where(linear, y, 0.0)
+    CA = C @ off
+    return (CA * C).sum(axis=1) + np.trace(A), 2 * (CA * L).sum(axis=1), ((L @ off) * L).sum(axis=1)
+
+
+def _solver():
+    try:
+        import cvxpy
+    except ImportError as error:
+        raise ImportError(
+            'the relaxation is solved by cvxpy: python -m pip install "sklearn_dpbo[sdp]"'
+        ) from error
+    return cvxpy
+
+
+def _relaxation(A: np.ndarray) -> np.ndarray:
+    """Solve ``max sum_ij A_ij X_ij`` for positive semidefinite X with ones on the diagonal."""
+    cp, n = _solver(), len(A)
+    X = cp.Variable((n, n), PSD=True)
+    scale = np.abs(A).max() or 1.0
+    problem = cp.Problem(cp.Maximize(cp.trace((A / scale) @ X)), [cp.diag(X) == 1])
+    problem.solve(solver=cp.CLARABEL)
+    if X.value is None:
+        raise ValueError(f"the solver did not solve the relaxation: {problem.status}")
+    # X = V diag(l) V'; the rows of V sqrt(l), made unit vectors again.
+    eigenvalues, V = np.linalg.eigh(X.value)
+    U = V * np.sqrt(np.maximum(eigenvalues, 0))
+    return U / np.linalg.norm(U, axis=1, keepdims=True)

@@ -1,0 +1,304 @@
+"""What Algorithms 1 and 2 of Kusner et al. (ICML 2015) have in common (zone: boundary).
+
+Both follow a path that depends on protected scores and is *not* released: all of it happens inside
+a `Secret`, and fits on it are neither timed nor spoken of. Released are a setting, drawn over the
+posterior mean of a finite domain, and one score.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from numbers import Real
+
+import numpy as np
+
+from .._evaluation.evaluator import Evaluator
+from .._evaluation.fitting import report_failures
+from .._evaluation.public import PublicEvaluation
+from .._gp.likelihood import fit_kernel
+from .._gp.surrogate import KERNEL_SHAPES, Kernel, Surrogate
+from .._params import is_finite
+from .._privacy.accounting import Budget
+from .._privacy.mechanisms import NoisyCount, draw_exponentially, release_counts
+from .._privacy.noise import Noise
+from .._privacy.sensitive import Secret
+from .._space.space import Candidates, Points
+from ..strategies._base import Release, Strategy, all_masked, positive, score_and_interval
+from ._dataset_kernel import LOG_GRID, estimate_dataset_kernel, neighbouring_scores
+
+__all__ = ["ASSUMPTION_1", "GPStrategy", "Model", "Trace", "assemble"]
+
+ASSUMPTION_1 = (
+    "Assumption 1 of Kusner et al. (2015): the scores of all validation sets are one draw of a "
+    "Gaussian process with a known kernel k1 x k2. Average case over the GP prior: for each pair "
+    "of neighbouring validation sets the loss is at most epsilon for all draws of the prior but a "
+    "share delta; for scores that are not such a draw nothing is promised"
+)
+# Neighbouring pairs of public data sets from which k1 is estimated.
+_N_PAIRS = 100
+_LEARNT = ("length_scale", "k1", "prior_mean", "prior_scale", "noise")
+# The least noise that is learnt, in units of the prior's standard deviation.
+_LEAST_NOISE = 1e-3
+# Integer steps in the sensitivity of a posterior mean; what rounding adds to it is one of them.
+_STEPS = 2**24
+
+
+@dataclass(frozen=True)
+class Explored:
+    """Settings that were scored within the training set.
+
+    Parameters
+    ----------
+    positions : ndarray of shape (n,)
+        Where they stand among the candidates.
+    found : PublicEvaluation
+    """
+
+    positions: np.ndarray
+    found: PublicEvaluation
+
+    @property
+    def scores(self) -> np.ndarray:
+        """NaN where the fit or the score failed."""
+        return self.found.scores
+
+    @property
+    def scored(self) -> np.ndarray:
+        """Those of `positions` of those that have a score."""
+        return np.flatnonzero(~np.isnan(self.scores))
+
+
+@dataclass(frozen=True)
+class Model:
+    """What is known, or assumed, before the validation set is looked at; all of it is public.
+
+    Parameters
+    ----------
+    candidates : Candidates
+        The finite domain Lambda.
+    features : ndarray of shape (n_candidates, n_features)
+    kernel : Kernel
+        k2, of variance 1.
+    noise : float
+        Standard deviation of an observation, in units of prior_scale.
+    k1 : float
+    prior_mean, prior_scale : float
+        Scores less prior_mean, divided by prior_scale, have mean 0 and variance 1.
+    line : tuple (a, b)
+        ``score = a + b statistic``.
+    explored : Explored or None
+    """
+
+    candidates: Candidates
+    features: np.ndarray
+    kernel: Kernel
+    noise: float
+    k1: float
+    prior_mean: float
+    prior_scale: float
+    line: tuple[float, float]
+    explored: Explored | None
+
+    def __len__(self) -> int:
+        return len(self.candidates)
+
+    @property
+    def n_explored(self) -> int:
+        """Fits that were spent within the training set."""
+        return 0 if self.explored is None else len(self.explored.positions)
+
+    def standardised(self, statistic: int) -> float:
+        """Return a score in units of the process."""
+        a, b = self.line
+        return (a + b * statistic - self.prior_mean) / self.prior_scale
+
+    def steps(self, sensitivity: float) -> int:
+        """Return how many steps of the statistic a change of the process is, rounded up."""
+        return max(1, math.ceil(sensitivity * self.prior_scale / self.line[1]))
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A path and what was seen on it: kept inside a `Secret`.
+
+    Parameters
+    ----------
+    model : Model
+    oracle : Evaluator
+    posterior : Surrogate
+    statistics : tuple of int
+        In the order of ``posterior.picked``.
+    """
+
+    model: Model
+    oracle: Evaluator
+    posterior: Surrogate
+    statistics: tuple[int, ...] = ()
+
+    def evaluate(self, index: int) -> Trace:
+        """Return the trace after one more evaluation; one that fails has the lowest score."""
+        found = self.oracle.secretly(self.model.candidates.params[index])
+        return self.observe(index, 0 if found is None else found[0])
+
+    def observe(self, index: int, statistic: int) -> Trace:
+        """Return the trace after one more observation."""
+        posterior = self.posterior.condition(index, self.model.standardised(statistic))
+        return Trace(self.model, self.oracle, posterior, (*self.statistics, statistic))
+
+    def mean_in(self, unit: float) -> np.ndarray:
+        """Return the posterior mean in multiples of a unit, rounded, shape (n_candidates, 1)."""
+        return np.rint(np.clip(self.posterior.mean / unit, -(2.0**60), 2.0**60))[:, None]
+
+
+class GPStrategy(Strategy):
+    """Base of both algorithms; parameters as in `GPNoisy`."""
+
+    assumption = ASSUMPTION_1
+
+    @property
+    def score_released(self) -> str:
+        """Which score is released."""
+        return "best score seen"
+
+    @property
+    def released(self) -> str:
+        """What of the search may be published, in words."""
+        return (
+            f"best_params_, best_index_, best_score_, best_score_interval_. best_score_ is the "
+            f"{self.score_released}, not that of best_params_. Which settings were evaluated is "
+            "not released: cv_results_ lists all that best_params_ was drawn from. What else the "
+            "search keeps (best_estimator_, say) follows from these and from the training set."
+        )
+
+    def check(self, budget: Budget) -> None:
+        """Raise ValueError if a parameter makes no sense."""
+        if not budget.delta >= 1e-300:
+            raise ValueError(
+                f"{type(self).__name__} needs delta > 0, the probability that its assumption "
+                f"yields no bound, e.g. delta=0.05; found delta={budget.delta!r}. "
+                "strategy='worst_case' needs none"
+            )
+        for name, choices in (("kernel", tuple(KERNEL_SHAPES)), ("version", ("icml", "arxiv"))):
+            if getattr(self, name) not in choices:
+                raise ValueError(f"{name} is one of {choices}; found {getattr(self, name)!r}")
+        self._number("k1", Real, lambda v: -1 <= v <= 1, "lies in [-1, 1]", optional=True)
+        self._number("prior_mean", Real, math.isfinite, "is None or a number", optional=True)
+        self._number("prior_scale", Real, positive, "is None or positive", optional=True)
+        scales = np.ravel(1.0 if self.length_scale is None else self.length_scale).tolist()
+        if not scales or not all(
+            isinstance(v, Real) and is_finite(v) and float(v) > 0 for v in scales
+        ):
+            raise ValueError(f"length_scale is None or positive; found {self.length_scale!r}")
+        self._number("public_share", Real, lambda v: 0 < v < 1, "lies strictly between 0 and 1")
+
+    # ------------------------------------------------------------ public
+    def _model(self, points: Points, space, oracle: Evaluator, n_iter: int, rng) -> Model:
+        """Gather what is given; learn within the training set what is not."""
+        candidates, features = space.candidates(points), space.features(points)
+        known, explored = {name: getattr(self, name) for name in _LEARNT}, None
+        if lacking := [name for name in _LEARNT if known[name] is None]:
+            explored = self._explore(candidates, oracle, n_iter, rng)
+            scores = explored.scores[explored.scored]
+            one_record = np.ptp(oracle.scorer.bounds) / oracle.problem.units.m
+            if len(scores) < 3 or np.std(scores) < one_record:
+                raise ValueError(
+                    f"{len(scores)} of the settings could be scored within the training set, too "
+                    f"few to learn {lacking} from, or their scores are all the same. Increase "
+                    f"n_iter, or say what they are, as in {type(self).__name__}({lacking[0]}=...)"
+                )
+            m = oracle.problem.units.m
+            known = self._learn(known, features, space.owner, explored, m, rng)
+        if np.size(known["length_scale"]) not in (1, features.shape[1]):
+            raise ValueError(
+                f"length_scale is one number, or one for each of {features.shape[1]} features; "
+                f"found {self.length_scale!r}"
+            )
+        return Model(
+            candidates,
+            features,
+            Kernel(self.kernel, known.pop("length_scale")),
+            line=oracle.scorer.line(oracle.problem.units),
+            explored=explored,
+            **known,
+        )
+
+    def _explore(self, candidates: Candidates, oracle: Evaluator, n_iter: int, rng) -> Explored:
+        """Score some settings within the training set."""
+        n = max(0, min(math.ceil(self.public_share * n_iter), n_iter - 2, len(candidates)))
+        rows = rng.choice(len(candidates), n, replace=False)
+        public = oracle.public(self.public_cv, rng)
+        return Explored(rows, public(tuple(candidates.params[i] for i in rows), by_record=True))
+
+    def _learn(self, known: dict, features, owner, explored: Explored, m: int, rng) -> dict:
+        """Fill in parameters: the kernel's by marginal likelihood, k1 by that of public pairs."""
+
+        def first(name, value):
+            return value if known[name] is None else known[name]
+
+        ok = explored.scored
+        X, scores = features[explored.positions[ok]], explored.scores[ok]
+        kernel, variance, mean = fit_kernel(X, scores, self.kernel, owner)
+        scale = first("prior_scale", math.sqrt(kernel.variance))
+        found = {
+            "length_scale": first("length_scale", kernel.length_scale),
+            "prior_mean": first("prior_mean", mean),
+            "prior_scale": scale,
+            "noise": first("noise", max(math.sqrt(variance) / scale, _LEAST_NOISE)),
+        }
+        if known["k1"] is not None:
+            return {**found, "k1": known["k1"]}
+        ours, theirs = neighbouring_scores([explored.found.gains[i] for i in ok], m, _N_PAIRS, rng)
+        estimate = estimate_dataset_kernel(
+            ours, theirs, X, kernel=self.kernel, grid=LOG_GRID, **found
+        )
+        return {**found, "k1": estimate.k1}
+
+    # ------------------------------------------------------------ sensitive
+    def _begin(self, model: Model, oracle: Evaluator, index: int) -> Secret:
+        """Evaluate a setting that depends on no score, in the open, and begin the trace with it."""
+        first = oracle((model.candidates.params[index],))
+        report_failures(first.fit_errors)
+        prior = Surrogate.on(model.features, model.kernel, model.noise**2)
+        return first.statistics.sealed().then(
+            lambda statistics: Trace(model, oracle, prior).observe(index, int(statistics[0, 0]))
+        )
+
+    # ------------------------------------------------------------ released
+    def _draw(self, trace: Secret, sensitivity: float, paid: dict) -> int:
+        """Draw a setting, ``P(l)`` proportional to ``exp(epsilon mean(l) / (2 sensitivity))``."""
+        unit = sensitivity / _STEPS
+        mean = trace.measured(lambda trace: trace.mean_in(unit), (_STEPS + 1,))
+        return draw_exponentially(mean, release="choice of the setting", **self._half(**paid))
+
+    def _score(self, trace: Secret, value, steps: int, paid: dict) -> NoisyCount:
+        """Release ``value(statistics)``, a statistic of that sensitivity, with Laplace noise."""
+        score = trace.measured(lambda trace: [value(trace.statistics)], (steps,))
+        (noisy,) = release_counts(score, release=self.score_released, **self._half(**paid))
+        return noisy
+
+    def _half(self, budget: Budget, noise: Noise) -> dict:
+        """Return what each of the two releases spends, as Corollaries 1 and 2 compose."""
+        half = {"epsilon": budget.epsilon / 2, "delta": budget.delta / 2}
+        return {**half, "budget": budget, "noise": noise, "assumption": self.assumption}
+
+
+def assemble(model: Model, oracle: Evaluator, chosen: int, noisy: NoisyCount) -> Release:
+    """Put together what is released; of the path, nothing is."""
+    n = len(model)
+    score, interval = score_and_interval(oracle.scorer, oracle.problem.units, noisy)
+    scores, times = np.full((2, n), np.nan)
+    errors = np.full(n, None)
+    if model.explored is not None:
+        rows, found = model.explored.positions, model.explored.found
+        scores[rows], times[rows], errors[rows] = found.scores, found.fit_times, found.fit_errors
+    return Release(
+        candidates=model.candidates,
+        fit_times=times,
+        fit_errors=tuple(errors.tolist()),
+        validated=all_masked(n),
+        public_scores=scores,
+        best_index=chosen,
+        best_score=score,
+        interval=interval,
+    )

@@ -1,0 +1,310 @@
+"""Algorithm 3 of Kusner et al. (ICML 2015): Lipschitz gains, convex training (zone: boundary)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from numbers import Real
+
+import numpy as np
+
+from .._data.tables import n_rows
+from .._evaluation.evaluator import Evaluator
+from .._evaluation.fitting import report_failures
+from .._gp.likelihood import default_kernel
+from .._gp.surrogate import Surrogate
+from .._privacy.accounting import Budget
+from .._privacy.mechanisms import release_counts, select
+from .._privacy.rounding import round_down
+from .._privacy.sensitive import Secret, Sensitive
+from ..acquisition import ExpectedImprovement, UpperConfidenceBound
+from ..strategies._base import (
+    Release,
+    Strategy,
+    all_masked,
+    positive,
+    require_mean_gain,
+    score_and_interval,
+)
+from ._linear import TOLERANCE, check_converged, check_estimator
+from .bounds import LipschitzBounds
+
+__all__ = ["LipschitzConvex"]
+
+_ASSUMPTION_2 = (
+    "Assumption 2 of Kusner et al. (2015): each model is the exact minimiser of a convex, "
+    "1-Lipschitz, L2-regularised training loss, and a record's gain is Lipschitz in the model. "
+    "Checked: estimator, penalty, loss, no intercept, two classes, rows of norm at most 1, one "
+    "regularisation parameter within its bounds, and the gradient of logistic regressions at what "
+    "the solver returned. Not checked: that the solver of hinge losses converged"
+)
+_RELEASED_SCORE = (
+    "best_score_ and best_score_interval_: the best score seen. Neither the setting that has it, "
+    "nor which settings were evaluated, is released."
+)
+_RELEASED_BOTH = (
+    "best_params_, best_index_, best_score_ (the best score seen), best_score_interval_, and "
+    "which settings were evaluated (cv_results_: a Sobol sequence or grid). What else the search "
+    "keeps (best_estimator_, say) follows from these and from the training set."
+)
+# Of the surrogate: standard deviation of scores over the space, in units of the range of gains;
+# variances of their unknown level and of observations, in units of its square.
+_STD, _LEVEL, _NOISE = 0.1, 10.0, 1e-2
+# Settings among which the search looks.
+_N_CANDIDATES = 256
+
+
+class LipschitzConvex(Strategy):
+    """The best validation score of a regularised linear classifier: Algorithm 3, pure epsilon-DP.
+
+    Bayesian optimisation runs on the validation scores, in secret. The best score seen is released
+    with Laplace noise of scale ``Delta / epsilon``,
+
+        Delta = (lmax - lmin) L / (lmax lmin) + min(g* / m, L / (m lmin))
+
+    (and g* / m at its end, unless the gain of w = 0 is the lowest: the ramp's is), for models that
+    minimise ``lambda / 2 |w|^2 + 1/n sum_i loss_i(w)`` with lambda in [lmin, lmax] and a convex,
+    1-Lipschitz loss, and gains in an interval of length g* that are L-Lipschitz in w. No Gaussian
+    process is assumed; the search may look wherever it likes.
+
+    Estimators: ``LogisticRegression`` or ``LinearSVC(loss="hinge")``, with ``penalty="l2"`` and
+    ``fit_intercept=False``, in a pipeline behind `sklearn_dpbo.kusner2015.UnitBall`. The space
+    has the one parameter C: ``lambda = 1 / (n C)`` for n training rows. Scores: "ramp",
+    "normalized_sigmoid", or a gain of your own.
+
+    Parameters
+    ----------
+    g_star : float, default=None
+        Length of the interval that gains lie in. None is that of the scorer's bounds.
+    lipschitz : float, default=None
+        L. None is that of the scorer: 1 for "ramp", a quarter of the slope for
+        "normalized_sigmoid". A gain of your own needs it.
+    lambda_bounds : tuple (lmin, lmax) of float, default=None
+        None is what the candidates of param_grid span.
+    bound : {"repaired", "published"}, default="repaired"
+        See `sklearn_dpbo.kusner2015.bounds.LipschitzBounds`.
+    acquisition : ExpectedImprovement or UpperConfidenceBound, default=None
+        Of `sklearn_dpbo.acquisition`; None is ``ExpectedImprovement()``. The theorem holds for any
+        other, but it would be given scores that nobody may see.
+    setting_share : float, default=0.0
+        A share of epsilon, in [0, 1), for releasing a setting as well. Then the settings evaluated
+        fill the space instead of following the scores, and one of them is chosen by
+        permute-and-flip, which needs no assumption.
+
+    Notes
+    -----
+    Solvers have to converge: give them a small ``tol`` (1e-8) and a large ``max_iter``. A logistic
+    regression whose gradient has a norm above 1e-6 counts as a failed fit, and what smaller ones
+    can do is part of Delta. If a fit in secret fails, it is left out without a word.
+
+    References
+    ----------
+    Kusner, Gardner, Garnett and Weinberger, "Differentially Private Bayesian Optimization", ICML
+    2015, Algorithm 3, Theorems 7 and 8. What we found in it: the documentation, "Algorithms".
+    """
+
+    def __init__(
+        self,
+        g_star=None,
+        lipschitz=None,
+        lambda_bounds=None,
+        bound="repaired",
+        acquisition=None,
+        setting_share=0.0,
+    ) -> None:
+        self.g_star = g_star
+        self.lipschitz = lipschitz
+        self.lambda_bounds = lambda_bounds
+        self.bound = bound
+        self.acquisition = acquisition
+        self.setting_share = setting_share
+
+    assumption = _ASSUMPTION_2
+
+    @property
+    def releases_setting(self) -> bool:
+        """Whether a setting is released, or a score only."""
+        return self.setting_share > 0
+
+    @property
+    def released(self) -> str:
+        """What of the search may be published, in words."""
+        return _RELEASED_BOTH if self.releases_setting else _RELEASED_SCORE
+
+    def check(self, budget: Budget) -> None:
+        """Raise ValueError if a parameter makes no sense."""
+        self._number("g_star", Real, positive, "is None or positive", optional=True)
+        self._number("lipschitz", Real, positive, "is None or positive", optional=True)
+        self._number("setting_share", Real, lambda v: 0 <= v < 1, "lies in [0, 1)")
+        if self.bound not in ("repaired", "published"):
+            raise ValueError(f"bound is 'repaired' or 'published'; found {self.bound!r}")
+        if type(self.acquisition) not in (type(None), ExpectedImprovement, UpperConfidenceBound):
+            raise ValueError(
+                "acquisition is None, ExpectedImprovement() or UpperConfidenceBound(): it is given "
+                "scores that nobody may see, so no code of others is called with them; found "
+                f"{self.acquisition!r}"
+            )
+        if self.lambda_bounds is not None:
+            low_high = np.ravel(self.lambda_bounds)
+            if not (len(low_high) == 2 and 0 < low_high[0] <= low_high[1] < math.inf):
+                raise ValueError(
+                    f"lambda_bounds is (lmin, lmax) with 0 < lmin <= lmax; found "
+                    f"{self.lambda_bounds!r}"
+                )
+
+    def run(self, space, oracle, *, n_iter, rng, budget, noise) -> Release:
+        """Run Algorithm 3, or evaluate a fixed set of settings if one is to be released."""
+        require_mean_gain(oracle.scorer, type(self).__name__)
+        name = check_estimator(oracle.estimator, oracle.problem)
+        oracle = replace(oracle, accept=check_converged)
+        for axes in space.subspaces:
+            if set(axes) != {name}:
+                raise ValueError(
+                    f"LipschitzConvex compares models that differ in {name!r} alone; param_grid "
+                    f"has {sorted(axes)}. Search other parameters with WorstCase"
+                )
+        points = space.fill(n_iter if self.releases_setting else _N_CANDIDATES, rng)
+        candidates = space.candidates(points)
+        C = np.array([setting[name] for setting in candidates.params], dtype=float)
+        bounds = self._bounds(oracle, 1 / (n_rows(oracle.problem.X_train) * C))
+        paid = {"budget": budget, "noise": noise}
+        if self.releases_setting:
+            return self._from_fixed_settings(candidates, oracle, bounds, paid)
+        seen = self._search(space.features(points), space.owner, candidates.params, oracle, n_iter)
+        steps = _steps(oracle, bounds.sensitivity)
+        best = seen.measured(lambda seen: [max(seen.statistics)], (steps,))  # 3-4
+        return self._released(candidates, oracle, best, paid)
+
+    def _bounds(self, oracle: Evaluator, lambdas: np.ndarray) -> LipschitzBounds:
+        """Return what the sensitivity is made of."""
+        scorer = oracle.scorer
+        L = scorer.lipschitz if self.lipschitz is None else self.lipschitz
+        if L is None or not (scorer.custom or scorer.lipschitz):
+            raise ValueError(
+                f"how much the gain of scoring={scorer.name!r} changes with the model is not known "
+                "(accuracy jumps at the decision boundary): use scoring='ramp' or "
+                "'normalized_sigmoid', or a gain of your own, of which you know lipschitz="
+            )
+        a, b = scorer.bounds
+        g_star = b - a if self.g_star is None else self.g_star
+        for name, value, least in (("g_star", g_star, b - a), ("lipschitz", L, scorer.lipschitz)):
+            if least is not None and value < least * (1 - 1e-9):
+                raise ValueError(
+                    f"{name}={value!r} is less than the {least:g} of scoring={scorer!r}, and would "
+                    "not protect; leave it out"
+                )
+        low, high = self.lambda_bounds or (lambdas.min(), lambdas.max())
+        if not (low * (1 - 1e-9) <= lambdas.min() and lambdas.max() <= high * (1 + 1e-9)):
+            raise ValueError(
+                f"param_grid has lambda = 1 / (n C) from {lambdas.min():g} to {lambdas.max():g}, "
+                f"beyond lambda_bounds={self.lambda_bounds!r}"
+            )
+        return LipschitzBounds(
+            oracle.problem.units.m,
+            (float(low), float(high)),
+            float(L),
+            float(g_star),
+            self.bound,
+            lowest_at_zero=scorer.lowest_at_zero,
+            tolerance=TOLERANCE,
+        )
+
+    # ------------------------------------------------------------ in secret
+    def _search(self, features, owner, params, oracle: Evaluator, n_iter: int) -> Secret:
+        """Run Bayesian optimisation (line 2); the first setting depends on no score."""
+        first = oracle((params[0],))
+        report_failures(first.fit_errors)
+        a, b = oracle.scorer.line(oracle.problem.units)
+        variance = (_STD * (oracle.scorer.bounds[1] - oracle.scorer.bounds[0])) ** 2
+        kernel = replace(default_kernel("matern52", owner, variance), bias=_LEVEL * variance)
+        prior = Surrogate.on(features, kernel, _NOISE * variance)
+        acquisition = self.acquisition or ExpectedImprovement()
+
+        def look_again(seen: _Seen) -> _Seen:
+            index = seen.next(acquisition)
+            found = oracle.secretly(params[index])
+            return seen.add(index, None if found is None else found[0], (a, b))
+
+        seen = first.statistics.sealed().then(
+            lambda statistics: _Seen(prior).add(0, int(statistics[0, 0]), (a, b))
+        )
+        for _ in range(min(n_iter, len(params)) - 1):
+            seen = seen.then(look_again)
+        return seen
+
+    # ------------------------------------------------------------ in the open
+    def _from_fixed_settings(self, candidates, oracle: Evaluator, bounds, paid) -> Release:
+        """Evaluate settings that depend on no score, choose one, and release the best score.
+
+        Between the same models on neighbouring sets there is the second term of Delta only.
+        """
+        found = oracle(candidates.params)
+        report_failures(found.fit_errors)
+        statistics, budget = found.statistics.take(found.fitted), paid["budget"]
+        share = round_down(Fraction(budget.epsilon) * Fraction(self.setting_share))
+        chosen = select(statistics, share, release="choice of the setting", **paid)
+        same_model = bounds.between(bounds.lambda_bounds[0], bounds.lambda_bounds[0])
+        steps = min(_steps(oracle, same_model), statistics.sensitivity[0])
+        best = statistics.sealed().measured(lambda values: [values.max()], (steps,))
+        release = self._released(candidates, oracle, best, paid)
+        return replace(
+            release,
+            best_index=int(found.fitted[chosen]),
+            fit_errors=found.fit_errors,
+            validated=np.ones(len(candidates), dtype=bool),
+        )
+
+    def _released(self, candidates, oracle: Evaluator, best: Sensitive, paid) -> Release:
+        (noisy,) = release_counts(
+            best,
+            paid["budget"].epsilon_left,
+            release="best score seen",
+            assumption=self.assumption,
+            **paid,
+        )  # 5-6
+        n = len(candidates)
+        score, interval = score_and_interval(oracle.scorer, oracle.problem.units, noisy)
+        return Release(
+            candidates=candidates,
+            fit_times=np.full(n, np.nan),
+            fit_errors=(None,) * n,
+            validated=all_masked(n),
+            public_scores=np.full(n, np.nan),
+            best_index=None,
+            best_score=score,
+            interval=interval,
+        )
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """A path and what was seen on it: kept inside a `Secret`."""
+
+    posterior: Surrogate
+    statistics: tuple[int, ...] = ()
+
+    def next(self, acquisition) -> int:
+        """Return the position where the acquisition is largest, of those not looked at."""
+        model = self.posterior
+        value = np.array(acquisition(model.mean, model.std, model.mean[list(model.picked)].max()))
+        value[list(model.picked)] = -np.inf
+        return int(np.argmax(value))
+
+    def add(self, index: int, statistic: int | None, line: tuple[float, float]) -> _Seen:
+        """Return the path after one more evaluation; one that failed has no statistic."""
+        if statistic is None:
+            return replace(self, posterior=self.posterior.condition(index))
+        posterior = self.posterior.condition(index, line[0] + line[1] * statistic)
+        return _Seen(posterior, (*self.statistics, statistic))
+
+
+def _steps(oracle: Evaluator, sensitivity: float) -> int:
+    """Return a sensitivity of the score in steps of its statistic, rounded up.
+
+    A unit's gain is rounded to the grid, and a group's mean once more: by one step in all, on
+    either of two neighbours.
+    """
+    units = oracle.problem.units
+    _, b = oracle.scorer.line(units)
+    return min(math.ceil(sensitivity / b) + 2 * units.m, oracle.scorer.largest(units))

@@ -1,0 +1,300 @@
+"""What the holder of the data releases of its rows, once (zone: boundary)."""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral, Real
+from typing import Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .._data.tables import row_norms
+from .._params import is_finite
+from .._privacy.accounting import PrivacyLoss
+from .._privacy.mechanisms import release_table
+from .._privacy.noise import noise_source
+from .._privacy.sensitive import Secret
+from .._sklearn.html import ShowsPrivacy
+from ..ledger._ledger import budget_on
+from ..report._card import card
+from ._calibration import gaussian_sigma
+
+__all__ = ["Curator", "GaussianCurator"]
+
+# Noise is drawn on a grid of at most sigma / 2^36; its distance from rounded normal noise, in total
+# variation and for each number, is below 0.0202 / 2^72 (documentation, "Outsourced").
+_STEPS = 2**36
+_OFF_NORMAL = 1e-23
+
+
+class Curator(ShowsPrivacy, BaseEstimator):
+    """Rows in, a released table out, and rows by number, for whoever holds them."""
+
+    released_: np.ndarray
+    guarantee_: str | None
+
+    def fit_transform(self, X, y=None) -> np.ndarray:
+        """Release a protected image of the rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+        y : ignored
+
+        Returns
+        -------
+        Z : ndarray of shape (n_rows, n_components)
+            Row i of Z is the image of row i of X.
+        """
+        self._check()
+        before = dict(vars(self))
+        try:
+            X = validate_data(self, X, dtype=np.float64, ensure_min_samples=1)
+            fitted = {**self._release(X), "_rows": X.copy()}
+        except BaseException:
+            self.__dict__ = before
+            raise
+        self.__dict__.update(fitted)
+        return self.released_.copy()
+
+    def fit(self, X, y=None) -> Self:
+        """As `fit_transform`; the image is `released_`."""
+        self.fit_transform(X)
+        return self
+
+    def transform(self, X) -> np.ndarray:
+        """Return `released_`, if these are the rows it was fitted on.
+
+        Raises
+        ------
+        ValueError
+            If not: other rows would need a release, and a budget, of their own.
+        """
+        check_is_fitted(self, "released_")
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        rows = getattr(self, "_rows", None)
+        if rows is None or not np.array_equal(X, rows):
+            raise ValueError(
+                f"{type(self).__name__} releases the rows that it was fitted on, once. Other rows "
+                "need a release of their own: fit a clone on them, and add up what both cost"
+            )
+        return self.released_.copy()
+
+    def row(self, index: int) -> np.ndarray:
+        """Return a row as it was given: for the oracle, on the side that holds the data."""
+        check_is_fitted(self, "released_")
+        if not hasattr(self, "_rows"):
+            raise ValueError("the rows were left behind when this was copied or pickled")
+        if not (isinstance(index, Integral) and 0 <= index < len(self._rows)):
+            raise ValueError(f"rows are numbered 0 to {len(self._rows) - 1}; found {index!r}")
+        return self._rows[index].copy()
+
+    def get_feature_names_out(self, input_features=None) -> np.ndarray:
+        """Return names of the released columns."""
+        check_is_fitted(self, "released_")
+        prefix = type(self).__name__.lower()
+        names = [f"{prefix}{i}" for i in range(self.released_.shape[1])]
+        return np.array(names, dtype=object)
+
+    def _privacy_card(self) -> str:
+        if not hasattr(self, "released_"):
+            return ""
+        loss, rows = getattr(self, "privacy_", None), [("Guarantee", [self.guarantee_ or "NONE"])]
+        if loss is not None:
+            rows.append(("Mechanism", [loss.mechanism]))
+        rows.append(("Released", [f"released_, an image of {len(self.released_):,} rows"]))
+        private = str(self.guarantee_).startswith("(epsilon")
+        warning = "" if private else "NOT PRIVATE: there is no guarantee"
+        return card("Released rows", rows, warning=warning)
+
+    def __getstate__(self):
+        """Leave the rows behind."""
+        return {name: v for name, v in super().__getstate__().items() if name != "_rows"}
+
+    def _check(self) -> None:
+        for name, holds, expected in [
+            ("epsilon", lambda v: is_finite(v) and v >= 1e-9, "is a number from 1e-9 up"),
+            ("delta", lambda v: 1e-300 <= v < 1, "lies in (0, 1)"),
+        ]:
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, Real) or not holds(value):
+                raise ValueError(f"{name} {expected}; found {value!r}")
+
+
+class GaussianCurator(Curator):
+    """Release rows with Gaussian noise: (epsilon, delta)-private, whatever the data.
+
+    Neighbours are tables of the same shape in which one row differs, by at most `distance` in
+    Euclidean norm (Kharkovskii et al., 2020, Definition 1, has 1). ``Z = X Q + E`` with Q a public
+    matrix of orthonormal columns (or the identity) and E independent normal noise of standard
+    deviation sigma, the smallest that (epsilon, delta) allows.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+    delta : float, default=1e-5
+        In (0, 1); usually below 1 / n_rows.
+    distance : float, default=1.0
+        What neighbouring rows can differ by. It is *you* who says which differences matter: scale
+        the columns accordingly.
+    max_norm : float, default=None
+        Rows longer than this are scaled down to it. With ``max_norm = distance / 2`` any row can
+        be replaced by any other.
+    clip : bool, default=True
+        False refuses longer rows instead.
+    n_components : int, default=None
+        Project on so many random directions first. For tables that would else be too wide to
+        hand over; it does not reduce the noise relative to distances.
+    random_state : int, RandomState instance or None, default=None
+        Of the directions, which are public.
+    noise_random_state : int or None, default=None
+        An integer replaces the noise by a seeded generator's: for tests only. Warns.
+    ledger : PrivacyLedger or None, default=None
+        What (epsilon, delta) are charged to, before the noise is drawn.
+
+    Attributes
+    ----------
+    released_ : ndarray of shape (n_rows, n_components)
+        The image; safe to hand over.
+    sigma_ : float
+        Standard deviation of the noise. Public: give it to the modeler as `input_noise`.
+    components_ : ndarray of shape (n_features, n_components), or None
+        Q.
+    privacy_ : PrivacyLoss
+        What the release cost. Each call of `fit` costs it again.
+    guarantee_ : str
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+
+    Notes
+    -----
+    Outcomes that the modeler asks for are not protected by this, and neither are errors: whether
+    `fit` refuses a table, and what it says, stays on the side that holds the data. Noise is drawn
+    by exact samplers from the operating system's randomness, about 40 microseconds a number.
+
+    References
+    ----------
+    Balle and Wang, ICML 2018. The theorem and its proof: the documentation, "Outsourced".
+    """
+
+    sigma_: float
+    components_: np.ndarray | None
+    privacy_: PrivacyLoss
+
+    def __init__(
+        self,
+        epsilon=1.0,
+        delta=1e-5,
+        *,
+        distance=1.0,
+        max_norm=None,
+        clip=True,
+        n_components=None,
+        random_state=None,
+        noise_random_state=None,
+        ledger=None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.distance = distance
+        self.max_norm = max_norm
+        self.clip = clip
+        self.n_components = n_components
+        self.random_state = random_state
+        self.noise_random_state = noise_random_state
+        self.ledger = ledger
+
+    def _check(self) -> None:
+        super()._check()
+        for name, kind, optional in [
+            ("distance", Real, False),
+            ("max_norm", Real, True),
+            ("n_components", Integral, True),
+        ]:
+            value = getattr(self, name)
+            if optional and value is None:
+                continue
+            right_kind = (
+                isinstance(value, kind) and not isinstance(value, bool) and is_finite(value)
+            )
+            if not (right_kind and 1e-100 < float(value) < 1e100):
+                what = "1 or more" if kind is Integral else "positive (1e-100 to 1e100)"
+                raise ValueError(f"{name} is {'None or ' * optional}{what}; found {value!r}")
+        if not isinstance(self.clip, bool | np.bool_):
+            raise ValueError(f"clip is True or False; found {self.clip!r}")
+        if self.n_components is not None and self.max_norm is None:
+            raise ValueError(
+                "n_components needs max_norm: how long rows can be has to be known to bound the "
+                "rounding error of the projection"
+            )
+
+    def _release(self, X: np.ndarray) -> dict:
+        noise = noise_source(self.noise_random_state, stacklevel=5)
+        X, Q = self._bounded(X), self._directions(X.shape[1])
+        Y = X if Q is None else X @ Q
+        what = "image of the rows"
+        budget = budget_on(
+            self.ledger, self.epsilon, self.delta, what=what, mechanism=type(self).__name__
+        )
+        epsilon, delta = budget.epsilon, budget.delta
+        near = delta - Y.size * (1 + math.exp(min(epsilon, 700.0))) * _OFF_NORMAL
+        if not near > 0.99 * delta:
+            raise ValueError(
+                f"delta={delta!r} is too small, or epsilon={epsilon!r} too large, for {Y.size:,} "
+                "numbers: noise on a grid is not close enough to normal noise"
+            )
+        distance, inexact = float(self.distance), 0.0
+        if self.max_norm is not None:
+            # Clipping and projecting round; without them, every step is exact.
+            distance = min(distance, 2 * float(self.max_norm))
+            inexact = 1e-14 * X.shape[1] * float(self.max_norm)
+        step = 2.0 ** math.floor(math.log2(gaussian_sigma(epsilon, near, distance) / _STEPS))
+        sigma = gaussian_sigma(epsilon, near, distance + 2 * inexact + step * Y.shape[1] ** 0.5)
+        if sigma > 2**20 * _STEPS * step:
+            raise ValueError(
+                f"distance={self.distance!r} is too small beside max_norm={self.max_norm!r}: "
+                "rounding alone makes neighbouring rows more distant"
+            )
+        # A limit to each number makes no two rows more distant, and an error would tell of them.
+        with np.errstate(over="ignore"):
+            whole = np.rint(np.clip(Y / step, -(2.0**60), 2.0**60)).astype(np.int64)
+        how = f"normal noise of deviation {sigma:.6g}"
+        loss = PrivacyLoss(epsilon, delta, what, how)
+        noisy = release_table(Secret(whole), sigma / step, loss=loss, budget=budget, noise=noise)
+        guarantee = (
+            f"(epsilon, delta) = ({epsilon:g}, {delta:g}) for tables in which one row differs by "
+            f"at most {self.distance:g} in Euclidean norm; outcomes are not protected"
+        )
+        return {
+            "released_": noisy * step,
+            "sigma_": sigma,
+            "components_": Q,
+            "privacy_": loss,
+            "guarantee_": guarantee
+            if noise.secure
+            else "NONE: the noise is seeded. For tests only",
+        }
+
+    def _bounded(self, X: np.ndarray) -> np.ndarray:
+        """Return the rows, none longer than max_norm."""
+        if self.max_norm is None:
+            return X
+        lengths = row_norms(X)
+        if not self.clip and (lengths > self.max_norm).any():
+            raise ValueError(
+                f"some rows are longer than max_norm={self.max_norm!r}; clip=True scales them down "
+                "to it. Nothing was released"
+            )
+        return X * (self.max_norm / np.maximum(lengths, self.max_norm))[:, None]
+
+    def _directions(self, d: int) -> np.ndarray | None:
+        """Return orthonormal columns: a projection that makes no two rows more distant."""
+        if self.n_components is None:
+            return None
+        if self.n_components > d:
+            raise ValueError(f"n_components is at most {d} here; found {self.n_components!r}")
+        rng = check_random_state(self.random_state)
+        return np.linalg.qr(rng.standard_normal((d, self.n_components)))[0]

@@ -1,0 +1,100 @@
+"""The curator as Kharkovskii, Dai and Low (2020) publish it: no guarantee (zone: boundary)."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from numbers import Integral
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from ..exceptions import PrivacyWarning
+from ._curators import Curator
+
+__all__ = ["ProjectionCurator"]
+
+# More columns than this are not chosen by looking at the data.
+_MOST_COMPONENTS = 10_000
+
+
+class ProjectionCurator(Curator):
+    """Release a random projection, as published: **not** differentially private.
+
+    PO-GP-UCB, the curator part, line for line: centre X, draw M with d x r standard normal entries,
+    and with ``X = U S V'`` and
+
+        omega = 16 sqrt(r ln(2 / delta)) ln(16 r / delta) / epsilon,
+
+    release ``Z = X M / sqrt(r)`` if ``s_min(X) >= omega``, else ``Z = U sqrt(S^2 + omega^2) V' M /
+    sqrt(r)``. In both branches the columns of Z are combinations of the columns of X, so that a few
+    known rows give back all others if there are two more rows than columns and r is not less:
+    `sklearn_dpbo.audit.reconstruct_from_projection`. Here to reproduce and compare.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+    delta : float, default=1e-5
+    n_components : int or "auto", default="auto"
+        r. "auto" is the largest r with ``s_min(X) >= omega`` (1 if there is none). It looks at the
+        data, and r is seen in the release.
+    random_state : int, RandomState instance or None, default=None
+        Of M, which is secret: whoever knows it knows X.
+
+    Attributes
+    ----------
+    released_ : ndarray of shape (n_rows, r)
+    n_components_ : int
+    omega_ : float
+    guarantee_ : None
+        There is none.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+
+    References
+    ----------
+    Kharkovskii, Dai and Low, "Private outsourced Bayesian optimization", ICML 2020, Algorithm 1
+    (curator). The evidence against its Theorem 1: the documentation, "Outsourced".
+    """
+
+    def __init__(self, epsilon=1.0, delta=1e-5, n_components="auto", random_state=None) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.n_components = n_components
+        self.random_state = random_state
+
+    def _check(self) -> None:
+        super()._check()
+        r = self.n_components
+        if r != "auto" and (isinstance(r, bool) or not isinstance(r, Integral) or r < 1):
+            raise ValueError(f"n_components is 'auto' or 1 or more; found {r!r}")
+
+    def _release(self, X: np.ndarray) -> dict:
+        warnings.warn(
+            "ProjectionCurator has no guarantee: a few known rows give back all others, at any "
+            "epsilon, if rows outnumber columns by two and r is not less than the columns. "
+            "GaussianCurator has one.",
+            PrivacyWarning,
+            stacklevel=4,
+        )
+        X = X - X.mean(axis=0)  # 2
+        U, S, Vt = np.linalg.svd(X, full_matrices=False)  # 4
+        r = self._auto(S.min()) if self.n_components == "auto" else self.n_components
+        M = check_random_state(self.random_state).standard_normal((X.shape[1], r))  # 3
+        omega = self._omega(r)  # 5
+        if S.min() < omega:  # 6-8
+            X = U @ (np.sqrt(S**2 + omega**2)[:, None] * Vt)  # 9
+        Z = X @ M / math.sqrt(r)  # 7, 10
+        return {"released_": Z, "n_components_": r, "omega_": omega, "guarantee_": None}
+
+    def _omega(self, r: int) -> float:
+        logs = math.sqrt(r * math.log(2 / self.delta)) * math.log(16 * r / self.delta)
+        return 16 * logs / self.epsilon
+
+    def _auto(self, s_min: float) -> int:
+        fits = np.array([self._omega(r) <= s_min for r in range(1, _MOST_COMPONENTS + 1)])
+        if fits.all():
+            raise ValueError(
+                f"n_components='auto' would be more than {_MOST_COMPONENTS:,}: give a number"
+            )
+        return max(1, int(fits.sum()))  # omega grows with r

@@ -1,0 +1,254 @@
+"""How far a private choice and a released score can be off (zone: released).
+
+Theorems 1 to 4 of the documentation, "Planning", in numbers. Everything is computed from what is
+public beforehand, or from what a search released; so it can be looked at before any privacy is
+spent.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from numbers import Integral
+from statistics import NormalDist
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from sklearn.utils.validation import check_is_fitted
+
+from .._params import check_number
+from .._privacy.mechanisms import NoisyCount
+from ..scoring._make import selecting_scorer
+from ..scoring._scorers import MeanGain
+
+__all__ = ["FINE", "UtilityBounds", "tail_of_choice", "utility_of"]
+
+# Steps between a unit's lowest and highest gain, unless there are no gains in between: the grid of
+# `sklearn_dpbo.scoring`.
+FINE = 2**20
+_HALVINGS = 100
+
+
+def tail_of_choice(n: int, t: float) -> float:
+    """Return the largest probability that permute-and-flip misses the best of n by t or more.
+
+    ``1 - (1 - (1 - p)^n) / (n p)`` with ``p = e^-t``, t in units of the noise scale b: the largest
+    over all score vectors, attained where all others are t below the best (Theorem 1).
+
+    Parameters
+    ----------
+    n : int
+        Candidates.
+    t : float
+        0 or more.
+    """
+    p = math.exp(-t)
+    if n * p < 1e-3:  # the first terms of the series: no cancellation
+        terms, term = 0.0, -1.0
+        for j in range(1, 5):
+            term *= -(n - j) * p / j
+            terms += term / (j + 1)
+        return terms
+    missed = 1.0 if p == 1.0 else -math.expm1(n * math.log1p(-p))
+    return max(0.0, 1 - missed / (n * p))
+
+
+@lru_cache(maxsize=1024)
+def _quantile_of_choice(n: int, failure: float) -> float:
+    """Return the least t with ``tail_of_choice(n, t) <= failure``, rounded up."""
+    if tail_of_choice(n, 0.0) <= failure:
+        return 0.0
+    low, high = 0.0, math.log(n) - math.log(failure)  # Lemma 1: the tail is n e^-t at most
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        if tail_of_choice(n, middle) <= failure:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+@lru_cache(maxsize=1024)
+def _mean_of_choice(n: int) -> float:
+    """Return the largest mean of what permute-and-flip misses by, in units of the noise scale."""
+    if n == 1:
+        return 0.0
+    end = math.log(n) + 5
+    found = minimize_scalar(
+        lambda t: -t * tail_of_choice(n, t), bounds=(0.0, end), options={"xatol": 1e-10}
+    )
+    return -float(found.fun)
+
+
+@dataclass(frozen=True)
+class UtilityBounds:
+    """What the theorems promise of a search with `WorstCase`, or one that released as much.
+
+    Parameters
+    ----------
+    m : int
+        Units (records, or groups) of the validation set.
+    n_candidates : int
+        Candidates that are validated.
+    epsilon : float
+        Of the whole search.
+    score_share : float, default=0.4
+        Share of epsilon that the released score is given, as in `WorstCase`.
+    guidance_share : float, default=0.0
+        Share of epsilon for private draws, which the choice does not get.
+    confidence : float, default=0.95
+        Probability of each guarantee, in [0.5, 1 - 1e-9].
+    score_range : float, default=1.0
+        Highest less lowest gain, b - a.
+    counts : bool, default=True
+        Whether a unit's gain is the lowest or the highest and nothing in between, as for the
+        accuracy of single records. Else gains are rounded to 2^20 steps, and what that may do is
+        added.
+
+    Raises
+    ------
+    ValueError
+        If a number makes no sense.
+    """
+
+    m: int
+    n_candidates: int
+    epsilon: float
+    score_share: float = 0.4
+    guidance_share: float = 0.0
+    confidence: float = 0.95
+    score_range: float = 1.0
+    counts: bool = True
+
+    def __post_init__(self):
+        for name, value in (("m", self.m), ("n_candidates", self.n_candidates)):
+            check_number(name, value, "a whole number from 1 up", lambda n: n >= 1, Integral)
+        check_number("epsilon", self.epsilon, "a number from 1e-9 up", lambda e: e >= 1e-9)
+        check_number("score_share", self.score_share, "in (0, 1)", lambda s: 0 < s < 1)
+        left = 1 - self.score_share
+        check_number(
+            "guidance_share",
+            self.guidance_share,
+            "in [0, 1 - score_share)",
+            lambda s: 0 <= s < left,
+        )
+        check_number(
+            "confidence", self.confidence, "in [0.5, 1 - 1e-9]", lambda c: 0.5 <= c <= 1 - 1e-9
+        )
+        check_number("score_range", self.score_range, "a positive number", lambda r: r > 0)
+        if not isinstance(self.counts, bool):
+            raise ValueError(f"counts is True or False; found {self.counts!r}")
+
+    @property
+    def epsilon_select(self) -> float:
+        """What the choice is given."""
+        return self.epsilon * (1 - self.score_share - self.guidance_share)
+
+    @property
+    def epsilon_score(self) -> float:
+        """What the score is given: all that is there, if there is nothing to choose from."""
+        alone = self.n_candidates == 1
+        return self.epsilon * (1 - self.guidance_share if alone else self.score_share)
+
+    @property
+    def regret(self) -> float:
+        """The chosen score is this close to the best candidate's, with this confidence (Theorem 1).
+
+        Both are scores on the validation set, without noise.
+        """
+        t = _quantile_of_choice(self.n_candidates, 1 - self.confidence)
+        steps = max(0, math.ceil(t * self._choice_scale) - 1)
+        return self._as_score(steps, 2 if self.n_candidates > 1 else 0)
+
+    @property
+    def expected_regret(self) -> float:
+        """What the choice misses the best by on average, at most (Theorem 2)."""
+        steps = _mean_of_choice(self.n_candidates) * self._choice_scale
+        return self._as_score(steps, 2 if self.n_candidates > 1 else 0)
+
+    @property
+    def score_error(self) -> float:
+        """The released score is this close to the exact one, with this confidence (Theorem 3)."""
+        noise = NoisyCount(0, self._steps / self.epsilon_score)
+        return self._as_score(noise.interval(self.confidence)[1], 1)
+
+    @property
+    def sampling_error(self) -> float:
+        """How close a score is to that on the population, with this confidence, whatever it is.
+
+        Of one setting, with m independent units (Hoeffding, Theorem 4). No privacy is in it.
+        """
+        error = self.score_range * math.sqrt(math.log(2 / (1 - self.confidence)) / (2 * self.m))
+        return min(error, self.score_range)
+
+    @property
+    def binomial_error(self) -> float:
+        """The usual figure for the same: normal approximation, at a score halfway."""
+        z = NormalDist().inv_cdf((1 + self.confidence) / 2)
+        return min(z * self.score_range / (2 * math.sqrt(self.m)), self.score_range)
+
+    @property
+    def _steps(self) -> int:
+        return 1 if self.counts else FINE
+
+    @property
+    def _choice_scale(self) -> float:
+        return 2 * self._steps / self.epsilon_select
+
+    def _as_score(self, steps: float, n_rounded: int) -> float:
+        """Return steps of the sum over units as a score, and what rounding of scores may add."""
+        rounding = 0.0 if self.counts else n_rounded / FINE
+        share = steps / (self._steps * self.m) + rounding
+        return self.score_range * min(share, 1.0)
+
+
+def utility_of(search, confidence: float = 0.95) -> UtilityBounds:
+    """Return what the theorems promise of a fitted search, from what it released.
+
+    Parameters
+    ----------
+    search : PrivateBayesSearchCV
+        Fitted with `WorstCase`, and a score that is a mean of gains.
+    confidence : float, default=0.95
+
+    Raises
+    ------
+    NotFittedError
+        If it has not been fitted.
+    ValueError
+        If the theorems do not cover it.
+    """
+    check_is_fitted(search, "privacy_")
+    report, scorer = search.privacy_, selecting_scorer(search)
+    if report.assumption is not None:
+        raise ValueError(
+            "the theorems are about strategy='worst_case'; the guarantee of this search rests on "
+            "an assumption, and so would its utility. See sklearn_dpbo.kusner2015.bounds"
+        )
+    if len(getattr(search, "best_scores_", ())) > 1:
+        raise ValueError(
+            "scoring has several scores, which share what is spent on scores: UtilityBounds says "
+            "what one of them promises, with score_share= as privacy_ has it"
+        )
+    if not isinstance(scorer, MeanGain):
+        raise ValueError(
+            f"scoring={scorer.name!r} is a ratio, and the theorems are about means of gains. Use "
+            "'accuracy', 'neg_brier_score' or another mean"
+        )
+    spent = {loss.release: loss.epsilon for loss in report.spends}
+    results = search.cv_results_
+    fitted = [error is None for error in results["fit_error"]]
+    score, choice = spent["score of the chosen setting"], spent.get("choice of the setting", 0.0)
+    used = (score + choice) / report.epsilon
+    a, b = scorer.bounds
+    return UtilityBounds(
+        report.m,
+        int(np.sum(results["validated"] & fitted)),
+        report.epsilon,
+        score / report.epsilon if choice else used / 2,  # without a choice, it gets all of it
+        guidance_share=max(0.0, 1 - used),
+        confidence=confidence,
+        score_range=b - a,
+        counts=bool(scorer.gain.counts) and report.unit != "group",
+    )

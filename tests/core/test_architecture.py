@@ -1,0 +1,149 @@
+"""The folders are the architecture: imports point one way, and zones are kept apart."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import sklearn_dpbo
+
+PACKAGE = Path(sklearn_dpbo.__file__).parent
+# The parts of the package, in the order in which data flow through them: each imports from those
+# before it only.
+LAYERS = (
+    "exceptions", "_params", "_privacy", "_space", "_gp", "acquisition", "_data", "scoring",
+    "ledger", "_evaluation", "strategies", "kusner2015", "report", "_sklearn", "search",
+    "threshold", "configuration", "outsourced", "audit", "planning", "plotting",
+)  # fmt: skip
+# A plan draws itself when it is asked to: the method imports the picture.
+DRAWN = ("planning._plan", "plotting._utility.PrivacyUtilityDisplay")
+ZONES = ("public", "sensitive", "boundary", "released")
+
+
+def part_of(module: str) -> str:
+    """The part of the package that a module (dotted, from the package on) belongs to."""
+    return module.split(".")[0]
+
+
+def imports_of(module: str, text: str, *, is_package: bool = False) -> set[str]:
+    """The package's modules that a module imports, relatively or absolutely, anywhere in it."""
+    found = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+            found |= {
+                n.removeprefix("sklearn_dpbo.") for n in names if n.startswith("sklearn_dpbo.")
+            }
+        elif isinstance(node, ast.ImportFrom):
+            base = (node.module or "").split(".") if node.module else []
+            if node.level:
+                parents = module.split(".") if is_package else module.split(".")[:-1]
+                base = parents[: len(parents) - node.level + 1] + base
+            elif base[:1] == ["sklearn_dpbo"]:
+                base = base[1:]
+            else:
+                continue
+            names = [".".join([*base, alias.name]) for alias in node.names]
+            found |= {name for name in names if name}
+    return found
+
+
+def modules() -> dict[str, Path]:
+    """All modules but the package's own `__init__`, by dotted name."""
+    named = {}
+    for path in PACKAGE.rglob("*.py"):
+        parts = path.relative_to(PACKAGE).with_suffix("").parts
+        named[".".join(p for p in parts if p != "__init__")] = path
+    return {name: path for name, path in named.items() if name}
+
+
+def upward_imports(module: str, text: str, *, is_package: bool = False) -> list[str]:
+    """What a module imports from its own part's users: from a later layer."""
+    here = LAYERS.index(part_of(module))
+    imported = imports_of(module, text, is_package=is_package)
+    late = [name for name in imported if LAYERS.index(part_of(name)) > here]
+    return [name for name in late if (module, name) != DRAWN]
+
+
+def zone_of(module: str, path: Path) -> str:
+    found = re.search(r"\(zone: (\w+)\)", ast.get_docstring(ast.parse(path.read_text())) or "")
+    assert found, f"{module} does not say its zone: its docstring ends with (zone: ...)"
+    return found[1]
+
+
+def test_every_part_has_a_place_in_the_order():
+    assert {part_of(module) for module in modules()} == set(LAYERS)
+
+
+def test_no_part_imports_a_later_one():
+    for module, path in modules().items():
+        is_package = path.name == "__init__.py"
+        found = upward_imports(module, path.read_text(), is_package=is_package)
+        assert not found, f"{module} imports {found}, which come later"
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        "from ..search import PrivateBayesSearchCV",
+        "from .. import search",
+        "from sklearn_dpbo.search import PrivateBayesSearchCV",
+        "from sklearn_dpbo import search",
+        "import sklearn_dpbo.search",
+        "def late():\n    from ..strategies._base import Release",
+    ],
+)
+def test_an_upward_import_is_found(planted):
+    assert upward_imports("_data.split", planted)
+    assert not upward_imports(
+        "_data.split", "from ..exceptions import PrivacyWarning\nimport numpy"
+    )
+
+
+def test_no_public_module_imports_a_sensitive_one():
+    zones = {module: zone_of(module, path) for module, path in modules().items()}
+    assert set(zones.values()) == set(ZONES)
+    for module, path in modules().items():
+        if zones[module] != "public":
+            continue
+        for name in imports_of(module, path.read_text(), is_package=path.name == "__init__.py"):
+            # A name may be a module, or something in one.
+            target = name if name in zones else name.rpartition(".")[0]
+            assert zones.get(target) != "sensitive", f"{module} (public) imports {target}"
+
+
+def test_what_is_released_looks_at_no_records_and_at_no_surrogate():
+    for module, path in modules().items():
+        if part_of(module) in ("report", "plotting"):
+            parts = {part_of(name) for name in imports_of(module, path.read_text())}
+            assert not parts & {"_evaluation", "_data", "kusner2015"}, module
+
+
+def users_of(*names) -> set[str]:
+    """Modules in which one of these names is imported, or an attribute."""
+    found = set()
+    for module, path in modules().items():
+        tree = ast.parse(path.read_text())
+        seen = {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
+        seen |= {
+            alias.name.split(".")[0]
+            for n in ast.walk(tree) if isinstance(n, ast.Import | ast.ImportFrom)
+            for alias in n.names
+        }  # fmt: skip
+        if seen & set(names):
+            found.add(module)
+    return found
+
+
+def test_one_module_opens_what_is_sensitive_and_one_imports_the_noise_library():
+    assert users_of("_open") == {"_privacy.mechanisms"}
+    assert users_of("opendp") == {"_privacy.noise"}
+
+
+def test_few_modules_compute_in_secret():
+    outside = {
+        module for module in users_of("sealed", "measured", "secretly")
+        if part_of(module) != "kusner2015"
+    }  # fmt: skip
+    assert outside == {"configuration._configurator", "threshold"}

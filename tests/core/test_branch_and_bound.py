@@ -1,0 +1,103 @@
+"""Branch and bound: on draws of a Gaussian process the regret falls faster than any power of t."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+
+from sklearn_dpbo.kusner2015 import Kernel, branch_and_bound
+
+KERNEL = Kernel("matern52", 0.2)
+
+
+def draw(d, seed):
+    """A function of the process (its mean given values at many points), and its maximum."""
+    rng = np.random.default_rng(seed)
+    centres = rng.random((150 * d, d))
+    K = KERNEL(centres, centres) + 1e-8 * np.eye(len(centres))
+    weights = np.linalg.solve(K, np.linalg.cholesky(K) @ rng.standard_normal(len(centres)))
+
+    def f(x):
+        return float(KERNEL(np.reshape(x, (1, d)), centres)[0] @ weights)
+
+    x = rng.random((20_000, d))
+    starts = x[np.argsort(-(KERNEL(x, centres) @ weights))[:5]]
+    found = [minimize(lambda x: -f(x), s, bounds=[(0, 1)] * d, tol=1e-12) for s in starts]
+    return f, max(-result.fun for result in found)
+
+
+def regrets(d, n_iter, seeds, at):
+    rows = []
+    for seed in seeds:
+        f, best = draw(d, seed)
+        values = branch_and_bound(f, d, n_iter=n_iter, kernel=KERNEL, max_level=25).values
+        values += [max(values)] * (n_iter - len(values))
+        regret = max(best, max(values)) - np.maximum.accumulate(values)
+        rows.append([max(regret[t - 1], 1e-9) for t in at])
+    return np.median(rows, axis=0)
+
+
+@pytest.mark.parametrize(("d", "at"), [(1, (6, 12, 24)), (2, (20, 40, 80))])
+def test_regret_falls_faster_than_any_power(d, at):
+    """On doubly logarithmic scales the slope grows: twice as many evaluations, ever more gain."""
+    first, second, third = np.log(regrets(d, at[-1], range(10), at))
+    steps = np.array([first - second, second - third]) / np.log(2)
+    assert steps[1] > 2, "beyond t^-2, which no method for rougher functions has"
+    assert steps[1] > 1.5 * steps[0]
+    assert np.exp(third) < 1e-5
+
+
+def test_a_quadratic_is_found_to_many_digits():
+    path = branch_and_bound(
+        lambda x: -5 * ((x - 0.37) ** 2).sum(), 2, n_iter=100, kernel=Kernel("matern52", 0.5)
+    )
+    best = path.points[int(np.argmax(path.values))]
+    assert best == pytest.approx((0.37, 0.37), abs=1e-3)
+
+
+@settings(max_examples=25)
+@given(
+    d=st.integers(1, 3),
+    n_iter=st.integers(1, 40),
+    level=st.integers(0, 4),
+    seed=st.integers(0, 1000),
+)
+def test_points_are_distinct_points_of_the_lattice(d, n_iter, level, seed):
+    rng = np.random.default_rng(seed)
+    seen = []
+
+    def function(x):
+        seen.append(tuple(x))
+        return float(rng.normal())
+
+    path = branch_and_bound(function, d, n_iter=n_iter, kernel=KERNEL, max_level=level)
+    assert 1 <= len(path) <= n_iter
+    assert seen == path.points
+    assert len(set(path.points)) == len(path)
+    grid = np.array(path.points) * 2**level
+    assert (grid == np.rint(grid)).all()
+    assert (grid >= 0).all()
+    assert (grid <= 2**level).all()
+    assert path.levels == sorted(path.levels)
+
+
+def test_what_cannot_be_the_best_is_left_out():
+    """A ridge on the left: the right half is looked at on coarse lattices only."""
+    path = branch_and_bound(
+        lambda x: 3 * np.exp(-((x[0] - 0.2) ** 2) / 0.02),
+        1,
+        n_iter=40,
+        kernel=Kernel("squared_exponential", 0.15, variance=2.0),
+        max_level=12,
+    )
+    far = [level for (x,), level in zip(path.points, path.levels, strict=True) if x > 0.6]
+    assert max(far) <= 4
+    assert max(path.levels) == 12 or len(path) == 40
+
+
+@pytest.mark.parametrize("wrong", [dict(n_iter=0), dict(dimension=0), dict(max_level=-1)])
+def test_bad_input_is_refused(wrong):
+    good = dict(dimension=1, n_iter=3, kernel=KERNEL)
+    with pytest.raises(ValueError, match="n_iter and dimension"):
+        branch_and_bound(np.sum, **(good | wrong))

@@ -1,0 +1,89 @@
+"""The dataset kernel: the rotated likelihood is the two-task one, and finds what was put in."""
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+
+from sklearn_dpbo.kusner2015 import Kernel, estimate_dataset_kernel, neighbouring_scores
+from sklearn_dpbo.kusner2015._dataset_kernel import LOG_GRID, PAPER_GRID
+
+GIVEN = dict(length_scale=0.3, noise=0.1, prior_mean=0.5, prior_scale=2.0)
+
+
+def pairs(k1, n_pairs, rng, n=12, noise=0.1):
+    x = rng.random((n, 2))
+    K = Kernel("squared_exponential", 0.3)(x, x)
+    both = np.kron([[1, k1], [k1, 1]], K) + noise**2 * np.eye(2 * n)
+    z = multivariate_normal(np.zeros(2 * n), both, allow_singular=True).rvs(n_pairs, rng)
+    scores = 0.5 + 2.0 * np.reshape(z, (n_pairs, 2 * n))
+    return scores[:, :n], scores[:, n:], x, both
+
+
+@pytest.mark.parametrize("k1", [-0.5, 0.0, 0.7, 0.99])
+def test_the_rotation_gives_the_likelihood_of_the_two_task_process(k1, rng):
+    f, g, x, both = pairs(k1, 7, rng)
+    found = estimate_dataset_kernel(f, g, x, grid=[k1], **GIVEN)
+    z = (np.hstack([f, g]) - 0.5) / 2.0
+    expected = multivariate_normal(np.zeros(24), both).logpdf(z).sum()
+    assert found.log_likelihood == pytest.approx([expected], rel=1e-9)
+
+
+@pytest.mark.parametrize("k1", [0.3, 0.9, 0.9999])
+def test_what_was_put_in_is_found(k1, rng):
+    f, g, x, _ = pairs(k1, 300, rng, noise=1e-3)
+    found = estimate_dataset_kernel(f, g, x, **(GIVEN | {"noise": 1e-3}))
+    assert 1 - found.k1 == pytest.approx(1 - k1, rel=0.15)
+    assert found.k1 in found.grid
+    assert np.isin(PAPER_GRID, found.grid).all()
+    assert np.isin(LOG_GRID, found.grid).all()
+
+
+def test_what_is_not_given_is_learnt(rng):
+    f, g, x, _ = pairs(0.9, 200, rng, n=30)
+    found = estimate_dataset_kernel(f + 3, g + 3, x)
+    assert found.kernel.length_scale.min() > 0.1
+    assert found.prior_scale > 0
+    assert abs(found.prior_mean - 3.5) < 0.5
+    assert found.noise > 0
+
+
+def test_neighbours_differ_in_one_record(rng):
+    gains = rng.integers(0, 2, (4, 500)).astype(float)
+    scores, neighbours = neighbouring_scores(gains, 100, 50, rng)
+    steps = (neighbours - scores) * 100
+    assert np.allclose(steps, np.rint(steps))
+    assert np.abs(steps).max() == pytest.approx(1)
+    scores, neighbours = neighbouring_scores(gains, 100, 50, rng, change="add_or_remove")
+    sizes = [(neighbours * n, np.rint(neighbours * n)) for n in (99, 101)]
+    whole = [np.isclose(a, b).all(axis=1) for a, b in sizes]
+    assert (whole[0] | whole[1]).all()
+    assert whole[0].any()
+    assert whole[1].any()
+
+
+def test_more_records_than_there_are_are_drawn_with_replacement(rng):
+    scores, _ = neighbouring_scores(rng.random((3, 10)), 1000, 2, rng)
+    assert scores.shape == (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (dict(neighbour_scores=np.zeros((2, 4))), "found shapes"),
+        (dict(settings=np.zeros((3, 1, 1))), "found shapes"),
+        (dict(scores=np.full((2, 3), np.nan)), "not finite"),
+        (dict(grid=[1.0]), r"\[-1, 1\)"),
+        (dict(grid=[]), r"\[-1, 1\)"),
+        (dict(noise=0.0), "positive"),
+        (dict(prior_scale=-1.0), "positive"),
+    ],
+)
+def test_bad_input_is_refused(change, message):
+    good = dict(scores=np.eye(2, 3), neighbour_scores=np.eye(2, 3), settings=np.eye(3))
+    with pytest.raises(ValueError, match=message):
+        estimate_dataset_kernel(**(good | GIVEN | change))
+
+
+def test_a_change_that_is_none_is_refused(rng):
+    with pytest.raises(ValueError, match="replace"):
+        neighbouring_scores(np.eye(3), 2, 1, rng, change="swap")

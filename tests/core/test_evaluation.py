@@ -1,0 +1,333 @@
+"""Fitting and counting: once each, in silence, and without one record touching another."""
+
+import pickle
+import sys
+import threading
+import warnings
+from collections import Counter
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+from sklearn_dpbo import make_private_scorer
+from sklearn_dpbo._data.split import Problem
+from sklearn_dpbo._data.units import Units
+from sklearn_dpbo._evaluation.broadcast import Broadcast
+from sklearn_dpbo._evaluation.evaluator import Evaluator
+from sklearn_dpbo._evaluation.fitting import report_failures
+from sklearn_dpbo._evaluation.suppress_output import suppress_output
+from sklearn_dpbo.exceptions import BatchDependentError
+
+
+def problem_of(data, groups=None, **changes):
+    X, y, X_val, y_val = data
+    units = Units.of(len(y_val), groups)
+    parts = dict(X_train=X, y_train=y, fit_params={}, X_val=X_val, y_val=y_val, units=units)
+    return Problem(**parts | changes, protected="a test")
+
+
+def evaluate(estimator, problem, settings=({},), scoring="accuracy", error_score=np.nan, **kw):
+    scorer = make_private_scorer(scoring) if isinstance(scoring, str) else scoring
+    evaluator = Evaluator(estimator, problem, scorer.prepare(problem.y_train), error_score, **kw)
+    found = evaluator(tuple(settings))
+    report_failures(found.fit_errors)
+    return found
+
+
+def counts(evaluation):
+    return evaluation.statistics._open()[:, 0].tolist()
+
+
+class Threshold(ClassifierMixin, BaseEstimator):
+    """Predicts [x_0 > threshold], and may misbehave on rows whose last feature is large."""
+
+    calls = 0
+
+    def __init__(self, threshold=0.0, misbehave=None):
+        self.threshold = threshold
+        self.misbehave = misbehave
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        type(self).calls += 1
+        bad = X[:, -1] > 100
+        if self.misbehave == "raise" and bad.any():
+            raise RuntimeError(f"bad rows {np.flatnonzero(bad)} in {X[bad]}")
+        if self.misbehave == "warn":
+            warnings.warn(f"secret {X[0, 0]}", stacklevel=1)
+            print("secret", X[0, 0])
+            print("secret", X[0, 0], file=sys.stderr)
+        if self.misbehave == "normalise":
+            X = X - X.mean(axis=0)
+        if self.misbehave == "random":
+            return np.random.default_rng().choice(self.classes_, len(X))
+        return self.classes_[(X[:, 0] > self.threshold).astype(int)]
+
+
+@pytest.fixture
+def spoilt(two_classes):
+    """Three validation records that `Threshold("raise")` cannot predict."""
+    X, y, X_val, y_val = two_classes
+    X_val = X_val.copy()
+    X_val[[3, 70, 149], -1] = 1000
+    return X, y, X_val, y_val
+
+
+def test_counts_are_right_answers(two_classes):
+    X, y, X_val, y_val = two_classes
+    settings = [{"C": 0.01}, {"C": 1.0}]
+    found = evaluate(LogisticRegression(), problem_of(two_classes), settings)
+    expected = [
+        int((LogisticRegression(**s).fit(X, y).predict(X_val) == y_val).sum()) for s in settings
+    ]
+    assert counts(found) == expected
+    assert found.statistics.sensitivity == (1,)
+    assert found.fit_errors == (None, None)
+
+
+def test_one_fit_and_one_prediction_of_the_validation_set(two_classes):
+    calls = []
+
+    class Counting(Threshold):
+        def fit(self, X, y):
+            calls.append("fit")
+            return super().fit(X, y)
+
+        def predict(self, X):
+            calls.append(len(X))
+            return super().predict(X)
+
+    evaluate(Counting(), problem_of(two_classes))
+    assert calls.count("fit") == 1
+    assert calls.count(150) == 1
+    assert all(call == "fit" or call == 150 or call <= 40 for call in calls)
+
+
+def test_a_record_that_cannot_be_predicted_is_wrong_and_no_other(spoilt):
+    X, y, X_val, y_val = spoilt
+    estimator = Threshold(misbehave="raise").fit(X, y)
+    alone = []
+    for i in range(150):
+        try:
+            alone.append(int(estimator.predict(X_val[[i]])[0] == y_val[i]))
+        except RuntimeError:
+            alone.append(0)
+    assert counts(evaluate(estimator, problem_of(spoilt))) == [sum(alone)]
+    assert alone[3] == alone[70] == alone[149] == 0
+
+
+def test_a_group_that_cannot_be_predicted_is_wrong_and_no_other(spoilt):
+    X, y, X_val, y_val = spoilt
+    groups = np.arange(150) % 50
+    right = Threshold().fit(X, y).predict(X_val) == y_val
+    right[np.isin(groups, groups[[3, 70, 149]])] = False
+    found = evaluate(Threshold(misbehave="raise"), problem_of(spoilt, groups))
+    means = np.bincount(groups, right) / 3
+    assert counts(found)[0] == np.floor(means * 2**20 + 0.5).sum()
+
+
+def test_auc_of_records_that_cannot_be_predicted_is_lowest(spoilt):
+    class Scores(Threshold):
+        def decision_function(self, X):
+            self.predict(X)
+            return X[:, 0]
+
+    X, y, X_val, y_val = spoilt
+    s = X_val[:, 0].copy()
+    s[[3, 70, 149]] = np.where(y_val[[3, 70, 149]] == 1, -np.inf, np.inf)
+    pos, neg = s[y_val == 1][:, None], s[y_val == 0]
+    pairs = (2 * (pos > neg) + (pos == neg)).sum()
+    found = evaluate(Scores(misbehave="raise"), problem_of(spoilt), scoring="roc_auc")
+    assert found.statistics._open().tolist() == [[pairs, (y_val == 1).sum()]]
+
+
+def test_labels_and_targets_that_are_missing_are_wrong(two_classes):
+    X, y, X_val, y_val = two_classes
+    strange = y_val.astype(object)
+    strange[:2] = None, "never seen"
+    right = Threshold().fit(X, y).predict(X_val) == y_val
+    found = evaluate(Threshold(), problem_of((X, y, X_val, strange)))
+    assert counts(found) == [right[2:].sum()]
+
+
+@pytest.mark.parametrize("misbehave", ["normalise", "random"])
+def test_predictions_that_are_not_made_row_by_row_are_refused(two_classes, misbehave):
+    with pytest.raises(BatchDependentError, match="Threshold predicts .* differently"):
+        evaluate(Threshold(misbehave=misbehave), problem_of(two_classes))
+
+
+def test_randomness_in_predictions_is_refused(two_classes):
+    with pytest.raises(BatchDependentError):
+        evaluate(DummyClassifier(strategy="uniform"), problem_of(two_classes))
+
+
+def test_a_batch_dependent_regressor_or_transformer_is_refused(two_classes):
+    class Centre(BaseEstimator):
+        def fit(self, X, y=None):
+            return self
+
+        def transform(self, X):
+            return X - X.mean(axis=0)
+
+    X, y, X_val, y_val = two_classes
+    with pytest.raises(BatchDependentError, match="Pipeline predicts"):
+        evaluate(make_pipeline(Centre(), LogisticRegression()), problem_of(two_classes))
+
+
+def test_a_gain_that_looks_at_other_records_is_refused(two_classes):
+    scorer = make_private_scorer(lambda y, p: (y == p) - (y == p).mean(), bounds=(-1, 1))
+    with pytest.raises(BatchDependentError, match="the gain of"):
+        evaluate(LogisticRegression(), problem_of(two_classes), scoring=scorer)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_predicting_protected_records_is_silent(two_classes, capfd, n_jobs):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        X, y, X_val, y_val = two_classes
+        X_val = X_val.copy()
+        X_val[0, 0] = 54321.0
+        evaluate(Threshold(misbehave="warn"), problem_of((X, y, X_val, y_val)), [{}] * 3,
+                 n_jobs=n_jobs)  # fmt: skip
+    captured = capfd.readouterr()
+    text = captured.out + captured.err + "".join(str(w.message) for w in caught)
+    assert "54321" not in text
+    if n_jobs == 1:
+        assert text.count("secret") > 3, "the training side is public and stays visible_stdout"
+
+
+def test_silence_is_shared_by_threads_and_ends(capsys):
+    inside, leave = threading.Event(), threading.Event()
+
+    def other():
+        with suppress_output():
+            inside.set()
+            leave.wait(5)
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    inside.wait(5)
+    with suppress_output():
+        print("hidden")
+    print("hidden as well: the other thread is still inside")
+    leave.set()
+    thread.join()
+    print("shown")
+    assert capsys.readouterr().out == "shown\n"
+
+
+class FailsAt(Threshold):
+    """Fails to fit at some thresholds."""
+
+    def fit(self, X, y):
+        if self.threshold in (1, 3):
+            raise RuntimeError(f"cannot fit at {self.threshold}")
+        return super().fit(X, y)
+
+
+GRID = tuple({"threshold": t} for t in range(5))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_failed_fits_are_warned_of_and_left_out(two_classes, n_jobs):
+    with pytest.warns(Warning, match=r"2 of 5 candidates failed.*RuntimeError: cannot fit at 1"):
+        found = evaluate(FailsAt(), problem_of(two_classes), GRID, n_jobs=n_jobs)
+    assert found.fitted.tolist() == [0, 2, 4]
+    assert found.fit_errors[3] == "RuntimeError: cannot fit at 3"
+
+
+def test_error_score_raise_raises_with_the_frames_of_fit_alone(two_classes):
+    with pytest.raises(RuntimeError, match="cannot fit at 1") as caught:
+        evaluate(FailsAt(), problem_of(two_classes), GRID, error_score="raise")
+    names = [entry.name for entry in caught.traceback]
+    assert names[-1] == "fit" and "_map" not in names and "_evaluate" not in names
+
+
+def test_all_failing_is_an_error_that_names_the_first(two_classes):
+    with pytest.raises(ValueError, match=r"All 2 candidates failed.*no privacy.*cannot fit at 1"):
+        evaluate(FailsAt(), problem_of(two_classes), (GRID[1], GRID[3]))
+
+
+def test_a_failure_to_predict_training_records_is_a_failed_fit(two_classes):
+    class NoPredict(Threshold):
+        def predict(self, X):
+            raise RuntimeError("not today")
+
+    with pytest.raises(ValueError, match="RuntimeError: not today"):
+        evaluate(NoPredict(), problem_of(two_classes))
+
+
+def test_a_missing_response_method_is_a_failed_fit(two_classes):
+    with pytest.raises(ValueError, match=r"Threshold has none of the methods \['predict_proba'\]"):
+        evaluate(Threshold(), problem_of(two_classes), scoring="neg_log_loss")
+
+
+def test_scikit_learns_configuration_reaches_the_workers(rng):
+    import pandas as pd
+    import sklearn
+    from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
+    X = pd.DataFrame(rng.normal(size=(100, 3)), columns=list("abc"))
+    y = (X["a"] > 0).to_numpy().astype(int)
+    model = make_pipeline(
+        StandardScaler(), FunctionTransformer(lambda d: d[["a", "b"]]), LogisticRegression()
+    )
+    problem = problem_of((X, y, X, y))
+    with sklearn.config_context(transform_output="pandas"):
+        found = [counts(evaluate(model, problem, [{}] * 3, n_jobs=n)) for n in (1, 2)]
+    assert found[0] == found[1]
+
+
+class Parcel:
+    """Counts how often data of this size are pickled and unpickled in this process."""
+
+    packed = Counter()
+    opened = Counter()
+
+    def __init__(self, data):
+        self.data = data
+
+    def __getstate__(self):
+        self.packed[self.data.size] += 1
+        return self.__dict__
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        self.opened[self.data.size] += 1
+
+
+def _look(handover, _i):
+    parcel = handover.value
+    return parcel.opened[parcel.data.size], float(parcel.data.sum())
+
+
+@pytest.mark.parametrize("size", [10, 1_000_000])
+def test_a_handover_is_packed_once_and_a_small_one_opened_once_per_worker(size):
+    handover = Broadcast(Parcel(np.ones(size)))
+    found = joblib.Parallel(n_jobs=2)(joblib.delayed(_look)(handover, i) for i in range(20))
+    assert Parcel.packed[size] == 1
+    assert {total for _, total in found} == {float(size)}
+    if size == 10:
+        assert {opened for opened, _ in found} == {1}
+
+
+def test_a_new_handover_replaces_the_old_in_workers():
+    for value in (1.0, 2.0):
+        handover = Broadcast(Parcel(np.full(5, value)))
+        found = joblib.Parallel(n_jobs=2)(joblib.delayed(_look)(handover, i) for i in range(4))
+        assert {total for _, total in found} == {5 * value}
+
+
+def test_a_handover_copies_nothing_within_the_process():
+    value = object()
+    assert Broadcast(value).value is value
+    data = Broadcast(np.arange(3))
+    assert pickle.loads(pickle.dumps(data)).value.tolist() == [0, 1, 2]

@@ -1,0 +1,356 @@
+"""Plans: the formulas, the inversion, and the mechanisms they are about."""
+
+import itertools
+import math
+from dataclasses import replace
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import brentq
+from scipy.stats import binomtest, loguniform
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
+
+from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV, plan_search
+from sklearn_dpbo._privacy.accounting import Budget
+from sklearn_dpbo._privacy.mechanisms import release_counts, select
+from sklearn_dpbo._privacy.noise import SeededNoise
+from sklearn_dpbo._privacy.sensitive import Sensitive
+from sklearn_dpbo.kusner2015 import GPNoisy
+from sklearn_dpbo.planning import UtilityBounds
+from sklearn_dpbo.planning import _bounds as utility
+from sklearn_dpbo.planning._bounds import tail_of_choice, utility_of
+from sklearn_dpbo.scoring._scorers import _GRID
+from sklearn_dpbo.strategies import WorstCase
+
+
+# ---------------------------------------------------------------- formulas
+def brute_force(distances):
+    """Return P(i is chosen) by permute-and-flip, summed over all orders; distances over scale."""
+    n, chosen = len(distances), np.zeros(len(distances))
+    for order in itertools.permutations(range(n)):
+        tails = 1.0
+        for i in order:
+            heads = math.exp(-distances[i])
+            chosen[i] += tails * heads / math.factorial(n)
+            tails *= 1 - heads
+    return chosen
+
+
+@pytest.mark.parametrize("n", [2, 3, 6])
+@pytest.mark.parametrize("t", [0.0, 0.3, 2.0, 9.0, 14.0])
+def test_the_tail_is_that_of_all_orders(n, t):
+    worst = brute_force([0.0] + [t] * (n - 1))
+    if t > 0:
+        assert tail_of_choice(n, t) == pytest.approx(worst[1:].sum(), rel=1e-9)
+    else:
+        assert tail_of_choice(n, t) == pytest.approx(1 - 1 / n)
+
+
+@given(st.lists(st.floats(0, 12), min_size=1, max_size=4), st.floats(0.01, 8))
+@settings(max_examples=200)
+def test_no_scores_are_worse(distances, t):
+    distances = np.array([0.0, *distances])
+    chosen = brute_force(distances)
+    n = len(distances)
+    assert chosen[distances >= t].sum() <= tail_of_choice(n, t) * (1 + 1e-9)
+    assert chosen @ distances <= utility._mean_of_choice(n) * (1 + 1e-6)
+
+
+@given(st.integers(2, 10**6), st.floats(0, 60))
+def test_the_tail_is_accurate_and_within_lemma_1(n, t):
+    tail = tail_of_choice(n, t)
+    assert 0 <= tail <= min(1.0, n * math.exp(-t) / 2)
+    with mpmath.workdps(60):
+        p = mpmath.exp(-t)
+        direct = 1 - (1 - (1 - p) ** n) / (n * p)
+        assert tail == pytest.approx(float(direct), rel=1e-9, abs=1e-13)
+
+
+def test_bounds_by_independent_formulas():
+    b = UtilityBounds(2000, 64, 1.0)
+    p = brentq(lambda p: 1 - (1 - (1 - p) ** 64) / (64 * p) - 0.05, 1e-9, 1)
+    steps = -math.log(p) * 2 / 0.6
+    assert b.regret == (math.ceil(steps) - 1) / 2000
+    noise, a = 0, math.exp(-0.4)
+    while 2 * a ** (noise + 1) / (1 + a) > 0.05:
+        noise += 1
+    assert b.score_error == noise / 2000
+    assert b.sampling_error == pytest.approx(math.sqrt(math.log(40) / 4000))
+    assert b.binomial_error == pytest.approx(1.959964 / 2 / math.sqrt(2000), rel=1e-6)
+    assert b.regret <= 2 / (2000 * 0.6) * (math.log(64) + math.log(20))
+    assert b.expected_regret <= 2 / (2000 * 0.6) * math.log(64)
+
+
+def test_gains_in_between_are_rounded():
+    counts, fine = UtilityBounds(500, 10, 1.0), UtilityBounds(500, 10, 1.0, counts=False)
+    assert utility.FINE == _GRID
+    t = utility._quantile_of_choice(10, 1 - 0.95)
+    assert fine.regret == pytest.approx(t * 2 / 0.6 / 500 + 2 / _GRID, abs=1e-8)
+    assert 0 < fine.regret - counts.regret < 1 / 500
+    # A fine grid is nearly continuous: P(|Z| > x) = e^-x.
+    assert fine.score_error == pytest.approx(math.log(20) / 0.4 / 500 + 1 / _GRID, rel=1e-5)
+
+
+def test_one_candidate_is_no_choice():
+    alone = UtilityBounds(100, 1, 1.0)
+    assert (alone.regret, alone.expected_regret, alone.epsilon_score) == (0, 0, 1.0)
+
+
+numbers = {
+    "m": st.integers(1, 10**7),
+    "n": st.integers(1, 10**5),
+    "epsilon": st.floats(1e-3, 50),
+    "share": st.floats(0.05, 0.95),
+    "counts": st.booleans(),
+}
+
+
+@given(**numbers)
+def test_more_of_what_helps_never_hurts(m, n, epsilon, share, counts):
+    here = UtilityBounds(m, n, epsilon, share, counts=counts)
+    errors = ("regret", "expected_regret", "score_error")
+    for better in ({"m": m + 1}, {"epsilon": 1.1 * epsilon}):
+        there = replace(here, **better)
+        assert all(getattr(there, name) <= getattr(here, name) for name in errors)
+    assert replace(here, n_candidates=n + 1).regret >= here.regret
+    assert replace(here, score_range=3.0).regret == pytest.approx(3 * here.regret)
+    assert max(here.regret, here.score_error, here.sampling_error) <= 1
+
+
+# ---------------------------------------------------------------- inversion
+targets = {
+    "regret": st.none() | st.floats(1e-4, 0.5),
+    "error": st.none() | st.floats(1e-4, 0.5),
+    "confidence": st.sampled_from([0.5, 0.95, 0.999999]),
+    "counts": st.booleans(),
+}
+
+
+def asked(regret, error, confidence, counts):
+    regret = 0.01 if regret is None and error is None else regret
+    return {
+        "target_regret": regret, "target_score_error": error, "confidence": confidence,
+        "counts": counts,
+    }  # fmt: skip
+
+
+@given(n=st.integers(2, 10**4), epsilon=st.floats(1e-3, 50), **targets)
+def test_the_smallest_m(n, epsilon, **rest):
+    plan = plan_search(n_iter=n, epsilon=epsilon, **asked(**rest))
+    assert plan.meets_targets and plan.solved_for == "m"
+    assert plan.m == 1 or not replace(plan, m=plan.m - 1).meets_targets
+
+
+@given(n=st.integers(2, 10**4), m=st.integers(1, 10**6), **targets)
+def test_the_smallest_epsilon(n, m, **rest):
+    plan = plan_search(m, n, **asked(**rest))
+    assert plan.meets_targets and plan.solved_for == "epsilon"
+    if plan.epsilon > 1e-9:  # the least that a search takes
+        assert not replace(plan, epsilon=math.nextafter(plan.epsilon, 0)).meets_targets
+
+
+@given(epsilon=st.floats(0.05, 5), m=st.integers(100, 10**5), **targets)
+def test_the_largest_n_iter(epsilon, m, **rest):
+    try:
+        plan = plan_search(m, None, epsilon, **asked(**rest))
+    except ValueError as error:
+        assert "out of reach" in str(error)
+        two = UtilityBounds(m, 2, epsilon, confidence=rest["confidence"], counts=rest["counts"])
+        regret, score = (rest["regret"], rest["error"])
+        regret = 0.01 if regret is None and score is None else regret
+        assert two.regret > (regret or 1) or two.score_error > (score or 1)
+        return
+    assert plan.meets_targets and plan.solved_for == "n_iter" and plan.n_iter >= 2
+    if plan.n_iter < 10**6:
+        assert not replace(plan, n_candidates=plan.n_iter + 1).meets_targets
+
+
+@pytest.mark.parametrize(
+    ("given_", "message"),
+    [
+        ({"m": 10, "epsilon": 1.0}, "nothing to solve for"),
+        ({"m": 10, "epsilon": 1.0, "target_regret": 0.1}, "over-determined"),
+        ({"target_regret": 0.1}, "m and epsilon missing"),
+        ({"m": 10}, "found neither"),
+        ({"m": 10, "target_regret": 1.0}, "below score_range=1; found 1.0"),
+        ({"m": 10, "target_regret": -0.1}, "above 0"),
+        ({"m": 10, "target_regret": 1e-6, "counts": False}, "rounded to steps"),
+        ({"m": 10, "target_score_error": 1e-7, "counts": False}, "rounded to steps"),
+        ({"m": 10, "n_iter": 1, "target_regret": 0.1}, "no choice"),
+        ({"m": 10, "epsilon": 1.0, "n_iter": None, "target_regret": 0.1}, "even two candidates"),
+        (
+            {"m": 10, "epsilon": 1.0, "n_iter": None, "target_score_error": 0.1},
+            "however many candidates",
+        ),
+        ({"epsilon": 1e-9, "target_regret": 1e-5}, "more than 1,000,000,000,000 records"),
+        ({"m": 1.5, "target_regret": 0.1}, "m is a whole number from 1 up; found 1.5"),
+        ({"epsilon": 0.0, "target_regret": 0.1}, "epsilon is a number"),
+        ({"m": 10, "target_regret": 0.1, "confidence": 1.0}, "confidence is in"),
+        ({"m": 10, "target_regret": 0.1, "score_share": 1.0}, "score_share is in"),
+        ({"m": 10, "target_regret": 0.1, "guidance_share": 0.6}, "guidance_share is in"),
+        ({"m": 10, "target_regret": 0.1, "score_range": 0.0}, "score_range is a positive"),
+        ({"m": 10, "target_regret": 0.1, "counts": 1}, "counts is True or False"),
+    ],
+)
+def test_wrong_inputs(given_, message):
+    with pytest.raises(ValueError, match=message):
+        plan_search(**given_)
+
+
+def test_a_plan_in_words_and_as_a_table():
+    plan = plan_search(epsilon=1.0, target_regret=0.01, target_score_error=0.05)
+    text = str(plan)
+    for part in ("2,100 validation records", "asked for: 0.01", "0.0214",
+                 "Theorem 4", "smallest number of records", "is more than they are"):  # fmt: skip
+        assert part in text
+    assert "less than they are" in str(plan_search(20, epsilon=None, target_regret=0.8))
+    table = plan.table(epsilon=[0.5, 1.0], m=[1000, 2100])
+    assert [(row["m"], row["epsilon"]) for row in table] == [
+        (1000, 0.5), (1000, 1.0), (2100, 0.5), (2100, 1.0),
+    ]  # fmt: skip
+    assert [row["meets_targets"] for row in table] == [False, False, False, True]
+    assert table[3]["regret"] == plan.regret
+    assert len(plan.table()) == 25
+
+
+def test_figures_in_words_are_rounded_up():
+    from sklearn_dpbo.planning._plan import _up
+
+    assert [_up(x) for x in (0.01, 0.010001, 1.635104, 123.4, 0.0)] == [
+        "0.01", "0.0101", "1.64", "124", "0",
+    ]  # fmt: skip
+
+
+# ---------------------------------------------------------------- against the mechanisms
+def frequencies(bounds, scale_by=1.0, runs=4000):
+    """Miss frequencies at the worst scores for a plan, with noise of scale_by times the scale."""
+    k = round(bounds.regret * bounds.m)
+    noise, missed, off = SeededNoise(0), 0, 0
+    scores = Sensitive([[k + 1]] + [[0]] * (bounds.n_candidates - 1), (1,))
+    for _ in range(runs):
+        epsilons = bounds.epsilon_select / scale_by, bounds.epsilon_score / scale_by
+        paid = {"noise": noise, "release": "a test"}
+        missed += select(scores, epsilons[0], budget=Budget(epsilons[0]), **paid) != 0
+        (count,) = release_counts(scores.take(0), epsilons[1], budget=Budget(epsilons[1]), **paid)
+        off += abs(count.count - (k + 1)) > round(bounds.score_error * bounds.m)
+    return missed, off
+
+
+@pytest.mark.parametrize("scale_by", [0.5, 1.0, 2.0])
+def test_what_is_promised_holds_and_is_no_more_than_that(scale_by):
+    """At the worst scores, frequencies are those of the theorems; with other noise they are not."""
+    bounds, runs = UtilityBounds(1000, 20, 0.4, confidence=0.9), 4000
+    k = round(bounds.regret * bounds.m)
+    missed, off = frequencies(bounds, scale_by, runs)
+    tail = tail_of_choice(20, (k + 1) * bounds.epsilon_select / 2)
+    a, steps = math.exp(-bounds.epsilon_score), round(bounds.score_error * bounds.m)
+    expected = tail, 2 * a ** (steps + 1) / (1 + a)
+    assert all(0.09 < p <= 0.1 for p in expected)
+    p_values = [binomtest(x, runs, p).pvalue for x, p in zip((missed, off), expected, strict=True)]
+    if scale_by == 1.0:
+        assert min(p_values) > 1e-3
+    else:
+        assert max(p_values) < 1e-9
+
+
+# ---------------------------------------------------------------- of a search
+def test_utility_of_a_fitted_search(two_classes):
+    X, y, X_val, y_val = two_classes
+    val = {"X_val": X_val, "y_val": y_val}
+    search = PrivateBayesSearchCV(
+        LogisticRegression(), {"C": loguniform(1e-3, 1e3)}, epsilon=0.7, n_iter=12, random_state=0
+    ).fit(X, y, **val)
+    bounds = utility_of(search)
+    assert (bounds.m, bounds.n_candidates, bounds.epsilon) == (150, 8, 0.7)
+    assert bounds.epsilon_select == pytest.approx(search.privacy_.spends[0].epsilon)
+    assert bounds.epsilon_score == pytest.approx(search.privacy_.spends[1].epsilon)
+    low, high = search.best_score_interval_
+    if low > 0 and high < 1:
+        assert bounds.score_error == pytest.approx((high - low) / 2)
+    alone = PrivateBayesSearchCV(LogisticRegression(), {"C": [1.0]}, epsilon=0.7).fit(X, y, **val)
+    assert utility_of(alone).epsilon_score == pytest.approx(0.7)
+    grouped = search.set_params(scoring="neg_brier_score").fit(
+        X, y, **val, groups_val=np.arange(150) // 2
+    )
+    bounds = utility_of(grouped, 0.9)
+    assert (bounds.m, bounds.counts, bounds.score_range, bounds.confidence) == (75, False, 1, 0.9)
+    with pytest.raises(ValueError, match="'roc_auc' is a ratio"):
+        utility_of(search.set_params(scoring="roc_auc").fit(X, y, **val))
+
+
+@pytest.fixture(scope="module")
+def public():
+    return make_classification(600, 5, n_informative=3, flip_y=0.1, random_state=0)
+
+
+SPACE = {"max_depth": list(range(1, 20)), "min_samples_leaf": [1, 2, 5, 10]}
+
+
+def tree_search(**params):
+    return PrivateBayesSearchCV(DecisionTreeClassifier(random_state=0), SPACE, **params)
+
+
+def test_a_simulation_keeps_what_is_promised(public, tmp_path):
+    plan = plan_search(m=200, n_iter=12, target_regret=0.05)
+    ledger = PrivacyLedger(tmp_path / "l.db", "public", epsilon=1e-6)
+    search = tree_search(ledger=ledger)
+    runs = plan.simulate(search, *public, n_runs=2000, random_state=0)
+    assert not hasattr(search, "best_score_") and not ledger.history
+    assert runs.regret.shape == runs.score_error.shape == (2000,)
+    assert (runs.regret >= 0).all() and len(np.unique(runs.regret)) > 1
+    for row in runs.table():
+        assert row["within"] >= 0.95 - 3 * math.sqrt(0.05 * 0.95 / 2000)
+        assert row["quantile"] <= row["promised"] + 1e-12
+    assert runs.regret.mean() <= plan.expected_regret
+    assert "kept in" in str(runs) and runs.n_candidates == 8
+    again = plan.simulate(search, *public, n_runs=2000, random_state=0)
+    np.testing.assert_array_equal(runs.regret, again.regret)
+    more = replace(plan, epsilon=plan.epsilon / 10)
+    worse = more.simulate(search, *public, n_runs=2000, random_state=0)
+    assert worse.regret.mean() > runs.regret.mean()
+    assert worse.score_error.mean() > 5 * runs.score_error.mean()
+
+
+def test_a_simulation_with_private_draws_runs_the_whole_search(public):
+    bounds = plan_search(200, 16, target_regret=0.01, guidance_share=0.2)
+    search = tree_search(strategy=WorstCase("private", batch_size=4))
+    with pytest.raises(ValueError, match=r"plan with guidance_share=0\.15"):
+        replace(bounds, guidance_share=0.0).simulate(search, *public)
+    runs = replace(bounds, epsilon=400.0).simulate(search, *public, n_runs=3, random_state=0)
+    assert len(runs.regret) == 3 and runs.n_candidates == 16
+
+
+def test_a_simulation_takes_one_score_in_a_list(public):
+    search = PrivateBayesSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, scoring=["accuracy"])
+    plan = plan_search(m=60, n_iter=2, target_regret=0.3)
+    assert len(plan.simulate(search, *public, n_runs=3, random_state=0).regret) == 3
+    several = search.set_params(scoring=["accuracy", "neg_brier_score"], refit="accuracy")
+    with pytest.raises(ValueError, match="scoring has several"):
+        plan.simulate(several, *public, n_runs=3)
+
+
+def test_a_simulation_promises_nothing_of_ratios(public):
+    plan = plan_search(m=200, n_iter=8, target_regret=0.1)
+    runs = plan.simulate(tree_search(scoring="roc_auc"), *public, n_runs=20, random_state=0)
+    assert "nothing promised" in str(runs) and math.isnan(runs.table()[0]["promised"])
+
+
+@pytest.mark.parametrize(
+    ("m", "params", "message"),
+    [
+        (600, {}, "600 records: too few"),
+        (200, {"scoring": "neg_log_loss"}, "Plan with score_range=4.6"),
+        (200, {"scoring": "neg_brier_score"}, "Plan with counts=False"),
+        (200, {"strategy": GPNoisy()}, "plans are for strategy='worst_case'"),
+    ],
+)
+def test_a_simulation_that_does_not_match(m, params, message, public):
+    with pytest.raises(ValueError, match=message):
+        plan_search(m, 8, target_regret=0.1).simulate(tree_search(**params), *public)
+    with pytest.raises(ValueError, match="n_runs is 1 or more"):
+        plan_search(20, 8, target_regret=0.1).simulate(tree_search(), *public, n_runs=0)

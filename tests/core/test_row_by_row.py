@@ -1,0 +1,286 @@
+"""No record touches another: in-place transforms, failures, batches, threads, random states."""
+
+import random
+import warnings
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.utils import all_estimators
+
+from sklearn_dpbo import make_private_scorer
+from sklearn_dpbo._data.split import Problem
+from sklearn_dpbo._data.units import Units
+from sklearn_dpbo._evaluation.evaluator import Evaluator
+from sklearn_dpbo._evaluation.row_by_row import RowByRowCheck, protected_values
+from sklearn_dpbo.exceptions import BatchDependentError
+
+ACCURACY = make_private_scorer("accuracy")
+
+
+def count(estimator, X, y, X_val, y_val, settings=({},), groups=None, **params):
+    problem = Problem(X, y, {}, X_val, y_val, Units.of(len(y_val), groups), "a test")
+    evaluator = Evaluator(estimator, problem, ACCURACY.prepare(y), np.nan, **params)
+    return evaluator(tuple(settings)).statistics._open()[:, 0].tolist()
+
+
+@pytest.fixture(scope="module")
+def tumours():
+    X, y = load_breast_cancer(return_X_y=True)
+    return X[:284], y[:284], X[284:], y[284:]
+
+
+IN_PLACE = [
+    StandardScaler(copy=False),
+    FunctionTransformer(lambda Z: np.log1p(Z, out=Z)),
+    FunctionTransformer(lambda Z: np.multiply(Z, 2, out=Z)),
+]
+
+
+@pytest.mark.parametrize("transformer", IN_PLACE, ids=lambda t: str(t)[:20])
+@pytest.mark.parametrize("spoil", [False, True])
+@pytest.mark.filterwarnings("ignore:lbfgs failed")
+def test_transforms_in_place_reach_neither_other_records_nor_the_users_data(
+    tumours, transformer, spoil
+):
+    X, y, X_val, y_val = tumours
+    model = make_pipeline(transformer, LogisticRegression(max_iter=50))
+    (whole,) = count(model, X, y, X_val, y_val)
+    spoilt = X_val.copy()
+    if spoil:
+        spoilt[7, 3] = np.nan
+    before = [A.copy() for A in (X, spoilt)]
+    found = count(model, X, y, spoilt, y_val, [{}, {}, {}])
+    assert len(set(found)) == 1, "candidates do not see each other's data"
+    assert abs(found[0] - whole) <= (1 if spoil else 0)
+    for A, B in zip((X, spoilt), before, strict=True):
+        assert np.array_equal(A, B, equal_nan=True)
+
+
+def test_a_frame_is_not_given_columns(rng):
+    def add(frame):
+        frame["ratio"] = frame["a"] / (1 + frame["b"] ** 2)
+        return frame
+
+    frame = pd.DataFrame(rng.normal(size=(100, 2)), columns=["a", "b"])
+    y = (frame["a"] > 0).to_numpy().astype(int)
+    model = make_pipeline(FunctionTransformer(add), LogisticRegression())
+    count(model, frame, y, frame.copy(), y, [{}, {}])
+    assert list(frame.columns) == ["a", "b"]
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_a_failing_record_moves_no_other_even_on_the_decision_boundary(rng, order, grouped):
+    """Copies of a record whose decision value is rounding error: any change of its last bits
+    flips its label, so the count would move by hundreds."""
+    X = rng.normal(size=(200, 11))
+    y = (X @ rng.normal(size=11) > 0).astype(int)
+    model = LogisticRegression().fit(X, y)
+    w, b = model.coef_[0], model.intercept_[0]
+    boundary = X - np.outer((X @ w + b) / (w @ w), w)
+    groups = np.arange(400) // 4 if grouped else None
+    units = Units.of(400, groups)
+    for point in boundary[:20]:
+        X_val = np.array(np.tile(point, (400, 1)), order=order)
+        y_val = np.ones(400, dtype=int)
+        rows = protected_values(model, ACCURACY, X_val, y_val, units)
+        X_val[123, 0] = np.nan
+        with_failure = protected_values(model, ACCURACY, X_val, y_val, units)
+        others = np.ones(400, dtype=bool)
+        others[units.rows(30, 31) if grouped else [123]] = False
+        assert np.array_equal(rows[others], with_failure[others])
+        assert not with_failure[~others].any()
+
+
+class Picky(ClassifierMixin, BaseEstimator):
+    """Fails on marked rows, with whatever exception is asked for."""
+
+    def __init__(self, error=RuntimeError):
+        self.error = error
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        if (X[:, 1] > 0).any():
+            raise self.error("patient 4711")
+        return (X[:, 0] > 0).astype(int)
+
+
+class Panic(BaseException):
+    """As native extensions raise."""
+
+
+@pytest.mark.parametrize("error", [RuntimeError, SystemExit, Panic, GeneratorExit, MemoryError])
+@pytest.mark.parametrize("failing", [[], [0], [5, 6, 39], range(40)])
+def test_whatever_is_raised_on_a_protected_record_is_a_wrong_answer(rng, error, failing):
+    X = np.stack([rng.normal(size=40), np.zeros(40)], axis=1)
+    y = (X[:, 0] > 0).astype(int)
+    model = Picky(error).fit(X, y)
+    X_val = X.copy()
+    X_val[list(failing), 1] = 1
+    rows = protected_values(model, ACCURACY, X_val, y, Units.of(40))
+    expected = np.ones(40)
+    expected[list(failing)] = 0
+    assert np.array_equal(rows, expected)
+
+
+class Shrinks(BaseEstimator):
+    """Subtracts a share of the batch's mean, as a batch normaliser does."""
+
+    def __init__(self, share=1.0, statistic=np.mean):
+        self.share = share
+        self.statistic = statistic
+
+    def fit(self, X, y=None):
+        return self
+
+    def transform(self, X):
+        return X - self.share * self.statistic(X, axis=0)
+
+
+@pytest.mark.parametrize("share", [1.0, 0.3, 0.01, 1e-4])
+@pytest.mark.parametrize("C", [1e-4, 1.0, 1e4])
+@pytest.mark.parametrize("statistic", [np.mean, np.max, np.std, np.median])
+def test_a_little_of_the_batch_is_seen(tumours, share, C, statistic):
+    X, y, X_val, y_val = tumours
+    model = make_pipeline(
+        StandardScaler(), Shrinks(share, statistic), LogisticRegression(C=C, max_iter=3000)
+    )
+    with pytest.raises(BatchDependentError):
+        count(model, X, y, X_val, y_val)
+
+
+@pytest.mark.parametrize("scale", [1.0, 2000.0])
+def test_a_little_of_the_batch_is_seen_in_regression(scale):
+    X, y = load_diabetes(return_X_y=True)
+
+    class Average(RegressorMixin, BaseEstimator):
+        def fit(self, X, y):
+            return self
+
+        def predict(self, X):
+            return scale * (10 + X[:, 0] + 1e-3 * X[:, 0].mean())
+
+    scorer = make_private_scorer("neg_mean_absolute_error", bounds=(-1, 0)).prepare(y)
+    with pytest.raises(BatchDependentError):
+        RowByRowCheck.on(X, y).predictions(Average(), scorer)
+
+
+class MinMax(ClassifierMixin, BaseEstimator):
+    """Scales by the range of the batch: a scaler fitted within predict."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        low, high = X.min(axis=0), X.max(axis=0)
+        return self.classes_[(((X - low) / (high - low + 1e-9))[:, 0] > 0.5).astype(int)]
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("noise", [0.0, 1.0])
+def test_the_range_of_the_batch_is_seen(seed, noise):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(100, 1))
+    y = (X[:, 0] + noise * rng.normal(size=100) > 0).astype(int)
+    with pytest.raises(BatchDependentError):
+        RowByRowCheck.on(X, y).predictions(MinMax().fit(X, y), ACCURACY.prepare(y))
+
+
+# Their predictions depend on chance or on the batch, by design.
+_REFUSED = {"DummyClassifier"}
+# Need other data, other estimators, or take long.
+_LEFT_OUT = {"GaussianProcessClassifier", "IsotonicRegression", "RadiusNeighborsClassifier",
+             "RadiusNeighborsRegressor", "MultiTaskElasticNetCV", "MultiTaskLassoCV"}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["classifier", "regressor"])
+@pytest.mark.filterwarnings("ignore")
+def test_ordinary_estimators_are_not_refused(kind, tumours):
+    X, y = tumours[:2] if kind == "classifier" else load_diabetes(return_X_y=True)
+    X = (X - X.min(axis=0))[:80, :8]
+    y = y[:80]
+    name = "accuracy" if kind == "classifier" else "neg_mean_absolute_error"
+    scorer = make_private_scorer(name, bounds=None if kind == "classifier" else (-100, 0)).prepare(
+        y
+    )
+    checked = 0
+    for name, Estimator in all_estimators(type_filter=kind):
+        try:
+            model = Estimator().fit(X, y)
+        except (TypeError, ValueError):
+            continue
+        if name in _LEFT_OUT | _REFUSED:
+            continue
+        RowByRowCheck.on(X, y).predictions(model, scorer)
+        checked += 1
+    assert checked > 25
+
+
+class Chatty(ClassifierMixin, BaseEstimator):
+    """Its fit handles warnings, as much of scikit-learn does; its predict quotes records."""
+
+    def __init__(self, seed=0):
+        self.seed = seed
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        for _ in range(50):
+            with warnings.catch_warnings():
+                warnings.simplefilter("always")
+                sum(range(1000))
+        return self
+
+    def predict(self, X):
+        for _ in range(20):
+            if len(X) > 100:
+                warnings.warn(f"secret {X[0, 0]}", stacklevel=1)
+        return (X[:, 0] > 0).astype(int)
+
+
+def test_threads_that_handle_warnings_break_no_silence(two_classes):
+    X, y, X_val, y_val = two_classes
+    filters = list(warnings.filters)
+    with warnings.catch_warnings(record=True) as caught, joblib.parallel_config("threading"):
+        warnings.simplefilter("always")
+        for _ in range(5):
+            count(Chatty(), X, y, X_val, y_val, [{"seed": i} for i in range(8)], n_jobs=3)
+    assert not [w for w in caught if "secret" in str(w.message)]
+    assert warnings.filters == filters
+
+
+def test_verbose_lines_are_heard_from_threads(two_classes, capsys):
+    with joblib.parallel_config("threading"):
+        count(LogisticRegression(), *two_classes, [{}] * 4, n_jobs=2, verbose=2)
+    assert capsys.readouterr().out.count(": fitted\n") == 4
+
+
+def test_predictions_leave_no_trace_in_random_states(two_classes):
+    X, y, X_val, y_val = two_classes
+    spoilt = X_val.copy()
+    spoilt[3, 0] = np.nan
+
+    class Gambler(LogisticRegression):
+        def predict(self, X):
+            if len(X) > 60:
+                np.random.random()
+                random.random()
+            return super().predict(X)
+
+    after = []
+    for data in (X_val, spoilt):
+        np.random.seed(0)
+        random.seed(0)
+        count(Gambler(), X, y, data, y_val)
+        after.append((np.random.random(), random.random()))
+    assert after[0] == after[1]

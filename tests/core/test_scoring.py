@@ -1,0 +1,480 @@
+"""Scores: equal to scikit-learn's where they should be, and their sensitivity by brute force."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sklearn import metrics
+from sklearn.cluster import KMeans
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.neighbors import KNeighborsClassifier
+
+from sklearn_dpbo import make_private_scorer
+from sklearn_dpbo._data.units import Units
+from sklearn_dpbo._evaluation.row_by_row import protected_values
+from sklearn_dpbo.scoring import _gains as gains
+from sklearn_dpbo.scoring._make import resolve_scorer
+
+CLASSES = np.array(["a", "b", "c"])
+
+
+def statistics(scorer, y, response, groups=None, classes=CLASSES):
+    units = Units.of(len(y), groups)
+    return scorer.statistics(scorer.record_values(y, response, classes), y, units), units
+
+
+def score(scorer, y, response, groups=None, classes=CLASSES):
+    found, units = statistics(scorer, y, response, groups, classes)
+    return scorer.value(found, units)
+
+
+@pytest.fixture
+def labels(rng):
+    y = rng.choice(CLASSES, 200, p=[0.5, 0.3, 0.2])
+    proba = rng.dirichlet([1, 1, 1], 200)
+    return y, proba, CLASSES[proba.argmax(axis=1)]
+
+
+def prepared(name, y=CLASSES, **params):
+    return make_private_scorer(name, **params).prepare(y)
+
+
+def test_accuracy_is_scikit_learns(labels):
+    y, _, predicted = labels
+    assert score(prepared("accuracy"), y, predicted) == metrics.accuracy_score(y, predicted)
+
+
+@pytest.mark.parametrize("k", [1, 2])
+def test_top_k_is_scikit_learns(labels, k):
+    y, proba, _ = labels
+    proba = np.round(proba, 1)  # ties
+    ours = score(prepared("top_k_accuracy", k=k), y, proba)
+    assert ours == metrics.top_k_accuracy_score(y, proba, k=k, labels=CLASSES)
+
+
+def test_balanced_accuracy_is_scikit_learns_when_prevalences_agree(labels):
+    y, _, predicted = labels
+    ours = score(prepared("balanced_accuracy", y), y, predicted)
+    assert ours == pytest.approx(metrics.balanced_accuracy_score(y, predicted), abs=1e-5)
+
+
+def test_brier_is_scikit_learns(labels, rng):
+    y, proba, _ = labels
+    one_hot = (y[:, None] == CLASSES).astype(float)
+    expected = -((proba - one_hot) ** 2).sum(axis=1).mean()
+    assert score(prepared("neg_brier_score"), y, proba) == pytest.approx(expected, abs=1e-5)
+    y, p = rng.integers(0, 2, 100), rng.random(100)
+    two = prepared("neg_brier_score", np.array([0, 1]))
+    ours = score(two, y, np.stack([1 - p, p], axis=1), classes=np.array([0, 1]))
+    assert ours == pytest.approx(-metrics.brier_score_loss(y, p), abs=1e-5)
+    assert two.bounds == (-1, 0)
+
+
+def test_log_loss_is_scikit_learns_within_the_bounds(labels):
+    y, proba, _ = labels
+    proba = 0.7 * proba + 0.1
+    ours = score(prepared("neg_log_loss"), y, proba)
+    assert ours == pytest.approx(-metrics.log_loss(y, proba, labels=CLASSES), abs=1e-5)
+    certain = np.tile([1.0, 0.0, 0.0], (200, 1))
+    right = (y == "a").mean()
+    assert score(prepared("neg_log_loss"), y, certain) == pytest.approx(
+        (1 - right) * math.log(0.01), abs=1e-5
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "metric"),
+    [
+        ("neg_mean_absolute_error", {}, metrics.mean_absolute_error),
+        ("neg_mean_squared_error", {}, metrics.mean_squared_error),
+        (
+            "neg_mean_pinball_loss",
+            {"alpha": 0.9},
+            lambda y, p: metrics.mean_pinball_loss(y, p, alpha=0.9),
+        ),
+    ],
+)
+@pytest.mark.parametrize("shape", [(100,), (100, 3)])
+def test_regression_losses_are_scikit_learns(rng, name, params, metric, shape):
+    y, predicted = rng.normal(size=shape), rng.normal(size=shape)
+    scorer = prepared(name, bounds=(-100, 0), **params)
+    assert score(scorer, y, predicted, classes=None) == pytest.approx(
+        -metric(y, predicted), abs=1e-3
+    )
+    narrow = prepared(name, bounds=(-0.1, 0), **params)
+    assert -0.1 <= score(narrow, y, predicted, classes=None) <= 0
+
+
+def test_roc_auc_is_scikit_learns(rng):
+    y, s = rng.choice(["no", "yes"], 300, p=[0.9, 0.1]), np.round(rng.normal(size=300), 1)
+    classes = np.array(["no", "yes"])
+    scorer = prepared("roc_auc", classes)
+    expected = metrics.roc_auc_score(y == "yes", s)
+    assert score(scorer, y, s, classes=classes) == pytest.approx(expected, abs=1e-12)
+    groups = rng.integers(0, 80, 300)
+    weight = 1 / np.bincount(groups)[groups]
+    grouped = score(scorer, y, s, groups, classes)
+    weighted = metrics.roc_auc_score(y == "yes", s, sample_weight=weight)
+    assert grouped == pytest.approx(weighted, abs=2e-3)
+
+
+def test_roc_auc_of_two_classes_takes_probabilities(two_classes):
+    X, y, X_val, y_val = two_classes
+    model = LogisticRegression().fit(X, y)
+    scorer = make_private_scorer("roc_auc")
+    assert scorer(model, X_val, y_val) == pytest.approx(
+        metrics.get_scorer("roc_auc")(model, X_val, y_val)
+    )
+
+
+# ----------------------------------------------------------- sensitivity, by brute force
+LABELS = st.sampled_from(["a", "b", "c", "never seen"])
+FLOATS = st.floats(-3, 3) | st.sampled_from([math.nan, math.inf, -math.inf])
+
+
+def _hits(y, predicted):
+    return (y == predicted) * 1.0
+
+
+SCORERS = {
+    "accuracy": (prepared("accuracy"), LABELS, LABELS),
+    "balanced": (prepared("balanced_accuracy", np.array(["a"] * 7 + ["b", "c"])), LABELS, LABELS),
+    "weights": (
+        prepared("balanced_accuracy", class_weight={"a": 0.5, "b": 4, "c": 0}),
+        LABELS,
+        LABELS,
+    ),
+    "top k": (prepared("top_k_accuracy", k=2), LABELS, st.tuples(FLOATS, FLOATS, FLOATS)),
+    "brier": (prepared("neg_brier_score"), LABELS, st.tuples(FLOATS, FLOATS, FLOATS)),
+    "log loss": (prepared("neg_log_loss"), LABELS, st.tuples(FLOATS, FLOATS, FLOATS)),
+    "absolute": (prepared("neg_mean_absolute_error", bounds=(-2, -1)), FLOATS, FLOATS),
+    "squared": (prepared("neg_mean_squared_error", bounds=(-2, 0)), FLOATS, FLOATS),
+    "pinball": (prepared("neg_mean_pinball_loss", bounds=(-2, 0)), FLOATS, FLOATS),
+    "custom": (make_private_scorer(_hits, bounds=(-1, 3)), LABELS, LABELS),
+    "roc auc": (prepared("roc_auc", np.array(["a", "b"])), LABELS, FLOATS),
+}
+
+
+def check_sensitivity(which, grouped, data):
+    scorer, label, response = SCORERS[which]
+    record = st.tuples(label, response)
+    size = st.integers(1, 4) if grouped else st.just(1)
+    m = data.draw(st.integers(1, 6))
+    units = [
+        data.draw(st.lists(record, min_size=k, max_size=k))
+        for k in [data.draw(size) for _ in range(m)]
+    ]
+    k = data.draw(size)
+    other = data.draw(st.lists(record, min_size=k, max_size=k))
+    where = data.draw(st.integers(0, m - 1))
+    neighbour = [*units[:where], other, *units[where + 1 :]]
+
+    def integers(of):
+        y, predicted = (
+            np.array(column) for column in zip(*[r for u in of for r in u], strict=True)
+        )
+        classes = None if y.dtype.kind == "f" else np.array(["a", "b", "c"])
+        groups = np.repeat(np.arange(m), [len(u) for u in of]) if grouped else None
+        return statistics(scorer, y, predicted, groups, classes)
+
+    (found, bound_units), (moved, _) = integers(units), integers(neighbour)
+    bound = scorer.sensitivity(bound_units)
+    assert all(abs(a - b) <= s for a, b, s in zip(found, moved, bound, strict=True))
+    a, b = scorer.bounds
+    assert a <= scorer.value(found, bound_units) <= b
+
+
+@pytest.mark.parametrize("which", SCORERS)
+@pytest.mark.parametrize("grouped", [False, True])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_one_unit_moves_a_statistic_by_its_sensitivity_at_most(which, grouped, data):
+    check_sensitivity(which, grouped, data)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("which", SCORERS)
+@pytest.mark.parametrize("grouped", [False, True])
+@settings(max_examples=1500, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_sensitivity_at_length(which, grouped, data):
+    check_sensitivity(which, grouped, data)
+
+
+@pytest.mark.parametrize(
+    ("which", "good", "bad"),
+    [
+        ("accuracy", ("a", "a"), ("a", "b")),
+        ("balanced", ("b", "b"), ("b", "a")),
+        ("absolute", (0.0, 1.0), (0.0, 5.0)),
+        ("brier", ("a", (1.0, 0.0, 0.0)), ("a", (0.0, 1.0, 0.0))),
+    ],
+)
+def test_the_sensitivity_is_reached(which, good, bad):
+    """A bound that is never reached would waste accuracy."""
+    scorer = SCORERS[which][0]
+    classes = None if which == "absolute" else CLASSES
+    totals = []
+    for record in (good, bad):
+        y, response = np.array([good[0], record[0]]), np.array([good[1], record[1]])
+        totals.append(statistics(scorer, y, response, classes=classes)[0][0])
+    assert totals[0] - totals[1] == scorer.sensitivity(Units.of(2))[0]
+
+
+def test_roc_auc_sensitivity_is_reached():
+    scorer, classes = SCORERS["roc auc"][0], np.array(["a", "b"])
+    y = np.array(["a"] * 9 + ["b"])
+    high, low = np.arange(10.0), np.append(np.arange(9.0), -1.0)
+    found = [statistics(scorer, y, s, classes=classes)[0][0] for s in (high, low)]
+    assert found[0] - found[1] == 2 * (10 - 1) == scorer.sensitivity(Units.of(10))[0]
+
+
+def test_roc_auc_has_room_in_64_bits_for_a_million_groups(rng):
+    m = 1_000_000
+    y, s = np.where(np.arange(m) % 2, "b", "a"), rng.normal(size=m) + np.arange(m) % 2
+    classes = np.array(["a", "b"])
+    found, units = statistics(SCORERS["roc auc"][0], y, s, np.arange(m), classes)
+    assert SCORERS["roc auc"][0].value(found, units) == pytest.approx(
+        metrics.roc_auc_score(y, s), abs=1e-9
+    )
+    assert scorer_room(SCORERS["roc auc"][0], units) < 2**63
+
+
+def scorer_room(scorer, units):
+    return scorer.sensitivity(units)[0] * units.m
+
+
+# ----------------------------------------------------------------------- units
+@given(groups=st.lists(st.sampled_from(["p", "q", "r", 7.5, 3]), min_size=1, max_size=30))
+def test_units_gather_rows_of_a_group(groups):
+    units = Units.of(len(groups), np.array(groups, dtype=object))
+    assert units.m == len(set(groups))
+    seen = [units.rows(u, u + 1).tolist() for u in range(units.m)]
+    assert sorted(sum(seen, [])) == list(range(len(groups)))
+    assert all(len({groups[i] for i in rows}) == 1 for rows in seen)
+    weights = units.spread(10)
+    assert all(weights[rows].sum() == 10 for rows in seen)
+    values = np.arange(len(groups))
+    for mean, rows in zip(units.mean(values), seen, strict=True):
+        assert mean == math.floor(values[rows].mean() + 0.5)
+
+
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        ([1.0, np.nan], "missing values"),
+        (["a", None], "missing values"),
+        ([[1, 2], [1, 2]], "one entry per record"),
+    ],
+)
+def test_malformed_groups_are_refused(groups, message):
+    with pytest.raises(ValueError, match=message):
+        Units.of(2, groups)
+
+
+# ---------------------------------------------------------------- what is refused
+@pytest.mark.parametrize(
+    "scoring",
+    [
+        "f1",
+        "r2",
+        "neg_root_mean_squared_error",
+        ["accuracy"],
+        {"a": "accuracy"},
+        metrics.f1_score,
+        print,
+    ],
+)
+def test_scores_without_a_known_sensitivity_are_refused_with_the_remedy(scoring):
+    with pytest.raises(ValueError, match=r"no proven sensitivity.*make_private_scorer\(gain"):
+        resolve_scorer(scoring, LogisticRegression())
+
+
+@pytest.mark.parametrize(
+    ("estimator", "scoring", "message"),
+    [
+        (Ridge(), None, "make_private_scorer"),
+        (KMeans(), None, "make_private_scorer"),
+        (Ridge(), "accuracy", "for classifiers"),
+        (Ridge(), "roc_auc", "for classifiers"),
+        (Ridge(), "neg_mean_absolute_error", r"needs bounds=\(a, b\)"),
+    ],
+)
+def test_scores_that_do_not_fit_the_estimator_are_refused(estimator, scoring, message):
+    with pytest.raises(ValueError, match=message):
+        resolve_scorer(scoring, estimator)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (dict(gain=_hits), "needs bounds"),
+        (dict(gain=_hits, bounds=(1, 1)), "a < b"),
+        (dict(gain=_hits, bounds=(0, math.inf)), "finite"),
+        (dict(gain=_hits, bounds=3), "needs bounds"),
+        (dict(gain=_hits, bounds=(0, 1), k=2), "no parameters"),
+        (dict(gain="accuracy", bounds=(0, 1)), "bounds of its own"),
+        (dict(gain="accuracy", response_method="predict"), "leave it out"),
+        (dict(gain="top_k_accuracy", n=3), "parameters of 'top_k_accuracy'"),
+        (dict(gain="roc_auc", bounds=(0, 1)), "neither"),
+        (dict(gain="balanced_accuracy", class_weight={"a": -1}), "none negative"),
+        (dict(gain="neg_mean_pinball_loss", bounds=(-1, 0), alpha=2), "quantile"),
+        (dict(gain=17, bounds=(0, 1)), "no proven sensitivity"),
+        (dict(gain=["accuracy"]), "no proven sensitivity"),
+        (dict(gain=_hits, bounds=(-1.7e308, 1.7e308)), "finite"),
+    ],
+)
+def test_malformed_scorers_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        make_private_scorer(**arguments)
+
+
+def test_scorers_that_do_not_fit_the_labels_are_refused():
+    with pytest.raises(ValueError, match="takes two classes; y has 3"):
+        prepared("roc_auc", CLASSES)
+    for k in (0, 3, 2.5, "2", True):
+        with pytest.raises(ValueError, match="k from 1 to one less"):
+            prepared("top_k_accuracy", k=k)
+    with pytest.raises(ValueError, match=r"no weight for the labels \['b', 'c'\]"):
+        prepared("balanced_accuracy", class_weight={"a": 1})
+    for name in ("balanced_accuracy", "neg_brier_score", "neg_log_loss", "top_k_accuracy"):
+        with pytest.raises(ValueError, match="one label per record"):
+            prepared(name, np.zeros((5, 2)))
+
+
+def test_a_gain_must_give_a_number_per_record():
+    scorer = make_private_scorer(lambda y, p: 0.5, bounds=(0, 1))
+    with pytest.raises(ValueError, match="one number per record"):
+        scorer.record_values(np.zeros(3), np.zeros(3), None)
+
+
+def test_a_gain_sees_the_second_classs_column():
+    seen = []
+    scorer = make_private_scorer(
+        lambda y, p: seen.append(p.shape) or p, bounds=(0, 1), response_method="predict_proba"
+    )
+    scorer.record_values(np.zeros(4), np.full((4, 2), 0.5), np.array([0, 1]))
+    assert seen == [(4,)]
+
+
+def test_a_fitted_scorer_keeps_to_the_training_labels(rng):
+    """Three classes in training, two in the rows scored: still the three-class Brier score."""
+
+    class Model:
+        classes_ = CLASSES
+
+        def predict_proba(self, X):
+            return np.tile([0.2, 0.5, 0.3], (len(X), 1))
+
+    y = np.array(["a", "b"])
+    fitted = prepared("neg_brier_score")
+    expected = -np.mean([0.8**2 + 0.5**2 + 0.3**2, 0.2**2 + 0.5**2 + 0.3**2])
+    assert fitted(Model(), np.zeros((2, 1)), y) == pytest.approx(expected, abs=1e-5)
+
+
+def test_missing_and_odd_labels_do_not_stop_the_ranking():
+    import pandas as pd
+
+    odd = np.empty(4, dtype=object)
+    odd[:] = ["a", pd.NA, np.array([1, 2]), "b"]
+    scorer = SCORERS["roc auc"][0]
+    assert scorer.lowest_values(odd, 4).tolist() == [math.inf, math.inf, math.inf, -math.inf]
+    assert scorer.statistics(np.arange(4.0), odd, Units.of(4)) == (6, 1)
+
+
+def test_scores_per_pair_of_classes_are_no_top_k():
+    with pytest.raises(ValueError, match="one score per class"):
+        prepared("top_k_accuracy", np.array(list("abcd"))).record_values(
+            np.array(["a"]), np.zeros((1, 6)), np.array(list("abcd"))
+        )
+
+
+def test_repr_is_the_call():
+    assert repr(make_private_scorer("top_k_accuracy", k=3)) == (
+        "make_private_scorer('top_k_accuracy', k=3)"
+    )
+    assert repr(make_private_scorer("accuracy")) == "make_private_scorer('accuracy')"
+
+
+class Fickle:
+    """Compares with everything as it likes."""
+
+    def __eq__(self, other):
+        return True
+
+    def __lt__(self, other):
+        return True
+
+    __gt__ = __lt__
+
+    def __hash__(self):
+        return hash(2)
+
+
+class Shy:
+    __hash__ = None
+
+    def __eq__(self, other):
+        raise RuntimeError("not to be compared")
+
+
+ODD_LABELS = [
+    float("nan"),
+    None,
+    "b",
+    2,
+    2.0,
+    True,
+    Fickle(),
+    Shy(),
+    (1, 2),
+    np.float64(3),
+    10**400,
+]
+
+
+@given(st.lists(st.sampled_from([0, 1, 2, 3, *ODD_LABELS]), min_size=1, max_size=8))
+def test_labels_of_any_kind_are_looked_up_one_by_one(labels):
+    """Sorted search with a label that has no order once moved the records after it."""
+    y = np.empty(len(labels), dtype=object)
+    y[:] = labels
+    for classes in (np.arange(4), np.array(["a", "b"]), np.array(["a", "b"], dtype=object)):
+        alone = [gains.encode(y[[i]], classes)[0] for i in range(len(y))]
+        assert gains.encode(y, classes).tolist() == alone
+        assert all(0 <= place < len(classes) or place == -1 for place in alone)
+    for y, classes in ((np.array([0.0, np.nan, 2.0, 7.0]), np.arange(3)),
+                       (np.array(["b", "c", "a"]), np.array(["a", "b"]))):  # fmt: skip
+        alone = [gains.encode(y[[i]], classes)[0] for i in range(len(y))]
+        assert gains.encode(y, classes).tolist() == alone
+
+
+@pytest.mark.parametrize("name", ["neg_cost", "balanced_accuracy", "neg_brier_score",
+                                  "neg_log_loss"])  # fmt: skip
+def test_a_missing_label_moves_its_own_record_only(name):
+    K = 12
+    X, y = np.repeat(np.arange(K), 10)[:, None].astype(float), np.repeat(np.arange(K), 10)
+    params = {"cost_matrix": 1 - np.eye(K)} if name == "neg_cost" else {}
+    scorer = make_private_scorer(name, **params).prepare(y)
+    model = KNeighborsClassifier(3).fit(X, y)
+    y_val = np.full(40, K - 1, dtype=object)
+    near = y_val.copy()
+    near[0] = float("nan")
+    units = Units.of(40)
+
+    def statistic(labels):
+        rows = protected_values(model, scorer, np.full((40, 1), K - 1.0), labels, units)
+        return scorer.statistics(rows, labels, units)[0]
+
+    assert abs(statistic(y_val) - statistic(near)) <= scorer.sensitivity(units)[0]
+
+
+def test_a_misspelt_score_is_told_from_one_without_sensitivity():
+    with pytest.raises(ValueError, match="did you mean 'accuracy'"):
+        make_private_scorer("acuracy")
+    for name in ("f1", "neg_root_mean_squared_error", "neg_median_absolute_error"):
+        with pytest.raises(ValueError, match="no proven sensitivity"):
+            make_private_scorer(name)

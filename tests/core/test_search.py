@@ -1,0 +1,675 @@
+"""`PrivateBayesSearchCV` as users of `GridSearchCV` expect it."""
+
+import pickle
+import warnings
+
+import joblib
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+import sklearn
+from conftest import EveryFourth
+from scipy.stats import loguniform, randint
+from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier, is_regressor
+from sklearn.compose import make_column_transformer
+from sklearn.datasets import make_multilabel_classification, make_regression
+from sklearn.decomposition import PCA
+from sklearn.dummy import DummyClassifier
+from sklearn.exceptions import FitFailedWarning, NotFittedError
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import (
+    GridSearchCV,
+    PredefinedSplit,
+    ShuffleSplit,
+    cross_val_score,
+    train_test_split,
+)
+from sklearn.neighbors import KernelDensity, KNeighborsClassifier
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.svm import SVC, LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.estimator_checks import check_estimator
+
+import sklearn_dpbo
+from sklearn_dpbo import PrivateBayesSearchCV, PrivateThresholdClassifier, make_private_scorer
+from sklearn_dpbo.exceptions import InsecureNoiseWarning, PrivacyWarning
+from sklearn_dpbo.strategies import WorstCase
+
+pytestmark = pytest.mark.filterwarnings("ignore:No X_val and no cv")
+
+
+def search_over(estimator=None, grid=None, **params):
+    estimator = LogisticRegression() if estimator is None else estimator
+    grid = {"C": [0.01, 0.1, 1.0]} if grid is None else grid
+    # At this epsilon the noise is below one record: the result is the non-private one.
+    params = {"epsilon": 1000.0, "noise_random_state": 0, "random_state": 0} | params
+    return PrivateBayesSearchCV(estimator, grid, **params)
+
+
+def fitted(data, *args, groups_val=None, **params):
+    X, y, X_val, y_val = data
+    search = search_over(*args, **params)
+    return search.fit(X, y, X_val=X_val, y_val=y_val, groups_val=groups_val)
+
+
+# ---------------------------------------------------------------- the scikit-learn contract
+def _closeness(y, predicted):
+    return 1 - np.abs(y - predicted)
+
+
+CHECKED = [
+    (LogisticRegression(), {"C": [0.1, 1.0]}, None),
+    (Ridge(), {"alpha": [0.1, 1.0]}, make_private_scorer(_closeness, bounds=(0, 1))),
+    # Without break_ties SVC's own predictions differ from the argmax of its decision values.
+    (make_pipeline(StandardScaler(), SVC(break_ties=True)), {"svc__C": [0.1, 1.0]}, None),
+]
+# As GridSearchCV itself declares, for the same reason.
+EXPECTED = {"check_supervised_y_2d": "DataConversionWarning not caught"}
+
+
+@pytest.mark.parametrize(("estimator", "grid", "scoring"), CHECKED)
+def test_scikit_learns_own_checks(estimator, grid, scoring):
+    search = search_over(estimator, grid, scoring=scoring, epsilon=10.0, cv=EveryFourth(),
+                         error_score="raise")  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = check_estimator(search, on_fail=None, on_skip=None)
+    failed = {r["check_name"]: r["exception"] for r in results if r["status"] == "failed"}
+    assert set(failed) <= set(EXPECTED), failed
+    assert len(results) > 40
+
+
+def test_clone_and_parameters(two_classes):
+    search = search_over(SVC(), {"C": [1]}, strategy=WorstCase(score_share=0.4))
+    search.set_params(estimator__gamma=0.5, epsilon=2.0, strategy__score_share=0.6)
+    copy = clone(search)
+    assert copy.get_params()["estimator__gamma"] == 0.5
+    assert copy.epsilon == 2.0 and copy.strategy.score_share == 0.6
+    assert copy.estimator is not search.estimator
+    assert not hasattr(clone(fitted(two_classes)), "best_params_")
+
+
+def test_parameters_are_not_touched_by_fit(two_classes):
+    grid = {"C": [0.1, 1.0]}
+    search = search_over(grid=grid)
+    before = {k: id(v) for k, v in search.get_params(deep=False).items()}
+    X, y, X_val, y_val = two_classes
+    search.fit(X, y, X_val=X_val, y_val=y_val)
+    assert {k: id(v) for k, v in search.get_params(deep=False).items()} == before
+    assert not hasattr(search.estimator, "coef_")
+
+
+def test_agrees_with_grid_search_when_privacy_is_nearly_off(two_classes):
+    X, y, X_val, y_val = two_classes
+    grid = {"C": [1e-4, 1e-2, 1.0], "fit_intercept": [True, False]}
+    ours = fitted(two_classes, grid=grid)
+    split = PredefinedSplit(np.repeat([-1, 0], 150))
+    both = np.concatenate([X, X_val]), np.concatenate([y, y_val])
+    theirs = GridSearchCV(LogisticRegression(), grid, cv=split, refit=False).fit(*both)
+    assert ours.cv_results_["params"] == theirs.cv_results_["params"]
+    scores = theirs.cv_results_["mean_test_score"]
+    assert scores[ours.best_index_] == scores.max()
+    assert ours.best_score_ == pytest.approx(scores.max())
+    assert ours.best_params_ == ours.cv_results_["params"][ours.best_index_]
+
+
+def test_refits_on_the_training_set_alone(two_classes):
+    X, y, _, _ = two_classes
+    search = fitted(two_classes)
+    again = clone(search.estimator).set_params(**search.best_params_).fit(X, y)
+    assert np.array_equal(search.best_estimator_.coef_, again.coef_)
+
+
+def test_a_refit_on_a_default_hold_out_uses_the_rest(two_classes):
+    seen = []
+
+    class Recorder(LogisticRegression):
+        def fit(self, X, y):
+            seen.append(len(X))
+            return super().fit(X, y)
+
+    X, y, _, _ = two_classes
+    search_over(Recorder()).fit(X, y)
+    assert seen == [112] * 4
+
+
+def test_delegation(two_classes):
+    X, y, X_val, y_val = two_classes
+    search = fitted(two_classes, make_pipeline(StandardScaler(), SVC()),
+                    {"svc__C": [1.0]})  # fmt: skip
+    best = search.best_estimator_
+    assert np.array_equal(search.predict(X_val), best.predict(X_val))
+    assert np.array_equal(search.decision_function(X_val), best.decision_function(X_val))
+    assert search.score(X_val, y_val) == best.score(X_val, y_val)
+    assert np.array_equal(search.classes_, [0, 1]) and search.n_features_in_ == 5
+    assert not hasattr(search, "predict_proba") and not hasattr(search, "transform")
+    reducer = fitted(two_classes, make_pipeline(PCA(2)), {"pca__whiten": [True, False]},
+                     scoring=make_private_scorer(lambda y, z: z[:, 0], bounds=(-3, 3),
+                                                 response_method="transform"))  # fmt: skip
+    assert reducer.transform(X).shape == (150, 2)
+    assert reducer.inverse_transform(reducer.transform(X)).shape == X.shape
+
+
+def test_before_fit():
+    search = search_over()
+    for attribute in ("classes_", "n_features_in_", "best_params_", "best_estimator_"):
+        assert not hasattr(search, attribute)
+    assert hasattr(search, "predict") and not hasattr(search, "transform")
+    with pytest.raises(NotFittedError):
+        search.predict([[1]])
+    with pytest.raises(NotFittedError):
+        search.score([[1]], [1])
+
+
+def test_without_refit(two_classes):
+    search = fitted(two_classes, refit=False)
+    assert search.best_params_ in search.cv_results_["params"]
+    for attribute in ("best_estimator_", "predict", "classes_", "n_features_in_"):
+        assert not hasattr(search, attribute)
+    with pytest.raises(AttributeError) as caught:
+        search.predict([[1]])
+    assert "refit=False" in str(caught.value.__cause__)
+    with pytest.raises(AttributeError, match="refit=False"):
+        search.score([[1]], [1])
+
+
+def test_a_second_fit_leaves_nothing_of_the_first(two_classes):
+    X, y, X_val, y_val = two_classes
+    search = fitted(two_classes)
+    search.set_params(refit=False).fit(X, y, X_val=X_val, y_val=y_val)
+    assert not hasattr(search, "best_estimator_")
+
+
+def test_tags(two_classes):
+    assert is_classifier(search_over()) and is_regressor(search_over(Ridge()))
+    assert search_over(SVC(kernel="precomputed")).__sklearn_tags__().input_tags.pairwise
+
+
+def test_cv_results_hold_public_facts_only(two_classes):
+    grid = [{"kernel": ["linear"]}, {"kernel": ["rbf"], "gamma": [0.1, 1.0]}]
+    search = fitted(two_classes, SVC(), grid)
+    assert set(search.cv_results_) == {
+        "mean_fit_time", "std_fit_time", "params", "fit_error", "param_kernel", "param_gamma",
+        "validated", "public_score",
+    }  # fmt: skip
+    assert search.cv_results_["validated"].all()
+    for column in ("public_score", "mean_fit_time", "std_fit_time"):
+        assert np.isnan(search.cv_results_[column]).all()
+    table = pd.DataFrame(search.cv_results_)
+    assert len(table) == 3
+    assert search.cv_results_["param_gamma"].mask.tolist() == [True, False, False]
+    assert search.cv_results_["param_gamma"].tolist() == [None, 0.1, 1.0]
+
+
+@pytest.mark.parametrize("dump", [pickle.dumps, None])
+def test_pickling(two_classes, dump, tmp_path):
+    search = fitted(two_classes)
+    if dump:
+        copy = pickle.loads(dump(search))
+    else:
+        joblib.dump(search, tmp_path / "search")
+        copy = joblib.load(tmp_path / "search")
+    assert copy.best_params_ == search.best_params_
+    assert str(copy.privacy_) == str(search.privacy_)
+    assert np.array_equal(copy.predict(two_classes[2]), search.predict(two_classes[2]))
+
+
+# --------------------------------------------------------------------------- inputs
+FRAMES = {
+    "pandas": lambda X: pd.DataFrame(X, columns=list("abcde")),
+    "polars": lambda X: pl.DataFrame(X, schema=list("abcde")),
+    "sparse": sp.csr_matrix,
+    "sparse array": sp.csc_array,
+    "list": lambda X: X.tolist(),
+}
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+@pytest.mark.parametrize("own", [True, False])
+def test_kinds_of_tables(two_classes, kind, own):
+    X, y, X_val, y_val = two_classes
+    convert = FRAMES[kind]
+    params = dict(epsilon=20.0)
+    plain, other = search_over(**params), search_over(**params)
+    if own:
+        plain.fit(X, y, X_val=X_val, y_val=y_val)
+        other.fit(convert(X), y, X_val=convert(X_val), y_val=y_val)
+    else:
+        plain.fit(X, y)
+        other.fit(convert(X), y)
+    assert other.best_score_ == plain.best_score_ and other.best_index_ == plain.best_index_
+    assert np.array_equal(other.predict(convert(X_val)), plain.predict(X_val))
+    names = getattr(LogisticRegression().fit(convert(X), y), "feature_names_in_", None)
+    assert (names is None) == (not hasattr(other, "feature_names_in_"))
+    assert names is None or other.feature_names_in_.tolist() == list("abcde")
+
+
+LABELS = {
+    "numpy text": lambda y: np.where(y, "yes", "no"),
+    "objects": lambda y: np.where(y, "yes", "no").astype(object),
+    "pandas text": lambda y: pd.Series(np.where(y, "yes", "no")),
+    "pandas categories": lambda y: pd.Series(np.where(y, "yes", "no"), dtype="category"),
+    "polars text": lambda y: pl.Series(np.where(y, "yes", "no").tolist()),
+    "booleans": lambda y: y.astype(bool),
+    "floats": lambda y: y.astype(float),
+    "list": lambda y: y.tolist(),
+    "column": lambda y: y[:, None],
+}
+
+
+@pytest.mark.parametrize("kind", LABELS)
+@pytest.mark.filterwarnings("ignore:A column-vector")
+@pytest.mark.parametrize("scoring", ["accuracy", "balanced_accuracy", "roc_auc", "neg_log_loss"])
+def test_kinds_of_labels(two_classes, kind, scoring):
+    X, y, X_val, y_val = two_classes
+    convert = LABELS[kind]
+    plain = fitted(two_classes, scoring=scoring)
+    other = fitted((X, convert(y), X_val, convert(y_val)), scoring=scoring)
+    assert other.best_score_ == pytest.approx(plain.best_score_)
+
+
+def test_a_pipeline_on_mixed_columns_with_unseen_categories(rng):
+    frame = pd.DataFrame({"x": rng.normal(size=200), "place": rng.choice(list("pqr"), 200)})
+    y = (frame["x"] + (frame["place"] == "p") > 0).map({True: "up", False: "down"})
+    frame_val, y_val = frame.copy(), y
+    frame_val.loc[7, "place"] = "never seen"
+    frame_val.loc[8, "x"] = np.nan
+    columns = make_column_transformer((StandardScaler(), ["x"]), (OneHotEncoder(), ["place"]))
+    model = Pipeline([
+        ("columns", columns),
+        ("clf", LogisticRegression()),
+    ])  # fmt: skip
+    search = fitted((frame, y, frame_val, y_val), model, {"clf__C": [0.1, 10.0]})
+    good = frame.index.difference([7, 8])
+    right = (search.predict(frame.loc[good]) == y[good]).sum()
+    assert round(search.best_score_ * 200) == right
+
+
+def test_regression(rng):
+    X, y = make_regression(200, 4, noise=5, random_state=0)
+    scoring = make_private_scorer("neg_mean_absolute_error", bounds=(-50, 0))
+    data = X[:100], y[:100], X[100:], y[100:]
+    search = fitted(data, Ridge(), {"alpha": loguniform(1e-3, 1e3)}, n_iter=8, scoring=scoring)
+    assert search.best_score_ == pytest.approx(search.score(X[100:], y[100:]), abs=0.1)
+    many = np.stack([y, -y], axis=1)
+    data = X[:100], many[:100], X[100:], many[100:]
+    both = fitted(data, Ridge(), {"alpha": [search.best_params_["alpha"]]}, scoring=scoring)
+    assert both.best_score_ == pytest.approx(search.best_score_, abs=0.1)
+
+
+def test_multilabel_accuracy_is_the_share_of_records_with_all_labels_right():
+    X, Y = make_multilabel_classification(300, n_classes=3, random_state=0)
+    data = X[:200], Y[:200], X[200:], Y[200:]
+    search = fitted(data, KNeighborsClassifier(), {"n_neighbors": [1, 5]})
+    expected = search.best_estimator_.score(X[200:], Y[200:])
+    assert search.best_score_ == pytest.approx(expected)
+
+
+def test_a_gain_over_several_outputs():
+    X, Y = make_multilabel_classification(300, n_classes=2, random_state=0)
+    scoring = make_private_scorer(lambda y, p: (y == p).mean(axis=1), bounds=(0, 1))
+    search = fitted((X[:200], Y[:200], X[200:], Y[200:]), KNeighborsClassifier(),
+                    {"n_neighbors": [5]}, scoring=scoring)  # fmt: skip
+    expected = (search.predict(X[200:]) == Y[200:]).mean()
+    assert search.best_score_ == pytest.approx(expected, abs=1e-4)
+
+
+def test_a_gain_that_fails_is_the_users_and_not_the_candidates(two_classes):
+    for wrong in (lambda y, p: 0.5, lambda y, p: y.nonsense):
+        scoring = make_private_scorer(wrong, bounds=(0, 1))
+        with pytest.raises((ValueError, AttributeError), match="one number per record|nonsense"):
+            fitted(two_classes, scoring=scoring)
+
+
+def test_precomputed_kernels(two_classes):
+    X, y, X_val, y_val = two_classes
+    plain = fitted(two_classes, SVC(kernel="linear"), {"C": [0.1, 1.0]})
+    given = fitted((X @ X.T, y, X_val @ X.T, y_val), SVC(kernel="precomputed"), {"C": [0.1, 1.0]})
+    assert given.best_score_ == plain.best_score_
+    held_out = search_over(SVC(kernel="precomputed"), {"C": [0.1, 1.0]}).fit(X @ X.T, y)
+    assert held_out.best_score_ == search_over(SVC(kernel="linear"), {"C": [0.1, 1.0]}).fit(
+        X, y).best_score_  # fmt: skip
+
+
+def test_no_labels_at_all(rng):
+    X = rng.normal(size=(300, 2))
+    scoring = make_private_scorer(
+        lambda y, log_density: log_density, bounds=(-8, 0), response_method="score_samples"
+    )
+    search = search_over(KernelDensity(), {"bandwidth": [0.01, 0.3, 30.0]}, scoring=scoring)
+    search.fit(X[:150], X_val=X[150:])
+    assert search.best_params_ == {"bandwidth": 0.3}
+    assert search.score_samples(X).shape == (300,)
+
+
+def test_groups_are_units(two_classes):
+    X, y, X_val, y_val = two_classes
+    groups = np.arange(150) % 30
+    search = fitted(two_classes, groups_val=groups)
+    assert (search.privacy_.unit, search.privacy_.m) == ("group", 30)
+    right = search.predict(X_val) == y_val
+    assert search.best_score_ == pytest.approx(right.mean(), abs=5e-4), "groups of equal size"
+    uneven = np.minimum(np.arange(150), 100)
+    right = [right[uneven == g].mean() for g in range(101)]
+    weighted = fitted(two_classes, grid={"C": [search.best_params_["C"]]}, groups_val=uneven)
+    assert weighted.best_score_ == pytest.approx(np.mean(right), abs=5e-4)
+
+
+def test_estimators_and_odd_objects_as_values(two_classes):
+    grid = {
+        "scale": ["passthrough", StandardScaler()],
+        "clf": [DecisionTreeClassifier(max_depth=2, random_state=0), LogisticRegression()],
+    }
+    model = Pipeline([("scale", StandardScaler()), ("clf", LogisticRegression())])
+    search = fitted(two_classes, model, grid)
+    assert len(search.cv_results_["params"]) == 4
+    for value in grid["clf"]:
+        assert not hasattr(value, "classes_"), "values must be cloned before they are fitted"
+
+
+def test_distributions_and_lists_mix(two_classes):
+    grid = {"max_depth": randint(1, 6), "criterion": ["gini", "entropy"], "ccp_alpha": (0.0, 0.01)}
+    search = fitted(two_classes, DecisionTreeClassifier(random_state=0), grid, n_iter=10)
+    assert len(search.cv_results_["params"]) == 10
+    assert type(search.best_params_["max_depth"]) is int
+
+
+def test_sample_weight_and_other_fit_parameters_follow_the_rows(two_classes):
+    class Needs(LogisticRegression):
+        def fit(self, X, y, sample_weight=None, flag=None):
+            assert flag == "on" and len(sample_weight) == len(X)
+            assert np.array_equal(sample_weight, X[:, 0])
+            return super().fit(X, y)
+
+    X, y, X_val, y_val = two_classes
+    search = search_over(Needs(), error_score="raise")
+    search.fit(X, y, X_val=X_val, y_val=y_val, sample_weight=X[:, 0], flag="on")
+    search.fit(X, y, sample_weight=X[:, 0], flag="on")
+
+
+def test_metadata_routing(two_classes):
+    X, y, X_val, y_val = two_classes
+    seen = []
+
+    class Weighted(LogisticRegression):
+        def fit(self, X, y, sample_weight=None):
+            seen.append(sample_weight)
+            return super().fit(X, y, sample_weight)
+
+    with sklearn.config_context(enable_metadata_routing=True):
+        search = search_over(Weighted().set_fit_request(sample_weight=True))
+        search.fit(X, y, X_val=X_val, y_val=y_val, sample_weight=np.ones(150))
+        assert all(len(weight) == 150 for weight in seen) and len(seen) == 4
+        with pytest.raises(TypeError, match="unexpected argument"):
+            search_over().fit(X, y, X_val=X_val, y_val=y_val, nonsense=3)
+        inner = search_over().set_fit_request(X_val=True, y_val=True)
+        pipe = Pipeline([("scale", StandardScaler()), ("search", inner)], transform_input=["X_val"])
+        pipe.fit(X, y, X_val=X_val, y_val=y_val)
+        assert pipe[-1].privacy_.m == 150
+        scaled = StandardScaler().fit(X)
+        alone = fitted((scaled.transform(X), y, scaled.transform(X_val), y_val))
+        assert pipe[-1].best_score_ == alone.best_score_
+
+
+def test_as_the_last_step_of_a_pipeline(two_classes):
+    X, y, X_val, y_val = two_classes
+    pipe = make_pipeline(StandardScaler(), search_over()).fit(X, y)
+    assert pipe.predict(X_val).shape == (150,)
+    assert pipe[-1].privacy_.m == 38
+
+
+def test_inside_cross_validation(two_classes):
+    X, y, _, _ = two_classes
+    assert cross_val_score(search_over(), X, y, cv=2, error_score="raise").min() > 0.6
+
+
+@pytest.mark.parametrize("cv", [None, ShuffleSplit(1, test_size=0.5, random_state=3)])
+def test_the_result_does_not_depend_on_n_jobs(two_classes, cv):
+    X, y, _, _ = two_classes
+    grid = {"C": loguniform(1e-4, 1e2)}
+    found = []
+    for n_jobs in (None, 1, 2):
+        search = search_over(grid=grid, n_iter=9, epsilon=1.0, cv=cv, n_jobs=n_jobs).fit(X, y)
+        found.append((search.best_params_, search.best_score_, search.cv_results_["params"]))
+    with joblib.parallel_config("threading", n_jobs=2):
+        search = search_over(grid=grid, n_iter=9, epsilon=1.0, cv=cv).fit(X, y)
+        found.append((search.best_params_, search.best_score_, search.cv_results_["params"]))
+    assert all(each == found[0] for each in found)
+
+
+def test_an_active_backend_is_honoured(two_classes):
+    from joblib._parallel_backends import ThreadingBackend
+
+    used = []
+
+    class Watched(ThreadingBackend):
+        def configure(self, *args, **kwargs):
+            used.append(True)
+            return super().configure(*args, **kwargs)
+
+    joblib.register_parallel_backend("watched", Watched)
+    with joblib.parallel_config("watched", n_jobs=2):
+        fitted(two_classes)
+    assert used
+
+
+# ----------------------------------------------------------------- privacy, as users see it
+def test_the_statement(two_classes):
+    search = fitted(two_classes, epsilon=1.5, noise_random_state=None)
+    report = search.privacy_
+    assert (report.epsilon, report.delta, report.m, report.assumption) == (1.5, 0.0, 150, None)
+    assert sum(loss.epsilon for loss in report.spends) == pytest.approx(1.5)
+    assert [loss.release for loss in report.spends] == [
+        "choice of the setting", "score of the chosen setting",
+    ]  # fmt: skip
+    for text in (str(report), report._repr_html_()):
+        for part in ("epsilon = 1.5", "150 records", "permute-and-flip", "Laplace", "OpenDP",
+                     "training set", "none: it holds"):  # fmt: skip
+            assert part in text
+    assert "epsilon=1.5" in repr(report)
+
+
+def test_seeded_noise_warns_and_the_statement_withdraws_the_guarantee(two_classes):
+    with pytest.warns(InsecureNoiseWarning, match="NOT private") as caught:
+        search = fitted(two_classes, epsilon=1.0)
+    assert caught[0].filename == __file__
+    assert "NONE" in str(search.privacy_) and "NOT PRIVATE" in repr(search.privacy_)
+    again = fitted(two_classes, epsilon=1.0)
+    assert again.best_score_ == search.best_score_
+
+
+def test_random_state_does_not_fix_the_noise(two_classes):
+    found = {
+        fitted(two_classes, epsilon=0.1, noise_random_state=None).best_score_ for _ in range(8)
+    }
+    assert len(found) > 1
+
+
+def test_the_default_hold_out_warns(two_classes):
+    with pytest.warns(PrivacyWarning, match="38 records .*Only those 38") as caught:
+        search_over().fit(two_classes[0], two_classes[1])
+    assert caught[0].filename == __file__
+
+
+def test_the_score_stays_in_bounds_and_in_its_interval(two_classes):
+    scores = []
+    for seed in range(40):
+        search = fitted(two_classes, epsilon=0.02, noise_random_state=seed, refit=False)
+        low, high = search.best_score_interval_
+        assert 0 <= low <= search.best_score_ <= high <= 1
+        scores.append(search.best_score_)
+    assert 0.0 in scores or 1.0 in scores
+
+
+@pytest.mark.parametrize("scoring", ["accuracy", "roc_auc", "neg_log_loss", "balanced_accuracy"])
+def test_the_interval_covers_as_often_as_it_says(two_classes, scoring):
+    X, y, X_val, y_val = two_classes
+    model = LogisticRegression().fit(X, y)
+    covered = 0
+    for seed in range(300):
+        search = fitted(two_classes, grid={"C": [1.0]}, epsilon=0.5, scoring=scoring, refit=False,
+                        noise_random_state=seed)  # fmt: skip
+        low, high = search.best_score_interval_
+        covered += low - 1e-6 <= search.scorer_(model, X_val, y_val) <= high + 1e-6
+    # Binomial(300, 0.95): fewer than 270 would happen once in ten thousand runs.
+    assert covered >= 270
+
+
+@pytest.mark.parametrize("kind", [int, np.int64, np.int32, np.float32, np.float64])
+def test_epsilons_of_any_number_type_are_spent_exactly(two_classes, kind):
+    for value in (1, 3, 7):
+        report = fitted(two_classes, epsilon=kind(value), refit=False).privacy_
+        assert sum(loss.epsilon for loss in report.spends) == pytest.approx(value)
+        assert report.epsilon == value
+
+
+def test_delta_is_reported_as_spent(two_classes):
+    """The worst-case strategy is given a delta and does not use it."""
+    assert fitted(two_classes, delta=1e-6).privacy_.delta == 0
+
+
+def test_one_candidate_spends_everything_on_its_score(two_classes):
+    search = fitted(two_classes, grid={"C": [1.0]}, epsilon=1.0)
+    assert [loss.epsilon for loss in search.privacy_.spends] == [1.0]
+
+
+def test_the_share_of_the_score_is_a_parameter_of_the_strategy(two_classes):
+    search = fitted(two_classes, epsilon=1.0, strategy=WorstCase(score_share=0.9))
+    assert [loss.epsilon for loss in search.privacy_.spends] == pytest.approx([0.1, 0.9])
+
+
+# -------------------------------------------------------------------------- bad input
+BAD = [
+    (dict(epsilon=0), "epsilon is a number from 1e-9 up; found 0"),
+    (dict(epsilon=-1.0), "epsilon is a number"),
+    (dict(epsilon=float("nan")), "epsilon is a number"),
+    (dict(epsilon=float("inf")), "epsilon is a number"),
+    (dict(epsilon="1"), r"found '1' \(str\)"),
+    (dict(epsilon=True), "epsilon is a number"),
+    (dict(epsilon=5e-324), "epsilon is a number from 1e-9"),
+    (dict(delta=1.0), r"delta is in \[0, 1\)"),
+    (dict(delta=-1e-9), r"delta is in \[0, 1\)"),
+    (dict(n_iter=0), "n_iter is a whole number"),
+    (dict(n_iter=2.5), "n_iter is a whole number"),
+    (dict(grid={}), None),
+    (dict(grid=[]), "param_grid"),
+    (dict(grid={"C": []}), "'C'.* is empty"),
+    (dict(grid={"CC": [1]}), "Invalid parameter 'CC'"),
+    (dict(scoring="f1"), "no proven sensitivity"),
+    (dict(verbose="loud"), "verbose is 0 or more"),
+    (dict(refit="auc"), "refit='auc' names no score"),
+    (dict(cv=5), "cv=5 cannot be used"),
+    (dict(strategy="bayes"), r"strategy is one of \['gp_noise_free', .*'worst_case'\]"),
+    (dict(strategy=WorstCase), r"did you mean WorstCase\(\)"),
+    (dict(strategy=WorstCase(score_share=1)), "score_share lies strictly"),
+    (dict(noise_random_state=0.5), "noise_random_state is None or"),
+    (dict(error_score="ignore"), "error_score"),
+    (dict(estimator=3), "estimator has a fit method"),
+]
+
+
+@pytest.mark.parametrize(("params", "message"), BAD)
+def test_bad_parameters_are_refused_before_anything_is_fitted(two_classes, params, message):
+    class Never(LogisticRegression):
+        def fit(self, X, y):
+            raise AssertionError("fitted")
+
+    X, y, _, _ = two_classes
+    search = search_over(Never()).set_params(**{
+        {"grid": "param_grid"}.get(k, k): v for k, v in params.items()
+    })  # fmt: skip
+    if message is None:
+        return
+    with pytest.raises(ValueError, match=message):
+        search.fit(X, y)
+    assert not [name for name in vars(search) if name.endswith("_")]
+
+
+@pytest.mark.parametrize(
+    "estimator", [search_over(), PrivateThresholdClassifier(DummyClassifier())]
+)
+def test_validation_data_by_position_are_refused_with_what_to_type(two_classes, estimator):
+    X, y, X_val, y_val = two_classes
+    with pytest.raises(TypeError, match="2 more were given. Name .* X_val=X_val, y_val=y_val"):
+        estimator.fit(X, y, X_val, y_val)
+
+
+@pytest.mark.parametrize("error_score", [np.nan, 0.0, 1.0])
+def test_a_failing_candidate_never_wins(two_classes, error_score):
+    with pytest.warns(FitFailedWarning, match="2 of 3"):
+        search = fitted(two_classes, LinearSVC(), {"C": [-1.0, 1.0, -2.0]}, error_score=error_score)
+    assert search.best_params_ == {"C": 1.0}
+    assert search.cv_results_["fit_error"][1] is None
+    assert "InvalidParameterError" in search.cv_results_["fit_error"][0]
+    assert [loss.epsilon for loss in search.privacy_.spends] == [1000.0], "no choice was left"
+
+
+def test_error_score_raise(two_classes):
+    with pytest.raises(ValueError, match="'C' parameter"):
+        fitted(two_classes, LinearSVC(), {"C": [1.0, -1.0]}, error_score="raise")
+
+
+class Interrupts(ClassifierMixin, BaseEstimator):
+    """Raises Ctrl-C in its n-th fit or prediction."""
+
+    def __init__(self, stage=None, at=0, C=0):
+        self.stage = stage
+        self.at = at
+        self.C = C
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        self._count("fit")
+        return self
+
+    def predict(self, X):
+        if len(X) > 20:
+            self._count("predict")
+        return np.full(len(X), self.classes_[0])
+
+    def _count(self, stage):
+        if stage == self.stage:
+            COUNT[stage] = COUNT.get(stage, 0) + 1
+            if COUNT[stage] == self.at:
+                raise KeyboardInterrupt
+
+
+COUNT: dict = {}
+
+
+@pytest.mark.parametrize(("stage", "at"), [("fit", 2), ("predict", 2), ("fit", 4)])
+def test_an_interrupt_leaves_nothing_half_set(two_classes, stage, at):
+    X, y, X_val, y_val = two_classes
+    COUNT.clear()
+    search = search_over(Interrupts(stage, at), {"C": [1, 2, 3]})
+    with pytest.raises(KeyboardInterrupt) as caught:
+        search.fit(X, y, X_val=X_val, y_val=y_val)
+    assert not [name for name in vars(search) if name.endswith("_")]
+    # The fourth fit is the refit: the result had been paid for, and is not lost.
+    assert ("best_params_=" in "".join(getattr(caught.value, "__notes__", []))) == (at == 4)
+
+
+def test_verbose_prints_the_public_side(two_classes, capsys):
+    fitted(two_classes, verbose=2)
+    out = capsys.readouterr().out.splitlines()
+    assert out[0] == "Evaluating 3 candidates on 150 protected records"
+    assert len(out) == 4 and out[1] == "[1/3] {'C': 0.01}: fitted"
+
+
+def test_public_names():
+    assert sklearn_dpbo.__all__ == [
+        "PrivacyLedger", "PrivateBayesSearchCV", "PrivateThresholdClassifier",
+        "make_private_scorer", "plan_search",
+    ]  # fmt: skip
+
+
+def test_a_dummy_search_in_a_notebook_like_session(two_classes):
+    X, y, _, _ = two_classes
+    X, X_val, y, y_val = train_test_split(X, y, random_state=0)
+    search = search_over(DummyClassifier(), {"strategy": ["most_frequent", "prior"]})
+    search.fit(X, y, X_val=X_val, y_val=y_val)
+    assert "PrivateBayesSearchCV" in repr(search)
+    assert "PrivateBayesSearchCV" in search._repr_html_()

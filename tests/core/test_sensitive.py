@@ -1,0 +1,125 @@
+"""Sensitive values stay shut; budgets add up exactly."""
+
+import copy
+import json
+import logging
+import pickle
+import traceback
+from fractions import Fraction
+
+import joblib
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sklearn_dpbo._privacy.accounting import Budget
+from sklearn_dpbo._privacy.rounding import round_down
+from sklearn_dpbo._privacy.sensitive import Secret, Sensitive
+from sklearn_dpbo.exceptions import BudgetExceededError
+from sklearn_dpbo.report import PrivacyLoss
+
+SECRET = 727272
+
+
+@pytest.fixture
+def secret():
+    return Sensitive([[SECRET], [1]], (1,))
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        np.asarray, np.array, np.sum, np.max, list, tuple, len, int, float, complex, bool, sorted,
+        pickle.dumps, copy.copy, copy.deepcopy, json.dumps, hash, joblib.hash,
+        lambda s: s == s, lambda s: s < 3, lambda s: s[0], lambda s: SECRET in s,
+        lambda s: s + 1, lambda s: range(s), lambda s: vars(s), lambda s: s.value,
+        lambda s: f"{s:d}", lambda s: np.add(s, 1), lambda s: joblib.dump(s, "/dev/null"),
+    ],
+)  # fmt: skip
+def test_a_sensitive_cannot_be_read_by_accident(secret, operation):
+    with pytest.raises((TypeError, AttributeError)) as caught:
+        operation(secret)
+    assert str(SECRET) not in str(caught.value)
+
+
+def test_a_sensitive_is_not_printed(secret, caplog):
+    logging.getLogger("any").warning("found %s and %r", secret, secret)
+    shown = [repr(secret), str(secret), f"{secret}", repr([secret]), caplog.text]
+    assert all(str(SECRET) not in text for text in shown)
+    assert "withheld" in repr(secret)
+
+
+def test_a_sensitive_keeps_its_sensitivity(secret):
+    table = Sensitive([[1, 2], [3, 4], [5, 6]], (7, 8))
+    assert table.take([0, 2]).shape == (2, 2)
+    assert table.take(1).sensitivity == (7, 8)
+    assert table.column(1).sensitivity == (8,)
+    assert table.column(1).take(2)._open().tolist() == [[6]]
+
+
+@pytest.mark.parametrize("sensitivity", [(0,), (-1,), (1.0,), (1, 1), ()])
+def test_a_sensitive_needs_a_bound_for_each_statistic(sensitivity):
+    with pytest.raises(ValueError, match="sensitivities are|one column for each"):
+        Sensitive([[1]], sensitivity)
+
+
+def test_a_secret_cannot_be_read_and_its_results_stay_shut():
+    secret = Sensitive([[SECRET]], (1,)).sealed()
+    for operation in (np.asarray, list, bool, pickle.dumps, copy.copy, lambda s: s == s):
+        with pytest.raises(TypeError, match="Secret depends on protected records"):
+            operation(secret)
+    assert str(SECRET) not in f"{secret!r}{secret}"
+    doubled = secret.then(lambda value: 2 * value)
+    assert type(doubled) is Secret
+    assert doubled.measured(lambda value: value, (4,))._open().tolist() == [[2 * SECRET]]
+
+
+def test_a_failure_inside_a_secret_leaves_no_frame_behind():
+    def fail(value):
+        raise ZeroDivisionError("of a computation")
+
+    for work in (Secret(SECRET).then, lambda f: Secret(SECRET).measured(f, (1,))):
+        with pytest.raises(ZeroDivisionError) as caught:
+            work(fail)
+        frames = [f for f, _ in traceback.walk_tb(caught.value.__traceback__)]
+        assert fail.__code__ not in [f.f_code for f in frames]
+        assert not [f for f in frames if SECRET in f.f_locals.values()]
+
+
+def loss(epsilon, delta=0.0):
+    return PrivacyLoss(epsilon, delta, "a test", "no mechanism")
+
+
+def test_ten_tenths_fit_and_not_one_more():
+    budget = Budget(1.0)
+    with pytest.raises(BudgetExceededError):
+        for _ in range(11):
+            budget.charge(loss(0.1))
+    # Ten times the float 0.1 is a little more than 1: the tenth does not fit, exactly.
+    assert len(budget.losses) == 9
+    assert Fraction(budget.epsilon_left) <= 1 - 9 * Fraction(0.1)
+
+
+@given(epsilon=st.floats(1e-6, 1e6), share=st.floats(0.001, 0.999))
+def test_two_shares_never_exceed_the_whole(epsilon, share):
+    budget = Budget(epsilon)
+    budget.charge(loss(round_down(Fraction(epsilon) * (1 - Fraction(share)))))
+    budget.charge(loss(budget.epsilon_left))
+    spent = sum(Fraction(each.epsilon) for each in budget.losses)
+    assert Fraction(epsilon) * (1 - Fraction(1, 2**50)) <= spent <= Fraction(epsilon)
+
+
+def test_delta_is_charged_too():
+    budget = Budget(1.0, 1e-5)
+    budget.charge(loss(0.1, 1e-5))
+    with pytest.raises(BudgetExceededError, match="delta"):
+        budget.charge(loss(0.1, 1e-9))
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta"), [(0, 0), (-1, 0), (float("inf"), 0), (1, 1), (1, -1)]
+)
+def test_a_loss_makes_sense(epsilon, delta):
+    with pytest.raises(ValueError, match="found"):
+        loss(epsilon, delta)

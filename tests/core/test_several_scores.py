@@ -1,0 +1,161 @@
+"""Several scores: one selects, all are released for the setting chosen, each from its share."""
+
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import loguniform
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVC
+from test_leaks import COUNTS, Known, data, found_in, secrets
+
+from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer, plan_search
+from sklearn_dpbo.audit import audit_search, cases
+from sklearn_dpbo.kusner2015 import GPNoisy
+from sklearn_dpbo.planning._bounds import utility_of
+from sklearn_dpbo.strategies import WorstCase
+
+GRID = {"C": [0.01, 1.0, 100.0]}
+SCORES = ["accuracy", "neg_brier_score", "roc_auc"]
+
+
+def search(scoring, refit, **params):
+    params = {"epsilon": 1e6, "noise_random_state": 0} | params
+    return PrivateBayesSearchCV(LogisticRegression(), GRID, scoring=scoring, refit=refit, **params)
+
+
+def fit(search, two_classes):
+    X, y, X_val, y_val = two_classes
+    return search.fit(X, y, X_val=X_val, y_val=y_val)
+
+
+@pytest.mark.parametrize("selects", SCORES)
+def test_each_is_released_for_the_setting_that_the_named_one_selects(two_classes, selects):
+    X, y, X_val, y_val = two_classes
+    several = fit(search(SCORES, selects), two_classes)
+    alone = fit(search(selects, True), two_classes)
+    assert several.best_params_ == alone.best_params_ and several.multimetric_
+    assert several.best_score_ == several.best_scores_[selects]
+    assert set(several.best_scores_) == set(several.best_score_intervals_) == set(SCORES)
+    for name in SCORES:
+        scorer = several.scorer_[name]
+        exact = scorer(several.best_estimator_, X_val, y_val)
+        low, high = several.best_score_intervals_[name]
+        assert several.best_scores_[name] == pytest.approx(exact, abs=2e-3)
+        assert low - 1e-9 <= several.best_scores_[name] <= high + 1e-9
+    assert several.score(X, y) == several.scorer_[selects](several.best_estimator_, X, y)
+    assert not alone.multimetric_ and not hasattr(alone, "best_scores_")
+
+
+def test_the_share_of_scores_is_divided(two_classes):
+    s = fit(search(SCORES, "accuracy", epsilon=1.5), two_classes)
+    losses = {loss.release: loss.epsilon for loss in s.privacy_.spends}
+    assert losses.pop("choice of the setting") == pytest.approx(0.9)
+    assert list(losses) == [f"score of the chosen setting, {name}" for name in SCORES]
+    assert list(losses.values()) == pytest.approx([0.2] * 3)
+    assert sum(Fraction(loss.epsilon) for loss in s.privacy_.spends) <= Fraction(1.5)
+    assert "best_scores_ and best_score_intervals_ of accuracy" in str(s.privacy_).replace(
+        "\n", " "
+    )
+
+
+def test_noise_is_that_of_the_share():
+    """With half of the noise this would fail: counts with discrete Laplace noise of scale 5."""
+    train, val = data()
+    drawn = [
+        PrivateBayesSearchCV(
+            Known(0), {"which": [0]}, epsilon=0.4, scoring=["accuracy", "balanced_accuracy"],
+            refit="accuracy", noise_random_state=i,
+        ).fit(**train, **val).best_scores_["accuracy"] * 15_485 - COUNTS[0]
+        for i in range(600)
+    ]  # fmt: skip
+    # One candidate: no choice, so that both scores share all of epsilon.
+    scale = np.abs(drawn).mean()
+    assert 4.3 < scale < 5.7
+
+
+def test_a_dict_gives_names(two_classes):
+    cost = make_private_scorer("neg_cost", cost_matrix=[[0, 1], [5, 0]])
+    named = {"right": "accuracy", "cost": cost}
+    s = fit(search(named, "cost"), two_classes)
+    assert list(s.scorer_) == ["cost", "right"] and s.best_score_ == s.best_scores_["cost"]
+    assert fit(search(named, False), two_classes).best_scores_["right"] > 0.5
+    assert list(fit(search(named, False), two_classes).scorer_) == ["right", "cost"]
+
+
+def test_one_score_in_a_list_is_kept_by_name_too(two_classes):
+    """As in scikit-learn, so that code which loops over any number of names goes on working."""
+    for scoring, refit in ((["accuracy"], True), ({"accuracy": "accuracy"}, "accuracy")):
+        s = fit(search(scoring, refit), two_classes)
+        assert s.multimetric_ and s.best_scores_ == {"accuracy": s.best_score_}
+        assert "best_scores_" in s.privacy_.released
+        assert utility_of(s).m == s.privacy_.m
+
+
+def test_guided_searches_take_several(two_classes):
+    for guidance in ("public", "both"):
+        s = search(SCORES[:2], "neg_brier_score", strategy=WorstCase(guidance), n_iter=12)
+        fit(s.set_params(param_grid={"C": loguniform(1e-3, 1e3)}, random_state=0), two_classes)
+        assert set(s.best_scores_) == set(SCORES[:2])
+        assert len(pd.DataFrame(s.cv_results_)) == 12
+
+
+@pytest.mark.parametrize(
+    ("scoring", "refit", "message"),
+    [
+        (SCORES, True, r"refit= names the one that selects, one of \['accuracy'"),
+        (SCORES, "f1", "refit='f1' names no score"),
+        (SCORES, lambda results: 0, "or the name of the score that selects"),
+        ("accuracy", "auc", "refit='auc' names no score"),
+        (["accuracy", "f1"], "accuracy", "scoring='f1' has no proven sensitivity"),
+        (["accuracy", "accuracy"], "accuracy", "several of different names"),
+        ([], False, "several of different names"),
+        ({1: "accuracy"}, False, "several of different names"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(two_classes, scoring, refit, message):
+    with pytest.raises(ValueError, match=message):
+        fit(search(scoring, refit), two_classes)
+
+
+def test_strategies_that_release_one_number_refuse_several(two_classes):
+    s = search(SCORES[:2], "accuracy", strategy=GPNoisy(), delta=0.1)
+    with pytest.raises(ValueError, match="GPNoisy releases one score"):
+        fit(s, two_classes)
+
+
+def test_a_score_that_the_estimator_cannot_make_fails_in_the_open(two_classes):
+    s = search(["accuracy", "neg_log_loss"], "accuracy").set_params(estimator=LinearSVC())
+    with pytest.raises(ValueError, match="predict_proba"):
+        fit(s, two_classes)
+
+
+def test_plans_are_of_one_score(two_classes):
+    with pytest.raises(ValueError, match="several scores"):
+        utility_of(fit(search(SCORES[:2], "accuracy"), two_classes))
+    X, y, _, _ = two_classes
+    plan = plan_search(m=50, n_iter=3, target_regret=0.5)
+    with pytest.raises(ValueError, match="scoring has several"):
+        plan.simulate(search(SCORES[:2], "accuracy", noise_random_state=None), X, y, n_runs=2)
+
+
+def test_no_raw_score_is_kept():
+    train, val = data()
+    s = PrivateBayesSearchCV(
+        Known(), {"which": [0, 1, 2, 3]}, epsilon=1e-7, scoring=["accuracy", "neg_brier_score"],
+        refit="accuracy",
+    ).fit(**train, **val)  # fmt: skip
+    assert not found_in(s, secrets("accuracy", None))
+
+
+def test_the_whole_keeps_its_promise():
+    s = PrivateBayesSearchCV(
+        cases.ConstantClassifier(), {"label": [0, 1]}, epsilon=2.0, refit="accuracy",
+        scoring=["accuracy", "balanced_accuracy"],
+    )  # fmt: skip
+    report = audit_search(
+        s, *cases.opposed_models(), 1500, random_state=0,
+        output=lambda s: [s.best_params_["label"], *s.best_scores_.values()],
+    )  # fmt: skip
+    assert 0.8 < report.epsilon_lower_bound <= 2.0

@@ -1,0 +1,247 @@
+"""What is trained on and what is protected."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import uniform
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import (
+    GroupShuffleSplit,
+    KFold,
+    PredefinedSplit,
+    ShuffleSplit,
+    StratifiedShuffleSplit,
+)
+
+from sklearn_dpbo import PrivateBayesSearchCV, PrivateThresholdClassifier
+from sklearn_dpbo._data.split import hold_out
+from sklearn_dpbo.exceptions import PrivacyWarning
+from sklearn_dpbo.strategies import WorstCase
+
+X = np.arange(80.0).reshape(40, 2)
+Y = np.arange(40) % 2
+
+
+def split(
+    X=X, y=Y, fit_params=None, cv=None, seed=0, X_val=None, y_val=None, groups_val=None, **kw
+):
+    return hold_out(
+        LogisticRegression(), X, y, fit_params or {}, cv=cv, rng=np.random.RandomState(seed),
+        X_val=X_val, y_val=y_val, groups_val=groups_val, split_params=kw,
+    )  # fmt: skip
+
+
+def test_a_given_validation_set_is_used_as_it_is():
+    problem = split(X_val=X[:5] + 1, y_val=list(Y[:5]))
+    assert problem.X_train is not None and len(problem.X_train) == 40
+    assert problem.units.m == 5 and problem.units.name == "record"
+    assert np.array_equal(problem.X_val, X[:5] + 1)
+
+
+def test_by_default_a_quarter_is_held_out_by_row_number_and_said_so():
+    with pytest.warns(PrivacyWarning, match=r"10 records \(10 of 40 rows.*Only those 10") as caught:
+        problem = split()
+    assert caught[0].filename == __file__ or "split" not in caught[0].filename
+    with pytest.warns(PrivacyWarning):
+        same = split(y=1 - Y)
+    assert np.array_equal(problem.X_val, same.X_val), "the split must not depend on labels"
+    rows = np.sort(np.concatenate([problem.X_train[:, 0], problem.X_val[:, 0]]))
+    assert np.array_equal(rows, X[:, 0])
+
+
+def test_by_default_whole_groups_are_held_out():
+    groups = np.repeat(np.arange(8), 5)
+    with pytest.warns(PrivacyWarning, match=r"2 groups \(10 of 40 rows"):
+        problem = split(groups_val=groups)
+    assert problem.units.m == 2 and problem.units.name == "group"
+    of = {x: g for x, g in zip(X[:, 0], groups, strict=True)}
+    held, trained = ({of[x] for x in part[:, 0]} for part in (problem.X_val, problem.X_train))
+    assert not held & trained
+
+
+@pytest.mark.parametrize(
+    "cv",
+    [
+        ShuffleSplit(n_splits=1, test_size=10, random_state=0),
+        PredefinedSplit(np.repeat([-1, 0], [30, 10])),
+        [(np.arange(30), np.arange(30, 40))],
+        [(np.arange(40) < 30, np.arange(40) >= 30)],
+    ],
+)
+def test_a_splitter_with_one_split_is_used(cv):
+    problem = split(cv=cv)
+    assert (len(problem.X_train), problem.units.m) == (30, 10)
+
+
+def test_groups_reach_a_group_splitter():
+    groups = np.repeat(np.arange(8), 5)
+    cv = GroupShuffleSplit(n_splits=1, test_size=2, random_state=0)
+    assert split(cv=cv, groups_val=groups).units.m == 2
+    assert split(cv=cv, groups=groups).units.m == 10
+
+
+@pytest.mark.parametrize("cv", [5, 3, KFold(2), ShuffleSplit(n_splits=2), "three", 1, 0.2])
+def test_several_splits_are_refused_with_the_remedy(cv):
+    with pytest.raises(ValueError, match=r"cv=.* cannot be used.*ShuffleSplit\(n_splits=1\)"):
+        split(cv=cv)
+
+
+def test_a_stratified_splitter_is_used_with_a_warning():
+    with pytest.warns(PrivacyWarning, match="by their labels"):
+        assert split(cv=StratifiedShuffleSplit(1, test_size=10, random_state=0)).units.m == 10
+
+
+def test_overlapping_parts_are_refused():
+    with pytest.raises(ValueError, match="5 rows are in both"):
+        split(cv=[(np.arange(30), np.arange(25, 40))])
+
+
+@pytest.mark.parametrize(
+    ("train", "test", "message"),
+    [
+        (np.arange(30), [35] * 5, "more than once"),
+        (np.arange(40), [-1, -2], "2 rows are in both"),
+        ([], np.arange(40), "training part of cv is empty"),
+        (np.arange(20), [45], "row numbers of X"),
+        (np.arange(40), [], "m = 0"),
+    ],
+)
+def test_odd_splits_are_refused(train, test, message):
+    with pytest.raises(ValueError, match=message):
+        split(cv=[(np.array(train, dtype=int), np.array(test, dtype=int))])
+
+
+@pytest.mark.filterwarnings("ignore:The groups parameter")
+def test_groups_on_both_sides_are_refused():
+    groups = np.repeat(np.arange(8), 5)
+    with pytest.raises(ValueError, match=r"groups of groups_val .*GroupShuffleSplit"):
+        split(cv=ShuffleSplit(1, random_state=0), groups_val=groups)
+
+
+def test_kernel_matrices_lose_rows_and_columns():
+    from scipy.sparse import csr_matrix
+    from sklearn.svm import SVC
+
+    K = X @ X.T
+    for kernel in (K, K.tolist(), csr_matrix(K), pd.DataFrame(K)):
+        problem = hold_out(
+            SVC(kernel="precomputed"), kernel, Y, {}, cv=[(np.arange(30), np.arange(30, 40))],
+            rng=None, X_val=None, y_val=None, groups_val=None, split_params={},
+        )  # fmt: skip
+        assert problem.X_train.shape == (30, 30) and problem.X_val.shape == (10, 30)
+
+
+def test_labels_in_a_list_are_not_inspected():
+    """Whether one label is of another type than the rest is nobody's business."""
+    for odd in ("x", None, [1, 2], 1):
+        problem = split(X_val=X[:3], y_val=[0, 1, odd])
+        assert problem.y_val.dtype == float and problem.y_val[:2].tolist() == [0, 1]
+        assert (problem.y_val[2] == 1) == (odd == 1)
+    text = np.where(Y, "yes", "no")
+    for odd in ("x", None, [1, 2], 1):
+        problem = split(y=text, X_val=X[:3], y_val=["no", "yes", odd])
+        assert problem.y_val.tolist() == ["no", "yes", odd]
+    two = split(y=np.stack([Y, Y], axis=1), X_val=X[:3], y_val=[[0, 0], [1, "x"], [1, 1]])
+    assert np.array_equal(two.y_val, [[0, 0], [np.nan] * 2, [1, 1]], equal_nan=True)
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_one_record_of_a_list_does_not_decide_how_others_are_read(own):
+    """numpy would read whole numbers as integers, but for one fraction among them."""
+    whole = (np.arange(80).reshape(40, 2)).tolist()
+    for odd in ([0.5, 1], [1, "x"], [1, None], [1, 10**400]):
+        table = [*whole[:-1], odd]
+        if own:
+            problem = split(X=whole, X_val=table, y_val=Y)
+        else:
+            problem = split(X=table, cv=[(np.arange(30), np.arange(30, 40))])
+        assert problem.X_val.dtype == float and problem.X_train.dtype == float
+        assert np.array_equal(problem.X_val[:-1], whole[:-1] if own else whole[30:-1])
+
+
+def test_lists_of_texts_and_dicts_stay_as_they_are():
+    texts = ["a b", "c d e"] * 20
+    dicts = [{"a": 1}, {"b": 2, "c": 3}] * 20
+    tokens = [["a"], ["b", "c"]] * 20
+    for X in (texts, dicts, tokens):
+        assert split(X=X, X_val=X[1:3], y_val=Y[:2]).X_val == X[1:3]
+
+
+def test_categories_are_compared():
+    def frame(categories):
+        return pd.DataFrame({"place": pd.Categorical(["p", "q"] * 20, categories=categories)})
+
+    same = frame(["p", "q"])
+    assert split(X=same, X_val=same, y_val=Y).units.m == 40
+    with pytest.raises(ValueError, match="in column 'place' .*pandas.CategoricalDtype"):
+        split(X=same, X_val=frame(["q", "p", "r"]), y_val=Y)
+
+
+def test_fit_params_follow_the_training_rows():
+    weight = np.arange(40)
+    params = {"sample_weight": weight, "w": weight.tolist(), "flag": "x" * 40, "n": 3}
+    problem = split(fit_params=params, cv=[(np.arange(10, 40), np.arange(10))])
+    assert problem.fit_params["sample_weight"].tolist() == list(range(10, 40))
+    assert problem.fit_params["w"] == list(range(10, 40))
+    assert problem.fit_params["flag"] == "x" * 40 and problem.fit_params["n"] == 3
+    whole = split(fit_params=params, X_val=X, y_val=Y)
+    assert whole.fit_params == params
+
+
+FRAME = pd.DataFrame(X, columns=["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (dict(X_val=X), "y_val is missing"),
+        (dict(y=None, X_val=X, y_val=Y), "y is missing"),
+        (dict(y_val=Y), "y_val was given without X_val"),
+        (dict(X_val=X[:0], y_val=Y[:0]), "m = 0"),
+        (dict(X_val=X[:3], y_val=Y[:2]), "3 rows and y_val has 2"),
+        (dict(X_val=X[:, :1], y_val=Y), "2 columns and X_val 1"),
+        (dict(X=FRAME, X_val=X, y_val=Y), "X has column names and X_val has none"),
+        (dict(X=FRAME, X_val=FRAME[["b", "a"]], y_val=Y), r"another order.*X_val\[X.columns\]"),
+        (dict(X=FRAME, X_val=FRAME.rename(columns={"a": "c"}), y_val=Y), r"lacks columns \['a'\]"),
+        (dict(X_val=X, y_val=np.where(Y, "one", "zero")), "y holds numbers and y_val text"),
+        (dict(y=pd.Series(list("ab") * 20), X_val=X, y_val=Y), "y holds text and y_val numbers"),
+        (dict(X_val=X, y_val=np.stack([Y, Y], axis=1)), r"y_val \(40, 2\): outputs must agree"),
+        (dict(X_val=X, y_val=Y, cv=ShuffleSplit(1)), "leave cv out"),
+        (dict(X=X.tolist(), X_val=X[:, :1].tolist(), y_val=Y), "table of 2 columns"),
+        (dict(X_val=X.astype(str), y_val=Y), "X holds numbers and X_val text"),
+        (
+            dict(X=FRAME, X_val=FRAME.assign(b=FRAME["b"].astype("string")), y_val=Y),
+            "in column 'b' X holds numbers and X_val text",
+        ),
+        (dict(X_val=X, y_val=Y, groups_val=[1, 2]), "inconsistent numbers"),
+        (dict(y=Y[:3]), "inconsistent numbers"),
+    ],
+)
+def test_bad_input_is_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        split(**arguments)
+
+
+def test_groups_beside_a_validation_set_are_refused(two_classes):
+    """They would be for a splitter: whoever gives them believes that persons are protected."""
+    X, y, X_val, y_val = two_classes
+    for estimator in (
+        PrivateBayesSearchCV(LogisticRegression(), {"C": [1.0]}),
+        PrivateThresholdClassifier(LogisticRegression()),
+    ):
+        with pytest.raises(ValueError, match="pass groups_val"):
+            estimator.fit(X, y, X_val=X_val, y_val=y_val, groups=np.arange(len(X)))
+
+
+def test_a_public_split_by_groups_is_made_beforehand(two_classes):
+    X, y, X_val, y_val = two_classes
+    groups = np.arange(len(X)) // 2
+    by_groups = GroupShuffleSplit(1, random_state=0)
+    search = PrivateBayesSearchCV(
+        LogisticRegression(), {"C": uniform(0.1, 1)}, n_iter=9, strategy=WorstCase()
+    )
+    with pytest.raises(ValueError, match=r"groups.*public_cv=\[\(train, test\)\]"):
+        search.set_params(strategy__public_cv=by_groups).fit(X, y, X_val=X_val, y_val=y_val)
+    split = list(by_groups.split(X, y, groups))
+    search.set_params(strategy__public_cv=split).fit(X, y, X_val=X_val, y_val=y_val)
+    assert (~search.cv_results_["validated"]).sum() == 3

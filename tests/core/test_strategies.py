@@ -1,0 +1,160 @@
+"""What every strategy keeps, whatever its mathematics: one suite for all of them."""
+
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.stats import loguniform
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from test_leaks import found_in
+
+from sklearn_dpbo import PrivateBayesSearchCV
+from sklearn_dpbo.kusner2015 import GPNoiseFree, GPNoisy, LipschitzConvex, UnitBall
+from sklearn_dpbo.strategies import WorstCase
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::sklearn_dpbo.exceptions.GuaranteeAssumptionWarning"
+)
+
+M, T = 150, 12
+FITS = []
+
+
+class CountingScaler(StandardScaler):
+    def fit(self, X, y=None):
+        FITS.append(len(X))
+        return super().fit(X, y)
+
+
+GIVEN = dict(k1=0.99, length_scale=0.3, prior_mean=0.5, prior_scale=0.1)
+STRATEGIES = {
+    "none": WorstCase("none"),
+    "public": WorstCase("public"),
+    "private": WorstCase("private"),
+    "both": WorstCase("both"),
+    "noisy": GPNoisy(),
+    "noisy, given": GPNoisy(noise=0.1, **GIVEN),
+    "noisy, published": GPNoisy(q="published", version="arxiv"),
+    "noise free": GPNoiseFree(A=0.1, tau=0.5),
+    "noise free, given": GPNoiseFree(A=0.1, tau=0.5, **GIVEN, version="arxiv"),
+    "lipschitz": LipschitzConvex(),
+    "lipschitz, published": LipschitzConvex(bound="published"),
+    "lipschitz, setting": LipschitzConvex(setting_share=0.5),
+}
+every_strategy = pytest.mark.parametrize("strategy", STRATEGIES.values(), ids=STRATEGIES)
+
+
+def model():
+    classifier = LogisticRegression(fit_intercept=False, tol=1e-9, max_iter=1000)
+    return make_pipeline(CountingScaler(), UnitBall(), classifier)
+
+
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((100 + M, 3))
+    y = np.array(["no", "yes"])[(X[:, 0] + 0.5 * rng.standard_normal(len(X)) > 0).astype(int)]
+    return dict(X=X[:100], y=y[:100], X_val=X[100:], y_val=y[100:])
+
+
+def fitted(strategy, **params):
+    FITS.clear()
+    params = dict(
+        epsilon=3.0, delta=0.1, n_iter=T, scoring="ramp", refit=strategy.releases_setting,
+        random_state=0, noise_random_state=0,
+    ) | params  # fmt: skip
+    space = {"logisticregression__C": loguniform(0.05, 5.0)}
+    return PrivateBayesSearchCV(model(), space, strategy=strategy, **params).fit(**data())
+
+
+@every_strategy
+@pytest.mark.parametrize(("epsilon", "delta"), [(3.0, 0.1), (0.1, 1e-6), (1e-3, 0.3)])
+def test_no_more_is_spent_than_was_asked_for(strategy, epsilon, delta):
+    search = fitted(strategy, epsilon=epsilon, delta=delta)
+    losses = search.privacy_.spends
+    assert 0 < sum(Fraction(loss.epsilon) for loss in losses) <= Fraction(epsilon)
+    assert 0 <= sum(Fraction(loss.delta) for loss in losses) <= Fraction(delta)
+    assert {loss.assumption for loss in losses} <= {None, strategy.assumption}
+    assert search.privacy_.assumption == strategy.assumption
+
+
+@every_strategy
+def test_no_more_is_fitted_than_was_asked_for(strategy):
+    search = fitted(strategy, refit=False)
+    assert 0 < len(FITS) <= T
+    assert set(FITS) <= {100, 80}, "on training records, or on the part that is not held out"
+    assert len(search.cv_results_["params"]) == len(search.cv_results_["validated"])
+
+
+@every_strategy
+def test_released_values_are_consistent(strategy):
+    search = fitted(strategy)
+    low, high = search.best_score_interval_
+    assert 0 <= low <= search.best_score_ <= high <= 1
+    if strategy.releases_setting:
+        assert search.cv_results_["params"][search.best_index_] == search.best_params_
+        C = search.best_estimator_[-1].get_params()["C"]
+        assert search.best_params_["logisticregression__C"] == C
+        assert set(search.predict(data()["X"])) <= {"no", "yes"}
+    else:
+        assert not hasattr(search, "best_params_")
+        assert not hasattr(search, "best_index_")
+        assert not hasattr(search, "best_estimator_")
+
+
+@every_strategy
+def test_the_result_does_not_depend_on_n_jobs(strategy):
+    one, two = fitted(strategy), fitted(strategy, n_jobs=2)
+    assert one.best_score_ == two.best_score_
+    assert getattr(one, "best_params_", None) == getattr(two, "best_params_", None)
+    assert one.cv_results_["params"] == two.cv_results_["params"]
+
+
+@every_strategy
+def test_parameters_clone_and_pickle(strategy):
+    search = fitted(strategy)
+    again = clone(search).set_params(strategy=clone(strategy))
+    assert repr(again.strategy) == repr(strategy)
+    assert again.get_params()["strategy"].get_params() == strategy.get_params()
+    first = next(iter(strategy.get_params()))
+    again.set_params(**{f"strategy__{first}": "other"})
+    assert again.strategy.get_params()[first] == "other"
+    loaded = pickle.loads(pickle.dumps(search))
+    assert loaded.best_score_ == search.best_score_
+    assert str(loaded.privacy_) == str(search.privacy_)
+
+
+@every_strategy
+def test_no_raw_score_is_kept(strategy):
+    """Neither as a score nor as the statistic behind it, of any setting that could be evaluated."""
+    search = fitted(strategy, epsilon=0.01)
+    d, scorer = data(), search.scorer_
+    scores = [
+        scorer(clone(model()).set_params(**setting).fit(d["X"], d["y"]), d["X_val"], d["y_val"])
+        for setting in search.cv_results_["params"][:64]
+    ]
+    counts = {round(score * M * 2**20) for score in scores}
+    kept = {name: v for name, v in vars(search).items() if not name.startswith("best_score")}
+    assert not found_in(kept, counts)
+    shown = np.array([v for v in search.cv_results_["public_score"].tolist() if v == v])
+    assert not [s for s in scores if np.isclose(shown, s, rtol=0, atol=1e-9).any()]
+
+
+@every_strategy
+def test_noise_comes_from_the_library_and_differs(strategy):
+    # So much epsilon that scores are not clipped to the bounds, and so little that steps are many.
+    scores = [
+        fitted(strategy, epsilon=100.0, noise_random_state=None).best_score_ for _ in range(4)
+    ]
+    assert len(set(scores)) > 1
+
+
+@every_strategy
+def test_the_statement_says_what_is_released(strategy):
+    text = " ".join(str(fitted(strategy, noise_random_state=None).privacy_).split())
+    assert ("under an assumption" in text) == (strategy.assumption is not None)
+    assert ("worst case" in text) == (strategy.assumption is None)
+    assert ("best_params_" in text) == strategy.releases_setting

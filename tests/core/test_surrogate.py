@@ -1,0 +1,210 @@
+"""The Gaussian process against scikit-learn's, its kernel parameters, and acquisitions."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import norm
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
+
+from sklearn_dpbo._gp.likelihood import _negative_log_likelihood, default_kernel, fit_kernel
+from sklearn_dpbo._gp.surrogate import KERNEL_SHAPES, Surrogate
+from sklearn_dpbo.acquisition import ExpectedImprovement, UpperConfidenceBound
+from sklearn_dpbo.kusner2015 import Kernel
+from sklearn_dpbo.strategies._proposals import choose_batch
+
+SHAPES = list(KERNEL_SHAPES)
+
+
+def theirs(kernel):
+    """The same kernel, as scikit-learn writes it."""
+    scale = kernel.length_scale
+    shape = {
+        "squared_exponential": RBF(scale),
+        "matern32": Matern(scale, nu=1.5),
+        "matern52": Matern(scale, nu=2.5),
+    }[kernel.shape]
+    return ConstantKernel(kernel.variance) * shape + ConstantKernel(max(kernel.bias, 1e-300))
+
+
+def problem(seed, n=60, d=3, shape="matern52", bias=0.0):
+    rng = np.random.default_rng(seed)
+    kernel = Kernel(shape, rng.uniform(0.1, 2, size=d), rng.uniform(0.1, 5), bias)
+    return rng, rng.random((n, d)), kernel, rng.uniform(1e-3, 1)
+
+
+@settings(max_examples=60)
+@given(
+    seed=st.integers(0, 10**6),
+    d=st.integers(1, 5),
+    t=st.integers(1, 40),
+    shape=st.sampled_from(SHAPES),
+    bias=st.sampled_from([0.0, 3.0]),
+)
+def test_mean_variance_and_weights_are_those_of_scikit_learn(seed, d, t, shape, bias):
+    rng, domain, kernel, noise = problem(seed, d=d, shape=shape, bias=bias)
+    picked, values = rng.integers(0, 60, size=t), rng.normal(size=t)
+    prior = rng.normal(size=60)
+    model = Surrogate.on(domain, kernel, noise, prior, capacity=8).condition_all(picked, values)
+    reference = GaussianProcessRegressor(theirs(kernel), alpha=noise, optimizer=None)
+    residual = values - prior[picked]
+    mean, std = reference.fit(domain[picked], residual).predict(domain, return_std=True)
+    assert np.abs(model.mean - prior - mean).max() < 1e-8
+    assert np.abs(model.variance - std**2).max() < 1e-8
+    assert np.abs(prior + model.weights().T @ residual - model.mean).max() < 1e-8
+    assert model.picked == tuple(picked)
+
+
+@settings(max_examples=30)
+@given(seed=st.integers(0, 10**6), shape=st.sampled_from(SHAPES))
+def test_the_order_of_observations_does_not_matter(seed, shape):
+    rng, domain, kernel, noise = problem(seed, shape=shape)
+    picked, values = rng.permutation(60)[:20], rng.normal(size=20)
+    order = rng.permutation(20)
+    a, b = (
+        Surrogate.on(domain, kernel, noise).condition_all(picked[o], values[o])
+        for o in (np.arange(20), order)
+    )
+    assert np.abs(a.mean - b.mean).max() < 1e-9
+    assert np.abs(a.variance - b.variance).max() < 1e-9
+    assert np.abs(a.weights()[order] - b.weights()).max() < 1e-9
+
+
+@pytest.mark.parametrize("capacity", [1, 3, 64])
+def test_states_are_immutable_and_may_branch(capacity, rng):
+    _, domain, kernel, noise = problem(1)
+    trunk = Surrogate.on(domain, kernel, noise, capacity=capacity).condition_all(
+        [1, 2, 3], [0.5] * 3
+    )
+    before = trunk.mean.copy(), trunk.variance.copy(), trunk.weights()
+    left = trunk.condition_all(range(10, 20), rng.normal(size=10))
+    right = trunk.condition_all(range(30, 36), [1.0] * 6)
+    fresh = Surrogate.on(domain, kernel, noise).condition_all([1, 2, 3], [0.5] * 3)
+    fresh = fresh.condition_all(range(30, 36), [1.0] * 6)
+    assert np.allclose(right.mean, fresh.mean) and np.allclose(right.weights(), fresh.weights())
+    assert left.weights().shape == (13, 60)
+    for kept, now in zip(before, (trunk.mean, trunk.variance, trunk.weights()), strict=True):
+        assert np.array_equal(kept, now)
+
+
+def test_a_hallucinated_value_shrinks_the_variance_and_keeps_the_mean():
+    _, domain, kernel, noise = problem(2)
+    model = Surrogate.on(domain, kernel, noise).condition(5, 3.0)
+    seen, dreamt = model.condition(7, -1.0), model.condition(7)
+    assert np.array_equal(dreamt.mean, model.mean)
+    assert np.array_equal(dreamt.variance, seen.variance)
+    assert (dreamt.variance <= model.variance).all() and dreamt.variance[7] < model.variance[7]
+
+
+def test_memory_is_at_most_two_arrays():
+    domain = np.random.default_rng(0).random((20_000, 2))
+    tracemalloc.start()
+    model = Surrogate.on(domain, Kernel("matern52", np.full(2, 0.3)), 1e-4, capacity=100)
+    for i in range(100):
+        model = model.condition(i, 1.0)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak <= 2 * 8 * 20_000 * 100
+
+
+def test_the_noise_is_positive():
+    with pytest.raises(ValueError, match="noise variance is positive; found 0"):
+        Surrogate.on(np.zeros((2, 1)), Kernel("matern52", np.ones(1)), 0)
+
+
+def test_correlation_is_one_at_the_point_and_leaves_the_bias_out():
+    _, domain, kernel, noise = problem(3, bias=7.0)
+    h = Surrogate.on(domain, kernel, noise).correlation(4)
+    assert h[4] == pytest.approx(1) and h.max() == h[4] and h.min() < 0.9
+
+
+def test_a_batch_spreads_and_avoids_what_is_taken():
+    domain = np.linspace(0, 1, 101)[:, None]
+    model = Surrogate.on(domain, Kernel("matern52", np.array([0.2])), 1e-4).condition(50, 1.0)
+    batch = choose_batch(model, UpperConfidenceBound(2.0), 4, [50])
+    assert len(set(batch)) == 4 and 50 not in batch
+    assert min(abs(a - b) for a in batch for b in batch if a != b) > 5
+    everything = choose_batch(model, UpperConfidenceBound(2.0), 200, [50])
+    assert sorted(everything) == [i for i in range(101) if i != 50]
+
+
+# ---------------------------------------------------------------- likelihood
+def squares_of(X):
+    return (X.T[:, :, None] - X.T[:, None, :]) ** 2
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_likelihood_and_its_slope(shape, rng):
+    X, z = rng.random((25, 3)), rng.normal(size=25)
+    theta = rng.normal(scale=0.3, size=5)
+    value, slope = _negative_log_likelihood(theta, z, squares_of(X), shape)
+    kernel = Kernel(shape, np.exp(theta[:3]), np.exp(theta[3]))
+    reference = GaussianProcessRegressor(
+        theirs(kernel) + WhiteKernel(np.exp(theta[4])), alpha=0.0, optimizer=None
+    )
+    assert -value == pytest.approx(reference.fit(X, z).log_marginal_likelihood_value_, rel=1e-8)
+    for i, step in enumerate(1e-5 * np.eye(5)):
+        up, down = (
+            _negative_log_likelihood(theta + s, z, squares_of(X), shape)[0] for s in (step, -step)
+        )
+        assert slope[i] == pytest.approx((up - down) / 2e-5, abs=1e-6)
+
+
+def test_length_scales_and_noise_are_found(rng):
+    X = rng.random((100, 2))
+    kernel = Kernel("matern52", np.array([0.15, 0.9]), 4.0)
+    f = rng.multivariate_normal(np.full(100, 10.0), kernel(X, X) + 1e-9 * np.eye(100))
+    found, noise, mean = fit_kernel(
+        X, f + rng.normal(scale=0.3, size=100), "matern52", np.arange(2)
+    )
+    assert found.length_scale[1] / found.length_scale[0] > 2.5
+    assert found.length_scale[0] == pytest.approx(0.15, rel=0.6)
+    assert noise == pytest.approx(0.09, rel=0.6)
+    assert mean == pytest.approx(10, abs=3)
+
+
+def test_features_of_one_parameter_share_a_length_scale(rng):
+    X = rng.random((30, 3))
+    found, _, _ = fit_kernel(X, np.sin(9 * X[:, 0]), "matern52", np.array([0, 1, 1]))
+    assert found.length_scale[1] == found.length_scale[2] != found.length_scale[0]
+
+
+@pytest.mark.parametrize("y", [[1.0], [1.0, 2.0], [3.0] * 10, [0.0, 1.0] * 5])
+def test_a_few_constant_or_contradicting_values_give_a_sound_kernel(y):
+    X = np.full((len(y), 2), 0.5)
+    kernel, noise, mean = fit_kernel(X, np.array(y), "matern52", np.arange(2))
+    assert (kernel.length_scale > 0).all() and kernel.variance > 0 and noise > 0
+    assert mean == pytest.approx(np.mean(y))
+    model = Surrogate.on(X, kernel, noise, mean).condition_all(range(len(y)), y)
+    assert np.isfinite(model.mean).all()
+
+
+def test_longer_length_scales_are_expected_of_more_parameters():
+    two, eight = (default_kernel("matern52", np.arange(d)).length_scale[0] for d in (2, 8))
+    assert eight == pytest.approx(2 * two)
+
+
+# ---------------------------------------------------------------- acquisition
+def test_the_upper_confidence_bound():
+    bound = UpperConfidenceBound(1.5)(np.array([1.0, 2.0]), np.array([2.0, 0.0]), None)
+    assert bound.tolist() == [4.0, 2.0]
+
+
+@settings(max_examples=200)
+@given(mean=st.floats(-3, 3), std=st.floats(0.3, 3), best=st.floats(-1, 1), xi=st.floats(0, 0.5))
+def test_expected_improvement_is_the_textbooks(mean, std, best, xi):
+    z = (mean - best - xi) / std
+    textbook = std * (norm.pdf(z) + z * norm.cdf(z))
+    got = ExpectedImprovement(xi)(np.array([mean]), np.array([std]), best)[0]
+    # The textbook's own sum cancels where z is far below 0.
+    assert got == pytest.approx(np.log(textbook), abs=1e-6 if z > -6 else 1e-2)
+
+
+def test_expected_improvement_is_finite_and_ordered_far_out():
+    means = -np.logspace(-2, 6, 400)
+    values = ExpectedImprovement()(means, np.ones(400), 0.0)
+    assert np.isfinite(values).all() and (np.diff(values) < 0).all()
+    assert np.isfinite(ExpectedImprovement()(np.array([-1.0, 1.0]), np.zeros(2), 0.0)).all()

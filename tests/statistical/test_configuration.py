@@ -1,0 +1,981 @@
+"""Piecewise utilities against plain re-running; the configurator against its distribution."""
+
+import itertools
+import math
+import pickle
+import traceback
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import chisquare
+from sklearn.base import clone
+
+from sklearn_dpbo._privacy import mechanisms
+from sklearn_dpbo._privacy.accounting import Budget
+from sklearn_dpbo._privacy.noise import OpenDPNoise, SeededNoise
+from sklearn_dpbo._privacy.sensitive import Secret
+from sklearn_dpbo.audit import cases
+from sklearn_dpbo.configuration import (
+    Graph,
+    IndependentSet,
+    Knapsack,
+    KnapsackItems,
+    OutwardRotation,
+    PiecewiseConstant,
+    PrivateConfigurator,
+    QuadraticProgram,
+    SLinear,
+    dispersion,
+    excess_utility_bound,
+    piecewise_utility,
+    uniform_grid,
+)
+from sklearn_dpbo.configuration.published import published_distribution
+from sklearn_dpbo.exceptions import BudgetExceededError, InsecureNoiseWarning
+
+ALPHA = 1e-6
+N_PARAMETERS = 2000
+SOURCES = [pytest.param(OpenDPNoise, id="opendp"), pytest.param(lambda: SeededNoise(0), id="seed")]
+
+# ---------------------------------------------------------------- step functions
+
+whole = st.integers(-5, 5)
+steps = st.lists(st.tuples(st.integers(-2, 12), whole), max_size=12)
+
+
+@given(first=whole, jumps=steps)
+def test_jumps_add_up(first, jumps):
+    at, by = [a for a, _ in jumps], [b for _, b in jumps]
+    u = PiecewiseConstant.from_jumps((0, 10), first, at, by)
+    for rho in np.linspace(0, 10, 41):
+        assert u(rho) == first + sum(b for a, b in jumps if a <= rho)
+    assert (np.diff(u.values) != 0).all(), "nothing changes at a breakpoint"
+
+
+@given(st.lists(st.tuples(whole, steps), min_size=1, max_size=6), st.integers(1, 30))
+def test_sums_and_runs_are_exact(parts, size):
+    functions = [PiecewiseConstant.from_jumps((0, 10), f, *zip(*j, strict=True) if j else ([], []))
+                 for f, j in parts]  # fmt: skip
+    total = PiecewiseConstant.total(functions)
+    rho = np.linspace(0, 10, 53)
+    assert (total(rho) == sum(u(rho) for u in functions)).all()
+    assert total.values.dtype.kind == "i"
+
+    grid = uniform_grid((0, 10), size)
+    starts, values = total.runs(grid)
+    assert starts[0] == 0 and (np.diff(starts) > 0).all()
+    assert (np.repeat(values, np.diff(np.append(starts, size))) == total(grid)).all()
+    assert (total.on(grid)(grid) == total(grid)).all()
+
+
+def test_sums_of_many_large_integers_stay_exact():
+    big = 2**40 + 1
+    ones = [PiecewiseConstant((0, 1), [0.5], [big, 0]) for _ in range(1000)]
+    assert PiecewiseConstant.total(ones).values.tolist() == [1000 * big, 0]
+
+
+def test_a_grid_point_on_a_breakpoint_belongs_to_the_right():
+    u = PiecewiseConstant((0, 4), [0.5, 2.5], [1, 2, 3])
+    assert u([0.5, 2.5, 4]).tolist() == [2, 3, 3]
+    assert u.runs(np.array([0.5, 1.5, 2.5, 3.5]))[0].tolist() == [0, 2]
+
+
+def test_utilities_become_integers():
+    u = PiecewiseConstant((0, 1), [0.25, 0.5], [0.0, 1.0, 1.9999999])
+    assert u.quantized(2.0, 100).values.tolist() == [0, 50, 100]
+
+
+@pytest.mark.parametrize(
+    ("interval", "breakpoints", "values", "says"),
+    [
+        ((0, 1), [0.5], [1], "n breakpoints part n"),
+        ((0, 1), [0.5, 0.2], [1, 2, 3], "increasing"),
+        ((0, 1), [0.0], [1, 2], "within the interval"),
+        ((0, 1), [math.nan], [1, 2], "finite"),
+        ((0, 1), [1.5], [1, 2], "within the interval"),
+        ((0, 1), [0.5], [1, math.nan], "finite numbers"),
+        ((1, 1), [], [1], "low < high"),
+        ((0, math.inf), [], [1], "finite ends"),
+        (3, [], [1], "pair"),
+    ],
+)
+def test_malformed_step_functions_are_refused(interval, breakpoints, values, says):
+    with pytest.raises(ValueError, match=says):
+        PiecewiseConstant(interval, breakpoints, values)
+
+
+def test_sums_that_make_no_sense_are_refused():
+    u = PiecewiseConstant((0, 1), [], [1])
+    with pytest.raises(ValueError, match="empty"):
+        PiecewiseConstant.total([])
+    with pytest.raises(ValueError, match="quantized"):
+        PiecewiseConstant.total([PiecewiseConstant((0, 1), [], [0.5])])
+    with pytest.raises(ValueError, match="same interval"):
+        PiecewiseConstant.total([u, PiecewiseConstant((0, 2), [], [1])])
+    with pytest.raises(ValueError, match=r"lie in \[0, 1\]"):
+        u(1.1)
+
+
+# ---------------------------------------------------------------- families, by plain re-running
+
+
+def plain_knapsack(x, rho):
+    with np.errstate(over="ignore"):
+        score = [v / s**rho for v, s in zip(x.values, x.sizes, strict=True)]
+    left, taken = x.capacity, 0.0
+    for i in sorted(range(len(score)), key=lambda i: (-score[i], i)):
+        if x.sizes[i] <= left:
+            left, taken = left - x.sizes[i], taken + x.values[i]
+    return taken
+
+
+def plain_independent_set(x, rho, updated):
+    neighbours = {i: set() for i in range(len(x.weights))}
+    for i, j in x.edges.tolist():
+        neighbours[i].add(j)
+        neighbours[j].add(i)
+    whole_graph = {i: len(n) for i, n in neighbours.items()}
+    left, taken = set(neighbours), 0.0
+    while left:
+
+        def score(i):
+            degree = len(neighbours[i] & left) if updated else whole_graph[i]
+            return x.weights[i] / (1 + degree) ** rho
+
+        best = max(sorted(left), key=score)
+        taken += x.weights[best]
+        left -= {best} | neighbours[best]
+    return taken
+
+
+def plain_rotation(x, gamma, family):
+    n, total = len(x.A), 0.0
+    for Z in family._directions(x):
+        y = [x.vectors[i] @ Z[:n] * math.cos(gamma) + Z[n + i] * math.sin(gamma) for i in range(n)]
+        signs = [1 if v >= 0 else -1 for v in y]
+        total += sum(x.A[i, j] * signs[i] * signs[j] for i in range(n) for j in range(n))
+    return total / family.n_directions
+
+
+def plain_s_linear(x, s, family):
+    n, total = len(x.A), 0.0
+    for Z in family._directions(x):
+        phi = [max(-1.0, min(1.0, x.vectors[i] @ Z[:n] / s)) for i in range(n)]
+        total += sum(
+            x.A[i, j] * (1 if i == j else phi[i] * phi[j]) for i in range(n) for j in range(n)
+        )
+    return total / family.n_directions
+
+
+def knapsacks():
+    rng = np.random.default_rng(0)
+    for n in (5, 12):
+        sizes = rng.uniform(1, 10, n)
+        yield KnapsackItems(sizes * rng.lognormal(0, 1, n), sizes, sizes.sum() / 3)
+    yield KnapsackItems(rng.integers(1, 5, 12), rng.integers(1, 5, 12), 12)  # ties, duplicates
+    yield KnapsackItems([1, 2, 4, 8], [3, 3, 3, 3], 6)  # equal sizes
+    yield KnapsackItems([2, 2, 2], [1, 2, 3], 3)  # equal values
+    yield KnapsackItems([0, 0, 1], [1, 2, 2], 2)  # worthless items
+    yield KnapsackItems([0, 0], [1, 2], 2)
+    yield KnapsackItems([5, 6], [10, 20], 5)  # nothing fits
+    yield KnapsackItems([3], [1], 0)
+    yield KnapsackItems([], [], 1)
+    yield KnapsackItems([1e-300, 1e300, 1], [1e-9, 1e9, 1], 2e9)  # scores far beyond floats
+
+
+def graphs():
+    rng = np.random.default_rng(1)
+    for n, p in ((6, 0.4), (14, 0.3), (14, 0.7)):
+        edges = np.argwhere(np.triu(rng.random((n, n)) < p, 1))
+        yield Graph(rng.lognormal(0, 1, n) * (1 + rng.integers(0, 3, n)), edges)
+        yield Graph(rng.integers(1, 4, n), edges)  # duplicated weights
+    yield Graph([1.0, 2.0, 3.0], [])  # no edges
+    yield Graph([], [])
+    yield Graph([0, 0, 1], [[0, 1], [1, 2], [1, 2]])  # weights 0, an edge given twice
+    yield Graph([2, 2, 2, 2], [[0, 1], [0, 2], [0, 3]])  # a star
+
+
+def programmes():
+    rng = np.random.default_rng(2)
+    for n in (1, 3, 9):
+        A = rng.standard_normal((n, n))
+        yield with_vectors(QuadraticProgram(A), rng)
+    yield with_vectors(QuadraticProgram(np.zeros((4, 4))), rng)
+    yield with_vectors(QuadraticProgram(np.ones((5, 5))), rng, same=True)
+
+
+def with_vectors(x, rng, same=False):
+    """Any unit vectors will do, not only those of the relaxation."""
+    U = rng.standard_normal((1 if same else len(x.A), len(x.A)))
+    U = np.repeat(U, len(x.A), axis=0) if same else U
+    vars(x)["vectors"] = U / np.linalg.norm(U, axis=1, keepdims=True)
+    return x
+
+
+ROTATION, S_LINEAR = OutwardRotation(n_directions=3), SLinear(n_directions=2, random_state=5)
+CASES = [
+    *((Knapsack(), x, plain_knapsack, (-1, 4)) for x in knapsacks()),
+    *((IndependentSet(degrees=d), x, lambda x, rho, u=d == "updated":
+       plain_independent_set(x, rho, u), (-1, 4)) for d in ("updated", "fixed") for x in graphs()),
+    *((ROTATION, x, lambda x, g: plain_rotation(x, g, ROTATION), (0, math.pi / 2))
+      for x in programmes()),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("family", "x", "plain", "interval"), CASES)
+def test_piecewise_utilities_equal_plain_runs(family, x, plain, interval, rng):
+    family = clone(family).set_params(utility_as="objective")
+    u = piecewise_utility(family, x, interval)
+    b = np.asarray(family.breakpoints(x))
+    rho = rng.uniform(*interval, N_PARAMETERS)
+    rho = rho[[not len(b) or np.abs(b - r).min() > 1e-9 for r in rho]]
+    assert len(rho) > N_PARAMETERS / 2
+    expected = np.array([plain(x, r) for r in rho])
+    assert u(rho) == pytest.approx(expected, rel=1e-12, abs=1e-12)
+    assert [family.utility(x, r) for r in rho[:9]] == pytest.approx(expected[:9], rel=1e-12)
+
+
+@pytest.mark.parametrize("x", list(programmes()))
+def test_s_linear_rounding_equals_its_formula(x, rng):
+    family = clone(S_LINEAR).set_params(utility_as="objective")
+    s = np.concatenate([rng.uniform(1e-3, 5, N_PARAMETERS), family.borders(x)])
+    expected = [plain_s_linear(x, r, family) for r in s]
+    assert family.utilities(x, s) == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    u, grid = piecewise_utility(family, x, (0, 5), 64), uniform_grid((0, 5), 64)
+    assert u(grid) == pytest.approx(family.utilities(x, grid), rel=1e-12)
+
+
+def test_small_s_is_the_rounding_of_goemans_and_williamson():
+    x = list(programmes())[2]
+    rotation, s_linear = OutwardRotation(random_state=7), SLinear(random_state=7)
+    assert s_linear.utility(x, 1e-9) == pytest.approx(rotation.utility(x, 0.0))
+
+
+@pytest.mark.parametrize("family", [Knapsack(), IndependentSet(), ROTATION, S_LINEAR])
+def test_shares_lie_between_0_and_1(family, rng):
+    of = {Knapsack: knapsacks, IndependentSet: graphs}.get(type(family), programmes)
+    for x in of():
+        u = piecewise_utility(family, x, (0.001, 1.5), 256)
+        assert u.values.min() >= 0 and u.values.max() <= 1
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 6), st.integers(1, 6)), max_size=7), st.integers(0, 15),
+    st.floats(0, 3),
+)  # fmt: skip
+def test_knapsacks_of_small_whole_numbers(items, capacity, rho):
+    x = KnapsackItems([v for v, _ in items], [s for _, s in items], capacity)
+    b = Knapsack().breakpoints(x)
+    if not len(b) or np.abs(b - rho).min() > 1e-9:
+        u = piecewise_utility(Knapsack(utility_as="objective"), x, (0, 3))
+        assert u(rho) == plain_knapsack(x, rho)
+
+
+@settings(max_examples=60)
+@given(st.data(), st.integers(1, 7), st.floats(0, 3), st.sampled_from(["fixed", "updated"]))
+def test_graphs_of_small_whole_numbers(data, n, rho, degrees):
+    pairs = list(itertools.combinations(range(n), 2))
+    edges = data.draw(st.lists(st.sampled_from(pairs), unique=True)) if pairs else []
+    x = Graph(data.draw(st.lists(st.integers(0, 4), min_size=n, max_size=n)), edges)
+    family = IndependentSet(degrees=degrees, utility_as="objective")
+    b = family.breakpoints(x)
+    if not len(b) or np.abs(b - rho).min() > 1e-9:
+        expected = plain_independent_set(x, rho, degrees == "updated")
+        assert piecewise_utility(family, x, (0, 3))(rho) == expected
+
+
+def test_known_breakpoints():
+    # 8 / 3^rho = 4 / 2^rho  at  rho = ln 2 / ln 1.5, for pairs of sizes 3 and 2.
+    x = KnapsackItems([8, 4], [3, 2], 3)
+    assert Knapsack().breakpoints(x) == pytest.approx([math.log(2) / math.log(1.5)])
+    u = piecewise_utility(Knapsack(utility_as="objective"), x, (0, 5))
+    assert u.values.tolist() == [8, 4]
+    # A star: the centre of weight 3 and degree 2 against leaves of weight 2: 3 / 3^rho = 2 / 2^rho.
+    star = Graph([3, 2, 2], [[0, 1], [0, 2]])
+    u = piecewise_utility(IndependentSet(utility_as="objective"), star, (0, 5))
+    assert u.breakpoints == pytest.approx([1.0]) and u.values.tolist() == [3, 4]
+
+
+def test_updated_degrees_may_need_other_breakpoints_than_fixed_ones():
+    rng = np.random.default_rng(3)
+    edges = np.argwhere(np.triu(rng.random((20, 20)) < 0.3, 1))
+    x = Graph(rng.lognormal(0, 1, 20), edges)
+    found = IndependentSet().breakpoints(x)
+    first = IndependentSet(degrees="fixed").breakpoints(x)
+    assert any(np.abs(first - b).min() > 1e-9 for b in found)
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: KnapsackItems([1, 2], [1, 0], 3), "sizes are positive"),
+        (lambda: KnapsackItems([1, 2], [1, -1], 3), "sizes are numbers from 0 up"),
+        (lambda: KnapsackItems([1, -2], [1, 1], 3), "values are numbers from 0 up"),
+        (lambda: KnapsackItems([1, math.nan], [1, 1], 3), "values are numbers"),
+        (lambda: KnapsackItems([1, 2], [1], 3), "an entry per item"),
+        (lambda: KnapsackItems([[1]], [[1]], 3), "one dimension"),
+        (lambda: KnapsackItems([1], [1], -1), "capacity"),
+        (lambda: Graph([1, 2], [[0, 2]]), "numbered from 0"),
+        (lambda: Graph([1, 2], [[1, 1]]), "two different nodes"),
+        (lambda: Graph([1, 2], [[0.5, 1]]), "pairs of node numbers"),
+        (lambda: Graph([1, -2], []), "weights are numbers from 0 up"),
+        (lambda: QuadraticProgram([[1, 2]]), "square matrix"),
+        (lambda: QuadraticProgram([["1.25 EUR"]]), "square matrix"),
+        (lambda: KnapsackItems(["1.25 EUR"], [1], 1), "values are numbers"),
+        (lambda: KnapsackItems([1], [1], None), "capacity"),
+        (lambda: Graph([1, 2], ["1.25"]), "pairs of node numbers"),
+        (lambda: QuadraticProgram([[math.inf]]), "below 1e100"),
+        (lambda: QuadraticProgram(np.empty((0, 0))), "square matrix"),
+    ],
+)
+def test_malformed_instances_are_refused(make, says):
+    with pytest.raises(ValueError, match=says):
+        make()
+
+
+def test_instances_show_their_size_only():
+    shown = (
+        f"{KnapsackItems([12.5, 13.5], [3, 4], 1)}{Graph([12.5], [])}{QuadraticProgram([[12.5]])}"
+    )
+    assert shown == "<KnapsackItems: 2 items><Graph: 1 nodes><QuadraticProgram: 1 variables>"
+
+
+# ---------------------------------------------------------------- the relaxation
+
+
+def best_signs(A):
+    return max(np.array(x) @ A @ np.array(x) for x in itertools.product((-1, 1), repeat=len(A)))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_relaxation_is_at_least_the_best_and_rounding_comes_near(seed):
+    pytest.importorskip("cvxpy")
+    rng = np.random.default_rng(seed)
+    W = np.triu(rng.random((8, 8)) < 0.5, 1).astype(float)
+    A = -(W + W.T)  # a maximum cut
+    x = QuadraticProgram(A)
+    U = x.vectors
+    assert np.linalg.norm(U, axis=1) == pytest.approx(1, abs=1e-12)
+    relaxed, best = (A * (U @ U.T)).sum(), best_signs(A)
+    assert relaxed >= best - 1e-5 * np.abs(A).sum()
+    # Of the cut, the expected share is at least 0.878 (Goemans and Williamson, 1995).
+    rounded = OutwardRotation(n_directions=500, utility_as="objective").utility(x, 0.0)
+    total = np.abs(A).sum()
+    assert (rounded + total) >= 0.86 * (relaxed + total)
+    # At pi / 2 coins are tossed: the objective is 0 on average.
+    coins = OutwardRotation(n_directions=2000, utility_as="objective").utility(x, math.pi / 2)
+    assert abs(coins) < 6 * math.sqrt(2 * (A**2).sum() / 2000)
+
+
+def test_directions_follow_from_the_instance_and_the_seed():
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((4, 4))
+    draw = OutwardRotation(n_directions=2)._directions
+    assert (draw(QuadraticProgram(A)) == draw(QuadraticProgram(A.copy()))).all()
+    assert (draw(QuadraticProgram(A)) != draw(QuadraticProgram(2 * A))).all()
+    other = OutwardRotation(n_directions=2, random_state=1)._directions
+    assert (other(QuadraticProgram(A)) != draw(QuadraticProgram(A))).all()
+
+
+def test_without_the_solver_the_error_says_how_to_get_it(monkeypatch):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "cvxpy", None)
+    with pytest.raises(ImportError, match=r"sklearn_dpbo\[sdp\]"):
+        configurator(OutwardRotation()).fit([QuadraticProgram(np.eye(2))])
+
+
+# ---------------------------------------------------------------- the draw
+
+
+def draw_points(scores, multiplicity, epsilon, D, noise, n):
+    starts = np.concatenate([[0], np.cumsum(multiplicity)[:-1]])
+    runs = Secret((starts, np.array(scores)))
+    picks = [
+        mechanisms.draw_grid_point(
+            runs, D, epsilon, n_points=sum(multiplicity), largest=10 * D, budget=Budget(epsilon),
+            noise=noise, release="a point",
+        ) for _ in range(n)
+    ]  # fmt: skip
+    return np.bincount(picks, minlength=sum(multiplicity))
+
+
+def exact_pmf(scores, multiplicity, epsilon, D):
+    weight = np.exp(epsilon * np.repeat(np.array(scores) - max(scores), multiplicity) / (2 * D))
+    return weight / weight.sum()
+
+
+def p_value(observed, pmf):
+    return chisquare(observed, pmf * observed.sum()).pvalue
+
+
+RUNS = [([3, 5, 4], [2, 1, 6], 1), ([0, 3 * 2**20, 2**20], [1, 5, 3], 2**20)]
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize(("scores", "multiplicity", "D"), RUNS)
+def test_points_are_drawn_by_the_exponential_mechanism(source, scores, multiplicity, D):
+    observed = draw_points(scores, multiplicity, 1.5, D, source(), 12_000)
+    assert p_value(observed, exact_pmf(scores, multiplicity, 1.5, D)) > ALPHA
+    assert p_value(observed, exact_pmf(scores, multiplicity, 3.0, D)) < ALPHA
+    reversed_ = np.repeat(scores, multiplicity)[::-1]
+    assert p_value(observed, exact_pmf(reversed_, [1] * len(reversed_), 1.5, D)) < ALPHA
+
+
+def test_that_test_rejects_half_the_noise(monkeypatch):
+    right = mechanisms._scale
+    monkeypatch.setattr(mechanisms, "_scale", lambda *args: right(*args) / 2)
+    observed = draw_points(*RUNS[0][:2], 1.5, 1, SeededNoise(0), 12_000)
+    assert p_value(observed, exact_pmf(*RUNS[0][:2], 1.5, 1)) < ALPHA
+
+
+@settings(max_examples=80)
+@given(
+    st.lists(st.tuples(st.integers(0, 6), st.integers(-1, 1), st.integers(1, 50)), min_size=1,
+             max_size=8),
+    st.floats(1e-6, 20),
+)  # fmt: skip
+def test_rounding_never_costs_more_than_epsilon(runs, epsilon):
+    """The distributions that are really drawn from, on neighbours with the worst change of runs."""
+
+    class Captures(SeededNoise):
+        def exponential_mechanism(self, scale):
+            self.scale = scale
+            return lambda scores: self.scores.append(scores) or 0
+
+    noise = Captures(0)
+    noise.scores = []
+    points = np.repeat([n for n, _, _ in runs], [c for _, _, c in runs])
+    moved = points + np.repeat([d for _, d, _ in runs], [c for _, _, c in runs])
+    logs = []
+    for scores in (points, moved):
+        starts = np.concatenate([[0], np.flatnonzero(np.diff(scores)) + 1])
+        mechanisms.draw_grid_point(
+            Secret((starts, scores[starts])), 1, epsilon, n_points=len(scores), largest=7,
+            budget=Budget(epsilon), noise=noise, release="a point",
+        )  # fmt: skip
+        counts = np.diff(np.append(starts, len(scores)))
+        # In whole numbers first: they are exact, and their differences are small.
+        log = np.array([s - max(noise.scores[-1]) for s in noise.scores[-1]]) / noise.scale
+        log -= np.log(np.exp(log).sum())
+        logs.append(np.repeat(log - np.log(counts), counts))
+    assert np.abs(logs[0] - logs[1]).max() <= epsilon * (1 + 1e-9) + 1e-12
+
+
+def test_what_would_overflow_is_refused_before_it_is_charged():
+    budget = Budget(1.0)
+    with pytest.raises(ValueError, match="64 bits"):
+        mechanisms.draw_grid_point(
+            Secret(None), 2**20, 1.0, n_points=9, largest=2**62, budget=budget,
+            noise=SeededNoise(0), release="a point",
+        )  # fmt: skip
+    assert not budget.losses
+    with pytest.raises(BudgetExceededError):
+        mechanisms.draw_grid_point(
+            Secret(None), 1, 2.0, n_points=9, largest=9, budget=budget, noise=SeededNoise(0),
+            release="a point",
+        )  # fmt: skip
+
+
+# ---------------------------------------------------------------- the configurator
+
+
+class Steps:
+    """A user's family: instances are numbers; the utility is H above it and 0 below."""
+
+    def breakpoints(self, instance):
+        return [instance]
+
+    def utility(self, instance, parameter):
+        return float(parameter >= instance)
+
+
+class OnGrid(Steps):
+    interval = (0, 1)
+
+    def breakpoints(self, instance):
+        return None
+
+
+def configurator(family=None, **params):
+    params = {
+        "epsilon": 1.0,
+        "utility_bound": 1.0,
+        "noise_random_state": 0,
+        "grid_size": 64,
+    } | params
+    if not hasattr(family, "interval"):
+        params.setdefault("interval", (0, 1))
+    return PrivateConfigurator(family or Steps(), **params)
+
+
+def test_a_user_s_family_and_what_is_released():
+    c = configurator(epsilon=5.0).fit(np.full(200, 0.3))
+    assert 0.3 <= c.best_parameter_ <= 1
+    assert c.best_parameter_ in uniform_grid((0, 1), 64)
+    low, high = c.best_score_interval_
+    assert 0 <= low <= c.best_score_ <= high <= 1 and c.best_score_ > 0.95
+    assert c.n_instances_ == 200 and c.privacy_.epsilon == 5.0
+    assert [loss.epsilon for loss in c.privacy_.spends] == pytest.approx([4.0, 1.0])
+    said = str(c.privacy_)
+    for part in ("200 instances of the sample", "one instance is replaced", "public grid",
+                 "best_parameter_, best_score_", "worst case"):  # fmt: skip
+        assert part in said
+
+
+def test_without_a_score_all_of_epsilon_goes_into_the_choice():
+    c = configurator(score_share=0).fit([0.5] * 9)
+    assert not hasattr(c, "best_score_")
+    assert [loss.epsilon for loss in c.privacy_.spends] == [1.0]
+    assert "best_score_" not in c.privacy_.released
+
+
+def test_a_second_fit_leaves_nothing_of_the_first():
+    c = configurator().fit([0.5] * 9)
+    c.set_params(score_share=0).fit([0.5] * 9)
+    assert not hasattr(c, "best_score_")
+
+
+@pytest.mark.parametrize("family", [Steps(), OnGrid()])
+def test_the_whole_draw_has_the_stated_distribution(family):
+    sample, grid = [0.1, 0.35, 0.35, 0.8], uniform_grid((0, 1), 8)
+    picks = [
+        configurator(family, epsilon=4.0, score_share=0.5, grid_size=8, noise_random_state=i)
+        .fit(sample).best_parameter_ for i in range(2500)
+    ]  # fmt: skip
+    observed = np.bincount(np.searchsorted(grid, picks), minlength=8)
+    scores = [sum(rho >= x for x in sample) for rho in grid]
+    assert p_value(observed, exact_pmf(scores, [1] * 8, 2.0, 1)) > ALPHA
+    assert p_value(observed, exact_pmf(scores, [1] * 8, 4.0, 1)) < ALPHA
+    assert p_value(observed, exact_pmf(scores, [1] * 8, 1.0, 1)) < ALPHA
+
+
+def test_scores_have_discrete_laplace_noise():
+    found = [
+        configurator(epsilon=2.0, score_share=0.5, noise_random_state=i).fit([0.0] * 10).best_score_
+        for i in range(2000)
+    ]  # fmt: skip
+    below = 1 - np.array(found)  # the mean utility is 1; above it, scores are cut off
+    # P(noise < -t) = e^-t / 2 for Laplace noise of scale H / (n epsilon_2) = 1 / 10.
+    for t in (0.5, 1.0, 2.0):
+        assert np.mean(below > t / 10) == pytest.approx(math.exp(-t) / 2, abs=0.05)
+
+
+def audited():
+    """The worst pair that there is for a choice of two."""
+    return cases.configurator(seeds=np.random.default_rng(0)).audit(2500)
+
+
+def test_neighbouring_samples_keep_the_promise_and_the_audit_can_see():
+    assert 0.8 < audited().epsilon_lower_bound <= 2.0
+
+
+def test_the_audit_catches_half_the_noise(monkeypatch):
+    right = mechanisms._scale
+    monkeypatch.setattr(mechanisms, "_scale", lambda *args: right(*args) / 2)
+    assert audited().refuted
+
+
+def simulated(rng, n):
+    """Instances whose utility is 1 on a random interval around 0.4, and 0 elsewhere."""
+    low = rng.uniform(0, 0.4, n)
+    ends = np.stack([low, low + 0.5], axis=1)
+    return [tuple(pair) for pair in ends]
+
+
+class Intervals:
+    interval = (0, 1)
+
+    def breakpoints(self, instance):
+        return instance
+
+    def utilities(self, instance, parameters):
+        return ((parameters >= instance[0]) & (parameters < instance[1])).astype(float)
+
+    def utility(self, instance, parameter):
+        return float(self.utilities(instance, np.array([parameter]))[0])
+
+
+@pytest.mark.parametrize("beta", [0.05, 0.5])
+def test_the_utility_theorem_holds_at_its_rate_on_dispersed_samples(beta, rng):
+    sample = simulated(rng, 150)
+    utilities = [piecewise_utility(Intervals(), x, (0, 1)) for x in sample]
+    best = PiecewiseConstant.total([u.quantized(1, 1) for u in utilities])
+    width, epsilon = 0.02, 2.0
+    k = dispersion(utilities, width, public=True)
+    bound = excess_utility_bound(
+        150, epsilon=epsilon, utility_bound=1, interval=(0, 1), width=width, k=k, beta=beta,
+        grid_size=256,
+    )  # fmt: skip
+    assert bound < 0.25, "the bound says something"
+    short = []
+    for i in range(200):
+        c = configurator(Intervals(), epsilon=epsilon, score_share=0, grid_size=256,
+                         noise_random_state=i).fit(sample)  # fmt: skip
+        short.append((best.values.max() - best(c.best_parameter_)) / 150)
+    failures = np.mean(np.array(short) > bound)
+    assert failures <= beta + 4 * math.sqrt(beta * (1 - beta) / 200)
+    if beta == 0.5:
+        # A two-hundredth of the budget does not keep the bound of the whole one.
+        starved = [
+            best.values.max() - best(configurator(
+                Intervals(), epsilon=epsilon / 200, score_share=0, grid_size=256,
+                noise_random_state=i).fit(sample).best_parameter_)
+            for i in range(60)
+        ]  # fmt: skip
+        assert np.mean(np.array(starved) / 150 > bound) > 2 * beta / 3
+
+
+def test_concentrated_critical_points_break_the_bound_for_too_small_k():
+    """All the utility lies between two points a thousandth apart: the grid rarely meets it."""
+    sample = [(0.4, 0.4003)] * 60
+    bound = excess_utility_bound(
+        60, epsilon=1, utility_bound=1, interval=(0, 1), width=0.1, k=0, grid_size=256
+    )
+    c = configurator(Intervals(), grid_size=256, noise_random_state=3, score_share=0).fit(sample)
+    assert not 0.4 <= c.best_parameter_ < 0.4003 and bound < 1
+    utilities = [piecewise_utility(Intervals(), x, (0, 1)) for x in sample]
+    assert dispersion(utilities, 0.1, public=True) == 120
+    honest = excess_utility_bound(
+        60, epsilon=1, utility_bound=1, interval=(0, 1), width=0.1, k=120, grid_size=256
+    )
+    assert honest > 1
+
+
+def test_the_bound_s_formula():
+    bound = excess_utility_bound(
+        100, epsilon=0.5, utility_bound=3, interval=(0, 4), width=0.5, k=7, beta=0.1, grid_size=64
+    )
+    by_hand = 3 / 100 * (2.00002 / 0.5 * (math.log(64 / 8) + math.log(10)) + 7) + 3 / 2**17
+    assert bound == pytest.approx(by_hand, rel=1e-12)
+    printed = excess_utility_bound(
+        100, epsilon=0.5, utility_bound=3, interval=(0, 4), width=0.5, k=7, form="published"
+    )
+    assert printed == pytest.approx(3 / 100 * (2 * math.log(2) / 0.5 + 7))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"width": 1e-9}, {"width": 5}, {"n_instances": 0}, {"epsilon": 0}, {"utility_bound": -1},
+     {"beta": 1}, {"k": -1}, {"form": "other"}, {"interval": (1, 1)}],
+)  # fmt: skip
+def test_bounds_that_make_no_sense_are_refused(wrong):
+    right = {"n_instances": 9, "epsilon": 1, "utility_bound": 1, "interval": (0, 4), "width": 1,
+             "k": 0}  # fmt: skip
+    with pytest.raises(ValueError, match="found"):
+        excess_utility_bound(**{**right, **wrong})
+
+
+@given(st.lists(st.lists(st.integers(1, 99), max_size=5, unique=True), max_size=6),
+       st.integers(0, 40))  # fmt: skip
+def test_dispersion_counts_the_fullest_window(sample, width):
+    functions = [PiecewiseConstant((0, 100), sorted(b), np.arange(len(b) + 1)) for b in sample]
+    points = sorted(b for points in sample for b in points)
+    plain = max((sum(p <= q <= p + width for q in points) for p in points), default=0)
+    assert dispersion(functions, width, public=True) == plain
+
+
+def test_dispersion_is_sensitive_unless_the_sample_is_public():
+    u = PiecewiseConstant((0, 1), [0.5], [0, 1])
+    k = dispersion([u] * 37, 0.1)
+    assert isinstance(k, Secret) and "37" not in repr(k)
+    with pytest.raises(TypeError, match="cannot be read"):
+        int(k)
+    with pytest.raises(ValueError, match="width"):
+        dispersion([u], -1)
+
+
+def test_the_published_draw_gives_the_instances_away():
+    """A critical point that one sample has and its neighbour has not: infinite loss."""
+
+    def support(sample):
+        utilities = [piecewise_utility(Steps(), x, (0, 1)).quantized(1, 1) for x in sample]
+        return published_distribution(PiecewiseConstant.total(utilities), 1.0, 1.0)
+
+    (of_v, p), (of_w, _) = support([0.2, 0.4, 0.6]), support([0.2, 0.4, 0.7])
+    assert 0.6 in of_v and 0.6 not in of_w and p[of_v.tolist().index(0.6)] > 0.1
+    assert p.sum() == pytest.approx(1) and p[1] / p[0] == pytest.approx(math.e)
+
+
+def test_the_result_does_not_depend_on_n_jobs():
+    sample = list(knapsacks()) * 8
+    found = [
+        configurator(Knapsack(), n_jobs=n, interval=(0, 3)).fit(sample).best_parameter_
+        for n in (1, 2)
+    ]  # fmt: skip
+    assert found[0] == found[1]
+
+
+def test_clone_and_parameters():
+    c = configurator(Knapsack(utility_as="objective"))
+    assert clone(c).get_params()["family__utility_as"] == "objective"
+    fitted = configurator().fit([0.1] * 5)
+    assert not hasattr(clone(fitted), "best_parameter_")
+    assert pickle.loads(pickle.dumps(fitted)).best_parameter_ == fitted.best_parameter_
+
+
+def test_seeded_noise_warns_and_withdraws_the_guarantee():
+    with pytest.warns(InsecureNoiseWarning):
+        c = configurator().fit([0.5])
+    assert "NONE" in str(c.privacy_)
+
+
+# ---------------------------------------------------------------- bad input, and what leaks
+
+
+@pytest.mark.parametrize(
+    ("params", "says"),
+    [
+        ({"epsilon": 0}, "epsilon is a number"),
+        ({"epsilon": math.inf}, "epsilon is a number"),
+        ({"epsilon": True}, "epsilon is a number"),
+        ({"utility_bound": 0}, "utility_bound is a positive"),
+        ({"utility_bound": "1"}, "utility_bound is a positive"),
+        ({"interval": (1, 1)}, "low < high"),
+        ({"interval": (2, 1)}, "low < high"),
+        ({"interval": None}, "interval is missing"),
+        ({"interval": 3}, "pair"),
+        ({"grid_size": 1}, "grid_size"),
+        ({"grid_size": 2**25}, "grid_size"),
+        ({"score_share": 1}, "score_share"),
+        ({"invalid": "ignore"}, "invalid is"),
+        ({"family": Knapsack}, "such as Knapsack()"),
+        ({"family": "knapsack"}, "such as Knapsack()"),
+        ({"family": Knapsack(utility_as="value")}, "utility_as is"),
+        ({"family": IndependentSet(degrees="old")}, "degrees is"),
+        ({"family": OutwardRotation(n_directions=0)}, "n_directions is 1 or more"),
+        ({"family": SLinear(), "interval": (-1, 1)}, "s is positive"),
+        ({"noise_random_state": -1}, "noise_random_state"),
+    ],
+)
+def test_parameters_that_make_no_sense_are_refused(params, says):
+    c = configurator().set_params(**params)
+    with pytest.raises(ValueError, match=says):
+        c.fit([0.5])
+    assert not hasattr(c, "privacy_")
+
+
+@pytest.mark.parametrize(
+    ("instances", "says"), [([], "empty"), (3, "a sequence"), ("abc", "sequence"), ({}, "sequence")]
+)
+def test_samples_that_make_no_sense_are_refused(instances, says):
+    with pytest.raises(ValueError, match=says):
+        configurator().fit(instances)
+
+
+class Talkative(Steps):
+    """Says a secret of the instance in all ways it can."""
+
+    def utility(self, instance, parameter):
+        import warnings
+
+        print("SECRET 0.77")
+        warnings.warn("SECRET 0.77")
+        if instance == 0.77:
+            raise RuntimeError("SECRET 0.77")
+        return super().utility(instance, parameter)
+
+
+class Outside(Steps):
+    def utility(self, instance, parameter):
+        return 1.5 if instance == 0.77 else -0.5 if instance == 0.78 else 1.0
+
+
+INVALID = [(Talkative(), 0.77, 0), (Outside(), 0.77, 1), (Outside(), 0.78, 0)]
+
+
+@pytest.mark.parametrize(("family", "bad", "_"), INVALID)
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_an_invalid_instance_is_an_error_that_says_nothing_of_it(
+    family, bad, _, n_jobs, capfd, recwarn
+):
+    c = configurator(family, n_jobs=n_jobs)
+    with pytest.raises(ValueError, match="no utility in") as caught:
+        c.fit([0.25] * 8 + [bad])
+    said = "".join(traceback.format_exception(caught.value))
+    assert "0.77" not in said and "SECRET" not in said and "1.5" not in said
+    assert caught.value.__context__ is None and caught.value.__cause__ is None
+    frames = [f.f_locals for f, _ in traceback.walk_tb(caught.value.__traceback__)]
+    assert not any(isinstance(v, PiecewiseConstant) for f in frames for v in f.values())
+    assert not hasattr(c, "privacy_")
+    assert "SECRET" not in "".join(capfd.readouterr())
+    assert not [w for w in recwarn if "SECRET" in str(w.message)]
+
+
+@pytest.mark.parametrize(("family", "bad", "worth"), INVALID)
+def test_invalid_instances_may_count_as_nothing_or_the_nearer_end(family, bad, worth):
+    c = configurator(family, invalid="zero", epsilon=1e4, interval=(0.8, 1)).fit([bad] * 10)
+    assert c.best_score_ == pytest.approx(worth, abs=0.01)
+    assert "without a utility" not in str(c.privacy_)
+
+
+def test_no_raw_total_is_kept_anywhere():
+    c = configurator(epsilon=0.01, noise_random_state=2).fit([0.1] * 997)
+    kept = repr(vars(c)) + str(c.privacy_) + c.privacy_._repr_html_() + str(pickle.dumps(c))
+    assert str(997 * 2**20) not in kept
+    assert not [v for v in vars(c).values() if isinstance(v, PiecewiseConstant | Secret)]
+
+
+def test_an_interrupt_gets_through_without_a_trace():
+    class Interrupted(Steps):
+        def utility(self, instance, parameter):
+            raise KeyboardInterrupt("SECRET")
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        configurator(Interrupted()).fit([0.1] * 3)
+    assert "SECRET" not in "".join(traceback.format_exception(caught.value))
+
+
+# ---------------------------------------------------------------- one instance, and the others
+
+
+class Writes:
+    """Writes into the parameters that it is given."""
+
+    interval = (0.0, 1.0)
+
+    def breakpoints(self, instance):
+        return None
+
+    def utility(self, instance, parameter):
+        return float(self.utilities(instance, np.array([parameter]))[0])
+
+    def utilities(self, instance, parameters):
+        parameters -= instance
+        return np.exp(-(parameters**2))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_no_instance_moves_the_grid(n_jobs):
+    c = configurator(Writes(), n_jobs=n_jobs).fit([0.0] * 30 + [0.00123456789] * 2)
+    assert c.best_parameter_ in uniform_grid((0, 1), 64)
+    seen = configurator(Writes(), invalid="zero", n_jobs=n_jobs, epsilon=1e4, interval=(0, 0.01))
+    assert seen.fit([0.0] * 63 + [5.0]).best_score_ == pytest.approx(63 / 64, abs=1e-3)
+
+
+class Odd:
+    """An instance that is worth 1, or does something when it is pickled or looked at."""
+
+    def __init__(self, does="nothing"):
+        self.does = does
+
+    def __reduce__(self):
+        if self.does == "refuse":
+            raise RuntimeError("SECRET")
+        return Odd, (self.does,), {"does": self.does}
+
+    def __setstate__(self, state):
+        import os
+        import sys
+
+        if state["does"] == "print":
+            print("SECRET", flush=True)
+            print("SECRET", file=sys.stderr, flush=True)
+        if state["does"] == "fail":
+            raise RuntimeError("SECRET")
+        if state["does"] == "leave":
+            sys.exit(3)
+        vars(self).update(state)
+        assert os is not None
+
+
+class OddFamily:
+    interval = (0, 1)
+
+    def breakpoints(self, instance):
+        if instance.does == "errstate":
+            np.seterr(all="raise")
+        return [0.5]
+
+    def utility(self, instance, parameter):
+        return float(np.exp(-1e5) + 1)  # underflows, which nobody minds by default
+
+
+@pytest.mark.parametrize("does", ["refuse", "print", "fail", "leave", "errstate"])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_an_odd_instance_moves_no_other(does, n_jobs, capfd):
+    before = np.geterr()
+    c = configurator(OddFamily(), n_jobs=n_jobs, invalid="zero", epsilon=1e5)
+    c.fit([Odd() for _ in range(15)] + [Odd(does)])
+    assert 15 / 16 - 1e-3 <= c.best_score_ <= 1
+    assert "SECRET" not in "".join(capfd.readouterr())
+    assert np.geterr() == before
+
+
+def test_instances_are_worked_on_as_copies():
+    class Sorts(Steps):
+        def utility(self, instance, parameter):
+            instance.sort()
+            return 1.0
+
+        def breakpoints(self, instance):
+            return []
+
+    mine = np.array([3.0, 1.0, 2.0])
+    configurator(Sorts()).fit([mine] * 3)
+    assert mine.tolist() == [3, 1, 2]
+
+
+def test_a_weight_of_nothing_hides_no_breakpoint():
+    edges = [(0, 1), (0, 2), (0, 3), (5, 4), (4, 6)]
+    x, family = Graph([4, 3, 3, 3, 0, 0, 0], edges), IndependentSet(utility_as="objective")
+    u, rho = piecewise_utility(family, x, (0, 10)), uniform_grid((0, 10), 1000)
+    assert (u(rho) == family.utilities(x, rho)).all() and len(u.breakpoints)
+
+
+def test_a_subclass_that_puts_in_another_utility_is_heard():
+    class Other(Knapsack):
+        def utility(self, instance, parameter):
+            return 0.25
+
+    x = KnapsackItems([2, 3], [1, 2], 2)
+    assert piecewise_utility(Other(), x, (0, 3)).values.tolist() == [0.25]
+    assert piecewise_utility(Knapsack(), x, (0, 3)).values.tolist() != [0.25]
+
+
+@pytest.mark.parametrize(
+    ("params", "instances", "says"),
+    [
+        ({"family": OutwardRotation(), "interval": (0, 3.1)}, [0], "gamma lies in"),
+        ({"interval": (1, 1 + 1e-14)}, [0], "floating point has no 64 numbers"),
+        ({"interval": "01"}, [0], "pair"),
+        ({"interval": (0, 10**400)}, [0], "pair"),
+        ({"epsilon": 10**400}, [0], "epsilon is"),
+        ({"score_share": 1 - 2**-53}, [0], "score_share is"),
+        ({"n_jobs": "two"}, [0], "n_jobs is"),
+    ],
+)
+def test_more_that_makes_no_sense_is_refused(params, instances, says):
+    with pytest.raises(ValueError, match=says):
+        configurator().set_params(**params).fit(instances)
+
+
+def test_a_table_is_no_sample():
+    import pandas as pd
+
+    with pytest.raises(ValueError, match="sequence of instances; found a DataFrame"):
+        configurator().fit(pd.DataFrame({"a": [1.0]}))
+
+
+def test_small_integers_do_not_wrap():
+    for kind, values in ((np.uint8, [5, 3]), (np.int8, [127, -128])):
+        u = PiecewiseConstant((0, 1), [0.5], np.array(values, dtype=kind))
+        assert PiecewiseConstant.total([u]).values.tolist() == values
+
+
+def test_looking_at_one_instance_says_what_is_wrong():
+    x = KnapsackItems([2], [1], 2)
+    with pytest.raises(ValueError, match="such as Knapsack()"):
+        piecewise_utility(Knapsack, x, (0, 1))
+    with pytest.raises(ValueError, match="one point or more"):
+        piecewise_utility(SLinear(), x, (0, 1), grid_size=0)
+    with pytest.raises(ValueError, match="s is positive"):
+        SLinear().utility(list(programmes())[1], 0.0)
+
+
+@pytest.mark.parametrize("epsilon", [np.float32(2), np.int64(2), np.float16(2)])
+def test_numbers_of_any_kind_are_parameters(epsilon):
+    c = configurator(epsilon=epsilon, score_share=np.float32(0.5)).fit([0.5] * 9)
+    assert c.privacy_.epsilon == 2.0

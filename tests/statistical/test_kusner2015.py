@@ -1,0 +1,745 @@
+"""Algorithms 1 to 3 of Kusner et al. (2015), through the whole estimator."""
+
+import math
+import os
+import pickle
+import subprocess
+import sys
+import traceback
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare, kstest, loguniform, randint, uniform
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.decomposition import PCA
+from sklearn.exceptions import FitFailedWarning
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import Normalizer, StandardScaler
+from sklearn.svm import LinearSVC
+from sklearn.utils.estimator_checks import check_estimator
+from test_bounds import gp_ucb
+from test_leaks import found_in, found_in_text
+
+from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
+from sklearn_dpbo._data.split import Problem
+from sklearn_dpbo._evaluation.fitting import without_traces
+from sklearn_dpbo._privacy import mechanisms
+from sklearn_dpbo._privacy.noise import SeededNoise
+from sklearn_dpbo.acquisition import ExpectedImprovement, UpperConfidenceBound
+from sklearn_dpbo.exceptions import GuaranteeAssumptionWarning
+from sklearn_dpbo.kusner2015 import GPNoiseFree, GPNoisy, Kernel, LipschitzConvex, UnitBall
+from sklearn_dpbo.kusner2015._linear import check_converged
+from sklearn_dpbo.kusner2015.bounds import (
+    LipschitzBounds,
+    NoiseFreeBounds,
+    NoisyBounds,
+    information_gain_bound,
+)
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::sklearn_dpbo.exceptions.GuaranteeAssumptionWarning"
+)
+
+M = 400
+GRID = np.linspace(0, 1, 9).tolist()
+GIVEN = dict(k1=0.999, length_scale=0.3, prior_mean=0.6, prior_scale=0.1)
+NOISY = dict(noise=0.2, **GIVEN)
+FREE = dict(A=0.05, tau=0.5, **GIVEN)
+FITTED = []  # what was fitted, in order, within this process
+
+
+def right(x):
+    """How many of M records the model of x gets right."""
+    return round(M * (0.75 - (x - 0.3) ** 2))
+
+
+class Known(ClassifierMixin, BaseEstimator):
+    """Gets ``right(x)`` validation records right; the first feature is the record number."""
+
+    def __init__(self, x=0.0, fails_at=None, talks=False):
+        self.x, self.fails_at, self.talks = x, fails_at, talks
+
+    def fit(self, X, y):
+        FITTED.append(self.x)
+        if self.talks:
+            print(f"fitting {self.x}")
+        if self.fails_at is not None and abs(self.x - self.fails_at) < 0.01:
+            raise RuntimeError("cannot fit this one")
+        self.classes_ = np.array([0, 1])
+        return self
+
+    def predict(self, X):
+        return (X[:, 0] < right(self.x)).astype(int)
+
+
+def known_data():
+    train = np.stack([np.linspace(0, M, 40), np.zeros(40)], axis=1)
+    val = np.stack([np.arange(M), np.zeros(M)], axis=1)
+    return dict(X=train, y=np.arange(40) % 2, X_val=val, y_val=np.ones(M, dtype=int))
+
+
+def search_of(strategy, space=None, estimator=None, **params):
+    params = dict(
+        epsilon=4.0, delta=0.2, n_iter=6, refit=False, random_state=0, noise_random_state=0
+    ) | params  # fmt: skip
+    space = (
+        {"x": GRID if isinstance(strategy, GPNoisy) else uniform(0, 1)} if space is None else space
+    )
+    return PrivateBayesSearchCV(Known() if estimator is None else estimator, space,
+                                strategy=strategy, **params)  # fmt: skip
+
+
+def fitted(strategy, data=None, **params):
+    FITTED.clear()
+    return search_of(strategy, **params).fit(**(known_data() if data is None else data))
+
+
+@pytest.fixture
+def draws(monkeypatch):
+    """What the mechanisms are asked to draw: (kind, scale, values without noise)."""
+    log = []
+
+    class Recorder(SeededNoise):
+        def exponential_mechanism(self, scale):
+            sample = super().exponential_mechanism(scale)
+            return lambda scores: log.append(("exponential", scale, scores)) or sample(scores)
+
+        def permute_and_flip(self, scale):
+            sample = super().permute_and_flip(scale)
+            return lambda scores: log.append(("flip", scale, scores)) or sample(scores)
+
+        def discrete_laplace(self, scale):
+            sample = super().discrete_laplace(scale)
+            return lambda count: log.append(("laplace", scale, count)) or sample(count)
+
+    monkeypatch.setattr("sklearn_dpbo._privacy.noise.SeededNoise", Recorder)
+    return log
+
+
+# ------------------------------------------------------------ Algorithm 1
+@pytest.mark.parametrize(
+    "settings", [{}, dict(q="published"), dict(version="arxiv", q="published")]
+)
+def test_algorithm_1_line_by_line(draws, settings):
+    """Path, posterior mean, best score and both scales, against plain linear algebra."""
+    search = fitted(GPNoisy(**NOISY, **settings), n_iter=8)
+    x = (np.arange(9)[:, None] + 0.5) / 9  # places of a list of 9 numbers in the unit interval
+    K = Kernel("squared_exponential", 0.3)(x, x)
+    gamma = information_gain_bound(x, Kernel("squared_exponential", 0.3), 0.2, 8)
+    bounds = NoisyBounds(8, 9, 0.1, 0.999, 0.2, gamma, **settings)
+    z = (np.array([right(x) for x in GRID]) / M - 0.6) / 0.1
+
+    class NoNoise:
+        def standard_normal(self):
+            return 0.0
+
+    mean, best, _ = gp_ucb(z, K, bounds, NoNoise())
+    assert len(FITTED) == 8
+    (kind, scale, scores), (_, laplace, value) = draws
+    assert kind == "exponential"
+    # P ~ exp(score / scale), which is to be exp(epsilon mean / (2 Delta)) with half of epsilon
+    expected = (4.0 / 2) * mean / (2 * bounds.sensitivity_of_mean)
+    assert np.array(scores) / scale == pytest.approx(expected, rel=1e-6, abs=1e-6)
+    assert value == round(M * (0.6 + 0.1 * best))
+    steps = math.ceil(bounds.sensitivity_of_maximum * 0.1 * M)
+    assert laplace == pytest.approx(steps / (4.0 / 2), rel=1e-12)
+    assert search.best_params_ in [{"x": x} for x in GRID]
+
+
+def test_what_is_spent_is_what_was_asked_for():
+    for strategy in (GPNoisy(**NOISY), GPNoiseFree(**FREE)):
+        privacy = fitted(strategy, epsilon=0.7, delta=0.03, noise_random_state=None).privacy_
+        assert [(s.epsilon, s.delta) for s in privacy.spends] == [(0.35, 0.015)] * 2
+        assert all("verage case over the GP prior" in s.assumption for s in privacy.spends)
+        assert "Assumption 1" in privacy.assumption
+        assert "under an assumption" in str(privacy)
+        assert (privacy.epsilon, privacy.delta) == (0.7, 0.03)
+
+
+@pytest.mark.parametrize("strategy", [GPNoisy(**NOISY), GPNoiseFree(**FREE)])
+def test_the_assumption_is_said_once_per_fit(strategy, recwarn):
+    fitted(strategy)
+    said = [w for w in recwarn if w.category is GuaranteeAssumptionWarning]
+    assert len(said) == 1
+    assert "Assumption 1" in str(said[0].message)
+    assert said[0].filename == __file__
+
+
+def test_what_is_not_given_is_learnt_within_the_training_set(two_classes):
+    X, y, X_val, y_val = two_classes
+    data = dict(X=X, y=y, X_val=X_val, y_val=y_val)
+    space = {"C": loguniform(1e-3, 1e3)}
+    search = fitted(GPNoisy(n_candidates=32), data, space=space, estimator=LogisticRegression(),
+                    n_iter=12)  # fmt: skip
+    explored = ~np.isnan(search.cv_results_["public_score"])
+    assert explored.sum() == 4
+    assert (~np.isnan(search.cv_results_["mean_fit_time"]) == explored).all()
+    assert len(search.cv_results_["params"]) == 32
+    assert search.cv_results_["validated"].mask.all()
+    for n_iter in (2, 4):
+        with pytest.raises(ValueError, match=r"too few to learn .*'k1'.* Increase n_iter"):
+            fitted(GPNoisy(), data, space=space, estimator=LogisticRegression(), n_iter=n_iter)
+
+
+def test_where_all_public_scores_are_the_same_nothing_can_be_learnt():
+    """A prior scale of nothing would promise privacy without noise."""
+    for strategy in (GPNoisy(noise=0.2), GPNoiseFree(A=0.1, tau=1.0)):
+        with pytest.raises(ValueError, match="scores are all the same.*GPNois"):
+            fitted(strategy, n_iter=12)
+        assert len(FITTED) == 4
+
+
+# ------------------------------------------------------------ Algorithm 2
+@pytest.mark.parametrize("version", ["icml", "arxiv"])
+def test_algorithm_2_line_by_line(draws, version):
+    fitted(GPNoiseFree(**FREE, version=version, max_level=5), n_iter=10)
+    bounds = NoiseFreeBounds(10, 33, 0.1, 0.999, 1, 0.05, 0.5, version)
+    (kind, _, scores), (_, laplace, value) = draws
+    assert kind == "exponential"
+    assert len(scores) == 33
+    assert laplace == pytest.approx(math.ceil(bounds.sensitivity * 0.1 * M) / 2.0, rel=1e-12)
+    seen = [right(min(max(x, 2.0**-40), 1 - 2.0**-40)) for x in FITTED]
+    assert FITTED[0] < 1e-9, "the lattice begins at its corners, in an order that is public"
+    expected = seen[-1] if version == "icml" else max(seen[1:])
+    assert value == (expected if len(seen) == 10 else max(seen))
+
+
+def test_algorithm_2_draws_its_setting_as_algorithm_1(draws):
+    fitted(GPNoiseFree(**FREE, max_level=4), n_iter=10)
+    bounds = NoiseFreeBounds(10, 17, 0.1, 0.999, 1, 0.05, 0.5)
+    x = np.arange(17)[:, None] / 16
+    kernel = Kernel("squared_exponential", 0.3)
+    at = [round(v * 16) for v in FITTED]
+    z = (np.array([right(x) for x in FITTED]) / M - 0.6) / 0.1
+    K = kernel(x, x)
+    mean = K[:, at] @ np.linalg.solve(K[np.ix_(at, at)] + 1e-10 * np.eye(len(at)), z)
+    _, scale, scores = draws[0]
+    expected = 2.0 * mean / (2 * bounds.sensitivity_of_mean)
+    assert np.array(scores) / scale == pytest.approx(expected, abs=1e-5)
+
+
+def test_where_nothing_is_left_to_look_at_the_best_stands_for_the_rest(draws):
+    fitted(GPNoiseFree(**FREE, max_level=1), n_iter=30)
+    assert len(FITTED) == 3
+    assert draws[1][2] == max(right(x) for x in FITTED)
+
+
+def test_a_lattice_beyond_all_measure_is_refused():
+    with pytest.raises(ValueError, match="the most: use a smaller one"):
+        fitted(GPNoiseFree(**FREE, max_level=40))
+
+
+def test_what_native_code_writes_late_is_not_heard_either():
+    """Into a pipe the C library writes when its buffer is full, or at the end."""
+    script = (
+        "import ctypes\n"
+        "from sklearn_dpbo._evaluation.suppress_output import suppress_all_output\n"
+        "c = ctypes.CDLL(None)\n"
+        "c.printf(b'before ')\n"
+        "with suppress_all_output():\n"
+        "    c.printf(b'secret ')\n"
+        "c.printf(b'after')\n"
+    )
+    buffered = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}
+    heard = subprocess.check_output([sys.executable, "-c", script], text=True, env=buffered)
+    assert heard == "before after"
+
+
+@pytest.mark.parametrize("missing", [dict(A=None), dict(tau=None)])
+def test_a_and_tau_have_no_default(missing):
+    with pytest.raises(ValueError, match=r"needs A and tau.*strategy='worst_case'"):
+        fitted(GPNoiseFree(**(FREE | missing)))
+    with pytest.raises(ValueError, match="needs A and tau"):
+        fitted("gp_noise_free")
+    assert FITTED == []
+
+
+@pytest.mark.parametrize(
+    "space", [{"x": GRID}, {"x": randint(0, 9)}, [{"x": uniform(0, 1)}, {"x": uniform(0, 2)}]]
+)
+def test_a_lattice_needs_continuous_parameters(space):
+    with pytest.raises(ValueError, match="continuous distributions.*GPNoisy and WorstCase"):
+        fitted(GPNoiseFree(**FREE), space=space)
+
+
+# ------------------------------------------------------------ noise: right, and half of it
+def laplace_p(strategy, scale, data=None, n_runs=300, **params):
+    """P-value of |released - true| / scale, which should have an exponential distribution."""
+    log, released = [], []
+
+    class Recorder(SeededNoise):
+        def discrete_laplace(self, scale):
+            sample = super().discrete_laplace(scale)
+            return lambda count: log.append(count) or sample(count)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sklearn_dpbo._privacy.noise.SeededNoise", Recorder)
+        patch.setattr("sklearn_dpbo.scoring._scorers.MeanGain.value", lambda self, s, units: s[0])
+        for i in range(n_runs):
+            search = search_of(strategy, **{"noise_random_state": i, **params})
+            released.append(search.fit(**(known_data() if data is None else data)).best_score_)
+    # A uniform jitter makes discrete noise continuous.
+    jitter = np.random.default_rng(0).uniform(-0.5, 0.5, n_runs)
+    noise = np.array(released) - np.array(log) + jitter
+    return kstest(abs(noise) / scale, "expon").pvalue
+
+
+def half_the_noise(monkeypatch):
+    right_scale = mechanisms._scale
+    monkeypatch.setattr(mechanisms, "_scale", lambda *args: right_scale(*args) / 2)
+
+
+LAPLACE = [
+    (GPNoisy(**NOISY, n_candidates=4), 2, {}),
+    (GPNoiseFree(**FREE, max_level=2), 3, {}),
+]
+
+
+def scale_of(strategy, T):
+    if isinstance(strategy, GPNoisy):
+        x = (np.arange(4)[:, None] + 0.5) / 4
+        gamma = information_gain_bound(x, Kernel("squared_exponential", 0.3), 0.2, T)
+        delta = NoisyBounds(T, 4, 0.1, 0.999, 0.2, gamma).sensitivity_of_maximum
+    else:
+        delta = NoiseFreeBounds(T, 5, 0.1, 0.999, 1, 0.05, 0.5).sensitivity
+    return math.ceil(delta * 0.1 * M) / 2.0
+
+
+@pytest.mark.parametrize(("strategy", "T", "params"), LAPLACE, ids=["noisy", "noise free"])
+def test_scores_have_laplace_noise_and_half_of_it_is_seen(strategy, T, params, monkeypatch):
+    if isinstance(strategy, GPNoisy):
+        params = {"space": {"x": GRID[:4]}}
+    scale = scale_of(strategy, T)
+    assert laplace_p(strategy, scale, n_iter=T, **params) > 1e-6
+    half_the_noise(monkeypatch)
+    assert laplace_p(strategy, scale, n_iter=T, **params) < 1e-6
+
+
+@pytest.mark.parametrize("strategy", [GPNoisy(**NOISY), GPNoiseFree(**FREE, max_level=2)])
+def test_settings_are_drawn_as_they_should_be_and_half_the_noise_is_seen(
+    draws, strategy, monkeypatch
+):
+    space = {"x": GRID[::2]} if isinstance(strategy, GPNoisy) else {"x": uniform(0, 1)}
+    shared = dict(space=space, n_iter=3, epsilon=60.0)
+
+    def p():
+        chosen = []
+        for i in range(400):
+            chosen.append(fitted(strategy, noise_random_state=i, **shared).best_index_)
+        _, _, scores = draws[0]
+        return np.bincount(chosen, minlength=5), np.array(scores, dtype=float)
+
+    observed, scores = p()
+    log_p = scores / draws[0][1]
+    pmf = np.exp(log_p - log_p.max())
+    expected = 400 * pmf / pmf.sum()
+    assert chisquare(observed, expected).pvalue > 1e-6
+    half_the_noise(monkeypatch)
+    assert chisquare(p()[0], expected).pvalue < 1e-6
+
+
+# ------------------------------------------------------------ nothing of the path is told
+@pytest.mark.parametrize("strategy", [GPNoisy(**NOISY), GPNoiseFree(**FREE, max_level=5)])
+def test_the_path_is_not_told(strategy, capfd):
+    search = fitted(strategy, estimator=Known(talks=True), verbose=10, n_iter=8)
+    shown = capfd.readouterr()
+    path = [repr(x)[:8] for x in FITTED[1:] if repr(x)[:8] != repr(FITTED[0])[:8]]
+    assert path
+    assert not [x for x in path if f"fitting {x}" in shown.out + shown.err]
+    counts = {right(x) for x in FITTED}
+    results = dict(search.cv_results_)
+    assert np.isnan(results["mean_fit_time"]).all()
+    assert set(results["fit_error"]) == {None}
+    assert results["validated"].mask.all()
+    assert not np.asarray(results["validated"].data).any(), "nothing lies under the mask"
+    everything = {k: v for k, v in vars(search).items() if k not in ("best_score_", "best_index_")}
+    everything.pop("best_score_interval_")
+    assert not found_in(everything, counts - {M})
+    assert not found_in_text(shown.out + shown.err + str(search.privacy_), counts)
+    assert b"Secret" not in pickle.dumps(search)
+
+
+def test_a_failure_on_the_path_is_silent_and_counts_as_the_lowest_score(draws, recwarn, capfd):
+    """The first setting is public, so its failure is told."""
+    with pytest.raises(ValueError, match="failed on the training set"):
+        fitted(GPNoisy(**NOISY), estimator=Known(fails_at=GRID[0]))
+    assert not draws
+    search = fitted(GPNoisy(**NOISY), estimator=Known(fails_at=FITTED_SECOND), error_score="raise",
+                    n_iter=3)  # fmt: skip
+    assert FITTED_SECOND in FITTED
+    assert not [w for w in recwarn if w.category is FitFailedWarning]
+    assert set(search.cv_results_["fit_error"]) == {None}
+    assert "cannot fit" not in "".join(capfd.readouterr())
+
+
+FITTED_SECOND = GRID[-1]  # furthest from the first
+
+
+class Ends(Known):
+    """Ends the process, or is interrupted, in the fit or in the prediction of the second one."""
+
+    def __init__(self, x=0.0, fails_at=None, talks=False, how=SystemExit, stage="fit"):
+        super().__init__(x, fails_at, talks)
+        self.how, self.stage = how, stage
+
+    def fit(self, X, y):
+        if self.stage == "fit" and self.x == FITTED_SECOND:
+            raise self.how("at the second")
+        return super().fit(X, y)
+
+    def predict(self, X):
+        if self.stage == "predict" and self.x == FITTED_SECOND and len(X) == M:
+            raise self.how("at the second")
+        return super().predict(X)
+
+
+@pytest.mark.parametrize("stage", ["fit", "predict"])
+def test_what_ends_processes_is_a_failure_like_others_on_the_path(stage, recwarn):
+    for how in (SystemExit, GeneratorExit, MemoryError):
+        search = fitted(GPNoisy(**NOISY), estimator=Ends(how=how, stage=stage), n_iter=3)
+        assert set(search.cv_results_["fit_error"]) == {None}
+
+
+@pytest.mark.parametrize("stage", ["fit", "predict"])
+def test_an_interrupt_on_the_path_leaves_nothing_of_it(stage):
+    with pytest.raises(KeyboardInterrupt) as caught:
+        fitted(GPNoisy(**NOISY), estimator=Ends(how=KeyboardInterrupt, stage=stage), n_iter=4)
+    errors, error = [], caught.value
+    while error is not None:
+        errors.append(error)
+        error = error.__cause__ or error.__context__
+    frames = [f for e in errors for f, _ in traceback.walk_tb(e.__traceback__)]
+    names = {frame.f_code.co_name for frame in frames}
+    assert not names & {"_observe_at_upper_bound", "evaluate", "secretly", "_evaluate", "predict"}
+    assert "at the second" not in "".join(str(e) for e in errors)
+    kept = [value for frame in frames for value in frame.f_locals.values()]
+    assert not [v for v in kept if type(v).__name__ in ("Trace", "Surrogate")]
+
+
+def test_the_path_leaves_no_cache_and_no_callback_behind(tmp_path):
+
+    def files_after(n_iter):
+        folder = tmp_path / str(n_iter)
+        cached = make_pipeline(PCA(), LogisticRegression(), memory=str(folder))
+        fitted(GPNoisy(**NOISY), linear_data(), estimator=cached,
+               space={"pca__n_components": [1, 2, 3, 4]}, n_iter=n_iter)  # fmt: skip
+        return sum(1 for _ in folder.rglob("metadata.json"))
+
+    assert files_after(4) == files_after(1) == 1, "the first setting, which is public, is cached"
+
+    told = []
+    model = LogisticRegression()
+    model._skl_callbacks = [told]  # as scikit-learn keeps them, and clones pass them on
+    bare = without_traces(make_pipeline(StandardScaler(), model, verbose=True))
+    assert not hasattr(bare[-1], "_skl_callbacks")
+    assert bare.verbose is False
+    assert bare.memory is None
+
+
+def test_native_code_and_child_processes_are_not_heard_on_the_path(capfd):
+    class Loud(Known):
+        def fit(self, X, y):
+            os.write(1, b"native %r\n" % str(self.x).encode())
+            subprocess.run([sys.executable, "-c", f"print('child', {self.x})"])
+            return super().fit(X, y)
+
+    fitted(GPNoisy(**NOISY), estimator=Loud(), n_iter=4)
+    out = capfd.readouterr().out
+    assert out.count("native") == out.count("child") == 1, "the first setting is public"
+    os.write(1, b"heard again")
+    assert "heard again" in capfd.readouterr().out
+
+
+# ------------------------------------------------------------ Algorithm 3
+def linear(**params):
+    defaults = dict(fit_intercept=False, tol=1e-8, max_iter=5000)
+    return make_pipeline(StandardScaler(), UnitBall(), LogisticRegression(**(defaults | params)))
+
+
+SPACE_C = {"logisticregression__C": loguniform(0.01, 1.0)}
+
+
+def linear_data():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 4))
+    y = (X[:, 0] + 0.5 * rng.standard_normal(300) > 0).astype(int)
+    return dict(X=X[:100], y=y[:100], X_val=X[100:], y_val=y[100:])
+
+
+def lipschitz(strategy=None, estimator=None, data=None, **params):
+    strategy = LipschitzConvex() if strategy is None else strategy
+    params = dict(space=SPACE_C, scoring="ramp", delta=0.0) | params
+    return fitted(strategy, linear_data() if data is None else data,
+                  estimator=linear() if estimator is None else estimator, **params)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("scoring", "L"),
+    [("ramp", 1.0), ("normalized_sigmoid", 0.25),
+     (make_private_scorer("normalized_sigmoid", slope=8.0), 2.0)],
+)  # fmt: skip
+@pytest.mark.parametrize("bound", ["repaired", "published"])
+def test_algorithm_3_line_by_line(draws, scoring, L, bound):
+    space = {"logisticregression__C": [0.001, 0.01, 0.1]}
+    search = lipschitz(LipschitzConvex(bound=bound), space=space, scoring=scoring, n_iter=3)
+    lambdas = 1 / (100 * np.array([0.1, 0.001]))
+    lowest = scoring == "ramp"
+    delta = LipschitzBounds(200, tuple(lambdas), L, 1.0, bound, lowest, 1e-6).sensitivity
+    ((kind, scale, value),) = draws
+    steps = min(math.ceil(delta * 200 * 2**20) + 2 * 200, 200 * 2**20)
+    assert kind == "laplace"
+    assert scale == pytest.approx(steps / 4.0, rel=1e-9)
+    data = linear_data()
+    models = [
+        clone(linear()).set_params(**s).fit(data["X"], data["y"])
+        for s in search.cv_results_["params"]
+    ]
+    scores = [search.scorer_(model, data["X_val"], data["y_val"]) for model in models]
+    assert value == pytest.approx(max(scores) * 200 * 2**20, rel=1e-6)
+    assert [(s.epsilon, s.delta) for s in search.privacy_.spends] == [(4.0, 0.0)]
+    assert "Assumption 2" in search.privacy_.spends[0].assumption
+    assert not hasattr(search, "best_params_")
+
+
+def test_a_setting_costs_more(draws):
+    search = lipschitz(LipschitzConvex(setting_share=0.25), n_iter=5, refit=True)
+    (flip, scale, counts), (laplace, _, best) = draws
+    assert (flip, laplace) == ("flip", "laplace")
+    assert len(counts) == 5
+    assert scale == pytest.approx(2 * 2**20 / 1.0)
+    assert best == max(counts)
+    assert [(s.epsilon, s.assumption is None) for s in search.privacy_.spends] == [
+        (1.0, True),
+        (3.0, False),
+    ]
+    assert search.best_params_ == search.cv_results_["params"][search.best_index_]
+    assert search.cv_results_["validated"].all()
+    assert search.predict(linear_data()["X"]).shape == (100,)
+
+
+def test_without_a_setting_there_is_nothing_to_refit():
+    with pytest.raises(ValueError, match=r"releases a score and no setting.*refit=False"):
+        lipschitz(refit=True)
+
+
+def test_lipschitz_noise_is_right_and_half_of_it_is_seen(monkeypatch):
+    data, space = linear_data(), {"logisticregression__C": [0.01, 0.011]}
+    params = dict(space=space, scoring="ramp", delta=0.0, estimator=linear(), n_iter=2)
+    delta = LipschitzBounds(200, (1 / 1.1, 1.0), 1.0, 1.0, lowest_at_zero=True)
+    delta = replace(delta, tolerance=1e-6).sensitivity
+    scale = (math.ceil(delta * 200 * 2**20) + 400) / 4.0
+    assert laplace_p(LipschitzConvex(), scale, data, 200, **params) > 1e-6
+    half_the_noise(monkeypatch)
+    assert laplace_p(LipschitzConvex(), scale, data, 200, **params) < 1e-6
+
+
+@pytest.mark.parametrize(
+    "acquisition", [None, UpperConfidenceBound(3.0), ExpectedImprovement(0.01)]
+)
+def test_the_lipschitz_path_is_not_told(acquisition, capfd):
+    search = lipschitz(LipschitzConvex(acquisition=acquisition), verbose=10, n_iter=6)
+    data = linear_data()
+    statistics = set()
+    for setting in search.cv_results_["params"][::8]:
+        model = clone(linear()).set_params(**setting).fit(data["X"], data["y"])
+        statistics.add(round(search.scorer_(model, data["X_val"], data["y_val"]) * 200 * 2**20))
+    kept = {k: v for k, v in vars(search).items() if not k.startswith("best_score")}
+    assert not found_in(kept, statistics)
+    assert np.isnan(search.cv_results_["mean_fit_time"]).all()
+    assert search.cv_results_["validated"].mask.all()
+    assert not np.asarray(search.cv_results_["validated"].data).any()
+    shown = capfd.readouterr()
+    assert "fitted in" not in shown.out.split("\n", 2)[2], "only the first fit is public"
+    assert len(shown.out.splitlines()) == 2
+
+
+def test_no_code_of_others_is_called_with_secret_scores():
+    class Tell(ExpectedImprovement):
+        def __call__(self, mean, std, best):
+            raise AssertionError("called")
+
+    for acquisition in (Tell(), lambda mean, std, best: mean):
+        with pytest.raises(ValueError, match="scores that nobody may see"):
+            lipschitz(LipschitzConvex(acquisition=acquisition))
+
+
+svc = make_pipeline(UnitBall(), LinearSVC(loss="hinge", fit_intercept=False))
+
+
+@pytest.mark.parametrize(
+    ("estimator", "space"),
+    [
+        (linear(), SPACE_C),
+        (svc, {"linearsvc__C": loguniform(0.01, 0.1)}),
+        (svc, {"linearsvc__C": [0.01]}),
+    ],
+)
+def test_estimators_that_the_theorem_is_about(estimator, space):
+    assert 0 <= lipschitz(estimator=estimator, space=space).best_score_ <= 1
+
+
+class Resampling(Pipeline):
+    """As pipelines may that belong to others."""
+
+
+@pytest.mark.parametrize(
+    ("estimator", "message"),
+    [
+        (LogisticRegression(fit_intercept=False), "norm 1 at most.*UnitBall"),
+        (make_pipeline(Normalizer(), LogisticRegression(fit_intercept=False)), "norm 1.*sparse"),
+        (Resampling(linear().steps), "Resampling is not known"),
+        (make_pipeline(StandardScaler(), LogisticRegression(fit_intercept=False)), "norm 1"),
+        (linear(fit_intercept=True), "intercept.*Set fit_intercept=False"),
+        (linear(class_weight="balanced"), "class weights"),
+        (linear(solver="saga", l1_ratio=0.5, **{"penalty": "elasticnet"}), "penalty"),
+        (make_pipeline(UnitBall(), LinearSVC(fit_intercept=False)), "'squared_hinge'.*hinge"),
+        (make_pipeline(UnitBall(), RidgeClassifier()), "RidgeClassifier is not known"),
+    ],
+)
+def test_what_can_be_checked_is_checked(estimator, message):
+    names = [name for name in estimator.get_params() if name == "C" or name.endswith("__C")]
+    space = {names[0] if names else "ridgeclassifier__alpha": loguniform(0.01, 1.0)}
+    with pytest.raises(ValueError, match=message):
+        lipschitz(estimator=estimator, space=space)
+
+
+def test_more_that_can_be_checked():
+    data = linear_data()
+    with pytest.raises(ValueError, match="two classes; y has 3"):
+        lipschitz(data=data | {"y": np.arange(100) % 3})
+    with pytest.raises(ValueError, match="differ in 'logisticregression__C' alone"):
+        lipschitz(space={**SPACE_C, "logisticregression__tol": [1e-6, 1e-8]})
+    with pytest.raises(ValueError, match="beyond lambda_bounds"):
+        lipschitz(LipschitzConvex(lambda_bounds=(0.1, 1.0)), space={"logisticregression__C": [1.0]})
+    for strategy in (LipschitzConvex(), LipschitzConvex(lipschitz=1.0)):
+        with pytest.raises(ValueError, match="accuracy jumps"):
+            lipschitz(strategy, scoring="accuracy")
+    with pytest.raises(ValueError, match="would not protect"):
+        lipschitz(LipschitzConvex(lipschitz=0.5))
+    with pytest.raises(ValueError, match="would not protect"):
+        lipschitz(LipschitzConvex(g_star=0.5))
+    weights = np.ones(100)
+    with pytest.raises(ValueError, match="fit parameters"):
+        search = search_of(LipschitzConvex(), SPACE_C, linear(), scoring="ramp", delta=0.0)
+        search.fit(**data, logisticregression__sample_weight=weights)
+
+
+@pytest.mark.parametrize(("scoring", "L"), [("ramp", 1.0), ("normalized_sigmoid", 0.25)])
+def test_a_record_that_cannot_be_predicted_is_within_the_sensitivity(draws, scoring, L):
+    """It counts as the lowest gain, whatever w is: far from the sigmoid's 1/2 at w = 0."""
+    data, space = linear_data(), {"logisticregression__C": [0.001]}  # lambda = 10
+    worse = data["X_val"].copy()
+    right = np.flatnonzero(
+        clone(linear()).set_params(logisticregression__C=0.001).fit(data["X"], data["y"])
+        .predict(data["X_val"]) == data["y_val"]
+    )  # fmt: skip
+    worse[right[0]] = np.nan
+    lipschitz(data=data, space=space, scoring=scoring, n_iter=1)
+    lipschitz(data=data | {"X_val": worse}, space=space, scoring=scoring, n_iter=1)
+    (_, scale, value), (_, _, neighbour) = draws
+    assert 0 < value - neighbour <= scale * 4.0
+    if scoring == "normalized_sigmoid":
+        assert value - neighbour > L / 10 * 2**20, "more than the published L / lambda"
+
+
+def test_what_has_not_converged_is_refused_or_left_out(draws):
+    """The first fit is public and says what to do; others are left out in silence."""
+    with pytest.raises(ValueError, match=r"gradient still has norm.*Set tol=1e-8"):
+        lipschitz(estimator=linear(tol=1e-2, max_iter=3))
+    assert not draws
+
+    X, y = linear_data()["X"], linear_data()["y"]
+    problem, model = Problem(X, y, {}, None, None, None, ""), linear().fit(X, y)
+    check_converged(model, problem)
+    model[-1].coef_ = model[-1].coef_ * (1 + 1e-3)
+    with pytest.raises(ValueError, match="gradient still has norm"):
+        check_converged(model, problem)
+
+
+def test_bounds_of_lambda_that_are_wider_give_more_noise(draws):
+    space = {"logisticregression__C": [0.01]}
+    lipschitz(space=space)
+    lipschitz(LipschitzConvex(lambda_bounds=(0.5, 2.0)), space=space)
+    assert draws[0][1] < draws[1][1]
+
+
+def test_a_gain_of_ones_own(draws):
+    def halved(y, decision):
+        return 0.5 * np.clip(np.where(y == 1, decision, -decision), 0, 1)
+
+    scoring = make_private_scorer(halved, bounds=(0, 0.5), response_method="decision_function")
+    with pytest.raises(ValueError, match="of which you know lipschitz="):
+        lipschitz(scoring=scoring)
+    lipschitz(LipschitzConvex(lipschitz=0.5), scoring=scoring)
+    assert len(draws) == 1
+
+
+@pytest.mark.parametrize("estimator", [UnitBall(), UnitBall(radius=2.0)])
+def test_unit_ball_is_a_transformer(estimator):
+    check_estimator(estimator)
+
+
+def test_unit_ball_bounds_norms(rng):
+    X = rng.standard_normal((50, 3))
+    inside = UnitBall(radius=1.5).fit_transform(X)
+    assert np.linalg.norm(inside, axis=1).max() <= 1 + 1e-12
+    short = np.linalg.norm(X, axis=1) <= 1.5
+    assert np.allclose(inside[short], X[short] / 1.5)
+    assert np.linalg.norm(UnitBall().fit_transform(X), axis=1).max() == pytest.approx(1)
+    tiny = UnitBall().fit([[1e-170, 0.0]]).transform([[3e-170, 4e-170], [1e200, 1e200]])
+    assert np.linalg.norm(tiny, axis=1).max() <= 1 + 1e-12
+    with pytest.raises(ValueError, match="radius is None or positive"):
+        UnitBall(radius=0).fit(X)
+
+
+# ------------------------------------------------------------ bad parameters
+@pytest.mark.parametrize(
+    ("strategy", "message"),
+    [
+        (GPNoisy(k1=1.5), "k1 lies in"),
+        (GPNoisy(noise=0), "noise is None or positive"),
+        (GPNoisy(kernel="rbf"), "kernel is one of"),
+        (GPNoisy(length_scale=-1), "length_scale is None or positive"),
+        (GPNoisy(length_scale=[]), "length_scale is None or positive"),
+        (GPNoisy(**(NOISY | {"length_scale": [1.0, 2.0]})), "one for each of 1 features"),
+        (GPNoisy(prior_scale=0), "prior_scale"),
+        (GPNoisy(prior_mean=math.nan), "prior_mean"),
+        (GPNoisy(q="right"), "q is 'repaired'"),
+        (GPNoisy(version="workshop"), "version is one of"),
+        (GPNoisy(n_candidates=0), "n_candidates"),
+        (GPNoisy(public_share=1), "public_share"),
+        (GPNoiseFree(**(FREE | {"A": -1})), "A is positive"),
+        (GPNoiseFree(**(FREE | {"tau": 0})), "tau is positive"),
+        (GPNoiseFree(**FREE, max_level=-1), "max_level"),
+        (LipschitzConvex(bound="right"), "bound is"),
+        (LipschitzConvex(g_star=0), "g_star"),
+        (LipschitzConvex(lipschitz=-1), "lipschitz"),
+        (LipschitzConvex(setting_share=1), "setting_share"),
+        (LipschitzConvex(lambda_bounds=(1.0, 0.5)), "lambda_bounds is"),
+        (LipschitzConvex(lambda_bounds=3), "lambda_bounds is"),
+    ],
+)
+def test_bad_parameters_are_refused_before_anything_is_fitted(strategy, message, draws):
+    with pytest.raises(ValueError, match=message):
+        fitted(strategy)
+    assert FITTED == []
+    assert draws == []
+
+
+def test_delta_and_a_mean_are_needed():
+    for strategy in (GPNoisy(**NOISY), GPNoiseFree(**FREE)):
+        for delta in (0.0, 5e-324):
+            with pytest.raises(ValueError, match="needs delta > 0"):
+                fitted(strategy, delta=delta)
+        with pytest.raises(ValueError, match="ratio of two"):
+            fitted(strategy, scoring="roc_auc")
+    with pytest.raises(ValueError, match="needs 2 evaluations"):
+        fitted(GPNoiseFree(**FREE), n_iter=1)
+
+
+def test_one_evaluation_is_enough_for_algorithm_1(draws):
+    fitted(GPNoisy(**NOISY), n_iter=1)
+    assert len(FITTED) == 1
+    assert draws[1][2] == right(GRID[0])

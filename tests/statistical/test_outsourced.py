@@ -1,0 +1,690 @@
+"""Outsourced optimisation: what the curator releases, and how the modeler asks."""
+
+import dataclasses
+import json
+import math
+import pickle
+import warnings
+
+import mpmath
+import numpy as np
+import pandas as pd
+import pytest
+from dp_accounting.pld import common
+from dp_accounting.pld.privacy_loss_mechanism import GaussianPrivacyLoss
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import beta, kstest, norm
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+
+from sklearn_dpbo._data.tables import row_norms
+from sklearn_dpbo._gp.surrogate import Surrogate
+from sklearn_dpbo._privacy.noise import OpenDPNoise, SeededNoise
+from sklearn_dpbo.audit import reconstruct_from_projection
+from sklearn_dpbo.exceptions import InsecureNoiseWarning, PrivacyWarning
+from sklearn_dpbo.outsourced import (
+    CuratorSide,
+    GaussianCurator,
+    Modeler,
+    ModelerSide,
+    delta_of_gaussian,
+    gaussian_sigma,
+    optimize,
+)
+from sklearn_dpbo.outsourced import (
+    _curators as curators,
+)
+from sklearn_dpbo.outsourced import (
+    _modeler as modeler,
+)
+from sklearn_dpbo.outsourced.published import ProjectionCurator
+
+pytestmark = pytest.mark.filterwarnings("ignore:ProjectionCurator has no guarantee")
+KNOWN = dict(length_scale=0.3, noise=0.01, prior_mean=0.0, prior_scale=1.0)
+
+
+@pytest.fixture
+def X(rng):
+    return rng.standard_normal((60, 3))
+
+
+# ------------------------------------------------------------ calibration
+@pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0, 3.0, 10.0])
+@pytest.mark.parametrize("delta", [1e-10, 1e-5, 0.01, 0.3])
+def test_sigma_is_the_analytic_one(epsilon, delta):
+    """Against another library, and against its own definition."""
+    sigma = gaussian_sigma(epsilon, delta)
+    guarantee = common.DifferentialPrivacyParameters(epsilon, delta)
+    other = GaussianPrivacyLoss.from_privacy_guarantee(guarantee).standard_deviation
+    assert sigma == pytest.approx(other, rel=1e-4)
+    assert delta_of_gaussian(sigma, epsilon) <= delta < delta_of_gaussian(0.999 * sigma, epsilon)
+    assert gaussian_sigma(epsilon, delta, 2.5) == pytest.approx(2.5 * sigma)
+
+
+def test_delta_by_hand():
+    """sigma = 1, epsilon = 1: Phi(-1/2) - e Phi(-3/2)."""
+    assert delta_of_gaussian(1.0, 1.0) == pytest.approx(norm.cdf(-0.5) - math.e * norm.cdf(-1.5))
+
+
+@given(
+    epsilon=st.floats(-9, 3).map(lambda e: 10**e),
+    delta=st.floats(-200, -0.01).map(lambda d: 10**d),
+)
+def test_sigma_never_promises_more_than_it_keeps(epsilon, delta):
+    """In 60 digits, where neither differences nor tails are lost."""
+    sigma = gaussian_sigma(epsilon, delta)
+    assert delta_of_gaussian(sigma, epsilon) <= delta
+    with mpmath.workdps(60):
+        a, b = 1 / (2 * mpmath.mpf(sigma)), mpmath.mpf(epsilon) * mpmath.mpf(sigma)
+        exact = mpmath.ncdf(a - b) - mpmath.exp(epsilon) * mpmath.ncdf(-a - b)
+        assert exact <= delta
+
+
+@pytest.mark.parametrize(
+    "wrong", [(0, 0.1), (math.inf, 0.1), (1, 0), (1, 1), (1, 0.1, 0), (1, 0.1, -1), (math.nan, 0.1)]
+)
+def test_bad_arguments_of_the_calibration(wrong):
+    with pytest.raises(ValueError, match="found"):
+        gaussian_sigma(*wrong)
+    with pytest.raises(ValueError, match="found"):
+        delta_of_gaussian(0.0, 1.0)
+
+
+# ------------------------------------------------------------ the sound curator
+def curated(X, **params):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InsecureNoiseWarning)
+        return GaussianCurator(**({"noise_random_state": 0} | params)).fit(X)
+
+
+@pytest.mark.parametrize("seed", [0, None], ids=["seeded", "OpenDP"])
+def test_the_noise_is_normal_and_half_of_it_is_seen(seed, monkeypatch):
+    X = np.random.default_rng(0).standard_normal((500, 2))
+
+    def p():
+        c = curated(X, noise_random_state=seed)
+        return kstest((c.released_ - X).ravel() / gaussian_sigma(1.0, 1e-5), "norm").pvalue
+
+    assert p() > 1e-6
+    right = curators.gaussian_sigma
+    monkeypatch.setattr(curators, "gaussian_sigma", lambda *args: right(*args) / 2)
+    assert p() < 1e-6
+
+
+@pytest.mark.parametrize("source", [OpenDPNoise, lambda: SeededNoise(0)], ids=["opendp", "seed"])
+@pytest.mark.parametrize("scale", [0.7, 3.0])
+def test_discrete_gaussian_noise_has_its_distribution(source, scale):
+    from test_mechanisms import chi_square_p
+
+    drawn = np.array(source().discrete_gaussian(scale)([5] * 20_000)) - 5
+    z = np.arange(-30, 31)
+    pmf = np.exp(-(z**2) / (2 * scale**2))
+    if source is not OpenDPNoise:  # normal, rounded: the same at the scales that are used
+        pmf = norm.cdf(z + 0.5, scale=scale) - norm.cdf(z - 0.5, scale=scale)
+    assert chi_square_p(np.bincount(drawn + 30, minlength=61), pmf / pmf.sum()) > 1e-6
+
+
+def test_what_a_release_costs_and_says(X):
+    c = GaussianCurator(0.5, 1e-6).fit(X)
+    assert (c.privacy_.epsilon, c.privacy_.delta, c.privacy_.assumption) == (0.5, 1e-6, None)
+    assert c.sigma_ == pytest.approx(gaussian_sigma(0.5, 1e-6), rel=1e-6)
+    assert c.sigma_ >= gaussian_sigma(0.5, 1e-6)
+    assert "0.5, 1e-06" in c.guarantee_ and "outcomes are not protected" in c.guarantee_
+    assert c.released_.shape == X.shape
+    assert not np.array_equal(GaussianCurator(0.5, 1e-6).fit(X).released_, c.released_)
+
+
+def test_as_a_transformer(X):
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    c = curated(frame)
+    assert list(c.feature_names_in_) == ["a", "b", "c"]
+    assert list(c.get_feature_names_out()) == [f"gaussiancurator{i}" for i in range(3)]
+    assert np.array_equal(c.transform(frame), c.released_)
+    with pytest.raises(ValueError, match="a release of their own"):
+        c.transform(frame + 1)
+    with pytest.warns(InsecureNoiseWarning):
+        assert np.array_equal(clone(c).fit_transform(frame), c.released_)
+    assert np.array_equal(c.row(7), X[7])
+    for wrong in (-1, 60, 1.0, "a"):
+        with pytest.raises(ValueError, match="numbered 0 to 59"):
+            c.row(wrong)
+
+
+def test_rows_are_left_behind_when_it_is_pickled(X):
+    c = curated(X)
+    loaded = pickle.loads(pickle.dumps(c))
+    assert X[3].tobytes() not in pickle.dumps(c)
+    assert np.array_equal(loaded.released_, c.released_)
+    with pytest.raises(ValueError, match="left behind"):
+        loaded.row(3)
+    with pytest.raises(ValueError, match="of their own"):
+        loaded.transform(X)
+
+
+def test_long_rows_are_clipped_or_refused(X):
+    tall = X.copy()
+    tall[0] *= 1e6
+    c = curated(tall, epsilon=10.0, delta=0.5, max_norm=1.0)
+    assert np.linalg.norm(c.released_, axis=1).max() < 2
+    with pytest.raises(ValueError, match="rows are longer than max_norm=1.0; clip=True"):
+        curated(X, max_norm=1.0, clip=False)
+
+
+@settings(max_examples=50)
+@given(d=st.integers(1, 40), seed=st.integers(0, 10**6), r=st.integers(1, 40))
+def test_projecting_and_clipping_make_no_rows_more_distant(d, r, seed):
+    rng = np.random.default_rng(seed)
+    c = GaussianCurator(max_norm=2.0, n_components=min(d, r), random_state=seed)
+    Q = c._directions(d)
+    X = 3 * rng.standard_normal((2, d))
+    Y = c._bounded(X) @ Q
+    assert np.linalg.norm(Y[0] - Y[1]) <= np.linalg.norm(X[0] - X[1]) + 1e-12
+    assert np.abs(Q.T @ Q - np.eye(min(d, r))).max() < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        (dict(epsilon=0.0), "epsilon is"),
+        (dict(epsilon=math.inf), "epsilon is"),
+        (dict(delta=0.0), "delta lies"),
+        (dict(delta=1.0), "delta lies"),
+        (dict(distance=0), "distance is positive"),
+        (dict(max_norm=-1), "max_norm is None or positive"),
+        (dict(n_components=0, max_norm=1.0), "n_components is None or 1 or more"),
+        (dict(n_components=2), "n_components needs max_norm"),
+        (dict(n_components=4, max_norm=1.0), "n_components is at most 3"),
+        (dict(epsilon=60.0, delta=1e-12), "too small, or epsilon=60.0 too large"),
+    ],
+)
+def test_bad_parameters_of_the_curator(X, params, message):
+    c = GaussianCurator(**params)
+    with pytest.raises(ValueError, match=message):
+        c.fit(X)
+    assert not hasattr(c, "released_")
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@pytest.mark.parametrize("kind", [GaussianCurator, ProjectionCurator])
+def test_tables_that_are_no_numbers(X, bad, kind):
+    X[3, 1] = bad
+    with pytest.raises(ValueError, match="NaN|infinity"):
+        kind().fit(X)
+
+
+def test_numbers_beyond_the_grid_are_limited_and_not_refused(X):
+    """An error would tell a table from its neighbour."""
+    c = curated(1e300 * X)
+    assert np.isfinite(c.released_).all()
+    assert np.abs(c.released_).max() <= 2.0**62 * c.sigma_ / 2**36
+
+
+def test_norms_that_overflow_or_underflow_are_clipped_all_the_same():
+    for size in (1e200, 1e-200):
+        c = GaussianCurator(max_norm=size / 1e3)
+        lengths = row_norms(c._bounded(np.array([[size, size], [size / 1e4, 0.0]])))
+        assert lengths == pytest.approx([size / 1e3, size / 1e4])
+
+
+def test_seeded_noise_withdraws_the_guarantee(X):
+    assert "NONE" in curated(X).guarantee_
+    for wrong in (False, 1.7, -1, np.random.RandomState(0)):
+        with pytest.raises(ValueError, match="noise_random_state is None or 0 and up"):
+            GaussianCurator(noise_random_state=wrong).fit(X)
+
+
+def test_a_failed_fit_leaves_the_one_before(X):
+    c = curated(X)
+    before = dict(vars(c))
+    c.set_params(max_norm=1e-3, clip=False)
+    with pytest.raises(ValueError, match="longer"):
+        c.fit(X[:7, :2])
+    assert c.n_features_in_ == 3
+    assert np.array_equal(c.released_, before["released_"])
+
+
+def test_numbers_of_other_types_are_numbers(X):
+    kinds = dict(epsilon=np.float32(1), delta=np.float32(0.01), distance=np.float32(0.5))
+    assert curated(X, **kinds).sigma_ == pytest.approx(0.5 * gaussian_sigma(1.0, 0.01), rel=1e-6)
+    assert curated(X, distance=9.0, max_norm=0.5).sigma_ == pytest.approx(
+        gaussian_sigma(1.0, 1e-5), rel=1e-6
+    ), "rows of norm 1/2 are never more than 1 apart"
+
+
+# ------------------------------------------------------------ an audit
+def bound_on_epsilon(p_runs, q_runs, delta):
+    """Lower bound on epsilon: the best threshold on one half, Clopper-Pearson on the other."""
+    half = len(p_runs) // 2
+
+    def log_ratio(t, part):
+        k, j = (int((runs[part] > t).sum()) for runs in (p_runs, q_runs))
+        low = beta.ppf(0.005, k, half - k + 1) if k else 0.0
+        high = beta.ppf(0.995, j + 1, half - j)
+        return math.log((low - delta) / high) if low > delta else -math.inf
+
+    best = max(np.quantile(p_runs[:half], np.linspace(0.02, 0.98, 49)),
+               key=lambda t: log_ratio(t, slice(None, half)))  # fmt: skip
+    return log_ratio(best, slice(half, None))
+
+
+def audit(n, epsilon=2.0, delta=0.05):
+    """Two tables whose middle row differs by 1, in the direction that is looked at."""
+    found = []
+    for shift in (0.6, 0.0):
+        X = np.zeros((3, 2))
+        X[1] = shift, shift * 4 / 3  # 0.6, 0.8: norm 1
+        first = int(1e6 * shift)
+        releases = [
+            curated(X, epsilon=epsilon, delta=delta, noise_random_state=first + i).released_[1]
+            for i in range(n)
+        ]
+        found.append(np.array(releases) @ [0.6, 0.8])
+    return bound_on_epsilon(*found, delta)
+
+
+def test_the_sound_release_keeps_its_promise_and_the_audit_can_see(monkeypatch):
+    assert 1.0 <= audit(4000) <= 2.0
+    right = curators.gaussian_sigma
+    monkeypatch.setattr(curators, "gaussian_sigma", lambda *args: right(*args) / 2)
+    assert audit(4000) > 2.0
+
+
+# ------------------------------------------------------------ the published curator
+@pytest.mark.parametrize(("epsilon", "branch"), [(1e4, "if"), (0.1, "else")])
+def test_the_published_curator_line_by_line(X, epsilon, branch):
+    c = ProjectionCurator(epsilon, 1e-5, n_components=5, random_state=3).fit(X)
+    centred = X - X.mean(axis=0)
+    omega = 16 * math.sqrt(5 * math.log(2e5)) * math.log(16 * 5 * 1e5) / epsilon
+    M = np.random.RandomState(3).standard_normal((3, 5))
+    U, S, Vt = np.linalg.svd(centred)
+    assert (S.min() >= omega) == (branch == "if")
+    if branch == "else":
+        bigger = np.zeros((60, 3))
+        np.fill_diagonal(bigger, np.sqrt(S**2 + omega**2))
+        centred = U @ bigger @ Vt
+    assert c.released_ == pytest.approx(centred @ M / math.sqrt(5), rel=1e-9, abs=1e-9)
+    assert c.omega_ == pytest.approx(omega)
+    assert c.guarantee_ is None
+
+
+def test_omega_of_the_paper():
+    """Its Table 1: epsilon = e^1.1, delta = 1e-5, s_min = 1031: r = 10 fits, 15 does not."""
+    c = ProjectionCurator(math.exp(1.1), 1e-5)
+    assert c._omega(10) == pytest.approx(976.07, abs=0.01)
+    assert c._auto(1031) == 11, "the paper compares 3, 6, 8, 10, 15 and 20"
+    assert c._auto(0.0) == 1
+
+
+def test_auto_looks_at_the_data(X):
+    few, many = (ProjectionCurator(100.0, 1e-5).fit(scale * X).n_components_ for scale in (1, 30))
+    assert few < many
+
+
+def test_it_warns_that_it_has_no_guarantee(X):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        ProjectionCurator().fit(X)
+    assert [w.category for w in caught] == [PrivacyWarning]
+    assert "no guarantee" in str(caught[0].message)
+
+
+@pytest.mark.parametrize("r", [0, -1, 1.5, True, "most"])
+def test_bad_numbers_of_components(X, r):
+    with pytest.raises(ValueError, match="n_components is 'auto' or 1 or more"):
+        ProjectionCurator(n_components=r).fit(X)
+
+
+# ------------------------------------------------------------ the attack
+@pytest.mark.parametrize("epsilon", [1e-6, 0.01, 1.0, 100.0])
+@pytest.mark.parametrize(("n", "d", "r"), [(60, 3, 3), (500, 5, 12), (2000, 2, 10)])
+def test_a_few_known_rows_give_back_all_of_the_published_release(epsilon, n, d, r, rng):
+    X = 10 * rng.standard_normal((n, d))
+    released = ProjectionCurator(epsilon, 1e-5, n_components=r, random_state=0).fit(X).released_
+    known = rng.choice(n, d + 2, replace=False)
+    estimate = reconstruct_from_projection(released, X[known], known)
+    assert np.abs(estimate - X).max() < 1e-9 * np.abs(X).max() * 10
+
+
+def test_the_same_attack_fails_on_the_sound_release(rng):
+    """Whoever knows all other rows tells x from x', 1 apart, as often as the guarantee allows."""
+    n, d, runs, epsilon, delta = 40, 2, 1500, 1.0, 1e-3
+    X = 10 * rng.standard_normal((n, d))
+    other = X.copy()
+    other[0] += [0.6, 0.8]
+    right, errors = 0, []
+    for i in range(runs):
+        truth = (X, other)[i % 2]
+        released = curated(truth, epsilon=epsilon, delta=delta, noise_random_state=i).released_
+        known = np.arange(1, n)
+        estimate = reconstruct_from_projection(released, truth[known], known)[0]
+        errors.append(np.linalg.norm(estimate - truth[0]))
+        guess = np.linalg.norm(estimate - X[0]) > np.linalg.norm(estimate - other[0])
+        right += guess == (i % 2 == 1)
+    most = (math.exp(epsilon) + delta) / (1 + math.exp(epsilon))
+    best_possible = norm.cdf(0.5 / gaussian_sigma(epsilon, delta))
+    assert right / runs <= most
+    assert right / runs == pytest.approx(best_possible, abs=4 * 0.5 / math.sqrt(runs))
+    assert np.median(errors) > 1, "of the order of the noise"
+
+
+@pytest.mark.parametrize(
+    ("known", "index", "message"),
+    [
+        (3, [0, 1], "known_indices has one entry"),
+        (2, [0, 1], "4 different rows in general position; 2 known rows"),
+        (4, [0, 1, 2, 2], "in general position"),
+        (4, [0, 1, 2, 60], "row numbers, 0 to 59"),
+        (4, [0.0, 1.0, 2.0, 3.0], "row numbers"),
+    ],
+)
+def test_the_attack_checks_what_it_is_given(X, known, index, message):
+    with pytest.raises(ValueError, match=message):
+        reconstruct_from_projection(X, X[:known], index)
+
+
+# ------------------------------------------------------------ the modeler
+def outcome(Z):
+    return lambda row: float(np.sin(3 * Z[row, 0]) - (Z[row, 1:] ** 2).sum())
+
+
+def test_ask_and_tell_is_gp_ucb(X):
+    """Each question, against scikit-learn's process and the formula of beta_t."""
+    f = outcome(X)
+    known = dict(length_scale=0.8, noise=0.1, prior_mean=0.2, prior_scale=1.5, delta_ucb=0.1)
+    m = Modeler(X, n_iter=20, **known)
+    kernel = ConstantKernel(1.5**2) * RBF(0.8)
+    rows, values = [], []
+    for t in range(1, 21):
+        process = GaussianProcessRegressor(kernel, alpha=(0.1 * 1.5) ** 2, optimizer=None)
+        if rows:
+            process.fit(X[rows], np.array(values) - 0.2)
+        mean, std = process.predict(X, return_std=True)
+        beta_t = 2 * math.log(60 * t**2 * math.pi**2 / (6 * 0.1))
+        assert m.beta(t) == pytest.approx(beta_t)
+        bound = mean + math.sqrt(beta_t) * std
+        bound[rows] = -np.inf
+        row = m.ask()
+        assert bound[row] == pytest.approx(bound.max(), abs=1e-8)
+        rows.append(row)
+        values.append(f(row))
+        m.tell(row, values[-1])
+    assert optimize(X, f, 20, **known).rows == rows
+
+
+def test_input_noise_is_the_process_with_the_mean_kernel(X):
+    """Smooth part of the mean kernel, and what a row does not share with the others."""
+    s, scale = 0.4, 0.9
+    m = Modeler(X, input_noise=s, n_iter=9, **(KNOWN | dict(length_scale=scale, noise=0.1)))
+    share = (1 + 2 * s**2 / scale**2) ** -1.5
+    kernel = ConstantKernel(share) * RBF(math.sqrt(scale**2 + 2 * s**2)) + WhiteKernel(1 - share)
+    rows = []
+    for t in range(1, 10):
+        process = GaussianProcessRegressor(kernel, alpha=0.01, optimizer=None)
+        if rows:
+            process.fit(X[rows], [outcome(X)(r) for r in rows])
+        mean, std = process.predict(X, return_std=True)
+        bound = mean + math.sqrt(m.beta(t)) * std
+        bound[rows] = -np.inf
+        row = m.ask()
+        assert bound[row] == pytest.approx(bound.max(), abs=1e-8)
+        rows.append(row)
+        m.tell(row, outcome(X)(row))
+
+
+def test_the_mean_kernel_by_monte_carlo(rng):
+    s, scale, d = 0.3, 0.7, 2
+    z, other = np.zeros(d), np.array([0.5, -0.2])
+    x, y = (p + s * rng.standard_normal((200_000, d)) for p in (z, other))
+    simulated = np.exp(-((x - y) ** 2).sum(axis=1) / (2 * scale**2)).mean()
+    wider = scale**2 + 2 * s**2
+    formula = (scale**2 / wider) ** (d / 2) * math.exp(-(other**2).sum() / (2 * wider))
+    assert simulated == pytest.approx(formula, abs=5e-3)
+
+
+@pytest.mark.parametrize("learn", [True, False])
+def test_saved_and_restored_it_asks_for_the_same(X, learn):
+    f, known = outcome(X), {} if learn else KNOWN
+    m = Modeler(X, n_iter=30, **known)
+    for _ in range(12):
+        row = m.ask()
+        m.tell(row, f(row))
+    asked = m.ask(3)
+    m.tell(asked[1], f(asked[1]))
+    state = json.loads(json.dumps(m.state()))
+    restored = Modeler.from_state(X, state)
+    assert restored.pending == [asked[0], asked[2]]
+    for _ in range(6):
+        row = m.ask()
+        assert restored.ask() == row
+        m.tell(row, f(row))
+        restored.tell(row, f(row))
+    with pytest.raises(ValueError, match="another table"):
+        Modeler.from_state(X + 1, state)
+    assert pickle.loads(pickle.dumps(m)).ask() == m.ask()
+
+
+def test_minimising_is_maximising_the_negative(X):
+    f = outcome(X)
+    for known in ({}, KNOWN | {"prior_mean": 0.3}):
+        low = optimize(X, f, 15, maximize=False, **known)
+        known = known | ({"prior_mean": -0.3} if known else {})
+        high = optimize(X, lambda row: -f(row), 15, **known)
+        assert low.rows == high.rows
+        assert low.best() == (high.best()[0], -high.best()[1])
+
+
+def test_no_row_is_asked_for_twice(X):
+    m = optimize(X, outcome(X), 60, batch_size=7)
+    assert sorted(m.rows) == list(range(60))
+    with pytest.raises(ValueError, match="1 rows were asked for, and 0 have not"):
+        m.ask()
+
+
+@pytest.mark.parametrize("known", [{}, KNOWN | {"noise": 1e-4, "length_scale": 1.0}])
+def test_single_precision_keeps_the_process(known, rng):
+    """Smooth, nearly noise-free outcomes, 150 of them: without a floor the mean overflows."""
+    Z = rng.random((3000, 2))
+    single = optimize(Z, outcome(Z), 150, dtype=np.float32, **known)
+    model = single._posterior()
+    double = Surrogate.on(Z, model.kernel, model.noise, 0.0)
+    start = single._prior(single._n_learnt).mean
+    double = dataclasses.replace(double, mean=start).condition_all(single.rows, single.values)
+    assert np.abs(model.mean - double.mean).max() < 0.02 * np.ptp(double.mean)
+    assert np.abs(model.std - double.std).max() < 0.05 * math.sqrt(model.kernel.variance)
+
+
+def test_input_noise_counts_also_where_the_kernel_is_learnt(X):
+    asked = [optimize(X, outcome(X), 30, input_noise=s) for s in (0.0, 0.5)]
+    assert asked[0]._own_variance == 0
+    assert asked[1]._own_variance > 0
+
+
+def test_batches_copy_nothing(monkeypatch, rng):
+    Z = rng.random((500, 2))
+    copies = []
+    empty = np.empty
+    monkeypatch.setattr(
+        "sklearn_dpbo._gp.surrogate.np.empty", lambda *a: copies.append(a) or empty(*a)
+    )
+    found = optimize(Z, outcome(Z), 32, batch_size=8, **(KNOWN | {"noise": 0.1}))
+    assert len(set(found.rows)) == 32
+    assert len(copies) == 1
+
+
+def test_it_finds_what_random_choice_does_not(rng):
+    Z = rng.random((5000, 2))
+
+    def f(row):
+        return -((Z[row] - [0.3, 0.7]) ** 2).sum()
+
+    assert optimize(Z, f, 40).best()[1] > -1e-3
+    noisy = curated(Z, epsilon=1.0, delta=0.1, distance=0.05)
+    found = optimize(noisy, f, 60, length_scale=0.3, noise=0.05, prior_mean=-0.2, prior_scale=0.2)
+    assert found.best()[1] > -5e-3
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        (dict(Z=[[1.0, np.nan]]), "table of finite numbers"),
+        (dict(Z=[1.0, 2.0]), "table of finite numbers"),
+        (dict(Z=np.empty((0, 2))), "table of finite numbers"),
+        (dict(kernel="rbf"), "kernel is one of"),
+        (dict(kernel="matern52", input_noise=0.1), "use 'squared_exponential', or input_noise=0"),
+        (dict(length_scale=0), "length_scale is None or positive"),
+        (dict(noise=-1), "noise is None or positive"),
+        (dict(prior_scale=0), "prior_scale is None or positive"),
+        (dict(prior_mean="a"), "prior_mean is None or a number"),
+        (dict(delta_ucb=1), "delta_ucb lies"),
+        (dict(input_noise=-0.1), "input_noise is 0 or more"),
+        (dict(n_iter=0), "n_iter is 1 or more"),
+        (dict(n_iter=61), "none is asked for twice"),
+        (dict(prior_scale=1.0), "give all of"),
+        (dict(dtype=int), "dtype is"),
+        (dict(maximize="min"), "maximize is"),
+        (dict(input_noise=None), "input_noise is"),
+    ],
+)
+def test_bad_parameters_of_the_modeler(X, params, message):
+    with pytest.raises(ValueError, match=message):
+        Modeler(**({"Z": X, "n_iter": 10} | params))
+
+
+def test_bad_outcomes_are_refused_and_nothing_is_kept_of_them(X):
+    m = Modeler(X, n_iter=10)
+    with pytest.raises(ValueError, match="no outcome has been told"):
+        m.best()
+    first = m.ask()
+    a, b = m.ask(2)
+    m.tell(first, 1.0)
+    for rows, values, message in [
+        (60, 1.0, "numbered 0 to 59"),
+        (-1, 1.0, "numbered 0 to 59"),
+        (1.5, 1.0, "numbered 0 to 59"),
+        (first, 2.0, "told before"),
+        (a, math.nan, "finite number"),
+        (a, "high", "finite number"),
+        (a, 1e200, "finite number"),
+        (a, 10**400, "finite number"),
+        ([a, a], [1.0, 1.0], "told before"),
+        ([a, b], [1.0], "1 outcomes were told for 2 rows"),
+        ([a, b], [1.0, math.inf], "finite number"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            m.tell(rows, values)
+    assert (m.rows, m.pending) == ([first], [a, b])
+    for n in (0, 1.5, True):
+        with pytest.raises(ValueError, match="n is None or 1 or more"):
+            m.ask(n)
+
+
+def test_what_is_known_beforehand_can_be_told(X):
+    f = outcome(X)
+    found = optimize(X, f, 12, start=[4, 8, 15], **KNOWN)
+    assert found.rows[:3] == [4, 8, 15]
+    assert len(set(found.rows)) == 12
+    m = Modeler(X, n_iter=5, **KNOWN)
+    m.tell([4, 8, 15], [f(4), f(8), f(15)])
+    assert m.ask() == found.rows[3]
+
+
+def test_too_large_a_table_is_refused_before_the_memory_is_gone(X, monkeypatch):
+    assert modeler._available_memory() > 2**20
+    monkeypatch.setattr(modeler, "_available_memory", lambda: 100)
+    with pytest.raises(MemoryError, match=r"60 rows times n_iter=10.*dtype=numpy.float32"):
+        Modeler(X, n_iter=10)
+
+
+# ------------------------------------------------------------ messages
+@pytest.mark.parametrize("batch_size", [1, 4])
+def test_two_sides_by_messages_find_what_one_process_finds(X, batch_size):
+    c, f = curated(X), outcome(X)
+    hospital = CuratorSide(c, f)
+    company = ModelerSide(json.loads(json.dumps(hospital.table())), 14, batch_size)
+    while hospital.result is None:
+        answer = hospital.answer(json.loads(json.dumps(company.ask())))
+        if answer is not None:
+            company.tell(json.loads(json.dumps(answer)))
+    together = optimize(c, f, 14, batch_size=batch_size)
+    assert company.modeler.rows == together.rows
+    assert hospital.result == together.best()
+
+
+def test_messages_that_make_no_sense_are_refused(X):
+    hospital = CuratorSide(curated(X), outcome(X))
+    for message in (
+        {"type": "ask", "rows": [60]},
+        {"type": "ask", "rows": [True]},
+        {"type": "ask", "rows": ["1"]},
+    ):
+        with pytest.raises(ValueError, match="numbered 0 to 59"):
+            hospital.answer(message)
+    with pytest.raises(ValueError, match="of type 'ask' with rows"):
+        hospital.answer({"type": "tell", "rows": [1]})
+    with pytest.raises(ValueError, match="of version 1, with rows and input_noise, comes first"):
+        ModelerSide({"type": "table", "version": 2}, 5)
+    company = ModelerSide(hospital.table(), 5)
+    with pytest.raises(ValueError, match="of type 'tell' with rows"):
+        company.tell({"type": "ask", "rows": [1]})
+
+
+def test_lost_messages_are_sent_again_and_no_row_is_measured_twice(X):
+    measured = []
+
+    def oracle(row):
+        measured.append(row)
+        return outcome(X)(row)
+
+    hospital = CuratorSide(curated(X), oracle, most=6)
+    company = ModelerSide(hospital.table(), 6, batch_size=2)
+    while hospital.result is None:
+        question = company.ask()
+        if question["type"] == "ask":
+            assert company.ask() == question, "the answer was lost"
+            hospital.answer(question)
+        answer = hospital.answer(question)
+        if answer is not None:
+            company.tell(answer)
+    assert len(measured) == len(set(measured)) == 6
+    with pytest.raises(ValueError, match="outcomes of 6 rows"):
+        hospital.answer({"type": "ask", "rows": [r for r in range(60) if r not in measured][:1]})
+    with pytest.raises(ValueError, match="is nan, and cannot be handed on"):
+        CuratorSide(curated(X), lambda row: math.nan).answer({"type": "ask", "rows": [0]})
+    for result in ({"row": "x", "value": 1.0}, {"row": 0, "value": None}, {}):
+        with pytest.raises(ValueError, match="found"):
+            hospital.answer({"type": "done", **result})
+    for message in (None, [], {"type": "tell", "rows": [1]}):
+        with pytest.raises(ValueError, match="expected a"):
+            company.tell(message)
+
+
+def test_what_is_not_fitted_is_not_handed_over(X):
+    for use in (lambda c: CuratorSide(c, outcome(X)), lambda c: optimize(c, outcome(X), 3)):
+        with pytest.raises(NotFittedError):
+            use(GaussianCurator())
+
+
+def test_states_that_make_no_sense_are_refused(X):
+    m = optimize(X, outcome(X), 5)
+    for change in (
+        {"rows": [0, 0]},
+        {"rows": [-1, 2]},
+        {"values": [math.nan] * 5},
+        {"pending": [99]},
+        {"pending": m.rows[:1]},
+    ):
+        state = m.state() | change
+        if "rows" in change:
+            state["values"] = [0.0, 0.0]
+        with pytest.raises(ValueError, match="told before|numbered|finite|twice"):
+            Modeler.from_state(X, state)
+
+
+def test_the_table_says_nothing_but_what_was_released(X):
+    c = curated(X)
+    message = json.dumps(CuratorSide(c, outcome(X)).table())
+    assert set(json.loads(message)) == {"type", "version", "rows", "input_noise"}
+    assert not [x for x in X.ravel() if repr(float(x))[:12] in message]

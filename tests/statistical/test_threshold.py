@@ -1,0 +1,704 @@
+"""The threshold tuner against plain counting, its distribution, and scikit-learn's contract."""
+
+import math
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import EveryFourth
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import chisquare
+from sklearn import config_context
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.datasets import make_classification
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import accuracy_score, balanced_accuracy_score
+from sklearn.model_selection import (
+    FixedThresholdClassifier,
+    GridSearchCV,
+    ShuffleSplit,
+    TunedThresholdClassifierCV,
+    cross_val_score,
+)
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+from sklearn.utils.estimator_checks import check_estimator
+
+from sklearn_dpbo import PrivateBayesSearchCV, PrivateThresholdClassifier, make_private_scorer
+from sklearn_dpbo._data.split import Problem
+from sklearn_dpbo._data.units import Units
+from sklearn_dpbo._evaluation.threshold_curve import LabelGains, public_thresholds, threshold_curve
+from sklearn_dpbo._privacy import mechanisms
+from sklearn_dpbo.audit import audit_search
+from sklearn_dpbo.exceptions import BatchDependentError, InsecureNoiseWarning, PrivacyWarning
+from sklearn_dpbo.scoring._make import resolve_scorer
+
+pytestmark = pytest.mark.filterwarnings("ignore:No X_val and no cv")
+ALPHA = 1e-6
+
+
+class Says(ClassifierMixin, BaseEstimator):
+    """Its decision value is the first column; NaN there makes it fail."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def decision_function(self, X):
+        X = np.asarray(X, dtype=float)
+        if np.isnan(X).any():
+            raise ValueError("SECRET of a record")
+        return X[:, 0]
+
+    def predict(self, X):
+        return self.classes_[(self.decision_function(X) >= 0).astype(int)]
+
+
+def tuner(estimator=None, **params):
+    # At this epsilon the noise is below one record: the result is the non-private one.
+    params = {"epsilon": 1e4, "noise_random_state": 0, "random_state": 0} | params
+    estimator = LogisticRegression() if estimator is None else estimator
+    return PrivateThresholdClassifier(estimator, **params)
+
+
+def fitted(data, *args, groups_val=None, **params):
+    X, y, X_val, y_val = data
+    return tuner(*args, **params).fit(X, y, X_val=X_val, y_val=y_val, groups_val=groups_val)
+
+
+@pytest.fixture(scope="module")
+def rare():
+    """Positives are a tenth."""
+    X, y = make_classification(3000, 6, weights=[0.9], flip_y=0.05, random_state=0)
+    return X[:1000], y[:1000], X[1000:], y[1000:]
+
+
+def closeness(y, labels):
+    return np.where(y == labels, np.where(y == 1, 2.0, 0.5), -1.0)
+
+
+SCORINGS = [
+    "accuracy",
+    "balanced_accuracy",
+    make_private_scorer("balanced_accuracy", class_weight={0: 1, 1: 7}),
+    make_private_scorer("neg_cost", cost_matrix=[[0, 1], [5, -2]]),
+    make_private_scorer(closeness, bounds=(-1, 2)),
+]
+
+# ---------------------------------------------------------------- counting
+
+
+def plain(scorer, scores, y, grid, units):
+    """The statistics of the labels at each threshold, one threshold after another."""
+    found = []
+    for t in grid:
+        labels = np.where(np.nan_to_num(scores, nan=-np.inf) >= t, 1, 0)
+        rows = scorer.record_values(y, labels, np.array([0, 1]))
+        rows[np.isnan(scores)] = 0
+        found.append(scorer.statistics(rows, y, units)[0])
+    return found
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from([-1.0, 0.0, 0.25, 0.5, 1.0, 3.0, math.nan]),
+                       st.sampled_from([0, 1, 2]), st.integers(0, 3)), min_size=1, max_size=12),
+    st.sampled_from(SCORINGS), st.booleans(),
+    st.lists(st.sampled_from([-1.0, 0.0, 0.2, 0.25, 0.5, 0.9, 1.0]), min_size=2, max_size=7),
+)  # fmt: skip
+def test_the_total_equals_counting_at_each_threshold(records, scoring, grouped, grid):
+    """Ties, failing records, labels that the estimator does not know, groups of any size."""
+    scores, y, groups = (np.array(column) for column in zip(*records, strict=True))
+    units, grid = Units.of(len(y), groups if grouped else None), np.sort(grid)
+    if grouped and np.isnan(scores).any():  # then the whole group cannot be predicted
+        scores[np.isin(groups, groups[np.isnan(scores)])] = np.nan
+    train = [0, 0, 0, 1]
+    scorer = resolve_scorer(scoring, Says()).prepare(train)
+    estimator = Says().fit(np.zeros((4, 1)), train)
+    problem = Problem(None, train, {}, scores[:, None], y, units, "")
+    total = threshold_curve(
+        estimator, LabelGains(scorer, ("decision_function",)), problem, grid
+    )._open()
+    assert total(np.arange(len(grid))).tolist() == plain(scorer, scores, y, grid, units)
+    assert total.values.min() >= 0 and total.values.max() <= scorer.largest(units)
+
+
+@settings(max_examples=50)
+@given(st.data(), st.sampled_from(SCORINGS), st.booleans())
+def test_one_unit_moves_no_threshold_by_more_than_the_sensitivity(data, scoring, grouped):
+    groups = np.array([0, 0, 1, 1, 1, 2]) if grouped else None
+    units, grid = Units.of(6, groups), np.array([-1.0, 0.0, 1.0, 2.0])
+    scorer = resolve_scorer(scoring, Says()).prepare([0, 0, 0, 1])
+    estimator = Says().fit(np.zeros((2, 1)), [0, 1])
+    values = st.sampled_from([-2.0, -0.5, 0.5, 1.5, math.nan])
+    x = np.array(data.draw(st.lists(values, min_size=6, max_size=6)))
+    y = np.array(data.draw(st.lists(st.sampled_from([0, 1, 9]), min_size=6, max_size=6)))
+    x_near, y_near = x.copy(), y.copy()
+    rows = [0, 1] if grouped else [0]
+    x_near[rows] = data.draw(st.lists(values, min_size=len(rows), max_size=len(rows)))
+    y_near[rows] = 1 - np.minimum(y[rows], 1)
+
+    def total(x, y):
+        problem = Problem(None, [0, 1], {}, x[:, None], y, units, "")
+        u = threshold_curve(
+            estimator, LabelGains(scorer, ("decision_function",)), problem, grid
+        )._open()
+        return u(np.arange(4))
+
+    assert np.abs(total(x, y) - total(x_near, y_near)).max() <= scorer.sensitivity(units)[0]
+
+
+@pytest.mark.parametrize("scoring", SCORINGS)
+@pytest.mark.parametrize("estimator", [LogisticRegression(), LinearSVC()])
+def test_without_noise_it_finds_the_best_threshold(rare, scoring, estimator):
+    X, y, X_val, y_val = rare
+    t = fitted(rare, estimator, scoring=scoring)
+    method = "predict_proba" if isinstance(estimator, LogisticRegression) else "decision_function"
+    scores = getattr(t.estimator_, method)(X_val)
+    scores = scores[:, 1] if scores.ndim == 2 else scores
+
+    class At(Says):
+        def predict(self, X):
+            return (scores >= self.at).astype(int)
+
+    at = At()
+    at.classes_ = np.array([0, 1])
+
+    def exact(threshold):
+        at.at = threshold
+        return t.scorer_(at, X_val, y_val)
+
+    best = max(exact(s) for s in scores)
+    assert exact(t.best_threshold_) >= best - 0.003 * (t.scorer_.bounds[1] - t.scorer_.bounds[0])
+    assert t.best_score_ == pytest.approx(exact(t.best_threshold_), abs=2e-3)
+    low, high = t.best_score_interval_
+    # Misses once in twenty seeds, by about the noise.
+    assert low - 1e-5 <= exact(t.best_threshold_) <= high + 1e-5
+
+
+def test_it_finds_what_scikit_learn_s_finds(rare):
+    X, y, X_val, y_val = rare
+    model = FrozenEstimator(LogisticRegression().fit(X, y))
+    theirs = TunedThresholdClassifierCV(model, scoring="accuracy", cv="prefit", refit=False)
+    theirs.fit(X_val, y_val)
+    ours = fitted(rare, model, scoring="accuracy")
+    assert ours.estimator_ is model
+    score = accuracy_score(y_val, ours.predict(X_val))
+    assert score >= accuracy_score(y_val, theirs.predict(X_val)) - 1e-9
+    fixed = FixedThresholdClassifier(model, threshold=ours.best_threshold_).fit(X, y)
+    assert (fixed.predict(X_val) == ours.predict(X_val)).all()
+
+
+def test_it_helps_where_positives_are_rare(rare):
+    X, y, X_val, y_val = rare
+    t = fitted(rare, epsilon=1.0)
+    plain = balanced_accuracy_score(y_val, LogisticRegression().fit(X, y).predict(X_val))
+    assert balanced_accuracy_score(y_val, t.predict(X_val)) > plain + 0.05
+    assert t.best_threshold_ < 0.4
+
+
+# ---------------------------------------------------------------- the draw
+
+
+def data_of(labels, x=None):
+    """A validation set with these labels; the estimator says x of each, 0.5 if not given."""
+    x = np.full(len(labels), 0.5) if x is None else np.asarray(x, dtype=float)
+    return np.array([[0.0], [1.0]]), [0, 1], x[:, None], np.asarray(labels)
+
+
+GRID = [-1.0, 0.2, 0.3, 0.4, 0.6, 2.0]
+
+
+def test_the_threshold_has_the_stated_distribution():
+    labels, x = [0, 1, 1, 0, 1], [0.25, 0.35, 0.5, 0.5, 1.0]
+    drawn = [
+        fitted(data_of(labels, x), Says(), scoring="accuracy", thresholds=GRID, epsilon=4.0,
+               score_share=0.5, noise_random_state=i).best_threshold_ for i in range(2500)
+    ]  # fmt: skip
+    observed = np.array([drawn.count(t) for t in GRID])
+    right = np.array([sum((s >= t) == y for s, y in zip(x, labels, strict=True)) for t in GRID])
+
+    def p(epsilon):
+        weight = np.exp(epsilon * right / 2)
+        return chisquare(observed, weight / weight.sum() * len(drawn)).pvalue
+
+    assert p(2.0) > ALPHA and p(4.0) < ALPHA and p(1.0) < ALPHA
+
+
+def audited(n_runs):
+    """All records at 0.5: everything is said to be of one class or of the other; half are each."""
+    tuned = PrivateThresholdClassifier(
+        Says(), scoring="accuracy", thresholds=[0.0, 1.0], epsilon=2.0, random_state=0
+    )
+    X, y, X_val, held_out = data_of([0] * 5 + [1] * 4)
+    neighbour = data_of([0] * 4 + [1] * 5)[3]
+    return audit_search(
+        tuned, (X, y), (X_val, held_out), (X_val, neighbour), n_runs, random_state=0
+    )
+
+
+def test_neighbouring_validation_sets_keep_the_promise_and_the_audit_can_see():
+    assert 0.8 < audited(1500).epsilon_lower_bound <= 2.0
+
+
+def test_the_audit_catches_half_the_noise(monkeypatch):
+    right = mechanisms._scale
+    monkeypatch.setattr(mechanisms, "_scale", lambda *args: right(*args) / 2)
+    assert audited(1500).refuted
+
+
+class Keeps(LogisticRegression):
+    """Leaves on itself what it predicts."""
+
+    def predict_proba(self, X):
+        self.last = X
+        return super().predict_proba(X)
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_what_predictions_leave_behind_is_not_kept(rare, frozen):
+    X, y, X_val, y_val = rare
+    model = FrozenEstimator(Keeps().fit(X, y)) if frozen else Keeps()
+    tuned = PrivateThresholdClassifier(model).fit(X, y, X_val=X_val, y_val=y_val)
+    inner = tuned.estimator_.estimator if frozen else tuned.estimator_
+    kept = getattr(inner, "last", X[:0])
+    assert not np.isin(X_val[:, 0], kept[:, 0]).any()
+
+
+def test_groups_are_units(rare):
+    groups = np.arange(2000) // 4
+    t = fitted(rare, groups_val=groups)
+    assert (t.privacy_.unit, t.privacy_.m) == ("group", 500)
+    # The noise of the score belongs to 500 units, not to 2,000.
+    noisy = [fitted(rare, groups_val=groups, epsilon=1.0, noise_random_state=i).best_score_
+             for i in range(40)]  # fmt: skip
+    assert np.std(noisy) > 0.5 * t.scorer_.bounds[1] / (0.4 * 500)
+
+
+# ---------------------------------------------------------------- the scikit-learn contract
+
+
+# TunedThresholdClassifierCV fails it too: labels are no longer those of a threshold of 0.
+EXPECTED = {"check_classifiers_train"}
+
+
+def failed_checks(estimator):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = check_estimator(estimator, on_fail=None, on_skip=None)
+    return {r["check_name"]: r["exception"] for r in results if r["status"] == "failed"}, len(
+        results
+    )
+
+
+@pytest.mark.parametrize(
+    ("scoring", "method"), [("accuracy", "auto"), ("balanced_accuracy", "decision_function")]
+)
+def test_scikit_learns_own_checks(scoring, method):
+    ours = tuner(scoring=scoring, response_method=method, cv=EveryFourth())
+    failed, n_checks = failed_checks(ours)
+    assert set(failed) <= EXPECTED, failed
+    assert n_checks > 40
+
+
+@pytest.mark.slow
+def test_scikit_learn_s_own_tuner_fails_the_same_checks():
+    failed, n_checks = failed_checks(TunedThresholdClassifierCV(LogisticRegression(C=1), cv=3))
+    assert set(failed) >= EXPECTED
+    assert n_checks == failed_checks(tuner(cv=EveryFourth()))[1]
+
+
+def test_clone_parameters_and_pickle(rare):
+    t = tuner().set_params(estimator__C=0.5)
+    assert clone(t).estimator.C == 0.5 and not hasattr(clone(fitted(rare)), "best_threshold_")
+    done = fitted(rare, t.estimator)
+    again = pickle.loads(pickle.dumps(done))
+    assert (again.predict(rare[0]) == done.predict(rare[0])).all()
+    assert not hasattr(t.estimator, "coef_"), "the estimator given is not touched"
+
+
+def test_what_the_estimator_has_is_passed_on(rare):
+    X = rare[0]
+    t = fitted(rare)
+    assert (t.predict_proba(X) == t.estimator_.predict_proba(X)).all()
+    assert (t.predict_log_proba(X) == t.estimator_.predict_log_proba(X)).all()
+    assert (t.decision_function(X) == t.estimator_.decision_function(X)).all()
+    assert t.classes_.tolist() == [0, 1] and t.n_features_in_ == 6
+    assert not hasattr(fitted(rare, LinearSVC()), "predict_proba")
+    assert not hasattr(tuner(), "classes_") and not hasattr(tuner(), "n_features_in_")
+    assert t.score(X, rare[1]) == accuracy_score(rare[1], t.predict(X))
+
+
+def test_labels_of_text_and_tables_with_names(rare):
+    X, y, X_val, y_val = rare
+    names = [f"column {i}" for i in range(6)]
+    frame, frame_val = (pd.DataFrame(part, columns=names) for part in (X, X_val))
+    text, text_val = (np.where(part == 1, "yes", "no") for part in (y, y_val))
+    t = fitted((frame, text, frame_val, text_val))
+    assert set(t.predict(frame)) == {"no", "yes"}
+    assert t.feature_names_in_.tolist() == names
+    assert t.best_threshold_ == fitted(rare).best_threshold_
+
+
+def test_in_a_pipeline_the_earlier_steps_transform_the_validation_set(rare):
+    X, y, X_val, y_val = rare
+    with config_context(enable_metadata_routing=True):
+        step = tuner().set_fit_request(X_val=True, y_val=True)
+        pipe = Pipeline([("scale", StandardScaler()), ("tune", step)], transform_input=["X_val"])
+        pipe.fit(X, y, X_val=X_val, y_val=y_val)
+    assert pipe[-1].privacy_.m == 2000
+    whole = fitted(rare, make_pipeline(StandardScaler(), LogisticRegression()))
+    assert pipe[-1].best_threshold_ == pytest.approx(whole.best_threshold_)
+    # Without a validation set the step holds out its own.
+    plain = make_pipeline(StandardScaler(), tuner()).fit(X, y)
+    assert plain[-1].privacy_.m == 250 and plain.predict(X_val).shape == (2000,)
+
+
+def test_as_the_estimator_of_other_tools(rare):
+    X, y, _, _ = rare
+    cv = ShuffleSplit(1, random_state=0)
+    assert cross_val_score(tuner(cv=cv), X, y, cv=3).min() > 0.5
+    grid = GridSearchCV(tuner(cv=cv), {"estimator__C": [0.1, 1.0]}, cv=2).fit(X, y)
+    assert hasattr(grid.best_estimator_, "best_threshold_")
+
+
+def test_a_search_over_tuned_classifiers(rare):
+    """Each candidate tunes its threshold on a part of the training set."""
+    X, y, X_val, y_val = rare
+    inner = tuner(cv=ShuffleSplit(1, random_state=0), epsilon=10.0)
+    search = PrivateBayesSearchCV(
+        inner, {"estimator__C": [0.01, 1.0]}, epsilon=1e3, scoring="balanced_accuracy",
+        noise_random_state=0,
+    ).fit(X, y, X_val=X_val, y_val=y_val)  # fmt: skip
+    assert 0 < search.best_estimator_.best_threshold_ < 0.5
+
+
+def test_fit_parameters_reach_the_estimator(rare):
+    X, y, X_val, y_val = rare
+    weight = np.where(y == 1, 10.0, 1.0)
+    t = tuner().fit(X, y, X_val=X_val, y_val=y_val, sample_weight=weight)
+    expected = LogisticRegression().fit(X, y, sample_weight=weight)
+    assert t.estimator_.coef_ == pytest.approx(expected.coef_)
+    # Without a validation set, weights follow the rows that are trained on.
+    assert tuner().fit(X, y, sample_weight=weight).privacy_.m == 250
+
+
+# ---------------------------------------------------------------- together with a search
+
+
+def searched(rare, search_params={}, **params):
+    search = PrivateBayesSearchCV(
+        LogisticRegression(), {"C": [0.01, 0.1, 1.0]},
+        **{"epsilon": 0.7, "scoring": "neg_log_loss", "noise_random_state": 1} | search_params,
+    )  # fmt: skip
+    return fitted(rare, search, epsilon=0.3, **params)
+
+
+def test_budgets_add_up_over_the_same_records(rare):
+    t = searched(rare)
+    inner = t.estimator_
+    assert inner.best_params_["C"] in (0.01, 0.1, 1.0)
+    assert t.privacy_.epsilon == pytest.approx(1.0) and t.privacy_.epsilon >= 0.7 + 0.3
+    assert t.privacy_.m == inner.privacy_.m == 2000
+    assert [loss.release for loss in t.privacy_.spends] == [
+        "choice of the setting", "score of the chosen setting", "choice of the threshold",
+        "score at the threshold",
+    ]  # fmt: skip
+    spent = sum(loss.epsilon for loss in t.privacy_.spends)
+    assert spent == pytest.approx(1.0) and spent <= t.privacy_.epsilon + 1e-12
+    said = str(t.privacy_)
+    assert "best_threshold_" in said and "best_params_" in said
+
+
+def test_groups_reach_the_search(rare):
+    groups = [f"patient {i // 4}" for i in range(2000)]
+    t = searched(rare, groups_val=groups)
+    assert (t.estimator_.privacy_.unit, t.estimator_.privacy_.m) == ("group", 500)
+
+
+def test_a_held_out_part_is_the_search_s_validation_set(rare):
+    search = PrivateBayesSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, noise_random_state=0)
+    t = tuner(search).fit(rare[0], rare[1])
+    assert t.privacy_.m == t.estimator_.privacy_.m == 250
+    assert t.estimator_.privacy_.protected == "X_val as given"
+
+
+def test_an_unsafe_search_withdraws_the_guarantee_of_all(rare):
+    X, y, X_val, y_val = rare
+    search = PrivateBayesSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, noise_random_state=0)
+    t = PrivateThresholdClassifier(search, random_state=0).fit(X, y, X_val=X_val, y_val=y_val)
+    assert not t.privacy_.secure and "NONE" in str(t.privacy_)
+
+
+def test_a_search_s_result_is_not_lost_when_tuning_fails(rare, monkeypatch):
+    monkeypatch.setattr(
+        PrivateThresholdClassifier, "_grid", lambda *a: (_ for _ in ()).throw(OSError("late"))
+    )
+    with pytest.raises(OSError, match="late") as caught:
+        searched(rare)
+    notes = " ".join(caught.value.__notes__)
+    assert "best_params_={'C'" in notes and "paid for" in notes
+
+
+def test_assumptions_of_the_search_are_repeated(rare):
+    from sklearn_dpbo.exceptions import GuaranteeAssumptionWarning
+    from sklearn_dpbo.kusner2015 import GPNoisy
+
+    with pytest.warns(GuaranteeAssumptionWarning):
+        t = searched(rare, {"strategy": GPNoisy(), "delta": 1e-5, "scoring": "accuracy"})
+    assert t.privacy_.assumption == t.estimator_.privacy_.assumption is not None
+    assert t.privacy_.delta == t.estimator_.privacy_.delta > 0
+
+
+# ---------------------------------------------------------------- bad input, and what leaks
+
+
+@pytest.mark.parametrize(
+    ("params", "says"),
+    [
+        ({"epsilon": 0}, "epsilon is a number"),
+        ({"score_share": 0}, r"score_share is in \(0, 1\)"),
+        ({"score_share": 1}, r"score_share is in \(0, 1\)"),
+        ({"response_method": "predict"}, "response_method is one of"),
+        ({"thresholds": 3}, "thresholds is a whole number, 4 to"),
+        ({"thresholds": 2.5}, "thresholds is a whole number"),
+        ({"thresholds": [0.5]}, "two finite numbers"),
+        ({"thresholds": [0.5, math.nan]}, "two finite numbers"),
+        ({"cv": "prefit"}, "FrozenEstimator"),
+        ({"cv": 5}, "5 splits"),
+        ({"scoring": "roc_auc"}, "no threshold follows"),
+        ({"scoring": "neg_log_loss"}, "no threshold follows"),
+        ({"scoring": "f1"}, "no proven sensitivity"),
+        ({"estimator": LogisticRegression}, "with a fit method"),
+        ({"scoring": make_private_scorer("neg_cost", cost_matrix=np.eye(3))}, "for 3 classes"),
+        ({"noise_random_state": -1}, "noise_random_state"),
+        ({"estimator": 3}, "with a fit method"),
+        ({"estimator": PrivateBayesSearchCV(LogisticRegression(), {"C": [1]}, refit=False)},
+         "must refit"),
+    ],
+)  # fmt: skip
+def test_parameters_that_make_no_sense_are_refused(rare, params, says):
+    t = tuner().set_params(**params)
+    with pytest.raises((ValueError, TypeError), match=says):
+        t.fit(rare[0], rare[1])
+    assert not hasattr(t, "privacy_")
+
+
+@pytest.mark.parametrize("cost", [None, [[1, 1], [1, 1]], [[0, 1]], [[0, math.nan], [1, 0]], "x"])
+def test_costs_that_make_no_sense_are_refused(cost):
+    with pytest.raises(ValueError, match="cost_matrix is a square table"):
+        make_private_scorer("neg_cost", cost_matrix=cost)
+    with pytest.raises(ValueError, match="cost_matrix"):
+        make_private_scorer("neg_cost")
+
+
+def test_costs_as_a_score(rare):
+    X, y, X_val, y_val = rare
+    scorer = make_private_scorer("neg_cost", cost_matrix=[[0, 1], [8, 0]])
+    assert repr(scorer) == "make_private_scorer('neg_cost', cost_matrix=[[0, 1], [8, 0]])"
+    model = LogisticRegression().fit(X, y)
+    wrong = model.predict(X_val) != y_val
+    cost = np.where(wrong, np.where(y_val == 1, 8, 1), 0).mean()
+    assert scorer(model, X_val, y_val) == pytest.approx(-cost, abs=1e-5)
+    assert scorer.bounds == (-8, 0)
+
+
+def test_more_than_two_classes_are_refused(rare):
+    X, y, _, _ = rare
+    with pytest.raises(ValueError, match="Only binary classification"):
+        tuner().fit(X, np.arange(len(X)) % 3)
+
+
+def test_an_estimator_that_looks_at_the_batch_is_refused(rare):
+    class Ranks(Says):
+        def decision_function(self, X):
+            return np.argsort(np.argsort(np.asarray(X)[:, 0])).astype(float)
+
+    with pytest.raises(BatchDependentError):
+        fitted(rare, Ranks())
+
+
+def test_a_gain_that_looks_at_the_batch_is_refused(rare):
+    def relative(y, labels):
+        return (y == labels) / len(y)
+
+    with pytest.raises(BatchDependentError, match="gain"):
+        fitted(rare, scoring=make_private_scorer(relative, bounds=(0, 1)))
+
+
+def test_records_that_cannot_be_predicted_count_as_wrong_and_say_nothing(capsys, recwarn):
+    x = np.r_[np.full(50, 0.3), np.full(50, np.nan)]
+    data = data_of(np.ones(100), x)
+    t = fitted(data, Says(), scoring="accuracy", thresholds=GRID)
+    assert t.best_score_ == pytest.approx(0.5, abs=0.01) and t.best_threshold_ <= 0.3
+    assert "SECRET" not in "".join(capsys.readouterr()) + str([w.message for w in recwarn])
+
+
+def test_an_estimator_that_says_the_same_of_everything(rare):
+    t = fitted(rare, LogisticRegression(C=1e-300), scoring="accuracy")
+    assert t.best_score_ == pytest.approx(np.mean(rare[3] == 0), abs=0.002)
+
+
+def test_thresholds_are_public_points():
+    X, y = make_classification(400, random_state=0)
+    a = tuner(thresholds=9).fit(X[:200], y[:200], X_val=X[200:], y_val=y[200:])
+    b = tuner(thresholds=9).fit(X[:200], y[:200], X_val=X[300:] + 9, y_val=1 - y[300:])
+    proba = a.estimator_.predict_proba(X[:200])[:, 1]
+    grid = np.r_[np.linspace(0, 1, 3), np.quantile(proba, [0.25, 0.75])]
+    assert a.best_threshold_ in grid and b.best_threshold_ in grid
+
+
+def test_half_of_the_thresholds_are_where_the_training_set_is_classified_well(rare):
+    X, y, _, _ = rare
+    model, n = LogisticRegression().fit(X, y), 4096
+    label_gains = LabelGains(
+        resolve_scorer("balanced_accuracy", model).prepare(y), ("predict_proba",)
+    )
+    grid = public_thresholds(model, label_gains, X, y, n)
+    assert len(grid) == n and (np.diff(grid) >= 0).all() and grid[0] == 0 and grid[-1] == 1
+    p = model.predict_proba(X)[:, 1]
+
+    def score(t):
+        return balanced_accuracy_score(y, p >= t)
+
+    best = max(score(t) for t in p)
+    found = np.array([score(t) for t in grid[::16]])
+    assert np.mean(found > best - 0.02) > 0.4
+    # No less than a quarter is spread evenly, and no less than a quarter as the responses are.
+    even = [np.mean((grid >= low) & (grid <= low + 0.1)) for low in np.arange(0, 0.95, 0.1)]
+    assert min(even) > 0.02
+    assert np.mean(grid <= np.quantile(p, 0.1)) > 0.02
+
+
+def test_forests_have_a_threshold_to_find(rare):
+    t = fitted(rare, RandomForestClassifier(20, random_state=0))
+    assert balanced_accuracy_score(rare[3], t.predict(rare[2])) > 0.7
+
+
+def numbers_in(thing, seen):
+    if id(thing) in seen:
+        return
+    seen.add(id(thing))
+    if isinstance(thing, int | float | np.number) and not isinstance(thing, bool):
+        yield float(thing)
+    elif isinstance(thing, np.ndarray):
+        if thing.dtype.kind in "iuf":
+            yield from thing.ravel().astype(float).tolist()
+        elif thing.dtype.kind == "O":
+            for v in thing.ravel().tolist():
+                yield from numbers_in(v, seen)
+    elif isinstance(thing, dict):
+        for v in thing.values():
+            yield from numbers_in(v, seen)
+    elif isinstance(thing, list | tuple | set):
+        for v in thing:
+            yield from numbers_in(v, seen)
+    elif hasattr(thing, "__dict__"):
+        yield from numbers_in(vars(thing), seen)
+
+
+def test_no_raw_score_is_kept():
+    """With so much noise, a released number is a raw one by accident once in 100,000 runs."""
+    X, y = make_classification(1994, 4, random_state=0)
+    t = PrivateThresholdClassifier(FrozenEstimator(LogisticRegression().fit(X[:997], y[:997])),
+                                   scoring="accuracy", epsilon=1e-7)  # fmt: skip
+    t.fit(X[:997], y[:997], X_val=X[997:], y_val=y[997:])
+    scores = t.estimator_.predict_proba(X[997:])[:, 1]
+    grid = np.r_[np.linspace(0, 1, 200), np.quantile(scores, np.linspace(0, 1, 200))]
+    raw = {int(((scores >= g) == y[997:]).sum()) for g in grid} - {0, 997}
+    raw = {r for r in raw if r > 300}  # small numbers are sizes of things
+    kept = {v for v in numbers_in(vars(t), set())}
+    assert not kept & ({float(r) for r in raw} | {r / 997 for r in raw})
+
+
+def test_seeded_noise_warns(rare):
+    with pytest.warns(InsecureNoiseWarning):
+        fitted(rare)
+
+
+def test_a_refused_second_fit_keeps_the_first(rare):
+    t = fitted(rare)
+    found = t.best_threshold_
+    with pytest.raises(ValueError):
+        t.set_params(epsilon=-1).fit(rare[0], rare[1])
+    assert t.best_threshold_ == found
+
+
+@pytest.mark.parametrize("odd", [2.0, 1.5, math.nan])
+def test_held_out_labels_decide_no_error(rare, odd):
+    X, y = rare[0], rare[1].astype(float)
+    split = [(np.arange(800), np.arange(800, 1000))]
+    y[850] = odd
+    assert tuner(cv=split).fit(X, y).privacy_.m == 200
+    y[10] = odd  # a training label: that is public
+    with pytest.raises(ValueError, match="binary|NaN"):
+        tuner(cv=split).fit(X, y)
+
+
+class Probably(ClassifierMixin, BaseEstimator):
+    """P(1) is the first column, as this kind of thing."""
+
+    def __init__(self, kind=np.asarray):
+        self.kind = kind
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict_proba(self, X):
+        p = np.asarray(X, dtype=float)[:, 0]
+        return self.kind(np.stack([1 - p, p], axis=1))
+
+
+KINDS = [np.asarray, np.float32, pd.DataFrame, np.asfortranarray]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_predictions_are_those_that_were_tuned(kind):
+    """A response of NaN is not at least any threshold; float32 is compared as what it is."""
+    x = np.r_[np.full(400, 0.7), np.full(400, 0.3), np.full(200, np.nan)]
+    y = np.r_[np.ones(400, int), np.zeros(600, int)]
+    for thresholds in ([0.7, 0.71], [float(np.float32(0.7)), 0.71], 64):
+        t = fitted(data_of(y, x), Probably(kind), scoring="accuracy", thresholds=thresholds)
+        right = np.mean(t.predict(x[:, None]) == y)
+        assert t.best_score_ == pytest.approx(right, abs=0.002), thresholds
+        assert t.best_score_interval_[0] <= right <= t.best_score_interval_[1]
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64, np.float16, int])
+def test_numbers_of_any_kind_are_parameters(rare, kind):
+    t = fitted(rare, epsilon=kind(2), score_share=np.float32(0.25))
+    assert t.privacy_.epsilon == 2.0
+
+
+@pytest.mark.parametrize(
+    ("estimator", "says"),
+    [
+        (FrozenEstimator(Says().fit(None, ["a", "b"])), "no classifier of the labels"),
+        (LinearSVC, "with a fit method"),
+        (StandardScaler(), "no such method"),
+    ],
+)
+def test_estimators_that_have_no_threshold_are_refused(rare, estimator, says):
+    with pytest.raises(ValueError, match=says):
+        fitted(rare, estimator)
+
+
+def test_one_class_is_refused(rare):
+    X, y, X_val, y_val = rare
+    with pytest.raises(ValueError, match="two classes; y has 1 class"):
+        fitted((X, np.zeros(len(X), int), X_val, y_val), Says())
+
+
+def test_a_budget_spent_further_inside_is_pointed_out(rare):
+    search = PrivateBayesSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, noise_random_state=0)
+    X, y, X_val, y_val = rare
+    frozen = FrozenEstimator(search.fit(X, y, X_val=X_val, y_val=y_val))
+    for inside in (frozen, make_pipeline(StandardScaler(), search)):
+        with pytest.warns(PrivacyWarning, match="add it up"):
+            fitted(rare, inside)

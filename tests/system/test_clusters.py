@@ -1,0 +1,347 @@
+"""Searches spread by joblib's backends, and on a Dask cluster whose workers may die."""
+
+import contextlib
+import json
+import os
+import signal
+import time
+import warnings
+from pathlib import Path
+
+import joblib
+import numpy as np
+import pytest
+from conftest import EveryFourth
+from scipy.stats import loguniform
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_score
+from test_leaks import Known, data, found_in_text, search_of, secrets
+
+from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV
+from sklearn_dpbo._evaluation.broadcast import Broadcast
+from sklearn_dpbo._evaluation.progress import as_they_finish
+
+GRID = {"C": [1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0]}
+SPACE = {"C": loguniform(1e-4, 1e2)}
+
+
+@contextlib.contextmanager
+def two_workers():
+    """Two worker processes of one thread each, which are started again when they die."""
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
+    ) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with two_workers() as started:
+        yield started
+
+
+@pytest.fixture
+def client(cluster):
+    from distributed import Client
+
+    with Client(cluster) as connected:
+        yield connected
+
+
+@pytest.fixture
+def mortals():
+    """A client of workers that no other test has, on a cluster that does not drop copies."""
+    dask, distributed = pytest.importorskip("dask"), pytest.importorskip("distributed")
+    keeping = {"distributed.scheduler.active-memory-manager.start": False}
+    with (
+        dask.config.set(keeping),
+        two_workers() as cluster,
+        distributed.Client(cluster) as connected,
+    ):
+        assert not cluster.scheduler.extensions["amm"].running
+        yield connected
+
+
+def search(estimator=None, space=SPACE, **params):
+    params = {"epsilon": 5.0, "n_iter": 12, "random_state": 0, "noise_random_state": 0} | params
+    return PrivateBayesSearchCV(estimator or LogisticRegression(), space, **params)
+
+
+def fit(search, two_classes):
+    X, y, X_val, y_val = two_classes
+    return search.fit(X, y, X_val=X_val, y_val=y_val)
+
+
+def result(search):
+    """What a search gave; without times."""
+    shown = {k: v for k, v in search.cv_results_.items() if "time" not in k}
+    return repr((search.best_params_, search.best_score_, search.best_score_interval_, shown))
+
+
+def wait_until(condition, seconds=30):
+    """Dask forgets a little later than it is told to."""
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.05)
+    return condition()
+
+
+# ---------------------------------------------------------------- one result
+@pytest.mark.parametrize("space", [GRID, SPACE], ids=["grid", "guided"])
+@pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing", "dask"])
+def test_the_result_does_not_depend_on_the_backend(two_classes, request, backend, space):
+    if backend == "dask":
+        request.getfixturevalue("client")
+    alone = result(fit(search(space=space), two_classes))
+    with joblib.parallel_config(backend, n_jobs=2):
+        assert result(fit(search(space=space), two_classes)) == alone
+
+
+@pytest.mark.slow
+def test_the_result_does_not_depend_on_ray(two_classes, tmp_path):
+    ray = pytest.importorskip("ray")
+    from ray.util.joblib import register_ray
+
+    register_ray()
+    alone = result(fit(search(), two_classes))
+    paths = {
+        "env_vars": {
+            "PYTHONPATH": os.pathsep.join(
+                [str(Path(__file__).parent), str(Path(__file__).parents[1]), os.getcwd()]
+            )
+        }
+    }
+    ray.init(num_cpus=2, include_dashboard=False, object_store_memory=10**8, runtime_env=paths)
+    try:
+        with joblib.parallel_config("ray", n_jobs=2):
+            assert result(fit(search(), two_classes)) == alone
+    finally:
+        ray.shutdown()
+
+
+def test_nested_in_a_cross_validation(two_classes, client):
+    X, y, _, _ = two_classes
+    nested = search(space=GRID, cv=EveryFourth())
+    alone = cross_val_score(nested, X, y, cv=3, error_score="raise")
+    with joblib.parallel_config("dask"):
+        spread = cross_val_score(nested, X, y, cv=3, n_jobs=2, error_score="raise")
+    assert spread.tolist() == alone.tolist()
+    assert wait_until(lambda: not client.cluster.scheduler.tasks)
+
+
+# ---------------------------------------------------------------- what travels
+def test_data_travel_to_the_cluster_once(two_classes, client, tmp_path, monkeypatch):
+    """Counted where they are pickled, in the parent; workers pass them on among themselves."""
+    sent, pack = [], Broadcast.__reduce__
+
+    def counted(self):
+        sent.append(self)
+        return pack(self)
+
+    monkeypatch.setattr(Broadcast, "__reduce__", counted)
+    ledger = PrivacyLedger(tmp_path / "budget.db", "patients", 10.0)
+    with joblib.parallel_config("dask"):
+        fit(search(ledger=ledger), two_classes)
+    assert len(sent) == 2, "the training set that is explored, and that with the validation set"
+    assert ledger.spent["epsilon"] == 5.0 and len(ledger.history) == 1
+    for each in sent:
+        head, buffers = each._packed
+        assert b"budget" not in head.tobytes(), "workers do not know the ledger"
+        assert max(buffer.nbytes for buffer in buffers) < 150 * 5 * 8 + 1
+    sent.clear()
+    with joblib.parallel_config("dask"):
+        for _ in range(3):
+            handover = Broadcast(np.ones(1000))
+            with handover.sent():
+                found = as_they_finish(_sum, [(handover, i) for i in range(9)], None, "2*n_jobs")
+                assert sorted(found) == [(i, 1000.0) for i in range(9)]
+    assert len(sent) == 3
+
+
+def _sum(handover, _i):
+    return float(handover.value.sum())
+
+
+def test_data_that_cannot_be_spread_beforehand_are_fetched(two_classes, client, monkeypatch):
+    """As when a worker dies meanwhile."""
+
+    def fails(*args, **kwargs):
+        raise ValueError("Sample larger than population or is negative")
+
+    monkeypatch.setattr(type(client), "replicate", fails)
+    with joblib.parallel_config("dask"):
+        found = result(fit(search(), two_classes))
+    assert found == result(fit(search(), two_classes))
+
+
+def test_what_cannot_be_pickled_is_an_error(two_classes, client):
+    class Locked(LogisticRegression):
+        def __getstate__(self):
+            raise TypeError("cannot be pickled")
+
+    with joblib.parallel_config("dask"), pytest.raises(TypeError, match="cannot be pickled"):
+        fit(search(Locked()), two_classes)
+
+
+# ---------------------------------------------------------------- what is left
+def memory_of_workers(client):
+    def kept(dask_worker):
+        from sklearn_dpbo._evaluation.broadcast import _received
+
+        return len(dask_worker.data) + len(_received)
+
+    return sum(client.run(kept).values())
+
+
+def seen_by(client):
+    """All that a cluster says: names of tasks, events, logs, and whatever it still keeps."""
+    scheduler = client.cluster.scheduler
+    seen = [client.get_worker_logs(), client.get_scheduler_logs(), scheduler.get_events()]
+    seen += [list(scheduler.transition_log), dict(scheduler.tasks), dict(client.futures)]
+    return repr(seen)
+
+
+@pytest.mark.parametrize("fail", [None, "fit"])
+def test_nothing_raw_stays_on_the_cluster(client, fail):
+    public, protected = data()
+    tried = search_of(fail=fail, error_score="raise", verbose=10)
+    tried.set_params(param_grid={"which": [3, 0, 1, 2]})  # the first may fail beside the others
+    with joblib.parallel_config("dask"):
+        if fail:
+            with pytest.raises(RuntimeError, match="cannot fit this one"):
+                tried.fit(**public, **protected)
+        else:
+            tried.fit(**public, **protected)
+    assert wait_until(lambda: not client.cluster.scheduler.tasks)
+    assert wait_until(lambda: not memory_of_workers(client))
+    text = seen_by(client)
+    assert "numbered" in text and not found_in_text(text, secrets("accuracy", None))
+
+
+def test_the_reader_of_a_cluster_finds_what_is_there(client):
+    kept = client.submit(lambda: 7_717, key="kept-7717")
+    kept.result()
+    assert memory_of_workers(client) and found_in_text(seen_by(client), {7_717})
+
+
+# ---------------------------------------------------------------- workers that die
+class Mortal(LogisticRegression):
+    """Kills its worker when it predicts so many rows, until there were so many deaths."""
+
+    def __init__(self, C=1.0, folder=".", deaths=1, parent=0, rows=150):
+        super().__init__(C=C)
+        self.folder = folder
+        self.deaths = deaths
+        self.parent = parent
+        self.rows = rows
+
+    def predict(self, X):
+        if len(X) == self.rows and self.C == 0.1 and os.getpid() != self.parent:
+            died = Path(self.folder, str(len(os.listdir(self.folder))))
+            if int(died.name) < self.deaths:
+                died.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+        return super().predict(X)
+
+
+@pytest.mark.slow
+def test_a_worker_that_dies_changes_nothing(two_classes, mortals, tmp_path):
+    ledger, deaths = PrivacyLedger(tmp_path / "budget.db", "patients", 10.0), tmp_path / "deaths"
+    deaths.mkdir()
+    alone = fit(search(space=GRID), two_classes)
+    mortal = search(Mortal(folder=str(deaths), parent=os.getpid()), GRID, ledger=ledger)
+    with joblib.parallel_config("dask"):
+        fit(mortal, two_classes)
+    assert len(os.listdir(deaths)) == 1, "one did die"
+    assert result(mortal) == result(alone)
+    assert ledger.spent["epsilon"] == 5.0 and len(ledger.history) == 1
+
+
+@pytest.mark.slow
+def test_workers_that_all_die_are_an_error_and_cost_nothing(two_classes, mortals, tmp_path):
+    ledger, deaths = PrivacyLedger(tmp_path / "budget.db", "patients", 10.0), tmp_path / "deaths"
+    deaths.mkdir()
+    mortal = search(Mortal(folder=str(deaths), deaths=100, parent=os.getpid()), GRID, ledger=ledger)
+    with joblib.parallel_config("dask"), pytest.raises(BaseException, match="numbered") as caught:
+        fit(mortal, two_classes)
+    assert "KilledWorker" in repr(caught.type) or "have died" in caught.value.__notes__[0]
+    assert not hasattr(mortal, "best_score_") and not ledger.history
+    assert wait_until(lambda: not mortals.cluster.scheduler.tasks)
+
+
+@pytest.mark.slow
+def test_a_search_that_died_in_a_worker_after_its_charge_is_charged_again(
+    two_classes, mortals, tmp_path
+):
+    """In a cross-validation, beside the 50 rows of its test part: the search has ended by then."""
+    X, y, _, _ = two_classes
+    ledger, deaths = PrivacyLedger(tmp_path / "budget.db", "patients", 100.0), tmp_path / "deaths"
+    deaths.mkdir()
+    mortal = Mortal(folder=str(deaths), parent=os.getpid(), rows=50)
+    nested = search(mortal, {"C": [0.1]}, cv=EveryFourth(), ledger=ledger)
+    with joblib.parallel_config("dask"):
+        spread = cross_val_score(nested, X, y, cv=3, n_jobs=2, error_score="raise")
+    alone = search(mortal, {"C": [0.1]}, cv=EveryFourth())
+    assert spread.tolist() == cross_val_score(alone, X, y, cv=3).tolist()
+    assert len(os.listdir(deaths)) == 1 and len(ledger.history) >= 4
+    assert ledger.spent["epsilon"] == 5.0 * len(ledger.history)
+
+
+# ---------------------------------------------------------------- files and threads
+class Noted(LogisticRegression):
+    """Leaves a file for each fit."""
+
+    def __init__(self, C=1.0, folder="."):
+        super().__init__(C=C)
+        self.folder = folder
+
+    def fit(self, X, y):
+        Path(self.folder, f"{time.time_ns()}-{os.getpid()}").write_text(json.dumps(self.C))
+        return super().fit(X, y)
+
+
+def test_memory_is_shared_by_workers(two_classes, client, tmp_path):
+    fits = tmp_path / "fits"
+    fits.mkdir()
+    found = []
+    for _ in range(2):
+        with joblib.parallel_config("dask"):
+            remembering = search(Noted(folder=str(fits)), memory=tmp_path / "memory")
+            found.append(result(fit(remembering, two_classes)))
+        assert len(os.listdir(fits)) == 12
+    assert found[0] == found[1]
+
+
+class Warns(Known):
+    """Says something in each fit, which is public, and in each prediction."""
+
+    def fit(self, X, y):
+        warnings.warn("fitting", stacklevel=1)
+        return super().fit(X, y)
+
+    def predict(self, X):
+        if len(X) > 1000:
+            warnings.warn("predicting", stacklevel=1)
+        return super().predict(X)
+
+
+def test_a_cluster_within_the_process(two_classes):
+    """Its threads share one silence, and it does not keep the data for ever."""
+    distributed = pytest.importorskip("distributed")
+    public, protected = data()
+    alone = result(fit(search(), two_classes))
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=2, processes=False, dashboard_address=":0"
+        ) as cluster,
+        distributed.Client(cluster),
+        joblib.parallel_config("dask"),
+        warnings.catch_warnings(record=True) as heard,
+    ):
+        warnings.simplefilter("always")
+        assert result(fit(search(), two_classes)) == alone
+        chatty = PrivateBayesSearchCV(Warns(), {"which": [0, 1, 2, 3] * 4}, refit=False)
+        chatty.fit(**public, **protected)
+        assert wait_until(lambda: not cluster.scheduler.tasks)
+    assert not [w for w in heard if str(w.message) in ("fitting", "predicting")]

@@ -1,0 +1,98 @@
+"""The documentation's code is run as it stands."""
+
+import doctest
+import importlib
+import re
+import runpy
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import data_file
+from sklearn.datasets import load_breast_cancer
+from sklearn.preprocessing import scale
+
+ROOT = Path(__file__).parents[2]
+SERVER = "postgresql://db.example.org/budgets"
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [page for page in PAGES if "_build" not in page.parts]
+
+
+def blocks_of(page):
+    return re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
+
+
+def sessions_of(page):
+    return "\n".join(re.findall(r"```pycon\n(.*?)```", page.read_text(), re.DOTALL))
+
+
+@pytest.fixture
+def names():
+    """What a reader has at hand: data, and nothing else."""
+    X, y = load_breast_cancer(return_X_y=True)
+    X = scale(X)
+    return {
+        "X_train": X[:250], "y_train": y[:250], "X_val": X[250:], "y_val": y[250:],
+        "X_new": X[:3], "patient_id": np.arange(len(y) - 250) // 2,
+    }  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.GuaranteeAssumptionWarning")
+@pytest.mark.parametrize("page", list(filter(blocks_of, PAGES)), ids=lambda page: page.name)
+def test_blocks_run(page, names, capsys, request):
+    """One after another, as a reader would run them."""
+    if page.name == "clusters.md":
+        pytest.importorskip("distributed")
+    for block in blocks_of(page):
+        if "sklearn.callback" in block and find_spec("sklearn.callback") is None:
+            continue  # before scikit-learn 1.9
+        if SERVER in block:  # the last of its page, as it may have to be skipped
+            block = block.replace(SERVER, request.getfixturevalue("database"))
+        exec(block, names)
+
+
+@pytest.mark.parametrize("page", list(filter(sessions_of, PAGES)), ids=lambda page: page.name)
+def test_sessions_say_what_is_printed(page, names):
+    """Errors are quoted as they are, but for line breaks."""
+    for block in blocks_of(page):
+        exec(block, names)
+    session = doctest.DocTestParser().get_doctest(sessions_of(page), names, page.name, None, 0)
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+    result = runner.run(session, clear_globs=False)
+    assert result.attempted and not result.failed
+
+
+@pytest.mark.parametrize("example", sorted((ROOT / "docs" / "examples").glob("*.py")))
+def test_examples_run(example, capsys, monkeypatch):
+    if "FOLDER" in example.read_text():
+        monkeypatch.setattr("sys.argv", [str(example), str(data_file("diabetes130.csv.gz").parent)])
+    runpy.run_path(str(example), run_name="__main__")
+    assert "epsilon = 1" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "audit.cases",
+        "audit._repeated",
+        "configuration._configurator",
+        "kusner2015._branch_and_bound",
+        "kusner2015._unit_ball",
+        "ledger._ledger",
+        "outsourced._modeler",
+        "planning._plan",
+        "scoring._make",
+        "search",
+        "threshold",
+    ],
+)
+def test_docstrings_run(module):
+    result = doctest.testmod(importlib.import_module(f"sklearn_dpbo.{module}"))
+    assert result.attempted and not result.failed
+
+
+def test_links_lead_somewhere():
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#h][^)#]*)", page.read_text()):
+            assert (page.parent / target).exists(), (page.name, target)

@@ -1,0 +1,757 @@
+"""Kills, full disks, errors and interrupts at any place: what must hold always.
+
+A ledger is never overspent; nothing is released (no fitted attribute, no line) without a durable
+charge before it; no raw validation score is left on disk or in an exception.
+
+What has to be killed runs in a helper process: this file as a script, which imports everything
+once and forks. Counts are printed (``-n 0 -s``).
+"""
+
+import ast
+import contextlib
+import dis
+import gc
+import json
+import logging
+import os
+import random
+import re
+import resource
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import time
+import traceback
+import warnings
+from collections import Counter
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import ShuffleSplit
+from test_leaks import COUNTS, EPSILON, Known, M, data, found_in, found_in_text, search_of, secrets
+
+from sklearn_dpbo import (
+    PrivacyLedger,
+    PrivateBayesSearchCV,
+    PrivateThresholdClassifier,
+    make_private_scorer,
+)
+from sklearn_dpbo._evaluation import suppress_output as suppress_output
+from sklearn_dpbo._privacy import mechanisms
+from sklearn_dpbo.configuration import PrivateConfigurator
+from sklearn_dpbo.exceptions import BudgetExceededError, LedgerError
+from sklearn_dpbo.ledger import _file as ledger_file
+from sklearn_dpbo.outsourced import GaussianCurator
+from sklearn_dpbo.strategies import WorstCase
+
+ROOT, HERE = Path(__file__).parents[2], Path(__file__).parent
+PACKAGE = str(Path(mechanisms.__file__).parent)
+pytestmark = [
+    pytest.mark.filterwarnings("ignore"),
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here"),
+]
+
+
+def sizes(few, many):
+    return pytest.mark.parametrize("n", [few, pytest.param(many, marks=pytest.mark.slow)])
+
+
+# ---------------------------------------------------------------- a helper process
+
+
+class Cut(ClassifierMixin, BaseEstimator):
+    """Cuts the first column at a: a fit of next to no time."""
+
+    def __init__(self, a=0.5):
+        self.a = a
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return (X[:, 0] > self.a).astype(int)
+
+
+def small_search(ledger, epsilon=0.1):
+    return PrivateBayesSearchCV(Cut(), {"a": [0.2, 0.5, 0.8]}, epsilon=epsilon, ledger=ledger)
+
+
+def fit_small(ledger, **params):
+    X = np.linspace(0, 1, 20)[:, None]
+    y = (X[:, 0] > 0.4).astype(int)
+    return small_search(ledger, **params).fit(X, y, X_val=X, y_val=y)
+
+
+def helper(task, *args, env=None, timeout=500):
+    """Run a function of this file in a process of its own; return what it says (JSON)."""
+    path = os.pathsep.join([str(ROOT), str(HERE)])
+    done = subprocess.run(
+        [sys.executable, __file__, task, *map(str, args)],
+        env={**os.environ, "PYTHONPATH": path, **(env or {})},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def fork(function, *args) -> int:
+    """Run a function in a child of this process; return its number."""
+    sys.stdout.flush()
+    if (child := os.fork()) != 0:
+        return child
+    try:
+        function(*args)
+        os._exit(0)
+    except BaseException:
+        traceback.print_exc()
+        os._exit(1)
+
+
+def fit_until_refused(ledger, results):
+    """Write a line after each released result."""
+    with open(results, "a") as file:
+        while True:
+            try:
+                score = fit_small(ledger).best_score_
+            except BudgetExceededError:
+                return
+            file.write(f"{score}\n")
+            file.flush()
+
+
+def results_in(folder) -> int:
+    return sum(path.read_bytes().count(b"\n") for path in Path(folder).glob("results*"))
+
+
+# ---------------------------------------------------------------- kills
+
+
+def kills(folder, n, seed):
+    """Kill one of three processes that fit with one ledger, at a random moment, n times."""
+    rng, n = random.Random(int(seed)), int(n)
+    ledger = PrivacyLedger(f"{folder}/budget.db", "patients", n)
+    children = [fork(fit_until_refused, ledger, f"{folder}/results{i}") for i in range(3)]
+    idle = 0
+    for _ in range(n):
+        time.sleep(rng.uniform(0.0, 0.06))
+        i = rng.randrange(3)
+        os.kill(children[i], signal.SIGKILL)
+        idle += os.waitpid(children[i], 0)[1] != signal.SIGKILL
+        seen, history = results_in(folder), PrivacyLedger(ledger.path, "patients").history
+        assert len(history) >= seen, f"{seen} results for {len(history)} charges"
+        spent = sum(Fraction(str(entry["epsilon"])) for entry in history)
+        assert spent == Fraction(len(history), 10) <= n
+        children[i] = fork(fit_until_refused, ledger, f"{folder}/results{i}")
+    for child in children:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    seen, charged = results_in(folder), len(ledger.history)
+    return {"kills": n + 3, "idle": idle, "charges": charged, "results": seen}
+
+
+@sizes(20, 240)
+def test_kills_cost_a_charge_at_most_and_release_nothing_for_free(tmp_path, n):
+    counts = helper("kills", tmp_path, n, 1)
+    print("\nkilled:", counts)
+    assert counts["kills"] >= n and counts["idle"] == 0
+    assert counts["results"] <= counts["charges"] <= counts["results"] + counts["kills"]
+    assert counts["results"] > n / 4, "children got so far as to release something"
+    assert not list(tmp_path.glob("*-wal"))
+
+
+def race(folder):
+    ledger = PrivacyLedger(f"{folder}/budget.db", "patients", 2)
+    ledger.charge(0.55, what="something before")
+    children = [fork(fit_until_refused, ledger, f"{folder}/results{i}") for i in range(8)]
+    ends = [os.waitpid(child, 0)[1] for child in children]
+    return {"ends": ends, "charges": len(ledger.history) - 1, "results": results_in(folder)}
+
+
+def test_eight_processes_share_the_last_of_a_budget(tmp_path):
+    """1.45 is left: fourteen fits at 0.1, whoever makes them, and not one more."""
+    found = helper("race", tmp_path)
+    assert found == {"ends": [0] * 8, "charges": 14, "results": 14}
+
+
+# ---------------------------------------------------------------- full disks
+
+
+@contextlib.contextmanager
+def small_disk(folder: Path, kilobytes: int):
+    """Mount a small file system, or skip the test where that is not allowed."""
+    folder.mkdir()
+    size = f"size={kilobytes}k"
+    command = ["mount", "-t", "tmpfs", "-o", size, "tmpfs", str(folder)]
+    try:
+        mounted = subprocess.run(command, capture_output=True).returncode == 0
+    except OSError:
+        mounted = False
+    if not mounted:
+        pytest.skip("no file system can be mounted here")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+@contextlib.contextmanager
+def drawing():
+    """Collect what is drawn meanwhile."""
+    drawn, draw = [], mechanisms._draw
+    mechanisms._draw = lambda *args: drawn.append(1) or draw(*args)
+    try:
+        yield drawn
+    finally:
+        mechanisms._draw = draw
+
+
+def refused_without_room(ledger):
+    """Assert that a fit is refused, draws nothing and sets nothing."""
+    search = small_search(ledger)
+    X = np.linspace(0, 1, 20)[:, None]
+    with drawing() as drawn, pytest.raises(LedgerError, match="Nothing may be drawn"):
+        search.fit(X, np.arange(20) % 2, X_val=X, y_val=np.arange(20) % 2)
+    assert not drawn
+    assert not [name for name in vars(search) if name.endswith("_")]
+
+
+def test_a_ledger_on_a_full_disk_draws_nothing_and_stays_whole(tmp_path):
+    with small_disk(tmp_path / "disk", 256) as disk:
+        ledger = PrivacyLedger(disk / "budget.db", "patients", 1)
+        fit_small(ledger)
+        with contextlib.suppress(OSError), (disk / "filler").open("wb", buffering=0) as filler:
+            while True:
+                filler.write(bytes(1024))
+        refused_without_room(ledger)
+        with pytest.raises(LedgerError):
+            PrivacyLedger(disk / "other.db", "patients", 1)
+        assert sorted(path.name for path in disk.iterdir()) == ["budget.db", "filler"]
+        assert len(ledger.history) == 1, "it can be read all the same"
+        (disk / "filler").unlink()
+        fit_small(ledger)
+        assert ledger.spent["epsilon"] == 0.2
+
+
+def limited(folder):
+    """Charge until the file may grow no more; a signal would end us, and Python ignores it."""
+    ledger = PrivacyLedger(f"{folder}/budget.db", "patients", 1000)
+    size = os.path.getsize(ledger.path)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size + 4096, resource.RLIM_INFINITY))
+    made = 0
+    with drawing() as drawn:
+        while made < 1000:
+            drawn.clear()
+            try:
+                fit_small(ledger)
+            except LedgerError:
+                break
+            made += 1
+        assert not drawn and made == len(ledger.history)
+        refused_without_room(ledger)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    fit_small(ledger)
+    assert len(ledger.history) == made + 1
+    return {"made": made}
+
+
+def test_a_ledger_that_may_not_grow_draws_nothing_and_stays_whole(tmp_path):
+    found = helper("limited", tmp_path)
+    assert 5 < found["made"] < 1000
+
+
+def wide_data():
+    """Data of `test_leaks`, so wide that joblib maps them to files."""
+    public, protected = data()
+    public["X"] = np.hstack([public["X"], np.zeros((40, 10))])
+    protected["X_val"] = np.hstack([protected["X_val"], np.zeros((M, 10))])
+    return public | protected
+
+
+def no_room_for_workers(folder, limit):
+    """Fit with two workers where there is no room for the data that they are handed."""
+    if limit != "0":
+        resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), resource.RLIM_INFINITY))
+    ledger, error = PrivacyLedger(f"{folder}/budget.db", "patients", 1), None
+    search = search_of(n_jobs=2, ledger=ledger)
+    with drawing() as drawn:
+        try:
+            search.fit(**wide_data())
+        except Exception as raised:
+            error = f"{type(raised).__name__}: {raised} {raised.__cause__!r}"
+    fitted = [name for name in vars(search) if name.endswith("_")]
+    return {"drawn": drawn, "charged": len(ledger.history), "error": error, "fitted": fitted}
+
+
+@pytest.mark.parametrize("how", [pytest.param("disk", marks=pytest.mark.slow), "limit"])
+def test_workers_without_room_are_an_error_and_cost_nothing(tmp_path, how):
+    with contextlib.ExitStack() as stack:
+        folder = tmp_path / "joblib"
+        if how == "disk":
+            stack.enter_context(small_disk(folder, 512))
+        else:
+            folder.mkdir()
+        env = {"JOBLIB_TEMP_FOLDER": str(folder)}
+        limit = 0 if how == "disk" else 2**19
+        found = helper("no_room_for_workers", tmp_path, limit, env=env, timeout=120)
+    assert found["drawn"] == [] and found["charged"] == 0 and found["fitted"] == []
+    assert re.search("No space left|File too large|requested and 0 written", found["error"]), found
+
+
+# ---------------------------------------------------------------- what holds after a fault
+
+
+def frames_of(error):
+    """All that a debugger could show of an exception, but for frames of tests, which know."""
+    seen = {}
+    while error is not None:
+        for frame, _line in traceback.walk_tb(error.__traceback__):
+            while frame is not None:
+                if Path(frame.f_code.co_filename).parent != HERE:
+                    seen[id(frame)] = dict(frame.f_locals)
+                frame = frame.f_back if frame.f_code.co_name != "outcome_of" else None
+        seen[id(error)] = (error.args, getattr(error, "__notes__", []))
+        error = error.__cause__ or error.__context__
+    return list(seen.values())
+
+
+@pytest.fixture
+def new_ledger(tmp_path):
+    """Return a function that opens a new ledger, by a copy of an empty one."""
+    first = PrivacyLedger(tmp_path / "first.db", "patients", 100, 1e-2)
+
+    def make():
+        return PrivacyLedger(shutil.copy(first.path, tmp_path / "copy.db"), "patients")
+
+    return make
+
+
+def outcome_of(estimator, run, ledger, counts):
+    """Run a fit that may fail; assert all that must hold afterwards; say how it ended."""
+    error, stdout = None, sys.stdout
+    with drawing() as drawn:
+        try:
+            run(estimator)
+        except BaseException as raised:
+            error = raised
+        finally:
+            sys.settrace(None)
+    assert sys.stdout is stdout and suppress_output._depth == 0, "silence has ended"
+    assert not ledger_file._here.locked(), "the ledger is free"
+    assert gc.isenabled()
+    fitted = [name for name in vars(estimator) if name.endswith("_")]
+    charges = len(ledger.history)
+    assert charges <= 1
+    assert charges or not drawn, "drawn and not charged"
+    assert charges == 1 or not fitted, "released and not charged"
+    assert error is not None or fitted
+    ledger.charge(0.001, what="afterwards")
+    if error is not None and counts:
+        assert not found_in(frames_of(error), counts), repr(error)
+        assert not found_in_text("".join(traceback.format_exception(error)), counts)
+    return error, bool(fitted), charges, len(drawn)
+
+
+# ---------------------------------------------------------------- errors at every stage
+
+FAULT = {"stage": None, "kind": None, "seen": 0}
+
+
+def fault(stage, *, at=1):
+    """Raise what is asked for, at the n-th time that this stage is reached."""
+    if FAULT["stage"] == stage:
+        FAULT["seen"] += 1
+        if FAULT["seen"] == at:
+            raise FAULT["kind"]("a planted fault")
+
+
+class Faulty(Known):
+    """Gets as many right as `Known`; fails at the stage that is asked for."""
+
+    def __sklearn_clone__(self):
+        fault("clone", at=4)
+        return super().__sklearn_clone__()
+
+    def set_params(self, **params):
+        fault("set_params", at=3)
+        return super().set_params(**params)
+
+    def fit(self, X, y):
+        fault("first fit")
+        fault("third fit", at=3)
+        fault("refit", at=5)
+        return super().fit(X, y)
+
+    def predict(self, X):
+        fault("probe" if len(X) < 1000 else "predict", at=2)
+        return super().predict(X)
+
+
+def faulty_gain(y, response):
+    fault("gain of a probe" if len(y) < 1000 else "gain", at=2)
+    return (y == response).astype(float)
+
+
+class FaultySplit(ShuffleSplit):
+    def split(self, X, y=None, groups=None):
+        fault("split")
+        return super().split(X, y, groups)
+
+    def get_n_splits(self, X=None, y=None, groups=None):
+        fault("n_splits")
+        return super().get_n_splits(X, y, groups)
+
+
+def faulty_acquisition(mean, std, best):
+    fault("acquisition")
+    return mean + std
+
+
+class FaultyPoints(list):
+    def __iter__(self):
+        fault("initial points", at=2)
+        return super().__iter__()
+
+
+STAGES = {
+    "clone": {}, "set_params": {}, "first fit": {}, "third fit": {}, "probe": {}, "predict": {},
+    "refit": {}, "gain of a probe": {}, "gain": {},
+    "split": dict(guidance="public"), "n_splits": dict(guidance="public"),
+    "acquisition": dict(guidance="public"), "initial points": dict(guidance="private"),
+}  # fmt: skip
+KINDS = [RuntimeError, KeyboardInterrupt, SystemExit, MemoryError, GeneratorExit]
+
+
+def faulty_search(ledger, stage, guidance=None, **params):
+    if guidance is not None:
+        cut = FaultySplit(1, test_size=0.4, random_state=0)
+        params["strategy"] = WorstCase(
+            guidance,
+            public_cv=cut,
+            acquisition=faulty_acquisition,
+            initial_points=FaultyPoints([{"which": 0, "letter": "a"}]),
+        )
+    if "gain" in stage:
+        params["scoring"] = make_private_scorer(faulty_gain, bounds=(0, 1))
+    search = search_of(ledger=ledger, **params)
+    search.estimator = Faulty()
+    return search
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("stage", STAGES)
+def test_an_error_at_any_stage_breaks_no_promise(stage, kind, new_ledger):
+    for error_score in (np.nan, "raise"):
+        FAULT.update(stage=stage, kind=kind, seen=0)
+        ledger = new_ledger()
+        search = faulty_search(ledger, stage, error_score=error_score, **STAGES[stage])
+        public, protected = data()
+        try:
+            counts = secrets("gain" if "gain" in stage else "accuracy", None)
+            error, fitted, charges, _ = outcome_of(
+                search, lambda s: s.fit(**public, **protected), ledger, counts
+            )
+        finally:
+            FAULT.update(stage=None)
+        assert FAULT["seen"] > 0, "the stage was reached"
+        # Only what concerns one candidate's fit, or a protected record, may be survived.
+        if stage in ("predict", "gain"):
+            assert fitted == (kind is not KeyboardInterrupt)
+        elif stage in ("first fit", "third fit", "probe") and error_score != "raise":
+            assert fitted == issubclass(kind, Exception)
+        else:
+            assert isinstance(error, kind) and not fitted
+        assert charges == (fitted or stage == "refit")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("hook", ["setup", "on_fit_task_begin", "on_fit_task_end", "teardown"])
+def test_a_callback_that_fails_breaks_no_promise(hook, kind, new_ledger):
+    pytest.importorskip("sklearn.callback")
+
+    class Callback:
+        def setup(self, estimator, context):
+            fault("setup")
+
+        def teardown(self, estimator, context):
+            fault("teardown")
+
+        def on_fit_task_begin(self, estimator, context, **more):
+            fault("on_fit_task_begin")
+
+        def on_fit_task_end(self, estimator, context, **more):
+            fault("on_fit_task_end")
+
+    FAULT.update(stage=hook, kind=kind, seen=0)
+    ledger = new_ledger()
+    model = LogisticRegression().set_callbacks(Callback())
+    X = np.random.default_rng(0).random((30, 2))
+    y = (X[:, 0] > 0.5).astype(int)
+    search = PrivateBayesSearchCV(model, {"C": [0.1, 1.0]}, ledger=ledger)
+    try:
+        error, fitted, _, _ = outcome_of(
+            search, lambda s: s.fit(X, y, X_val=X, y_val=y), ledger, set()
+        )
+    finally:
+        FAULT.update(stage=None)
+    assert FAULT["seen"] > 0, "callbacks were called"
+    assert fitted == issubclass(kind, Exception)
+
+
+# ---------------------------------------------------------------- interrupts at any line
+
+
+def no_signal_comes_in(frame) -> bool:
+    """Whether a line begins with an instruction before which Python looks for no signals.
+
+    It looks after calls. So none comes in at a ``try:`` (which does nothing, and is outside of its
+    own block), nor when the line of a ``with`` is reached again, to leave its block.
+    """
+    code, at = frame.f_code, frame.f_lasti
+    name, argument = dis.opname[code.co_code[at]], code.co_code[at + 1]
+    leaves = name == "LOAD_CONST" and code.co_consts[argument] is None
+    return leaves or name in ("NOP", "PUSH_EXC_INFO") or frame.f_lineno in CLEANUP[code.co_filename]
+
+
+def lines_of_cleanup(path) -> set[int]:
+    """Return the lines of `finally` and `except`: what undoes things can be interrupted as well.
+
+    Nobody can do anything about that in Python. What is at stake then is silence that lasts and a
+    ledger that is locked for this process, which fails closed.
+    """
+    blocks = []
+    for node in ast.walk(ast.parse(Path(path).read_text())):
+        if isinstance(node, ast.Try):
+            blocks += [*node.finalbody, *node.handlers]
+    return {line for block in blocks for line in range(block.lineno, block.end_lineno + 1)}
+
+
+CLEANUP = {str(path): lines_of_cleanup(path) for path in Path(PACKAGE).rglob("*.py")}
+
+
+class Lines:
+    """Counts the lines that are executed in the package; interrupts at the k-th."""
+
+    def __init__(self, k=None):
+        self.k = k
+        self.places = []
+
+    def __call__(self, frame, event, arg):
+        return self._line if frame.f_code.co_filename.startswith(PACKAGE) else None
+
+    def _line(self, frame, event, arg):
+        if event == "line" and not no_signal_comes_in(frame):
+            self.places.append((frame.f_code.co_filename[len(PACKAGE) + 1 :], frame.f_lineno))
+            if len(self.places) == self.k:
+                raise KeyboardInterrupt
+        return self._line
+
+
+class Constant:
+    """A family whose utility is the instance, in steps of 2^-20, whatever the parameter."""
+
+    def breakpoints(self, instance):
+        return np.empty(0)
+
+    def utility(self, instance, parameter):
+        return instance / 2**20
+
+
+TOTAL = 12_345_677
+
+
+def run_search(search):
+    public, protected = data()
+    search.fit(**public, **protected)
+
+
+def fits(name, ledger):
+    """Return (an estimator, how to fit it, what must not be found)."""
+    counts = secrets("accuracy", None)
+    if name in ("none", "public", "private"):
+        params = {} if name == "none" else {"strategy": WorstCase(name, batch_size=4)}
+        return search_of(ledger=ledger, **params), run_search, counts
+    if name == "threshold":
+        tuned = PrivateThresholdClassifier(
+            Known(1), epsilon=EPSILON, scoring="accuracy", thresholds=64, ledger=ledger
+        )
+        return tuned, run_search, {COUNTS[1], M - COUNTS[1]}
+    if name == "configurator":
+        parts = [TOTAL // 20] * 19
+        configurator = PrivateConfigurator(
+            Constant(), epsilon=EPSILON, utility_bound=1, interval=(0, 1), grid_size=64,
+            ledger=ledger,
+        )  # fmt: skip
+        instances = [*parts, TOTAL - sum(parts)]
+        return configurator, lambda c: c.fit(instances), {TOTAL}
+    rows = np.random.default_rng(0).random((5, 2))
+    curator = GaussianCurator(EPSILON, 1e-6, max_norm=1.0, ledger=ledger)
+    return curator, lambda c: c.fit(rows), set()
+
+
+@pytest.mark.skipif(sys.gettrace() is not None, reason="somebody else traces")
+@sizes(8, 120)
+@pytest.mark.parametrize(
+    "name", ["none", "public", "private", "threshold", "configurator", "curator"]
+)
+def test_an_interrupt_at_any_line_breaks_no_promise(name, n, new_ledger):
+    """Half of the places are drawn among all lines executed, half among different lines."""
+
+    def interrupted_at(k):
+        ledger = new_ledger()
+        estimator, run, counts = fits(name, ledger)
+        lines = Lines(k)
+
+        def traced(estimator):
+            sys.settrace(lines)
+            run(estimator)
+
+        return lines.places, outcome_of(estimator, traced, ledger, counts)
+
+    interrupted_at(None)  # what is imported and cached at first is not there later
+    places, (error, fitted, charges, _) = interrupted_at(None)
+    assert error is None and fitted and charges == 1
+    rng = random.Random(n)
+    different = list({place: k for k, place in enumerate(places, 1)}.values())
+    chosen = rng.sample(range(1, len(places) + 1), n // 2)
+    chosen += rng.sample(different, min(n - n // 2, len(different)))
+    ends = Counter()
+    for k in chosen:
+        where, (error, fitted, charges, drawn) = interrupted_at(k)
+        if len(where) < k:
+            ends["not reached"] += 1
+        elif error is None:
+            ends["swallowed, and fitted"] += 1
+        else:
+            assert type(error) is KeyboardInterrupt, (where[-1], error)
+            ends["fitted" if fitted else "drawn" if drawn else "charged" * charges or "free"] += 1
+    print(f"\n{name}: {len(places)} lines, {len(different)} different; {dict(ends)}")
+    assert ends["not reached"] + ends["swallowed, and fitted"] <= len(chosen) / 4
+
+
+def test_an_interrupt_on_the_way_into_silence_leaves_none_of_it(monkeypatch):
+    stdout, filters = sys.stdout, list(warnings.filters)
+    with monkeypatch.context() as patch:
+        patch.setattr(random, "getstate", lambda: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt), suppress_output.suppress_output():
+            pass
+    assert sys.stdout is stdout and warnings.filters == filters and suppress_output._depth == 0
+    assert logging.root.manager.disable < logging.CRITICAL
+
+
+# ---------------------------------------------------------------- what is left on disk
+
+
+class Slow(Known):
+    """Says that the others have been counted, and then waits to be killed."""
+
+    def __init__(self, which=0, fail=None, letter="a", marker=None):
+        super().__init__(which, fail, letter)
+        self.marker = marker
+
+    def fit(self, X, y):
+        if self.marker is not None and self.which == 3:
+            time.sleep(0.5)
+            Path(self.marker).touch()
+            time.sleep(60)
+        return super().fit(X, y)
+
+
+def on_disk(marker, how):
+    """Fit with two workers: normally, then until an error; or until killed."""
+    # By its name: a class of a script is pickled with all that it refers to, and so do tests.
+    from test_faults import Slow
+
+    search = search_of(n_jobs=2)
+    search.estimator = Slow(marker=marker if how == "killed" else None)
+    search.fit(**wide_data())
+    search.set_params(error_score="raise", estimator=Slow(fail="fit"))
+    try:
+        search.fit(**wide_data())
+    except RuntimeError:
+        return {"ended": ["normally", "by an error"]}
+
+
+def hidden_in(content: bytes, counts) -> list[str]:
+    """The secrets among the bytes of a file: as integers, as scores, as text."""
+    scores = {c: struct.pack("<d", c / M) for c in counts}
+    found = [f"int64 {c}" for c in counts if struct.pack("<q", c) in content]
+    found += [f"float64 {c}/{M}" for c, score in scores.items() if score in content]
+    text = content.decode("latin-1")
+    return found + [f"text {t}" for t in found_in_text(text, counts)]
+
+
+def files_in(*folders):
+    return {path for folder in folders for path in Path(folder).rglob("*") if path.is_file()}
+
+
+def test_the_scanner_finds_what_is_planted(tmp_path):
+    counts, score = secrets("accuracy", None), COUNTS[1] / M
+    planted = [
+        np.array([1, COUNTS[0]]).tobytes(), np.array([score]).tobytes(), b"x" * 7 + b"score: 9311!",
+        repr(score).encode(), bytes(3) + np.array([[COUNTS[2]]]).tobytes() + bytes(5),
+    ]  # fmt: skip
+    for content in planted:
+        assert hidden_in(content, counts), content
+    assert not hidden_in(np.arange(5.0).tobytes() + b"17717", counts)
+
+
+@pytest.mark.parametrize("how", ["ended", "killed"])
+def test_no_raw_score_is_left_on_disk(tmp_path, how):
+    folder, marker = tmp_path / "all", tmp_path / "marker"
+    folder.mkdir()
+    names = ("TMPDIR", "JOBLIB_TEMP_FOLDER", "HOME", "XDG_CACHE_HOME")
+    env = {name: str(folder) for name in names} | {"PYTHONDONTWRITEBYTECODE": "1"}
+    shared = Path("/dev/shm")
+    before = files_in(shared) if shared.is_dir() else set()
+    if how == "killed":
+        kill_in_mid_search(marker, env)
+    else:
+        assert helper("on_disk", marker, how, env=env) == {"ended": ["normally", "by an error"]}
+    left = files_in(folder) | ((files_in(shared) - before) if shared.is_dir() else set())
+    counts, found = secrets("accuracy", None), {}
+    for path in left:
+        with contextlib.suppress(OSError):  # of other processes, gone meanwhile
+            if hidden := hidden_in(path.read_bytes(), counts):
+                found[str(path)] = hidden
+    print(
+        f"\n{how}: {len(left)} files left, {sum(p.stat().st_size for p in files_in(folder))} bytes"
+    )
+    assert not found
+    if how != "killed":
+        assert not files_in(folder), "a search leaves nothing at all"
+
+
+def kill_in_mid_search(marker, env):
+    """Kill the process and its workers once three of four candidates have been counted."""
+    path = os.pathsep.join([str(ROOT), str(HERE)])
+    process = subprocess.Popen(
+        [sys.executable, __file__, "on_disk", str(marker), "killed"],
+        env={**os.environ, "PYTHONPATH": path, **env},
+        cwd=ROOT,
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        until = time.monotonic() + 120
+        while not marker.exists():
+            assert process.poll() is None and time.monotonic() < until, "it never got so far"
+            time.sleep(0.05)
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)  # of a session of its own, begun above
+        process.wait()
+
+
+if __name__ == "__main__":
+    tasks = {f.__name__: f for f in (kills, race, limited, no_room_for_workers, on_disk)}
+    print(json.dumps(tasks[sys.argv[1]](*sys.argv[2:])))

@@ -1,0 +1,1347 @@
+"""Odd input: every outcome is a valid result, or an error that says what is wrong.
+
+Cases are made of ordinary parts, some of which are replaced by odd ones. What may not happen: an
+error of the inside (a missing key, say), a warning of numpy, a result that contradicts itself, a
+charge without a draw. And by no ordinary operation does a `Sensitive` or `Secret` give its value
+away. Counts of outcomes are printed (``-n 0 -s``).
+"""
+
+import builtins
+import cmath
+import copy
+import ctypes
+import dataclasses
+import decimal
+import inspect
+import io
+import json
+import logging
+import marshal
+import math
+import numbers as numbers_module
+import operator
+import pickle
+import pprint
+import random
+import re
+import reprlib
+import shutil
+import statistics
+import string
+import struct
+import textwrap
+import traceback
+import types
+import warnings
+from collections import Counter
+from contextlib import redirect_stderr, redirect_stdout
+from fractions import Fraction
+
+import cloudpickle
+import joblib
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse
+import scipy.stats
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.dummy import DummyClassifier
+from sklearn.model_selection import GroupKFold, KFold, PredefinedSplit, ShuffleSplit
+from sklearn.naive_bayes import GaussianNB
+from sklearn.utils import check_array, column_or_1d
+
+from sklearn_dpbo import (
+    PrivacyLedger,
+    PrivateBayesSearchCV,
+    PrivateThresholdClassifier,
+    make_private_scorer,
+)
+from sklearn_dpbo._data.units import Units
+from sklearn_dpbo._evaluation.row_by_row import _agree
+from sklearn_dpbo._privacy import mechanisms
+from sklearn_dpbo._privacy.noise import SeededNoise
+from sklearn_dpbo._privacy.sensitive import Secret, Sensitive
+from sklearn_dpbo._space.axes import axis_of
+from sklearn_dpbo.acquisition import ExpectedImprovement
+from sklearn_dpbo.configuration import Knapsack, KnapsackItems, PrivateConfigurator
+from sklearn_dpbo.exceptions import LedgerError
+from sklearn_dpbo.kusner2015 import GPNoiseFree, GPNoisy, LipschitzConvex
+from sklearn_dpbo.ledger._entries import concentrated
+from sklearn_dpbo.outsourced import GaussianCurator
+from sklearn_dpbo.scoring._make import selecting_scorer
+from sklearn_dpbo.strategies import WorstCase
+
+# ---------------------------------------------------------------- estimators of no cost
+
+
+class RefusedError(ValueError):
+    """What the estimators here say of settings and data that they cannot take."""
+
+
+def numbers(X):
+    try:
+        X = X.toarray() if scipy.sparse.issparse(X) else np.asarray(X)
+        return X.astype(float).reshape(len(X), -1)[:, 0]
+    except Exception as error:
+        raise RefusedError(f"no numbers: {error}") from None
+
+
+def number(value):
+    try:
+        return float(value)
+    except Exception:
+        raise RefusedError(f"no number: {value!r}") from None
+
+
+class Cut(ClassifierMixin, BaseEstimator):
+    """Cuts the first column at a."""
+
+    def __init__(self, a=0.5, b=None):
+        self.a = a
+        self.b = b
+
+    def fit(self, X, y):
+        numbers(X), number(self.a)
+        if isinstance(self.b, str) and self.b == "fails":
+            raise RefusedError("b fails")
+        try:
+            self.classes_ = np.unique(np.asarray(y))
+        except TypeError as error:
+            raise RefusedError(str(error)) from None
+        self.n_features_in_ = np.shape(X)[1] if len(np.shape(X)) == 2 else 1
+        return self
+
+    def decision_function(self, X):
+        return numbers(X) - number(self.a)
+
+    def predict_proba(self, X):
+        p = 1 / (1 + np.exp(-np.clip(np.nan_to_num(self.decision_function(X)), -50, 50)))
+        rest = [np.zeros_like(p)] * (len(self.classes_) - 2)
+        return np.stack([1 - p, p, *rest], axis=1)[:, : len(self.classes_)]
+
+    def predict(self, X):
+        return self.classes_[np.where(self.decision_function(X) > 0, len(self.classes_) - 1, 0)]
+
+
+class Level(RegressorMixin, BaseEstimator):
+    """Predicts b plus a times the first column; its fit takes some settings only."""
+
+    def __init__(self, a=0.5, b=0.0):
+        self.a = a
+        self.b = b
+
+    def fit(self, X, y):
+        if number(self.a) > 2:
+            raise RefusedError("a is too large")
+        return self
+
+    def predict(self, X):
+        return number(self.b) + number(self.a) * numbers(X)
+
+
+class Holder(ClassifierMixin, BaseEstimator):
+    """Hands everything to an estimator inside."""
+
+    def __init__(self, inner=None, a=0.5, b=None):
+        self.inner = inner
+        self.a = a
+        self.b = b
+
+    def fit(self, X, y):
+        if not hasattr(self.inner, "fit"):
+            raise RefusedError("nothing inside")
+        self.inner_ = clone(self.inner).fit(X, y)
+        self.classes_ = self.inner_.classes_
+        return self
+
+    def predict(self, X):
+        return self.inner_.predict(X)
+
+
+# ---------------------------------------------------------------- the parts of a case
+
+NAN, INF = float("nan"), float("inf")
+SCALARS = [
+    0, 1, 2, -1, 0.0, 0.5, 1.0, NAN, INF, -INF, 1e-308, 1e308, 10**400, True, False, None, "", "x",
+    "fails", b"x", 1j, (1, 2), (), Fraction(1, 3), decimal.Decimal("0.1"), np.float32(0.5),
+    np.float64(NAN), np.int8(3), np.bool_(True), np.str_("x"), np.datetime64("2020-01-01"),
+    np.array([1, 2]), [1], {"k": 1}, Cut, Cut(), pd.NA, pd.Timestamp("2020-01-01"), ...,
+]  # fmt: skip
+ODD_NUMBERS = [
+    0, -1, NAN, INF, -INF, "1", True, np.bool_(False), None, 1e-300, 5e-324, 1e308, 10**400, 1j,
+    [1.0], np.array(1.0), np.array([1.0]), decimal.Decimal(1), np.float64(NAN), b"1", (), 2.5,
+    Fraction(1, 10**400), Fraction(10**400), np.complex128(1), pd.NA, "nan", -0.0, 1.0, 1,
+]  # fmt: skip
+
+
+def choice(*values):
+    return st.sampled_from(values)
+
+
+finite = st.floats(-2, 3, allow_nan=False)
+frozen = choice(
+    scipy.stats.uniform(),
+    scipy.stats.uniform(0, 2),
+    scipy.stats.loguniform(1e-3, 10),
+    scipy.stats.norm(),
+    scipy.stats.expon(),
+    scipy.stats.beta(0.1, 0.1),
+    scipy.stats.cauchy(),
+    scipy.stats.randint(0, 4),
+    scipy.stats.randint(-100, 100),
+    scipy.stats.binom(5, 0.5),
+    scipy.stats.poisson(2),
+    scipy.stats.geom(0.3),
+    scipy.stats.bernoulli(0.5),
+    scipy.stats.rv_discrete(values=([0.5, 1.5], [0.4, 0.6])),
+    scipy.stats.Uniform(a=0, b=1),
+    scipy.stats.uniform,
+)
+odd_distributions = choice(
+    scipy.stats.uniform(0, 0),
+    scipy.stats.uniform(NAN, 1),
+    scipy.stats.uniform(0, -1),
+    scipy.stats.uniform(0, INF),
+    scipy.stats.norm(0, 1e308),
+    scipy.stats.randint(5, 5),
+    scipy.stats.randint(0, 2**62),
+    scipy.stats.randint(3, 4),
+    scipy.stats.pareto(1e-3),
+    scipy.stats.multivariate_normal(),
+    scipy.stats.randint,
+    scipy.stats.rv_continuous,
+    scipy.stats.binom(0, 0.5),
+    scipy.stats.uniform([0, 1]),
+    scipy.stats.norm(0, 1).rvs,
+)
+lists = st.lists(finite | st.integers(-3, 3), min_size=1, max_size=4)
+ordinary_axes = (
+    lists
+    | lists.map(tuple)
+    | lists.map(np.array)
+    | frozen
+    | st.lists(choice(0.1, 0.5, 1, True, None, "x", Cut()), min_size=1, max_size=3)
+    | choice(range(3), np.linspace(0, 1, 5), np.array(["0.1", "0.5"]), np.array([True, False]))
+)
+odd_axes = (
+    st.lists(st.sampled_from(SCALARS), max_size=5)
+    | st.lists(st.sampled_from(SCALARS), max_size=5).map(tuple)
+    | odd_distributions
+    | choice(
+        [], (), np.array([]), np.zeros((2, 2)), np.array(3), "abc", 3, 0.5, None, {1, 2}, {"a": 1},
+        iter([1, 2]), pd.Series([0.1, 0.5]), pd.Index([1, 2]), pl.Series([1, 2]), Cut(), Cut, b"ab",
+        np.ma.array([0.1, 0.5], mask=[True, False]), np.array([1, None], dtype=object), range(0),
+        np.array(["2020-01-01"], dtype="M8[D]"), [[1], [1]], [NAN, NAN], [0.5] * 9, bytearray(b"a"),
+        np.array([(1, 2.0)], dtype=[("i", int), ("f", float)]), [10**400, 1], [1, 1.0, True],
+        [np.array([1, 2]), np.array([1, 2])], list("fails"), [10**400, 0.5],
+        [decimal.Decimal("NaN"), 1], [decimal.Decimal("sNaN"), 1], [decimal.Decimal(1), 0.5],
+    )
+)  # fmt: skip
+
+
+def grids(axes):
+    names = st.sampled_from(["a", "b"])
+    dicts = st.dictionaries(names, axes, min_size=1, max_size=2)
+    return dicts | dicts | dicts | st.lists(dicts, min_size=1, max_size=3)
+
+
+odd_grids = grids(odd_axes) | choice(
+    {}, [], [{}], [{}, {"a": [0.5]}], None, "a", 3, {"c": [1]}, {3: [1]}, {None: [1]}, {"a", "b"},
+    {"a": [0.5], "c": [1]}, [{"a": [0.5]}, None], {"": [1]}, ({"a": [0.5]},), {"a__b": [1]}, [[]],
+    {"inner": [Cut(), None], "inner__a": [0.5]}, {"inner__a": [0.5]}, {("a",): [1]},
+    [{"b": [1]}, {}],
+    pd.DataFrame({"a": [0.5]}), {"a": [0.1], 3: [0.2]}, iter([{"a": [0.5]}]), [{"a": [0.5]}] * 9,
+)  # fmt: skip
+
+
+def gain(y, response):
+    return np.asarray(y == response, dtype=float)
+
+
+def closeness(y, response):
+    return 1 - abs(np.asarray(y, dtype=float) - response)
+
+
+def odd_gain(y, response):
+    return "no gain"
+
+
+CLASSIFY = [
+    None, None, "accuracy", "balanced_accuracy", "neg_brier_score", "neg_log_loss", "roc_auc",
+    make_private_scorer(gain, bounds=(0, 1)), make_private_scorer("neg_log_loss", bounds=(-9, 0)),
+    make_private_scorer("neg_cost", cost_matrix=[[0, 1], [3, 0]]),
+    make_private_scorer("balanced_accuracy", class_weight={0: 1, 1: 2}),
+]  # fmt: skip
+REGRESS = [
+    make_private_scorer("neg_mean_absolute_error", bounds=(-3, 0)),
+    make_private_scorer("neg_mean_squared_error", bounds=(-1e-9, 0)),
+    make_private_scorer("neg_mean_pinball_loss", bounds=(-1e9, 1e9), alpha=0.9),
+    make_private_scorer(closeness, bounds=(0, 1)),
+]
+ODD_SCORING = [
+    "f1", "top_k_accuracy", 3, ["accuracy"], {"accuracy"}, gain, "", make_private_scorer, b"x",
+    make_private_scorer("top_k_accuracy", k=1), make_private_scorer("top_k_accuracy", k=0), True,
+    make_private_scorer("top_k_accuracy", k="1"), "ramp", "normalized_sigmoid", MemoryError,
+    make_private_scorer(odd_gain, bounds=(0, 1)), make_private_scorer(gain, bounds=(-1e308, 1e307)),
+    make_private_scorer(gain, bounds=(0, 5e-324)), make_private_scorer(gain, bounds=(1, 1 + 1e-15)),
+    make_private_scorer(gain, bounds=(0, 1), response_method="decision_function"),
+    make_private_scorer(gain, bounds=(0, 1), response_method="nothing"),
+    make_private_scorer("neg_cost", cost_matrix=[[0, 1, 1], [1, 0, 1], [1, 1, 0]]),
+    make_private_scorer("balanced_accuracy", class_weight={"x": 1}), *REGRESS,
+]  # fmt: skip
+
+share = st.floats(0.01, 0.49)
+worst_case = st.builds(
+    WorstCase,
+    guidance=choice("none", "public", "private", "both"),
+    score_share=share,
+    guidance_share=share,
+    public_share=share,
+    fill_share=st.floats(0, 1),
+    batch_size=st.integers(1, 9),
+    public_cv=choice(None, None, ShuffleSplit(1, test_size=0.4, random_state=0)),
+    kernel=choice("matern52", "matern32", "squared_exponential"),
+    acquisition=choice(None, ExpectedImprovement()),
+    kappa=st.floats(0, 9),
+    initial_points=choice(None, None, []),
+    patience=choice(None, 1, 2),
+    timeout=choice(None, None, 1e-9, 9.0, 1e300),
+)
+ordinary_strategies = st.just("worst_case") | worst_case
+odd_fields = st.tuples(st.sampled_from(sorted(WorstCase().get_params())), st.sampled_from([
+    *ODD_NUMBERS, "x", [1], {"a": 1}, [{"a": 99}], [{"a": 0.5}], [{"zzz": 1}], ShuffleSplit(2), 5,
+    [], lambda: 0, [([0], [1])], [([0], [0])], [([], [])], "none", "gp",
+]))  # fmt: skip
+odd_strategies = odd_fields.map(lambda field: WorstCase(**dict([field]))) | choice(
+    "gp_noisy", "gp_noise_free", "lipschitz", GPNoisy(n_candidates=4), GPNoisy(k1=2),
+    GPNoisy(k1="x"),
+    GPNoisy(n_candidates=4, k1=0.9, noise=0.1, length_scale=0.3, prior_mean=0.5, prior_scale=0.1),
+    GPNoisy(n_candidates=4, length_scale=[0.1, 0.2]), GPNoiseFree(A=1.0, tau=1.0, max_level=2),
+    GPNoiseFree(A=1e-300, tau=1e300, max_level=1), LipschitzConvex(), LipschitzConvex(g_star=NAN),
+    LipschitzConvex(lambda_bounds=(1, "x")), GPNoiseFree(A=NAN, tau=1.0), GPNoisy(noise=1e-300),
+    "bayes", "", None, 3, WorstCase, GPNoisy, ["worst_case"], Cut(), GPNoisy(public_share=NAN),
+)  # fmt: skip
+
+FIELDS = {  # name: (ordinary, odd)
+    "spaces": {
+        "param_grid": (grids(ordinary_axes), odd_grids),
+        "estimator": (
+            choice("Cut", "Cut", "Cut", "Level", "Holder", "NB"),
+            choice("dummy", "class", "None", "3", "fit only"),
+        ),
+        "n_iter": (
+            st.integers(1, 12) | choice(np.int64(5), 9),
+            st.sampled_from([*ODD_NUMBERS, 24, np.uint8(3), np.float64(3)]),
+        ),
+        "strategy": (ordinary_strategies, odd_strategies),
+    },
+    "numbers": {
+        "epsilon": (
+            st.floats(0.01, 100)
+            | choice(1, 1.0, 10, 1e-9, 1e-3, 1e6, np.float32(0.1), np.int64(2), np.float16(0.1))
+            | choice(Fraction(1, 3), np.longdouble("0.1"), np.uint8(200), 123456789.123),
+            st.sampled_from([*ODD_NUMBERS, 1e15, 1e300, 1e-10, np.longdouble("1e4000")]),
+        ),
+        "delta": (
+            choice(0.0, 0.0, 0, 1e-6, 1e-9, 0.5, np.float32(1e-5), -0.0, Fraction(1, 10**6)),
+            st.sampled_from([*ODD_NUMBERS, 1 - 1e-16, 1e-17, 5e-324, np.longdouble("1e-4000")]),
+        ),
+        "refit": (choice(True, True, False, np.bool_(True)), choice("auc", 1, None, gain, "")),
+        "error_score": (
+            choice(NAN, 0.0, 1, "raise"),
+            choice("ignore", None, INF, [NAN], True, np.float32(NAN), b"raise", 10**400),
+        ),
+        "random_state": (
+            choice(0, 1, np.int64(3), None),
+            choice("x", -1, 2.5, np.random.default_rng(0), [1, 2], 2**40, np.array([1, 2]), True),
+        ),
+        "noise_random_state": (
+            choice(None, None, 0, np.int64(5)),
+            choice("x", -1, 2.5, 10**400, True, np.array(1), NAN, 2**64),
+        ),
+        "verbose": (choice(0, 0, 1, 2, True), choice("loud", -1, NAN, None, 10**9, [1])),
+        "n_jobs": (choice(None, 1), choice(0, "x", NAN, [1])),
+        "pre_dispatch": (choice("2*n_jobs", "all", 1), choice(0, -1, None, "x", 2.5, [1])),
+        "ledger": (
+            choice(None, None, None, None, None, None, "large", "delta"),
+            choice("small", "used up", "worst case only", "gone", "a path", 3, {}),
+        ),
+        "scoring": (st.sampled_from(CLASSIFY), st.sampled_from(ODD_SCORING)),
+    },
+    "data": {
+        "X": (choice("array", "float32", "int", "list", "pandas", "polars", "sparse"), choice(
+            "object", "text", "NaN", "INF", "1-D", "3-D", "0 rows", "0 columns", "1 row", "masked",
+            "list of text", "ragged", "None", "number", "bool", "dict", "string", "categories",
+            "complex", "dates", "iterator", "series", "twice the name", "huge", "coo", "lazy",
+        )),
+        "y": (choice(*["0/1"] * 4, "bool", "text", "list", "series", "column"), choice(
+            "three", "one class", "floats", "None", "object", "mixed", "short", "NaN",
+            "sparse", "polars", "number", "empty", "dates", "list of text", "huge", "string",
+            "two outputs", "dict", "many classes", "categories", "complex", "nested",
+        )),
+        "same": (st.just(True), st.just(False)),  # whether the validation set is of the same kind
+        "X_val": (
+            choice(*["as X"] * 9, "None", "one row"),
+            choice("other columns", "0 rows", "odd kind", "other names", "other rows"),
+        ),
+        "groups": (choice("None", "None", "None", "numbers", "text", "series", "all one"), choice(
+            "short", "NaN", "None among", "two columns", "string", "number", "tuples", "dict",
+            "unhashable", "empty", "polars", "sparse", "floats", "dates",
+        )),
+        "cv": (st.just("None"), choice(
+            "shuffle", "predefined", "pair", "5", "empty list", "two pairs", "masks", "outside",
+            "empty test", "empty train", "overlap", "twice", "text", "KFold", "generator",
+            "negative", "floats", "no pair", "groups", "object",
+        )),
+        "fit_params": (st.just({}), choice(
+            {"sample_weight": [1, 2]}, {"groups": [0]}, {"nothing": None}, {"classes": "x"},
+        )),
+    },
+}  # fmt: skip
+ALL = {name: parts for group in FIELDS.values() for name, parts in group.items()}
+
+
+@st.composite
+def cases(draw, parts, may_be_odd):
+    """Ordinary parts, none, one or two of which, of these names, are replaced by odd ones."""
+    n_odd = draw(choice(0, 0, 0, 0, 1, 1, 1, 1, 1, 2))
+    odd = draw(st.permutations(sorted(may_be_odd)))[:n_odd]
+    case = {name: draw(pair[name in odd]) for name, pair in parts.items()}
+    return case | {"odd": odd, "seed": draw(st.integers(0, 3))}
+
+
+@st.composite
+def searches(draw, group):
+    case = draw(cases(ALL, FIELDS[group]))
+    if case["estimator"] == "Level" and "scoring" not in case["odd"]:
+        case["scoring"] = draw(st.sampled_from(REGRESS))
+    return case
+
+
+# ---------------------------------------------------------------- from parts to arguments
+
+
+def estimator_of(name):
+    return {
+        "Cut": Cut(),
+        "Level": Level(),
+        "Holder": Holder(Cut()),
+        "NB": Cut(a=0.3),
+        "dummy": DummyClassifier(),
+        "GaussianNB": GaussianNB(),
+        "class": Cut,
+        "None": None,
+        "3": 3,
+        "fit only": type("Fits", (), {"fit": lambda self, X, y: self})(),
+    }[name]
+
+
+def table(kind, n, rng):
+    """Return n rows of two columns in [0, 1], of some kind."""
+    X = rng.random((n, 2)).round(3)
+    frame = pd.DataFrame(X, columns=["u", "v"])
+    return {
+        "array": lambda: X,
+        "float32": lambda: X.astype(np.float32),
+        "int": lambda: (3 * X).astype(int),
+        "list": lambda: X.tolist(),
+        "pandas": lambda: frame,
+        "polars": lambda: pl.DataFrame({"u": X[:, 0], "v": X[:, 1]}),
+        "sparse": lambda: scipy.sparse.csr_matrix(X),
+        "coo": lambda: scipy.sparse.coo_array(X),
+        "object": lambda: X.astype(object),
+        "text": lambda: X.astype(str),
+        "list of text": lambda: X.astype(str).tolist(),
+        "NaN": lambda: np.where(X > 0.8, NAN, X),
+        "INF": lambda: np.where(X > 0.8, INF, X),
+        "huge": lambda: X * 1e308 * np.array([-1.7, 1.7]),
+        "1-D": lambda: X[:, 0],
+        "3-D": lambda: X[:, :, None],
+        "0 rows": lambda: X[:0],
+        "0 columns": lambda: X[:, :0],
+        "1 row": lambda: X[:1],
+        "masked": lambda: np.ma.array(X, mask=X > 0.8),
+        "ragged": lambda: [[0.1], *X.tolist()],
+        "None": lambda: None,
+        "number": lambda: 3,
+        "bool": lambda: X > 0.5,
+        "dict": lambda: {"u": X[:, 0].tolist()},
+        "string": lambda: "x" * n,
+        "categories": lambda: frame.assign(u=pd.Categorical((["p", "q"] * n)[:n])),
+        "complex": lambda: X + 1j,
+        "dates": lambda: np.full((n, 2), np.datetime64("2020-01-01")),
+        "iterator": lambda: iter(X),
+        "series": lambda: pd.Series(X[:, 0]),
+        "twice the name": lambda: pd.DataFrame(X, columns=["u", "u"]),
+        "lazy": lambda: pl.DataFrame({"u": X[:, 0], "v": X[:, 1]}).lazy(),
+    }[kind]()  # fmt: skip
+
+
+def labels(kind, n, rng):
+    y = np.arange(n) % 2
+    y[: n // 2] = rng.permutation(y[: n // 2])
+    return {
+        "0/1": lambda: y,
+        "bool": lambda: y.astype(bool),
+        "text": lambda: np.where(y, "yes", "no"),
+        "list": lambda: y.tolist(),
+        "series": lambda: pd.Series(y),
+        "column": lambda: y[:, None],
+        "three": lambda: np.arange(n) % 3,
+        "one class": lambda: np.zeros(n, dtype=int),
+        "floats": lambda: rng.random(n),
+        "None": lambda: None,
+        "object": lambda: np.where(y, "yes", "no").astype(object),
+        "mixed": lambda: np.array([0, "x", None, 2.5] * n, dtype=object)[:n],
+        "short": lambda: y[:-1],
+        "NaN": lambda: np.where(y, NAN, 0.0),
+        "two outputs": lambda: np.stack([y, 1 - y], axis=1),
+        "sparse": lambda: scipy.sparse.csr_matrix(y[:, None]),
+        "polars": lambda: pl.Series(y),
+        "number": lambda: 1,
+        "empty": lambda: [],
+        "dates": lambda: np.array(["2020-01-01", "2021-01-01"], dtype="M8[D]")[y],
+        "list of text": lambda: np.where(y, "yes", "no").tolist(),
+        "huge": lambda: [v * 10**400 for v in y.tolist()],
+        "string": lambda: "x" * n,
+        "dict": lambda: {i: int(v) for i, v in enumerate(y)},
+        "many classes": lambda: np.arange(n),
+        "categories": lambda: pd.Categorical(np.where(y, "yes", "no")),
+        "complex": lambda: y + 1j,
+        "nested": lambda: [[v] for v in y.tolist()],
+    }[kind]()
+
+
+def groups_of(kind, m, rng):
+    g = rng.integers(0, 3, m)
+    return {
+        "None": lambda: None,
+        "numbers": lambda: g,
+        "text": lambda: [f"p{i}" for i in g],
+        "series": lambda: pd.Series(g, index=range(5, 5 + m)),
+        "all one": lambda: ["p"] * m,
+        "short": lambda: g[:-1],
+        "NaN": lambda: np.where(g == 1, NAN, g),
+        "None among": lambda: [None, *g[1:].tolist()],
+        "two columns": lambda: np.stack([g, g], axis=1),
+        "string": lambda: "p" * m,
+        "number": lambda: 3,
+        "tuples": lambda: [(int(i), 1) for i in g],
+        "dict": lambda: {i: 1 for i in range(m)},
+        "unhashable": lambda: [{1, int(i)} for i in g],
+        "empty": lambda: [],
+        "polars": lambda: pl.Series(g),
+        "sparse": lambda: scipy.sparse.csr_matrix(g[:, None]),
+        "floats": lambda: g / 3,
+        "dates": lambda: np.array(["2020-01-01"] * m, dtype="M8[D]"),
+    }[kind]()
+
+
+def splitter(kind, n):
+    half, rows = n // 2, list(range(n))
+    mask = np.arange(n) < half
+    return {
+        "None": lambda: None,
+        "shuffle": lambda: ShuffleSplit(1, test_size=0.5, random_state=0),
+        "predefined": lambda: PredefinedSplit([-1] * half + [0] * (n - half)),
+        "pair": lambda: [(rows[:half], rows[half:])],
+        "5": lambda: 5,
+        "empty list": lambda: [],
+        "two pairs": lambda: [(rows[:half], rows[half:])] * 2,
+        "masks": lambda: [(mask, ~mask)],
+        "outside": lambda: [(rows[:half], [n + 5])],
+        "empty test": lambda: [(rows, [])],
+        "empty train": lambda: [([], rows)],
+        "overlap": lambda: [(rows, rows[half:])],
+        "twice": lambda: [(rows[:half], [n - 1, n - 1])],
+        "text": lambda: "prefit",
+        "KFold": lambda: KFold(2),
+        "generator": lambda: ((rows[:half], rows[half:]) for _ in range(1)),
+        "negative": lambda: [(rows[:half], [-1, -2])],
+        "floats": lambda: [([0.0, 1.0], [2.0])],
+        "no pair": lambda: [(rows, rows, rows)],
+        "groups": lambda: GroupKFold(2),
+        "object": lambda: object(),
+    }[kind]()
+
+
+def arguments(case):
+    """Return what `fit` is called with."""
+    rng = np.random.default_rng(case["seed"])
+    n, m = int(rng.integers(6, 14)), int(rng.integers(2, 12))
+    X, y = table(case["X"], n, rng), labels(case["y"], n, rng)
+    arguments = {"X": X, "y": y} | case["fit_params"]
+    if case["X_val"] == "None" or case["cv"] != "None":
+        return arguments | {"groups_val": groups_of(case["groups"], n, rng)}
+    m = {"one row": 1, "0 rows": 0}.get(case["X_val"], m)
+    kind = case["X"] if case["same"] else rng.choice(["array", "list", "pandas", "text", "polars"])
+    X_val, y_val = table(kind, m, rng), labels(case["y"], m, rng)
+    if case["X_val"] == "other columns":
+        X_val = np.ones((m, 3))
+    if case["X_val"] == "other names":
+        X_val = pd.DataFrame(np.ones((m, 2)), columns=["v", "u"])
+    if case["X_val"] == "odd kind":
+        X_val = table(str(rng.choice(["3-D", "string", "number", "dict", "ragged"])), m, rng)
+    if case["X_val"] == "other rows":
+        y_val = labels(case["y"], m + 1, rng)
+    groups = groups_of(case["groups"], m, rng) if m or case["groups"] == "None" else []
+    return arguments | {"X_val": X_val, "y_val": y_val, "groups_val": groups}
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory):
+    """Return a function that makes a ledger of some kind, by a copy: that is faster."""
+    folder = tmp_path_factory.mktemp("ledgers")
+    for kind, epsilon, delta, only in [
+        ("large", 1e9, 0.0, False),
+        ("delta", 1e9, 0.9, False),
+        ("small", 1e-3, 0.0, False),
+        ("used up", 0.5, 1e-3, False),
+        ("worst case only", 1e9, 0.9, True),
+        ("gone", 1.0, 0.0, False),
+    ]:
+        ledger = PrivacyLedger(folder / kind, "d", epsilon, delta, worst_case_only=only)
+        if kind == "used up":
+            ledger.charge(0.5, what="all of it")
+
+    def make(kind):
+        if not isinstance(kind, str) or kind == "a path":
+            return kind
+        ledger = PrivacyLedger(shutil.copy(folder / kind, folder / "copy.db"), "d")
+        if kind == "gone":
+            (folder / "copy.db").unlink()
+        return ledger
+
+    return make
+
+
+# ---------------------------------------------------------------- the outcome of a case
+
+INSIDE = (
+    AttributeError, LookupError, ArithmeticError, AssertionError, RuntimeError, NameError,
+    np.linalg.LinAlgError, UnicodeError, OSError, StopIteration, ImportError, MemoryError,
+)  # fmt: skip
+
+NUMERIC = ("overflow encountered", "invalid value", "divide by zero", "empty slice", "All-NaN")
+
+
+def outcome(run, check, ledger=None):
+    """Return a name for the outcome; AssertionError if it is none that may be."""
+    drawn, draw = [], mechanisms._draw
+    before = len(ledger.history) if usable(ledger) else 0
+    mechanisms._draw = lambda *args: drawn.append(1) or draw(*args)
+    try:
+        with (
+            warnings.catch_warnings(record=True) as said,
+            redirect_stdout(io.StringIO()),
+        ):
+            warnings.simplefilter("always")
+            try:
+                fitted, error = run(), None
+            except Exception as raised:
+                fitted, error = None, raised
+    finally:
+        mechanisms._draw = draw
+    numeric = [w for w in said if any(word in str(w.message) for word in NUMERIC)]
+    # Estimators warn too, scikit-learn's from within numpy as well.
+    numeric = [w for w in numeric if not re.search("/(sklearn|numpy|tests)/", w.filename)]
+    assert not numeric, [f"{w.filename}:{w.lineno}: {w.message}" for w in numeric]
+    if usable(ledger):
+        charged = len(ledger.history) - before
+        assert charged == bool(drawn) or (error and charged <= 1), (charged, len(drawn))
+        assert charged or not drawn
+        assert drawn or not charged, f"charged and not drawn: {error!r}"
+    if error is None:
+        check(fitted)
+        return "valid"
+    assert str(error).strip(), f"no message: {error!r}"
+    if "that the scoring needs" in str(error):  # of a method that is not there, as scikit-learn
+        return "AttributeError of a lacking method"
+    is_inside = isinstance(error, INSIDE) and not isinstance(error, LedgerError)
+    assert not is_inside and isinstance(error, ValueError | TypeError | LedgerError), repr(error)
+    return type(error).__name__
+
+
+def usable(ledger) -> bool:
+    try:
+        return isinstance(ledger, PrivacyLedger) and ledger.spent is not None
+    except LedgerError:
+        return False
+
+
+def of_search(case, opened):
+    """Return (what to run, how to check it, the ledger) of a case."""
+    names = [
+        "param_grid", "epsilon", "delta", "strategy", "n_iter", "scoring", "refit", "verbose",
+        "error_score", "random_state", "noise_random_state", "n_jobs", "pre_dispatch",
+    ]  # fmt: skip
+    params = {name: case[name] for name in names}
+    ledger = opened(case["ledger"])
+
+    def run():
+        fit = arguments(case)
+        cv = splitter(case["cv"], 6)
+        search = PrivateBayesSearchCV(
+            estimator_of(case["estimator"]), cv=cv, ledger=ledger, **params
+        )
+        return search.fit(**fit)
+
+    return run, lambda search: check_search(search, case), ledger
+
+
+def check_search(search, case):
+    results, index = search.cv_results_, getattr(search, "best_index_", None)
+    n = len(results["params"])
+    assert n >= 1 and all(len(column) == n for column in results.values())
+    if isinstance(search.strategy, str | WorstCase):
+        assert n <= case["n_iter"]
+    if index is not None:
+        assert search.best_params_ is results["params"][index]
+        assert results["fit_error"][index] is None
+    (a, b), (low, high) = selecting_scorer(search).bounds, search.best_score_interval_
+    assert a <= low <= search.best_score_ <= high <= b
+    check_spent(search.privacy_, search.epsilon, search.delta)
+    assert "epsilon" in str(search.privacy_) + repr(search.privacy_) + search.privacy_._repr_html_()
+    assert repr(search)
+    if case["cv"] != "generator":
+        assert not hasattr(clone(search), "best_score_")
+        again = pickle.loads(cloudpickle.dumps(search))
+        assert again.best_score_ == search.best_score_
+        assert repr(vars(again).get("best_params_")) == repr(vars(search).get("best_params_"))
+    if search.refit:
+        assert len(search.predict(arguments(case)["X"])) > 0
+
+
+def check_spent(report, epsilon, delta=0.0):
+    losses = report.spends
+    assert losses
+    assert sum(Fraction(loss.epsilon) for loss in losses) <= Fraction(float(epsilon))
+    assert sum(Fraction(loss.delta) for loss in losses) <= Fraction(float(delta))
+
+
+def run_cases(strategy, one, n, at_least, title):
+    """Draw n cases; print how they ended; fail unless enough of them gave a result.
+
+    The first hundred are simpler than those that follow, and odd more often.
+    """
+    counts = Counter()
+
+    @settings(
+        max_examples=n,
+        suppress_health_check=list(HealthCheck),
+        phases=[Phase.generate, Phase.shrink],
+    )
+    @given(strategy)
+    def every(case):
+        counts[outcome(*one(case))] += 1
+
+    every()
+    total = sum(counts.values())
+    print(f"\n{title}: {total} cases; " + ", ".join(f"{v} {k}" for k, v in counts.most_common()))
+    assert total >= 0.9 * n
+    assert counts["valid"] >= (at_least if n > 1000 else at_least / 2) * total, counts
+
+
+def sizes(few, many):
+    return pytest.mark.parametrize("n", [few, pytest.param(many, marks=pytest.mark.slow)])
+
+
+@pytest.mark.filterwarnings("ignore")
+@sizes(80, 6700)
+@pytest.mark.parametrize("group", FIELDS)
+def test_a_search_gives_a_result_or_says_what_is_wrong(group, n, opened):
+    run_cases(searches(group), lambda case: of_search(case, opened), n, 1 / 3, f"search, {group}")
+
+
+# ---------------------------------------------------------------- thresholds
+
+THRESHOLD = {
+    "estimator": (
+        choice("Cut", "Cut", "GaussianNB", "search"),
+        choice("Level", "class", "None", "3"),
+    ),
+    "epsilon": FIELDS["numbers"]["epsilon"],
+    "scoring": (
+        choice(*[s for s in CLASSIFY[2:4]], CLASSIFY[-4], *CLASSIFY[-2:]),
+        st.sampled_from([*ODD_SCORING, *CLASSIFY]),
+    ),
+    "response_method": (
+        choice("auto", "auto", "predict_proba", "decision_function"),
+        choice("predict", None, 3, ["auto"], ""),
+    ),
+    "thresholds": (
+        st.integers(4, 64)
+        | st.lists(st.floats(-2, 2), min_size=2, max_size=9)
+        | choice(np.int8(9)),
+        st.sampled_from(ODD_NUMBERS)
+        | choice(3, 2**25, [0.5], [NAN, 1], "x", [[0, 1]], [0, INF], [], [1, 1], [-1e308, 1e308])
+        | choice(np.array(["0", "1"]), [None, 1], {0.1, 0.2}, range(5), pd.Series([0.1, 0.2])),
+    ),
+    "score_share": (st.floats(0.01, 0.99), st.sampled_from([*ODD_NUMBERS, 1 - 1e-9, 1e-15])),
+    "noise_random_state": FIELDS["numbers"]["noise_random_state"],
+    "random_state": FIELDS["numbers"]["random_state"],
+    "ledger": FIELDS["numbers"]["ledger"],
+    **FIELDS["data"],
+}  # fmt: skip
+
+
+def of_threshold(case, opened):
+    names = ["epsilon", "scoring", "response_method", "thresholds", "score_share", "random_state"]
+    params = {name: case[name] for name in [*names, "noise_random_state"]}
+    ledger = opened(case["ledger"])
+
+    def run():
+        inner = case["estimator"]
+        if inner == "search":
+            inner = PrivateBayesSearchCV(Cut(), {"a": [0.2, 0.5]}, noise_random_state=0)
+        else:
+            inner = estimator_of(inner)
+        cv = splitter(case["cv"], 6)
+        tuned = PrivateThresholdClassifier(inner, cv=cv, ledger=ledger, **params)
+        return tuned.fit(**arguments(case))
+
+    # With a search inside there are two charges, for two draws each.
+    counted = None if case["estimator"] == "search" else ledger
+    return run, lambda tuned: check_threshold(tuned, case), counted
+
+
+def check_threshold(tuned, case):
+    (a, b), (low, high) = tuned.scorer_.bounds, tuned.best_score_interval_
+    assert a <= low <= tuned.best_score_ <= high <= b
+    assert math.isfinite(tuned.best_threshold_)
+    if case["estimator"] == "search":
+        assert Fraction(tuned.privacy_.epsilon) >= Fraction(float(tuned.epsilon))
+    else:
+        check_spent(tuned.privacy_, tuned.epsilon)
+    assert "epsilon" in str(tuned.privacy_) and repr(tuned)
+    if case["cv"] != "generator":
+        clone(tuned)
+        assert pickle.loads(cloudpickle.dumps(tuned)).best_threshold_ == tuned.best_threshold_
+    assert set(tuned.predict(arguments(case)["X"])) <= set(tuned.classes_)
+
+
+@pytest.mark.filterwarnings("ignore")
+@sizes(40, 2000)
+def test_a_threshold_is_a_result_or_it_says_what_is_wrong(n, opened):
+    strategy = cases(THRESHOLD, THRESHOLD)
+    run_cases(strategy, lambda case: of_threshold(case, opened), n, 1 / 3, "threshold")
+
+
+# ---------------------------------------------------------------- configuration
+
+ITEMS = [KnapsackItems([1, 2, 3], [1, 2, 2], 3), KnapsackItems([5.0], [0.5], 1), None, 3, "x"]
+CONFIGURATION = {
+    "family": (
+        choice(Knapsack(), Knapsack()),
+        choice(Knapsack(utility_as="objective"), Knapsack(utility_as="x"), Knapsack, None, 3),
+    ),
+    "epsilon": FIELDS["numbers"]["epsilon"],
+    "utility_bound": (choice(1.0, 1, 2.0, np.float32(1)), st.sampled_from(ODD_NUMBERS)),
+    "interval": (
+        choice(None, (0, 1), [0.5, 2.0], (-1, 1), np.array([0.0, 3.0])),
+        choice((1, 0), (0, 0), (0, NAN), (0, INF), 3, "ab", (0,), (0, 1, 2), ("0", "1"), (0, 1e308),
+               (-1e308, 1e308), (None, 1), (0, 5e-324), (1, 1 + 1e-15), (0, 10**400), {0, 1}),
+    ),
+    "grid_size": (
+        st.integers(2, 200) | choice(np.int16(9)),
+        st.sampled_from([*ODD_NUMBERS, 2**25, np.uint8(255)]),
+    ),
+    "score_share": (choice(0, 0.2, 0.5, 0.99), st.sampled_from([*ODD_NUMBERS, 1 - 1e-9, 1e-15])),
+    "invalid": (choice("raise", "zero"), choice(None, "skip", True, 0, ["zero"])),
+    "n_jobs": (choice(None, 1), choice(0, "x", 2.5, NAN, [1], True)),
+    "noise_random_state": FIELDS["numbers"]["noise_random_state"],
+    "ledger": FIELDS["numbers"]["ledger"],
+    "instances": (
+        st.lists(choice(*ITEMS[:2]), min_size=1, max_size=4),
+        st.lists(st.sampled_from([*ITEMS, {}, [], NAN, lambda: 0, Cut]), max_size=4)
+        | choice(None, 3, "abc", {}, ITEMS[0], pd.DataFrame({"a": [1]}), np.zeros((2, 2)), Cut),
+    ),
+}  # fmt: skip
+
+
+def of_configuration(case, opened):
+    params = {k: v for k, v in case.items() if k in PrivateConfigurator._get_param_names()}
+    params["ledger"] = ledger = opened(case["ledger"])
+
+    def check(fitted):
+        low, high = case["family"].interval if case["interval"] is None else case["interval"]
+        assert low <= fitted.best_parameter_ <= high
+        if case["score_share"]:
+            lower, upper = fitted.best_score_interval_
+            assert 0 <= lower <= fitted.best_score_ <= upper <= float(case["utility_bound"])
+        check_spent(fitted.privacy_, fitted.epsilon)
+        assert "epsilon" in str(fitted.privacy_) and repr(clone(fitted))
+        again = pickle.loads(cloudpickle.dumps(fitted))
+        assert again.best_parameter_ == fitted.best_parameter_
+
+    return lambda: PrivateConfigurator(**params).fit(case["instances"]), check, ledger
+
+
+@pytest.mark.filterwarnings("ignore")
+@sizes(40, 2000)
+def test_a_configuration_is_a_result_or_it_says_what_is_wrong(n, opened):
+    strategy = cases(CONFIGURATION, CONFIGURATION)
+    run_cases(strategy, lambda case: of_configuration(case, opened), n, 1 / 3, "configuration")
+
+
+# ---------------------------------------------------------------- rows handed over
+
+CURATOR = {
+    "epsilon": FIELDS["numbers"]["epsilon"],
+    "delta": (
+        choice(1e-5, 1e-6, 0.1, np.float32(1e-5), Fraction(1, 10**6)),
+        FIELDS["numbers"]["delta"][1],
+    ),
+    "distance": (choice(1.0, 1, 0.1, np.float64(2)), st.sampled_from([*ODD_NUMBERS, 1e99, 1e-99])),
+    "max_norm": (choice(None, 0.5, 1), st.sampled_from([*ODD_NUMBERS, 1e99, 1e-99])),
+    "clip": (choice(True, True, np.bool_(True)), choice(False, None, "x", 1)),
+    "n_components": (choice(None), choice(1, 2, 3, 0, -1, "auto", 1.5, True, 10**400)),
+    "random_state": FIELDS["numbers"]["random_state"],
+    "noise_random_state": FIELDS["numbers"]["noise_random_state"],
+    "ledger": (choice(None, None, None, "delta"), FIELDS["numbers"]["ledger"][1]),
+    "X": FIELDS["data"]["X"],
+}
+
+
+def of_curator(case, opened):
+    params = {k: v for k, v in case.items() if k in GaussianCurator._get_param_names()}
+    params["ledger"] = ledger = opened(case["ledger"])
+
+    def run():
+        return GaussianCurator(**params).fit(
+            table(case["X"], 6, np.random.default_rng(case["seed"]))
+        )
+
+    def check(fitted):
+        assert np.isfinite(fitted.released_).all() and fitted.sigma_ > 0
+        assert fitted.released_.shape[0] == (1 if case["X"] == "1 row" else 6)
+        loss = fitted.privacy_
+        assert Fraction(loss.epsilon) <= Fraction(float(fitted.epsilon))
+        assert Fraction(loss.delta) <= Fraction(float(fitted.delta))
+        assert repr(clone(fitted))
+        assert np.array_equal(pickle.loads(pickle.dumps(fitted)).released_, fitted.released_)
+
+    return run, check, ledger
+
+
+@pytest.mark.filterwarnings("ignore")
+@sizes(40, 2000)
+def test_a_table_is_released_or_it_says_what_is_wrong(n, opened):
+    strategy = cases(CURATOR, CURATOR)
+    run_cases(strategy, lambda case: of_curator(case, opened), n, 1 / 5, "curator")
+
+
+# ---------------------------------------------------------------- what these tests found
+
+
+def fitted_on(X, y, X_val, y_val, model, grid=None, **params):
+    params = {"noise_random_state": 0} | params
+    search = PrivateBayesSearchCV(model, grid or {"a": [0.5]}, **params)
+    return search.fit(X, y, X_val=X_val, y_val=y_val)
+
+
+SMALL = np.linspace(0, 1, 12)[:, None]
+HALVES = (SMALL[:, 0] > 0.5).astype(int)
+
+
+def of_one_class(response):
+    """Steps of the Brier score of records of the one class there is."""
+    scorer = make_private_scorer("neg_brier_score").prepare(np.zeros(5))
+    units = Units.of(len(response))
+    rows = scorer.record_values(np.zeros(len(response)), response, np.array([0]))
+    return scorer.statistics(rows, None, units)[0], scorer.sensitivity(units)[0]
+
+
+@pytest.mark.parametrize("other", [NAN, 0.0, 100.0, -INF])
+def test_with_one_class_a_record_s_brier_score_is_its_own(other):
+    """Probabilities of one column were spread over all records: one moved all of them."""
+    before, D = of_one_class(np.ones(10))
+    after, _ = of_one_class(np.array([other, *np.ones(9)]))
+    assert 0 < before - after <= D
+
+
+@pytest.mark.parametrize("name", ["neg_brier_score", "neg_log_loss"])
+def test_probabilities_of_other_classes_are_refused(name):
+    gain = make_private_scorer(name).gain
+    with pytest.raises(ValueError, match="one score per class"):
+        gain(np.zeros(4, dtype=int), np.ones((4, 3)) / 3, np.array([0, 1]))
+
+
+def test_responses_are_compared_though_their_range_is_beyond_floats():
+    sample = np.array([-1.7e308, 1.7e308, 0.0, INF])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert _agree(sample, sample, sample, False)
+        other = sample + np.array([0.0, -1e308, 0.0, 0.0])
+        assert not _agree(sample, other, sample, False)
+
+
+@pytest.mark.parametrize("values", [[np.float32(0.5), 10**400], [np.float16(2), 1e308, 10**400]])
+def test_numbers_of_any_kinds_keep_their_order(values):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        axis = axis_of("a", values[::-1])
+    assert axis.ordered and np.diff(axis.coordinates).max() < 0
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: make_private_scorer("neg_cost", cost_matrix=[[0, 10**400], [1, 0]]),
+        lambda: make_private_scorer("balanced_accuracy", class_weight={0: 10**400, 1: 1}),
+        lambda: make_private_scorer("normalized_sigmoid", slope=10**400),
+        lambda: make_private_scorer("neg_mean_absolute_error", bounds=(0, 10**400)),
+        lambda: PrivateThresholdClassifier(Cut(), thresholds=[0, 10**400]).fit(
+            SMALL, HALVES, X_val=SMALL, y_val=HALVES
+        ),
+        *(
+            lambda scorer=scorer: fitted_on(
+                SMALL, [10**400, 0] * (len(SMALL) // 2), SMALL, HALVES, Level(), scoring=scorer
+            )
+            for scorer in REGRESS
+        ),
+    ],
+)
+def test_whole_numbers_beyond_floats_are_refused_as_values_are(make):
+    with pytest.raises(ValueError, match="10{400}|found|float"):
+        make()
+
+
+def test_whole_numbers_beyond_floats_are_values():
+    search = fitted_on(SMALL, HALVES, SMALL, HALVES, Cut(), {"b": [10**400, 1]})
+    assert search.best_params_["b"] in (10**400, 1)
+
+
+@pytest.mark.parametrize(
+    ("params", "says"),
+    [
+        (dict(grid={"a__b": [1]}), "cannot be set on"),
+        (dict(strategy=WorstCase(public_cv=b"1"), n_iter=9), "public_cv=b'1' cannot be used"),
+        (dict(model=type("Fits", (), {"fit": None})()), "get_params as BaseEstimator gives it"),
+        (dict(grid={"a": scipy.stats.norm(0, 1e308)}), "not finite"),
+    ],
+)
+def test_what_cannot_be_used_is_said(params, says):
+    params = {"model": Cut(), "grid": {"a": scipy.stats.uniform()}} | params
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        with pytest.raises(ValueError, match=says):
+            fitted_on(SMALL, HALVES, SMALL, HALVES, **params)
+
+
+def test_gains_far_outside_narrow_bounds_are_at_their_end():
+    narrow = make_private_scorer(gain, bounds=(0, 5e-324))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert narrow.record_values(np.ones(2), np.array([1.0, 0.0]), None).tolist() == [2**20, 0]
+        squared = make_private_scorer("neg_mean_squared_error", bounds=(-1, 0))
+        assert squared.record_values(np.ones(2), np.array([1e300, 1.0]), None).tolist() == [
+            0,
+            2**20,
+        ]
+
+
+def test_seeded_noise_of_any_scale_is_a_whole_number():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert isinstance(SeededNoise(0).discrete_laplace(1e300)(-5), int)
+
+
+def decades(low, high):
+    return st.builds(
+        lambda m, e: Fraction(m) * Fraction(10) ** e, st.integers(1, 9), st.integers(low, high)
+    )
+
+
+@settings(max_examples=300)
+@given(decades(-299, 298), decades(-299, -2), st.lists(decades(-299, 298), min_size=1, max_size=3))
+def test_charges_of_any_size_fit_or_do_not(E, D, epsilons):
+    """Numbers beyond floats were an OverflowError; and what fits by sums fits."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fits = concentrated(E, D, epsilons)
+    assert isinstance(fits, bool)
+    if fits and E > 1:
+        assert sum(e * e for e in epsilons) / 2 <= E
+
+
+def test_a_curator_says_which_numbers_it_cannot_take():
+    for params, says in [
+        (dict(epsilon=Fraction(10**400)), "epsilon is a number"),
+        (dict(n_components=10**400, max_norm=1.0), "n_components is"),
+        (dict(distance=1e-99, max_norm=0.5), "too small beside"),
+    ]:
+        with pytest.raises(ValueError, match=says):
+            GaussianCurator(**params).fit(SMALL)
+
+
+def test_no_warning_tells_of_a_row_beyond_any_norm():
+    X = np.array([[0.1, 0.2], [1.7e308, -1.7e308]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.isfinite(GaussianCurator(max_norm=1.0).fit(X).released_).all()
+
+
+def test_a_utility_bound_that_no_float_holds_is_refused():
+    with pytest.raises(ValueError, match="utility_bound is a positive number"):
+        bound = Fraction(1, 10**400)
+        PrivateConfigurator(Knapsack(), epsilon=1.0, utility_bound=bound).fit(ITEMS[:1])
+
+
+# ---------------------------------------------------------------- sensitive values stay shut
+
+VALUE = 918_273_645
+SHUT = {
+    "Sensitive": lambda: Sensitive([[VALUE, VALUE]], (1, 1)),
+    "one": lambda: Sensitive([[VALUE]], (1,)),
+    "Secret": lambda: Secret(VALUE),
+    "Secret array": lambda: Secret(np.array([VALUE])),
+    "Secret text": lambda: Secret(f"it is {VALUE}"),
+}
+
+
+def in_an_array(x):
+    array = np.empty(1, dtype=object)
+    array[0] = x
+    return array
+
+
+AROUND = {
+    "itself": lambda x: x,
+    "in a list": lambda x: [x],
+    "in a dict": lambda x: {"k": x},
+    "in an array": in_an_array,
+    "in a frame": lambda x: pd.DataFrame({"k": pd.Series([x], dtype=object)}),
+}
+# These change the process or its files, wait for input, or read memory that is not theirs.
+LEFT_OUT = {
+    "test", "fromfile", "memmap", "seterr", "seterrcall", "setbufsize", "set_printoptions", "exit",
+    "save", "savez", "savez_compressed", "savetxt", "load", "loadtxt", "genfromtxt", "quit",
+    "input", "breakpoint", "help", "open", "exec", "eval", "compile", "seed", "set_state",
+    "__import__", "fromregex", "set_string_function", "setattr", "delattr", "set_bit_generator",
+    "empty",
+    "empty_like", "nested_iters", "show_config", "show_runtime", "license", "credits", "copyright",
+}  # fmt: skip
+
+
+def functions_of(module):
+    names = [name for name in dir(module) if not name.startswith("_") and name not in LEFT_OUT]
+    return {f"{module.__name__}.{name}": getattr(module, name) for name in names}
+
+
+def logged(x):
+    stream = io.StringIO()
+    handler = logging.StreamHandler(stream)
+    logger = logging.Logger("a test")
+    logger.addHandler(handler)
+    logger.warning("%s %r", x, x, extra={"x": x})
+    logger.warning(x)
+    return stream.getvalue()
+
+
+def raised_with(x):
+    try:
+        raise ValueError(x)
+    except ValueError as error:
+        with_locals = traceback.TracebackException.from_exception(error, capture_locals=True)
+        return "".join(with_locals.format())
+
+
+def public_members(x):
+    return [getattr(x, name) for name in dir(x) if not name.startswith("_")]
+
+
+def dumped(x):
+    stream = io.BytesIO()
+    joblib.dump(x, stream)
+    return stream.getvalue()
+
+
+WRITTEN = {
+    "f-string": lambda x: f"{x} {x!r} {x!s} {x!a}",
+    "f-string with a width": lambda x: f"{x:>20}",
+    "f-string as a number": lambda x: f"{x:d}",
+    "percent": lambda x: "%s %r" % (x, x),  # noqa: UP031
+    "percent, number": lambda x: "%d" % x,  # noqa: UP031
+    "format": lambda x: "{0} {0!r} {x}".format(x, x=x),  # noqa: UP032
+    "format of an attribute": lambda x: "{.shape}".format(x),  # noqa: UP032
+    "join": lambda x: ",".join(map(str, [x])),
+    "logged": logged,
+    "traceback": raised_with,
+    "members": public_members,
+    "inspected": lambda x: inspect.getmembers(x),
+    "inspected, static": lambda x: inspect.getmembers_static(x),
+    "vars": vars,
+    "pprint": lambda x: pprint.pformat({"k": [x]}, width=9),
+    "reprlib": reprlib.repr,
+    "json": json.dumps,
+    "json, else str": lambda x: json.dumps({"k": [x]}, default=str),
+    "json, else vars": lambda x: json.dumps({"k": [x]}, default=vars),
+    **{f"pickle {p}": (lambda x, p=p: pickle.dumps([x], protocol=p)) for p in range(6)},
+    "pickle in Python": lambda x: pickle._dumps(x),
+    "pickle to a buffer": lambda x: pickle.dumps(x, 5, buffer_callback=lambda b: None),
+    "cloudpickle": cloudpickle.dumps,
+    "cloudpickle of a closure": lambda x: cloudpickle.dumps(lambda: x),
+    "marshal": marshal.dumps,
+    "joblib.hash": joblib.hash,
+    "joblib.dump": dumped,
+    "copy": copy.copy,
+    "deepcopy": lambda x: copy.deepcopy({"k": [x]}),
+    "clone": lambda x: clone(x, safe=False),
+    "asdict": lambda x: dataclasses.asdict(dataclasses.make_dataclass("D", ["x"])(x)),
+    "fields": dataclasses.fields,
+    "repr of a dataclass": lambda x: repr(dataclasses.make_dataclass("D", ["x"])(x)),
+    "namespace": lambda x: repr(types.SimpleNamespace(x=x)),
+    "html": lambda x: pd.DataFrame({"x": [x]})._repr_html_(),
+    "csv": lambda x: pd.DataFrame({"x": [x]}).to_csv(),
+    "describe": lambda x: pd.Series([x], dtype=object).describe(),
+    "as a category": lambda x: pd.Categorical([x]),
+    "to numbers": lambda x: pd.to_numeric(pd.Series([x], dtype=object)),
+    "polars": lambda x: pl.Series([x]),
+    "polars, object": lambda x: repr(pl.Series([x], dtype=pl.Object)),
+    "to int": lambda x: np.array([x], dtype=object).astype(int),
+    "to text": lambda x: np.array([x], dtype=object).astype(str),
+    "buffer": lambda x: bytes(memoryview(x)),
+    "from a buffer": np.frombuffer,
+    "ctypes": lambda x: ctypes.c_longlong(x),
+    "struct": lambda x: struct.pack("q", x),
+    "sorted": lambda x: sorted([x, x]),
+    "in a set": lambda x: {x},
+    "as a key": lambda x: {x: 1},
+    "unpacked": lambda x: [*x],
+    "iterated": lambda x: [v for v in x],
+    "as an index": lambda x: [1, 2][x],
+    "as a slice": lambda x: "abc"[x:],
+    "compared": lambda x: (x == VALUE, x != VALUE),
+    "found": lambda x: VALUE in [x],
+    "matched": lambda x: re.match("9", x),
+    "string": lambda x: string.Template("$x").substitute(x=x),
+    "textwrap": lambda x: textwrap.fill(str(x), 5),
+    "decimal": decimal.Decimal,
+    "fraction": Fraction,
+    "range": range,
+    "random": lambda x: random.Random(x),
+    "generator": lambda x: np.random.default_rng(x),
+    "checked": lambda x: check_array(x),
+    "column": lambda x: column_or_1d([x]),
+}
+OPERATIONS = WRITTEN | {
+    name: function
+    for module in (builtins, operator, math, cmath, statistics, np, np.linalg, np.fft, np.ma)
+    for name, function in functions_of(module).items()
+    if callable(function) and not (isinstance(function, type) and issubclass(function, Warning))
+}
+
+
+def seen_in(thing, seen=None, depth=0):
+    """Whether the value is anywhere in a thing: as a number, a text, bytes."""
+    seen = {} if seen is None else seen
+    skipped = Sensitive | Secret | types.ModuleType | type | types.CodeType | types.FrameType
+    if id(thing) in seen or depth > 6 or isinstance(thing, skipped) or thing is np.ma.masked:
+        return False
+    seen[id(thing)] = thing
+    raw = VALUE.to_bytes(4, "little")
+    if isinstance(thing, str):
+        return str(VALUE) in thing.replace(",", "").replace("_", "")
+    if isinstance(thing, bytes | bytearray | memoryview):
+        return raw in bytes(thing) or str(VALUE).encode() in bytes(thing)
+    if isinstance(thing, numbers_module.Number):
+        # A plain number: beside one of few bits, the value itself would be cast to infinity.
+        thing = thing.item() if isinstance(thing, np.generic) else thing
+        return thing in (VALUE, -VALUE, 2 * VALUE, VALUE + 1, VALUE - 1, ~VALUE)
+    if isinstance(thing, BaseException):
+        inside = [thing.args, shown(thing), thing.__context__, thing.__cause__]
+    elif isinstance(thing, dict):
+        inside = [*thing.keys(), *thing.values()]
+    elif isinstance(thing, list | tuple | set | frozenset):
+        inside = list(thing)
+    elif isinstance(thing, np.ndarray) and thing.dtype != object:
+        inside = [thing.tobytes(), shown(thing)]
+    elif isinstance(thing, np.ndarray | pd.Series | pd.Index):
+        inside = list(np.asarray(thing, dtype=object).ravel())
+    elif isinstance(thing, pd.DataFrame):
+        inside = [thing.to_dict()]
+    elif isinstance(thing, types.GeneratorType | map | filter | zip | enumerate | reversed):
+        inside = first_of(thing)
+    else:
+        inside = [shown(thing), *getattr(thing, "__dict__", {}).values()]
+    return any(seen_in(each, seen, depth + 1) for each in inside)
+
+
+def shown(thing) -> str:
+    try:
+        return f"{thing} {thing!r}"
+    except BaseException as error:  # of objects that cannot show what is inside; panics of Rust
+        return f"{type(error).__name__}: {error}"
+
+
+def first_of(iterator):
+    try:
+        return [next(iterator)]
+    except BaseException as error:
+        return [error]
+
+
+def done(function, *args):
+    """Return what a function returned or raised, and what it printed."""
+    out = io.StringIO()
+    with redirect_stdout(out), redirect_stderr(out), warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        try:
+            result = function(*args)
+            if isinstance(result, map | zip | filter | types.GeneratorType):
+                result = first_of(result)
+        except BaseException as error:
+            result = error.with_traceback(None)
+    return result, out.getvalue(), [str(w.message) for w in said]
+
+
+def test_the_finder_finds_what_is_out():
+    """Each way in which a value may come out is seen: of a number that is not shut."""
+    out = [VALUE, float(VALUE), np.int64(VALUE), np.array([1, VALUE]), f"{VALUE:,}", [{"k": VALUE}]]
+    out += [
+        pickle.dumps(VALUE),
+        ValueError(f"found {VALUE}"),
+        pd.Series([VALUE]),
+        str(VALUE).encode(),
+    ]
+    for planted in out:
+        assert seen_in(planted), planted
+    assert not seen_in([1, "abc", np.zeros(3), SHUT["one"](), None])
+    # Not all of numpy: of an open number this large, `ones` would fill the memory.
+    some = WRITTEN | {f"numpy.{name}": getattr(np, name) for name in ("sum", "sort", "median")}
+    caught = {name for name, do in some.items() if seen_in(done(do, np.array([VALUE])))}
+    assert len(caught) > 30, "of an ordinary array most of them give the value away"
+    names = {"f-string", "logged", "traceback", "pickle 4", "deepcopy", "numpy.sum", "to int"}
+    assert names <= caught
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("around", AROUND)
+@pytest.mark.parametrize("kind", SHUT)
+def test_no_ordinary_operation_opens_what_is_shut(kind, around):
+    refused = 0
+    for name, function in OPERATIONS.items():
+        for more in ((), (1,), (np.ones(1),)) if around != "in a frame" else ((),):
+            outcome = done(lambda: function(AROUND[around](SHUT[kind]()), *more))
+            refused += isinstance(outcome[0], TypeError)
+            assert not seen_in(outcome), (name, more)
+    assert refused > 100, "most of them are refused"
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("n", [300, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_nor_do_two_of_them(n):
+    names, kinds = st.sampled_from(sorted(OPERATIONS)), st.sampled_from(sorted(SHUT))
+
+    @settings(max_examples=n)
+    @given(names, names, kinds, st.sampled_from(sorted(AROUND)))
+    def every(first, second, kind, around):
+        half, *_ = done(lambda: OPERATIONS[first](AROUND[around](SHUT[kind]())))
+        outcome = done(OPERATIONS[second], half)
+        assert not seen_in(outcome), (first, second)
+
+    every()

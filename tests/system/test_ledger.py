@@ -1,0 +1,659 @@
+"""A budget that outlives processes: sums, races, crashes, damage, and who charges it."""
+
+import contextlib
+import copy
+import json
+import multiprocessing
+import os
+import pickle
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from postgresql import run_sql
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_score
+
+from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV, PrivateThresholdClassifier
+from sklearn_dpbo._privacy import mechanisms
+from sklearn_dpbo._privacy.zcdp import delta_of_zcdp
+from sklearn_dpbo.configuration import Knapsack, KnapsackItems, PrivateConfigurator
+from sklearn_dpbo.exceptions import (
+    BudgetExceededError,
+    GuaranteeAssumptionWarning,
+    LedgerError,
+    PrivacyWarning,
+)
+from sklearn_dpbo.ledger._decimal import at_most, exact
+from sklearn_dpbo.ledger._entries import link
+from sklearn_dpbo.outsourced import GaussianCurator
+
+pytestmark = pytest.mark.filterwarnings("ignore:No X_val and no cv")
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "budget.db"
+
+
+@pytest.fixture(params=["file", "server"])
+def place(request):
+    """Where a ledger may be kept: the path of a file, or the URL of a database."""
+    return request.getfixturevalue({"file": "path", "server": "database"}[request.param])
+
+
+def opened(place, epsilon=1.0, **params):
+    return PrivacyLedger(place, "patients", epsilon, **params)
+
+
+def change(place, sql):
+    """Do what the package would not."""
+    if isinstance(place, str):
+        run_sql(place, f"SET search_path = sklearn_dpbo_ledger; {sql}")
+        return
+    with contextlib.closing(sqlite3.connect(place)) as connection:
+        connection.executescript(sql)
+
+
+# ---------------------------------------------------------------- sums
+
+
+def test_ten_tenths_fit_and_not_one_more(place):
+    ledger = opened(place)
+    for _ in range(10):
+        ledger.charge(0.1, what="a test")
+    assert ledger.left == {"epsilon": 0.0, "delta": 0.0}
+    with pytest.raises(
+        BudgetExceededError, match=r"asks for epsilon=1e-09.*spent epsilon=1, .*has left epsilon=0"
+    ):
+        ledger.charge(1e-9, what="one more")
+    assert len(ledger.history) == 10
+
+
+def test_numbers_are_what_is_written():
+    assert exact("x", 0.1) == exact("x", "0.1") == exact("x", np.float64(0.1)) == Fraction(1, 10)
+    assert exact("x", Fraction(1, 3)) == Fraction(1, 3) and exact("x", 3) == 3
+    assert exact("x", np.float32(0.1)) == Fraction(repr(float(np.float32(0.1))))
+    for wrong in (-0.1, float("nan"), float("inf"), "much", None, True, [1]):
+        with pytest.raises(ValueError, match="x is a number from 1e-300 to 1e300, or 0"):
+            exact("x", wrong)
+
+
+amounts = st.fractions(0, 1, max_denominator=50).filter(lambda e: e > 0)
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.tuples(amounts, st.fractions(0, "0.2", max_denominator=50)), max_size=8))
+def test_sums_never_exceed_the_budget_and_nothing_that_fits_is_refused(place, charges):
+    spent = [Fraction(0), Fraction(0)]
+    ledger = PrivacyLedger(place, uuid.uuid4().hex, 1.0, "0.4")
+    for epsilon, delta in charges:
+        fits = spent[1] + delta <= Fraction("0.2") and (
+            spent[0] + epsilon <= 1
+            or delta_of_zcdp(float(sum(e * e for e in [epsilon, *taken(ledger)]) / 2), 1.0) <= 0.2
+        )
+        try:
+            ledger.charge(epsilon, delta, what="a test")
+            assert fits
+            spent = [spent[0] + epsilon, spent[1] + delta]
+        except BudgetExceededError:
+            assert not fits
+    assert sum(taken(ledger)) == spent[0]
+
+
+def taken(ledger):
+    with ledger._transaction() as execute:
+        return [entry.epsilon for entry in ledger._entries(execute)]
+
+
+def test_concentration_lets_more_small_charges_in(path):
+    ledger, n = opened(path, epsilon=2.0, delta=1e-6), 0
+    with contextlib.suppress(BudgetExceededError):
+        while n < 2000:
+            ledger.charge("0.03", what="a test")
+            n += 1
+    assert n > 100, "basic composition would have ended at 66"
+    assert delta_of_zcdp(n * 0.03**2 / 2, 2.0) <= 0.5e-6
+    assert delta_of_zcdp((n + 1) * 0.03**2 / 2, 2.0) > 0.49e-6
+
+
+def test_losses_on_assumptions_are_kept_apart_and_may_be_refused(place):
+    ledger = opened(place)
+    ledger.charge(0.25, what="a", assumption="the model is right")
+    ledger.charge(0.5, what="b")
+    assert ledger.spent == {"epsilon": 0.75, "delta": 0.0, "epsilon_on_assumptions": 0.25,
+                            "delta_on_assumptions": 0.0}  # fmt: skip
+    strict = PrivacyLedger(place, "others", 1.0, worst_case_only=True)
+    with pytest.raises(BudgetExceededError, match="worst-case losses only"):
+        strict.charge(0.1, what="a", assumption="the model is right")
+    assert not strict.history
+
+
+def test_history_and_exports(place, tmp_path):
+    ledger = opened(place, delta=1e-5)
+    ledger.charge(0.1, 1e-6, what="first", mechanism="noise", assumption="an assumption")
+    ledger.charge("1/3", what="second")
+    frame = pd.DataFrame(ledger.history)
+    assert frame["what"].tolist() == ["first", "second"] and frame["number"].tolist() == [1, 2]
+    ledger.to_csv(tmp_path / "h.csv")
+    read = pd.read_csv(tmp_path / "h.csv")
+    assert read["epsilon"].tolist() == pytest.approx([0.1, 1 / 3])
+    ledger.to_json(tmp_path / "h.json")
+    content = json.loads((tmp_path / "h.json").read_text())
+    assert content["budget"]["epsilon"] == 1.0 and len(content["history"]) == 2
+    shown = str(ledger)
+    assert "first" in shown and "an assumption" in shown and "of epsilon=1" in shown
+    assert repr(ledger) == f"PrivacyLedger({str(place)!r}, 'patients')"
+
+
+# ---------------------------------------------------------------- opening
+
+
+def test_a_ledger_is_found_again_and_its_budget_cannot_be_changed(place):
+    opened(place).charge(0.5, what="a test")
+    for again in (opened(place), PrivacyLedger(place, "patients")):
+        assert again.left["epsilon"] == 0.5
+    for other in ({"epsilon": 2.0}, {"delta": 1e-6}, {"worst_case_only": True}):
+        with pytest.raises(LedgerError, match="cannot be changed"):
+            opened(place, **other)
+    assert PrivacyLedger(place, "another", 3.0).left["epsilon"] == 3.0
+
+
+@pytest.mark.parametrize("content", [b"", b"\n", b"x" * 99, b"x" * 5000])
+def test_what_is_no_ledger_is_not_begun_anew(path, content):
+    ledger = opened(path)
+    ledger.charge(0.5, what="a test")
+    path.write_bytes(content)
+    for attempt in (lambda: ledger.charge(0.1, what="a test"), lambda: ledger.left,
+                    lambda: PrivacyLedger(path, "patients"), lambda: opened(path)):  # fmt: skip
+        with pytest.raises(LedgerError, match="empty or cut off|not a database"):
+            attempt()
+    assert path.read_bytes() == content
+
+
+def test_another_database_is_no_ledger(path):
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE mine (x)")
+        connection.commit()
+    with pytest.raises(LedgerError, match="no ledger"):
+        opened(path)
+
+
+def test_the_file_is_the_same_wherever_the_process_goes(tmp_path, monkeypatch):
+    for name in "ab":
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        ledger = opened("budget.db")
+    monkeypatch.chdir(tmp_path / "a")
+    ledger.charge(1, what="all of b")
+    assert opened("budget.db").left["epsilon"] == 1.0
+    assert pickle.loads(pickle.dumps(ledger)).left["epsilon"] == 0.0
+
+
+def test_what_is_not_there_is_not_made_up(path, tmp_path):
+    with pytest.raises(LedgerError, match="cannot be read and written"):
+        PrivacyLedger(path, "patients")
+    ledger = opened(path)
+    with pytest.raises(LedgerError, match="no ledger of 'others'"):
+        PrivacyLedger(path, "others")
+    path.unlink()
+    with pytest.raises(LedgerError, match="cannot be read and written"):
+        ledger.charge(0.1, what="after the loss of the file")
+    assert not path.exists()
+    for wrong in (tmp_path, tmp_path / "nowhere" / "b.db"):
+        with pytest.raises(LedgerError):
+            opened(wrong)
+
+
+@pytest.mark.parametrize(
+    ("dataset", "epsilon", "delta"),
+    [
+        ("", 1, 0),
+        (" ", 1, 0),
+        (3, 1, 0),
+        ("a", "1e400", 0),
+        ("a", 10**400, 0),
+        ("a", 1, "1e-400"),
+        ("a", "1e-20000000", 0),
+        ("a", np.True_, 0),
+        ("a", 0, 0),
+        ("a", -1, 0),
+        ("a", "x", 0),
+        ("a", 1, 1),
+        ("a", 1, -1),
+    ],
+)
+def test_budgets_that_make_no_sense_are_refused(path, dataset, epsilon, delta):
+    with pytest.raises(ValueError, match="found"):
+        PrivacyLedger(path, dataset, epsilon, delta)
+    assert not path.exists()
+
+
+# ---------------------------------------------------------------- copies, threads, processes
+
+
+@pytest.mark.parametrize("wrong", [None, 3, b"x.db", "a\0b.db"])
+def test_paths_that_make_no_sense_are_refused(wrong):
+    with pytest.raises(ValueError, match="path of a file"):
+        opened(wrong)
+
+
+@given(st.fractions(0, 1).filter(lambda e: e > 0))
+def test_what_is_left_can_be_charged(left):
+    shown = at_most(left)
+    assert exact("epsilon", shown) <= left and shown >= float(left) * (1 - 1e-15)
+
+
+def test_copies_clones_and_pickles_are_the_same_ledger(place):
+    ledger = opened(place)
+    search = PrivateBayesSearchCV(LogisticRegression(), {"C": [1, 2]}, ledger=ledger)
+    for same in (copy.deepcopy(ledger), clone(search).ledger, pickle.loads(pickle.dumps(ledger))):
+        same.charge(0.1, what="a copy")
+    assert ledger.spent["epsilon"] == pytest.approx(0.3)
+
+
+def charge_until_refused(path, epsilon):
+    ledger, n = PrivacyLedger(path, "patients"), 0
+    with contextlib.suppress(BudgetExceededError):
+        while True:
+            ledger.charge(epsilon, what="a race")
+            n += 1
+    return n
+
+
+def test_eight_processes_share_what_is_left(place):
+    opened(place, epsilon=4.0)
+    with multiprocessing.get_context("spawn").Pool(8) as pool:
+        counts = pool.starmap(charge_until_refused, [(place, 0.1)] * 8)
+    assert sum(counts) == 40 and len(PrivacyLedger(place, "patients").history) == 40
+
+
+def test_threads_share_what_is_left(place):
+    opened(place, epsilon=2.0)
+    counts = []
+    threads = [
+        threading.Thread(target=lambda: counts.append(charge_until_refused(place, 0.1)))
+        for _ in range(6)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(counts) == 20
+
+
+CHARGES = """
+import sys
+from sklearn_dpbo import PrivacyLedger
+ledger = PrivacyLedger(sys.argv[1], "patients")
+for i in range(1000):
+    ledger.charge("0.001", what=str(i))
+    print(i, flush=True)  # whoever reads this has the release
+"""
+
+
+@pytest.mark.parametrize("n_kills", [6, pytest.param(60, marks=pytest.mark.slow)])
+def test_what_was_released_before_a_kill_was_charged(place, n_kills, rng):
+    opened(place, epsilon=1000.0)
+    released = 0
+    for _ in range(n_kills):
+        process = subprocess.Popen(
+            [sys.executable, "-c", CHARGES, str(place)], stdout=subprocess.PIPE, text=True
+        )
+        process.stdout.readline()
+        time.sleep(rng.uniform(0, 0.05))
+        os.kill(process.pid, signal.SIGKILL)
+        released += 1 + len(process.stdout.readlines())
+        process.wait()
+        charged = len(PrivacyLedger(place, "patients").history)
+        assert charged >= released
+    assert charged <= released + n_kills, "at most one charge per kill was for nothing"
+
+
+def test_truncated_databases_are_refused(path, tmp_path, rng):
+    ledger = opened(path, epsilon=100.0)
+    for i in range(60):
+        ledger.charge(1, what=f"charge {i}")
+    for size in [0, 1, *rng.integers(1, path.stat().st_size, 25), path.stat().st_size - 1]:
+        damaged = tmp_path / "damaged.db"
+        shutil.copy(path, damaged)
+        os.truncate(damaged, int(size))
+        with pytest.raises((LedgerError, BudgetExceededError)):
+            for _ in range(41):
+                opened(damaged, epsilon=100.0).charge(1, what="more than there is")
+        damaged.unlink()
+
+
+def test_a_flipped_bit_frees_nothing(path, tmp_path, rng):
+    ledger = opened(path)
+    for _ in range(5):
+        ledger.charge("1/7", what="a test")
+    content = path.read_bytes()
+    for place in rng.integers(0, 8 * len(content), 150):
+        damaged = bytearray(content)
+        damaged[place // 8] ^= 1 << (place % 8)
+        (tmp_path / "damaged.db").write_bytes(damaged)
+        try:
+            left = PrivacyLedger(tmp_path / "damaged.db", "patients").left["epsilon"]
+        except LedgerError:
+            continue
+        assert left == ledger.left["epsilon"]
+
+
+def test_after_a_charge_all_of_it_is_in_the_one_file(path, tmp_path):
+    """Also while somebody is reading: then the charge waits, or is refused."""
+    ledger = opened(path)
+    ledger.charge(0.5, what="a test")
+    assert [f.name for f in path.parent.iterdir()] == [path.name]
+    shutil.copy(path, tmp_path / "copy.db")
+    assert PrivacyLedger(tmp_path / "copy.db", "patients").left["epsilon"] == 0.5
+
+
+def test_reading_the_file_in_the_same_process_loses_no_lock(path):
+    """Closing a file anywhere in a process gives up SQLite's own locks on it."""
+    opened(path, epsilon=10.0)
+    done = threading.Event()
+
+    def read():
+        while not done.is_set():
+            path.read_bytes()
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        with multiprocessing.get_context("spawn").Pool(2) as pool:
+            others = pool.starmap_async(charge_until_refused, [(path, 0.05)] * 2)
+            mine = charge_until_refused(path, 0.05)
+            assert mine + sum(others.get(120)) == 200
+    finally:
+        done.set()
+        reader.join()
+
+
+def test_a_second_name_of_the_file_is_refused(path, monkeypatch):
+    ledger = opened(path)
+    os.link(path, f"{path}.too")
+    with pytest.raises(LedgerError, match="several names"):
+        ledger.charge(0.1, what="a test")
+    os.unlink(f"{path}.too")
+    link = path.parent / "link.db"
+    link.symlink_to(path)
+    PrivacyLedger(link, "patients").charge(0.1, what="a symbolic link is fine")
+    assert len(ledger.history) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_fork_beside_a_charge_locks_nobody_out(place):
+    ledger = opened(place, epsilon=1000.0)
+    stop = threading.Event()
+
+    def charge():
+        while not stop.is_set():
+            ledger.charge(0.01, what="a thread")
+
+    thread = threading.Thread(target=charge)
+    thread.start()
+    children = []
+    for _ in range(5):
+        if (child := os.fork()) == 0:
+            try:
+                ledger.charge(0.01, what="a child")
+                os._exit(0)
+            finally:
+                os._exit(1)
+        children.append(child)
+    stop.set()
+    thread.join()
+    assert [os.waitpid(child, 0)[1] for child in children] == [0] * 5
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "DELETE FROM charges WHERE number = 1",
+        "UPDATE charges SET epsilon = 'nothing' WHERE number = 1",
+        "UPDATE charges SET epsilon = '-1' WHERE number = 1",
+        "UPDATE charges SET epsilon = '1/0' WHERE number = 1",
+        "UPDATE datasets SET epsilon = 'all'",
+        "UPDATE datasets SET epsilon = '2'",
+        "UPDATE charges SET what = 'nothing' WHERE number = 2",
+        "DELETE FROM charges WHERE number = 3",
+        "DELETE FROM datasets",
+        "DROP TABLE charges",
+    ],
+)
+def test_rows_that_were_tampered_with_are_seen(place, damage):
+    ledger = opened(place)
+    for _ in range(3):
+        ledger.charge(0.1, what="a test")
+    change(place, damage)
+    with pytest.raises(LedgerError):
+        ledger.charge(0.1, what="a test")
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [("-1", "0"), ("0", "0"), ("1", "-1"), ("x", "0")])
+def test_a_loss_below_zero_is_refused_though_the_chain_fits(place, epsilon, delta):
+    ledger = opened(place)
+    ledger.charge(0.5, what="a test")
+    row = (2, "now", "a gift", "", epsilon, delta, None)
+    with ledger._transaction() as execute:
+        head = execute("SELECT head FROM main.datasets")[0][0]
+    values = "', '".join(str(value) for value in row[:-1])
+    change(
+        place,
+        f"INSERT INTO charges VALUES ('patients', '{values}', NULL);"
+        f"UPDATE datasets SET head = '{link(head, row)}'",
+    )
+    with pytest.raises(LedgerError, match="damaged or tampered with"):
+        ledger.charge(0.9, what="more than there is")
+
+
+def test_a_locked_ledger_is_waited_for_and_then_refused(path, monkeypatch):
+    monkeypatch.setattr("sklearn_dpbo.ledger._file._PATIENCE", 0.2)
+    ledger = opened(path)
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN")
+        other.execute("SELECT * FROM charges").fetchall()
+        with pytest.raises(LedgerError, match="locked"):
+            ledger.charge(0.1, what="a test")
+    ledger.charge(0.1, what="a test")
+    assert len(ledger.history) == 1
+
+
+# ---------------------------------------------------------------- the estimators
+
+
+def problem():
+    X, y = make_classification(300, 5, random_state=0)
+    return X[:150], y[:150], X[150:], y[150:]
+
+
+def search(ledger, **params):
+    params = {"epsilon": 0.1, "random_state": 0} | params
+    return PrivateBayesSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, ledger=ledger, **params)
+
+
+def fit(estimator):
+    X, y, X_val, y_val = problem()
+    return estimator.fit(X, y, X_val=X_val, y_val=y_val)
+
+
+def fit_configurator(ledger, **params):
+    items = [KnapsackItems([1, 2], [1, 2], 2)] * 20
+    params = {"epsilon": 0.1, "utility_bound": 1.0, "ledger": ledger} | params
+    return PrivateConfigurator(Knapsack(), **params).fit(items)
+
+
+FITS = {
+    "search": lambda ledger: fit(search(ledger)),
+    "threshold": lambda ledger: fit(
+        PrivateThresholdClassifier(LogisticRegression(), epsilon=0.1, ledger=ledger)
+    ),
+    "configurator": fit_configurator,
+    "curator": lambda ledger: GaussianCurator(0.1, 1e-6, max_norm=1.0, ledger=ledger).fit(
+        np.zeros((5, 2))
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_a_fit_is_charged_once_and_refused_when_nothing_is_left(place, name):
+    ledger = opened(place, epsilon=0.3, delta=1e-5)
+    for n in range(1, 4):
+        FITS[name](ledger)
+        assert len(ledger.history) == n
+    assert ledger.spent["epsilon"] == pytest.approx(0.3)
+    with pytest.raises((BudgetExceededError, LedgerError)):
+        for _ in range(10_000):
+            FITS[name](PrivacyLedger(place, "patients 2", 0.05))
+    assert len(ledger.history) == 3
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_nothing_is_drawn_without_a_ledger_that_can_be_written(place, name, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(mechanisms, "_draw", lambda *args: drawn.append(args))
+    ledger = opened(place, delta=1e-5)
+    change(place, "DROP TABLE charges")
+    with pytest.raises(LedgerError, match="Nothing may be drawn"):
+        FITS[name](ledger)
+    assert not drawn
+
+
+def test_it_is_refused_before_any_model_is_fitted(path):
+    class Never(LogisticRegression):
+        def fit(self, X, y):
+            raise AssertionError("fitted")
+
+    ledger = opened(path, epsilon=0.25)
+    refused = [
+        PrivateBayesSearchCV(Never(), {"C": [1]}, epsilon=0.3, ledger=ledger),
+        PrivateThresholdClassifier(Never(), epsilon=0.3, ledger=ledger),
+        # Each of the two fits, and both do not.
+        PrivateThresholdClassifier(
+            PrivateBayesSearchCV(Never(), {"C": [1]}, epsilon=0.2), epsilon=0.2, ledger=ledger
+        ),
+    ]
+    for estimator in refused:
+        with pytest.raises(BudgetExceededError, match="Nothing was drawn"):
+            fit(estimator)
+    assert not ledger.history
+
+
+def test_a_search_inside_is_charged_to_the_same_ledger(path):
+    ledger = opened(path)
+    t = PrivateThresholdClassifier(search(None, epsilon=0.7), epsilon=0.3, ledger=ledger)
+    fit(t)
+    assert [row["epsilon"] for row in ledger.history] == [0.7, 0.3]
+    assert t.estimator.ledger is None, "parameters are not touched"
+    assert ledger.left["epsilon"] == 0.0
+
+
+def test_one_ledger_named_twice_is_asked_for_the_sum(path):
+    class Never(LogisticRegression):
+        def fit(self, X, y):
+            raise AssertionError("fitted")
+
+    ledger = opened(path)
+    inner = PrivateBayesSearchCV(Never(), {"C": [1]}, epsilon=0.7, ledger=opened(path))
+    with pytest.raises(BudgetExceededError, match="epsilon=1.4"):
+        fit(PrivateThresholdClassifier(inner, epsilon=0.7, ledger=ledger))
+    with pytest.warns(PrivacyWarning, match="is not charged"):
+        fit(PrivateThresholdClassifier(search(ledger, epsilon=0.7), epsilon=0.7))
+    assert ledger.spent["epsilon"] == 0.7
+
+
+def test_two_charges_are_asked_for_as_two(path):
+    ledger = opened(path, epsilon=2.0, delta=1e-4)
+    for _ in range(60):
+        ledger.charge(0.05, what="a test")
+    with pytest.raises(BudgetExceededError):
+        ledger.check((1.5, 0), what="one")
+    ledger.check((0.05, 0), (0.05, 0), what="two")
+    assert len(ledger.history) == 60
+
+
+def test_what_is_no_ledger_is_said_to_be_none():
+    for wrong in ("budget.db", 3):
+        for estimator in (
+            search(wrong),
+            PrivateThresholdClassifier(LogisticRegression(), ledger=wrong),
+        ):
+            with pytest.raises(ValueError, match="ledger is a PrivacyLedger or None"):
+                fit(estimator)
+
+
+def test_odd_text_is_kept(place, tmp_path):
+    ledger = PrivacyLedger(place, "Zu\u0308rich '; DROP TABLE charges; --", 1.0)
+    odd = 'a "b", c\nd; \u2603 \ud800\0'
+    ledger.charge(0.1, what=odd)
+    assert ledger.history[0]["what"] == odd.replace("\ud800\0", "?")
+    again = PrivacyLedger(place, " Z\u00fcrich '; DROP TABLE charges; --")
+    assert again.left["epsilon"] == 0.9
+    ledger.to_csv(tmp_path / "h.csv")
+    assert pd.read_csv(tmp_path / "h.csv")["what"][0] == ledger.history[0]["what"]
+
+
+def test_a_fit_that_fails_before_its_first_draw_costs_nothing(path):
+    ledger = opened(path)
+    X, y, X_val, y_val = problem()
+    with pytest.raises(ValueError, match="columns"):
+        search(ledger).fit(X, y, X_val=X_val[:, :2], y_val=y_val)
+    assert not ledger.history
+
+
+def test_a_crash_between_charge_and_release_counts_as_spent(path, monkeypatch):
+    ledger = opened(path)
+    monkeypatch.setattr(mechanisms, "_draw", lambda *args: (_ for _ in ()).throw(MemoryError()))
+    with pytest.raises(MemoryError):
+        fit(search(ledger))
+    assert [row["epsilon"] for row in ledger.history] == [0.1]
+
+
+def test_the_ledger_comes_before_the_noise(path, monkeypatch):
+    ledger, order = opened(path), []
+    draw, charge = mechanisms._draw, PrivacyLedger.charge
+    monkeypatch.setattr(mechanisms, "_draw", lambda *a: order.append("draw") or draw(*a))
+    monkeypatch.setattr(
+        PrivacyLedger, "charge", lambda *a, **k: charge(*a, **k) or order.append("charged")
+    )
+    fit(search(ledger))
+    assert order[0] == "charged" and order.count("charged") == 1 and "draw" in order
+
+
+def test_nested_cross_validation_spends_once_per_fit(place):
+    ledger = opened(place)
+    X, y, _, _ = problem()
+    cross_val_score(search(ledger), X, y, cv=3, n_jobs=2)
+    assert [row["epsilon"] for row in ledger.history] == [0.1] * 3
+
+
+def test_what_rests_on_an_assumption_is_recorded_as_such(path):
+    ledger = PrivacyLedger(path, "patients", 1.0, 1e-4, worst_case_only=True)
+    risky = search(ledger, strategy="gp_noisy", delta=1e-6)
+    risky.set_params(param_grid={"C": [1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0]})
+    with pytest.raises(BudgetExceededError, match="worst-case losses only"):
+        fit(risky)
+    other = PrivacyLedger(path, "others", 1.0, 1e-4)
+    with pytest.warns(GuaranteeAssumptionWarning):
+        fit(risky.set_params(ledger=other))
+    assert other.spent["epsilon_on_assumptions"] == pytest.approx(0.1)
+
+
+def test_the_fit_gets_no_more_than_is_written(path):
+    ledger = opened(path)
+    spent = sum(Fraction(loss.epsilon) for loss in fit(search(ledger)).privacy_.spends)
+    assert Fraction(1, 10) * (1 - Fraction(1, 2**50)) <= spent <= Fraction(1, 10)

@@ -1,0 +1,219 @@
+"""What a notebook shows, and what its users do: cards, statements to publish, the usual calls."""
+
+import json
+import pickle
+import re
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_predict, train_test_split
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from sklearn_dpbo import PrivateBayesSearchCV, PrivateThresholdClassifier
+from sklearn_dpbo._sklearn.results import param_columns
+from sklearn_dpbo.exceptions import PrivacyWarning
+from sklearn_dpbo.outsourced import GaussianCurator
+from sklearn_dpbo.report import PrivacyLoss, PrivacyReport
+from sklearn_dpbo.report._card import card
+
+GRID = {"logisticregression__C": [0.1, 1.0, 10.0], "logisticregression__tol": [1e-4, 1e-2]}
+
+
+@pytest.fixture(scope="module")
+def frames():
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    X, X_val, y, y_val = train_test_split(X, y, test_size=0.5, random_state=0)
+    return dict(X=X, y=y, X_val=X_val, y_val=y_val)
+
+
+def fitted(frames, **params):
+    model = make_pipeline(StandardScaler(), LogisticRegression())
+    return PrivateBayesSearchCV(model, GRID, **{"epsilon": 2.0} | params).fit(**frames)
+
+
+@pytest.fixture(scope="module")
+def search(frames):
+    return fitted(frames)
+
+
+# ------------------------------------------------------------------ the statement
+def report(secure=True, **changes):
+    loss = PrivacyLoss(0.6, 0.0, "choice of <the> setting", "permute & flip")
+    facts = dict(
+        title="Search <b>", epsilon=1.0, delta=0.0, unit="record", m=1234, data="validation set",
+        protected="X_val as given", not_protected="the training set", assumption=None,
+        condition="row by row", released="best_params_", spends=(loss, loss), noise="a library",
+        secure=secure,
+    )  # fmt: skip
+    return PrivacyReport(**facts | changes)
+
+
+def test_json_has_numbers_and_comes_back():
+    found = json.loads(report().to_json())
+    assert found == report().to_dict()
+    assert (found["epsilon"], found["delta"], found["m"], found["unit"]) == (
+        1.0,
+        0.0,
+        1234,
+        "record",
+    )
+    assert found["private"] and found["worst_case"] and found["warning"] is None
+    (spent,) = found["spent"]
+    assert spent["epsilon"] == pytest.approx(1.2) and spent["times"] == 2
+    assert not json.loads(report(assumption="a prior").to_json())["worst_case"]
+
+
+def test_every_form_says_the_same():
+    shown = [str(report()), report().to_html(), report().to_markdown()]
+    for text in shown:
+        plain = (
+            re.sub(r"<[^>]*>|[*>]", " ", text)
+            .replace("\\", "")
+            .replace("&lt;", "<")
+            .replace("&amp;", "&")
+        )
+        for fact in ("1,234 records", "epsilon = 1, delta = 0 (worst case)", "X_val as given",
+                     "the training set", "row by row", "a library"):  # fmt: skip
+            assert fact in " ".join(plain.split()), (fact, text)
+
+
+def test_seeded_noise_is_shouted_in_every_form():
+    r = report(secure=False)
+    for text in (str(r), r.to_html(), r.to_markdown(), r.to_json()):
+        assert "NOT PRIVATE: the noise was seeded" in text and "epsilon = 1, " not in text
+    assert json.loads(r.to_json())["epsilon"] is None
+
+
+def test_html_escapes_and_needs_nothing_else():
+    page = report().to_html() + card("<i>", [("<u>", ["<s>"])], warning="<script>")
+    assert not re.search(r"<(b|i|u|s|the|script)>", page)
+    assert "Search &lt;b&gt;" in page and "permute &amp; flip" in page
+    assert not re.search(r"https?:|<script|<link| id=|url\(|src=|href=", page)
+
+
+def test_markdown_shows_names_as_they_are():
+    text = report(released="best_params_ *and* <more>").to_markdown()
+    assert r"best\_params\_ \*and\* \<more\>" in text
+
+
+# ------------------------------------------------------------------ the card
+def test_the_card_comes_with_the_fit(search):
+    assert "sklearn-dpbo" not in clone(search)._repr_html_()
+    shown = search._repr_html_()
+    assert "sklearn-dpbo" in search._repr_mimebundle_()["text/html"]
+    C = search.best_params_["logisticregression__C"]
+    low, high = search.best_score_interval_
+    for text in (f"logisticregression__C = {C:.4g}",
+                 f"accuracy {search.best_score_:.4g} with noise",
+                 f"{low:.4g} to {high:.4g} (95 %)", "epsilon = 2, delta = 0 (worst case)",
+                 "best_estimator_: Pipeline", "StandardScaler"):  # fmt: skip
+        assert text in shown, text
+    assert "PrivateBayesSearchCV(" in repr(search)
+
+
+def test_other_objects_have_cards(frames):
+    tuned = PrivateThresholdClassifier(LogisticRegression(max_iter=5000)).fit(**frames)
+    assert "Best threshold" in tuned._repr_html_() and "LogisticRegression" in tuned._repr_html_()
+    curator = GaussianCurator(1.0, 1e-5, max_norm=1.0).fit(np.zeros((5, 2)))
+    assert (
+        "an image of 5 rows" in curator._repr_html_() and "NOT PRIVATE" not in curator._repr_html_()
+    )
+    several = fitted(frames, scoring=["accuracy", "roc_auc"], refit="roc_auc")
+    assert re.search(
+        r"<td>roc_auc \S+ with noise.*<br>accuracy \S+ with noise", several._repr_html_()
+    )
+
+
+def test_text_is_shown_where_text_is_asked_for(search):
+    with config_context(display="text"):
+        assert "text/html" not in search._repr_mimebundle_()
+        with pytest.raises(AttributeError):
+            search._repr_html_()
+
+
+# ------------------------------------------------------------------ habits
+def test_results_are_a_table(search):
+    table = pd.DataFrame(search.cv_results_).sort_values("public_score", ascending=False)
+    assert len(table) == 6 and {"params", "param_logisticregression__C"} <= set(table)
+    grid = table.pivot_table(
+        index="param_logisticregression__C", columns="param_logisticregression__tol",
+        values="validated", aggfunc="sum",
+    )  # fmt: skip
+    assert grid.shape == (3, 2)
+
+
+def test_saved_and_loaded(search, frames, tmp_path):
+    joblib.dump(search, tmp_path / "search.joblib")
+    for loaded in (joblib.load(tmp_path / "search.joblib"), pickle.loads(pickle.dumps(search))):
+        np.testing.assert_array_equal(loaded.predict(frames["X"]), search.predict(frames["X"]))
+        assert str(loaded.privacy_) == str(search.privacy_)
+        assert "sklearn-dpbo" in loaded._repr_html_()
+
+
+def test_skops_lists_few_types(search):
+    io = pytest.importorskip("skops.io")
+    dumped = io.dumps(search)
+    types = io.get_untrusted_types(data=dumped)
+    assert all(name.startswith("sklearn_dpbo.") for name in types)
+    assert io.loads(dumped, trusted=types).best_params_ == search.best_params_
+
+
+def test_the_best_model_is_frozen_and_used_again(search, frames):
+    frozen = FrozenEstimator(search.best_estimator_)
+    tuned = PrivateThresholdClassifier(frozen, epsilon=20.0).fit(**frames)
+    assert tuned.best_score_ > 0.8
+
+
+def test_cross_validation_over_a_search_spends_in_each_fold(frames):
+    model = make_pipeline(StandardScaler(), LogisticRegression())
+    s = PrivateBayesSearchCV(model, GRID, epsilon=2.0)
+    with pytest.warns(PrivacyWarning, match="No X_val and no cv"):
+        predicted = cross_val_predict(s, frames["X"], frames["y"], cv=2)
+    assert (predicted == frames["y"]).mean() > 0.8
+
+
+def test_a_step_of_a_pipeline_gets_validation_records_transformed(frames):
+    with config_context(enable_metadata_routing=True):
+        s = PrivateBayesSearchCV(LogisticRegression(), {"C": [1e-3, 10.0]}, epsilon=50.0)
+        s.set_fit_request(X_val=True, y_val=True)
+        whole = Pipeline(
+            [("scale", StandardScaler()), ("search", s)], transform_input=["X_val"]
+        ).fit(**frames)
+    assert whole[-1].best_params_ == {"C": 10.0} and whole[-1].best_score_ > 0.9
+    assert whole.score(frames["X"], frames["y"]) > 0.9
+
+
+def test_frames_in_and_out(frames):
+    model = make_pipeline(StandardScaler(), LogisticRegression()).set_output(transform="pandas")
+    s = PrivateBayesSearchCV(model, GRID, epsilon=2.0).fit(**frames)
+    assert list(s.feature_names_in_) == list(frames["X"].columns)
+    assert s.set_params(estimator__logisticregression__C=3.0).estimator[-1].C == 3.0
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([0.1, 1, 10], "f"),
+        ([1, 2, 3], "i"),
+        ([True, False], "b"),
+        ([np.float32(0.5), 2.0], "f"),
+        ([True, 1], "O"),
+        ([1, None], "O"),
+        ([1, 2**60 + 1, 0.5], "O"),
+        (["a", "b"], "O"),
+        ([10**400, 1], "O"),
+    ],
+)
+def test_columns_of_numbers_are_numbers(values, kind):
+    column = param_columns(tuple({"a": v} for v in values))["param_a"]
+    assert column.dtype.kind == kind and column.tolist() == values
+    with_gap = param_columns(({"a": values[0]}, {"b": 1}))["param_a"]
+    assert with_gap.mask.tolist() == [False, True] and with_gap[0] == values[0]

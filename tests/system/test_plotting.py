@@ -1,0 +1,462 @@
+"""Pictures: what they show, what they refuse, and what they leave alone."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy.stats import loguniform, randint, uniform
+from sklearn.base import clone
+from sklearn.exceptions import FitFailedWarning, NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
+
+from sklearn_dpbo import (
+    PrivacyLedger,
+    PrivateBayesSearchCV,
+    PrivateThresholdClassifier,
+    plan_search,
+)
+from sklearn_dpbo.kusner2015 import GPNoisy, UnitBall
+from sklearn_dpbo.strategies import WorstCase
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt  # noqa: E402
+
+from sklearn_dpbo.plotting import (  # noqa: E402
+    LedgerDisplay,
+    ParallelCoordinatesDisplay,
+    ParameterAxis,
+    PrivacyUtilityDisplay,
+    ScoreDisplay,
+    SearchPathDisplay,
+    SurrogateDisplay,
+)
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::sklearn_dpbo.exceptions.GuaranteeAssumptionWarning"
+)
+CONDITIONAL = [
+    {"kernel": ["linear"], "C": loguniform(1e-2, 1e2)},
+    {"kernel": ["rbf", "sigmoid"], "C": loguniform(1e-2, 1e2), "gamma": loguniform(1e-4, 1)},
+    {"kernel": ["poly"], "C": loguniform(1e-2, 1e2), "gamma": ["scale", "auto"], "degree": [2, 3]},
+]
+PATH = [SearchPathDisplay, ParallelCoordinatesDisplay]
+
+
+@pytest.fixture(autouse=True)
+def _closed():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 4))
+    y = (X[:, 0] + 0.5 * X[:, 1] ** 2 + 0.3 * rng.standard_normal(300) > 0.3).astype(int)
+    return X[:150], y[:150], {"X_val": X[150:], "y_val": y[150:]}
+
+
+def fitted(data, estimator, grid, **params):
+    X, y, val = data
+    search = PrivateBayesSearchCV(estimator, grid, **{"random_state": 0, "n_iter": 24, **params})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FitFailedWarning)
+        return search.fit(X, y, **val)
+
+
+@pytest.fixture(scope="module")
+def conditional(data):
+    return fitted(data, SVC(), CONDITIONAL, refit=False)
+
+
+@pytest.fixture(scope="module")
+def mixed(data):
+    """Distributions, ordered and unordered lists, and one value that fails."""
+    grid = {
+        "max_features": ["sqrt", None, 0.5, -1.0], "max_depth": randint(2, 9),
+        "min_samples_leaf": [1, 10, 100], "ccp_alpha": uniform(0, 0.01),
+        "class_weight": [None, "balanced"],
+    }  # fmt: skip
+    return fitted(data, DecisionTreeClassifier(random_state=0), grid)
+
+
+@pytest.fixture(scope="module")
+def gp(data):
+    return fitted(
+        data, SVC(), {"C": loguniform(1e-2, 1e2)}, strategy=GPNoisy(n_candidates=16), delta=0.05,
+        n_iter=12,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def score_only(data):
+    linear = make_pipeline(UnitBall(), LogisticRegression(fit_intercept=False, tol=1e-8))
+    grid = {"logisticregression__C": loguniform(0.01, 1)}
+    return fitted(data, linear, grid, strategy="lipschitz", scoring="ramp", n_iter=5, refit=False)
+
+
+def offsets(collection):
+    return np.asarray(collection.get_offsets()).reshape(-1, 2)
+
+
+# ---------------------------------------------------------------- axes of parameters
+@pytest.mark.parametrize(
+    ("values", "scale"),
+    [
+        (loguniform(1e-3, 1e3), "log"),
+        (uniform(0, 1), "linear"),
+        (uniform(1, 99), "linear"),
+        (randint(1, 1000), "linear"),
+        ([0.01, 0.1, 1, 10], "log"),
+        ([1, 2, 3, 4, 50], "log"),
+        ([1, 25, 50, 75, 100], "linear"),
+        ([-1, 0, 10], "linear"),
+        (["a", "b"], "category"),
+        ([True, False], "category"),
+        ([0.1, None], "category"),
+    ],
+)
+def test_the_scale_follows_the_distribution(values, scale):
+    drawn = values.rvs(5, random_state=0) if hasattr(values, "rvs") else values
+    column = np.ma.MaskedArray(np.array([*drawn, None], dtype=object))
+    column.mask = [False] * len(drawn) + [True]
+    axis = ParameterAxis.of("p", column, {"p": values})
+    assert axis.scale == scale
+    assert np.isfinite(axis.positions).all() and np.ptp(axis.heights) == 1
+    assert axis.marks[-1][1] == "not set"
+    if scale != "category":
+        np.testing.assert_array_equal(axis.positions[:-1], np.array(drawn, dtype=float))
+        assert axis.positions[-1] < axis.positions[:-1].min()
+
+
+def test_categories_stand_where_the_list_has_them(data):
+    values = [(8, 8), None, "auto", np.mean, SVC(C=2.0)]
+    column = np.ma.MaskedArray(np.empty(3, dtype=object), mask=False)
+    for i, j in enumerate((4, 1, 0)):
+        column[i] = values[j]
+    axis = ParameterAxis.of("p", column, [{"p": values}, {"q": [1]}])
+    assert axis.positions.tolist() == [4, 1, 0]
+    assert [label for _, label in axis.marks] == ["(8, 8)", "None", "auto", "mean", "SVC(C=2.0)"]
+
+
+# ---------------------------------------------------------------- the path
+def test_the_path_shows_what_the_search_released(conditional):
+    results = conditional.cv_results_
+    display = SearchPathDisplay.from_search(conditional, "gamma", "C")
+    n, explored = len(results["params"]), ~results["validated"]
+    assert len(display.path_.get_xdata()) == n
+    np.testing.assert_array_equal(display.path_.get_ydata(), results["param_C"].astype(float))
+    assert len(offsets(display.explored_)) == explored.sum()
+    np.testing.assert_array_equal(display.explored_.get_array(), results["public_score"][explored])
+    assert len(offsets(display.validated_)) == n - explored.sum() - 1
+    best = conditional.best_params_
+    assert offsets(display.chosen_)[0, 1] == best["C"]
+    numeric = [isinstance(p.get("gamma"), float) for p in results["params"]]
+    xs = display.path_.get_xdata()
+    assert xs[~np.array(numeric)].max() < xs[numeric].min()  # beside the numbers
+    assert {label for _, label in display.x.marks} == {"scale", "auto", "not set"}
+    assert display.ax_.get_xscale() == display.ax_.get_yscale() == "log"
+    assert display.colorbar_.ax.get_ylabel() == "accuracy within the training set"
+
+
+def test_one_parameter_is_drawn_over_the_number(mixed):
+    display = SearchPathDisplay.from_search(mixed, y="max_features")
+    assert display.path_.get_xdata().tolist() == list(range(1, 25))
+    assert [t.get_text() for t in display.ax_.get_yticklabels()] == ["sqrt", "None", "0.5", "-1.0"]
+    failed = [e is not None for e in mixed.cv_results_["fit_error"]]
+    assert 0 < sum(failed) == len(offsets(display.failed_))
+    assert set(offsets(display.failed_)[:, 1]) == {3.0}
+
+
+def test_without_names_two_parameters_are_drawn(mixed, conditional):
+    display = SearchPathDisplay.from_search(conditional)
+    assert (display.x.name, display.y.name) == ("C", "gamma")
+    with pytest.raises(ValueError, match=r"has the parameters \['C'.*found 'c'"):
+        SearchPathDisplay.from_search(conditional, "c")
+
+
+def test_a_search_without_public_scores(data):
+    search = fitted(data, SVC(), {"C": [0.1, 1.0, 10.0]})
+    display = SearchPathDisplay.from_search(search)
+    assert display.colorbar_ is None and len(offsets(display.validated_)) == 2
+    assert [t.get_text() for t in display.legend_.get_texts()] == ["validated", "chosen"]
+    display = ParallelCoordinatesDisplay.from_search(search)
+    assert display.colorbar_ is None and len(display.others_.get_paths()) == 2
+
+
+def test_parallel_coordinates(mixed):
+    results = mixed.cv_results_
+    display = ParallelCoordinatesDisplay.from_search(mixed)
+    scored = ~np.isnan(results["public_score"])
+    assert len(display.scored_.get_paths()) == scored.sum()
+    np.testing.assert_array_equal(display.scored_.get_array(), results["public_score"][scored])
+    heights = display.chosen_.get_ydata()
+    assert len(heights) == 5 and (np.array(heights) >= 0).all() and max(heights) <= 1
+    names = [t.get_text() for t in display.ax_.get_xticklabels()]
+    assert names == ["ccp_alpha", "class_weight", "max_depth", "max_features", "min_samples_leaf"]
+    display = ParallelCoordinatesDisplay.from_search(mixed, parameters=["max_depth"])
+    assert len(display.parameters) == 1
+
+
+def test_a_path_that_is_not_released_is_not_drawn(gp, score_only):
+    with pytest.raises(ValueError, match="GPNoisy.*does not release which settings"):
+        SearchPathDisplay.from_search(gp, "C")
+    display = ParallelCoordinatesDisplay.from_search(gp)
+    assert "to choose from" in [t.get_text() for t in display.legend_.get_texts()]
+    for kind in PATH:
+        with pytest.raises(ValueError, match="lipschitz.*released a score, no setting"):
+            kind.from_search(score_only)
+
+
+# ---------------------------------------------------------------- the surrogate
+def test_the_surrogate_is_the_one_of_the_search(data):
+    search = fitted(data, SVC(), {"C": loguniform(1e-2, 1e2), "gamma": loguniform(1e-4, 1)})
+    display = SurrogateDisplay.from_search(search, "gamma")
+    results = search.cv_results_
+    explored = ~results["validated"]
+    np.testing.assert_array_equal(display.scores, results["public_score"][explored])
+    assert display.at == {"C": search.best_params_["C"]}
+    assert (np.diff(display.parameter.positions) > 0).all()
+    assert (display.std > 0).all() and display.band_ is not None
+    # At a setting that was scored, the band has closed in on the score.
+    first = results["params"][int(np.flatnonzero(explored)[0])]
+    near = SurrogateDisplay.from_search(search, "gamma", at=first)
+    place = np.argmin(np.abs(np.log(near.parameter.positions / first["gamma"])))
+    assert near.std[place] < near.std.max()
+    plane = SurrogateDisplay.from_search(search, "C", "gamma", what="std")
+    assert plane.mean.shape == plane.std.shape and plane.at == {}
+    assert plane.colorbar_.ax.get_ylabel().startswith("standard deviation")
+    with pytest.raises(ValueError, match='what is "mean" or "std"'):
+        plane.plot(what="band")
+
+
+def test_the_surrogate_does_not_look_at_validation(data):
+    """Other validation records, and another choice: the same process."""
+    X, y, val = data
+    search = PrivateBayesSearchCV(
+        SVC(), {"C": loguniform(1e-2, 1e2), "gamma": loguniform(1e-4, 1)}, n_iter=24, random_state=0
+    )
+    at = {"C": 1.0, "gamma": 0.1}
+    displays = [
+        SurrogateDisplay.from_search(clone(search).fit(X, y, **each), "C", at=at)
+        for each in (val, {"X_val": val["X_val"], "y_val": 1 - val["y_val"]})
+    ]
+    np.testing.assert_array_equal(displays[0].mean, displays[1].mean)
+    np.testing.assert_array_equal(displays[0].std, displays[1].std)
+
+
+@pytest.mark.parametrize("names", [("C",), ("gamma",), ("kernel", "C"), ("degree",), ("kernel",)])
+def test_the_surrogate_of_a_conditional_space(conditional, names):
+    display = SurrogateDisplay.from_search(conditional, *names)
+    assert np.isfinite(display.mean).all()
+    display.figure_.canvas.draw()
+
+
+@pytest.mark.parametrize("name", ["max_features", "max_depth", "min_samples_leaf", "class_weight"])
+def test_the_surrogate_over_every_kind_of_parameter(mixed, name):
+    display = SurrogateDisplay.from_search(mixed, name)
+    assert np.isfinite(display.mean).all() and (display.band_ is None) == bool(
+        display.parameter.marks
+    )
+    with pytest.raises(ValueError, match="has no parameter|has the parameters"):
+        SurrogateDisplay.from_search(mixed, "depth")
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"strategy": WorstCase("none")},
+        {"strategy": WorstCase("private"), "epsilon": 2000.0},
+        {"n_iter": 4},
+    ],
+)
+def test_no_surrogate_without_public_scores(data, params):
+    search = fitted(data, SVC(), {"C": loguniform(1e-2, 1e2)}, **params)
+    with pytest.raises(ValueError, match="no public scores.*which are private"):
+        SurrogateDisplay.from_search(search, "C")
+
+
+def test_no_surrogate_of_what_is_followed_in_secret(gp, score_only):
+    for search in (gp, score_only):
+        with pytest.raises(ValueError, match=r"in secret.*which are private"):
+            SurrogateDisplay.from_search(search, "C")
+
+
+# ---------------------------------------------------------------- released numbers
+def test_privacy_and_utility(conditional, data, gp):
+    display = PrivacyUtilityDisplay.from_search(conditional)
+    assert (np.diff(display.regret) <= 0).all() and (np.diff(display.score_error) <= 0).all()
+    epsilon, regret, score_error = display.point
+    assert epsilon == 1.0
+    low, high = conditional.best_score_interval_
+    assert score_error >= (high - low) / 2 - 1e-12
+    plan = plan_search(epsilon=1.0, target_regret=0.01)
+    display = plan.plot(epsilon=[0.5, 1.0, 2.0])
+    assert display.regret[1] == plan.regret == display.point[1]
+    assert "m = 2,100" in display.ax_.get_ylabel()
+    assert plan.plot(mark=False).point_ is None
+    with pytest.raises(ValueError, match="rests on an assumption"):
+        PrivacyUtilityDisplay.from_search(gp)
+
+
+def test_scores_side_by_side(conditional, score_only, gp, data):
+    display = ScoreDisplay.from_search({"a": conditional, "b": gp})
+    np.testing.assert_array_equal(display.scores, [conditional.best_score_, gp.best_score_])
+    assert [t.get_text() for t in display.ax_.get_yticklabels()] == ["a", "b"]
+    assert display.score_name == "accuracy"
+    assert ScoreDisplay.from_search([conditional, score_only]).score_name == "score"
+    assert ScoreDisplay.from_search(score_only).names == ["PrivateBayesSearchCV"]
+    with pytest.raises(ValueError, match="found none"):
+        ScoreDisplay.from_search({})
+    X, y, val = data
+    tuned = PrivateThresholdClassifier(LogisticRegression()).fit(X, y, **val)
+    assert ScoreDisplay.from_estimator(tuned).scores.tolist() == [tuned.best_score_]
+    assert ScoreDisplay.from_estimator({"a": tuned, "b": gp}).names == ["a", "b"]
+
+
+def test_several_scores_of_one_search(data):
+    X, y, val = data
+    search = PrivateBayesSearchCV(
+        KNeighborsClassifier(),
+        {"n_neighbors": [1, 3]},
+        scoring=["accuracy", "neg_brier_score"],
+        refit="accuracy",
+    ).fit(X, y, **val)
+    display = ScoreDisplay.from_search(search)
+    assert display.names == ["accuracy", "neg_brier_score"]
+    assert display.scores == list(search.best_scores_.values())
+    assert ScoreDisplay.from_estimator(search).names == display.names
+    assert ScoreDisplay.from_search({"one": search}).scores.tolist() == [search.best_score_]
+    assert ScoreDisplay.from_estimator([search, search]).names == ["estimator 1", "estimator 2"]
+
+
+def test_one_parameter_has_lines_across_its_axis(data):
+    X, y, val = data
+    search = PrivateBayesSearchCV(LogisticRegression(), {"C": loguniform(1e-2, 1e2)}, n_iter=12)
+    display = ParallelCoordinatesDisplay.from_search(search.fit(X, y, **val))
+    for lines in (display.others_, display.scored_):
+        segments = lines.get_segments()
+        assert segments and all(np.ptp(segment[:, 0]) > 0 for segment in segments)
+
+
+def test_a_surrogate_is_drawn_at_some_of_a_setting(data):
+    X, y, val = data
+    space = {"C": loguniform(1e-2, 1e2), "tol": loguniform(1e-5, 1e-2)}
+    search = PrivateBayesSearchCV(LogisticRegression(), space, n_iter=12).fit(X, y, **val)
+    assert SurrogateDisplay.from_search(search, "C", at={"tol": 1e-3}).at == {"tol": 1e-3}
+    with pytest.raises(ValueError, match="not in param_grid|no value|distribution"):
+        SurrogateDisplay.from_search(search, "C", at={"tol": 5.0})
+
+
+@pytest.mark.parametrize("by", ["number", "time"])
+def test_a_ledger(tmp_path, by):
+    ledger = PrivacyLedger(tmp_path / "l.db", "patients", epsilon=2.0, delta=1e-6)
+    empty = LedgerDisplay.from_ledger(ledger, by=by)
+    assert empty.limit == 2.0 and len(empty.epsilon) == 0
+    for epsilon, assumption in ((0.5, None), (0.25, "a prior"), (0.125, None)):
+        ledger.charge(epsilon, 0.0, what="w", mechanism="m", assumption=assumption)
+    display = LedgerDisplay.from_ledger(ledger, by=by)
+    assert display.epsilon.tolist() == [0.5, 0.25, 0.125]
+    assert display.assumed.tolist() == [False, True, False]
+
+    def top(fill):
+        return np.concatenate([path.vertices[:, 1] for path in fill.get_paths()]).max()
+
+    assert (top(display.worst_case_), top(display.assumed_)) == (0.625, 0.875)
+    assert display.limit_.get_ydata()[0] == 2.0
+    assert "budget: 2, more by zCDP" in [t.get_text() for t in display.legend_.get_texts()]
+    with pytest.raises(ValueError, match='by is "number" or "time"'):
+        display.plot(by="date")
+    with pytest.raises(ValueError, match="ledger is a PrivacyLedger"):
+        LedgerDisplay.from_ledger(str(tmp_path / "l.db"))
+
+
+# ---------------------------------------------------------------- all of them
+def all_of_them(search, tmp_path):
+    """Return functions of the axes to draw on."""
+    ledger = PrivacyLedger(tmp_path / "all.db", "patients", epsilon=2.0)
+    return [
+        lambda ax=None: SearchPathDisplay.from_search(search, ax=ax),
+        lambda ax=None: ParallelCoordinatesDisplay.from_search(search, ax=ax),
+        lambda ax=None: SurrogateDisplay.from_search(search, "C", ax=ax),
+        lambda ax=None: SurrogateDisplay.from_search(search, "C", "gamma", ax=ax),
+        lambda ax=None: PrivacyUtilityDisplay.from_search(search, ax=ax),
+        lambda ax=None: ScoreDisplay.from_search(search, ax=ax),
+        lambda ax=None: LedgerDisplay.from_ledger(ledger, ax=ax),
+    ]
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        SearchPathDisplay.from_search, ParallelCoordinatesDisplay.from_search,
+        lambda s: SurrogateDisplay.from_search(s, "C"), PrivacyUtilityDisplay.from_search,
+        ScoreDisplay.from_search,
+    ],
+)  # fmt: skip
+def test_a_search_that_was_not_fitted(draw):
+    with pytest.raises(NotFittedError):
+        draw(PrivateBayesSearchCV(KNeighborsClassifier(), {"n_neighbors": [1, 3]}))
+
+
+def test_axes_that_are_given_are_used_and_nothing_else_changes(conditional, tmp_path):
+    mine, other = plt.figure(), plt.figure()
+    before = dict(matplotlib.rcParams)
+    current = plt.gca()
+    for i, draw in enumerate(all_of_them(conditional, tmp_path), 1):
+        ax = mine.add_subplot(7, 1, i)
+        display = draw(ax)
+        assert display.ax_ is ax and display.figure_ is mine
+    assert plt.gcf() is other and plt.gca() is current
+    assert plt.get_fignums() == [mine.number, other.number]
+    assert dict(matplotlib.rcParams) == before
+
+
+def test_without_axes_there_is_one_new_figure(conditional, tmp_path):
+    for draw in all_of_them(conditional, tmp_path):
+        display = draw()
+        assert len(plt.get_fignums()) == 1
+        assert display.plot() is display and len(plt.get_fignums()) == 2
+        plt.close("all")
+
+
+@pytest.mark.parametrize("style", ["default", "dark_background"])
+def test_text_is_in_the_colour_of_the_style_and_inside_the_figure(conditional, tmp_path, style):
+    with plt.style.context(style):
+        for draw in all_of_them(conditional, tmp_path):
+            display = draw()
+            display.figure_.canvas.draw()
+            page = display.figure_.bbox
+            texts = [display.ax_.xaxis.label, display.ax_.yaxis.label]
+            texts += getattr(display, "texts_", [])
+            if hasattr(display, "legend_"):
+                texts += display.legend_.get_texts()
+            for text in filter(lambda t: t.get_text(), texts):
+                assert text.get_color() == matplotlib.rcParams["text.color"]
+                box = text.get_window_extent()
+                assert page.x0 - 1 <= box.x0 and box.x1 <= page.x1 + 1, text
+                assert page.y0 - 1 <= box.y0 and box.y1 <= page.y1 + 1, text
+
+
+def test_matplotlib_is_imported_when_something_is_drawn():
+    import subprocess
+    import sys
+
+    code = (
+        "import sys, sklearn_dpbo, sklearn_dpbo.plotting; "
+        "assert not any(m.startswith('matplotlib') for m in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_without_matplotlib_the_error_says_what_to_install(conditional, monkeypatch):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match=r"sklearn_dpbo\[plots\]"):
+        ScoreDisplay.from_search(conditional)

@@ -1,0 +1,523 @@
+"""What is told of a search while it runs: all that is public of it, in order, and no more."""
+
+import sys
+import time
+from importlib.util import find_spec
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from test_kusner2015 import NOISY, known_data
+from test_kusner2015 import search_of as gp_search_of
+from test_leaks import (
+    COUNTS,
+    Known,
+    M,
+    data,
+    found_in,
+    found_in_text,
+    frames_of,
+    is_number,
+    search_of,
+    secrets,
+    walk,
+)
+
+from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV, PrivateThresholdClassifier
+from sklearn_dpbo._evaluation import evaluator as evaluation
+from sklearn_dpbo._evaluation.progress import CallbackSupportMixin, with_callbacks
+from sklearn_dpbo.kusner2015 import GPNoisy
+from sklearn_dpbo.strategies import WorstCase
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::sklearn_dpbo.exceptions.GuaranteeAssumptionWarning"
+)
+has_callbacks = find_spec("sklearn.callback") is not None
+needs_callbacks = pytest.mark.skipif(not has_callbacks, reason="scikit-learn before 1.9")
+
+
+class Spy:
+    """Keeps all that it is given, and all that the frames show from which it is called."""
+
+    def __init__(self, raises=None, at=None):
+        self.events, self.frames, self.raises, self.at = [], [], raises, at
+
+    def hear(self, hook, estimator, context, **facts):
+        self.events.append((hook, context.task_name, context.task_id, facts, estimator, context))
+        frame = sys._getframe(2)
+        while frame is not None and not frame.f_code.co_name.startswith("test_"):
+            if frame.f_code.co_filename != __file__:
+                self.frames.append(dict(frame.f_locals))
+            frame = frame.f_back
+        if (hook, context.task_name) == self.at:
+            raise self.raises
+
+    def setup(self, estimator, context):
+        self.hear("setup", estimator, context)
+
+    def teardown(self, estimator, context):
+        self.hear("teardown", estimator, context)
+
+    def on_fit_task_begin(
+        self, estimator, context, *, X=None, y=None, metadata=None, fitted_estimator=None
+    ):
+        facts = dict(X=X, y=y, metadata=metadata, fitted_estimator=fitted_estimator)
+        self.hear("begin", estimator, context, **facts)
+
+    def on_fit_task_end(
+        self, estimator, context, *, X=None, y=None, metadata=None, fitted_estimator=None
+    ):
+        facts = dict(X=X, y=y, metadata=metadata, fitted_estimator=fitted_estimator)
+        self.hear("end", estimator, context, **facts)
+        return True  # "stop": which is not heeded
+
+    def told(self, hook, task):
+        return [facts["metadata"] for h, t, _, facts, _, _ in self.events if (h, t) == (hook, task)]
+
+    @property
+    def order(self):
+        return [event[:3] for event in self.events]
+
+    @property
+    def given(self):
+        """All that is reachable from what it was given, but for the frames."""
+        return [*walk([event[3:] for event in self.events], {id(self): self})]
+
+    @property
+    def leaks(self):
+        """Raw numbers among what was given or in the frames, also in texts."""
+        counts = secrets("accuracy", None)
+        things = [*self.given, *walk(self.frames, {id(self): self})]
+        in_texts = [found_in_text(thing, counts) for thing in things if isinstance(thing, str)]
+        return found_in([t for t in things if is_number(t)], counts) + sum(in_texts, [])
+
+    @property
+    def tables(self):
+        """Tables of validation records among what was given."""
+        return [a for a in self.given if isinstance(a, np.ndarray) and a.size >= M]
+
+
+class AutoSpy(Spy):
+    """One that is handed on to the estimators inside."""
+
+    max_propagation_depth = None
+
+
+EVALUATION, EXPLORATION = "candidate-evaluation", "candidate-exploration"
+BACKENDS = [("sequential", 1), ("loky", 2), ("threading", 2), ("multiprocessing", 2)]
+
+
+# ------------------------------------------------------------ what is told, and in which order
+@needs_callbacks
+@pytest.mark.parametrize(("backend", "n_jobs"), BACKENDS)
+def test_candidates_are_told_of_in_order(n_jobs, backend):
+    class Backwards(Known):  # the first is the last to finish
+        def predict(self, X):
+            time.sleep(0.3 * (len(X) > 1000 and self.which == 0))
+            return super().predict(X)
+
+    public, protected = data()
+    spy = Spy()
+    search = search_of(n_jobs=n_jobs, fail="fit").set_params(pre_dispatch="all")
+    search.estimator = Backwards(fail="fit")
+    with joblib.parallel_config(backend), pytest.warns(match="1 of 4 candidates failed"):
+        search.set_callbacks(spy).fit(**public, **protected)
+    numbers = range(4)
+    assert spy.order == [
+        ("setup", "fit", 0), ("begin", "fit", 0), ("begin", "search", 0),
+        *[("begin", EVALUATION, i) for i in numbers],
+        *[("end", EVALUATION, i) for i in numbers],
+        ("end", "search", 0), ("begin", "refit-with-best-params", 1),
+        ("end", "refit-with-best-params", 1), ("end", "fit", 0), ("teardown", "fit", 0),
+    ]  # fmt: skip
+    errors = [None, None, None, "RuntimeError: cannot fit this one"]
+    wanted = [{"params": {"which": i}, "fit_error": errors[i]} for i in numbers]
+    assert spy.told("end", EVALUATION) == wanted
+    assert spy.told("begin", EVALUATION) == [{"params": {"which": i}} for i in numbers]
+    assert len({event[-1].init_time for event in spy.events}) == 1
+    assert spy.events[-2][4].best_params_ == search.best_params_, "at the end it is fitted"
+    assert not [name for name in vars(search) if name.startswith("_callback")]
+
+
+@needs_callbacks
+@pytest.mark.parametrize("memory", [False, True])
+@pytest.mark.parametrize("guidance", ["none", "public", "private", "both"])
+def test_every_guidance_tells_of_every_candidate(guidance, memory, tmp_path):
+    public, protected = data()
+    spy = Spy()
+    search = search_of(strategy=WorstCase(guidance), memory=tmp_path if memory else None)
+    search.set_callbacks(spy).fit(**public, **protected)
+    results = search.cv_results_
+    explored = [told["params"] for told in spy.told("end", EXPLORATION)]
+    evaluated = [told["params"] for told in spy.told("end", EVALUATION)]
+    tried = list(zip(results["params"], results["validated"], strict=True))
+    assert explored == [setting for setting, validated in tried if not validated]
+    assert evaluated == [setting for setting, validated in tried if validated]
+    assert len(tried) == 16 and bool(explored) == (guidance in ("public", "both"))
+    (context,) = {e[5] for e in spy.events if e[1] == "search"}
+    assert context.max_subtasks == 16
+    assert not spy.leaks and not spy.tables
+
+
+@needs_callbacks
+def test_settings_that_a_callback_writes_into_stay_as_they_are():
+    class Vandal(Spy):
+        def hear(self, hook, estimator, context, **facts):
+            if facts.get("metadata"):
+                facts["metadata"]["params"]["which"] = 17
+
+    public, protected = data()
+    search = search_of().set_callbacks(Vandal()).fit(**public, **protected)
+    assert [setting["which"] for setting in search.cv_results_["params"]] == list(COUNTS)
+
+
+@needs_callbacks
+def test_fits_that_settle_a_timeout_come_on_top():
+    public, protected = data()
+    spy = Spy()
+    strategy = WorstCase("none", timeout=1e6)
+    search_of(strategy=strategy).set_callbacks(spy).fit(**public, **protected)
+    assert len(spy.told("end", EXPLORATION)) == 4
+    assert len(spy.told("end", EVALUATION)) == 16
+
+
+@needs_callbacks
+def test_a_secret_path_is_not_told_of():
+    """One setting is evaluated in the open; where the others lie nobody hears, nor of the fits."""
+    spy, inner = Spy(), Spy()
+    search = gp_search_of(GPNoisy(**NOISY), estimator=WatchedPath(), n_iter=8)
+    search.estimator.set_callbacks(inner)
+    search.set_callbacks(spy).fit(**known_data())
+    assert len(spy.told("end", EVALUATION)) == 1
+    assert not spy.told("end", EXPLORATION)
+    assert len([event for event in inner.events if event[0] == "setup"]) == 1
+
+
+# ------------------------------------------------------------ nothing raw is told
+@needs_callbacks
+@pytest.mark.parametrize(("backend", "n_jobs"), BACKENDS[:3])
+@pytest.mark.parametrize(
+    "settings", [{}, dict(fail="fit"), dict(fail="predict"), dict(strategy=WorstCase("private"))],
+    ids=str,
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
+def test_a_spy_finds_nothing_raw(n_jobs, backend, settings):
+    public, protected = data()
+    spy = Spy()
+    search = search_of(n_jobs=n_jobs, **settings).set_callbacks(spy)
+    with joblib.parallel_config(backend):
+        search.fit(**public, **protected)
+    assert len(spy.told("end", EVALUATION)) >= 4
+    assert spy.frames
+    assert not spy.leaks and not spy.tables
+
+
+class TheLast:
+    def get_n_splits(self, X=None, y=None, groups=None):
+        return 1
+
+    def split(self, X, y=None, groups=None):
+        yield np.arange(40), np.arange(40, 40 + M)
+
+
+@needs_callbacks
+def test_a_held_out_part_is_not_told():
+    """X holds the validation records then."""
+    public, protected = data()
+    X = np.concatenate([public["X"], protected["X_val"]])
+    y = np.concatenate([public["y"], protected["y_val"]])
+    spy = Spy()
+    search_of(cv=TheLast()).set_callbacks(spy).fit(X, y)
+    assert not spy.leaks and not spy.tables
+
+
+@needs_callbacks
+def test_the_spy_finds_what_it_is_told(monkeypatch):
+    """The tests above must be able to fail."""
+    public, protected = data()
+    right = evaluation.Evaluator._sealed
+
+    def in_words(self, found):
+        i, _, sealed = right(self, found)
+        return i, f"{found[1][1][0]} right", sealed
+
+    def unsealed(self, found):
+        return found[0], None, found[1][1]
+
+    for planted in (in_words, unsealed):
+        monkeypatch.setattr(evaluation.Evaluator, "_sealed", planted)
+        spy = Spy()
+        with pytest.raises(Exception, match="candidates failed|no attribute"):
+            search_of().set_callbacks(spy).fit(**public, **protected)
+        assert spy.leaks
+
+
+class Watched(CallbackSupportMixin, Known):
+    """Has callbacks of its own, and leaves on itself, and tells, what it predicts."""
+
+    @with_callbacks
+    def fit(self, X, y):
+        context = self._init_callback_context()
+        context.call_on_fit_task_begin(estimator=self, X=X, y=y)
+        super().fit(X, y)
+        context.call_on_fit_task_end(
+            estimator=self, X=X, y=y, reconstruction_attributes=lambda: {"classes_": self.classes_}
+        )
+        self.context = context
+        return self
+
+    def predict(self, X):
+        self.labels = super().predict(X)
+        self.right = int(self.labels.sum())
+        for callback in getattr(self, "_skl_callbacks", []):
+            callback.on_fit_task_end(self, self.context, X=X)
+        return self.labels
+
+
+class WatchedPath(CallbackSupportMixin, type(gp_search_of(GPNoisy(**NOISY)).estimator)):
+    @with_callbacks
+    def fit(self, X, y):
+        self._init_callback_context()
+        return super().fit(X, y)
+
+
+@needs_callbacks
+@pytest.mark.parametrize("backend", ["sequential", "threading"])
+@pytest.mark.parametrize("planted", [False, True])
+def test_callbacks_of_the_estimator_see_training_records_alone(backend, planted, monkeypatch):
+    public, protected = data()
+    spy = Spy()
+    search = search_of(n_jobs=2)
+    search.estimator = Watched().set_callbacks(spy)
+    if planted:
+        monkeypatch.setattr(evaluation, "unwatched", lambda estimator: estimator)
+    with joblib.parallel_config(backend):
+        search.fit(**public, **protected)
+    fits = [facts["X"] for hook, *_, facts, _, _ in spy.events if hook == "begin"]
+    assert len(fits) == 5 and all(np.array_equal(X, public["X"]) for X in fits)
+    assert bool(spy.tables) == planted
+    numbers = [thing for thing in spy.given if is_number(thing)]
+    assert bool(found_in(numbers, secrets("accuracy", None))) == planted
+
+
+@needs_callbacks
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_scikit_learns_monitor_logs_the_training_side(two_classes, n_jobs):
+    from sklearn.callback import ScoringMonitor
+
+    X, y, X_val, y_val = two_classes
+    monitor = ScoringMonitor(scoring="accuracy")
+    model = LogisticRegression(max_iter=20).set_callbacks(monitor)
+    search = PrivateBayesSearchCV(model, {"C": [0.1, 1.0]}, n_jobs=n_jobs, noise_random_state=0)
+    search.fit(X, y, X_val=X_val, y_val=y_val)
+    assert len(monitor.get_logs(select="all")) == 3, "two candidates and the refit"
+
+
+# ------------------------------------------------------------ exceptions
+BEFORE = [
+    ("setup", "fit"), ("begin", "fit"), ("begin", "search"), ("begin", EXPLORATION),
+    ("end", EXPLORATION), ("begin", EVALUATION), ("end", EVALUATION),
+]  # fmt: skip
+AFTER = [("end", "search"), ("begin", "refit-with-best-params"), ("end", "refit-with-best-params")]
+FITTED = [("end", "fit"), ("teardown", "fit")]
+
+
+# With workers, which an exception makes joblib kill and start anew, the one that matters.
+CASES = [(1, at) for at in BEFORE + AFTER + FITTED] + [(2, ("end", EVALUATION))]
+
+
+@needs_callbacks
+@pytest.mark.parametrize("kind", [RuntimeError, KeyboardInterrupt])
+@pytest.mark.parametrize(("n_jobs", "at"), CASES)
+def test_an_exception_of_a_callback_is_an_interrupt(kind, n_jobs, at, tmp_path):
+    raised = kind("no more")
+    public, protected = data()
+    ledger = PrivacyLedger(tmp_path / "budget.db", "records", 1.0)
+    spy = Spy(raised, at)
+    search = search_of(strategy=WorstCase("public"), n_jobs=n_jobs, ledger=ledger)
+    search.set_callbacks(spy)
+    with pytest.raises(kind) as caught:
+        search.fit(**public, **protected)
+    assert caught.value is raised
+    assert bool(ledger.history) == (at not in BEFORE), "nothing is drawn without a charge"
+    notes = "".join(getattr(raised, "__notes__", []))
+    assert ("best_params_=" in notes) == (at in AFTER), "what was paid for is not lost"
+    assert hasattr(search, "best_params_") == (at in FITTED)
+    if (kind, at[0]) != (KeyboardInterrupt, "teardown"):  # which scikit-learn does not expect
+        assert not [name for name in vars(search) if name.startswith("_callback")]
+    assert spy.order[-1] == ("teardown", "fit", 0)
+    assert not spy.leaks and not spy.tables
+    assert not found_in(frames_of(caught.value), secrets("accuracy", None))
+    shown = [entry.name for entry in caught.traceback]
+    assert at[0] in ("setup", "teardown") or f"on_fit_task_{at[0]}" in shown, "where it came from"
+
+
+@needs_callbacks
+def test_an_exception_after_draws_says_what_was_spent():
+    class Late(Spy):
+        def hear(self, hook, estimator, context, **facts):
+            super().hear(hook, estimator, context, **facts)
+            if (hook, context.task_name, context.task_id) == ("end", EVALUATION, 14):
+                raise RuntimeError("no more")
+
+    public, protected = data()
+    search = search_of(strategy=WorstCase("private", batch_size=1)).set_callbacks(Late())
+    with pytest.raises(RuntimeError, match="no more") as caught:
+        search.fit(**public, **protected)
+    assert "had been spent on private draws" in caught.value.__notes__[0]
+    assert not found_in(frames_of(caught.value), secrets("accuracy", None))
+
+
+# ------------------------------------------------------------ scikit-learn's own
+@pytest.mark.skipif(has_callbacks, reason="scikit-learn 1.9 and later")
+def test_older_scikit_learn_has_no_callbacks():
+    assert not hasattr(search_of(), "set_callbacks")
+
+
+@needs_callbacks
+def test_clones_keep_callbacks_as_scikit_learns_do():
+    spy = Spy()
+    for search in (search_of(), GridSearchCV(Known(), {"which": [0, 1]}),
+                   PrivateThresholdClassifier(Known())):  # fmt: skip
+        assert search.set_callbacks(spy) is search
+        assert clone(search)._skl_callbacks == [spy]
+        search.set_callbacks()
+        assert not hasattr(clone(search), "_skl_callbacks")
+        with pytest.raises(TypeError, match="FitCallback protocol"):
+            search.set_callbacks(Spy)
+
+
+@needs_callbacks
+@pytest.mark.parametrize(("backend", "n_jobs"), BACKENDS[:3])
+@pytest.mark.parametrize("guidance", ["none", "public"])
+def test_scikit_learns_bar_shows_all_candidates(n_jobs, backend, guidance, monkeypatch, capsys):
+    pytest.importorskip("rich")
+    from sklearn.callback import ProgressBar, _progressbar
+
+    monitors = []
+    run = _progressbar.RichProgressMonitor.run
+    monkeypatch.setattr(
+        _progressbar.RichProgressMonitor, "run", lambda self: monitors.append(self) or run(self)
+    )
+    public, protected = data()
+    search = search_of(strategy=WorstCase(guidance), n_jobs=n_jobs).set_callbacks(ProgressBar())
+    with joblib.parallel_config(backend):
+        search.fit(**public, **protected)
+    (monitor,) = monitors
+    bar = monitor.root_rich_task.children[0]
+    assert bar.total == 16 and sorted(bar.children) == list(range(16)) and bar.progress == 1
+    assert monitor.root_rich_task.progress == 1
+    assert "PrivateBayesSearchCV - search" in capsys.readouterr().out
+
+
+# ------------------------------------------------------------ verbose
+def bar_of(err):
+    """What a bar showed, from the first to the last."""
+    return [line.strip() for line in err.replace("\n", "\r").split("\r") if line.strip()]
+
+
+@pytest.mark.parametrize(("backend", "n_jobs"), BACKENDS)
+@pytest.mark.parametrize("memory", [False, True])
+def test_verbose_1_shows_a_bar(n_jobs, backend, memory, capfd, tmp_path):
+    pytest.importorskip("tqdm")
+    public, protected = data()
+    search = search_of(
+        strategy=WorstCase("public"),
+        n_jobs=n_jobs,
+        verbose=1,
+        memory=tmp_path if memory else None,
+    )
+    with joblib.parallel_config(backend):
+        search.fit(**public, **protected)
+    out, err = capfd.readouterr()
+    assert out == ""
+    counts = [int(line.rpartition("| ")[2].partition("/")[0]) for line in bar_of(err)]
+    assert set(counts) == set(range(17)) and counts == sorted(counts)
+    assert bar_of(err)[-1].startswith(f"Evaluating candidates on {M} protected records: 100%")
+    assert any(line.startswith("Exploring candidates within") for line in bar_of(err))
+
+
+def test_a_bar_does_not_tell_how_long_it_took(capsys):
+    pytest.importorskip("tqdm")
+
+    class Slow(Known):
+        def predict(self, X):
+            time.sleep(0.3 * (X[:, 1] > 0).any())
+            return super().predict(X)
+
+    public, protected = data()
+    shown = []
+    for spoilt in (0, 1):
+        protected["X_val"][0, 1] = spoilt
+        search = search_of(verbose=1, noise_random_state=0)
+        search.estimator = Slow()
+        search.fit(**public, **protected)
+        shown.append(capsys.readouterr().err)
+    assert shown[0] == shown[1] != ""
+
+
+def test_a_bar_ends_full_when_fewer_are_tried(capsys):
+    pytest.importorskip("tqdm")
+    gp_search_of(GPNoisy(**NOISY), n_iter=8, verbose=1).fit(**known_data())
+    assert bar_of(capsys.readouterr().err)[-1].endswith("1/1")
+
+
+def test_a_bar_is_taken_down_after_an_error(capsys):
+    pytest.importorskip("tqdm")
+    public, protected = data()
+    with pytest.raises(KeyboardInterrupt):
+        search_of(fail="interrupt", verbose=1).fit(**public, **protected)
+    assert capsys.readouterr().err.endswith("2/4\n")
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_without_tqdm_verbose_1_prints_lines(monkeypatch, capfd, n_jobs):
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    public, protected = data()
+    search_of(verbose=1, n_jobs=n_jobs).fit(**public, **protected)
+    out, err = capfd.readouterr()
+    assert out == f"Evaluating 4 candidates on {M} protected records\n"
+    assert "%|" not in err
+
+
+def test_verbose_0_says_nothing(capfd):
+    public, protected = data()
+    search_of().fit(**public, **protected)
+    assert capfd.readouterr() == ("", "")
+
+
+# ------------------------------------------------------------ thresholds
+@needs_callbacks
+@pytest.mark.parametrize("kind", [Spy, AutoSpy])
+def test_a_threshold_hands_on_what_is_meant_for_a_search_inside(kind):
+    public, protected = data()
+    spy = kind()
+    tuned = PrivateThresholdClassifier(search_of(refit=True), epsilon=1e-7)
+    tuned.set_callbacks(spy).fit(**public, **protected)
+    steps = [(hook, task) for hook, task, _ in spy.order if hook == "end"]
+    assert steps[-2:] == [("end", "tune-threshold"), ("end", "fit")]
+    assert len(spy.told("end", EVALUATION)) == (4 if kind is AutoSpy else 0)
+    assert not spy.leaks
+    assert not hasattr(tuned.estimator_, "_skl_callbacks")
+    assert not hasattr(tuned.estimator_, "_parent_callback_ctx")
+
+
+@needs_callbacks
+@pytest.mark.parametrize(
+    "at", [("begin", "fit-estimator"), ("end", "fit-estimator"), ("begin", "tune-threshold"),
+           ("end", "tune-threshold"), ("end", "fit")]
+)  # fmt: skip
+def test_what_a_search_inside_released_is_not_lost(at):
+    public, protected = data()
+    tuned = PrivateThresholdClassifier(search_of(), epsilon=1e-7)
+    tuned.set_callbacks(Spy(RuntimeError("no more"), at))
+    with pytest.raises(RuntimeError, match="no more") as caught:
+        tuned.fit(**public, **protected)
+    notes = "".join(getattr(caught.value, "__notes__", []))
+    fitted = at in [("end", "tune-threshold"), ("end", "fit")]
+    assert hasattr(tuned, "best_threshold_") == fitted
+    assert fitted or ("best_params_" in notes) == (at != ("begin", "fit-estimator"))
+    assert not found_in(frames_of(caught.value), secrets("accuracy", None))

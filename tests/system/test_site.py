@@ -1,0 +1,199 @@
+"""The site: it builds without a warning, its links lead somewhere, its examples run."""
+
+import importlib
+import inspect
+import os
+import re
+import shutil
+import subprocess
+import sys
+import venv
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from conftest import DATA
+from sklearn.model_selection import GridSearchCV
+from test_packaging import wheel_of
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+EXTENSIONS = ("sphinx", "furo", "myst_nb", "numpydoc", "sphinx_gallery", "matplotlib")
+BUILT = ("_build", "auto_gallery", "generated", "jupyter_execute")
+# Modules whose public names are the package's; the reference lists them all, but for constants and
+# helpers that stand in them.
+PUBLIC = (
+    "sklearn_dpbo", "sklearn_dpbo.acquisition", "sklearn_dpbo.audit", "sklearn_dpbo.configuration",
+    "sklearn_dpbo.configuration.published", "sklearn_dpbo.exceptions", "sklearn_dpbo.kusner2015",
+    "sklearn_dpbo.kusner2015.bounds", "sklearn_dpbo.ledger", "sklearn_dpbo.outsourced",
+    "sklearn_dpbo.outsourced.published", "sklearn_dpbo.planning", "sklearn_dpbo.plotting",
+    "sklearn_dpbo.scoring", "sklearn_dpbo.strategies",
+)  # fmt: skip
+NOT_LISTED = {
+    "bounds", "cases",
+}  # fmt: skip
+# What numpydoc may find: no wording, examples or cross-references that nothing is to be said in.
+MUST_NOT = {
+    "GL05", "GL06", "GL07", "GL08", "GL09", "GL10", "SS01", "SS04", "PR01", "PR02", "PR03", "PR04",
+    "PR05", "PR10", "RT01", "YD01",
+}  # fmt: skip
+PREAMBLE = """
+from sklearn.datasets import load_breast_cancer
+from sklearn.preprocessing import scale
+X, y = load_breast_cancer(return_X_y=True)
+X = scale(X)
+X_train, y_train, X_val, y_val, X_new = X[:250], y[:250], X[250:], y[250:], X[:3]
+"""
+
+
+def need(*modules):
+    for module in modules:
+        pytest.importorskip(module, reason=f"no {module}: python -m pip install '.[docs]'")
+
+
+def listed():
+    """Full names on the reference page."""
+    names, module = [], ""
+    for line in (DOCS / "api.md").read_text().splitlines():
+        if found := re.match(r"\.\. currentmodule:: (\S+)", line):
+            module = found[1]
+        elif found := re.match(r"   ([A-Za-z_.]+)$", line):
+            names.append(f"{module}.{found[1]}")
+    return names
+
+
+class Page(HTMLParser):
+    """Anchors and links of a page, and its first block of Python."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.anchors, self.links, self.code = {""}, [], ""
+        self._open, self._found = 0, False
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        self.anchors |= {attributes[name] for name in ("id", "name") if attributes.get(name)}
+        self.links += [attributes[name] for name in ("href", "src") if attributes.get(name)]
+        if tag == "div" and (
+            self._open or (not self._found and "highlight-python" in attributes.get("class", ""))
+        ):
+            self._open, self._found = self._open + 1, True
+
+    def handle_endtag(self, tag):
+        if tag == "div" and self._open:
+            self._open -= 1
+
+    def handle_data(self, data):
+        if self._open:
+            self.code += data
+
+
+def dead_links(site):
+    """(page, link) of what leads to no file, or to no anchor in it."""
+    pages = {path.resolve(): Page(path) for path in site.rglob("*.html")}
+    dead = []
+    for path, page in pages.items():
+        for link in page.links:
+            parts = urlsplit(link)
+            if parts.scheme or parts.netloc:
+                continue
+            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            anchors = pages[target].anchors if target in pages else {""}
+            if not target.is_file() or unquote(parts.fragment) not in anchors:
+                dead.append((path.relative_to(site.resolve()).as_posix(), link))
+    return dead
+
+
+def test_dead_links_are_found(tmp_path):
+    (tmp_path / "a.html").write_text(
+        '<p id="x"><a href="b.html#y">1</a><a href="#x">2</a><a href="b.html#z">3</a>'
+        '<img src="c.png"><a href="https://example.org">4</a>'
+    )
+    (tmp_path / "b.html").write_text('<h1 id="y"></h1>')
+    assert dead_links(tmp_path) == [("a.html", "b.html#z"), ("a.html", "c.png")]
+
+
+@pytest.mark.slow
+def test_site(tmp_path):
+    """As the README says how to build it, from a copy, with the real data where they are.
+
+    Then its first example, as the page shows it, in an environment that has the package alone.
+    """
+    need(*EXTENSIONS)
+    copy, site = tmp_path / "copy", tmp_path / "site"
+    shutil.copytree(DOCS, copy / "docs", ignore=shutil.ignore_patterns(*BUILT))
+    for page in ROOT.glob("*.md"):
+        shutil.copy(page, copy)
+    env = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    if DATA.exists():
+        env["SKLEARN_DPBO_DATA"] = str(DATA)
+    build = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", "docs"]
+    done = subprocess.run([*build, site], cwd=copy, env=env, capture_output=True, text=True)
+    assert not done.returncode, done.stderr
+
+    assert dead_links(site) == []
+    for example in (DOCS / "gallery").glob("plot_*.py"):
+        page = (site / "auto_gallery" / f"{example.stem}.html").read_text()
+        assert "sphx-glr-script-out" in page or "output_html" in page, f"{example} shows nothing"
+        assert f"sphx_glr_{example.stem}_001.png" in page, f"{example} has no picture"
+        assert "matplotlib.axes" not in page and "Text(" not in page, f"{example} prints its plot"
+
+    code = Page(site / "index.html").code
+    assert "PrivateBayesSearchCV" in code
+    script = tmp_path / "first.py"
+    script.write_text(PREAMBLE + code + "\nprint(search.best_params_)")
+    del env["PYTHONPATH"]
+    venv.create(tmp_path / "fresh", with_pip=True)
+    python = tmp_path / "fresh" / ("Scripts" if os.name == "nt" else "bin") / "python"
+    wheel = wheel_of(ROOT, tmp_path)
+    subprocess.run([python, "-m", "pip", "install", "-q", wheel], env=env, check=True)
+    done = subprocess.run([python, script], cwd=tmp_path, env=env, capture_output=True, text=True)
+    assert not done.returncode and "gamma" in done.stdout, done.stderr
+
+
+# Slow, as all that needs .[docs]: that is where CI has it.
+@pytest.mark.slow
+@pytest.mark.parametrize("path", sorted((DOCS / "notebooks").glob("*.ipynb")), ids=lambda p: p.name)
+def test_notebooks_run(path, monkeypatch):
+    need("nbclient", "ipykernel")
+    import nbformat
+    from nbclient import NotebookClient
+
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    notebook = nbformat.read(path, as_version=4)
+    stored = [len(cell.get("outputs", [])) for cell in notebook.cells]
+    NotebookClient(notebook, timeout=120, kernel_name="python3").execute(cwd=path.parent)
+    assert [len(cell.get("outputs", [])) for cell in notebook.cells] == stored
+    assert any("epsilon = 1" in str(cell.get("outputs")) for cell in notebook.cells)
+
+
+def test_reference_lists_what_is_public():
+    names = {name.rpartition(".")[2] for name in listed()}
+    for module in PUBLIC:
+        exported = set(importlib.import_module(module).__all__)
+        assert exported - NOT_LISTED <= names, f"{module}: add what is missing to docs/api.md"
+
+
+@pytest.mark.slow
+def test_docstrings_are_as_numpydoc_reads_them():
+    need("numpydoc")
+    from numpydoc.validate import validate
+
+    found = [
+        (name, code, text)
+        for name in listed()
+        for code, text in validate(name)["errors"]
+        if code in MUST_NOT and "'*args'" not in text  # of a protocol, which nobody makes
+    ]
+    assert not found
+
+
+def test_migration_page_has_all_of_grid_search():
+    page = (DOCS / "from_gridsearchcv.md").read_text()
+    attributes = inspect.getdoc(GridSearchCV).partition("\nAttributes\n")[2].partition("\nSee Also")
+    names = re.findall(r"^(\w+_) : ", attributes[0], re.MULTILINE)
+    assert {"cv_results_", "multimetric_"} <= set(names)
+    for name in [*inspect.signature(GridSearchCV).parameters, *names]:
+        assert re.search(rf"^\| [^|]*`{name}\b", page, re.MULTILINE), name
