@@ -38,6 +38,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 
 from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
 from sklearn_dpbo.kusner2015 import GPNoiseFree, GPNoisy, LipschitzConvex
+from sklearn_dpbo.kusner2015.published import ArxivGPNoiseFree, PublishedGPNoisy
 from sklearn_dpbo.strategies import WorstCase
 
 EPSILONS = [0.1, 0.3, 1, 3, 10]
@@ -188,10 +189,10 @@ STRATEGIES = {
     "WorstCase()": WorstCase(),
     'WorstCase("none")': WorstCase("none"),
     "GPNoisy()": GPNoisy(),
-    'GPNoisy(q="published")': GPNoisy(q="published"),
+    "PublishedGPNoisy()": PublishedGPNoisy(),
     "GPNoiseFree(A=0.1, tau=1)": GPNoiseFree(A=0.1, tau=1.0),
-    'GPNoiseFree(A=0.1, tau=1, version="arxiv")': GPNoiseFree(A=0.1, tau=1.0, version="arxiv"),
-    "LipschitzConvex(setting_share=0.5)": LipschitzConvex(setting_share=0.5),
+    "ArxivGPNoiseFree(A=0.1, tau=1)": ArxivGPNoiseFree(A=0.1, tau=1.0),
+    "LipschitzConvex(candidate_share=0.5)": LipschitzConvex(candidate_share=0.5),
 }
 STRATEGY_PROBLEMS = ["spam", "digits", "forest_cover_svc", "spam_linear"]
 

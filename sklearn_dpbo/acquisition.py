@@ -1,10 +1,10 @@
-"""Where to look next: acquisition functions (zone: public).
+"""Acquisition functions: which candidate to evaluate next (zone: public).
 
-An acquisition is called as ``acquisition(mean, std, best)`` with the posterior mean and standard
-deviation of each candidate, shape (n,), and the best mean among the candidates already evaluated;
-it returns a value for each, shape (n,), larger where it is better to look. Any such callable
-serves. `UpperConfidenceBound` is also linear in the mean, which is what lets it be computed from
-sensitive scores.
+An acquisition function is any callable ``acquisition(mean, std, best)``. It gets the posterior
+mean and standard deviation of each candidate, both of shape (n_candidates,), and the highest mean
+among the candidates already evaluated. It returns an array of shape (n_candidates,); the candidate
+with the largest value is evaluated next. `UpperConfidenceBound` is linear in the mean, so it can
+also be computed from sensitive scores.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import log_ndtr
 from scipy.stats import norm
 
@@ -25,7 +26,7 @@ class UpperConfidenceBound:
     Parameters
     ----------
     kappa : float, default=2.0
-        Zero or more: how much is expected of what is not known.
+        Weight of the standard deviation, 0 or more; a larger one explores more.
 
     References
     ----------
@@ -35,8 +36,10 @@ class UpperConfidenceBound:
 
     kappa: float = 2.0
 
-    def __call__(self, mean, std, best):
-        """Return the bound of each candidate."""
+    def __call__(
+        self, mean: NDArray[np.float64], std: NDArray[np.float64], best: float | None
+    ) -> NDArray[np.float64]:
+        """Return the upper confidence bound of each candidate; `best` is not used."""
         return mean + self.kappa * std
 
 
@@ -49,7 +52,7 @@ class ExpectedImprovement:
     Parameters
     ----------
     xi : float, default=0.0
-        What an improvement has to exceed, in units of the score.
+        The least improvement that counts, in units of the score.
 
     References
     ----------
@@ -59,23 +62,30 @@ class ExpectedImprovement:
 
     xi: float = 0.0
 
-    def __call__(self, mean, std, best):
+    def __call__(
+        self, mean: NDArray[np.float64], std: NDArray[np.float64], best: float
+    ) -> NDArray[np.float64]:
         """Return the logarithm of the expected improvement of each candidate."""
         std = np.maximum(std, 1e-12)
         z = (mean - best - self.xi) / std
-        return np.log(std) + np.where(z > -1, _log_h_near(z), _log_h_far(z))
+        return np.log(std) + np.where(z > -1, _log_h_above(z), _log_h_below(z))
 
 
-def _log_h_near(z):
-    """Return ``ln h(z)``, ``h = phi + z Phi``, for z from -1 up."""
+def _log_h_above(z: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return ``ln h(z)`` with ``h = phi + z Phi``, for z >= -1."""
     z = np.maximum(z, -1)
-    return np.log(norm.pdf(z) + z * norm.cdf(z))
+    log_h: NDArray[np.float64] = np.log(norm.pdf(z) + z * norm.cdf(z))
+    return log_h
 
 
-def _log_h_far(z):
-    """Return ``ln h(z)`` below -1: ``h = phi (1 + z Phi / phi)``, about ``phi / z^2`` far out."""
+def _log_h_below(z: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return ``ln h(z)`` for z <= -1 as that of ``phi (1 + z Phi / phi)``, which is stable.
+
+    For large -z, h approaches ``phi / z^2``.
+    """
     z = np.minimum(z, -1)
     log_phi = norm.logpdf(z)
     inside = 1 + z * np.exp(log_ndtr(z) - log_phi)
     log_inside = np.log(np.maximum(inside, 1e-300))
-    return log_phi + np.where(z < -1e3, -2 * np.log(-z), log_inside)
+    log_h: NDArray[np.float64] = log_phi + np.where(z < -1e3, -2 * np.log(-z), log_inside)
+    return log_h

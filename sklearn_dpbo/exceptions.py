@@ -11,24 +11,24 @@ __all__ = [
 
 
 class PrivacyWarning(UserWarning):
-    """Something is less protected than a reader might take it to be."""
+    """Something is less protected than users might expect."""
 
 
 class InsecureNoiseWarning(PrivacyWarning):
-    """The noise can be predicted, so what is released is not private."""
+    """The noise can be predicted, so the released results are not private."""
 
 
 class GuaranteeAssumptionWarning(PrivacyWarning):
-    """The guarantee rests on an assumption that nobody can check."""
+    """The guarantee depends on an assumption that cannot be checked."""
 
 
 class BatchDependentError(ValueError):
-    """Predictions or gains of a record depend on the records beside it; no result is released."""
+    """A record's prediction or gain depends on other records in the batch; nothing is released."""
 
 
 class LedgerError(RuntimeError):
-    """A privacy ledger cannot be read, written or trusted; nothing may be drawn."""
+    """A privacy ledger cannot be read or written, or is damaged; no noise may be drawn."""
 
 
 class BudgetExceededError(ValueError):
-    """A charge would spend more privacy than was granted; nothing was drawn."""
+    """A charge would exceed the privacy budget; no noise was drawn for it."""

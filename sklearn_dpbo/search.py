@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from numbers import Integral
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
@@ -13,23 +13,25 @@ from sklearn.utils import check_random_state
 from ._data.split import hold_out
 from ._evaluation.evaluator import Evaluator
 from ._evaluation.fit_cache import memory_of
-from ._evaluation.fitting import set_candidate
+from ._evaluation.fitting import FitOptions, set_candidate
 from ._evaluation.progress import CallbackSupportMixin, watched
 from ._params import check_named, check_number
 from ._privacy.accounting import Budget
+from ._privacy.mechanisms import Mechanisms
 from ._privacy.noise import noise_source
 from ._sklearn.delegation import DelegatesToBest, RoutesToEstimator, replace_fitted
 from ._sklearn.html import ShowsEstimatorAndPrivacy
-from ._sklearn.results import fitted_attributes, privacy_report
+from ._sklearn.nesting import SpendsOnValidationSet
+from ._sklearn.results import fitted_attributes, note_on_error, privacy_report
 from ._space.space import SearchSpace
 from .exceptions import GuaranteeAssumptionWarning
 from .kusner2015._gp_noise_free import GPNoiseFree
 from .kusner2015._gp_noisy import GPNoisy
 from .kusner2015._lipschitz import LipschitzConvex
-from .ledger._ledger import budget_on
+from .ledger._ledger import PrivacyLedger, budget_on
 from .scoring._make import resolve_scorers
 from .scoring._scorers import PrivateScorer
-from .strategies._base import Release, Strategy
+from .strategies._base import Strategy
 from .strategies._worst_case import WorstCase
 
 __all__ = ["PrivateBayesSearchCV"]
@@ -47,6 +49,7 @@ class PrivateBayesSearchCV(
     DelegatesToBest,
     RoutesToEstimator,
     ShowsEstimatorAndPrivacy,
+    SpendsOnValidationSet,
     CallbackSupportMixin,
     MetaEstimatorMixin,
     BaseEstimator,
@@ -79,7 +82,7 @@ class PrivateBayesSearchCV(
     scoring : str, PrivateScorer, list, dict or None, default=None
         None is accuracy, for classifiers. Else one of the names that `make_private_scorer`
         lists, or what it returns. Several of them, as a list or a dict by name, are all released
-        for the setting chosen; the share of epsilon for scores is then divided among them.
+        for the candidate chosen; the share of epsilon for scores is then divided among them.
     n_jobs : int or None, default=None
         As joblib takes it. The result does not depend on it.
     refit : bool or str, default=True
@@ -114,7 +117,7 @@ class PrivateBayesSearchCV(
     Attributes
     ----------
     best_params_ : dict
-        The setting chosen (private).
+        The candidate chosen (private).
     best_index_ : int
         Its position in `cv_results_` (private).
     best_score_ : float
@@ -128,7 +131,7 @@ class PrivateBayesSearchCV(
     best_estimator_ : estimator
         Refitted on the training set with `best_params_`. Only if refit.
     cv_results_ : dict of arrays
-        Settings tried, in order; failures; whether each was scored on the validation set
+        Candidates tried, in order; failures; whether each was scored on the validation set
         (``validated``), else its score within the training set (``public_score``) and its fit
         time. Public or released facts; no validation scores. There is no time of anything that
         ran beside or after predictions on the validation set, which could tell of its records.
@@ -174,24 +177,24 @@ class PrivateBayesSearchCV(
 
     def __init__(
         self,
-        estimator,
-        param_grid,
+        estimator: Any,
+        param_grid: Any,
         *,
-        epsilon=1.0,
-        delta=0.0,
-        strategy="worst_case",
-        n_iter=64,
-        scoring=None,
-        n_jobs=None,
-        refit=True,
-        cv=None,
-        verbose=0,
-        pre_dispatch="2*n_jobs",
-        error_score=np.nan,
-        random_state=None,
-        noise_random_state=None,
-        ledger=None,
-        memory=None,
+        epsilon: float = 1.0,
+        delta: float = 0.0,
+        strategy: str | Strategy = "worst_case",
+        n_iter: int = 64,
+        scoring: Any = None,
+        n_jobs: int | None = None,
+        refit: bool | str = True,
+        cv: Any = None,
+        verbose: int = 0,
+        pre_dispatch: Any = "2*n_jobs",
+        error_score: Any = np.nan,
+        random_state: Any = None,
+        noise_random_state: int | None = None,
+        ledger: PrivacyLedger | None = None,
+        memory: Any = None,
     ) -> None:
         self.estimator = estimator
         self.param_grid = param_grid
@@ -212,7 +215,14 @@ class PrivateBayesSearchCV(
         self.memory = memory
 
     def fit(
-        self, X, y=None, *unnamed, X_val=None, y_val=None, groups_val=None, **fit_params
+        self,
+        X: Any,
+        y: Any = None,
+        *unnamed: Any,
+        X_val: Any = None,
+        y_val: Any = None,
+        groups_val: Any = None,
+        **fit_params: Any,
     ) -> Self:
         """Search, release the result privately, and refit on the training set.
 
@@ -222,11 +232,13 @@ class PrivateBayesSearchCV(
             The training set: not protected. Without X_val, one part of it is held out as the
             validation set (see `cv`).
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
+            Targets of X.
         *unnamed
             Nothing: all that follows is given by name.
         X_val : array-like of shape (n_val, n_features), default=None
             The validation set: protected, and used for nothing but scores.
         y_val : array-like of shape (n_val,) or (n_val, n_outputs), default=None
+            Targets of X_val: protected, too.
         groups_val : array-like of shape (n_val,), default=None
             Whom each validation record belongs to: then all records of one group (a patient,
             say) are one protected unit. Without X_val: one entry for each row of X.
@@ -248,7 +260,7 @@ class PrivateBayesSearchCV(
             nothing is released, and nothing is spent but private draws of earlier rounds.
         """
         check_named(self, unnamed)
-        scorers, space, strategy, budget, noise = self._validate()
+        scorers, space, strategy, mechanisms = self._validate()
         rng = check_random_state(self.random_state)
         routed = self._route(fit_params)
         problem = hold_out(
@@ -263,21 +275,18 @@ class PrivateBayesSearchCV(
             groups_val=groups_val,
             split_params=routed["splitter"],
         )
-        scorers = {name: each.prepare(problem.y_train) for name, each in scorers.items()}
-        selects, *others = scorers.values()
+        scorers = {name: each.prepare(problem.training.y) for name, each in scorers.items()}
         several = not isinstance(self.scoring, str | PrivateScorer | None)
         names = list(scorers) if several else []
-        oracle = Evaluator(
+        options = FitOptions(
             self.estimator,
-            problem,
-            selects,
             self.error_score,
             self.n_jobs,
             self.pre_dispatch,
             self.verbose,
-            memory=self.memory,
-            others=tuple(others),
+            self.memory,
         )
+        oracle = Evaluator(options, problem, tuple(scorers.values()))
         if strategy.assumption is not None:
             warnings.warn(
                 f"The privacy of {type(strategy).__name__} is not worst case. It rests on "
@@ -288,55 +297,38 @@ class PrivateBayesSearchCV(
         public_rng = np.random.default_rng(rng.randint(2**31 - 1, size=4))
         n_candidates = int(min(self.n_iter, space.n_points))
         with watched(self, 1 + bool(self.refit), n_candidates, self.verbose) as oracle.progress:
-            release = self._run(strategy, space, oracle, public_rng, budget, noise)
+            with note_on_error(lambda: _spent_on_draws(mechanisms.budget)):
+                release = strategy.run(
+                    space, oracle, n_iter=self.n_iter, rng=public_rng, mechanisms=mechanisms
+                )
             fitted = {
                 **fitted_attributes(release, names),
-                "privacy_": privacy_report(problem, strategy, budget, noise, names),
-                "scorer_": scorers if several else selects,
+                "privacy_": privacy_report(problem, strategy, mechanisms, names),
+                "scorer_": scorers if several else oracle.scorer,
                 "multimetric_": several,
                 "n_splits_": 1,
             }
-            replace_fitted(self, fitted | self._finish(problem, fitted, oracle))
+            with note_on_error(lambda: _released_before(fitted)):
+                oracle.progress.searched()
+                if self.refit:
+                    fitted["best_estimator_"] = self._refit(fitted["best_params_"], oracle)
+            replace_fitted(self, fitted)
         return self
 
-    def _run(self, strategy: Strategy, space, oracle, rng, budget: Budget, noise) -> Release:
-        """Run the strategy; if that fails, say what had been spent."""
-        try:
-            return strategy.run(
-                space, oracle, n_iter=self.n_iter, rng=rng, budget=budget, noise=noise
-            )
-        except BaseException as error:
-            if budget.losses:
-                epsilon, delta = budget.spent
-                error.add_note(
-                    f"epsilon={epsilon:g}, delta={delta:g} had been spent on private draws before "
-                    "this; no result was released"
-                )
-            raise
+    def _refit(self, best_params: dict[str, Any], oracle: Evaluator) -> Any:
+        """Return the chosen candidate, fitted on the training set."""
+        with oracle.progress.step("refit-with-best-params"):
+            return oracle.fitter.refit(best_params)
 
-    def _finish(self, problem, fitted: dict, oracle: Evaluator) -> dict:
-        """Fit the chosen setting on the training set; do not lose a paid-for result over it."""
-        try:
-            oracle.progress.searched()
-            if not self.refit:
-                return {}
-            best = set_candidate(clone(self.estimator), fitted["best_params_"])
-            with oracle.progress.step("refit-with-best-params"):
-                best, _ = oracle.cache.find(best, problem)
-        except BaseException as error:
-            error.add_note(
-                "The private result had been released and paid for before this: "
-                + ", ".join(f"{name}={fitted[name]}" for name in _RESULT if name in fitted)
-            )
-            raise
-        return {"best_estimator_": best}
-
-    def _validate(self):
-        """Return (space, strategy, budget, noise) from parameters, or say what is wrong."""
+    def _validate(
+        self,
+    ) -> tuple[dict[str, PrivateScorer], SearchSpace, Strategy, Mechanisms]:
+        """Return (scorers, space, strategy, mechanisms) from parameters, or say what is wrong."""
         check_number("epsilon", self.epsilon, "a number from 1e-9 up", lambda e: e >= 1e-9)
         check_number("delta", self.delta, "in [0, 1)", lambda d: 0 <= d < 1)
         check_number("n_iter", self.n_iter, "a whole number from 1 up", lambda n: n >= 1, Integral)
-        check_number("verbose", self.verbose, "0 or more", lambda v: v >= 0, bool_too=True)
+        if not isinstance(self.verbose, bool | np.bool_):
+            check_number("verbose", self.verbose, "0 or more", lambda v: v >= 0)
         if not (hasattr(self.estimator, "fit") and hasattr(self.estimator, "get_params")):
             raise ValueError(
                 "estimator has a fit method, and get_params as BaseEstimator gives it; found "
@@ -344,17 +336,15 @@ class PrivateBayesSearchCV(
             )
         scorers = self._scorers()
         if self.error_score != "raise":
-            check_number(
-                "error_score", self.error_score, '"raise" or a number', lambda _: True, finite=False
-            )
+            check_number("error_score", self.error_score, '"raise" or a number', finite=False)
         memory_of(self.memory)
         space = SearchSpace(self.param_grid)
-        for setting in space.examples():
+        for params in space.examples():
             try:
-                set_candidate(clone(self.estimator), setting)
+                set_candidate(clone(self.estimator), params)
             except AttributeError as error:  # "a__b" where a is no estimator
                 raise ValueError(
-                    f"param_grid: {setting!r} cannot be set on {self.estimator!r}: {error}"
+                    f"param_grid: {params!r} cannot be set on {self.estimator!r}: {error}"
                 ) from None
         strategy = _resolve_strategy(self.strategy)
         strategy.check(Budget(self.epsilon, self.delta))
@@ -363,23 +353,23 @@ class PrivateBayesSearchCV(
                 f"{type(strategy).__name__} releases one score, and scoring has {list(scorers)}. "
                 "Use strategy='worst_case' for several"
             )
-        if self.refit and not strategy.releases_setting:
+        if self.refit and not strategy.releases_candidate:
             raise ValueError(
-                f"{strategy!r} releases a score and no setting, so there is nothing to refit with: "
-                "pass refit=False, or let it release a setting (setting_share=0.5)"
+                f"{strategy!r} releases a score and no candidate, so there is nothing to refit "
+                "with: pass refit=False, or let it release a candidate (candidate_share=0.5)"
             )
         noise = noise_source(self.noise_random_state, stacklevel=4)
         budget = budget_on(
             self.ledger,
             self.epsilon,
             self.delta,
-            what="choice and score of a setting",
+            what="choice and score of a candidate",
             mechanism=f"{type(self).__name__}, {type(strategy).__name__}",
             assumption=strategy.assumption,
         )
-        return scorers, space, strategy, budget, noise
+        return scorers, space, strategy, Mechanisms(budget, noise)
 
-    def _scorers(self) -> dict:
+    def _scorers(self) -> dict[str, PrivateScorer]:
         """Return the scorers by name, the one that selects first."""
         named = isinstance(self.refit, str)
         if not named and not isinstance(self.refit, bool | np.bool_):
@@ -396,9 +386,28 @@ class PrivateBayesSearchCV(
         return scorers
 
 
-def _resolve_strategy(strategy) -> Strategy:
+def _spent_on_draws(budget: Budget) -> str:
+    """Return what a search that failed had spent, if anything."""
+    epsilon, delta = budget.spent
+    if not budget.losses:
+        return ""
+    return (
+        f"epsilon={epsilon:g}, delta={delta:g} had been spent on private draws before this; no "
+        "result was released"
+    )
+
+
+def _released_before(fitted: dict[str, Any]) -> str:
+    """Return the private result: it has been paid for, and must not be lost over a refit."""
+    return "The private result had been released and paid for before this: " + ", ".join(
+        f"{name}={fitted[name]}" for name in _RESULT if name in fitted
+    )
+
+
+def _resolve_strategy(strategy: Any) -> Strategy:
     if isinstance(strategy, str) and strategy in _STRATEGIES:
-        return _STRATEGIES[strategy]()
+        made: Strategy = _STRATEGIES[strategy]()
+        return made
     if isinstance(strategy, Strategy):
         return strategy
     hint = f"; did you mean {strategy.__name__}()?" if isinstance(strategy, type) else ""

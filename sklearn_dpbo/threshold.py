@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from fractions import Fraction
+from collections.abc import Callable
 from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.multiclass import type_of_target
@@ -15,7 +16,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._data.split import Problem, hold_out
 from ._data.tables import dense
-from ._evaluation.fitting import fit
 from ._evaluation.progress import CallbackSupportMixin, watched
 from ._evaluation.row_by_row import RowByRowCheck
 from ._evaluation.threshold_curve import (
@@ -25,18 +25,18 @@ from ._evaluation.threshold_curve import (
     threshold_curve,
 )
 from ._params import check_named, check_number
-from ._privacy.accounting import Budget
-from ._privacy.mechanisms import draw_grid_point, release_counts
-from ._privacy.noise import noise_source
-from ._privacy.rounding import round_up
+from ._privacy.accounting import Budget, Purpose
+from ._privacy.mechanisms import Mechanisms
+from ._privacy.noise import Noise, noise_source
 from ._sklearn.delegation import RoutesToEstimator, attributes_of, delegate, replace_fitted
 from ._sklearn.html import ShowsEstimatorAndPrivacy
+from ._sklearn.nesting import Inner
+from ._sklearn.results import note_on_error
 from .exceptions import PrivacyWarning
-from .ledger._ledger import budget_on, require_ledger
+from .ledger._ledger import PrivacyLedger, budget_on, require_ledger
 from .report._report import PREDICTIONS_ROW_BY_ROW, TRAINING_NOT_PROTECTED, PrivacyReport
 from .scoring._make import resolve_scorer
 from .scoring._scorers import MeanGain, method_of
-from .search import PrivateBayesSearchCV
 
 __all__ = ["PrivateThresholdClassifier"]
 
@@ -48,10 +48,10 @@ _RESPONSE_METHODS = {
 _CONFIDENCE = 0.95
 
 
-def _inner_has(attribute: str):
+def _inner_has(attribute: str) -> Callable[[Any], bool]:
     """Return a check that the fitted (or, before `fit`, the given) estimator has this."""
 
-    def check(self) -> bool:
+    def check(self: Any) -> bool:
         getattr(getattr(self, "estimator_", self.estimator), attribute)
         return True
 
@@ -161,17 +161,17 @@ class PrivateThresholdClassifier(
 
     def __init__(
         self,
-        estimator,
+        estimator: Any,
         *,
-        epsilon=1.0,
-        scoring="balanced_accuracy",
-        response_method="auto",
-        thresholds=2**14,
-        score_share=0.4,
-        cv=None,
-        random_state=None,
-        noise_random_state=None,
-        ledger=None,
+        epsilon: float = 1.0,
+        scoring: Any = "balanced_accuracy",
+        response_method: str = "auto",
+        thresholds: Any = 2**14,
+        score_share: float = 0.4,
+        cv: Any = None,
+        random_state: Any = None,
+        noise_random_state: int | None = None,
+        ledger: PrivacyLedger | None = None,
     ) -> None:
         self.estimator = estimator
         self.epsilon = epsilon
@@ -184,7 +184,16 @@ class PrivateThresholdClassifier(
         self.noise_random_state = noise_random_state
         self.ledger = ledger
 
-    def fit(self, X, y, *unnamed, X_val=None, y_val=None, groups_val=None, **fit_params) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *unnamed: Any,
+        X_val: Any = None,
+        y_val: Any = None,
+        groups_val: Any = None,
+        **fit_params: Any,
+    ) -> Self:
         """Fit the estimator on the training set, and tune its threshold privately.
 
         Parameters
@@ -199,6 +208,7 @@ class PrivateThresholdClassifier(
         X_val : array-like of shape (n_val, n_features), default=None
             The validation set: protected, and used for nothing but the threshold and its score.
         y_val : array-like of shape (n_val,), default=None
+            Labels of X_val: protected, too.
         groups_val : array-like of shape (n_val,), default=None
             Whom each validation record belongs to: then all records of one group (a patient, say)
             are one protected unit. Without X_val: one entry for each row of X.
@@ -234,89 +244,71 @@ class PrivateThresholdClassifier(
             groups_val=groups_val,
             split_params=routed["splitter"],
         )
-        _refuse_other_than_two_classes(problem.y_train)
-        scorer = scorer.prepare(problem.y_train)
-        estimator = self._unfitted()
-        with watched(self, n_steps=2) as progress:
-            try:
-                with progress.step("fit-estimator", hand_to=estimator):
-                    estimator = _fit_estimator(estimator, problem)
-                _warn_of_other_statements(estimator)
-                with progress.step("tune-threshold"):
-                    released = self._tune(estimator, problem, scorer, noise)
-                    replace_fitted(self, {"estimator_": estimator, "scorer_": scorer, **released})
-            except BaseException as error:
-                for name, value in _released_by(estimator).items():
-                    error.add_note(
-                        f"released and paid for before this, by the search: {name}={value}"
-                    )
-                raise
+        _refuse_other_than_two_classes(problem.training.y)
+        scorer = scorer.prepare(problem.training.y)
+        inner = Inner(clone(self.estimator)).with_ledger(self.ledger)
+        with watched(self, n_steps=2) as progress, note_on_error(inner.released):
+            with progress.step("fit-estimator", hand_to=inner.estimator):
+                inner = Inner(inner.fit(problem))
+            _warn_of_other_reports(inner)
+            with progress.step("tune-threshold"):
+                released = self._tune(inner, problem, scorer, noise)
+                replace_fitted(self, {"estimator_": inner.estimator, "scorer_": scorer, **released})
         return self
 
-    def _unfitted(self):
-        """Return a copy of the estimator; a search without a ledger has this one's."""
-        estimator = clone(self.estimator)
-        if isinstance(estimator, PrivateBayesSearchCV) and estimator.ledger is None:
-            estimator.set_params(ledger=self.ledger)
-        return estimator
-
-    def _tune(self, estimator, problem: Problem, scorer: MeanGain, noise) -> dict:
+    def _tune(
+        self, inner: Inner, problem: Problem, scorer: MeanGain, noise: Noise
+    ) -> dict[str, Any]:
         """Return the fitted attributes that are released."""
+        estimator = inner.estimator
         label_gains = LabelGains(scorer, _RESPONSE_METHODS[self.response_method])
-        _check_fitted_classes(estimator, problem.y_train)
-        check = RowByRowCheck.on(problem.X_train, problem.y_train)
+        _check_fitted_classes(estimator, problem.training.y)
+        check = RowByRowCheck.on(problem.training.X, problem.training.y)
         probes = check.predictions(estimator, label_gains)
         labels = np.resize(estimator.classes_, len(probes))
         check.check_gain(scorer, labels, estimator.classes_)
         grid = self._grid(estimator, label_gains, problem)
 
-        budget, units = self._budget(), problem.units
+        mechanisms, units = Mechanisms(self._budget(), noise), problem.units
         total = threshold_curve(estimator, label_gains, problem, grid)
         (sensitivity,) = scorer.sensitivity(units)
-        index = draw_grid_point(
+        index = mechanisms.draw_grid_point(
             total.then(lambda u: u.runs(np.arange(len(grid)))),
             sensitivity,
-            budget.epsilon_beside(float(self.score_share)),
+            mechanisms.budget.epsilon_beside(float(self.score_share)),
             n_points=len(grid),
             largest=scorer.largest(units),
-            budget=budget,
-            noise=noise,
-            release="choice of the threshold",
+            purpose=Purpose.THRESHOLD,
         )
-        (noisy,) = release_counts(
+        (noisy,) = mechanisms.release_counts(
             total.measured(lambda u: [[int(u(index))]], scorer.sensitivity(units)),
-            budget.epsilon_left,
-            budget=budget,
-            noise=noise,
-            release="score at the threshold",
+            mechanisms.budget.epsilon_left,
+            purpose=Purpose.THRESHOLD_SCORE,
         )
         low, high = noisy.interval(_CONFIDENCE)
         return {
             "best_threshold_": float(grid[index]),
             "best_score_": scorer.value((noisy.count,), units),
             "best_score_interval_": scorer.interval((low,), (high,), units),
-            "privacy_": _statement(estimator, problem, budget, noise),
+            "privacy_": inner.add_to(_privacy_report(problem, mechanisms)),
         }
 
-    def _budget(self):
+    def _budget(self) -> Budget:
         mechanism = f"{type(self).__name__}, {type(self.estimator).__name__}"
         what = "choice and score of a threshold"
         return budget_on(self.ledger, self.epsilon, what=what, mechanism=mechanism)
 
     def _refuse_excess(self) -> None:
         """Ask the ledgers for all that this fit will spend, before anything is fitted."""
-        charges, inner = [(self.ledger, (self.epsilon, 0.0))], self.estimator
-        if isinstance(inner, PrivateBayesSearchCV):
-            paid_by = self.ledger if inner.ledger is None else inner.ledger
-            charges.append((paid_by, (inner.epsilon, inner.delta)))
-            if self.ledger is None and paid_by is not None:
-                warnings.warn(
-                    "The search has a ledger and the threshold has none: what the threshold spends "
-                    "is not charged. Pass ledger= to both, or to the threshold classifier alone.",
-                    PrivacyWarning,
-                    stacklevel=3,
-                )
-        by_name: dict = {}
+        charges = [(self.ledger, (self.epsilon, 0.0)), *Inner(self.estimator).charges(self.ledger)]
+        if self.ledger is None and any(ledger is not None for ledger, _ in charges):
+            warnings.warn(
+                "The search has a ledger and the threshold has none: what the threshold spends is "
+                "not charged. Pass ledger= to both, or to the threshold classifier alone.",
+                PrivacyWarning,
+                stacklevel=3,
+            )
+        by_name: dict[Any, Any] = {}
         for ledger, charge in charges:
             if ledger is not None:
                 require_ledger(ledger)
@@ -324,18 +316,21 @@ class PrivateThresholdClassifier(
         for ledger, together in by_name.values():
             ledger.check(*together, what="the threshold, with any search before it,")
 
-    def _grid(self, estimator, label_gains: LabelGains, problem: Problem) -> np.ndarray:
+    def _grid(
+        self, estimator: Any, label_gains: LabelGains, problem: Problem
+    ) -> NDArray[np.float64]:
         if isinstance(self.thresholds, Integral):
-            n, train = int(self.thresholds), (problem.X_train, problem.y_train)
-            return public_thresholds(estimator, label_gains, *train, n)
+            n = int(self.thresholds)
+            return public_thresholds(estimator, label_gains, problem.training, n)
         return np.sort(np.asarray(self.thresholds, dtype=float))
 
-    def predict(self, X) -> np.ndarray:
+    def predict(self, X: Any) -> NDArray[Any]:
         """Predict the second class where the response is at least `best_threshold_`.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Records to predict.
 
         Returns
         -------
@@ -344,7 +339,8 @@ class PrivateThresholdClassifier(
         check_is_fitted(self, "estimator_")
         method = method_of(self.estimator_, _RESPONSE_METHODS[self.response_method])
         scores = second_class_score(dense(getattr(self.estimator_, method)(X)))
-        return self.classes_[(scores >= self.best_threshold_).astype(int)]
+        labels: NDArray[Any] = self.classes_[(scores >= self.best_threshold_).astype(int)]
+        return labels
 
     predict_proba, predict_log_proba, decision_function = (
         delegate(name, summary, to="estimator_", check=_inner_has)
@@ -356,7 +352,7 @@ class PrivateThresholdClassifier(
     )
     classes_, n_features_in_, feature_names_in_ = attributes_of("estimator_")
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
         tags.classifier_tags.multi_class = False
         tags.input_tags.sparse = inner.input_tags.sparse
@@ -378,7 +374,7 @@ class PrivateThresholdClassifier(
                 f"estimator is an object with a fit method, such as LogisticRegression(); found "
                 f"{self.estimator!r}"
             )
-        if isinstance(self.estimator, PrivateBayesSearchCV) and not self.estimator.refit:
+        if Inner(self.estimator).spends and not self.estimator.refit:
             raise ValueError("a search in `estimator` must refit: its model gets the threshold")
         methods = _RESPONSE_METHODS[self.response_method]
         if not any(hasattr(self.estimator, method) for method in methods):
@@ -417,18 +413,7 @@ class PrivateThresholdClassifier(
         return scorer
 
 
-def _fit_estimator(estimator, problem: Problem):
-    of_search = {}
-    if isinstance(estimator, PrivateBayesSearchCV):
-        of_search = {
-            "X_val": problem.X_val,
-            "y_val": problem.y_val,
-            "groups_val": problem.units.labels(),
-        }
-    return fit(estimator, problem.X_train, problem.y_train, problem.fit_params | of_search)
-
-
-def _refuse_other_than_two_classes(y_train) -> None:
+def _refuse_other_than_two_classes(y_train: Any) -> None:
     """Look at training labels alone: those of the validation set are protected."""
     if (kind := type_of_target(y_train, input_name="y")) != "binary":
         raise ValueError(f"Only binary classification is supported. Unknown label type: {kind}")
@@ -436,7 +421,7 @@ def _refuse_other_than_two_classes(y_train) -> None:
         raise ValueError(f"a threshold parts two classes; y has {len(classes)} class")
 
 
-def _check_fitted_classes(estimator, y_train) -> None:
+def _check_fitted_classes(estimator: Any, y_train: Any) -> None:
     classes, expected = getattr(estimator, "classes_", None), np.unique(dense(y_train))
     if classes is None or not np.array_equal(classes, expected):
         raise ValueError(
@@ -445,52 +430,35 @@ def _check_fitted_classes(estimator, y_train) -> None:
         )
 
 
-def _warn_of_other_statements(estimator) -> None:
-    """Warn of what an estimator inside another may have spent: on which records, nobody knows."""
-    inside = estimator.get_params().values() if hasattr(estimator, "get_params") else ()
-    if not isinstance(estimator, PrivateBayesSearchCV) and any(
-        hasattr(part, "privacy_") for part in inside
-    ):
+def _warn_of_other_reports(inner: Inner) -> None:
+    """Warn of what a part of the estimator may have spent: on which records is not known."""
+    estimator = inner.estimator
+    parts = estimator.get_params().values() if hasattr(estimator, "get_params") else ()
+    if not inner.spends and any(hasattr(part, "privacy_") for part in parts):
         warnings.warn(
             "A part of estimator_ was itself fitted with a privacy budget. If that was spent on "
-            "the same records, add it up: privacy_ here tells of the threshold alone.",
+            "the same records, add it up: privacy_ here reports the threshold alone.",
             PrivacyWarning,
             stacklevel=3,
         )
 
 
-def _released_by(estimator) -> dict:
-    """Return what a search inside has released, if it came so far."""
-    if not isinstance(estimator, PrivateBayesSearchCV) or not hasattr(estimator, "best_score_"):
-        return {}
-    names = ("best_params_", "best_score_", "best_score_interval_")
-    return {name: getattr(estimator, name) for name in names}
-
-
-def _statement(estimator, problem: Problem, budget: Budget, noise) -> PrivacyReport:
-    """Return what was protected; with a search inside, what that spent on the same records too."""
-    spends, delta, secure, assumption = budget.losses, 0.0, noise.secure, None
-    released = "best_threshold_, best_score_, best_score_interval_"
-    epsilon = Fraction(budget.epsilon)
-    if isinstance(estimator, PrivateBayesSearchCV):
-        inner = estimator.privacy_
-        spends, delta, assumption = inner.spends + spends, inner.delta, inner.assumption
-        secure = secure and inner.secure
-        epsilon += Fraction(inner.epsilon)
-        released += f"; and of the search in estimator_: {inner.released}"
+def _privacy_report(problem: Problem, mechanisms: Mechanisms) -> PrivacyReport:
+    """Return what was protected, and what the threshold and its score spent."""
+    budget, noise = mechanisms.budget, mechanisms.noise
     return PrivacyReport(
         title="Differentially private decision threshold",
-        epsilon=round_up(epsilon),
-        delta=delta,
+        epsilon=budget.epsilon,
+        delta=0.0,
         unit=problem.units.name,
         m=problem.units.m,
         data="validation set",
         protected=problem.protected,
         not_protected=TRAINING_NOT_PROTECTED.format("estimator_"),
-        assumption=assumption,
+        assumption=None,
         condition=PREDICTIONS_ROW_BY_ROW,
-        released=released,
-        spends=spends,
+        released="best_threshold_, best_score_, best_score_interval_",
+        spends=budget.losses,
         noise=noise.description,
-        secure=secure,
+        secure=noise.secure,
     )

@@ -26,7 +26,7 @@ search = PrivateBayesSearchCV(
 search.fit(X_train, y_train, X_val=X_val, y_val=y_val)
 
 low, high = search.best_score_interval_
-print(f"Best setting        {search.best_params_}")
+print(f"Best candidate      {search.best_params_}")
 print(
     f"Validation accuracy {search.best_score_:.3f} (without noise between {low:.3f} and {high:.3f})"
 )

@@ -3,7 +3,7 @@ Pipelines and conditional spaces
 ================================
 
 Preprocessing, the choice between two models, and the parameters of each are searched at once.
-Several dicts make a conditional space: no setting has parameters of a model that it does not use.
+Several dicts make a conditional space: no candidate has parameters of a model that it does not use.
 """
 
 import os
@@ -66,11 +66,11 @@ low, high = search.best_score_interval_
 print(f"accuracy {search.best_score_:.3f}; without noise, between {low:.3f} and {high:.3f}")
 
 # %%
-# All settings, a line each: those explored have a score within the training set, those validated
+# All candidates, a line each: those explored have a score within the training set, those validated
 # have none that could be shown. What a model does not use is "not set".
 display = ParallelCoordinatesDisplay.from_search(search)
 
 # %%
 tried = pd.DataFrame(search.cv_results_)
 tried["model"] = [type(model).__name__ for model in tried["param_model"]]
-tried.groupby(["model", "validated"]).size().rename("settings").reset_index()
+tried.groupby(["model", "validated"]).size().rename("candidates").reset_index()

@@ -3,7 +3,7 @@ First search: a spam filter
 ===========================
 
 A support vector classifier is tuned on a validation set from which nothing may be learnt about any
-single record. The picture shows where the search looked, and which setting it chose.
+single record. The picture shows where the search looked, and which candidate it chose.
 """
 
 import os
@@ -52,5 +52,5 @@ print(f"accuracy {search.best_score_:.3f}; without noise, between {low:.3f} and 
 display = SearchPathDisplay.from_search(search, "svc__C", "svc__gamma")
 
 # %%
-# The statement to publish with the result:
+# The privacy report to publish with the result:
 search.privacy_

@@ -1,1 +1,1 @@
-"""What is trained on, what is protected, and tables of any kind by row (zone: public)."""
+"""Training data, validation data, and the rows of tables of any kind (zone: public)."""

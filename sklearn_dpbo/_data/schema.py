@@ -1,30 +1,48 @@
-"""Does the validation set look like the training set? (zone: public)
+"""Checks that the validation set has the schema of the training set (zone: public).
 
-Later a mismatch could only show as a silent, low score. All of this looks at declared shapes, names
-and dtypes alone, never at values: that schema is public. Lists declare nothing; they are given the
-types of the training set, record by record, so that no record decides how another is read.
+An undetected mismatch would only lower the score. The checks use declared shapes, names and dtypes
+alone, never values: this schema is public. Lists declare no types; they are converted to those of
+the training set record by record, so that no record changes how another is read.
 """
 
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
 from numbers import Real
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .tables import dense, n_rows
 
 __all__ = ["as_labels", "as_table", "check_same_columns", "check_targets"]
 
 
-def check_targets(y, y_val, n: int):
-    """Return y_val as an array of n labels, or None if neither y nor y_val is given."""
+def check_targets(y: Any, y_val: Any, n: int) -> NDArray[Any] | None:
+    """Return y_val as an array of n labels, or None if neither y nor y_val is given.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,) or (n_samples, n_outputs), or None
+        Training targets.
+    y_val : array-like of shape (n,) or (n, n_outputs), or None
+        Validation targets.
+    n : int
+        Number of validation records.
+
+    Raises
+    ------
+    ValueError
+        If only one of them is given, or their shapes or types disagree.
+    """
     if y is None and y_val is None:
         return None
     if y is None or y_val is None:
         missing, present = ("y", "y_val") if y is None else ("y_val", "y")
         raise ValueError(f"{missing} is missing: {present} was given, and both are needed")
-    kind, kind_val = _kind(y) or _kind_of_values(dense(y)), _kind(y_val)
+    kind, kind_val = _declared_kind(y) or _kind_of_values(dense(y)), _declared_kind(y_val)
     y = dense(y)
     y_val = as_labels(y_val, y)
     if len(y_val) != n:
@@ -33,33 +51,52 @@ def check_targets(y, y_val, n: int):
         raise ValueError(f"y has shape {y.shape} and y_val {y_val.shape}: outputs must agree")
     if None not in (kind, kind_val) and kind != kind_val:
         raise ValueError(f"y holds {kind} and y_val {kind_val}: no label of it can be right")
-    return y_val
+    checked: NDArray[Any] = y_val
+    return checked
 
 
-def as_labels(y_val, like: np.ndarray) -> np.ndarray:
-    """Return labels as an array; those in a list, one by one, as the training labels `like` are."""
+def as_labels(y_val: Any, like: NDArray[Any]) -> Any:
+    """Return labels as an array; those in a list are converted one by one.
+
+    Parameters
+    ----------
+    y_val : array-like of shape (n,) or (n, n_outputs), or None
+        Validation targets.
+    like : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        Training targets, whose kind is taken.
+    """
     if not isinstance(y_val, list | tuple):
         return dense(y_val)
     missing = np.nan if like.dtype.kind in "biuf" else None
     kind = float if missing is not None else object
-    return _fill(y_val, like.shape[1:], kind, missing)
+    return _convert_one_by_one(y_val, like.shape[1:], kind, missing)
 
 
-def as_table(X, like):
-    """Return a list of rows of numbers as an array if `like` is one, row by row; else X itself."""
+def as_table(X: Any, like: Any) -> Any:
+    """Return a list of rows of numbers as an array, converted row by row; other tables unchanged.
+
+    Parameters
+    ----------
+    X : table of shape (n, n_features)
+        What is returned.
+    like : table of shape (n_samples, n_features)
+        Training table: only if it holds numbers in a list of rows or an array, X is converted.
+    """
     if not isinstance(X, list | tuple):
         return X
     first = like[0] if isinstance(like, list | tuple) and len(like) else None
     if isinstance(first, list | tuple | np.ndarray) and all(isinstance(v, Real) for v in first):
-        return _fill(X, (len(first),), float, np.nan)
+        return _convert_one_by_one(X, (len(first),), float, np.nan)
     if isinstance(like, np.ndarray) and like.ndim == 2 and like.dtype.kind in "biuf":
-        return _fill(X, like.shape[1:], float, np.nan)
+        return _convert_one_by_one(X, like.shape[1:], float, np.nan)
     return X
 
 
-def _fill(records, shape: tuple, kind, missing) -> np.ndarray:
-    """Return an array of the records, each by itself; all missing where one is not of that kind."""
-    filled = np.full((len(records), *shape), missing, dtype=kind)
+def _convert_one_by_one(
+    records: list[Any] | tuple[Any, ...], shape: tuple[int, ...], kind: type, missing: float | None
+) -> NDArray[Any]:
+    """Return an array of records of this shape; those that are not of this kind are missing."""
+    converted: NDArray[Any] = np.full((len(records), *shape), missing, dtype=kind)
     for i, record in enumerate(records):
         values = list(record) if shape else [record]
         if shape and len(values) != shape[0]:
@@ -68,21 +105,31 @@ def _fill(records, shape: tuple, kind, missing) -> np.ndarray:
                 "found records of another length"
             )
         if kind is object or all(isinstance(value, Real | np.bool_) for value in values):
-            with contextlib.suppress(OverflowError):  # of a whole number beyond any float
-                filled[i] = values if shape else record
-    return filled
+            with contextlib.suppress(OverflowError):  # of an integer beyond any float
+                converted[i] = values if shape else record
+    return converted
 
 
-def check_same_columns(X, X_val, pairwise: bool) -> None:
-    """Compare number, names and kinds of columns."""
-    names, names_val = _names(X), _names(X_val)
+def check_same_columns(X: Any, X_val: Any, pairwise: bool) -> None:
+    """Raise ValueError if number, names, kinds or categories of columns differ.
+
+    Parameters
+    ----------
+    X : table of shape (n_samples, n_features)
+        Training table.
+    X_val : table of shape (n_val, n_features)
+        Validation table.
+    pairwise : bool
+        Whether the columns of X_val are for the rows of X, as in a kernel matrix.
+    """
+    names, names_val = _column_names(X), _column_names(X_val)
     if names != names_val:
-        raise ValueError(_names_differ(names, names_val))
-    width, width_val = n_rows(X) if pairwise else _width(X), _width(X_val)
+        raise ValueError(_message_on_names(names, names_val))
+    width, width_val = n_rows(X) if pairwise else _n_columns(X), _n_columns(X_val)
     if None not in (width, width_val) and width != width_val:
         raise ValueError(f"X has {width} columns and X_val {width_val}: they must agree")
     for where, column, column_val in _columns(X, X_val, names):
-        kind, kind_val = _kind(column), _kind(column_val)
+        kind, kind_val = _declared_kind(column), _declared_kind(column_val)
         if None not in (kind, kind_val) and kind != kind_val:
             raise ValueError(f"{where}X holds {kind} and X_val {kind_val}: they must agree")
         categories, categories_val = _categories(column), _categories(column_val)
@@ -93,16 +140,20 @@ def check_same_columns(X, X_val, pairwise: bool) -> None:
             )
 
 
-def _columns(X, X_val, names):
+def _columns(X: Any, X_val: Any, names: list[str] | None) -> Iterator[tuple[str, Any, Any]]:
+    """Yield words that name a column, and the column of both tables; a whole array at once."""
     if names is None:
         yield "", X, X_val
         return
     for position, name in enumerate(names):
-        columns = (A.iloc[:, position] if hasattr(A, "iloc") else A[name] for A in (X, X_val))
-        yield f"in column {name!r} ", *columns
+        column, column_val = (
+            table.iloc[:, position] if hasattr(table, "iloc") else table[name]
+            for table in (X, X_val)
+        )
+        yield f"in column {name!r} ", column, column_val
 
 
-def _names_differ(names, names_val) -> str:
+def _message_on_names(names: list[str] | None, names_val: list[str] | None) -> str:
     if names is None or names_val is None:
         have = "X has column names and X_val has none"
         if names is None:
@@ -118,28 +169,28 @@ def _names_differ(names, names_val) -> str:
     return f"X_val lacks columns {missing} of X, and has {extra} that X has not"
 
 
-def _names(X) -> list[str] | None:
+def _column_names(X: Any) -> list[str] | None:
     columns = getattr(X, "columns", None)
     return None if columns is None else [str(name) for name in columns]
 
 
-def _width(X) -> int | None:
-    shape: tuple = getattr(X, "shape", ())
+def _n_columns(X: Any) -> int | None:
+    shape: tuple[int, ...] = getattr(X, "shape", ())
     return shape[1] if len(shape) == 2 else None
 
 
-def _categories(column) -> list | None:
+def _categories(column: Any) -> list[Any] | None:
     categories = getattr(getattr(column, "dtype", None), "categories", None)
     return None if categories is None or not hasattr(categories, "tolist") else categories.tolist()
 
 
-def _kind_of_values(labels: np.ndarray) -> str | None:
-    """Look at the labels themselves: of the training set, which are public."""
+def _kind_of_values(labels: NDArray[Any]) -> str | None:
+    """Return "text" if all labels of the training set, which are public, are; else None."""
     return "text" if all(isinstance(label, str) for label in labels.flat) else None
 
 
-def _kind(values) -> str | None:
-    """Return "numbers" or "text" as the declared dtype says; None if it says neither."""
+def _declared_kind(values: Any) -> str | None:
+    """Return "numbers" or "text", following the declared dtype; None for other dtypes."""
     dtype = str(getattr(values, "dtype", "")).lower()
     if dtype.startswith(("int", "uint", "float", "bool", "decimal")):
         return "numbers"

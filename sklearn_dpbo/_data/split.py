@@ -1,15 +1,18 @@
-"""What is trained on and what is protected (zone: public).
+"""Training data and protected validation data (zone: public).
 
-Everything in this module depends on the shape of the validation set alone: row counts, column
-names, kinds of dtype. That schema is public.
+Of the validation set, this module uses the schema alone, which is public: row counts, column names
+and kinds of dtype.
 """
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.base import is_classifier
 from sklearn.model_selection import (
@@ -25,22 +28,42 @@ from .schema import as_labels, as_table, check_same_columns, check_targets
 from .tables import dense, n_rows, take_rows
 from .units import Units
 
-__all__ = ["Problem", "PublicSplit", "hold_out", "split_training"]
+__all__ = ["Problem", "PublicSplit", "Training", "hold_out", "split_training"]
 
 _TEST_SIZE = 0.25
 _PUBLIC_TEST_SIZE = 0.2
 
 _WHY_ONE_SPLIT = {
     "cv": (
-        "Every split would spend the privacy of its own validation records and every record would "
-        "be trained on in another, so one hold-out set is protected instead. Pass X_val and y_val, "
-        "or a splitter that makes one split, such as ShuffleSplit(n_splits=1) or PredefinedSplit"
+        "Every split would spend the privacy of its own validation records, and models of other "
+        "splits would be trained on them, so one hold-out set is protected instead. Pass X_val "
+        "and y_val, or a splitter that makes one split, such as ShuffleSplit(n_splits=1) or "
+        "PredefinedSplit"
     ),
     "public_cv": (
-        "Each setting is explored by one fit: pass a splitter that makes one split, such as "
+        "Each candidate is explored by one fit: pass a splitter that makes one split, such as "
         "ShuffleSplit(n_splits=1) or PredefinedSplit, or an iterable of one (train, test) pair"
     ),
 }
+
+
+@dataclass(frozen=True)
+class Training:
+    """Data that models are fitted on; all of it is public.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        Any kind of table that the estimator's `fit` takes.
+    y : array-like of shape (n_samples,) or (n_samples, n_outputs), or None
+        Targets.
+    fit_params : dict
+        Other arguments of the estimator's `fit`.
+    """
+
+    X: Any
+    y: Any
+    fit_params: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -49,32 +72,65 @@ class Problem:
 
     Parameters
     ----------
-    X_train, y_train, fit_params
-        Public; as the estimator's `fit` takes them.
-    X_val, y_val
-        Protected. y_val is an array, or None where y_train is.
+    training : Training
+        Public; the only data that models are fitted on.
+    X_val : table of shape (n_val, n_features)
+        Validation records: protected.
+    y_val : ndarray of shape (n_val,) or (n_val, n_outputs), or None
+        Their targets: protected. None if the training set has no targets.
     units : Units
-        What the guarantee protects one of.
+        Protected units of the validation records.
     protected : str
-        Where the validation set came from, in words.
+        Origin of the validation set, for the privacy report.
     """
 
-    X_train: object
-    y_train: object
-    fit_params: dict
-    X_val: object
-    y_val: np.ndarray | None
+    training: Training
+    X_val: Any
+    y_val: NDArray[Any] | None
     units: Units
     protected: str
 
 
 def hold_out(
-    estimator, X, y, fit_params, *, cv, rng, X_val, y_val, groups_val, split_params
+    estimator: Any,
+    X: Any,
+    y: Any,
+    fit_params: dict[str, Any],
+    *,
+    cv: Any,
+    rng: np.random.RandomState,
+    X_val: Any,
+    y_val: Any,
+    groups_val: Any,
+    split_params: Mapping[str, Any],
 ) -> Problem:
-    """Return the problem that these arguments of `PrivateBayesSearchCV` describe.
+    """Return the training and validation set for these arguments of `PrivateBayesSearchCV`.
 
-    The validation set is X_val if given; else the test part of cv's single split; else a
-    quarter of the rows (of the groups, if groups_val is given) drawn by number.
+    The validation set is X_val if given; otherwise the test part of cv's single split; otherwise a
+    quarter of the rows (of the groups, if groups_val is given), chosen by number at random.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Its tags tell whether X is a kernel matrix.
+    X : table of shape (n_samples, n_features)
+        Public; without X_val, the rows to split.
+    y : array-like of shape (n_samples,) or (n_samples, n_outputs), or None
+        Targets of X.
+    fit_params : dict
+        Other arguments of the estimator's `fit`.
+    cv : splitter, iterable of one (train, test) pair, or None
+        How to split X; None if X_val is given, or for the default split.
+    rng : numpy.random.RandomState
+        Chooses the rows of the default split.
+    X_val : table of shape (n_val, n_features), or None
+        Validation records: protected.
+    y_val : array-like of shape (n_val,) or (n_val, n_outputs), or None
+        Their targets: protected.
+    groups_val : array-like of shape (n_val,), or (n_samples,) without X_val, or None
+        The group that each record belongs to; a group is then one protected unit.
+    split_params : dict
+        Arguments of cv's `split`, beside X and y.
 
     Raises
     ------
@@ -98,35 +154,42 @@ def hold_out(
     X_val = as_table(X_val, X)
     X, y = indexable(as_table(X, X), y)
     X_val, groups_val = indexable(X_val, groups_val)
-    _refuse_empty(n_rows(X_val))
+    _check_not_empty(n_rows(X_val))
     check_same_columns(X, X_val, get_tags(estimator).input_tags.pairwise)
     y_val = check_targets(y, y_val, n_rows(X_val))
     units = Units.of(n_rows(X_val), groups_val)
-    return Problem(X, y, fit_params, X_val, y_val, units, "X_val as given")
+    return Problem(Training(X, y, fit_params), X_val, y_val, units, "X_val as given")
 
 
-def _split(estimator, X, y, fit_params, cv, rng, groups, split_params) -> Problem:
+def _split(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    fit_params: dict[str, Any],
+    cv: Any,
+    rng: np.random.RandomState,
+    groups: Any,
+    split_params: Mapping[str, Any],
+) -> Problem:
     n, by_default = n_rows(X), cv is None
     if by_default:
         kind = ShuffleSplit if groups is None else GroupShuffleSplit
         cv = kind(1, test_size=_TEST_SIZE, random_state=rng.randint(2**31 - 1))
     else:
-        cv = _one_split(cv, y, estimator)
+        cv = _protecting_splitter(cv, y, estimator)
     if groups is not None:
         split_params = {"groups": groups, **split_params}
-    train, test = (_positions(part, n) for part in next(iter(cv.split(X, y, **split_params))))
-    _refuse_empty(len(test))
-    _refuse_overlap(train, test, groups)
+    train, test = (_row_numbers(part, n) for part in next(iter(cv.split(X, y, **split_params))))
+    _check_not_empty(len(test))
+    _check_disjoint(train, test, groups)
     units = Units.of(len(test), None if groups is None else take_rows(groups, test))
     if by_default:
         _warn_of_default(units, len(test), n)
-    train_X, train_y, train_params, X_val, y_val = _cut(estimator, X, y, fit_params, train, test)
+    training, X_val, y_val = _divide(estimator, Training(X, y, fit_params), train, test)
     return Problem(
-        train_X,
-        train_y,
-        train_params,
+        training,
         X_val,
-        None if y is None else as_labels(y_val, dense(train_y)),
+        None if y is None else as_labels(y_val, dense(training.y)),
         units,
         "hold-out drawn by row number" if by_default else f"test part of {type(cv).__name__}",
     )
@@ -134,45 +197,51 @@ def _split(estimator, X, y, fit_params, cv, rng, groups, split_params) -> Proble
 
 @dataclass(frozen=True)
 class PublicSplit:
-    """The training set, cut in two: all of it is public.
+    """The training set, divided into two parts; all of it is public.
 
     Parameters
     ----------
-    X_train, y_train, fit_params
-        To fit on.
-    X_test, y_test
-        To score on.
+    training : Training
+        The part that models are fitted on.
+    X_test : table of shape (n_test, n_features)
+        The part that models are scored on.
+    y_test : array-like of shape (n_test,) or (n_test, n_outputs), or None
+        Targets of X_test.
     """
 
-    X_train: object
-    y_train: object
-    fit_params: dict
-    X_test: object
-    y_test: object
+    training: Training
+    X_test: Any
+    y_test: Any
 
 
-def split_training(problem: Problem, estimator, cv, rng: np.random.Generator) -> PublicSplit:
-    """Cut a problem's training set in two, for scores that cost no privacy.
+def split_training(
+    training: Training, estimator: Any, cv: Any, rng: np.random.Generator
+) -> PublicSplit:
+    """Divide a training set into two parts, for scores that cost no privacy.
 
     Parameters
     ----------
-    problem : Problem
+    training : Training
+        Public.
     estimator : estimator
+        For a classifier, the default split is stratified, if possible.
     cv : splitter, iterable of one (train, test) pair, or None
-        None holds out a fifth of the rows, with the shares of the classes kept if possible: the
-        training set is public, and may be looked at.
+        None holds out a fifth of the rows.
     rng : numpy.random.Generator
+        Chooses the rows of the default split.
 
     Raises
     ------
     ValueError
         If cv does not make exactly one split into two parts that do not overlap.
     """
-    X, y = problem.X_train, problem.y_train
+    X, y = training.X, training.y
     if cv is None:
-        train, test = _fifth(X, y, is_classifier(estimator), int(rng.integers(2**31)))
+        train, test = _default_public_split(
+            X, y, is_classifier(estimator), int(rng.integers(2**31))
+        )
     else:
-        checked = _single(cv, y, estimator, "public_cv")
+        checked = _check_one_split(cv, y, estimator, "public_cv")
         try:
             parts = next(iter(checked.split(X, y)))
         except ValueError as error:
@@ -180,53 +249,63 @@ def split_training(problem: Problem, estimator, cv, rng: np.random.Generator) ->
                 f"public_cv={cv!r} cannot be used: {error}. It is given X and y; where it needs "
                 "more, such as groups, make the split beforehand: public_cv=[(train, test)]"
             ) from None
-        train, test = (_positions(part, n_rows(X)) for part in parts)
+        train, test = (_row_numbers(part, n_rows(X)) for part in parts)
     if len(test) == 0:
         raise ValueError("the test part of public_cv is empty: there is nothing to score")
-    _refuse_overlap(train, test, None)
-    return PublicSplit(*_cut(estimator, X, y, problem.fit_params, train, test))
+    _check_disjoint(train, test, None)
+    return PublicSplit(*_divide(estimator, training, train, test))
 
 
-def _fifth(X, y, classifier: bool, seed: int):
-    if classifier and y is not None:
+def _default_public_split(
+    X: Any, y: Any, stratified: bool, seed: int
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Hold out a fifth of the rows, if possible of each class."""
+    rows = np.zeros(n_rows(X))
+    train: NDArray[np.intp]
+    test: NDArray[np.intp]
+    if stratified and y is not None:
         try:
             splitter = StratifiedShuffleSplit(1, test_size=_PUBLIC_TEST_SIZE, random_state=seed)
-            return next(splitter.split(np.zeros(n_rows(X)), dense(y)))
+            train, test = next(splitter.split(rows, dense(y)))
+            return train, test
         except ValueError:  # a class of one record, several outputs, ...
             pass
     splitter = ShuffleSplit(1, test_size=_PUBLIC_TEST_SIZE, random_state=seed)
-    return next(splitter.split(np.zeros(n_rows(X))))
+    train, test = next(splitter.split(rows))
+    return train, test
 
 
-def _cut(estimator, X, y, fit_params, train, test):
-    """Return (X, y, fit_params) of the training rows and (X, y) of the test rows."""
-    n = n_rows(X)
+def _divide(
+    estimator: Any, whole: Training, train: NDArray[np.intp], test: NDArray[np.intp]
+) -> tuple[Training, Any, Any]:
+    """Return the training rows, and X and y of the test rows."""
+    n = n_rows(whole.X)
     columns = train if get_tags(estimator).input_tags.pairwise else None
-    return (
-        _take(X, train, columns),
-        None if y is None else take_rows(y, train),
-        {k: take_rows(v, train) if _per_row(v, n) else v for k, v in fit_params.items()},
-        _take(X, test, columns),
-        None if y is None else take_rows(y, test),
-    )
+    y, y_test = (None if whole.y is None else take_rows(whole.y, rows) for rows in (train, test))
+    fit_params = {
+        name: take_rows(value, train) if _per_row(value, n) else value
+        for name, value in whole.fit_params.items()
+    }
+    training = Training(_take_part(whole.X, train, columns), y, fit_params)
+    return training, _take_part(whole.X, test, columns), y_test
 
 
-def _one_split(cv, y, estimator):
-    """Return the splitter of protected from training records, if it makes one split."""
-    checked = _single(cv, y, estimator, "cv")
+def _protecting_splitter(cv: Any, y: Any, estimator: Any) -> Any:
+    """Return the splitter for cv, if it makes one split; warn if that depends on labels."""
+    checked = _check_one_split(cv, y, estimator, "cv")
     if "Stratified" in type(checked).__name__:
         warnings.warn(
             f"{type(checked).__name__} chooses the validation records by their labels, which are "
-            "what is to be protected: the guarantee holds given the split, not for the split "
-            "itself. ShuffleSplit(n_splits=1) does not look at labels.",
+            "to be protected: the guarantee holds given the split, not for the split itself. "
+            "ShuffleSplit(n_splits=1) does not use labels.",
             PrivacyWarning,
             stacklevel=5,
         )
     return checked
 
 
-def _single(cv, y, estimator, name: str):
-    """Return the splitter, if it makes one split."""
+def _check_one_split(cv: Any, y: Any, estimator: Any, name: str) -> Any:
+    """Return the splitter for cv, if it makes one split."""
     n_splits = None
     try:
         checked = check_cv(cv, y, classifier=is_classifier(estimator))
@@ -239,22 +318,24 @@ def _single(cv, y, estimator, name: str):
     return checked
 
 
-def _positions(rows, n: int) -> np.ndarray:
+def _row_numbers(rows: Any, n: int) -> NDArray[np.intp]:
     """Return row numbers from 0 on, also for masks and negative numbers."""
     rows = np.asarray(rows)
     try:
-        return np.arange(n)[rows if rows.size else rows.astype(int)]
+        numbers: NDArray[np.intp] = np.arange(n)[rows if rows.size else rows.astype(int)]
+        return numbers
     except IndexError as error:
         raise ValueError(f"cv does not give row numbers of X (0 to {n - 1}): {error}") from None
 
 
-def _refuse_overlap(train, test, groups) -> None:
+def _check_disjoint(train: NDArray[np.intp], test: NDArray[np.intp], groups: Any) -> None:
+    """Raise ValueError if a row or group is in both parts or twice in test, or train is empty."""
     if len(train) == 0:
         raise ValueError("the training part of cv is empty: there is nothing to fit on")
     if len(np.unique(test)) < len(test):
         raise ValueError(
             "a row is more than once in the validation part of cv; it would be protected less "
-            "than it seems"
+            "than the privacy report says"
         )
     if len(shared := np.intersect1d(train, test)):
         raise ValueError(
@@ -262,11 +343,11 @@ def _refuse_overlap(train, test, groups) -> None:
             "records are not protected, so the parts must not overlap"
         )
     if groups is not None:
-        inside = set(np.asarray(take_rows(groups, test)).tolist())
-        split = inside.intersection(np.asarray(take_rows(groups, train)).tolist())
-        if split:
+        test_groups = set(np.asarray(take_rows(groups, test)).tolist())
+        in_both = test_groups.intersection(np.asarray(take_rows(groups, train)).tolist())
+        if in_both:
             raise ValueError(
-                f"{len(split)} groups of groups_val have rows in both the training and the "
+                f"{len(in_both)} groups of groups_val have rows in both the training and the "
                 "validation part of cv; training records are not protected, so hold out whole "
                 "groups, e.g. with cv=GroupShuffleSplit(n_splits=1)"
             )
@@ -283,20 +364,20 @@ def _warn_of_default(units: Units, n_held_out: int, n: int) -> None:
     )
 
 
-def _take(X, rows, columns):
-    """Return these rows of X and, of a kernel matrix, these columns."""
+def _take_part(X: Any, rows: NDArray[np.intp], columns: NDArray[np.intp] | None) -> Any:
+    """Return these rows of X; of a kernel matrix, only these columns, too."""
     if columns is None:
         return take_rows(X, rows)
     return X[rows][:, columns] if issparse(X) else np.asarray(X)[np.ix_(rows, columns)]
 
 
-def _per_row(value, n: int) -> bool:
+def _per_row(value: Any, n: int) -> bool:
     """Whether a fit parameter has an entry for each row."""
     if isinstance(value, str | bytes | dict) or np.ndim(value) == 0:
         return False
     return n_rows(value) == n
 
 
-def _refuse_empty(n: int) -> None:
+def _check_not_empty(n: int) -> None:
     if n == 0:
         raise ValueError("the validation set is empty (m = 0 records): there is nothing to score")

@@ -1,20 +1,22 @@
-"""Which validation records stand or fall together (zone: public).
+"""Protected units of a validation set (zone: public).
 
-A *unit* is what the guarantee protects: one record, or all the records of one group (a patient).
+A *unit* is what the guarantee protects: one record, or all records of one group (a patient).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 __all__ = ["Units"]
 
 
 @dataclass(frozen=True)
 class Units:
-    """The rows of a validation set, gathered into protected units.
+    """The rows of a validation set, grouped into protected units.
 
     Parameters
     ----------
@@ -27,12 +29,25 @@ class Units:
     """
 
     m: int
-    order: np.ndarray | None = None
-    ends: np.ndarray | None = None
+    order: NDArray[np.intp] | None = None
+    ends: NDArray[np.intp] | None = None
 
     @classmethod
-    def of(cls, n: int, groups=None) -> Units:
-        """Make one unit of each of n rows, or of each distinct value in groups."""
+    def of(cls, n: int, groups: Any = None) -> Units:
+        """Make one unit of each of n rows, or of each distinct value in groups.
+
+        Parameters
+        ----------
+        n : int
+            Number of rows.
+        groups : array-like of shape (n,) or None
+            The group that each row belongs to.
+
+        Raises
+        ------
+        ValueError
+            If groups has several columns or missing values.
+        """
         if groups is None:
             return cls(n)
         groups = groups.tolist() if hasattr(groups, "tolist") else list(groups)
@@ -42,15 +57,15 @@ class Units:
             raise ValueError(
                 "groups_val has missing values: every record must be known to belong to one group"
             )
-        number: dict = {}
-        unit = np.array([number.setdefault(g, len(number)) for g in groups])
+        unit_of_group: dict[Any, int] = {}
+        unit = np.array([unit_of_group.setdefault(g, len(unit_of_group)) for g in groups])
         order = np.argsort(unit, kind="stable")
-        ends = np.searchsorted(unit[order], np.arange(len(number) + 1))
-        return cls(len(number), order, ends)
+        ends = np.searchsorted(unit[order], np.arange(len(unit_of_group) + 1))
+        return cls(len(unit_of_group), order, ends)
 
     @property
     def name(self) -> str:
-        """What a unit is called: "record" or "group"."""
+        """Name of a unit in texts: "record" or "group"."""
         return "group" if self.grouped else "record"
 
     @property
@@ -58,35 +73,53 @@ class Units:
         """Whether a unit may have several rows."""
         return self.order is not None
 
-    def rows(self, first: int, last: int) -> np.ndarray:
+    def rows(self, first: int, last: int) -> NDArray[np.intp]:
         """Return the row numbers of the units first, ..., last - 1."""
         if self.order is None or self.ends is None:
             return np.arange(first, last)
         return self.order[self.ends[first] : self.ends[last]]
 
-    def labels(self) -> np.ndarray | None:
-        """Return the number of each row's unit; None if each row is one."""
+    def labels(self) -> NDArray[np.int_] | None:
+        """Return the number of each row's unit; None if each row is a unit."""
         if self.order is None or self.ends is None:
             return None
         unit = np.empty(len(self.order), dtype=int)
         unit[self.order] = np.repeat(np.arange(self.m), np.diff(self.ends))
         return unit
 
-    def mean(self, values: np.ndarray) -> np.ndarray:
-        """Average non-negative integers over each unit, rounded to the nearest integer."""
+    def mean(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the mean over each unit, rounded to the nearest integer.
+
+        Parameters
+        ----------
+        values : ndarray of int, shape (n_rows,)
+            Not negative.
+
+        Returns
+        -------
+        means : ndarray of int, shape (m,)
+            In the order of the units.
+        """
         if self.order is None or self.ends is None:
             return values
         totals, sizes = np.add.reduceat(values[self.order], self.ends[:-1]), np.diff(self.ends)
-        return (2 * totals + sizes) // (2 * sizes)
+        means: NDArray[np.int64] = (2 * totals + sizes) // (2 * sizes)
+        return means
 
-    def spread(self, weight: int) -> np.ndarray:
-        """Divide this weight among the rows of each unit, into integers of exactly that sum."""
+    def record_weights(self, total: int) -> NDArray[np.int64]:
+        """Return an integer weight of each row; those of a unit differ by 1 at most.
+
+        Parameters
+        ----------
+        total : int
+            Sum of the weights of each unit.
+        """
         if self.order is None or self.ends is None:
-            return np.full(self.m, weight, dtype=np.int64)
+            return np.full(self.m, total, dtype=np.int64)
         sizes = np.diff(self.ends)
         unit = np.repeat(np.arange(self.m), sizes)
-        place = np.arange(len(self.order)) - self.ends[unit]
-        share, left = np.divmod(weight, sizes)
+        position_in_unit = np.arange(len(self.order)) - self.ends[unit]
+        share, remainder = np.divmod(total, sizes)
         weights = np.empty(len(self.order), dtype=np.int64)
-        weights[self.order] = share[unit] + (place < left[unit])
+        weights[self.order] = share[unit] + (position_in_unit < remainder[unit])
         return weights

@@ -1,10 +1,10 @@
-"""One object, handed to each joblib worker once (zone: public).
+"""Send one object to each joblib worker once (zone: public).
 
-joblib pickles a task's arguments anew for every task. A `Broadcast` pickles its value once, into
-arrays, which joblib memory-maps when they are large. A worker unpickles it for its first task and
-keeps it for the following ones, unless it lies in memory maps: then opening it again costs
-next to nothing, and joblib would wait a second for maps that are kept. A Dask cluster keeps it
-itself, until the `Broadcast` is gone or a task has failed.
+joblib pickles the arguments of every task anew. A `Broadcast` pickles its value once, into arrays,
+which joblib memory-maps when they are large. A worker unpickles it for its first task and keeps it
+for the following ones, unless it lies in memory maps: then opening it again is cheap, and joblib
+would wait a second for maps that are kept. A Dask cluster keeps it itself, until the `Broadcast`
+is gone or a task has failed.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import uuid
 import weakref
 from collections.abc import Iterator
 from functools import cached_property
+from typing import Any
 
 import cloudpickle
 import numpy as np
@@ -23,7 +24,7 @@ from joblib.parallel import get_active_backend
 
 __all__ = ["Broadcast", "in_threads"]
 
-# In a worker: the value it was last handed, by key.
+# In a worker: the last value that it received, by key.
 _received: dict[str, object] = {}
 
 KEPT_BY_CLUSTER = ""
@@ -33,9 +34,16 @@ class Broadcast:
     """A value to pass to joblib tasks.
 
     Within the process (sequential or threaded backends) nothing is copied.
+
+    Parameters
+    ----------
+    value : object
+        What is sent; tasks read it as ``sent.value``.
+    key : str or None, default=None
+        What workers remember it by; None makes a new one.
     """
 
-    def __init__(self, value, key: str | None = None):
+    def __init__(self, value: Any, key: str | None = None) -> None:
         self.value = value
         self._key = uuid.uuid4().hex if key is None else key
 
@@ -57,13 +65,13 @@ class Broadcast:
         scattered, client = _dask()
         if scattered is None or id(self) in scattered or effective_n_jobs() == 1:
             return  # (the number of jobs waits for a first worker, and with one the parent works)
-        # Not self: workers in this process would keep it alive, and it the workers' data.
+        # Not self: workers in this process would keep it alive, and with it their data.
         parcel = Broadcast(self.value, KEPT_BY_CLUSTER)
-        parcel._packed  # noqa: B018 (what cannot be pickled is an error here, and not in a log)
+        parcel._packed  # noqa: B018 (raises here, and not in a log, what cannot be pickled)
         scattered[id(self)] = client.scatter(parcel, hash=False)
         weakref.finalize(self, scattered.pop, id(self), None)
-        # Not one call with the above: if a worker dies during this, whoever lacks the value gets it
-        # from another, and what was sent can still be withdrawn.
+        # A separate call: if a worker dies meanwhile, those that lack the value get it from
+        # another, and what was sent can still be withdrawn.
         with contextlib.suppress(Exception):
             client.replicate(scattered[id(self)])
 
@@ -84,7 +92,7 @@ class Broadcast:
         arrays = [np.frombuffer(buffer.raw(), np.uint8) for buffer in buffers]
         return np.frombuffer(head, np.uint8), arrays
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return _receive, (self._key, *self._packed)
 
     def __sizeof__(self) -> int:
@@ -93,16 +101,16 @@ class Broadcast:
         return head.nbytes + sum(buffer.nbytes for buffer in buffers)
 
 
-def in_threads(n_jobs) -> bool:
+def in_threads(n_jobs: int | None) -> bool:
     """Return whether tasks of the active joblib backend run at once in threads of this process."""
     backend, _ = get_active_backend()
     if getattr(backend, "supports_sharedmem", False):
-        return effective_n_jobs(n_jobs) > 1
+        return bool(effective_n_jobs(n_jobs) > 1)
     _, client = _dask()
     return client is not None and any(each.startswith("inproc:") for each in client.ncores())
 
 
-def _dask() -> tuple:
+def _dask() -> tuple[Any, Any]:
     """Return (what joblib has scattered on a Dask cluster, by id; its client), or Nones."""
     backend, _ = get_active_backend()
     scattered = getattr(backend, "data_futures", None)

@@ -1,33 +1,43 @@
 """Fit each candidate on the training set, count on the validation set (zone: sensitive).
 
 One fit and one prediction per candidate. Whether a fit failed is public; the statistics become a
-`Sensitive` as soon as they arrive, and nothing else leaves this module: no message, no exception,
-and no time, not even of fits. Validation records that take long to predict slow down the fits
-beside and after them (caches, memory), by enough to call_hook.
+`Sensitive` at once. Nothing else leaves this module: no message, no exception, and no time, not
+even of fits. Validation records that take long to predict slow down the fits beside and after them
+(caches, memory), by enough to measure.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
+from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from numpy.typing import NDArray
 
-from .._data.split import Problem, split_training
+from .._data.split import Problem, Training, split_training
+from .._privacy.frames import ClearFrames
 from .._privacy.sensitive import Sensitive
 from ..scoring._scorers import PrivateScorer
 from .broadcast import Broadcast, in_threads
 from .fit_cache import FitCache
-from .fitting import announce, fit, set_candidate, timed, timed_fit, unwatched, without_traces
-from .progress import Progress, as_they_finish, call_hook
+from .fitting import (
+    FitOptions,
+    announce,
+    fit,
+    timed,
+    timed_fit,
+    without_callbacks,
+    without_side_effects,
+)
+from .progress import Listener, Progress, as_they_finish, call_hook
 from .public import PublicEvaluator
 from .row_by_row import RowByRowCheck, protected_values
 from .suppress_output import suppress_all_output, suppress_output, visible_stdout
 
-__all__ = ["Evaluation", "Evaluator"]
+__all__ = ["Evaluation", "Evaluator", "Fitter"]
 
 
 @dataclass(frozen=True)
@@ -37,6 +47,7 @@ class Evaluation:
     Parameters
     ----------
     statistics : Sensitive of shape (n_candidates, n_statistics)
+        Those of all scores; zeros where the fit failed.
     fit_errors : tuple of str or None, length n_candidates
         Why a fit failed; public, as it depends on the training set alone.
     """
@@ -45,53 +56,39 @@ class Evaluation:
     fit_errors: tuple[str | None, ...]
 
     @property
-    def fitted(self) -> np.ndarray:
+    def fitted(self) -> NDArray[np.intp]:
         """Positions of the candidates whose fit succeeded."""
-        return np.array([i for i, e in enumerate(self.fit_errors) if e is None], dtype=int)
+        return np.flatnonzero([error is None for error in self.fit_errors])
 
 
 @dataclass
 class Evaluator:
-    """The sensitive oracle: settings in, `Evaluation` out.
+    """The sensitive oracle: candidates in, `Evaluation` out.
 
     Parameters
     ----------
-    estimator : estimator
+    options : FitOptions
+        How candidates are fitted.
     problem : Problem
-    scorer : PrivateScorer
-        Prepared for the problem.
-    error_score : "raise" or float
-        What a failed fit does. Whatever its value, a failed candidate is never chosen.
-    n_jobs, pre_dispatch
-        As joblib takes them.
-    verbose : int
-        From 2, a line per fit (training side only).
-    accept : callable or None
-        Of a fitted estimator and the problem; raises if the fit is to count as failed. It must
-        look at the training side only.
-    memory : None, str, path or joblib.Memory
-        Where fits that end before the validation set is first predicted are kept.
-    others : tuple of PrivateScorer
-        More scores: their statistics come after those of `scorer`.
+        What is trained on, and what is protected.
+    scorers : tuple of PrivateScorer
+        Prepared for the problem; the first one selects.
+    accept : callable or None, default=None
+        Called with a fitted estimator and the training set; raises if the fit is to count as
+        failed.
     progress : Progress
-        What is listener of candidates that finish.
+        Hears of candidates that finish.
     """
 
-    estimator: object
+    options: FitOptions
     problem: Problem
-    scorer: PrivateScorer
-    error_score: object
-    n_jobs: int | None = None
-    pre_dispatch: object = "2*n_jobs"
-    verbose: int = 0
-    accept: Callable | None = None
-    memory: object = None
-    others: tuple[PrivateScorer, ...] = ()
+    scorers: tuple[PrivateScorer, ...]
+    accept: Callable[[Any, Training], None] | None = None
     progress: Progress = field(default_factory=Progress)
     _began: bool = field(default=False, init=False, repr=False)
 
-    def __call__(self, settings: tuple[dict, ...]) -> Evaluation:
-        """Evaluate settings, in parallel.
+    def __call__(self, candidate_params: tuple[dict[str, Any], ...]) -> Evaluation:
+        """Evaluate candidates, in parallel.
 
         Raises
         ------
@@ -99,183 +96,190 @@ class Evaluator:
             If the predictions of any fitted candidate are not made row by row.
         """
         what = f"Evaluating {{}} on {self.problem.units.m} protected {self.problem.units.name}s"
-        try:
-            listener = self.progress.candidates(settings, "candidate-evaluation", what)
-            return self._map(settings, self._fit_all(settings, listener), listener)
-        except BaseException as error:
-            cause, error.__context__ = error.__cause__, None
-            raise error.with_traceback(_forget(error.__traceback__)) from cause
+        with ClearFrames(fit.__code__, call_hook.__code__):
+            listener = self.progress.candidates(candidate_params, "candidate-evaluation", what)
+            errors = self._fit_all(candidate_params, listener)
+            tasks = [
+                (i, self._task, params, f"{i + 1}/{len(errors)}", errors[i])
+                for i, params in enumerate(candidate_params)
+            ]
+            statistics: dict[int, Sensitive] = {}
+            # In threads, fits run beside predictions: suppress the output of both.
+            threads = in_threads(self.options.n_jobs)
+            with (
+                suppress_output() if threads else contextlib.nullcontext(),
+                self._results(_evaluate, tasks) as found,
+            ):
+                for i, errors[i], statistics[i] in map(self._sealed, found):
+                    listener.finished(i, errors[i])
+            in_order = (statistics[i] for i in range(len(errors)))
+            return Evaluation(reduce(Sensitive.followed_by, in_order), tuple(errors))
 
-    def secretly(self, setting: dict) -> tuple[int, ...] | None:
-        """Return the raw statistics of a setting that itself depends on protected records.
+    def secretly(self, params: dict[str, Any]) -> tuple[int, ...] | None:
+        """Return the raw statistics of a candidate that itself depends on protected records.
 
-        To be called from within a `Secret`. In this process, in silence, leaving no traces, and
-        without a word about failure: all of that would tell the setting. None if it failed.
+        To be called from within a `Secret`. It runs in this process, without output, and keeps no
+        state; a failure is not reported, but gives None: all of that could tell the candidate.
         """
         with suppress_all_output():
             try:
-                return _evaluate(self._task, setting, "", 0, None, secret=True)[1]
+                return _evaluate(0, self._task, params, None, None, secret=True)[2]
             except KeyboardInterrupt:
                 raise KeyboardInterrupt from None
             except BaseException:
                 # Also SystemExit, and the panics of native extensions, which are no Exceptions.
                 return None
 
-    def public(self, cv, rng: np.random.Generator) -> PublicEvaluator:
+    def public(self, cv: Any, rng: np.random.Generator) -> PublicEvaluator:
         """Return an oracle that scores on a part of the training set, and costs no privacy."""
-        split = split_training(self.problem, self.estimator, cv, rng)
-        return PublicEvaluator(
-            self.estimator,
-            split,
-            self.scorer,
-            self.error_score,
-            self.n_jobs,
-            self.pre_dispatch,
-            self.verbose,
-            self.memory,
-            self.progress,
-        )
+        split = split_training(self.problem.training, self.options.estimator, cv, rng)
+        return PublicEvaluator(self.options, split, self.scorer, self.progress)
 
     @property
-    def scorers(self) -> tuple[PrivateScorer, ...]:
-        """All scores, the one that selects first."""
-        return (self.scorer, *self.others)
+    def scorer(self) -> PrivateScorer:
+        """The score that selects."""
+        return self.scorers[0]
 
     @cached_property
-    def cache(self) -> FitCache:
-        """What was fitted on the whole training set."""
-        return FitCache.of(self.memory, self.problem)
+    def fitter(self) -> Fitter:
+        """Fits candidates; it has no access to the validation set."""
+        training = self.problem.training
+        check = RowByRowCheck.on(training.X, training.y)
+        cache = FitCache.of(self.options.memory, training)
+        return Fitter(self.options, training, self.scorers, check, self.accept, cache)
 
     @cached_property
     def _task(self) -> Broadcast:
-        check = RowByRowCheck.on(self.problem.X_train, self.problem.y_train)
-        task = _Task(
-            self.estimator,
-            self.problem,
-            self.scorers,
-            check,
-            self.error_score,
-            self.accept,
-            self.cache,
-        )
-        return Broadcast(task)
+        return Broadcast((self.fitter, self.problem))
 
-    def _fit_all(self, settings, listener) -> list:
-        """Fit and keep all settings before the first of them is predicted on the validation set.
+    def _fit_all(
+        self, candidate_params: tuple[dict[str, Any], ...], listener: Listener
+    ) -> list[str | None]:
+        """Fit and keep all candidates before the first of them predicts the validation set.
 
         Return why each failed, or None. Nothing is fitted here if nothing is kept, or later on.
         """
-        failed = [None] * len(settings)
-        if self._began or not self.cache.keeps:
-            return failed
+        errors: list[str | None] = [None] * len(candidate_params)
+        if self._began or not self.fitter.cache.keeps:
+            return errors
         self._began = True
-        with self._results(_fit_and_keep, [(self._task, setting) for setting in settings]) as found:
-            for i, failed[i] in found:
-                listener.finished(i, failed[i])
-        return failed
+        tasks = [(i, self._task, params) for i, params in enumerate(candidate_params)]
+        with self._results(_fit_and_keep, tasks) as found:
+            for i, errors[i] in found:
+                listener.finished(i, errors[i])
+        return errors
 
     @contextlib.contextmanager
-    def _results(self, function, tasks):
-        finished = as_they_finish(function, tasks, self.n_jobs, self.pre_dispatch)
+    def _results(
+        self, function: Callable[..., Any], tasks: list[tuple[Any, ...]]
+    ) -> Iterator[Iterator[Any]]:
+        options = self.options
+        finished = as_they_finish(function, tasks, options.n_jobs, options.pre_dispatch)
         with self._task.sent(), contextlib.closing(finished):
             yield finished
 
-    def _map(self, settings, failed, listener) -> Evaluation:
-        n = len(settings)
-        errors: list[str | None] = [None] * n
-        statistics: dict[int, Sensitive] = {}
-        tasks = [
-            (self._task, setting, f"{i + 1}/{n}", self.verbose, error)
-            for i, (setting, error) in enumerate(zip(settings, failed, strict=True))
-        ]
-        # Fits run beside predictions in threads, which share one silence.
-        silence = suppress_output() if in_threads(self.n_jobs) else contextlib.nullcontext()
-        with silence, self._results(_evaluate, tasks) as found:
-            for i, errors[i], statistics[i] in map(self._sealed, found):
-                listener.finished(i, errors[i])
-        in_order = (statistics[i] for i in range(n))
-        return Evaluation(reduce(Sensitive.followed_by, in_order), tuple(errors))
-
-    def _sealed(self, found):
-        """Shut statistics as they arrive: who is listener of a candidate may look at the frames."""
-        i, (error, statistics) = found
+    def _sealed(
+        self, found: tuple[int, str | None, tuple[int, ...] | None]
+    ) -> tuple[int, str | None, Sensitive]:
+        """Wrap statistics immediately: callbacks can inspect stack frames."""
+        i, error, statistics = found
         units = self.problem.units
         sensitivity = tuple(D for scorer in self.scorers for D in scorer.sensitivity(units))
         return i, error, Sensitive([statistics or (0,) * len(sensitivity)], sensitivity)
 
 
 @dataclass(frozen=True)
-class _Task:
-    """What every evaluation needs, handed to each worker once."""
+class Fitter:
+    """Fits candidates on the training set, and checks how they predict its rows.
 
-    estimator: object
-    problem: Problem
+    Parameters
+    ----------
+    options : FitOptions
+        How candidates are fitted.
+    training : Training
+        What they are fitted on.
+    scorers : tuple of PrivateScorer
+        Prepared; what they need of a prediction is checked.
+    check : RowByRowCheck
+        Training rows on which predictions are repeated.
+    accept : callable or None
+        As in `Evaluator`.
+    cache : FitCache
+        Fits that are kept.
+    """
+
+    options: FitOptions
+    training: Training
     scorers: tuple[PrivateScorer, ...]
     check: RowByRowCheck
-    error_score: object
-    accept: Callable | None
+    accept: Callable[[Any, Training], None] | None
     cache: FitCache
 
-    def fit(self, setting: dict, secret: bool):
-        """Return (why it failed or None, (fitted estimator, its responses for each score)).
+    def evaluable(self, params: dict[str, Any], secret: bool = False) -> tuple[str | None, Any]:
+        """Return (why the candidate failed or None, the fitted estimator).
 
-        What is secret leaves no traces.
+        What is secret has no side effects.
         """
-        estimator, fitter = set_candidate(clone(self.estimator), setting), self.cache.find
+        estimator, fitter = self.options.candidate(params), self.cache.find
         if secret:
-            estimator, fitter = without_traces(estimator), timed
-        return timed_fit(estimator, self.problem, self.error_score, self._probe, fitter)[1:]
+            estimator, fitter = without_side_effects(estimator), timed
+        error_score = self.options.error_score
+        error, found = timed_fit(estimator, self.training, error_score, self._probe, fitter)[1:]
+        if error is not None:
+            return error, None
+        estimator, responses = found
+        classes = getattr(estimator, "classes_", None)
+        for scorer, response in zip(self.scorers, responses, strict=True):
+            self.check.check_gain(scorer, response, classes)
+        return None, estimator
 
-    def _probe(self, estimator):
+    def keep(self, params: dict[str, Any]) -> str | None:
+        """Fit a candidate and keep it; return why that failed, or None."""
+        estimator, error_score = self.options.candidate(params), self.options.error_score
+        return timed_fit(estimator, self.training, error_score, id, self.cache.fit)[1]
+
+    def refit(self, params: dict[str, Any]) -> Any:
+        """Return the fitted candidate, from the cache if it is there."""
+        return self.cache.find(self.options.candidate(params), self.training)[0]
+
+    def _probe(self, estimator: Any) -> tuple[Any, list[NDArray[Any]]]:
         if self.accept is not None:
-            self.accept(estimator, self.problem)
+            self.accept(estimator, self.training)
         responses = [self.check.predictions(estimator, scorer) for scorer in self.scorers]
-        return unwatched(estimator), responses
+        return without_callbacks(estimator), responses
 
 
-def _fit_and_keep(handed: Broadcast, setting: dict):
-    """Return why the fit failed, or None."""
-    task: _Task = handed.value
-    estimator = set_candidate(clone(task.estimator), setting)
-    return timed_fit(estimator, task.problem, task.error_score, id, task.cache.fit)[1]
+def _fit_and_keep(i: int, sent: Broadcast, params: dict[str, Any]) -> tuple[int, str | None]:
+    """Return the candidate's number, and why the fit failed or None."""
+    fitter: Fitter = sent.value[0]
+    return i, fitter.keep(params)
 
 
-def _evaluate(handed: Broadcast, setting: dict, position: str, verbose: int, failed, secret=False):
-    """Return (error or None, statistics or None) of one candidate.
+def _evaluate(
+    i: int,
+    sent: Broadcast,
+    params: dict[str, Any],
+    position: str | None,
+    error: str | None,
+    secret: bool = False,
+) -> tuple[int, str | None, tuple[int, ...] | None]:
+    """Return the candidate's number, and either its error or the statistics of all scores.
 
-    One that has failed already is not fitted again.
+    A candidate that has failed already is not fitted again.
     """
-    task: _Task = handed.value
-    if not failed:
-        failed, found = task.fit(setting, secret)
-    announce(verbose, position, setting, failed, stream=visible_stdout())
-    if failed:
-        return failed, None
-    estimator, responses = found
-    classes = getattr(estimator, "classes_", None)
-    for scorer, response in zip(task.scorers, responses, strict=True):
-        task.check.check_gain(scorer, response, classes)
+    fitter: Fitter
+    problem: Problem
+    fitter, problem = sent.value
+    if error is None:
+        error, estimator = fitter.evaluable(params, secret)
+    if position is not None:
+        announce(fitter.options.verbose, position, params, error, stream=visible_stdout())
+    if error is not None:
+        return i, error, None
+    statistics: tuple[int, ...] = ()
+    X, y, units = problem.X_val, problem.y_val, problem.units
     with suppress_output():
-        return None, _statistics(estimator, task.problem, task.scorers)
-
-
-def _statistics(estimator, problem: Problem, scorers: tuple[PrivateScorer, ...]) -> tuple[int, ...]:
-    """Return the statistics of all scores, one after another."""
-    found: tuple[int, ...] = ()
-    for scorer in scorers:
-        rows = protected_values(estimator, scorer, problem.X_val, problem.y_val, problem.units)
-        found += tuple(scorer.statistics(rows, problem.y_val, problem.units))
-    return found
-
-
-def _forget(traceback):
-    """Clear what frames above the estimator's fit, or a callback, remember; return the rest.
-
-    They hold the statistics of other candidates, and debuggers keep and show frames.
-    """
-    public = (fit.__code__, call_hook.__code__)
-    while traceback is not None and traceback.tb_frame.f_code not in public:
-        with contextlib.suppress(RuntimeError):  # of a frame that is still running: the caller
-            traceback.tb_frame.clear()
-        traceback = traceback.tb_next
-    return traceback
+        for scorer in fitter.scorers:
+            values = protected_values(estimator, scorer, X, y, units)
+            statistics += tuple(scorer.statistics(values, y, units))
+    return i, None, statistics

@@ -2,24 +2,26 @@
 
 joblib keeps the duration of a call, and the file system when it ended. Predictions on the
 validation set slow down the fits beside and after them by enough to tell, so nothing is stored
-once they have begun; and a setting that depends on protected records is not looked up either.
+once they have begun; and a candidate that depends on protected records is not looked up either.
 """
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from typing import Any
 
 import joblib
 import sklearn
 from joblib import Memory
 
+from .._data.split import Training
 from .fitting import timed
 
 __all__ = ["FitCache", "memory_of"]
 
 
-def memory_of(memory) -> Memory:
+def memory_of(memory: Any) -> Memory:
     """Return a parameter `memory` as joblib's.
 
     Raises
@@ -52,39 +54,41 @@ class FitCache:
     key: str
 
     @classmethod
-    def of(cls, memory, data) -> FitCache:
-        """Return the fits on ``data.X_train``, with its targets and fit parameters.
+    def of(cls, memory: Any, training: Training) -> FitCache:
+        """Return the cache of fits on this training set.
 
         Parameters
         ----------
         memory : None, str, path or joblib.Memory
-        data : Problem or PublicSplit
+            Where they are kept; None keeps nothing.
+        training : Training
+            What is fitted on.
         """
         memory, key = memory_of(memory), ""
         if memory.location is not None:
-            training = (data.X_train, data.y_train, data.fit_params)
-            key = joblib.hash((sklearn.__version__, training))
+            key = joblib.hash((sklearn.__version__, training.X, training.y, training.fit_params))
         return cls(memory, key)
 
     @property
     def keeps(self) -> bool:
         """Whether anything is kept."""
-        return self.memory.location is not None
+        return bool(self.memory.location is not None)
 
-    def fit(self, estimator, data) -> tuple:
+    def fit(self, estimator: Any, training: Training) -> tuple[Any, float]:
         """Return (fitted estimator, seconds), from disk if it is there; else fit and keep it."""
-        return self._kept(estimator, self.key, data)
+        fitted: tuple[Any, float] = self._kept(estimator, self.key, training)
+        return fitted
 
-    def find(self, estimator, data) -> tuple:
+    def find(self, estimator: Any, training: Training) -> tuple[Any, float]:
         """Return (fitted estimator, seconds), from disk if it is there; else fit, keep nothing."""
-        if self._kept.check_call_in_cache(estimator, self.key, data):
-            return self.fit(estimator, data)
-        return timed(estimator, data)
+        if self._kept.check_call_in_cache(estimator, self.key, training):
+            return self.fit(estimator, training)
+        return timed(estimator, training)
 
     @property
-    def _kept(self):
-        return self.memory.cache(_timed, ignore=["data"])
+    def _kept(self) -> Any:
+        return self.memory.cache(_timed, ignore=["training"])
 
 
-def _timed(estimator, key: str, data) -> tuple:
-    return timed(estimator, data)
+def _timed(estimator: Any, key: str, training: Training) -> tuple[Any, float]:
+    return timed(estimator, training)

@@ -6,50 +6,94 @@ import contextlib
 import gc
 import time
 import warnings
+from collections.abc import Callable, Iterator
 from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any, TextIO
 
+import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
 
+from .._data.split import Training
 from .._data.tables import copy_rows
 from ..exceptions import BatchDependentError
 
 __all__ = [
+    "FitOptions",
     "announce",
     "fit",
     "report_failures",
     "set_candidate",
     "timed",
     "timed_fit",
-    "unwatched",
-    "without_traces",
+    "without_callbacks",
+    "without_side_effects",
 ]
 
 
-def timed(estimator, data):
+@dataclass(frozen=True)
+class FitOptions:
+    """How candidates are fitted, whatever they are scored on.
+
+    Parameters
+    ----------
+    estimator : estimator
+        What candidates are parameters of.
+    error_score : "raise" or float, default=np.nan
+        Whether a failed fit raises. Whatever its value, a failed candidate is never chosen.
+    n_jobs, pre_dispatch
+        As joblib takes them.
+    verbose : int, default=0
+        From 2 on, a line is printed per fit; what it says is public.
+    memory : None, str, path or joblib.Memory, default=None
+        Where fits that end before the validation set is first predicted are kept.
+    """
+
+    estimator: Any
+    error_score: Any = np.nan
+    n_jobs: int | None = None
+    pre_dispatch: Any = "2*n_jobs"
+    verbose: int = 0
+    memory: Any = None
+
+    def candidate(self, params: dict[str, Any]) -> Any:
+        """Return the estimator with these parameters, not fitted."""
+        return set_candidate(clone(self.estimator), params)
+
+
+def timed(estimator: Any, training: Training) -> tuple[Any, float]:
     """Return (fitted estimator, seconds)."""
     start = time.perf_counter()
     with _no_collection():
-        fitted = fit(estimator, data.X_train, data.y_train, data.fit_params)
-        return fitted, time.perf_counter() - start
+        return fit(estimator, training), time.perf_counter() - start
 
 
-def timed_fit(estimator, data, error_score, then, fitter=timed):
+def timed_fit(
+    estimator: Any,
+    training: Training,
+    error_score: Any,
+    then: Callable[[Any], Any],
+    fitter: Callable[[Any, Training], tuple[Any, float]] = timed,
+) -> tuple[float, str | None, Any]:
     """Return (seconds of the fit, why it or `then` failed or None, what `then` returned).
 
     Parameters
     ----------
     estimator : estimator
-    data : Problem or PublicSplit
+        Not fitted yet.
+    training : Training
+        What it is fitted on.
     error_score : "raise" or float
+        Whether failures raise.
     then : callable
-        Of the fitted estimator.
-    fitter : callable
-        What fits: `timed`, or a `FitCache`.
+        Called with the fitted estimator.
+    fitter : callable, default=timed
+        What fits: `timed`, or a method of a `FitCache`.
     """
     start, fit_time = time.perf_counter(), None
     try:
-        fitted, fit_time = fitter(estimator, data)
+        fitted, fit_time = fitter(estimator, training)
         return fit_time, None, then(fitted)
     except BatchDependentError:
         raise
@@ -61,7 +105,7 @@ def timed_fit(estimator, data, error_score, then, fitter=timed):
 
 
 @contextlib.contextmanager
-def _no_collection():
+def _no_collection() -> Iterator[None]:
     """Keep Python's garbage collector from walking through validation data in a timed fit."""
     enabled = gc.isenabled()
     try:
@@ -72,21 +116,28 @@ def _no_collection():
             gc.enable()
 
 
-def announce(verbose: int, position: str, setting: dict, error, fit_time=None, stream=None) -> None:
+def announce(
+    verbose: int,
+    position: str,
+    params: dict[str, Any],
+    error: str | None,
+    fit_time: float | None = None,
+    stream: TextIO | None = None,
+) -> None:
     """Print a line about a fit, if that is wanted; with its time only if that is public."""
     if verbose > 1:
         took = "" if fit_time is None else f" in {fit_time:.2f} s"
         state = "failed" if error else f"fitted{took}"
         # In one piece, so that lines of several workers do not mix.
-        print(f"[{position}] {setting}: {state}\n", end="", file=stream, flush=True)
+        print(f"[{position}] {params}: {state}\n", end="", file=stream, flush=True)
 
 
-def set_candidate(estimator, setting: dict):
-    """Return the estimator with this setting (and copies of any estimators in it)."""
-    return estimator.set_params(**{k: clone(v, safe=False) for k, v in setting.items()})
+def set_candidate(estimator: Any, params: dict[str, Any]) -> Any:
+    """Return the estimator with these parameters (and copies of any estimators in them)."""
+    return estimator.set_params(**{k: clone(v, safe=False) for k, v in params.items()})
 
 
-def without_traces(estimator):
+def without_side_effects(estimator: Any) -> Any:
     """Return the estimator with nothing in it that keeps or shows what it is fitted with.
 
     Caches on disk, verbosity, worker processes and callbacks, at any depth.
@@ -100,29 +151,30 @@ def without_traces(estimator):
     return estimator
 
 
-def unwatched(estimator):
+def without_callbacks(estimator: Any) -> Any:
     """Return the estimator or, if callbacks may have kept it, a copy without callbacks.
 
     What predictions leave on the copy is kept by nobody, and they tell nobody of what they see.
     """
     callbacks = [vars(part).get("_skl_callbacks") for part in _parts(estimator)]
     # Clones within it share these lists, and so have the empty one too.
-    memo: dict[int, list] = {id(several): [] for several in callbacks if several is not None}
+    memo: dict[int, list[Any]] = {id(several): [] for several in callbacks if several is not None}
     return deepcopy(estimator, memo) if memo else estimator
 
 
-def _parts(estimator) -> list:
+def _parts(estimator: Any) -> list[Any]:
     """Return the estimator and all that are parameters of it, at any depth."""
     inside = estimator.get_params(deep=True).values() if hasattr(estimator, "get_params") else ()
     parts = [p for p in inside if hasattr(p, "get_params") and not isinstance(p, type)]
     return [part for part in (estimator, *parts) if hasattr(part, "__dict__")]
 
 
-def fit(estimator, X, y, fit_params):
-    """Fit the estimator on copies of these rows."""
+def fit(estimator: Any, training: Training) -> Any:
+    """Fit the estimator on copies of the rows."""
+    X, y, fit_params = copy_rows(training.X), training.y, training.fit_params
     if y is None:
-        return estimator.fit(copy_rows(X), **fit_params)
-    return estimator.fit(copy_rows(X), copy_rows(y), **fit_params)
+        return estimator.fit(X, **fit_params)
+    return estimator.fit(X, copy_rows(y), **fit_params)
 
 
 def report_failures(errors: tuple[str | None, ...]) -> None:

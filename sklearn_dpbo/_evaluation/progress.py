@@ -1,16 +1,17 @@
 """Progress bars, and scikit-learn's callbacks where it has them (zone: public).
 
-What passes through here is public or released: how many settings are tried, which, and why a fit
+What passes through here is public or released: how many candidates are tried, which, and why a fit
 failed. Callbacks hear of candidates in their order, whichever finishes first, and a bar shows
-counts and no times; so *what* is told does not depend on the validation set, only *when* does.
+counts but no times. So *what* they hear does not depend on the validation set, only *when* does.
 """
 
 from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
 from functools import partial
+from typing import Any
 
 from joblib.parallel import get_active_backend
 from sklearn.base import clone
@@ -23,13 +24,14 @@ except ImportError:  # scikit-learn before 1.9
     class CallbackSupportMixin:  # type: ignore[no-redef]  # the same name on purpose
         """There are no callbacks to set."""
 
-    def with_callbacks(method):
-        """Return the method: nothing is to be torn down."""
+    def with_callbacks(method: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the method: there is nothing to tear down."""
         return method
 
 
 __all__ = [
     "CallbackSupportMixin",
+    "Listener",
     "Progress",
     "as_they_finish",
     "call_hook",
@@ -41,13 +43,13 @@ __all__ = [
 _FORMAT = "{l_bar}{bar}| {n_fmt}/{total_fmt}"
 
 
-def progress_bar(steps: Iterable, total: int, what: str, *, shown: bool) -> Iterable:
-    """Return the steps, with a bar while they are taken if it is to be `shown`.
+def progress_bar(steps: Iterable[Any], total: int, what: str, *, shown: bool) -> Iterable[Any]:
+    """Return the steps, with a bar while they are taken if `shown`.
 
     Raises
     ------
     ImportError
-        If there is no library to draw it.
+        If no library is installed that draws it.
     """
     if not shown:
         return steps
@@ -57,43 +59,46 @@ def progress_bar(steps: Iterable, total: int, what: str, *, shown: bool) -> Iter
         raise ImportError(
             'a progress bar takes tqdm: pip install "sklearn_dpbo[progress]"'
         ) from error
-    return tqdm(steps, total=total, desc=what)
+    bar: Iterable[Any] = tqdm(steps, total=total, desc=what)
+    return bar
 
 
-def _tqdm():
-    """Return the kind of bar that this place can show; ImportError if there is none."""
-    with warnings.catch_warnings():  # of notebooks without ipywidgets, where it is made of text
+def _tqdm() -> Any:
+    """Return the kind of bar that fits a terminal or a notebook; ImportError without tqdm."""
+    with warnings.catch_warnings():  # of notebooks without ipywidgets, which get a bar of text
         warnings.simplefilter("ignore")
         from tqdm.auto import tqdm
     return tqdm
 
 
-def as_they_finish(function: Callable, tasks: list[tuple], n_jobs, pre_dispatch) -> Generator:
-    """Yield (number, ``function(*task)``) of each task: all at the end, if joblib must wait."""
+def as_they_finish(
+    function: Callable[..., Any],
+    tasks: list[tuple[Any, ...]],
+    n_jobs: int | None,
+    pre_dispatch: Any,
+) -> Generator[Any, None, None]:
+    """Yield ``function(*task)`` of each task as it finishes; all at the end if joblib must wait."""
     backend, _ = get_active_backend()
     stepwise = getattr(backend, "supports_return_generator", False)
     found = Parallel(
         n_jobs=n_jobs,
         pre_dispatch=pre_dispatch,
         return_as="generator_unordered" if stepwise else "list",
-    )(delayed(_numbered)(i, function, *task) for i, task in enumerate(tasks))
+    )(delayed(function)(*task) for task in tasks)
     try:
-        for each in found:  # noqa: UP028 (`yield from` would close it, and be heard)
+        for each in found:  # noqa: UP028 (`yield from` would close it with warnings)
             yield each
     finally:
         if stepwise:
-            with warnings.catch_warnings():  # of tasks that nobody waits for any more
+            with warnings.catch_warnings():  # of tasks whose results nobody will fetch
                 warnings.simplefilter("ignore")
                 found.close()
 
 
-def _numbered(i: int, function: Callable, *task):
-    # Not a tuple of them: Dask looks for what it has among the arguments themselves.
-    return i, function(*task)
-
-
 @contextlib.contextmanager
-def watched(estimator, n_steps: int, n_candidates: int | None = None, verbose: int = 0):
+def watched(
+    estimator: Any, n_steps: int, n_candidates: int | None = None, verbose: int = 0
+) -> Iterator[Progress]:
     """Set up an estimator's callbacks, and a bar if it is asked for; take them down at the end.
 
     Parameters
@@ -101,11 +106,11 @@ def watched(estimator, n_steps: int, n_candidates: int | None = None, verbose: i
     estimator : estimator
         Its callbacks are called with it.
     n_steps : int
-        Of its fit.
+        How many steps its fit has.
     n_candidates : int or None
-        If the first step is a search: the most candidates that it tries.
+        If the first step is a search, the most candidates that it tries.
     verbose : int
-        1 shows a bar, if there is tqdm to draw it.
+        1 shows a bar, if tqdm is installed.
     """
     with contextlib.ExitStack() as stack:
         stack.callback(_tear_down, estimator)
@@ -117,33 +122,43 @@ def watched(estimator, n_steps: int, n_candidates: int | None = None, verbose: i
         progress.end()
 
 
-# scikit-learn offers what has to happen after a fit as a decorator only.
+# scikit-learn offers the clean-up after a fit as a decorator only.
 _tear_down = with_callbacks(lambda _estimator: None)
 
 
-def _bar(total: int):
-    """Return a bar, or None if there is nothing to draw one."""
+def _bar(total: int) -> Any:
+    """Return a bar, or None without tqdm."""
     try:
         tqdm = _tqdm()
     except ImportError:
         return None
-    # Drawn at each step: how often it is drawn should not tell how long the steps took.
+    # Drawn at each step, so that how often it is drawn does not tell how long the steps took.
     return tqdm(total=total, bar_format=_FORMAT, mininterval=0, miniters=1)
 
 
 class Progress:
-    """Tells those who asked how far a fit is. Without arguments, tells nobody.
+    """Reports how far a fit is, to a bar and to callbacks. Without arguments, to nobody.
 
     Parameters
     ----------
     estimator, n_steps, n_candidates, verbose
         As `watched` takes them.
     bar : tqdm or None
+        The bar, if one is shown.
     """
 
-    def __init__(self, estimator=None, n_steps=0, n_candidates=None, bar=None, verbose=0):
+    def __init__(
+        self,
+        estimator: Any = None,
+        n_steps: int = 0,
+        n_candidates: int | None = None,
+        bar: Any = None,
+        verbose: int = 0,
+    ) -> None:
         self._estimator, self._bar, self._verbose = estimator, bar, verbose
-        self._root, self._search, self._n_told = None, None, 0
+        self._root: Any = None
+        self._search: Any = None
+        self._n_announced = 0
         if hasattr(estimator, "_init_callback_context"):
             self._root = estimator._init_callback_context(max_subtasks=n_steps)
             self._begin(self._root)
@@ -152,34 +167,37 @@ class Progress:
                 self._begin(self._search)
 
     # ------------------------------------------------------------ candidates
-    def candidates(self, settings: tuple[dict, ...], task: str, what: str) -> _Candidates:
-        """Say that these candidates are next; return what is to hear of each that is finished.
+    def candidates(
+        self, candidate_params: tuple[dict[str, Any], ...], task: str, what: str
+    ) -> Listener:
+        """Announce the next candidates; return the listener for each that is finished.
 
         Parameters
         ----------
-        settings : tuple of dict
+        candidate_params : tuple of dict
             Public, or released.
         task : str
             A name for callbacks.
         what : str
             What is done with ``{}``, in words.
         """
-        self._n_told += len(settings)  # fits that settle a timeout come on top of n_candidates
+        # Fits that settle a timeout come on top of n_candidates.
+        self._n_announced += len(candidate_params)
         if self._bar is not None:
-            self._bar.total = max(self._bar.total, self._n_told)
+            self._bar.total = max(self._bar.total, self._n_announced)
             self._bar.set_description(what.format("candidates"))
         elif self._verbose > 0:
-            print(what.format(f"{len(settings)} candidates"))
+            print(what.format(f"{len(candidate_params)} candidates"))
         if self._search is None:
-            return _Candidates(self, [])
-        self._search.max_subtasks = max(self._search.max_subtasks, self._n_told)
-        told = [(self._within(self._search, task), setting) for setting in settings]
-        for context, setting in told:
-            self._begin(context, metadata=partial(_facts, setting))
-        return _Candidates(self, told)
+            return Listener(self, [])
+        self._search.max_subtasks = max(self._search.max_subtasks, self._n_announced)
+        announced = [(self._within(self._search, task), params) for params in candidate_params]
+        for context, params in announced:
+            self._begin(context, metadata=partial(_facts, params))
+        return Listener(self, announced)
 
     def searched(self) -> None:
-        """Say that there are no more candidates (fewer, perhaps, than there could have been)."""
+        """Report that there are no more candidates, perhaps fewer than were announced."""
         if self._bar is not None and (n := self._bar.n) < self._bar.total:
             self._bar.reset(n)
             self._bar.update(n)
@@ -187,20 +205,21 @@ class Progress:
             self._end(self._search)
 
     def advance(self) -> None:
-        """Say that one more candidate is finished, whichever it is."""
+        """Report that one more candidate is finished, whichever it is."""
         if self._bar is not None:
             self._bar.update()
 
     # ------------------------------------------------------------ steps
     @contextlib.contextmanager
-    def step(self, task: str, hand_to=None):
-        """Say that a step of the fit begins, and that it has ended.
+    def step(self, task: str, hand_to: Any = None) -> Iterator[None]:
+        """Report the begin and the end of a step of the fit.
 
         Parameters
         ----------
         task : str
+            A name for callbacks.
         hand_to : estimator or None
-            Is given those callbacks that are meant for the estimators inside too.
+            An estimator that gets those callbacks that are meant for estimators inside, too.
         """
         if self._root is None:
             yield
@@ -214,35 +233,43 @@ class Progress:
         self._end(context)
 
     def end(self) -> None:
-        """Say that the fit has ended well."""
+        """Report that the fit has ended well."""
         if self._root is not None:
             self._end(self._root)
 
     # ------------------------------------------------------------ contexts
-    def _within(self, parent, task: str, n: int = 0):
+    def _within(self, parent: Any, task: str, n: int = 0) -> Any:
         context = parent.subcontext(task_name=task, max_subtasks=n)
-        # Some begin after the validation set was used: when is not to be kept with them.
+        # Some begin after the validation set was used: do not keep when that was.
         context.init_time = parent.init_time
         return context
 
-    def _begin(self, context, **facts) -> None:
+    def _begin(self, context: Any, **facts: Any) -> None:
         call_hook(context.call_on_fit_task_begin, estimator=self._estimator, **facts)
 
-    def _end(self, context, **facts) -> None:
-        # What callbacks return, "stop", is not heeded: they have a clock.
+    def _end(self, context: Any, **facts: Any) -> None:
+        # Callbacks may ask to stop, but they have a clock: that is ignored.
         call_hook(context.call_on_fit_task_end, estimator=self._estimator, **facts)
 
 
-class _Candidates:
-    """Some candidates of a search, which finish in any order and are told of in theirs."""
+class Listener:
+    """Hears of candidates as they finish, in any order, and reports them in theirs.
 
-    def __init__(self, progress: Progress, told: list):
-        self._progress, self._told = progress, told
+    Parameters
+    ----------
+    progress : Progress
+        Where to report to.
+    announced : list of (context, dict)
+        scikit-learn's callback context of each candidate, and its parameters.
+    """
+
+    def __init__(self, progress: Progress, announced: list[tuple[Any, dict[str, Any]]]) -> None:
+        self._progress, self._announced = progress, announced
         self._errors: dict[int, str | None] = {}
         self._next = 0
 
     def finished(self, i: int, error: str | None) -> None:
-        """Say that candidate i is finished, or why its fit failed; what is said twice counts once.
+        """Report that candidate i is finished, or why its fit failed; only the first call counts.
 
         Where fits are kept, candidates are finished when they are fitted.
         """
@@ -250,18 +277,18 @@ class _Candidates:
             return
         self._progress.advance()
         self._errors[i] = error
-        while self._next < len(self._told) and self._next in self._errors:
-            context, setting = self._told[self._next]
+        while self._next < len(self._announced) and self._next in self._errors:
+            context, params = self._announced[self._next]
             error = self._errors[self._next]
             self._next += 1
-            self._progress._end(context, metadata=partial(_facts, setting, fit_error=error))
+            self._progress._end(context, metadata=partial(_facts, params, fit_error=error))
 
 
-def _facts(setting: dict, **rest) -> dict:
-    """Return a setting as a copy: whoever writes into it must not change what is tried."""
-    return {"params": {k: clone(v, safe=False) for k, v in setting.items()}, **rest}
+def _facts(params: dict[str, Any], **rest: Any) -> dict[str, Any]:
+    """Return copies of parameters: a callback that writes into them must not change the search."""
+    return {"params": {k: clone(v, safe=False) for k, v in params.items()}, **rest}
 
 
-def call_hook(hook: Callable, **facts) -> None:
-    """Call a hook of callbacks: what a traceback shows from here on is the user's."""
+def call_hook(hook: Callable[..., Any], **facts: Any) -> None:
+    """Call a hook of a callback; from this frame on, tracebacks show the user's code."""
     hook(**facts)

@@ -8,15 +8,15 @@ from __future__ import annotations
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
-from sklearn.base import clone
+from numpy.typing import NDArray
 
 from .._data.split import PublicSplit
 from .broadcast import Broadcast
 from .fit_cache import FitCache
-from .fitting import announce, set_candidate, timed_fit
+from .fitting import FitOptions, announce, timed_fit
 from .progress import Progress, as_they_finish
 
 __all__ = ["PublicEvaluation", "PublicEvaluator"]
@@ -30,65 +30,66 @@ class PublicEvaluation:
     ----------
     scores : ndarray of shape (n_candidates,)
         NaN where the fit (or the score) failed.
-    fit_times : ndarray of shape (n_candidates,), in seconds
+    fit_times : ndarray of shape (n_candidates,)
+        In seconds.
     fit_errors : tuple of str or None, length n_candidates
+        Why a fit failed.
     gains : list of (ndarray of shape (n_records,) or None)
         What each public record adds to the mean that is the score, if that was asked for.
     """
 
-    scores: np.ndarray
-    fit_times: np.ndarray
+    scores: NDArray[np.float64]
+    fit_times: NDArray[np.float64]
     fit_errors: tuple[str | None, ...]
-    gains: list
+    gains: list[NDArray[np.float64] | None]
 
 
 class PublicScorer(Protocol):
     """A score on records that need no protection, as scikit-learn's scorers compute it."""
 
-    def __call__(self, estimator, X, y) -> float:
+    def __call__(self, estimator: Any, X: Any, y: Any = None) -> float:
         """Return the score of a fitted estimator."""
 
-    def record_gains(self, estimator, X, y) -> np.ndarray:
+    def record_gains(self, estimator: Any, X: Any, y: Any = None) -> NDArray[np.float64]:
         """Return what each record adds to the mean that is the score, shape (n_records,)."""
 
 
 @dataclass(frozen=True)
 class PublicEvaluator:
-    """The public oracle: settings in, `PublicEvaluation` out.
+    """The public oracle: candidates in, `PublicEvaluation` out.
 
     Parameters
     ----------
-    estimator : estimator
+    options : FitOptions
+        How candidates are fitted.
     split : PublicSplit
+        The training set, cut in two.
     scorer : PublicScorer
         Prepared for the problem.
-    error_score, n_jobs, pre_dispatch, verbose, memory, progress
-        As in `Evaluator`.
+    progress : Progress
+        Hears of candidates that finish.
     """
 
-    estimator: object
+    options: FitOptions
     split: PublicSplit
     scorer: PublicScorer
-    error_score: object
-    n_jobs: int | None = None
-    pre_dispatch: object = "2*n_jobs"
-    verbose: int = 0
-    memory: object = None
     progress: Progress = field(default_factory=Progress)
 
-    def __call__(self, settings: tuple[dict, ...], *, by_record=False) -> PublicEvaluation:
-        """Fit settings on one part of the training set, score them on the other, in parallel."""
-        n = len(settings)
-        outcomes: list = [None] * n
+    def __call__(
+        self, candidate_params: tuple[dict[str, Any], ...], *, by_record: bool = False
+    ) -> PublicEvaluation:
+        """Fit candidates on one part of the training set, score them on the other, in parallel."""
+        n, options = len(candidate_params), self.options
+        outcomes: list[Any] = [None] * n
         what = "Exploring {} within the training set"
-        listener = self.progress.candidates(settings, "candidate-exploration", what)
+        listener = self.progress.candidates(candidate_params, "candidate-exploration", what)
         tasks = [
-            (self._task, setting, f"{i + 1}/{n}", self.verbose, by_record)
-            for i, setting in enumerate(settings)
+            (i, self._task, params, f"{i + 1}/{n}", by_record)
+            for i, params in enumerate(candidate_params)
         ]
-        finished = as_they_finish(_explore, tasks, self.n_jobs, self.pre_dispatch)
+        finished = as_they_finish(_explore, tasks, options.n_jobs, options.pre_dispatch)
         with self._task.sent(), closing(finished) as found:
-            for i, outcomes[i] in found:
+            for i, *outcomes[i] in found:
                 listener.finished(i, outcomes[i][1])
         times = np.array([time for time, _, _ in outcomes])
         errors = tuple(error for _, error, _ in outcomes)
@@ -98,19 +99,23 @@ class PublicEvaluator:
 
     @cached_property
     def _task(self) -> Broadcast:
-        cache = FitCache.of(self.memory, self.split)
-        return Broadcast((self.estimator, self.split, self.scorer, self.error_score, cache))
+        cache = FitCache.of(self.options.memory, self.split.training)
+        return Broadcast((self.options, self.split, self.scorer, cache))
 
 
-def _explore(task: Broadcast, setting: dict, position: str, verbose: int, by_record: bool):
-    """Return (fit time, error or None, score or gains) of one candidate."""
-    estimator, split, scorer, error_score, cache = task.value
-    estimator = set_candidate(clone(estimator), setting)
+def _explore(
+    i: int, sent: Broadcast, params: dict[str, Any], position: str, by_record: bool
+) -> tuple[int, float, str | None, Any]:
+    """Return the candidate's number, its fit time, error or None, and score or gains."""
+    options, split, scorer, cache = sent.value
 
-    def score(fitted):
+    def score(fitted: Any) -> Any:
         measure = scorer.record_gains if by_record else scorer
         return measure(fitted, split.X_test, split.y_test)
 
-    fit_time, error, value = timed_fit(estimator, split, error_score, score, cache.fit)
-    announce(verbose, position, setting, error, fit_time)
-    return fit_time, error, np.nan if error else value
+    estimator = options.candidate(params)
+    fit_time, error, value = timed_fit(
+        estimator, split.training, options.error_score, score, cache.fit
+    )
+    announce(options.verbose, position, params, error, fit_time)
+    return i, fit_time, error, np.nan if error else value

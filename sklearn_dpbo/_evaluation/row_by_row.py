@@ -1,14 +1,17 @@
-"""One number per record, that no other record can touch (zone: sensitive).
+"""One value per record, which no other record can change (zone: sensitive).
 
-The guarantee needs predictions to be made row by row. `RowByRowCheck` looks for the contrary on
-training rows, which are public; `protected_values` keeps records apart even when predicting fails.
+The guarantee needs predictions to be made row by row. `RowByRowCheck` tests that on training rows,
+which are public; `protected_values` keeps records apart even when predicting fails.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._data.tables import dense, n_rows, take_rows
 from .._data.units import Units
@@ -24,63 +27,65 @@ _N_PROBES = 16
 _TOLERANCE = {"f4": (1e-4, 1e-5), "f8": (1e-6, 1e-10)}
 
 
-def protected_values(estimator, scorer: PrivateScorer, X, y, units: Units) -> np.ndarray:
-    """Return the scorer's number for each validation record; the lowest where none can be had.
+def protected_values(
+    estimator: Any, scorer: PrivateScorer, X: Any, y: NDArray[Any] | None, units: Units
+) -> NDArray[Any]:
+    """Return the scorer's value for each validation record; the lowest where none can be had.
 
     All records are predicted at once. If that raises, the units that fail are found by halving,
     their rows are replaced by copies of a row that does not fail, and all records are predicted
     at once again: so every other record stands at the same place of a matrix of the same shape,
-    and gets the same number to the last bit, whether or not a neighbour fails.
+    and gets the same value to the last bit, whether or not a neighbour fails.
     """
     classes = getattr(estimator, "classes_", None)
 
-    def number(index):
-        response = respond(estimator, take_rows(X, index), scorer.response_method)
-        return scorer.record_values(None if y is None else y[index], response, classes)
+    def attempt(index: NDArray[np.intp]) -> NDArray[Any] | None:
+        """Return the values of these rows, or None: why it failed depends on protected records."""
+        try:
+            with np.errstate(all="ignore"):  # and restored, whatever a record makes of it
+                response = respond(estimator, take_rows(X, index), scorer.response_method)
+                return scorer.record_values(None if y is None else y[index], response, classes)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt from None
+        except BaseException:
+            # Also SystemExit, and the panics of native extensions, which are no Exceptions.
+            return None
 
     everything = np.arange(n_rows(X))
-    rows = _unless_it_fails(number, everything)
-    if rows is not None:
-        return rows
+    values = attempt(everything)
+    if values is not None:
+        return values
     lowest = scorer.lowest_values(y, len(everything))
-    fine, failing = _find_failing(number, units)
+    fine, failing = _find_failing(attempt, units)
     if fine is None:
         return lowest
     index = everything.copy()
     index[failing] = fine
-    rows = _unless_it_fails(number, index)
-    if rows is None:
+    values = attempt(index)
+    if values is None:
         return lowest
-    rows[failing] = lowest[failing]
-    return rows
+    values[failing] = lowest[failing]
+    return values
 
 
-def _find_failing(number, units: Units):
+def _find_failing(
+    attempt: Callable[[NDArray[np.intp]], NDArray[Any] | None], units: Units
+) -> tuple[int | None, NDArray[np.intp]]:
     """Return (a row of a unit that does not fail, or None; all rows of the units that do)."""
-    fine, failing, pending = None, [], [(0, units.m)]
+    fine: int | None = None
+    failing: list[NDArray[np.intp]] = []
+    pending = [(0, units.m)]
     while pending:
         first, last = pending.pop()
         index = units.rows(first, last)
-        if _unless_it_fails(number, index) is not None:
-            fine = index[0]
+        if attempt(index) is not None:
+            fine = int(index[0])
         elif last - first == 1:
             failing.append(index)
         else:
             middle = (first + last) // 2
             pending += [(first, middle), (middle, last)]
-    return fine, np.concatenate(failing) if failing else np.array([], dtype=int)
-
-
-def _unless_it_fails(call, index):
-    """Return call(index), or None. What went wrong depends on protected records: not a word."""
-    try:
-        with np.errstate(all="ignore"):  # and restored, whatever a record makes of it
-            return call(index)
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt from None
-    except BaseException:
-        # Also SystemExit, and the panics of native extensions, which are no Exceptions.
-        return None
+    return fine, np.concatenate(failing) if failing else np.array([], dtype=np.intp)
 
 
 @dataclass(frozen=True)
@@ -89,24 +94,24 @@ class RowByRowCheck:
 
     Parameters
     ----------
-    X, y
+    X, y : array-like
         The training set.
     probes : ndarray of int
-        Positions of the probes in it, spread evenly over the labels.
+        Row numbers on which predictions are repeated, spread evenly over the labels.
     """
 
-    X: object
-    y: object
-    probes: np.ndarray
+    X: Any
+    y: Any
+    probes: NDArray[np.intp]
 
     @classmethod
-    def on(cls, X, y) -> RowByRowCheck:
+    def on(cls, X: Any, y: Any) -> RowByRowCheck:
         """Choose probes among these training records."""
         order = np.arange(n_rows(X)) if y is None or dense(y).ndim > 1 else _argsort(dense(y))
         spread = np.unique(np.linspace(0, len(order) - 1, _N_PROBES).astype(int))
         return cls(X, y, order[spread])
 
-    def predictions(self, estimator, scorer: PrivateScorer) -> np.ndarray:
+    def predictions(self, estimator: Any, scorer: PrivateScorer) -> NDArray[Any]:
         """Return the responses to the probes, checked to be made row by row.
 
         Raises
@@ -119,7 +124,7 @@ class RowByRowCheck:
         together = respond(estimator, take_rows(self.X, self.probes), methods)
         self._compare(estimator, methods, together, self._mixed())
         if finer is None:
-            # A label may agree by chance; two that differ cannot both.
+            # One label may agree by chance; of two that differ, not both can.
             for position in _extremes(together):
                 self._compare(estimator, methods, together, self._copies(position))
         else:
@@ -127,16 +132,22 @@ class RowByRowCheck:
             self._compare(estimator, finer, fine, self._copies(len(self.probes) // 2))
         return together
 
-    def _mixed(self) -> np.ndarray:
+    def _mixed(self) -> NDArray[np.intp]:
         """Positions of half of the probes (no extreme ones), and of copies of one in between."""
         between = len(self.probes) // 2
         return np.append(np.arange(1, len(self.probes) - 1, 2), self._copies(between))
 
-    def _copies(self, position: int) -> np.ndarray:
+    def _copies(self, position: int) -> NDArray[np.intp]:
         """One position, many times: a batch without a range or variance of its own."""
         return np.full(2 * _N_PROBES, position)
 
-    def _compare(self, estimator, methods, together: np.ndarray, batch: np.ndarray) -> None:
+    def _compare(
+        self,
+        estimator: Any,
+        methods: tuple[str, ...],
+        together: NDArray[Any],
+        batch: NDArray[np.intp],
+    ) -> None:
         again = respond(estimator, take_rows(self.X, self.probes[batch]), methods)
         if not _agree(again, together[batch], together, hasattr(estimator, "classes_")):
             raise BatchDependentError(
@@ -146,7 +157,7 @@ class RowByRowCheck:
                 "deterministically (no statistics of the batch, no randomness)"
             )
 
-    def check_gain(self, scorer: PrivateScorer, response: np.ndarray, classes) -> None:
+    def check_gain(self, scorer: PrivateScorer, response: NDArray[Any], classes: Any) -> None:
         """Apply the scorer to the probes; if the gain is a user's, compare with one by one.
 
         Raises
@@ -177,29 +188,29 @@ class RowByRowCheck:
             )
 
 
-def _argsort(y) -> np.ndarray:
+def _argsort(y: NDArray[Any]) -> NDArray[np.intp]:
     try:
         return np.argsort(y, kind="stable")
     except TypeError:  # labels that have no order
         return np.arange(len(y))
 
 
-def _extremes(response: np.ndarray) -> set[int]:
+def _extremes(response: NDArray[Any]) -> set[int]:
     """Return the positions of the first and the last response in sorted order."""
     first = response.reshape(len(response), -1)[:, 0]
     place = np.unique(first, return_inverse=True)[1]
     return {int(place.argmin()), int(place.argmax())}
 
 
-def _finer(estimator) -> tuple[str, ...] | None:
-    """Return what a classifier's labels are made of: it shows more than labels do."""
+def _finer(estimator: Any) -> tuple[str, ...] | None:
+    """Return the method that a classifier's labels follow from: it shows more than they do."""
     if not isinstance(getattr(estimator, "classes_", None), np.ndarray):
         return None
     methods = ("decision_function", "predict_proba")
     return next(((method,) for method in methods if hasattr(estimator, method)), None)
 
 
-def _agree(a: np.ndarray, b: np.ndarray, sample: np.ndarray, classifier: bool) -> bool:
+def _agree(a: NDArray[Any], b: NDArray[Any], sample: NDArray[Any], classifier: bool) -> bool:
     """Labels agree exactly; numbers up to rounding errors of their kind."""
     if sample.dtype.kind != "f" or (classifier and sample.ndim == 1 and _whole(sample)):
         return np.array_equal(a, b)
@@ -215,5 +226,5 @@ def _agree(a: np.ndarray, b: np.ndarray, sample: np.ndarray, classifier: bool) -
         return bool(near.all()) or np.allclose(a, b, rtol=0, atol=tolerance, equal_nan=True)
 
 
-def _whole(sample: np.ndarray) -> bool:
+def _whole(sample: NDArray[Any]) -> bool:
     return bool((sample == np.round(sample)).all())

@@ -1,7 +1,7 @@
-"""Silence while protected records are being predicted (zone: sensitive).
+"""Suppress output while protected records are predicted (zone: sensitive).
 
-Warnings, log lines and prints of an estimator may quote the records it is looking at, or say by
-their presence that a certain record is there; and so may the state it leaves random generators in.
+Warnings, log lines and prints of an estimator may quote the records that it predicts, or tell by
+their presence that a certain record is there. So may the state of global random generators.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import random
 import sys
 import threading
 import warnings
+from collections.abc import Iterator
+from typing import TextIO
 
 import numpy as np
 from joblib import parallel_config
@@ -23,16 +25,16 @@ __all__ = ["suppress_all_output", "suppress_output", "visible_stdout"]
 _lock = threading.Lock()
 _depth = 0
 _suppression = contextlib.ExitStack()
-_outer_stdout = None
+_outer_stdout: TextIO | None = None
 
 
 @contextlib.contextmanager
-def suppress_output():
+def suppress_output() -> Iterator[None]:
     """Drop Python's warnings, logging, stdout and stderr, and restore global random generators.
 
-    All of these belong to the whole process, so threads inside at the same time share one
-    silence, which ends when the last of them leaves. (What native code writes to file descriptors
-    is not caught.)
+    All of these belong to the whole process: threads that are inside at the same time share one
+    suppression, which ends when the last of them leaves. Native code can still write to file
+    descriptors.
     """
     global _depth, _suppression
     entered = 0
@@ -43,7 +45,7 @@ def suppress_output():
                 _begin_suppression(_suppression)
             _depth, entered = _depth + 1, 1
         yield
-    finally:  # also of what an interrupt left half done on the way in
+    finally:  # also after an interrupt on the way in
         with _lock:
             _depth -= entered
             if _depth == 0:
@@ -51,8 +53,8 @@ def suppress_output():
 
 
 @contextlib.contextmanager
-def suppress_all_output():
-    """As `suppress_output`, and native code and child processes have nothing to write to either.
+def suppress_all_output() -> Iterator[None]:
+    """Suppress output as `suppress_output` does, and that of native code and child processes.
 
     For one thread only: file descriptors belong to the whole process.
     """
@@ -62,25 +64,25 @@ def suppress_all_output():
         for descriptor in (1, 2):
             try:
                 kept = os.dup(descriptor)
-            except OSError:  # there is none
+            except OSError:  # it is closed
                 continue
             stack.callback(os.close, kept)
             stack.callback(os.dup2, kept, descriptor)
             _flush_native()
             os.dup2(sink, descriptor)
-        stack.callback(_flush_native)  # what native code has not written yet, before it is heard
+        stack.callback(_flush_native)  # before native buffers could reach the real descriptors
         stack.enter_context(parallel_config("sequential"))
         yield
 
 
 def _flush_native() -> None:
     """Empty the buffers of the C library, which writes to pipes and files late."""
-    with contextlib.suppress(AttributeError, OSError, TypeError):  # not everywhere
+    with contextlib.suppress(AttributeError, OSError, TypeError):  # not on every platform
         ctypes.CDLL(None).fflush(None)
 
 
-def visible_stdout():
-    """Return the stdout to print public facts to, even while there is silence."""
+def visible_stdout() -> TextIO:
+    """Return the stdout to print public facts to, even while output is suppressed."""
     return _outer_stdout or sys.stdout
 
 
@@ -91,7 +93,7 @@ def _begin_suppression(stack: contextlib.ExitStack) -> None:
     sink = stack.enter_context(open(os.devnull, "w"))
     stack.enter_context(contextlib.redirect_stdout(sink))
     stack.enter_context(contextlib.redirect_stderr(sink))
-    # What is recorded here is thrown away; a filter alone could be undone by another thread.
+    # Recorded warnings are dropped; a filter alone could be undone by another thread.
     stack.enter_context(warnings.catch_warnings(record=True))
     warnings.simplefilter("ignore")
     stack.callback(logging.disable, logging.root.manager.disable)
@@ -100,6 +102,6 @@ def _begin_suppression(stack: contextlib.ExitStack) -> None:
     stack.callback(random.setstate, random.getstate())
 
 
-def _set_outer_stdout(stream) -> None:
+def _set_outer_stdout(stream: TextIO | None) -> None:
     global _outer_stdout
     _outer_stdout = stream

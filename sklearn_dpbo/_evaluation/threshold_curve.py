@@ -1,19 +1,21 @@
-"""What each decision threshold is worth on the validation set (zone: sensitive).
+"""The score of each decision threshold on the validation set (zone: sensitive).
 
-And the public thresholds to choose from, which follow from the training set.
+Also the public thresholds to choose from, which follow from the training set.
 """
 
 from __future__ import annotations
 
 from copy import deepcopy
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from .._data.split import Problem
+from .._data.split import Problem, Training
 from .._data.tables import dense, n_rows, take_rows
 from .._data.units import Units
-from .._privacy.frames import clear_frames
+from .._privacy.frames import ClearFrames
 from .._privacy.piecewise import PiecewiseConstant
 from .._privacy.sensitive import Secret
 from ..scoring._scorers import MeanGain, PrivateScorer, respond
@@ -28,19 +30,23 @@ _MOST_RECORDS = 2**12
 _TRUST = 200.0
 
 
-def public_thresholds(estimator, label_gains: LabelGains, X_train, y_train, n: int) -> np.ndarray:
+def public_thresholds(
+    estimator: Any, label_gains: LabelGains, training: Training, n: int
+) -> NDArray[np.float64]:
     """Return n thresholds, ascending, some of them several times: where they lie is a prior.
 
     A quarter are spread evenly over the range of responses, a quarter are quantiles of the
     responses to training records, and half are drawn from these two quarters with weights
-    ``exp(200 u)``, where u in [0, 1] is what a threshold is worth on the training records.
+    ``exp(200 u)``, where u in [0, 1] is the score of a threshold on the training records.
     """
-    index = np.unique(np.linspace(0, n_rows(X_train) - 1, _MOST_RECORDS).astype(int))
-    response = respond(estimator, take_rows(X_train, index), label_gains.response_method)
-    rows = label_gains.record_values(dense(take_rows(y_train, index)), response, estimator.classes_)
-    spread = _spread(rows[:, 0], response.ndim == 2, n - n // 2, type(estimator).__name__)
+    index = np.unique(np.linspace(0, n_rows(training.X) - 1, _MOST_RECORDS).astype(int))
+    response = respond(estimator, take_rows(training.X, index), label_gains.response_method)
+    values = label_gains.record_values(
+        dense(take_rows(training.y, index)), response, estimator.classes_
+    )
+    spread = _spread(values[:, 0], response.ndim == 2, n - n // 2, type(estimator).__name__)
     units = Units.of(len(index))
-    u = _total(rows, label_gains.scorer, units, spread)(np.arange(len(spread)))
+    u = _total(values, label_gains.scorer, units, spread)(np.arange(len(spread)))
     u = u / label_gains.scorer.largest(units)
     cumulated = np.cumsum(np.exp(_TRUST * (u - u.max())))
     shares = (np.arange(n // 2) + 0.5) / (n // 2)
@@ -48,7 +54,9 @@ def public_thresholds(estimator, label_gains: LabelGains, X_train, y_train, n: i
     return np.sort(np.concatenate([spread, promising]))
 
 
-def _spread(scores: np.ndarray, probabilities: bool, n: int, who: str) -> np.ndarray:
+def _spread(
+    scores: NDArray[np.float64], probabilities: bool, n: int, who: str
+) -> NDArray[np.float64]:
     """Return n thresholds, ascending: half evenly spread, half quantiles of these responses."""
     scores = np.sort(scores[np.isfinite(scores)])
     if not len(scores):
@@ -57,9 +65,9 @@ def _spread(scores: np.ndarray, probabilities: bool, n: int, who: str) -> np.nda
             "threshold in"
         )
     low, high = (0.0, 1.0) if probabilities else (scores[0], scores[-1])
-    if low == high:  # of an estimator that says the same of everything
+    if low == high:  # of an estimator that responds the same to everything
         low, high = low - 1, high + 1
-    # As np.quantile, which takes long for many of them.
+    # The same as np.quantile, which is slow for many quantiles.
     places = (np.arange(n // 2) + 0.5) / max(1, n // 2) * (len(scores) - 1)
     quantiles = np.interp(places, np.arange(len(scores)), scores)
     return np.sort(np.concatenate([np.linspace(low, high, n - n // 2), quantiles]))
@@ -67,46 +75,59 @@ def _spread(scores: np.ndarray, probabilities: bool, n: int, who: str) -> np.nda
 
 @dataclass(frozen=True)
 class LabelGains(PrivateScorer):
-    """Per record: the response, and what either label is worth, in steps; shape (n, 3)."""
+    """Per record: the response, and the gain of either label, in steps; shape (n, 3).
+
+    Parameters
+    ----------
+    scorer : MeanGain
+        Of labels.
+    response_method : tuple of str
+        Methods of the estimator, to whose response thresholds are applied.
+    """
 
     scorer: MeanGain
     response_method: tuple[str, ...]
 
-    def record_values(self, y, response, classes) -> np.ndarray:
+    def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
         """Return columns (response of the second class, gain of the first, of the second)."""
-        worth = [self.scorer.record_values(y, np.full(len(y), label), classes) for label in classes]
-        return np.stack([second_class_score(response), *worth], axis=1)
+        gains = [self.scorer.record_values(y, np.full(len(y), label), classes) for label in classes]
+        return np.stack([second_class_score(response), *gains], axis=1)
 
-    def lowest_values(self, y, n: int) -> np.ndarray:
-        """A record that cannot be predicted is worth the least, whatever the threshold."""
+    def lowest_values(self, y: Any, n: int) -> NDArray[Any]:
+        """A record that cannot be predicted gains the least, whatever the threshold."""
         return np.zeros((n, 3))
 
 
-def second_class_score(response: np.ndarray) -> np.ndarray:
+def second_class_score(response: NDArray[Any]) -> NDArray[np.float64]:
     """Return one number per record, larger where the second class is more likely."""
     response = response.astype(float)
     if response.ndim == 2 and response.shape[1] == 2:
-        return response[:, 1]
+        second: NDArray[np.float64] = response[:, 1]
+        return second
     if response.ndim == 1:
         return response
     raise ValueError(f"expected the responses of two classes; found shape {response.shape}")
 
 
-@clear_frames
+@ClearFrames()
 def threshold_curve(
-    estimator, label_gains: LabelGains, problem: Problem, grid: np.ndarray
+    estimator: Any, label_gains: LabelGains, problem: Problem, grid: NDArray[np.float64]
 ) -> Secret:
     """Return the score of each threshold, in steps, as a function of its position in the grid."""
-    # A copy predicts: what predictions leave on an estimator must not stay on one that is kept.
+    # A copy predicts: predictions may leave state on an estimator, and this one is kept.
     estimator = deepcopy(estimator)
     with suppress_output():
-        rows = protected_values(estimator, label_gains, problem.X_val, problem.y_val, problem.units)
-        return Secret(_total(rows, label_gains.scorer, problem.units, grid))
+        values = protected_values(
+            estimator, label_gains, problem.X_val, problem.y_val, problem.units
+        )
+        return Secret(_total(values, label_gains.scorer, problem.units, grid))
 
 
-def _total(rows: np.ndarray, scorer: MeanGain, units: Units, grid: np.ndarray):
+def _total(
+    values: NDArray[Any], scorer: MeanGain, units: Units, grid: NDArray[np.float64]
+) -> PiecewiseConstant:
     """Return the sum over units, as a function of the position in the grid."""
-    score, (first, second) = rows[:, 0], rows[:, 1:].T.astype(np.int64)
+    score, (first, second) = values[:, 0], values[:, 1:].T.astype(np.int64)
     # The second class is predicted at thresholds 0, ..., place - 1; never for NaN.
     place = np.where(np.isnan(score), 0, np.searchsorted(grid, score, side="right"))
     start, place, jumps = _jumps(
@@ -115,7 +136,9 @@ def _total(rows: np.ndarray, scorer: MeanGain, units: Units, grid: np.ndarray):
     return PiecewiseConstant.from_jumps((0.0, len(grid) - 1.0), start, place, jumps)
 
 
-def _jumps(place, first, second, units: Units):
+def _jumps(
+    place: NDArray[np.intp], first: NDArray[np.int64], second: NDArray[np.int64], units: Units
+) -> tuple[int, NDArray[np.intp], NDArray[np.int64]]:
     """Return the sum over units at the lowest threshold, and where and how far it jumps."""
     if units.order is None or units.ends is None:
         return int(second.sum()), place, first - second
@@ -133,6 +156,7 @@ def _jumps(place, first, second, units: Units):
     return int(_rounded(start, sizes).sum()), place[order], mean - previous
 
 
-def _rounded(totals, sizes):
+def _rounded(totals: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
     """Divide integers, rounded as `Units.mean` does."""
-    return (2 * totals + sizes) // (2 * sizes)
+    means: NDArray[np.int64] = (2 * totals + sizes) // (2 * sizes)
+    return means

@@ -1,11 +1,12 @@
 """Kernel parameters from public values, by marginal likelihood (zone: public).
 
-Never to be called with sensitive values: what is learnt here is used in the open.
+Never call this with sensitive values: what is learnt here is not protected.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 
@@ -14,8 +15,8 @@ from .surrogate import KERNEL_SHAPES, Kernel
 __all__ = ["default_kernel", "fit_kernel"]
 
 # Normal priors (mean, standard deviation) of the logarithms, for features in the unit cube and
-# standardised values: weak, but enough for a handful of observations. The length-scale's mean
-# grows with the dimension, as distances do.
+# standardised values: weak, but sufficient with few observations. The prior mean of the
+# length-scale grows with the dimension, as distances do.
 _LENGTH_SCALE = (np.log(0.4), 0.8)
 _VARIANCE = (0.0, 1.0)
 _NOISE = (np.log(1e-3), 2.5)
@@ -28,14 +29,16 @@ def _length_prior(n_parameters: int) -> tuple[float, float]:
 
 
 def default_kernel(shape: str, owner: np.ndarray, variance: float = 1.0) -> Kernel:
-    """Return the kernel to use before anything is known: the prior's median length-scale.
+    """Return the kernel to use without observations: with the prior median of the length-scale.
 
     Parameters
     ----------
-    shape : str
-    owner : ndarray of shape (n_features,)
+    shape : {"squared_exponential", "matern32", "matern52"}
+        Shape of the kernel.
+    owner : ndarray of int, shape (n_features,)
         Number of the parameter that each feature belongs to.
-    variance : float
+    variance : float, default=1.0
+        Variance of the kernel.
     """
     mean, _ = _length_prior(owner.max() + 1)
     return Kernel(shape, np.full(len(owner), np.exp(mean)), variance)
@@ -44,26 +47,37 @@ def default_kernel(shape: str, owner: np.ndarray, variance: float = 1.0) -> Kern
 def fit_kernel(
     X: np.ndarray, y: np.ndarray, shape: str, owner: np.ndarray
 ) -> tuple[Kernel, float, float]:
-    """Return (kernel, noise variance, prior mean) that make public values most likely.
+    """Return the kernel, noise variance and prior mean that make public values most likely.
 
     Maximises ``log N(y | mean(y), K + s I)`` plus the logarithm of a weak log-normal prior, over a
-    length-scale for each parameter, the kernel's variance and s.
+    length-scale for each parameter, the variance of the kernel and s.
 
     Parameters
     ----------
     X : ndarray of shape (n, n_features)
+        Features of the observed points, in [0, 1].
     y : ndarray of shape (n,)
-        Public values.
-    shape : str
-    owner : ndarray of shape (n_features,)
-        Number of the parameter that each feature belongs to: a category's columns share one
-        length-scale.
+        Public values at these points.
+    shape : {"squared_exponential", "matern32", "matern52"}
+        Shape of the kernel.
+    owner : ndarray of int, shape (n_features,)
+        Number of the parameter that each feature belongs to: the columns of a one-hot encoded
+        category share one length-scale.
+
+    Returns
+    -------
+    kernel : Kernel
+        With one length-scale for each feature.
+    noise : float
+        The variance s of an observation given the function, in squared units of y.
+    prior_mean : float
+        The mean of y.
     """
     mean, scale = float(np.mean(y)), float(np.std(y))
     n_parameters = int(owner.max()) + 1
-    flat = scale <= 1e-12 * np.abs(y).max(initial=0.0)  # but for rounding
-    if len(y) < 3 or flat:
-        variance = 1.0 if flat else scale**2
+    constant = scale <= 1e-12 * np.abs(y).max(initial=0.0)  # up to rounding errors
+    if len(y) < 3 or constant:
+        variance = 1.0 if constant else scale**2
         return default_kernel(shape, owner, variance), 1e-3 * variance, mean
     z = (y - mean) / scale
     squares = np.zeros((n_parameters, len(y), len(y)))
@@ -71,10 +85,10 @@ def fit_kernel(
     prior = np.array([_length_prior(n_parameters)] * n_parameters + [_VARIANCE, _NOISE])
     bounds = [_BOUNDS["length"]] * n_parameters + [_BOUNDS["variance"], _BOUNDS["noise"]]
 
-    def loss(theta):
+    def loss(theta: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         value, slope = _negative_log_likelihood(theta, z, squares, shape)
-        away = (theta - prior[:, 0]) / prior[:, 1]
-        return value + 0.5 * away @ away, slope + away / prior[:, 1]
+        deviation = (theta - prior[:, 0]) / prior[:, 1]
+        return value + 0.5 * deviation @ deviation, slope + deviation / prior[:, 1]
 
     starts = [prior[:, 0], prior[:, 0] + np.r_[[-1.0] * n_parameters, 0, 0]]
     found = [minimize(loss, start, jac=True, bounds=bounds, method="L-BFGS-B") for start in starts]
@@ -83,9 +97,23 @@ def fit_kernel(
     return kernel, theta[-1] * scale**2, mean
 
 
-def _negative_log_likelihood(theta, z, squares, shape):
-    """Return -log N(z | 0, K + s I) and its slope in the logarithms theta."""
-    h, slope_of = KERNEL_SHAPES[shape]
+def _negative_log_likelihood(
+    theta: NDArray[np.float64], z: NDArray[np.float64], squares: NDArray[np.float64], shape: str
+) -> tuple[float, NDArray[np.float64]]:
+    """Return -log N(z | 0, K + s I) and its gradient with respect to the logarithms theta.
+
+    Parameters
+    ----------
+    theta : ndarray of shape (n_parameters + 2,)
+        Logarithms of the length-scales, the variance of the kernel and the noise variance s.
+    z : ndarray of shape (n,)
+        Standardised values.
+    squares : ndarray of shape (n_parameters, n, n)
+        Squared distances of the points along each parameter.
+    shape : str
+        Shape of the kernel.
+    """
+    h, slope = KERNEL_SHAPES[shape]
     scaled = squares * np.exp(-2 * theta[:-2])[:, None, None]
     r2 = scaled.sum(0)
     variance, s = np.exp(theta[-2:])
@@ -95,6 +123,6 @@ def _negative_log_likelihood(theta, z, squares, shape):
     value = 0.5 * z @ alpha + np.log(np.diag(factor[0])).sum() + 0.5 * len(z) * np.log(2 * np.pi)
     # d value / d theta = -1/2 trace((alpha alpha' - C^-1) dC / d theta)
     inner = np.outer(alpha, alpha) - cho_solve(factor, np.eye(len(z)), check_finite=False)
-    by_length = variance * slope_of(r2) * scaled
+    by_length = variance * slope(r2) * scaled
     slopes = [(inner * each).sum() for each in (*by_length, K)] + [s * np.trace(inner)]
     return value, -0.5 * np.array(slopes)

@@ -6,9 +6,9 @@ With observations at points ``x_1, ..., x_t`` of a domain Lambda, kernel matrix
     mean(l)     = m(l) + sum_j w_j(l) (y_j - m(x_j)),      w(l) = (K + s I)^-1 k(l)
     variance(l) = k(l, l) - k(l)' (K + s I)^-1 k(l).
 
-The variance and the weights w depend on *where* was looked, never on what was seen. So, where the
-values are sensitive, all of this module stays public, and the mean is a linear map with public
-weights that `sklearn_dpbo._privacy.sensitive.Sensitive.linear` applies.
+The variance and the weights w depend on the points that were observed, not on the values. If the
+values are sensitive, all that this module computes is still public: the mean is a linear map with
+public weights, which `sklearn_dpbo._privacy.sensitive.Sensitive.linear` applies.
 
 With ``L L' = K + s I`` and ``V = L^-1 k(Lambda)``, one more observation at l adds one row to each:
 ``v = (k(l, .) - V[:, l]' V) / sqrt(variance(l) + s)``, in O(|Lambda| t).
@@ -17,30 +17,36 @@ With ``L L' = K + s I`` and ``V = L^-1 k(Lambda)``, one more observation at l ad
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import DTypeLike, NDArray
 from scipy.linalg import solve_triangular
+
+from .._params import check_number
 
 __all__ = ["KERNEL_SHAPES", "Kernel", "Surrogate"]
 
+_Radial = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
-def _squared_exponential(r2):
+
+def _squared_exponential(r2: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.exp(-0.5 * r2)
 
 
-def _matern32(r2):
+def _matern32(r2: NDArray[np.float64]) -> NDArray[np.float64]:
     r = np.sqrt(3 * r2)
     return (1 + r) * np.exp(-r)
 
 
-def _matern52(r2):
+def _matern52(r2: NDArray[np.float64]) -> NDArray[np.float64]:
     r = np.sqrt(5 * r2)
     return (1 + r + r**2 / 3) * np.exp(-r)
 
 
-# h(r^2), and -2 h'(r^2), which times (x_d - x'_d)^2 / l_d^2 is the slope in log l_d.
-KERNEL_SHAPES = {
+# h(r^2), and -2 h'(r^2), which times (x_d - x'_d)^2 / l_d^2 is the derivative by log l_d.
+KERNEL_SHAPES: dict[str, tuple[_Radial, _Radial]] = {
     "squared_exponential": (_squared_exponential, _squared_exponential),
     "matern32": (_matern32, lambda r2: 3 * np.exp(-np.sqrt(3 * r2))),
     "matern52": (
@@ -54,17 +60,20 @@ KERNEL_SHAPES = {
 class Kernel:
     """A stationary kernel with a length-scale per feature.
 
-    ``k(x, x') = bias + variance h(r^2)`` with ``r^2 = sum_d (x_d - x'_d)^2 / l_d^2`` and ``h(r^2)``
-    ``exp(-r^2 / 2)`` for "squared_exponential", ``(1 + a) exp(-a)``, ``a = sqrt(3) r``, for
+    ``k(x, x') = bias + variance h(r^2)`` with ``r^2 = sum_d (x_d - x'_d)^2 / l_d^2``, where h(r^2)
+    is ``exp(-r^2 / 2)`` for "squared_exponential", ``(1 + a) exp(-a)``, ``a = sqrt(3) r``, for
     "matern32", and ``(1 + a + a^2 / 3) exp(-a)``, ``a = sqrt(5) r``, for "matern52".
 
     Parameters
     ----------
-    shape : str
-    length_scale : float or array-like of shape (n_features,), in units of the features
+    shape : {"squared_exponential", "matern32", "matern52"}
+        The function h.
+    length_scale : float or array-like of shape (n_features,)
+        The l_d, in units of the features; one number stands for all.
     variance : float, default=1.0
+        Variance of the function around its level.
     bias : float, default=0.0
-        Variance of an unknown constant: the level of the function, if it is not known.
+        Variance of the level of the function, an unknown constant.
 
     References
     ----------
@@ -72,33 +81,37 @@ class Kernel:
     """
 
     shape: str
-    length_scale: np.ndarray | float
+    length_scale: NDArray[np.float64] | float
     variance: float = 1.0
     bias: float = 0.0
 
-    def __call__(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
-        """Return the kernel matrix between rows of A, (n, d), and of B, (m, d)."""
+    def __call__(self, A: NDArray[np.float64], B: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the kernel matrix of shape (n, m) between the rows of A, (n, d), and B, (m, d)."""
         return self.of_scaled(A / self.length_scale, B / self.length_scale)
 
-    def of_scaled(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
-        """Return the kernel matrix between rows that were divided by the length-scales."""
+    def of_scaled(self, A: NDArray[np.float64], B: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the kernel matrix between rows already divided by the length-scales."""
         r2 = np.zeros((len(A), len(B)))
-        for a, b in zip(A.T, B.T, strict=True):  # term by term: no cancellation
+        for a, b in zip(A.T, B.T, strict=True):  # |a|^2 - 2 a'b + |b|^2 would cancel
             r2 += (a[:, None] - b) ** 2
         return self.bias + self.variance * KERNEL_SHAPES[self.shape][0](r2)
 
 
 @dataclass
 class _Rows:
-    """Rows that grow in place: whoever holds the newest state appends, others copy."""
+    """Rows in a buffer that several surrogates share.
 
-    buffer: np.ndarray
+    The surrogate with the most observations appends in place; one with fewer makes a copy, as
+    appending would overwrite rows of the others.
+    """
+
+    buffer: NDArray[np.floating]
     used: int = 0
 
-    def append(self, t: int, row: np.ndarray) -> _Rows:
+    def append(self, t: int, row: NDArray[np.float64]) -> _Rows:
         row = row.astype(self.buffer.dtype, copy=False)
         if t < self.used and np.array_equal(self.buffer[t], row):
-            return self  # rows depend on points alone: the same point was tried here before
+            return self  # another surrogate has observed the same point here
         rows = self
         if t < self.used or t == len(self.buffer):
             length = max(t + 1, len(self.buffer) * (1 + (t == self.used)))
@@ -116,6 +129,10 @@ class Surrogate:
 
     Attributes
     ----------
+    kernel : Kernel
+        The prior covariance.
+    noise : float
+        Variance of an observation given the function.
     picked : tuple of int
         Positions in the domain that were observed, in order.
     mean : ndarray of shape (n_points,)
@@ -125,38 +142,47 @@ class Surrogate:
 
     Notes
     -----
-    Memory: one array of n_points by the number of observations, besides vectors.
+    It takes the memory of one array of n_points by the number of observations, besides vectors.
     """
 
     kernel: Kernel
     noise: float
     picked: tuple[int, ...]
-    mean: np.ndarray
-    variance: np.ndarray
-    _scaled: np.ndarray = field(repr=False)
+    mean: NDArray[np.float64]
+    variance: NDArray[np.float64]
+    _scaled: NDArray[np.float64] = field(repr=False)
     _V: _Rows = field(repr=False)
     _diagonal: tuple[float, ...] = field(default=(), repr=False)
 
     @classmethod
     def on(
-        cls, domain, kernel: Kernel, noise: float, prior_mean=0.0, *, capacity=64, dtype=np.float64
+        cls,
+        domain: NDArray[np.float64],
+        kernel: Kernel,
+        noise: float,
+        prior_mean: float | NDArray[np.float64] = 0.0,
+        *,
+        capacity: int = 64,
+        dtype: DTypeLike = np.float64,
     ) -> Surrogate:
         """Return the prior.
 
         Parameters
         ----------
         domain : ndarray of shape (n_points, n_features)
+            Features of the points.
         kernel : Kernel
+            The prior covariance.
         noise : float
             Variance of an observation given the function; positive.
-        prior_mean : float or ndarray of shape (n_points,)
-        capacity : int
-            Observations to have room for; more are taken, at the cost of a copy.
-        dtype : numpy.float64 or numpy.float32
-            Of the one large array; half the memory at a loss of precision.
+        prior_mean : float or ndarray of shape (n_points,), default=0.0
+            The prior mean of the function.
+        capacity : int, default=64
+            Number of observations to allocate memory for; more are possible, at the cost of a copy.
+        dtype : numpy.float64 or numpy.float32, default=numpy.float64
+            Type of the one large array; float32 halves the memory and is less precise.
         """
-        if not noise > 0:
-            raise ValueError(f"the noise variance is positive; found {noise!r}")
+        check_number("the noise variance", noise, "positive", lambda v: v > 0, finite=False)
         n = len(domain)
         return cls(
             kernel,
@@ -169,7 +195,7 @@ class Surrogate:
         )
 
     @property
-    def std(self) -> np.ndarray:
+    def std(self) -> NDArray[np.float64]:
         """Posterior standard deviation, shape (n_points,)."""
         return np.sqrt(self.variance)
 
@@ -179,11 +205,11 @@ class Surrogate:
         Parameters
         ----------
         index : int
-            Position in the domain.
-        value : float or None
-            What was observed. None stands for the present mean, which only shrinks the variance:
-            a hallucinated observation, for batches (Desautels, Krause and Burdick, JMLR 2014), and
-            for values that are sensitive.
+            Position in the domain of the point that was observed.
+        value : float, default=None
+            The observation. None stands for the posterior mean at the point, which keeps the mean
+            and shrinks the variance: for batches (Desautels, Krause and Burdick, JMLR 2014), and
+            for sensitive values.
         """
         t = len(self.picked)
         V = self._V.buffer[:t]
@@ -200,21 +226,26 @@ class Surrogate:
             _diagonal=(*self._diagonal, l_tt),
         )
 
-    def correlation(self, index: int) -> np.ndarray:
-        """Return the prior correlation h of one point with all, shape (n_points,)."""
-        k = self.kernel.of_scaled(self._scaled[[index]], self._scaled)[0]
+    def correlation(self, index: int) -> NDArray[np.float64]:
+        """Return the prior correlation h of one point with all points, shape (n_points,)."""
+        k: NDArray[np.float64] = self.kernel.of_scaled(self._scaled[[index]], self._scaled)[0]
         return (k - self.kernel.bias) / self.kernel.variance
 
-    def condition_all(self, indices, values=None) -> Surrogate:
-        """Return the posterior after several observations, in order."""
+    def condition_all(
+        self,
+        indices: Sequence[int] | NDArray[np.int_],
+        values: Sequence[float | None] | NDArray[np.float64] | None = None,
+    ) -> Surrogate:
+        """Return the posterior after several observations, in order, as `condition` takes them."""
         values = [None] * len(indices) if values is None else values
         model = self
         for index, value in zip(indices, values, strict=True):
             model = model.condition(index, value)
         return model
 
-    def weights(self) -> np.ndarray:
-        """Return w, shape (n_observations, n_points): what each observation adds to each mean."""
+    def weights(self) -> NDArray[np.float64]:
+        """Return w, the weights of the observations in the means: (n_observations, n_points)."""
         V = self._V.buffer[: len(self.picked)]
         L = np.tril(V[:, self.picked].T, -1) + np.diag(self._diagonal)
-        return solve_triangular(L, V, lower=True, trans="T", check_finite=False)
+        w: NDArray[np.float64] = solve_triangular(L, V, lower=True, trans="T", check_finite=False)
+        return w

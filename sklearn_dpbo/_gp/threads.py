@@ -1,7 +1,7 @@
 """Small linear algebra in one thread (zone: public).
 
-The surrogate's matrices are small. A linear-algebra library that divides them among threads
-spends its time waiting for those: on two busy cores, thirteen times as much was measured.
+The matrices of the surrogate are small. A linear-algebra library that divides them among threads
+spends its time waiting for the threads: on two busy cores it took thirteen times as long.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def _controller() -> ThreadpoolController:
 
 
 def single_threaded(function: Callable[P, R]) -> Callable[P, R]:
-    """Return the function, run with one thread of linear algebra. Not for fits of estimators."""
+    """Make a function run its linear algebra in one thread. Not for fits of estimators."""
 
     @wraps(function)
     def limited(*args: P.args, **kwargs: P.kwargs) -> R:

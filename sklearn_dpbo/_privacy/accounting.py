@@ -5,12 +5,30 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 from fractions import Fraction
 
 from ..exceptions import BudgetExceededError
 from .rounding import round_down
 
-__all__ = ["Budget", "PrivacyLoss"]
+__all__ = ["Budget", "PrivacyLoss", "Purpose"]
+
+
+class Purpose(StrEnum):
+    """What a part of a budget is spent on; privacy reports quote the value."""
+
+    CANDIDATE = "choice of the candidate"
+    SCORE = "score of the chosen candidate"
+    GUIDANCE = "which candidates to evaluate next"
+    KERNEL_SCORES = "scores to learn the kernel from"
+    BEST_SCORE_SEEN = "best score seen"
+    BEST_SCORE_SEEN_FROM_SECOND = "best score seen from the second on"
+    LAST_SCORE_SEEN = "score seen last"
+    THRESHOLD = "choice of the threshold"
+    THRESHOLD_SCORE = "score at the threshold"
+    PARAMETER = "choice of the parameter"
+    MEAN_UTILITY = "mean utility of the chosen parameter"
+    TABLE = "image of the rows"
 
 
 @dataclass(frozen=True)
@@ -21,27 +39,35 @@ class PrivacyLoss:
     ----------
     epsilon, delta : float
         The draw is (epsilon, delta)-differentially private with respect to one unit.
-    release : str
+    purpose : Purpose or str
         What was released by it.
     mechanism : str
         How, in words.
     assumption : str or None
         What the loss rests on beside the sensitivity; None for a worst-case guarantee.
+    detail : str, default=""
+        Which of several releases of the same purpose it was: the name of the score, say.
     """
 
     epsilon: float
     delta: float
-    release: str
+    purpose: str
     mechanism: str
     assumption: str | None = None
+    detail: str = ""
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not (math.isfinite(self.epsilon) and self.epsilon > 0):
             raise ValueError(
                 f"a loss has a positive, finite epsilon, and is not free; found {self.epsilon!r}"
             )
         if not 0 <= self.delta < 1:
             raise ValueError(f"delta must lie in [0, 1); found {self.delta!r}")
+
+    @property
+    def release(self) -> str:
+        """What was released, in words: the purpose, with the detail."""
+        return f"{self.purpose}, {self.detail}" if self.detail else str(self.purpose)
 
 
 class Budget:
@@ -59,7 +85,12 @@ class Budget:
         Called before the first charge is recorded; if it raises, nothing is.
     """
 
-    def __init__(self, epsilon: float, delta: float = 0.0, before_first: Callable | None = None):
+    def __init__(
+        self,
+        epsilon: float,
+        delta: float = 0.0,
+        before_first: Callable[[], None] | None = None,
+    ) -> None:
         self.epsilon, self.delta = float(epsilon), float(delta)
         self._before_first = before_first
         self._losses: list[PrivacyLoss] = []

@@ -1,26 +1,44 @@
-"""No frame that saw a protected value outlives an exception (zone: boundary)."""
+"""Exceptions keep no frame that saw a protected value (zone: boundary)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
-from typing import ParamSpec, TypeVar
+import contextlib
+from types import CodeType, TracebackType
 
-__all__ = ["clear_frames"]
-
-P = ParamSpec("P")
-R = TypeVar("R")
+__all__ = ["ClearFrames"]
 
 
-def clear_frames(method: Callable[P, R]) -> Callable[P, R]:
-    """If the method is interrupted, keep no frame that saw the value: debuggers show frames."""
+class ClearFrames(contextlib.ContextDecorator):
+    """Take the frames off whatever is raised inside: debuggers keep and show them.
 
-    @wraps(method)
-    def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            return method(*args, **kwargs)
-        except BaseException as error:
-            error.__cause__ = error.__context__ = None
-            raise error.with_traceback(None) from None
+    As a decorator it covers the frame of the decorated function, too.
 
-    return guarded
+    Parameters
+    ----------
+    *public : code objects
+        Of functions that see public values only. From the first frame of one of them on, the
+        traceback stays, and so does the cause: users find their mistake by it.
+    """
+
+    # Not `contextlib.contextmanager`: it puts the traceback back that was there before.
+    def __init__(self, *public: CodeType) -> None:
+        self._public = public
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: object, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if error is None:
+            return
+        cause, error.__context__ = error.__cause__ if self._public else None, None
+        raise error.with_traceback(self._public_part(traceback)) from cause
+
+    def _public_part(self, traceback: TracebackType | None) -> TracebackType | None:
+        """Clear the variables of all frames before the first public one; return the rest."""
+        while traceback is not None and traceback.tb_frame.f_code not in self._public:
+            with contextlib.suppress(RuntimeError):  # the frame is still running
+                traceback.tb_frame.clear()
+            traceback = traceback.tb_next
+        return traceback

@@ -1,6 +1,6 @@
 """The mechanisms: select a candidate, once or in sequence, and release counts (zone: boundary).
 
-The only module that opens a `Sensitive`, and the only one that lets noise meet it. Each mechanism
+The only module that opens a `Sensitive`, and the only one in which noise meets data. Each mechanism
 charges the budget first and draws afterwards, so that a crash in between can only waste privacy.
 """
 
@@ -10,258 +10,37 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..exceptions import BudgetExceededError
 from .accounting import Budget, PrivacyLoss
+from .frames import ClearFrames
 from .noise import Noise
 from .sensitive import Secret, Sensitive
 from .zcdp import Draws
 
-__all__ = [
-    "NoisyCount",
-    "Selections",
-    "draw_exponentially",
-    "draw_grid_point",
-    "release_counts",
-    "release_table",
-    "select",
-]
+__all__ = ["Mechanisms", "NoisyCount", "Selections"]
 
-
-def select(scores: Sensitive, epsilon: float, *, budget: Budget, noise: Noise, release: str) -> int:
-    """Choose the row with the largest score by permute-and-flip, at a cost of epsilon.
-
-    In random order, stop at candidate i with probability ``exp(-(max_j N_j - N_i) / b)`` with
-    ``b = 2 D / epsilon``, where D is the sensitivity of the integer scores N. With probability
-    1 - e^-t the score chosen is within ``b (ln n + t)`` of the largest.
-
-    Parameters
-    ----------
-    scores : Sensitive of shape (n_candidates, 1)
-    epsilon : float
-        Charged to the budget, unless there is one candidate only: that choice is no choice.
-    budget : Budget
-    noise : Noise
-    release : str
-        What is being chosen, for the record of the loss.
-
-    Returns
-    -------
-    index : int
-        The row chosen.
-
-    References
-    ----------
-    McKenna and Sheldon, "Permute-and-Flip: a new mechanism for differentially private selection",
-    NeurIPS 2020: privacy, and an error that is never more than the exponential mechanism's.
-    """
-    n_candidates = _n_to_choose_from(scores)
-    if n_candidates == 1:
-        return 0
-    (D,) = scores.sensitivity
-    how = f"permute-and-flip among {n_candidates:,} candidates"
-    budget.charge(PrivacyLoss(epsilon, 0.0, release, how))
-    return _choose(noise.permute_and_flip(_scale(2 * D, epsilon)), scores)
-
-
-def draw_exponentially(
-    scores: Sensitive,
-    epsilon: float,
-    *,
-    budget: Budget,
-    noise: Noise,
-    release: str,
-    delta: float = 0.0,
-    assumption: str | None = None,
-) -> int:
-    """Choose a row by the exponential mechanism, at a cost of epsilon (and delta).
-
-    ``P(i)`` is proportional to ``exp(epsilon N_i / (2 D))`` with D the sensitivity of the integer
-    scores N.
-
-    Parameters
-    ----------
-    scores : Sensitive of shape (n_candidates, 1)
-    epsilon, delta : float
-        Charged to the budget, unless there is one candidate only. The draw itself needs no delta:
-        it stands for the probability that the sensitivity does not hold.
-    budget : Budget
-    noise : Noise
-    release : str
-        What is being chosen, for the record of the loss.
-    assumption : str or None
-        What the sensitivity rests on.
-
-    Returns
-    -------
-    index : int
-        The row chosen.
-
-    References
-    ----------
-    McSherry and Talwar, "Mechanism design via differential privacy", FOCS 2007.
-    """
-    n_candidates = _n_to_choose_from(scores)
-    if n_candidates == 1:
-        return 0
-    (D,) = scores.sensitivity
-    how = f"the exponential mechanism over {n_candidates:,} settings"
-    budget.charge(PrivacyLoss(epsilon, delta, release, how, assumption))
-    return _choose(noise.exponential_mechanism(_scale(2 * D, epsilon)), scores)
-
+R = TypeVar("R")
 
 # A run of several points is scored in steps so fine that rounding costs a millionth of epsilon.
 _FINE = 2**20
 
 
-def draw_grid_point(
-    runs: Secret,
-    sensitivity: int,
-    epsilon: float,
-    *,
-    n_points: int,
-    largest: int,
-    budget: Budget,
-    noise: Noise,
-    release: str,
-    assumption: str | None = None,
-) -> int:
-    """Choose one of G public points by the exponential mechanism, at a cost of epsilon.
-
-    ``P(i)`` is proportional to ``exp((F N_i + e_i) / b)`` with ``b = 2 (F D + 2 r) / epsilon``,
-    where D is the sensitivity of the integer scores N, F an integer factor and |e_i| <= r what
-    rounding did: the scores ``F N_i + e_i`` have sensitivity ``F D + 2 r``. A run of c points with
-    the same score N is drawn as one candidate of score ``F N + round(b ln c)``, and then a point of
-    it uniformly; so the cost is that of the runs, and what is returned is a public point.
-
-    Parameters
-    ----------
-    runs : Secret of (starts, scores), each an ndarray of int of shape (n_runs,)
-        Points ``starts[k], ..., starts[k + 1] - 1`` have the score ``scores[k]``.
-    sensitivity : int
-        D.
-    epsilon : float
-        Charged to the budget.
-    n_points : int
-        G.
-    largest : int
-        No score is larger in absolute value (public).
-    budget : Budget
-    noise : Noise
-    release : str
-        What is being chosen, for the record of the loss.
-    assumption : str or None
-        What the sensitivity rests on.
-
-    Returns
-    -------
-    index : int
-        The point chosen.
-
-    Raises
-    ------
-    ValueError
-        If scores of this size could overflow 64 bits. Nothing is charged then.
-
-    References
-    ----------
-    McSherry and Talwar, "Mechanism design via differential privacy", FOCS 2007. Proof for runs in
-    the documentation, "Configuration".
-    """
-    D, G = sensitivity, n_points
-    F = max(1, _FINE // D)
-    # b is at most 4 F D / epsilon; b ln c is off by a few units in the last place, and is rounded.
-    bonus = 4 * F * D / epsilon * math.log(G + 1)
-    r = math.ceil(1 + 8 * math.ulp(bonus))
-    if not (F * largest + bonus < 2**62 and 2 * r <= F * D):
-        raise ValueError(
-            f"scores up to {largest:,} and epsilon={epsilon!r} are too much for 64 bits: take a "
-            "larger epsilon, or fewer instances"
-        )
-    b = _scale(2 * (F * D + 2 * r), epsilon)
-    how = f"the exponential mechanism over {G:,} points of a public grid"
-    budget.charge(PrivacyLoss(epsilon, 0.0, release, how, assumption))
-    sampler = noise.exponential_mechanism(b)
-
-    def sample(opened) -> int:
-        starts, N = opened
-        c = np.diff(np.append(starts, G))
-        k = sampler((F * N + np.rint(b * np.log(c)).astype(np.int64)).tolist())
-        return int(starts[k]) + noise.uniform(int(c[k]))
-
-    return _draw(sample, runs)
-
-
-class Selections:
-    """A sequence of selections, each of which may depend on what the earlier ones chose.
-
-    By permute-and-flip, as `select`, each charged as it is made; or, if ``draws.concentrated``, by
-    the exponential mechanism, ``P(i)`` proportional to ``exp(epsilon_each N_i / (2 D))`` with D
-    the sensitivity of the scores N: then the whole sequence is charged before its first draw.
-
-    Parameters
-    ----------
-    draws : Draws
-    budget : Budget
-    noise : Noise
-    release : str
-        What is being chosen, for the record of the loss.
-    """
-
-    def __init__(self, draws: Draws, *, budget: Budget, noise: Noise, release: str):
-        self._draws, self._budget, self._noise, self._release = draws, budget, noise, release
-        self._made, self._charged = 0, False
-
-    def __call__(self, scores: Sensitive) -> int:
-        """Return the row chosen from scores of shape (n_candidates, 1).
-
-        Raises
-        ------
-        BudgetExceededError
-            If all draws have been made. Nothing is drawn then.
-        """
-        draws = self._draws
-        if self._made == draws.n:
-            raise BudgetExceededError(f"{self._release}: all {draws.n} draws have been made")
-        if not draws.concentrated:
-            self._made += 1
-            return select(
-                scores,
-                draws.epsilon_each,
-                budget=self._budget,
-                noise=self._noise,
-                release=self._release,
-            )
-        _n_to_choose_from(scores)
-        if not self._charged:
-            self._charge()
-            self._charged = True
-        self._made += 1
-        (D,) = scores.sensitivity
-        return _choose(self._noise.exponential_mechanism(_scale(2 * D, draws.epsilon_each)), scores)
-
-    def _charge(self) -> None:
-        draws = self._draws
-        how = f"{draws.n} draws of the exponential mechanism, {draws.rho:.3g}-zCDP together"
-        self._budget.charge(PrivacyLoss(draws.epsilon, draws.delta, self._release, how))
-
-
-def _n_to_choose_from(scores: Sensitive) -> int:
-    n_candidates, n_statistics = scores.shape
-    if n_statistics != 1:
-        raise ValueError(f"a selection compares one statistic; found {n_statistics}")
-    return n_candidates
-
-
-def _choose(sampler: Callable, scores: Sensitive) -> int:
-    return _draw(lambda opened: sampler(opened[:, 0].tolist()), scores)
-
-
 @dataclass(frozen=True)
 class NoisyCount:
-    """A released count: an integer plus discrete Laplace noise of known scale."""
+    """A released count: an integer plus discrete Laplace noise of known scale.
+
+    Parameters
+    ----------
+    count : int
+        With the noise.
+    scale : float
+        Of the noise, in counts.
+    """
 
     count: int
     scale: float
@@ -277,97 +56,334 @@ class NoisyCount:
         return self.count - t, self.count + t
 
 
-def release_counts(
-    counts: Sensitive,
-    epsilon: float,
-    *,
-    budget: Budget,
-    noise: Noise,
-    release: str,
-    delta: float = 0.0,
-    assumption: str | None = None,
-) -> tuple[NoisyCount, ...]:
-    """Release candidates' statistics, at a cost of epsilon (and delta) in all.
-
-    Statistic j, of sensitivity D_j, gets discrete Laplace noise of scale ``q D_j / epsilon``
-    where q is how many numbers there are: ``P(Z = z)`` is proportional to ``exp(-|z| / scale)``.
+@dataclass(frozen=True)
+class Mechanisms:
+    """Everything by which protected values are released, at the expense of one budget.
 
     Parameters
     ----------
-    counts : Sensitive of shape (n_candidates, n_statistics)
-    epsilon, delta : float
-        The noise itself needs no delta: it stands for the probability that the sensitivity does
-        not hold.
     budget : Budget
+        Every mechanism charges its loss to it, before it draws.
     noise : Noise
-    release : str
-        What is being released, for the record of the loss.
-    assumption : str or None
-        What the sensitivity rests on.
-
-    Returns
-    -------
-    noisy : tuple of NoisyCount
-        One per statistic of the first candidate, then of the second, and so on.
-
-    References
-    ----------
-    Ghosh, Roughgarden and Sundararajan, "Universally utility-maximizing privacy mechanisms",
-    STOC 2009; sampled exactly as in Canonne, Kamath and Steinke, NeurIPS 2020, Algorithm 2.
+        Where the draws come from.
     """
-    n_candidates, n_statistics = counts.shape
-    q = n_candidates * n_statistics
-    how = "discrete Laplace noise" + f" on {q} counts" * (q > 1)
-    budget.charge(PrivacyLoss(epsilon, delta, release, how, assumption))
-    scales = [_scale(q * D, epsilon) for D in counts.sensitivity] * n_candidates
-    samplers = [noise.discrete_laplace(b) for b in scales]
-    drawn = _draw(
-        lambda opened: [draw(c) for draw, c in zip(samplers, opened.ravel().tolist(), strict=True)],
-        counts,
-    )
-    return tuple(NoisyCount(count, b) for count, b in zip(drawn, scales, strict=True))
+
+    budget: Budget
+    noise: Noise
+
+    def select(self, scores: Sensitive, epsilon: float, *, purpose: str) -> int:
+        """Choose the candidate with the largest score by permute-and-flip, at a cost of epsilon.
+
+        In random order, stop at candidate i with probability ``exp(-(max_j N_j - N_i) / b)`` with
+        ``b = 2 D / epsilon``, where D is the sensitivity of the integer scores N. With probability
+        1 - e^-t the score chosen is within ``b (ln n + t)`` of the largest.
+
+        Parameters
+        ----------
+        scores : Sensitive of shape (n_candidates, 1)
+            Integer scores N.
+        epsilon : float
+            Charged to the budget, unless there is one candidate only: that choice is no choice.
+        purpose : Purpose or str
+            What is being chosen, for the record of the loss.
+
+        Returns
+        -------
+        index : int
+            Position of the candidate chosen.
+
+        References
+        ----------
+        McKenna and Sheldon, "Permute-and-Flip: a new mechanism for differentially private
+        selection", NeurIPS 2020: privacy, and an error that is never more than the exponential
+        mechanism's.
+        """
+        n_candidates = _n_to_choose_from(scores)
+        if n_candidates == 1:
+            return 0
+        (D,) = scores.sensitivity
+        how = f"permute-and-flip among {n_candidates:,} candidates"
+        self.budget.charge(PrivacyLoss(epsilon, 0.0, purpose, how))
+        return _choose(self.noise.permute_and_flip(_scale(2 * D, epsilon)), scores)
+
+    def draw_exponentially(
+        self,
+        scores: Sensitive,
+        epsilon: float,
+        *,
+        purpose: str,
+        delta: float = 0.0,
+        assumption: str | None = None,
+    ) -> int:
+        """Choose a candidate by the exponential mechanism, at a cost of epsilon (and delta).
+
+        ``P(i)`` is proportional to ``exp(epsilon N_i / (2 D))`` with D the sensitivity of the
+        integer scores N.
+
+        Parameters
+        ----------
+        scores : Sensitive of shape (n_candidates, 1)
+            Integer scores N.
+        epsilon, delta : float
+            Charged to the budget, unless there is one candidate only. The draw itself needs no
+            delta: it stands for the probability that the sensitivity does not hold.
+        purpose : Purpose or str
+            What is being chosen, for the record of the loss.
+        assumption : str or None
+            What the sensitivity rests on.
+
+        Returns
+        -------
+        index : int
+            Position of the candidate chosen.
+
+        References
+        ----------
+        McSherry and Talwar, "Mechanism design via differential privacy", FOCS 2007.
+        """
+        n_candidates = _n_to_choose_from(scores)
+        if n_candidates == 1:
+            return 0
+        (D,) = scores.sensitivity
+        how = f"the exponential mechanism over {n_candidates:,} candidates"
+        self.budget.charge(PrivacyLoss(epsilon, delta, purpose, how, assumption))
+        return _choose(self.noise.exponential_mechanism(_scale(2 * D, epsilon)), scores)
+
+    def draw_grid_point(
+        self,
+        runs: Secret,
+        sensitivity: int,
+        epsilon: float,
+        *,
+        n_points: int,
+        largest: int,
+        purpose: str,
+    ) -> int:
+        """Choose one of G public points by the exponential mechanism, at a cost of epsilon.
+
+        ``P(i)`` is proportional to ``exp((F N_i + e_i) / b)`` with ``b = 2 (F D + 2 r) / epsilon``,
+        where D is the sensitivity of the integer scores N, F an integer factor and |e_i| <= r what
+        rounding did: the scores ``F N_i + e_i`` have sensitivity ``F D + 2 r``. A run of c points
+        with the same score N is drawn as one candidate of score ``F N + round(b ln c)``, and then
+        a point of it uniformly; so the cost is that of the runs, and what is returned is a public
+        point.
+
+        Parameters
+        ----------
+        runs : Secret of (starts, scores), each an ndarray of int of shape (n_runs,)
+            Points ``starts[k], ..., starts[k + 1] - 1`` have the score ``scores[k]``.
+        sensitivity : int
+            D.
+        epsilon : float
+            Charged to the budget.
+        n_points : int
+            G.
+        largest : int
+            No score is larger in absolute value (public).
+        purpose : Purpose or str
+            What is being chosen, for the record of the loss.
+
+        Returns
+        -------
+        index : int
+            The point chosen.
+
+        Raises
+        ------
+        ValueError
+            If scores of this size could overflow 64 bits. Nothing is charged then.
+
+        References
+        ----------
+        McSherry and Talwar, "Mechanism design via differential privacy", FOCS 2007. Proof for runs
+        in the documentation, "Configuration".
+        """
+        D, G = sensitivity, n_points
+        F = max(1, _FINE // D)
+        # b is at most 4 F D / epsilon; b ln c is off by a few units in the last place, and rounded.
+        bonus = 4 * F * D / epsilon * math.log(G + 1)
+        r = math.ceil(1 + 8 * math.ulp(bonus))
+        if not (F * largest + bonus < 2**62 and 2 * r <= F * D):
+            raise ValueError(
+                f"scores up to {largest:,} and epsilon={epsilon!r} are too much for 64 bits: take "
+                "a larger epsilon, or fewer instances"
+            )
+        b = _scale(2 * (F * D + 2 * r), epsilon)
+        how = f"the exponential mechanism over {G:,} points of a public grid"
+        self.budget.charge(PrivacyLoss(epsilon, 0.0, purpose, how))
+        sampler = self.noise.exponential_mechanism(b)
+
+        def sample(opened: tuple[NDArray[np.int64], NDArray[np.int64]]) -> int:
+            starts, N = opened
+            c = np.diff(np.append(starts, G))
+            k = sampler((F * N + np.rint(b * np.log(c)).astype(np.int64)).tolist())
+            return int(starts[k]) + self.noise.uniform(int(c[k]))
+
+        return _draw(sample, runs)
+
+    def selections(self, draws: Draws, *, purpose: str) -> Selections:
+        """Return a sequence of selections, each of which may depend on the earlier ones.
+
+        Parameters
+        ----------
+        draws : Draws
+            How many, and how they are accounted for.
+        purpose : Purpose or str
+            What is being chosen, for the record of the losses.
+        """
+        return Selections(draws, self, purpose)
+
+    def release_counts(
+        self,
+        counts: Sensitive,
+        epsilon: float,
+        *,
+        purpose: str,
+        detail: str = "",
+        delta: float = 0.0,
+        assumption: str | None = None,
+    ) -> tuple[NoisyCount, ...]:
+        """Release candidates' statistics, at a cost of epsilon (and delta) in all.
+
+        Statistic j, of sensitivity D_j, gets discrete Laplace noise of scale ``q D_j / epsilon``
+        where q is how many numbers there are: ``P(Z = z)`` is proportional to
+        ``exp(-|z| / scale)``.
+
+        Parameters
+        ----------
+        counts : Sensitive of shape (n_candidates, n_statistics)
+            Integers.
+        epsilon, delta : float
+            Charged to the budget. The noise itself needs no delta: it stands for the probability
+            that the sensitivity does not hold.
+        purpose : Purpose or str
+            What is being released, for the record of the loss.
+        detail : str, default=""
+            Which of several releases of this purpose it is.
+        assumption : str or None
+            What the sensitivity rests on.
+
+        Returns
+        -------
+        noisy : tuple of NoisyCount
+            One per statistic of the first candidate, then of the second, and so on.
+
+        References
+        ----------
+        Ghosh, Roughgarden and Sundararajan, "Universally utility-maximizing privacy mechanisms",
+        STOC 2009; sampled exactly as in Canonne, Kamath and Steinke, NeurIPS 2020, Algorithm 2.
+        """
+        n_candidates, n_statistics = counts.shape
+        q = n_candidates * n_statistics
+        how = "discrete Laplace noise" + f" on {q} counts" * (q > 1)
+        self.budget.charge(PrivacyLoss(epsilon, delta, purpose, how, assumption, detail))
+        scales = [_scale(q * D, epsilon) for D in counts.sensitivity] * n_candidates
+        samplers = [self.noise.discrete_laplace(b) for b in scales]
+
+        def sample(opened: NDArray[np.int64]) -> list[int]:
+            return [draw(c) for draw, c in zip(samplers, opened.ravel().tolist(), strict=True)]
+
+        return tuple(NoisyCount(c, b) for c, b in zip(_draw(sample, counts), scales, strict=True))
+
+    def release_table(self, table: Secret, scale: float, *, loss: PrivacyLoss) -> NDArray[Any]:
+        """Release a table of integers with discrete Gaussian noise on each of them.
+
+        ``P(Z = z)`` is proportional to ``exp(-z^2 / (2 scale^2))``.
+
+        Parameters
+        ----------
+        table : Secret of ndarray of int64, shape (n_rows, n_columns)
+            What is released.
+        scale : float
+            Of the noise, in steps of the integers.
+        loss : PrivacyLoss
+            What that costs; the caller vouches for it.
+
+        Returns
+        -------
+        noisy : ndarray of float, shape (n_rows, n_columns)
+
+        References
+        ----------
+        Canonne, Kamath and Steinke, "The discrete Gaussian for differential privacy", NeurIPS 2020.
+        """
+        self.budget.charge(loss)
+        sampler = self.noise.discrete_gaussian(scale)
+
+        def sample(opened: NDArray[np.int64]) -> NDArray[Any]:
+            drawn = sampler(opened.ravel().tolist())
+            return np.array(drawn, dtype=float).reshape(opened.shape)
+
+        return _draw(sample, table)
 
 
-def release_table(
-    rows: Secret, scale: float, *, loss: PrivacyLoss, budget: Budget, noise: Noise
-) -> np.ndarray:
-    """Release a table of integers with discrete Gaussian noise on each of them.
+class Selections:
+    """A sequence of selections, each of which may depend on what the earlier ones chose.
 
-    ``P(Z = z)`` is proportional to ``exp(-z^2 / (2 scale^2))``.
+    By permute-and-flip, as `Mechanisms.select`, each charged as it is made; or, if
+    ``draws.concentrated``, by the exponential mechanism, ``P(i)`` proportional to
+    ``exp(epsilon_each N_i / (2 D))`` with D the sensitivity of the scores N: then the whole
+    sequence is charged before its first draw.
 
     Parameters
     ----------
-    rows : Secret of ndarray of int64, shape (n_rows, n_columns)
-    scale : float
-        In steps of the integers.
-    loss : PrivacyLoss
-        What that costs; the caller vouches for it.
-    budget : Budget
-    noise : Noise
-
-    Returns
-    -------
-    noisy : ndarray of float, shape (n_rows, n_columns)
-
-    References
-    ----------
-    Canonne, Kamath and Steinke, "The discrete Gaussian for differential privacy", NeurIPS 2020.
+    draws : Draws
+        How many, and how they are accounted for.
+    mechanisms : Mechanisms
+        By which they are made.
+    purpose : Purpose or str
+        What is being chosen, for the record of the losses.
     """
-    budget.charge(loss)
-    sampler = noise.discrete_gaussian(scale)
-    return _draw(
-        lambda table: np.array(sampler(table.ravel().tolist()), dtype=float).reshape(table.shape),
-        rows,
-    )
+
+    def __init__(self, draws: Draws, mechanisms: Mechanisms, purpose: str) -> None:
+        self._draws, self._mechanisms, self._purpose = draws, mechanisms, purpose
+        self._made, self._charged = 0, False
+
+    def __call__(self, scores: Sensitive) -> int:
+        """Return the position chosen from scores of shape (n_candidates, 1).
+
+        Raises
+        ------
+        BudgetExceededError
+            If all draws have been made. Nothing is drawn then.
+        """
+        draws, mechanisms = self._draws, self._mechanisms
+        if self._made == draws.n:
+            raise BudgetExceededError(f"{self._purpose}: all {draws.n} draws have been made")
+        if not draws.concentrated:
+            self._made += 1
+            return mechanisms.select(scores, draws.epsilon_each, purpose=self._purpose)
+        _n_to_choose_from(scores)
+        if not self._charged:
+            self._charge()
+            self._charged = True
+        self._made += 1
+        (D,) = scores.sensitivity
+        scale = _scale(2 * D, draws.epsilon_each)
+        return _choose(mechanisms.noise.exponential_mechanism(scale), scores)
+
+    def _charge(self) -> None:
+        draws = self._draws
+        how = f"{draws.n} draws of the exponential mechanism, {draws.rho:.3g}-zCDP together"
+        loss = PrivacyLoss(draws.epsilon, draws.delta, self._purpose, how)
+        self._mechanisms.budget.charge(loss)
 
 
-def _draw(sample: Callable, sensitive: Sensitive | Secret):
+def _n_to_choose_from(scores: Sensitive) -> int:
+    n_candidates, n_statistics = scores.shape
+    if n_statistics != 1:
+        raise ValueError(f"a selection compares one statistic; found {n_statistics}")
+    return n_candidates
+
+
+def _choose(sampler: Callable[[list[int]], int], scores: Sensitive) -> int:
+    return _draw(lambda opened: sampler(opened[:, 0].tolist()), scores)
+
+
+@ClearFrames()
+def _draw(sample: Callable[[Any], R], sensitive: Sensitive | Secret) -> R:
     """Open, sample, close. If that is interrupted, no frame that saw the value survives."""
-    try:
-        return sample(sensitive._open())
-    except BaseException as error:
-        error.__context__ = None
-        raise error.with_traceback(None) from None
+    return sample(sensitive._open())
 
 
 def _scale(numerator: int, epsilon: float) -> float:

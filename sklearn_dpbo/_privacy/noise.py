@@ -1,6 +1,6 @@
-"""Where draws come from: exact samplers, or a seeded generator for tests (zone: boundary).
+"""Sources of noise: exact samplers, or a seeded generator for tests (zone: boundary).
 
-The only module that imports the noise library. What is drawn here meets data in `mechanisms` alone.
+The only module that imports the noise library. Only `mechanisms` applies the samplers to data.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable
 from functools import cache
 from numbers import Integral
-from typing import Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -19,9 +19,14 @@ from ..exceptions import InsecureNoiseWarning
 
 __all__ = ["Noise", "OpenDPNoise", "SeededNoise", "noise_source"]
 
+# Samplers: of an index given scores; of a noisy integer, or noisy integers, given the exact ones.
+SelectIndex: TypeAlias = Callable[[list[int]], int]
+AddNoise: TypeAlias = Callable[[int], int]
+AddNoiseToAll: TypeAlias = Callable[[list[int]], list[int]]
+
 
 class Noise(Protocol):
-    """Where draws come from: samplers of given scale, to be applied to what is sensitive."""
+    """A source of noise: samplers of a given scale, for `mechanisms` to apply."""
 
     @property
     def description(self) -> str:
@@ -31,19 +36,19 @@ class Noise(Protocol):
     def secure(self) -> bool:
         """Whether nobody can predict the draws."""
 
-    def permute_and_flip(self, scale: float) -> Callable[[list[int]], int]:
+    def permute_and_flip(self, scale: float) -> SelectIndex:
         """Return a function that draws an index, given scores."""
 
-    def exponential_mechanism(self, scale: float) -> Callable[[list[int]], int]:
+    def exponential_mechanism(self, scale: float) -> SelectIndex:
         """Return a function that draws an index, given scores."""
 
     def uniform(self, n: int) -> int:
         """Return one of 0, ..., n - 1, each with the same probability."""
 
-    def discrete_laplace(self, scale: float) -> Callable[[int], int]:
+    def discrete_laplace(self, scale: float) -> AddNoise:
         """Return a function that draws a count plus noise, given the count."""
 
-    def discrete_gaussian(self, scale: float) -> Callable[[list[int]], list[int]]:
+    def discrete_gaussian(self, scale: float) -> AddNoiseToAll:
         """Return a function that draws integers plus noise, given the integers."""
 
 
@@ -58,7 +63,7 @@ class OpenDPNoise:
 
     secure = True
 
-    def __init__(self):
+    def __init__(self) -> None:
         _opendp()
 
     @property
@@ -68,11 +73,11 @@ class OpenDPNoise:
 
         return f"OpenDP {version('opendp')}: exact samplers, operating-system randomness"
 
-    def permute_and_flip(self, scale: float):
+    def permute_and_flip(self, scale: float) -> SelectIndex:
         """Return a sampler of indices."""
         return self._noisy_max(_opendp().measures.max_divergence(), scale)
 
-    def exponential_mechanism(self, scale: float):
+    def exponential_mechanism(self, scale: float) -> SelectIndex:
         """Return a sampler of indices: the measure zCDP picks Gumbel noise."""
         return self._noisy_max(_opendp().measures.zero_concentrated_divergence(), scale)
 
@@ -80,28 +85,31 @@ class OpenDPNoise:
         """Draw from the operating system's randomness."""
         return secrets.randbelow(n)
 
-    def _noisy_max(self, measure, scale: float):
+    def _noisy_max(self, measure: Any, scale: float) -> SelectIndex:
         dp = _opendp()
         space = dp.domains.vector_domain(dp.domains.atom_domain(T="i64"))
         metric = dp.metrics.linf_distance(T="i64")
-        return dp.measurements.make_noisy_max(space, metric, measure, scale=scale)
+        sampler: SelectIndex = dp.measurements.make_noisy_max(space, metric, measure, scale=scale)
+        return sampler
 
-    def discrete_laplace(self, scale: float):
+    def discrete_laplace(self, scale: float) -> AddNoise:
         """Return a sampler of noisy counts."""
         dp = _opendp()
         space = dp.domains.atom_domain(T="i64"), dp.metrics.absolute_distance(T="i64")
-        return dp.measurements.make_laplace(*space, scale=scale)
+        sampler: AddNoise = dp.measurements.make_laplace(*space, scale=scale)
+        return sampler
 
-    def discrete_gaussian(self, scale: float):
+    def discrete_gaussian(self, scale: float) -> AddNoiseToAll:
         """Return a sampler of noisy tables, flattened."""
         dp = _opendp()
         domain = dp.domains.vector_domain(dp.domains.atom_domain(T="i64"))
         space = domain, dp.metrics.l2_distance(T="f64")
-        return dp.measurements.make_gaussian(*space, scale=scale)
+        sampler: AddNoiseToAll = dp.measurements.make_gaussian(*space, scale=scale)
+        return sampler
 
 
 @cache
-def _opendp():
+def _opendp() -> Any:
     """Import the noise library when a search begins.
 
     Its parts, and not ``opendp.prelude``, which takes ten times as long and three times the
@@ -126,10 +134,10 @@ class SeededNoise:
     description = "a seeded generator: NOT PRIVATE, for tests only"
     secure = False
 
-    def __init__(self, seed: int):
+    def __init__(self, seed: int) -> None:
         self._rng = np.random.default_rng(seed)
 
-    def permute_and_flip(self, scale: float):
+    def permute_and_flip(self, scale: float) -> SelectIndex:
         """Return a sampler of indices: the paper's Algorithm 1."""
 
         def sample(scores: list[int]) -> int:
@@ -141,7 +149,7 @@ class SeededNoise:
 
         return sample
 
-    def exponential_mechanism(self, scale: float):
+    def exponential_mechanism(self, scale: float) -> SelectIndex:
         """Return a sampler of indices: the largest score plus Gumbel noise."""
 
         def sample(scores: list[int]) -> int:
@@ -156,7 +164,7 @@ class SeededNoise:
         """Draw from the generator."""
         return int(self._rng.integers(n))
 
-    def discrete_laplace(self, scale: float):
+    def discrete_laplace(self, scale: float) -> AddNoise:
         """Return a sampler of noisy counts: the difference of two geometric variables is added."""
         p = -math.expm1(-1 / scale)
 
@@ -166,18 +174,19 @@ class SeededNoise:
 
         return sample
 
-    def discrete_gaussian(self, scale: float):
+    def discrete_gaussian(self, scale: float) -> AddNoiseToAll:
         """Return a sampler of noisy tables, flattened: normal variables, rounded."""
 
         def sample(numbers: list[int]) -> list[int]:
             drawn = np.rint(scale * self._rng.standard_normal(len(numbers))).astype(np.int64)
-            return (np.array(numbers, dtype=np.int64) + drawn).tolist()
+            noisy: list[int] = (np.array(numbers, dtype=np.int64) + drawn).tolist()
+            return noisy
 
         return sample
 
 
-def noise_source(noise_random_state, *, stacklevel: int) -> Noise:
-    """Return where noise comes from: the operating system, or a seed that tests chose.
+def noise_source(noise_random_state: Any, *, stacklevel: int) -> Noise:
+    """Return the source of noise: the operating system, or a seed that tests chose.
 
     Raises
     ------

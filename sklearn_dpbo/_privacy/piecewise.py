@@ -9,8 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 __all__ = ["PiecewiseConstant", "check_interval", "uniform_grid"]
 
@@ -26,6 +28,7 @@ class PiecewiseConstant:
     breakpoints : ndarray of float, shape (n,)
         Strictly increasing, within (low, high].
     values : ndarray of int or float, shape (n + 1,)
+        Between two breakpoints each.
 
     Raises
     ------
@@ -34,10 +37,10 @@ class PiecewiseConstant:
     """
 
     interval: tuple[float, float]
-    breakpoints: np.ndarray
-    values: np.ndarray
+    breakpoints: NDArray[Any]
+    values: NDArray[Any]
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         low, high = check_interval(self.interval)
         b, v = np.asarray(self.breakpoints, dtype=float), np.asarray(self.values)
         if b.ndim != 1 or v.shape != (len(b) + 1,):
@@ -53,7 +56,10 @@ class PiecewiseConstant:
 
     @classmethod
     def of(
-        cls, evaluate: Callable, breakpoints, interval: tuple[float, float]
+        cls,
+        evaluate: Callable[[NDArray[np.float64]], Any],
+        breakpoints: Any,
+        interval: tuple[float, float],
     ) -> PiecewiseConstant:
         """Return the step function that has these values between these points.
 
@@ -65,6 +71,7 @@ class PiecewiseConstant:
             In any order; those outside the interval, or not finite, do not count. There may be too
             many of them, not too few.
         interval : tuple (low, high) of float
+            Where the function is defined.
         """
         low, high = interval
         b = np.asarray(breakpoints, dtype=float).ravel()
@@ -74,7 +81,7 @@ class PiecewiseConstant:
 
     @classmethod
     def from_jumps(
-        cls, interval: tuple[float, float], first, positions, jumps
+        cls, interval: tuple[float, float], first: Any, positions: Any, jumps: Any
     ) -> PiecewiseConstant:
         """Return ``u(rho) = first + (the sum of jumps at positions <= rho)``; exact for integers.
 
@@ -113,7 +120,7 @@ class PiecewiseConstant:
         jumps = np.concatenate([np.diff(u.values.astype(np.int64)) for u in functions])
         return cls.from_jumps(functions[0].interval, first, positions, jumps)
 
-    def __call__(self, rho):
+    def __call__(self, rho: Any) -> NDArray[Any]:
         """Return the value at each parameter, in the shape of `rho`.
 
         Raises
@@ -124,7 +131,8 @@ class PiecewiseConstant:
         rho, (low, high) = np.asarray(rho, dtype=float), self.interval
         if not ((rho >= low) & (rho <= high)).all():
             raise ValueError(f"parameters lie in [{low:g}, {high:g}]")
-        return self.values[np.searchsorted(self.breakpoints, rho, side="right")]
+        values: NDArray[Any] = self.values[np.searchsorted(self.breakpoints, rho, side="right")]
+        return values
 
     def merged(self) -> PiecewiseConstant:
         """Return the same function without breakpoints at which nothing changes."""
@@ -137,7 +145,7 @@ class PiecewiseConstant:
         q = np.rint(steps * (np.asarray(self.values, dtype=float) / utility_bound))
         return PiecewiseConstant(self.interval, self.breakpoints, q.astype(np.int64)).merged()
 
-    def runs(self, grid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def runs(self, grid: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return runs of points of a sorted grid on which the function is constant.
 
         Returns
@@ -151,13 +159,13 @@ class PiecewiseConstant:
         held = first < np.append(first[1:], len(grid))  # of pieces that a grid point lies in
         return first[held], self.values[held]
 
-    def on(self, grid: np.ndarray) -> PiecewiseConstant:
+    def on(self, grid: NDArray[Any]) -> PiecewiseConstant:
         """Return the function that agrees with it on a sorted grid, with breakpoints there."""
         starts, values = self.runs(grid)
         return PiecewiseConstant(self.interval, grid[starts[1:]], values)
 
 
-def check_interval(interval) -> tuple[float, float]:
+def check_interval(interval: Any) -> tuple[float, float]:
     """Return (low, high) as floats, if that is an interval of some width."""
     try:
         low, high = (float(end) for end in interval if not isinstance(end, str))
@@ -168,7 +176,7 @@ def check_interval(interval) -> tuple[float, float]:
     return low, high
 
 
-def uniform_grid(interval: tuple[float, float], size: int) -> np.ndarray:
+def uniform_grid(interval: tuple[float, float], size: int) -> NDArray[Any]:
     """Return the centres of cells of equal width, ascending: a public grid.
 
     Parameters

@@ -6,21 +6,22 @@ Sensitivity travels with the value (`Sensitive`); loss travels with the draw (`P
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
-from .frames import clear_frames
+from .frames import ClearFrames
 
 __all__ = ["Secret", "Sensitive"]
 
 
-class _Shut:
-    """Refuses whatever would read, compare, copy or store what is inside."""
+class _Sealed:
+    """Refuses whatever would read, compare, copy or store the value inside."""
 
     __slots__ = ()
 
-    def _refuse(self, *_args, **_kwargs) -> NoReturn:
+    def _refuse(self, *_args: object, **_kwargs: object) -> NoReturn:
         raise TypeError(
             f"a {type(self).__name__} depends on protected records and cannot be read, compared, "
             "copied or stored; release it through a mechanism"
@@ -28,16 +29,17 @@ class _Shut:
 
     __array__ = __iter__ = __len__ = __getitem__ = __contains__ = _refuse
     __int__ = __float__ = __index__ = __complex__ = __bool__ = _refuse
+    # What object has must be overridden; the types of its methods cannot be kept.
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __hash__ = _refuse
 
-    def __dir__(self):
-        """List public names only: whoever looks at all members would see the value among them."""
+    def __dir__(self) -> list[str]:
+        """List public names only: inspecting all members would show the value among them."""
         return [name for name in super().__dir__() if not name.startswith("_")]
 
     __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = _refuse
 
 
-class Sensitive(_Shut):
+class Sensitive(_Sealed):
     """Integers computed from validation records, and how far one unit can move them.
 
     A `Sensitive` cannot be printed, pickled, copied, compared or turned into numbers by
@@ -54,8 +56,8 @@ class Sensitive(_Shut):
 
     __slots__ = ("__value", "sensitivity")
 
-    @clear_frames
-    def __init__(self, value, sensitivity: tuple[int, ...]):
+    @ClearFrames()
+    def __init__(self, value: Any, sensitivity: tuple[int, ...]) -> None:
         value = np.array(value, dtype=np.int64, ndmin=2)
         if value.ndim != 2 or value.shape[1] != len(sensitivity):
             raise ValueError(
@@ -63,17 +65,18 @@ class Sensitive(_Shut):
                 f"found shape {value.shape}"
             )
         if not all(isinstance(s, int) and s >= 1 for s in sensitivity):
-            raise ValueError(f"sensitivities are positive whole numbers; found {sensitivity!r}")
-        self.__value = value
+            raise ValueError(f"sensitivities are positive integers; found {sensitivity!r}")
+        self.__value: NDArray[np.int64] = value
         self.sensitivity = sensitivity
 
     @property
     def shape(self) -> tuple[int, int]:
         """Shape of the value: (n_candidates, n_statistics). Public."""
-        return self.__value.shape
+        n_candidates, n_statistics = self.__value.shape
+        return n_candidates, n_statistics
 
-    @clear_frames
-    def take(self, index) -> Sensitive:
+    @ClearFrames()
+    def take(self, index: Any) -> Sensitive:
         """Return the candidates at these (public) positions, of the same sensitivity."""
         return Sensitive(self.__value[np.atleast_1d(index)], self.sensitivity)
 
@@ -81,20 +84,27 @@ class Sensitive(_Shut):
         """Return statistic j of every candidate."""
         return self.columns(j, j + 1)
 
-    @clear_frames
+    @ClearFrames()
     def columns(self, first: int, last: int) -> Sensitive:
         """Return statistics first, ..., last - 1 of every candidate."""
         return Sensitive(self.__value[:, first:last], self.sensitivity[first:last])
 
-    @clear_frames
+    @ClearFrames()
     def followed_by(self, other: Sensitive) -> Sensitive:
         """Return these candidates and then those, of the same statistics."""
         if self.sensitivity != other.sensitivity:
             raise ValueError("only statistics of the same sensitivity can stand in one table")
         return Sensitive(np.concatenate([self.__value, other.__value]), self.sensitivity)
 
-    @clear_frames
-    def linear(self, weights, offsets, *, largest: int, shift: int = 0) -> Sensitive:
+    @ClearFrames()
+    def linear(
+        self,
+        weights: NDArray[np.int64],
+        offsets: NDArray[np.int64],
+        *,
+        largest: int,
+        shift: int = 0,
+    ) -> Sensitive:
         """Return ``q_l = offset_l + sum_j W_lj x_j`` for public integers W and offset.
 
         Here ``x_j = floor(clip(value_j, 0, largest) / 2^shift)`` for the one statistic that there
@@ -105,11 +115,13 @@ class Sensitive(_Shut):
         Parameters
         ----------
         weights : ndarray of int64, shape (n_results, n_candidates)
+            W.
         offsets : ndarray of int64, shape (n_results,)
+            The constant part of each result.
         largest : int
             The statistic's largest possible value (public).
         shift : int, default=0
-            Bits to leave away where the sums would not fit into 64.
+            Bits to drop where the sums would not fit into 64.
 
         Raises
         ------
@@ -127,7 +139,7 @@ class Sensitive(_Shut):
         D = -(-self.sensitivity[0] >> shift)
         return Sensitive((offsets + weights @ x)[:, None], (max(1, D * norm),))
 
-    def _open(self) -> np.ndarray:
+    def _open(self) -> NDArray[np.int64]:
         return self.__value
 
     def __repr__(self) -> str:
@@ -138,33 +150,34 @@ class Sensitive(_Shut):
         return Secret(self.__value)
 
 
-class Secret(_Shut):
-    """Anything computed from protected records, of which nobody knows the sensitivity.
+class Secret(_Sealed):
+    """Anything computed from protected records whose sensitivity is not known.
 
-    Where even the *order* of computation depends on protected records (a path of evaluations that
-    is not released, say), all of it happens inside. `measured` is the only way out.
+    Where even the *order* of computation depends on protected records (a sequence of evaluations
+    that is not released, say), all of it happens inside. `measured` is the only way out.
 
     Parameters
     ----------
     value : object
+        What is kept.
     """
 
     __slots__ = ("__value",)
 
-    def __init__(self, value):
+    def __init__(self, value: Any) -> None:
         self.__value = value
 
-    @clear_frames
-    def then(self, compute: Callable) -> Secret:
+    @ClearFrames()
+    def then(self, compute: Callable[[Any], Any]) -> Secret:
         """Return ``compute(value)``, sealed again."""
         return Secret(compute(self.__value))
 
-    @clear_frames
-    def measured(self, compute: Callable, sensitivity: tuple[int, ...]) -> Sensitive:
+    @ClearFrames()
+    def measured(self, compute: Callable[[Any], Any], sensitivity: tuple[int, ...]) -> Sensitive:
         """Return ``compute(value)``, integers whose sensitivity the caller vouches for."""
         return Sensitive(compute(self.__value), sensitivity)
 
-    def _open(self):
+    def _open(self) -> Any:
         return self.__value
 
     def __repr__(self) -> str:

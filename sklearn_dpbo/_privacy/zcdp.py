@@ -26,10 +26,13 @@ class Draws:
     Parameters
     ----------
     n : int
+        How many selections.
     epsilon_each : float
+        Of one selection.
     epsilon, delta : float
         What the whole sequence costs.
     concentrated : bool
+        Whether it is accounted by zCDP.
 
     References
     ----------

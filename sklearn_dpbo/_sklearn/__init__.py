@@ -1,1 +1,1 @@
-"""What makes an estimator behave as scikit-learn's do (zone: released)."""
+"""Parts of scikit-learn's interface that several estimators share (zone: released)."""

@@ -1,11 +1,13 @@
-"""What is passed on to the estimator inside, as scikit-learn's own do it (zone: released)."""
+"""Delegation to the inner estimator, as in scikit-learn's meta-estimators (zone: released)."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
 from sklearn import get_config
+from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
@@ -24,10 +26,10 @@ __all__ = [
 ]
 
 
-def _best_has(attribute: str):
-    """Return a check that the refitted (or, before `fit`, the given) estimator has this."""
+def _best_has(attribute: str) -> Callable[[Any], bool]:
+    """Return a check that the refitted estimator (the given one before `fit`) has an attribute."""
 
-    def check(self) -> bool:
+    def check(self: Any) -> bool:
         if not self.refit:
             raise AttributeError(
                 f"This {type(self).__name__} was made with refit=False: {attribute} needs the "
@@ -40,10 +42,28 @@ def _best_has(attribute: str):
     return check
 
 
-def delegate(name: str, summary: str, *, to: str = "best_estimator_", check=_best_has):
-    """Return a method of this name that calls the same of a fitted attribute, if that has it."""
+def delegate(
+    name: str,
+    summary: str,
+    *,
+    to: str = "best_estimator_",
+    check: Callable[[str], Callable[[Any], bool]] = _best_has,
+) -> Any:
+    """Return a method that calls the method of the same name of a fitted attribute.
 
-    def method(self, X):
+    Parameters
+    ----------
+    name : str
+        Name of the method.
+    summary : str
+        First line of its docstring.
+    to : str, default="best_estimator_"
+        The fitted attribute.
+    check : callable, default=_best_has
+        Takes the name and returns a condition for `available_if`.
+    """
+
+    def method(self: Any, X: Any) -> Any:
         check_is_fitted(self)
         return getattr(getattr(self, to), name)(X)
 
@@ -53,6 +73,7 @@ def delegate(name: str, summary: str, *, to: str = "best_estimator_", check=_bes
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Records, passed on as they are.
 
         Returns
         -------
@@ -61,11 +82,11 @@ def delegate(name: str, summary: str, *, to: str = "best_estimator_", check=_bes
     return available_if(check(name))(method)
 
 
-def attributes_of(fitted: str) -> tuple[property, ...]:
+def attributes_of(fitted: str) -> tuple[Any, Any, Any]:
     """Return properties classes_, n_features_in_ and feature_names_in_ of a fitted attribute."""
 
-    def passed_on(name: str, what: str) -> property:
-        def get(self):
+    def delegated(name: str, what: str) -> property:
+        def get(self: Any) -> Any:
             if not hasattr(self, fitted):
                 raise AttributeError(f"{type(self).__name__} has no {name} without {fitted}")
             return getattr(getattr(self, fitted), name)
@@ -73,19 +94,22 @@ def attributes_of(fitted: str) -> tuple[property, ...]:
         return property(get, doc=f"{what} of ``{fitted}``.")
 
     return (
-        passed_on("classes_", "Class labels"),
-        passed_on("n_features_in_", "Number of features"),
-        passed_on("feature_names_in_", "Names of features, if it had names,"),
+        delegated("classes_", "Class labels"),
+        delegated("n_features_in_", "Number of features"),
+        delegated("feature_names_in_", "Names of features, if it had names,"),
     )
 
 
-def replace_fitted(estimator, fitted: dict) -> None:
-    """Set all fitted attributes at once, after everything that may fail or be interrupted."""
+def replace_fitted(estimator: Any, fitted: dict[str, Any]) -> None:
+    """Replace all fitted attributes at once, so that an interrupted `fit` cannot mix old and new.
+
+    Call it last in `fit`, after everything that may fail.
+    """
     kept = {k: v for k, v in vars(estimator).items() if not k.endswith("_")}
     estimator.__dict__ = {**kept, **fitted}
 
 
-class DelegatesToBest:
+class DelegatesToBest(BaseEstimator):
     """Methods and attributes of ``best_estimator_``, and tags of ``estimator``."""
 
     estimator: Any
@@ -106,16 +130,18 @@ class DelegatesToBest:
     transform = delegate("transform", "Transform with the best estimator.")
     inverse_transform = delegate("inverse_transform", "Undo `transform`.")
 
-    def score(self, X, y=None) -> float:
+    def score(self, X: Any, y: Any = None) -> float:
         """Return the score of the best estimator on data that need no protection.
 
-        It is computed exactly, *without privacy*: do not call it on the validation set and
-        publish the result; that is what ``best_score_`` is for.
+        It is computed exactly, *without privacy*: do not publish the score on the validation set,
+        publish ``best_score_`` instead.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Public records, or records of your own.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
+            Their targets; None if the scoring needs none.
 
         Returns
         -------
@@ -127,9 +153,8 @@ class DelegatesToBest:
 
     classes_, n_features_in_, feature_names_in_ = attributes_of("best_estimator_")
 
-    def __sklearn_tags__(self):
-        # Of BaseEstimator, which stands behind this one.
-        tags = super().__sklearn_tags__()  # type: ignore[misc]
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator)
         tags.estimator_type = inner.estimator_type
         tags.classifier_tags = deepcopy(inner.classifier_tags)
@@ -141,13 +166,16 @@ class DelegatesToBest:
 
 
 class RoutesToEstimator:
-    """Fit parameters for ``estimator`` and for the splitter ``cv``, also by metadata routing."""
+    """Routes fit parameters to ``estimator`` and to the splitter ``cv``."""
 
     estimator: Any
     cv: Any
 
-    def _route(self, fit_params: dict) -> dict:
-        """Return the parts of fit_params that go to the estimator and to the splitter."""
+    def _route(self, fit_params: dict[str, Any]) -> dict[str, dict[str, Any]]:
+        """Return the fit parameters of "estimator" and of "splitter".
+
+        Without metadata routing, "groups" is the splitter's and the rest the estimator's.
+        """
         if get_config()["enable_metadata_routing"] and fit_params:
             routed = process_routing(self, "fit", **fit_params)
             return {
@@ -158,8 +186,8 @@ class RoutesToEstimator:
         rest = {k: v for k, v in fit_params.items() if k != "groups"}
         return {"estimator": rest, "splitter": groups}
 
-    def get_metadata_routing(self):
-        """Return how metadata are routed: to the estimator's `fit` and the splitter's `split`.
+    def get_metadata_routing(self) -> Any:
+        """Return the routing of metadata: to the estimator's `fit` and the splitter's `split`.
 
         Returns
         -------

@@ -1,49 +1,54 @@
-"""What a notebook shows beneath scikit-learn's diagrams: the privacy report (zone: released).
+"""The privacy report beneath scikit-learn's diagrams in notebooks (zone: released).
 
-Only released values and public facts come here.
+It shows only released values and public facts.
 """
 
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Callable
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
+
+from ..report._report import PrivacyReport
 
 __all__ = ["ShowsEstimatorAndPrivacy", "ShowsPrivacy"]
 
 
-class ShowsPrivacy:
-    """Adds a card to scikit-learn's HTML, once there is a privacy statement.
+class ShowsPrivacy(BaseEstimator):
+    """Adds a card with the privacy report to scikit-learn's HTML of a fitted estimator.
 
-    To be inherited from before `BaseEstimator`, of which `_repr_html_` and `_repr_mimebundle_`, the
-    names that notebooks ask for, are extended; how they come about differs between versions.
+    Notebooks ask for `_repr_html_` and `_repr_mimebundle_`. `BaseEstimator` has both in every
+    version of scikit-learn, but its own hooks beneath them differ between versions.
     """
 
     @property
-    def _repr_html_(self):
-        # Of BaseEstimator, which comes later in the order of inheritance.
-        diagram = super()._repr_html_  # type: ignore[misc]  # an AttributeError with set_config(display="text")
+    def _repr_html_(self) -> Callable[[], str]:
+        diagram = super()._repr_html_  # raises AttributeError with set_config(display="text")
         return lambda: diagram() + self._privacy_card()
 
-    def _repr_mimebundle_(self, **kwargs):
-        shown = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
+        shown: dict[str, Any] = super()._repr_mimebundle_(**kwargs)
         if "text/html" in shown:
             shown["text/html"] += self._privacy_card()
         return shown
 
     def _privacy_card(self) -> str:
-        """Return the privacy statement with the results, as HTML; nothing before `fit`."""
+        """Return the privacy report with the results, as HTML; an empty string before `fit`."""
         if not hasattr(self, "privacy_"):
             return ""
-        return self.privacy_._card(_results(self))
+        report: PrivacyReport = self.privacy_
+        return report._card(_results(self))
 
 
 class ShowsEstimatorAndPrivacy(ShowsPrivacy):
-    """Shows the fitted estimator in the diagram, or else the given one."""
+    """Shows the inner estimator in the diagram: the fitted one if there is one."""
 
-    def _sk_visual_block_(self):
-        """Return what scikit-learn draws: any object with these attributes will do."""
+    def _sk_visual_block_(self) -> SimpleNamespace:
+        """Return what scikit-learn draws; it accepts any object with these attributes."""
         names = ("best_estimator_", "estimator_", "estimator")
         name = next(name for name in names if name in vars(self))
         inner = getattr(self, name)
@@ -58,35 +63,35 @@ class ShowsEstimatorAndPrivacy(ShowsPrivacy):
         )
 
 
-def _results(estimator) -> list[tuple[str, list[str]]]:
-    """Return what was chosen, and its score with where it lies without noise."""
+def _results(estimator: Any) -> list[tuple[str, list[str]]]:
+    """Return what was chosen, and the released scores with their intervals, as rows of a card."""
     rows = []
     if hasattr(estimator, "best_params_"):
-        setting = [f"{name} = {_short(v)}" for name, v in estimator.best_params_.items()]
-        rows.append(("Best parameters", setting))
+        params = [f"{name} = {_short(v)}" for name, v in estimator.best_params_.items()]
+        rows.append(("Best parameters", params))
     for name in ("threshold", "parameter"):
         if hasattr(estimator, f"best_{name}_"):
             rows.append((f"Best {name}", [_short(getattr(estimator, f"best_{name}_"))]))
     if hasattr(estimator, "best_scores_"):
-        by_name = estimator.best_score_intervals_.items()
-        said = [f"{name} {_said(estimator.best_scores_[name], where)}" for name, where in by_name]
-        rows.append(("Scores", said))
+        scores, intervals = estimator.best_scores_, estimator.best_score_intervals_
+        texts = [f"{name} {_score_text(scores[name], intervals[name])}" for name in intervals]
+        rows.append(("Scores", texts))
     elif hasattr(estimator, "best_score_"):
         interval = getattr(estimator, "best_score_interval_", None)
         name = f"{estimator.scorer_.name} " if hasattr(estimator, "scorer_") else ""
-        rows.append(("Score", [name + _said(estimator.best_score_, interval)]))
+        rows.append(("Score", [name + _score_text(estimator.best_score_, interval)]))
     return rows
 
 
-def _said(score: float, interval) -> str:
-    said = f"{_short(score)} with noise"
+def _score_text(score: float, interval: tuple[float, float] | None) -> str:
+    text = f"{_short(score)} with noise"
     if interval is None:
-        return said
+        return text
     low, high = map(_short, interval)
-    return f"{said}; without it, {low} to {high} (95 %)"
+    return f"{text}; without it, {low} to {high} (95 %)"
 
 
-def _short(value) -> str:
+def _short(value: Any) -> str:
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float):

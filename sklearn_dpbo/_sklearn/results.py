@@ -2,38 +2,50 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
 import numpy as np
 
 from .._data.split import Problem
-from .._privacy.accounting import Budget
+from .._privacy.mechanisms import Mechanisms
 from ..report._report import PREDICTIONS_ROW_BY_ROW, TRAINING_NOT_PROTECTED, PrivacyReport
 from ..strategies._base import Release, Strategy
 
-__all__ = ["fitted_attributes", "param_columns", "privacy_report"]
+__all__ = ["fitted_attributes", "note_on_error", "param_columns", "privacy_report"]
 
 
-def fitted_attributes(release: Release, names: list[str]) -> dict:
-    """Return fitted attributes made of released values and public facts; by name, if named."""
-    candidates, setting = release.candidates, {}
+def fitted_attributes(release: Release, names: list[str]) -> dict[str, Any]:
+    """Return the fitted attributes, made of released values and public facts.
+
+    Parameters
+    ----------
+    release : Release
+        What the strategy released.
+    names : list of str
+        Names of the scores if `scoring` has several, in the order of the release; else empty.
+    """
+    candidates = release.candidates
+    fitted: dict[str, Any] = {}
     if names:
         scores = [(release.best_score, release.interval), *release.others]
         by_name = dict(zip(names, scores, strict=True))
-        setting = {
+        fitted = {
             "best_scores_": {name: score for name, (score, _) in by_name.items()},
             "best_score_intervals_": {name: interval for name, (_, interval) in by_name.items()},
         }
     if release.best_index is not None:
-        setting |= {
+        fitted |= {
             "best_index_": release.best_index,
             "best_params_": candidates.params[release.best_index],
         }
-    return {
-        **setting,
+    return fitted | {
         "best_score_": release.best_score,
         "best_score_interval_": release.interval,
         "cv_results_": {
             "mean_fit_time": release.fit_times,
-            "std_fit_time": 0 * release.fit_times,  # of one fit each
+            "std_fit_time": 0 * release.fit_times,  # one fit per candidate
             **param_columns(candidates.params),
             "params": list(candidates.params),
             "validated": release.validated,
@@ -44,9 +56,22 @@ def fitted_attributes(release: Release, names: list[str]) -> dict:
 
 
 def privacy_report(
-    problem: Problem, strategy: Strategy, budget: Budget, noise, names: list[str]
+    problem: Problem, strategy: Strategy, mechanisms: Mechanisms, names: list[str]
 ) -> PrivacyReport:
-    """Return the privacy statement; `names` are those of scores that are released by name."""
+    """Return the privacy report of a search.
+
+    Parameters
+    ----------
+    problem : Problem
+        The training set and the validation set.
+    strategy : Strategy
+        What ran on it.
+    mechanisms : Mechanisms
+        What the strategy released by: their budget has the losses.
+    names : list of str
+        Names of the scores if `scoring` has several; else empty.
+    """
+    budget, noise = mechanisms.budget, mechanisms.noise
     by_name = f"best_scores_ and best_score_intervals_ of {', '.join(names)}, "
     return PrivacyReport(
         title="Differentially private hyper-parameter search",
@@ -66,21 +91,23 @@ def privacy_report(
     )
 
 
-def param_columns(params: tuple[dict, ...]) -> dict:
-    """Return one masked column per parameter, masked where a setting does not have it."""
+def param_columns(candidate_params: tuple[dict[str, Any], ...]) -> dict[str, np.ma.MaskedArray]:
+    """Return a column per parameter, masked where a candidate does not have the parameter."""
     columns = {}
-    for name in sorted({name for setting in params for name in setting}):
-        kind = _kind_of([setting[name] for setting in params if name in setting])
-        column: np.ma.MaskedArray = np.ma.MaskedArray(np.zeros(len(params), kind), mask=True)
-        for i, setting in enumerate(params):
-            if name in setting:
-                column[i] = setting[name]
+    for name in sorted({name for params in candidate_params for name in params}):
+        kind = _kind_of([params[name] for params in candidate_params if name in params])
+        column: np.ma.MaskedArray = np.ma.MaskedArray(
+            np.zeros(len(candidate_params), kind), mask=True
+        )
+        for i, params in enumerate(candidate_params):
+            if name in params:
+                column[i] = params[name]
         columns[f"param_{name}"] = column
     return columns
 
 
-def _kind_of(values: list) -> type:
-    """Return bool, int or float if that holds all of these values exactly, else object."""
+def _kind_of(values: list[Any]) -> type:
+    """Return bool, int or float if that type represents all values exactly, else object."""
     values = [v.item() if isinstance(v, np.generic) else v for v in values]
     kinds = {type(v) for v in values}
     if kinds == {bool}:
@@ -89,3 +116,14 @@ def _kind_of(values: list) -> type:
     if not kinds or not kinds <= {int, float} or not all(abs(v) <= 2**53 for v in whole):
         return object
     return int if kinds == {int} else float
+
+
+@contextlib.contextmanager
+def note_on_error(describe: Callable[[], str]) -> Iterator[None]:
+    """Add the text that `describe` returns, if any, as a note to whatever is raised inside."""
+    try:
+        yield
+    except BaseException as error:
+        if note := describe():
+            error.add_note(note)
+        raise

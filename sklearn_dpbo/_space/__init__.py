@@ -1,1 +1,1 @@
-"""From ``param_grid`` to candidates (zone: public)."""
+"""Conversion of ``param_grid`` to candidates (zone: public)."""

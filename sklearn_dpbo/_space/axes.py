@@ -1,6 +1,6 @@
-"""One parameter's values, placed in the unit interval (zone: public).
+"""The values of one parameter and their coordinates in the unit interval (zone: public).
 
-Every value has one coordinate in [0, 1]: equal coordinates mean equal values.
+Each value has one coordinate in [0, 1], and values with equal coordinates are equal.
 """
 
 from __future__ import annotations
@@ -10,42 +10,45 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Number
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-__all__ = ["EDGE", "Categories", "Distribution", "axis_of", "found", "same"]
+__all__ = ["EDGE", "Axis", "Categories", "Distribution", "axis_of", "found", "same"]
 
-# Keeps quantiles of unbounded distributions finite.
+# Distance of coordinates to 0 and 1 that keeps quantiles of unbounded distributions finite.
 EDGE = 2.0**-40
-# Halvings that find where a discrete distribution's steps lie.
-_HALVINGS = 40
+# Bisection steps when the quantile function is inverted.
+_BISECTIONS = 40
 
 
 @dataclass(frozen=True)
 class Categories:
-    """A list of values: unordered, but a list of numbers keeps its order in the unit interval."""
+    """A list of values; only a list of numbers is ordered, and keeps its order in [0, 1]."""
 
     name: str
-    values: tuple
-    coordinates: np.ndarray
+    values: tuple[Any, ...]
+    coordinates: NDArray[np.float64]
     ordered: bool
 
     @property
     def n_points(self) -> float:
-        """How many values there are."""
+        """Number of values."""
         return len(self.values)
 
-    def snap(self, u: np.ndarray) -> np.ndarray:
-        """Return the coordinates whose slices of [0, 1) hold u."""
-        places = np.unique(self.coordinates)
-        return places[np.minimum((u * len(places)).astype(int), len(places) - 1)]
+    def snap(self, u: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the coordinates of the values; each has an equally wide part of [0, 1)."""
+        distinct: NDArray[np.float64] = np.unique(self.coordinates)
+        index: NDArray[np.int_] = np.minimum((u * len(distinct)).astype(int), len(distinct) - 1)
+        return distinct[index]
 
-    def values_at(self, coordinates: np.ndarray) -> list:
+    def values_at(self, coordinates: NDArray[np.float64]) -> list[Any]:
         """Return the values at these coordinates."""
-        places, first = np.unique(self.coordinates, return_index=True)
-        return [self.values[first[i]] for i in np.searchsorted(places, coordinates)]
+        distinct, first = np.unique(self.coordinates, return_index=True)
+        return [self.values[first[i]] for i in np.searchsorted(distinct, coordinates)]
 
-    def locate(self, value) -> float:
+    def locate(self, value: Any) -> float:
         """Return the coordinate of a value; raise ValueError if it is not in the list."""
         for candidate, coordinate in zip(self.values, self.coordinates, strict=True):
             if same(candidate, value):
@@ -55,19 +58,19 @@ class Categories:
 
 @dataclass(frozen=True)
 class Distribution:
-    """A distribution, through its quantile function."""
+    """A distribution, given by its quantile function."""
 
     name: str
-    quantile: Callable
+    quantile: Callable[[NDArray[np.float64]], Any]
     discrete: bool
     n_points: float = math.inf
     ordered: bool = True
-    _middles: dict = field(default_factory=dict, repr=False)
+    _middles: dict[float, float] = field(default_factory=dict, repr=False)
 
-    def quantiles(self, u: np.ndarray) -> np.ndarray:
-        """Return the u-quantiles, or say what is wrong with the distribution."""
+    def quantiles(self, u: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the u-quantiles; raise ValueError if they are not finite numbers."""
         try:
-            with np.errstate(all="ignore"):  # what is not finite is refused below
+            with np.errstate(all="ignore"):  # quantiles that are not finite raise an error below
                 values = np.asarray(self.quantile(u), dtype=float)
         except TypeError as error:
             raise ValueError(
@@ -82,12 +85,12 @@ class Distribution:
         return values
 
     @cached_property
-    def _whole(self) -> bool:
+    def _is_integer(self) -> bool:
         values = self.quantiles(np.linspace(EDGE, 1 - EDGE, 257))
         return self.discrete and bool((values == np.rint(values)).all())
 
-    def snap(self, u: np.ndarray) -> np.ndarray:
-        """Return u; for a discrete distribution, the middle of the step that holds it."""
+    def snap(self, u: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return u; if the distribution is discrete, the middle of the step at u."""
         u = np.clip(u, EDGE, 1 - EDGE)
         if not self.discrete:
             return u
@@ -98,23 +101,24 @@ class Distribution:
             self._middles.update(zip(new.tolist(), middle.tolist(), strict=True))
         return np.array([self._middles[v] for v in values.tolist()])
 
-    def _edge(self, values: np.ndarray, side: str) -> np.ndarray:
-        """Return where the quantile function reaches (left) or leaves (right) these values."""
+    def _edge(self, values: NDArray[np.float64], side: str) -> NDArray[np.float64]:
+        """Return where the quantile function reaches ("left") or exceeds ("right") the values."""
         low, high = np.full(len(values), EDGE), np.full(len(values), 1 - EDGE)
-        for _ in range(_HALVINGS):
+        for _ in range(_BISECTIONS):
             middle = (low + high) / 2
-            at = self.quantiles(middle)
-            beyond = at >= values if side == "left" else at > values
+            quantiles = self.quantiles(middle)
+            beyond = quantiles >= values if side == "left" else quantiles > values
             low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
         return high if side == "left" else low
 
-    def values_at(self, coordinates: np.ndarray) -> list:
-        """Return the quantiles at these coordinates, as plain Python numbers."""
-        values = self.quantiles(coordinates)
-        return (values.astype(int) if self._whole else values).tolist()
+    def values_at(self, coordinates: NDArray[np.float64]) -> list[Any]:
+        """Return the quantiles at these coordinates, as Python numbers."""
+        quantiles = self.quantiles(coordinates)
+        values: list[Any] = (quantiles.astype(int) if self._is_integer else quantiles).tolist()
+        return values
 
-    def locate(self, value) -> float:
-        """Return the coordinate of a value; raise ValueError if it is beyond the distribution."""
+    def locate(self, value: Any) -> float:
+        """Return the coordinate of a value; raise ValueError if there is none."""
         lowest, highest = self.quantiles(np.array([EDGE, 1 - EDGE]))
         width = 1e-9 * max(abs(lowest), abs(highest))
         inside = isinstance(value, Number) and lowest - width <= value <= highest + width
@@ -123,15 +127,18 @@ class Distribution:
             place = self.snap((self._edge(target, "left") + self._edge(target, "right")) / 2)
             if not self.discrete or self.quantiles(place)[0] == value:
                 return float(place[0])
-        lowest = lowest if abs(lowest) > width else 0.0  # quantiles of EDGE are no round numbers
+        lowest = lowest if abs(lowest) > width else 0.0  # the EDGE-quantile is only close to 0
         raise ValueError(
             f"{self.name}={value!r} is not a value of its distribution, which reaches from "
             f"{lowest:g} to {highest:g}"
         )
 
 
-def axis_of(name, values) -> Categories | Distribution:
-    """Return the axis that an entry of param_grid describes; raise ValueError if malformed."""
+Axis = Categories | Distribution
+
+
+def axis_of(name: str, values: Any) -> Axis:
+    """Return the axis of an entry of param_grid; raise ValueError if the entry is malformed."""
     quantile = getattr(values, "ppf", None) or getattr(values, "icdf", None)
     if callable(quantile) and not isinstance(values, type):
         return Distribution(name, quantile, _is_discrete(values))
@@ -150,22 +157,26 @@ def axis_of(name, values) -> Categories | Distribution:
     return Categories(name, tuple(values), _coordinates(values, ordered), ordered)
 
 
-def _is_nan(value) -> bool:
+def _is_nan(value: Any) -> bool:
     try:
         return math.isnan(value)
-    except OverflowError:  # of a whole number beyond any float
+    except OverflowError:  # of an integer beyond any float
         return False
 
 
-def _is_discrete(distribution) -> bool:
+def _is_discrete(distribution: Any) -> bool:
     kinds = [kind.__name__ for kind in type(distribution).__mro__]
     return hasattr(distribution, "pmf") and "ContinuousDistribution" not in kinds
 
 
-def _coordinates(values, ordered: bool) -> np.ndarray:
-    """Place numbers by rank (a grid is even on the scale its author chose), others in order."""
-    if ordered:  # 1 and 1.0 are the same number, and not the same setting
-        # Plain numbers, which compare whatever their size: numpy's are cast to each other's types.
+def _coordinates(values: Sequence[Any] | NDArray[Any], ordered: bool) -> NDArray[np.float64]:
+    """Return evenly spaced coordinates: of numbers by rank, of other values as they are listed.
+
+    Ranks keep a grid even on the scale that its author chose.
+    """
+    if ordered:
+        # Python numbers compare exactly; NumPy casts numbers to a common type first. The type is
+        # part of the key because 1 and 1.0 are different candidates.
         plain = [v.item() if isinstance(v, np.generic) else v for v in values]
         keys = [(p, type(v).__name__) for p, v in zip(plain, values, strict=True)]
         distinct = sorted(set(keys))
@@ -173,16 +184,16 @@ def _coordinates(values, ordered: bool) -> np.ndarray:
     return (np.arange(len(values)) + 0.5) / len(values)
 
 
-def same(a, b) -> bool:
-    """Whether two values are the same, whatever they are."""
+def same(a: Any, b: Any) -> bool:
+    """Whether two values are identical, or of one type and equal."""
     if a is b:
         return True
     try:
         return type(a) is type(b) and bool(a == b)
-    except (TypeError, ValueError):  # arrays, and whatever else has no plain answer
+    except (TypeError, ValueError):  # the comparison of arrays, say, is no single truth value
         return False
 
 
-def found(thing) -> str:
-    """Return how to speak of a thing that was found instead of what was expected."""
-    return f"found {thing!r} ({type(thing).__name__})"
+def found(value: Any) -> str:
+    """Return the end of an error message: which value was found, and its type."""
+    return f"found {value!r} ({type(value).__name__})"

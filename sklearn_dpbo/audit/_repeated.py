@@ -133,8 +133,8 @@ def audit_search(
         In each direction.
     output : callable, default=None
         What to look at in a fitted estimator: a number, a text, or a sequence or dict of them. None
-        is the setting or threshold chosen, the released score, and the means of the parameters of
-        the settings that were validated.
+        is the candidate or threshold chosen, the released score, and the means of the parameters of
+        the candidates that were validated.
     random_state : int, default=None
         Seeds the noise: the audit is reproducible then, and is one of the seeded generator's
         formulas instead of the noise that is used in earnest.
@@ -177,12 +177,12 @@ def released(search) -> dict:
     }
     results = getattr(search, "cv_results_", {"params": []})
     path = [
-        setting
-        for setting, seen in zip(results["params"], results.get("validated", ()), strict=True)
+        params
+        for params, seen in zip(results["params"], results.get("validated", ()), strict=True)
         if seen is True or seen is np.True_
     ]
-    for name in sorted({name for setting in path for name in setting}):
-        values = [setting[name] for setting in path if name in setting]
+    for name in sorted({name for params in path for name in params}):
+        values = [params[name] for params in path if name in params]
         if all(isinstance(v, Real) for v in values):
             found[f"mean {name}"] = float(np.mean(values))
     return found

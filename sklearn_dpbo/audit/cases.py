@@ -16,14 +16,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
 from .._privacy.accounting import Budget, PrivacyLoss
-from .._privacy.mechanisms import (
-    Selections,
-    draw_exponentially,
-    draw_grid_point,
-    release_counts,
-    release_table,
-    select,
-)
+from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import Noise, OpenDPNoise
 from .._privacy.sensitive import Secret, Sensitive
 from .._privacy.zcdp import Draws
@@ -75,13 +68,16 @@ class Case:
         return audit_mechanism(self.mechanism, self.pair, n, **claim, **params)
 
 
-def _paid(epsilon: float, noise: Noise | None, delta: float = 0.0) -> dict:
-    noise = OpenDPNoise() if noise is None else noise
-    return {"budget": Budget(epsilon, delta), "noise": noise, "release": "an audit"}
+_PURPOSE = "an audit"
 
 
-def _scored(call: Callable, D: int, epsilon: float, noise, scores):
-    return call(Sensitive(np.transpose([scores]), (D,)), epsilon, **_paid(epsilon, noise))
+def _mechanisms(epsilon: float, noise: Noise | None, delta: float = 0.0) -> Mechanisms:
+    return Mechanisms(Budget(epsilon, delta), OpenDPNoise() if noise is None else noise)
+
+
+def _chosen(method: str, D: int, epsilon: float, noise: Noise | None, scores: list[int]) -> int:
+    choose = getattr(_mechanisms(epsilon, noise), method)
+    return int(choose(Sensitive(np.transpose([scores]), (D,)), epsilon, purpose=_PURPOSE))
 
 
 def permute_and_flip(epsilon=2.0, *, sensitivity=3, noise=None) -> Case:
@@ -91,7 +87,7 @@ def permute_and_flip(epsilon=2.0, *, sensitivity=3, noise=None) -> Case:
     ratio is exactly e^epsilon.
     """
     D = sensitivity
-    call = partial(_scored, select, D, epsilon, noise)
+    call = partial(_chosen, "select", D, epsilon, noise)
     return Case(call, ([9 * D, 9 * D], [10 * D, 8 * D]), epsilon, 0.0, "permute-and-flip")
 
 
@@ -107,14 +103,14 @@ def _apart(D: int, epsilon: float) -> int:
 def exponential_choice(epsilon=2.0, *, sensitivity=3, noise=None) -> Case:
     """Two candidates, of which the worse one catches up by twice the sensitivity."""
     D, gap = sensitivity, _apart(sensitivity, epsilon)
-    call = partial(_scored, draw_exponentially, D, epsilon, noise)
+    call = partial(_chosen, "draw_exponentially", D, epsilon, noise)
     pair = ([9 * D + gap, 9 * D], [8 * D + gap, 10 * D])
     return Case(call, pair, epsilon, 0.0, "the exponential mechanism")
 
 
 def _times_chosen(draws: Draws, D: int, claim: tuple, noise, scores) -> int:
     epsilon, delta = claim
-    choose = Selections(draws, **_paid(epsilon, noise, delta))
+    choose = _mechanisms(epsilon, noise, delta).selections(draws, purpose=_PURPOSE)
     return sum(choose(Sensitive(np.transpose([scores]), (D,))) for _ in range(draws.n))
 
 
@@ -128,9 +124,8 @@ def selections(epsilon=2.0, delta=0.0, *, n_draws=3, sensitivity=3, noise=None) 
 
 
 def _counts(D: int, epsilon: float, noise, counts) -> list:
-    noisy = release_counts(
-        Sensitive([counts], (D,) * len(counts)), epsilon, **_paid(epsilon, noise)
-    )
+    sensitive = Sensitive([counts], (D,) * len(counts))
+    noisy = _mechanisms(epsilon, noise).release_counts(sensitive, epsilon, purpose=_PURPOSE)
     return [each.count for each in noisy]
 
 
@@ -143,8 +138,10 @@ def noisy_counts(epsilon=2.0, *, n_counts=2, sensitivity=3, noise=None) -> Case:
 
 def _upper_half(D: int, epsilon: float, noise, scores) -> bool:
     runs = Secret((np.array([0, 8]), np.array(scores)))
-    paid = _paid(epsilon, noise)
-    return draw_grid_point(runs, D, epsilon, n_points=16, largest=40 * D, **paid) >= 8
+    index = _mechanisms(epsilon, noise).draw_grid_point(
+        runs, D, epsilon, n_points=16, largest=40 * D, purpose=_PURPOSE
+    )
+    return index >= 8
 
 
 def grid_point(epsilon=2.0, *, sensitivity=3, noise=None) -> Case:
@@ -155,10 +152,11 @@ def grid_point(epsilon=2.0, *, sensitivity=3, noise=None) -> Case:
     return Case(call, pair, epsilon, 0.0, "a point of a grid")
 
 
-def _rows(sigma: float, epsilon: float, delta: float, noise, rows) -> float:
-    paid = _paid(epsilon, noise, delta)
-    loss = PrivacyLoss(epsilon, delta, paid.pop("release"), "discrete Gaussian noise")
-    return float(release_table(Secret(np.array([[rows]])), sigma, loss=loss, **paid)[0, 0])
+def _noisy_number(sigma: float, epsilon: float, delta: float, noise, number: int) -> float:
+    loss = PrivacyLoss(epsilon, delta, _PURPOSE, "discrete Gaussian noise")
+    table = Secret(np.array([[number]]))
+    mechanisms = _mechanisms(epsilon, noise, delta)
+    return float(mechanisms.release_table(table, sigma, loss=loss)[0, 0])
 
 
 def noisy_rows(epsilon=1.0, delta=0.05, *, sensitivity=10**6, noise=None) -> Case:
@@ -168,7 +166,7 @@ def noisy_rows(epsilon=1.0, delta=0.05, *, sensitivity=10**6, noise=None) -> Cas
     (epsilon, delta) happens once in 1 / delta runs; `audit_one_run` of many rows tells more.
     """
     sigma = gaussian_sigma(epsilon, delta, sensitivity)
-    call = partial(_rows, sigma, epsilon, delta, noise)
+    call = partial(_noisy_number, sigma, epsilon, delta, noise)
     return Case(call, (0, sensitivity), epsilon, delta, "noisy rows")
 
 

@@ -1,8 +1,8 @@
 """Algorithm configuration on protected instances: Balcan, Dick, Vitercik, 2018 (zone: boundary).
 
-An instance of a problem goes through a *family* (`_families`, `_greedy`, `_rounding`), which
-gives its utility as a step function of the parameter (`PiecewiseConstant`); the sum over the sample
-goes through the exponential mechanism (`_configurator`), and out comes a parameter.
+A *family* (`_families`, `_greedy`, `_rounding`) gives the utility of an instance as a step function
+of the algorithm's parameter (`PiecewiseConstant`). By the sum of the utilities of the sample, the
+exponential mechanism (`_configurator`) draws a parameter.
 """
 
 from .._privacy.piecewise import PiecewiseConstant, uniform_grid

@@ -1,13 +1,15 @@
-"""How far from the best a parameter can be that is drawn privately (zone: sensitive)."""
+"""Bound on the utility lost by drawing a parameter privately (zone: sensitive)."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
 from fractions import Fraction
+from numbers import Integral
 
 import numpy as np
 
+from .._params import check_number
 from .._privacy.piecewise import PiecewiseConstant, check_interval
 from .._privacy.sensitive import Secret
 
@@ -17,26 +19,28 @@ __all__ = ["dispersion", "excess_utility_bound"]
 def dispersion(
     functions: Iterable[PiecewiseConstant], width: float, *, public: bool = False
 ) -> int | Secret:
-    """Return the largest number of critical points that any window of this width holds.
+    """Return the largest number of critical points in a window of this width.
 
-    The k that `excess_utility_bound` asks for: with the breakpoints of each instance of the sample
-    counted by themselves.
+    This is the k of `excess_utility_bound`. A breakpoint that several instances have counts several
+    times.
 
     Parameters
     ----------
     functions : iterable of PiecewiseConstant
-        One per instance.
+        The utilities of the instances, one for each.
     width : float
+        Width of the window, in units of the parameter; 0 or more.
     public : bool, default=False
-        Say True if the instances need no protection (simulated ones, say). Otherwise the number,
-        whose sensitivity is not bounded, comes as a `Secret`, which nobody can read.
+        True says that the instances need no protection, as they are simulated, for example.
+        Otherwise k, whose sensitivity is not bounded, is returned as a `Secret`, which cannot be
+        read.
 
     Returns
     -------
     k : int or Secret
+        Number of critical points.
     """
-    if not width >= 0:
-        raise ValueError(f"width is 0 or more; found {width!r}")
+    check_number("width", width, "0 or more", lambda v: v >= 0, finite=False)
     b = np.sort(np.concatenate([np.empty(0), *(u.breakpoints for u in functions)]))
     inside = np.searchsorted(b, b + width, side="right") - np.arange(len(b))
     k = int(inside.max(initial=0))
@@ -53,41 +57,47 @@ def excess_utility_bound(
     k: int,
     beta: float = 0.05,
     grid_size: int = 2**16,
-    form: str = "sound",
 ) -> float:
-    """Return how far below the best the mean utility of the parameter drawn lies at most.
+    """Return an upper bound on the mean utility lost by drawing the parameter privately.
 
-    If no window of width w inside the interval holds more than k critical points, then with
-    probability 1 - beta the parameter drawn falls short of the best on the whole interval by at
-    most ::
+    If no window of width w inside the interval has more than k critical points, then with
+    probability 1 - beta the mean utility of the parameter drawn is below the best on the whole
+    interval by at most ::
 
         H / n (2 (1 + 1e-5) / epsilon (ln(G / floor(w G / R)) + ln(1 / beta)) + k)  +  H / 2^17,
 
-    where R is the length of the interval, of whose G grid points a window holds floor(w G / R) or
-    more. (The factor and the last term are for rounding to integers, and epsilon from 1e-6 up.)
+    where R is the length of the interval and G the size of the grid, of which a window has
+    floor(w G / R) points or more. The factor 1 + 1e-5 and the last term account for rounding to
+    integers; they hold for epsilon of at least 1e-6.
 
     Parameters
     ----------
     n_instances : int
+        n, the size of the sample.
     epsilon : float
-        Of the draw of the parameter alone.
+        Privacy loss of the choice of the parameter, without that of the score; positive.
     utility_bound : float
         H: utilities lie in [0, H].
     interval : tuple (low, high) of float
+        The parameters to choose from.
     width : float
-        w, at least a cell of the grid and at most R.
+        w, in units of the parameter; at least R / G and at most R.
     k : int
+        Largest number of critical points in a window, as `dispersion` returns it.
     beta : float, default=0.05
+        Probability that the bound fails; in (0, 1).
     grid_size : int, default=2**16
-        G.
-    form : {"sound", "published"}, default="sound"
-        "published" is what the paper's abstract prints, ``H / n (2 ln(1 / w) / epsilon + k)``: for
-        an interval of length 1 and w below 1, without a probability of failure, and not a theorem
-        as it stands.
+        G, the number of grid points.
 
     Returns
     -------
-    bound : float, in units of the utility
+    bound : float
+        In units of the utility.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range.
 
     References
     ----------
@@ -97,17 +107,12 @@ def excess_utility_bound(
     """
     low, high = check_interval(interval)
     R, H, w = high - low, utility_bound, width
-    if not (0 < w <= R):
-        raise ValueError(f"width is positive and at most {R:g}; found {width!r}")
-    if n_instances < 1 or not (epsilon > 0 and H > 0 and 0 < beta < 1 and k >= 0):
-        raise ValueError(
-            "n_instances is 1 or more, epsilon and utility_bound are positive, beta lies in (0, 1) "
-            f"and k is 0 or more; found {n_instances!r}, {epsilon!r}, {H!r}, {beta!r} and {k!r}"
-        )
-    if form == "published":
-        return H / n_instances * (2 * math.log(1 / w) / epsilon + k)
-    if form != "sound":
-        raise ValueError(f"form is 'sound' or 'published'; found {form!r}")
+    check_number("width", w, f"positive and at most {R:g}", lambda v: 0 < v <= R)
+    check_number("n_instances", n_instances, "1 or more", lambda v: v >= 1, Integral)
+    check_number("epsilon", epsilon, "positive", lambda v: v > 0)
+    check_number("utility_bound", H, "positive", lambda v: v > 0)
+    check_number("beta", beta, "in (0, 1)", lambda v: 0 < v < 1)
+    check_number("k", k, "0 or more", lambda v: v >= 0, Integral)
     in_window = math.floor(Fraction(w) * grid_size / Fraction(R))
     if in_window < 1:
         raise ValueError(f"width is a cell of the grid, {R / grid_size:g}, or more; found {w!r}")

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import pickle
 from numbers import Integral
-from typing import Self
+from typing import Any, Self
 
 import cloudpickle
 import numpy as np
 from joblib import effective_n_jobs
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.parallel import Parallel, delayed
 
 from .._evaluation.suppress_output import suppress_output
 from .._params import check_number
-from .._privacy.frames import clear_frames
-from .._privacy.mechanisms import draw_grid_point, release_counts
+from .._privacy.accounting import Purpose
+from .._privacy.frames import ClearFrames
+from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import noise_source
 from .._privacy.piecewise import PiecewiseConstant, check_interval, uniform_grid
 from .._privacy.sensitive import Secret
 from .._sklearn.delegation import replace_fitted
 from .._sklearn.html import ShowsPrivacy
-from ..ledger._ledger import budget_on
+from ..ledger._ledger import PrivacyLedger, budget_on
 from ..report._report import PrivacyReport
 from ._families import check_family, utility_on
 
@@ -124,17 +126,17 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
 
     def __init__(
         self,
-        family,
+        family: Any,
         *,
-        epsilon,
-        utility_bound,
-        interval=None,
-        grid_size=2**16,
-        score_share=0.2,
-        invalid="raise",
-        n_jobs=None,
-        noise_random_state=None,
-        ledger=None,
+        epsilon: float,
+        utility_bound: float,
+        interval: Any = None,
+        grid_size: int = 2**16,
+        score_share: float = 0.2,
+        invalid: str = "raise",
+        n_jobs: int | None = None,
+        noise_random_state: int | None = None,
+        ledger: PrivacyLedger | None = None,
     ) -> None:
         self.family = family
         self.epsilon = epsilon
@@ -147,7 +149,7 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
         self.noise_random_state = noise_random_state
         self.ledger = ledger
 
-    def fit(self, instances, y=None) -> Self:
+    def fit(self, instances: Any, y: Any = None) -> Self:
         """Choose the parameter.
 
         Parameters
@@ -156,6 +158,7 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
             The sample S: protected, but for its length. Instances are pickled, and each is worked
             on as a copy.
         y : ignored
+            For scikit-learn's conventions.
 
         Returns
         -------
@@ -188,25 +191,29 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
                 'invalid="zero" count it as 0'
             )
 
-        index = draw_grid_point(
+        mechanisms = Mechanisms(budget, noise)
+        index = mechanisms.draw_grid_point(
             total.then(lambda u: u.runs(grid)),
             _STEPS,
             budget.epsilon_beside(float(self.score_share)),
             n_points=len(grid),
             largest=_STEPS * len(instances),
-            budget=budget,
-            noise=noise,
-            release="choice of the parameter",
+            purpose=Purpose.PARAMETER,
         )
-        fitted: dict = {"best_parameter_": float(grid[index]), "n_instances_": len(instances)}
+        fitted: dict[str, Any] = {
+            "best_parameter_": float(grid[index]),
+            "n_instances_": len(instances),
+        }
         if self.score_share > 0:
-            fitted |= self._score(total, grid[index], len(instances), budget, noise)
-        fitted["privacy_"] = self._statement(fitted, budget, noise)
+            fitted |= self._score(total, grid[index], len(instances), mechanisms)
+        fitted["privacy_"] = self._privacy_report(fitted, mechanisms)
         replace_fitted(self, fitted)
         return self
 
-    @clear_frames
-    def _total(self, instances, interval, grid) -> Secret | None:
+    @ClearFrames()
+    def _total(
+        self, instances: list[Any], interval: tuple[float, float], grid: NDArray[np.float64]
+    ) -> Secret | None:
         """Return the sum of the instances' utilities, in steps; None if one is not valid."""
         task = (self.family, interval, grid, float(self.utility_bound), self.invalid == "zero")
         chunk = min(_CHUNK, max(1, len(instances) // (4 * effective_n_jobs(self.n_jobs))))
@@ -218,10 +225,12 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
             )
         return None if None in totals else Secret(PiecewiseConstant.total(totals))
 
-    def _score(self, total: Secret, parameter, n: int, budget, noise) -> dict:
+    def _score(
+        self, total: Secret, parameter: float, n: int, mechanisms: Mechanisms
+    ) -> dict[str, Any]:
         count = total.measured(lambda u: [[int(u(parameter))]], (_STEPS,))
-        (noisy,) = release_counts(
-            count, budget.epsilon_left, budget=budget, noise=noise, release="its mean utility"
+        (noisy,) = mechanisms.release_counts(
+            count, mechanisms.budget.epsilon_left, purpose=Purpose.MEAN_UTILITY
         )
         H, most = float(self.utility_bound), _STEPS * n
         low, at, high = (
@@ -230,7 +239,7 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
         )
         return {"best_score_": at, "best_score_interval_": (low, high)}
 
-    def _statement(self, fitted: dict, budget, noise) -> PrivacyReport:
+    def _privacy_report(self, fitted: dict[str, Any], mechanisms: Mechanisms) -> PrivacyReport:
         not_protected = (
             "the number of instances; the time that it took; and whatever else is computed from "
             "the instances, this fit run again included"
@@ -241,7 +250,7 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
             )
         return PrivacyReport(
             title="Differentially private algorithm configuration",
-            epsilon=budget.epsilon,
+            epsilon=mechanisms.budget.epsilon,
             delta=0.0,
             unit="instance",
             m=fitted["n_instances_"],
@@ -254,9 +263,9 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
                 "alone, and computing it leaves no traces"
             ),
             released=", ".join(name for name in fitted if name.startswith("best_")),
-            spends=budget.losses,
-            noise=noise.description,
-            secure=noise.secure,
+            spends=mechanisms.budget.losses,
+            noise=mechanisms.noise.description,
+            secure=mechanisms.noise.secure,
         )
 
     def _validate(self) -> tuple[float, float]:
@@ -269,8 +278,7 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
         check_number("grid_size", self.grid_size, *of_grid)
         if self.invalid not in ("raise", "zero"):
             raise ValueError(f"invalid is 'raise' or 'zero'; found {self.invalid!r}")
-        if self.n_jobs is not None:
-            check_number("n_jobs", self.n_jobs, "None or not 0", lambda n: n != 0, Integral)
+        check_number("n_jobs", self.n_jobs, "not 0", lambda n: n != 0, Integral, optional=True)
         interval = self.interval
         if interval is None:
             interval = getattr(self.family, "interval", None)
@@ -281,32 +289,40 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
         return interval
 
 
-def _sequence(instances) -> list:
+def _sequence(instances: Any) -> list[Any]:
     if isinstance(instances, str | bytes | dict) or hasattr(instances, "columns"):
         raise ValueError(f"fit takes a sequence of instances; found a {type(instances).__name__}")
     try:
-        instances = list(instances)
+        sample: list[Any] = list(instances)
     except TypeError:
         raise ValueError(
             f"fit takes a sequence of instances; found a {type(instances).__name__}. One instance "
             "alone is passed in a list"
         ) from None
-    if not instances:
+    if not sample:
         raise ValueError("the sample is empty: there is nothing to choose a parameter by")
-    return instances
+    return sample
 
 
-def _packed(instance) -> bytes | None:
+def _packed(instance: Any) -> bytes | None:
     """Pickle an instance; None if it cannot be. Each is worked on as a copy, by itself."""
     try:
-        return cloudpickle.dumps(instance)
+        packed: bytes = cloudpickle.dumps(instance)
+        return packed
     except KeyboardInterrupt:
         raise KeyboardInterrupt from None
     except BaseException:
         return None
 
 
-def _total_of(instances, family, interval, grid, H, zero) -> PiecewiseConstant | None:
+def _total_of(
+    instances: list[bytes | None],
+    family: Any,
+    interval: tuple[float, float],
+    grid: NDArray[np.float64],
+    H: float,
+    zero: bool,
+) -> PiecewiseConstant | None:
     """Return the sum of instances' utilities in steps; None if one has none that is valid."""
     with suppress_output():
         utilities = [_steps_of(x, family, interval, grid, H, zero) for x in instances]
@@ -314,7 +330,14 @@ def _total_of(instances, family, interval, grid, H, zero) -> PiecewiseConstant |
         return PiecewiseConstant.total(valid) if len(valid) == len(utilities) else None
 
 
-def _steps_of(packed, family, interval, grid, H, zero) -> PiecewiseConstant | None:
+def _steps_of(
+    packed: Any,
+    family: Any,
+    interval: tuple[float, float],
+    grid: NDArray[np.float64],
+    H: float,
+    zero: bool,
+) -> PiecewiseConstant | None:
     """Return an instance's utility on the grid, in {0, ..., _STEPS}; None if it is not valid."""
     try:
         with np.errstate(all="ignore"):  # and restored, whatever an instance makes of it
@@ -327,6 +350,6 @@ def _steps_of(packed, family, interval, grid, H, zero) -> PiecewiseConstant | No
     except KeyboardInterrupt:
         raise KeyboardInterrupt from None
     except BaseException:
-        # Not a word of what went wrong: it depends on the instance.
+        # What went wrong depends on the instance, and is not reported.
         nothing = PiecewiseConstant(interval, np.empty(0), np.zeros(1, dtype=np.int64))
         return nothing if zero else None

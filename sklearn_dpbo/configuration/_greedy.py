@@ -1,21 +1,24 @@
 """Greedy algorithms with an exponent: knapsack, maximum weight independent set (zone: sensitive).
 
-Items are taken in the order of ``w_i / d_i^rho``. Two of them change places where their scores are
-equal, at ``rho = ln(w_i / w_j) / ln(d_i / d_j)``. Scores are compared as ``ln w_i - rho ln d_i``,
-which cannot overflow; among equals, the first item comes first.
+Items are taken in the order of their scores ``w_i / d_i^rho``. The order of two items changes where
+their scores are equal, at ``rho = ln(w_i / w_j) / ln(d_i / d_j)``. Scores are compared as
+``ln w_i - rho ln d_i``, which cannot overflow; of equal scores, the first item comes first.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from ._families import GreedyOrRounding, without_words
+from ._families import BaseFamily, converted
 
 __all__ = ["Graph", "IndependentSet", "Knapsack", "KnapsackItems"]
 
-# Intervals of parameters narrower than this (and than this share of the parameter) are passed over.
+# Intervals of parameters narrower than this (and than this share of the parameter) are ignored.
 _SLIVER = 1e-12
 
 
@@ -26,29 +29,29 @@ class KnapsackItems:
     Parameters
     ----------
     values : array-like of shape (n_items,)
-        0 or more.
+        Value of each item; 0 or more.
     sizes : array-like of shape (n_items,)
-        Positive.
+        Size of each item; positive.
     capacity : float
-        0 or more.
+        Largest sum of the sizes of the items taken; 0 or more.
 
     Raises
     ------
     ValueError
-        If that is not so. The message says nothing of the numbers, which are sensitive.
+        If numbers are out of range. The message does not quote them, as they are sensitive.
     """
 
-    values: np.ndarray
-    sizes: np.ndarray
+    values: NDArray[np.float64]
+    sizes: NDArray[np.float64]
     capacity: float
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         values, sizes = _vector("values", self.values), _vector("sizes", self.sizes)
         if len(values) != len(sizes):
             raise ValueError("values and sizes have an entry per item each; found other lengths")
         if not (sizes > 0).all():
             raise ValueError("sizes are positive numbers; found others")
-        capacity = without_words(float, self.capacity)
+        capacity = converted(float, self.capacity)
         if capacity is None or not 0 <= capacity < np.inf:
             raise ValueError("capacity is a number from 0 up; found another")
         vars(self).update(values=values, sizes=sizes, capacity=capacity)
@@ -57,7 +60,7 @@ class KnapsackItems:
         return f"<KnapsackItems: {len(self.values)} items>"
 
 
-class Knapsack(GreedyOrRounding):
+class Knapsack(BaseFamily):
     """Take items in the order of ``value / size^rho``, each that still fits.
 
     ``rho = 1`` is the classic rule, ``rho = 0`` takes the most valuable first (Gupta and
@@ -66,16 +69,19 @@ class Knapsack(GreedyOrRounding):
     Parameters
     ----------
     utility_as : {"share", "objective"}, default="share"
-        The value that is taken: as a share of the value of all items, or as it is.
+        Whether the utility is the value taken as a share of the value of all items, or the value
+        itself.
     """
 
     interval = (0.0, 3.0)
 
-    def breakpoints(self, instance: KnapsackItems) -> np.ndarray:
+    def breakpoints(self, instance: KnapsackItems) -> NDArray[np.float64]:
         """Return ``ln(v_i / v_j) / ln(s_i / s_j)`` for all pairs of items."""
         return _crossings(_log(instance.values), np.log(instance.sizes))
 
-    def _objectives(self, instance, parameters):
+    def _objectives(
+        self, instance: KnapsackItems, parameters: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
         v, s = instance.values, instance.sizes
         left, taken = np.full(len(parameters), instance.capacity), np.zeros(len(parameters))
         for item in _order(_log(v), np.log(s), parameters).T:
@@ -84,7 +90,9 @@ class Knapsack(GreedyOrRounding):
             taken += np.where(fits, v[item], 0)
         return taken
 
-    def _share(self, instance, objective):
+    def _share(
+        self, instance: KnapsackItems, objective: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
         return _share(objective, instance.values.sum())
 
 
@@ -95,22 +103,22 @@ class Graph:
     Parameters
     ----------
     weights : array-like of shape (n_nodes,)
-        0 or more.
+        Weight of each node; 0 or more.
     edges : array-like of int, shape (n_edges, 2)
-        Pairs of node numbers, in any order; a pair may stand there several times.
+        Pairs of node numbers, in any order; duplicates are allowed.
 
     Raises
     ------
     ValueError
-        If that is not so. The message says nothing of the numbers, which are sensitive.
+        If numbers are out of range. The message does not quote them, as they are sensitive.
     """
 
-    weights: np.ndarray
-    edges: np.ndarray
+    weights: NDArray[np.float64]
+    edges: NDArray[np.integer]
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         weights = _vector("weights", self.weights)
-        edges = without_words(np.asarray, self.edges)
+        edges: NDArray[Any] | None = converted(np.asarray, self.edges)
         if edges is not None and edges.size == 0:
             edges = edges.reshape(-1, 2).astype(int)
         if edges is None or edges.ndim != 2 or edges.shape[1] != 2 or edges.dtype.kind not in "iu":
@@ -120,8 +128,8 @@ class Graph:
         vars(self).update(weights=weights, edges=edges)
 
     @property
-    def adjacency(self) -> np.ndarray:
-        """Whether two nodes are joined, shape (n_nodes, n_nodes)."""
+    def adjacency(self) -> NDArray[np.bool_]:
+        """Whether an edge joins two nodes, shape (n_nodes, n_nodes)."""
         A = np.zeros((len(self.weights),) * 2, dtype=bool)
         A[self.edges[:, 0], self.edges[:, 1]] = A[self.edges[:, 1], self.edges[:, 0]] = True
         return A
@@ -130,8 +138,8 @@ class Graph:
         return f"<Graph: {len(self.weights)} nodes>"
 
 
-class IndependentSet(GreedyOrRounding):
-    """Take nodes in the order of ``weight / (1 + degree)^rho``, each that joins none taken.
+class IndependentSet(BaseFamily):
+    """Take nodes in the order of ``weight / (1 + degree)^rho``, never two neighbours.
 
     A node that is taken is removed together with its neighbours. ``rho = 0`` takes the heaviest
     first; ``rho = 1`` is the rule of Sakai, Togasaki and Yamazaki, "A note on greedy algorithms for
@@ -140,44 +148,50 @@ class IndependentSet(GreedyOrRounding):
     Parameters
     ----------
     degrees : {"updated", "fixed"}, default="updated"
-        Whether degrees are counted in what is left of the graph, or once in the whole of it.
+        Whether degrees are those in the rest of the graph, or those in the whole graph.
     utility_as : {"share", "objective"}, default="share"
-        The weight that is taken: as a share of the weight of all nodes, or as it is.
+        Whether the utility is the weight taken as a share of the weight of all nodes, or the weight
+        itself.
     """
 
     interval = (0.0, 3.0)
 
-    def __init__(self, *, degrees="updated", utility_as="share") -> None:
+    def __init__(self, *, degrees: str = "updated", utility_as: str = "share") -> None:
         super().__init__(utility_as=utility_as)
         self.degrees = degrees
 
-    def check(self, interval):
-        """Raise ValueError if a parameter of the family makes no sense."""
+    def check(self, interval: tuple[float, float]) -> None:
+        """Raise ValueError if a parameter of the family is not valid."""
         super().check(interval)
         if self.degrees not in ("updated", "fixed"):
             raise ValueError(f"degrees is 'updated' or 'fixed'; found {self.degrees!r}")
 
-    def breakpoints(self, instance: Graph) -> np.ndarray:
-        """Return where two nodes change places, by the degrees that decide.
+    def breakpoints(self, instance: Graph) -> NDArray[np.float64]:
+        """Return the parameters at which the order of the nodes taken can change.
 
-        With fixed degrees, ``ln(w_i / w_j) / ln((1 + d_i) / (1 + d_j))`` for all pairs. With
-        updated ones, the ends of the intervals on which the nodes taken, in their order, are the
-        same: each step of a run holds as long as the node taken beats every other that is left, a
-        linear inequality in rho.
+        With fixed degrees, these are ``ln(w_i / w_j) / ln((1 + d_i) / (1 + d_j))`` for all pairs.
+        With updated degrees, these are the ends of the intervals on which the same nodes are taken
+        in the same order: each step takes the same node as long as its score is at least that of
+        any other node left, a linear inequality in rho.
         """
         if self.degrees == "fixed":
             degree = instance.adjacency.sum(axis=1)
             return _crossings(_log(instance.weights), np.log1p(degree))
         return _ends_of_runs(lambda rho: self._run(instance, rho)[1:])
 
-    def _objectives(self, instance, parameters):
+    def _objectives(self, instance: Graph, parameters: NDArray[np.float64]) -> NDArray[np.float64]:
         return self._run(instance, parameters)[0]
 
-    def _share(self, instance, objective):
+    def _share(self, instance: Graph, objective: NDArray[np.float64]) -> NDArray[np.float64]:
         return _share(objective, instance.weights.sum())
 
-    def _run(self, instance: Graph, rho: np.ndarray):
-        """Return, for each parameter, the weight taken, and between which others that is so."""
+    def _run(
+        self, instance: Graph, rho: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """Return, for each parameter, the weight taken, and the ends of the interval around it.
+
+        On the interval the same nodes are taken in the same order.
+        """
         A, w, fixed = instance.adjacency, instance.weights, self.degrees == "fixed"
         log_w, runs = _log(w), np.arange(len(rho))
         left = np.ones((len(rho), len(w)), dtype=bool)
@@ -186,7 +200,7 @@ class IndependentSet(GreedyOrRounding):
         while left.any():
             log_d = np.log1p(degree)
             score = np.where(left, log_w - rho[:, None] * log_d, -np.inf)
-            # Where all that is left weighs nothing, argmax finds a node that is gone.
+            # If all nodes left have weight 0, argmax of the scores would find a node that is gone.
             node = np.where(left & (score == score.max(axis=1, keepdims=True)), 1, 0).argmax(axis=1)
             active = left[runs, node]
             taken += np.where(active, w[node], 0)
@@ -200,24 +214,24 @@ class IndependentSet(GreedyOrRounding):
         return taken, low, high
 
 
-def _vector(name: str, numbers) -> np.ndarray:
-    numbers = without_words(np.asarray, numbers, dtype=float)
-    if numbers is None or numbers.ndim != 1 or not ((numbers >= 0) & (numbers < np.inf)).all():
+def _vector(name: str, numbers: ArrayLike) -> NDArray[np.float64]:
+    vector: NDArray[np.float64] | None = converted(np.asarray, numbers, dtype=float)
+    if vector is None or vector.ndim != 1 or not ((vector >= 0) & (vector < np.inf)).all():
         raise ValueError(f"{name} are numbers from 0 up, in one dimension; found others")
-    return numbers
+    return vector
 
 
-def _log(w: np.ndarray) -> np.ndarray:
+def _log(w: NDArray[np.float64]) -> NDArray[np.float64]:
     with np.errstate(divide="ignore"):
         return np.log(w)
 
 
-def _share(objective: np.ndarray, most: float) -> np.ndarray:
-    """Return objective / most, also rounded never above 1; 0 where there is nothing to take."""
+def _share(objective: NDArray[np.float64], most: float) -> NDArray[np.float64]:
+    """Return objective / most, in [0, 1] despite rounding; 0 if `most` is 0."""
     return np.minimum(objective / most, 1.0) if most > 0 else np.zeros(len(objective))
 
 
-def _crossings(log_w: np.ndarray, log_d: np.ndarray) -> np.ndarray:
+def _crossings(log_w: NDArray[np.float64], log_d: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return ``ln(w_i / w_j) / ln(d_i / d_j)`` for all pairs with finite logs, d_i != d_j."""
     i, j = np.triu_indices(len(log_w), 1)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -225,25 +239,35 @@ def _crossings(log_w: np.ndarray, log_d: np.ndarray) -> np.ndarray:
     return rho[np.isfinite(rho)]
 
 
-def _order(log_w: np.ndarray, log_d: np.ndarray, rho: np.ndarray) -> np.ndarray:
+def _order(
+    log_w: NDArray[np.float64], log_d: NDArray[np.float64], rho: NDArray[np.float64]
+) -> NDArray[np.int_]:
     """Return the items from the highest to the lowest score, one row per parameter."""
     return np.argsort(rho[:, None] * log_d - log_w, axis=1, kind="stable")
 
 
-def _narrow(low, high, a, c, others) -> None:
-    """Narrow [low, high], row by row, to where ``a - rho c >= 0`` for all the others."""
+def _narrow(
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
+    a: NDArray[np.float64],
+    c: NDArray[np.float64],
+    others: NDArray[np.bool_],
+) -> None:
+    """Narrow [low, high] in place, row by row, to where ``a - rho c >= 0`` for all the others."""
     with np.errstate(invalid="ignore", divide="ignore"):
         rho = a / c
-    others = others & ~np.isnan(rho)  # two weights of 0 never change places
+    others = others & ~np.isnan(rho)  # the order of two weights of 0 never changes
     np.minimum(high, np.where(others & (c > 0), rho, np.inf).min(axis=1), out=high)
     np.maximum(low, np.where(others & (c < 0), rho, -np.inf).max(axis=1), out=low)
 
 
-def _ends_of_runs(run) -> np.ndarray:
-    """Return the ends of the intervals on which runs are the same, on the whole line.
+def _ends_of_runs(
+    run: Callable[[NDArray[np.float64]], tuple[NDArray[np.float64], NDArray[np.float64]]],
+) -> NDArray[np.float64]:
+    """Return the ends of the intervals on which runs are the same, on the whole real line.
 
-    ``run(rho)`` returns, for an array of parameters, the interval around each. Whatever lies
-    between the intervals found so far is tried in its middle, until nothing does.
+    ``run(rho)`` returns, for an array of parameters, the lower and upper ends of the intervals
+    around them. It is called in the middle of each gap between intervals until there are no gaps.
     """
     found: list[np.ndarray] = []
     gaps = np.array([[-np.inf, np.inf]])
@@ -251,20 +275,21 @@ def _ends_of_runs(run) -> np.ndarray:
         below, above = gaps.T
         rho = _middle(below, above)
         low, high = run(rho)
-        # The parameter itself belongs to its run, also where rounding says that it does not.
+        # The parameter belongs to the interval around it; with rounding errors it might not.
         low, high = np.minimum(low, rho), np.maximum(high, rho)
         found += [low, high]
         gaps = np.concatenate([np.stack([below, low], axis=1), np.stack([high, above], axis=1)])
         gaps = gaps[gaps[:, 0] < gaps[:, 1]]
         scale = np.maximum(1, np.abs(gaps).min(axis=1))
         gaps = gaps[gaps[:, 1] - gaps[:, 0] > _SLIVER * scale]
-    ends = np.concatenate(found)
+    ends: NDArray[np.float64] = np.concatenate(found)
     return ends[np.isfinite(ends)]
 
 
-def _middle(below: np.ndarray, above: np.ndarray) -> np.ndarray:
-    """Return a point of each gap: its middle or, where it has one end, beyond that."""
+def _middle(below: NDArray[np.float64], above: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the middle of each gap or, if the gap is infinite, a point beyond its one end."""
     a, b = np.where(np.isinf(above), 0, above), np.where(np.isinf(below), 0, below)
     low = np.where(np.isinf(below), a - 2 * np.maximum(1, np.abs(a)), below)
     high = np.where(np.isinf(above), b + 2 * np.maximum(1, np.abs(b)), above)
-    return low + (high - low) / 2
+    middle: NDArray[np.float64] = low + (high - low) / 2
+    return middle

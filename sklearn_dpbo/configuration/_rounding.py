@@ -1,9 +1,9 @@
 """Rounding the semidefinite relaxation of integer quadratic programmes (zone: sensitive).
 
-Maximise ``x' A x`` over x in {-1, 1}^n: solve its relaxation over unit vectors u_i (Goemans and
-Williamson), and turn the vectors into signs by a random direction. Directions are drawn once per
-instance, from a seed that follows from `random_state` and the instance: so a solution is a function
-of the instance and the parameter alone, as it has to be.
+To maximise ``x' A x`` over x in {-1, 1}^n, solve its relaxation over unit vectors u_i (Goemans and
+Williamson), and round the vectors to signs by a random direction. Directions are drawn once per
+instance, with a seed computed from `random_state` and the instance, so that a solution depends on
+the instance and the parameter alone.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._params import check_number
-from ._families import GreedyOrRounding, without_words
+from ._families import BaseFamily, converted
 
 __all__ = ["OutwardRotation", "QuadraticProgram", "SLinear"]
 
@@ -28,29 +30,30 @@ class QuadraticProgram:
     Parameters
     ----------
     A : array-like of shape (n, n)
-        Only its symmetric part counts. For a maximum cut, minus the matrix of edge weights.
+        The matrix A; only its symmetric part counts. For a maximum cut, this is minus the matrix of
+        edge weights.
 
     Raises
     ------
     ValueError
-        If it is not a square matrix of numbers below 1e100. The message says nothing of them.
+        If A is not a square matrix of numbers below 1e100. The message does not quote them.
     """
 
-    A: np.ndarray
+    A: NDArray[np.float64]
 
-    def __post_init__(self):
-        A = without_words(np.asarray, self.A, dtype=float)
+    def __post_init__(self) -> None:
+        A: NDArray[np.float64] | None = converted(np.asarray, self.A, dtype=float)
         if A is None or A.ndim != 2 or A.shape[0] != A.shape[1] or not len(A):
             raise ValueError("A is a square matrix of numbers; found something else")
         if not np.abs(A).max() < 1e100:
-            raise ValueError("A holds numbers below 1e100; found others")
+            raise ValueError("A has numbers below 1e100; found others")
         vars(self).update(A=(A + A.T) / 2)
 
     @cached_property
-    def vectors(self) -> np.ndarray:
+    def vectors(self) -> NDArray[np.float64]:
         """Unit vectors u_i that maximise ``sum_ij A_ij <u_i, u_j>``, shape (n, n).
 
-        Solved when first asked for, and kept. Takes cvxpy: ``pip install "sklearn_dpbo[sdp]"``.
+        They are computed at the first access. Needs cvxpy: ``pip install "sklearn_dpbo[sdp]"``.
         """
         return _relaxation(self.A)
 
@@ -58,76 +61,87 @@ class QuadraticProgram:
         return f"<QuadraticProgram: {len(self.A)} variables>"
 
 
-class _Rounding(GreedyOrRounding):
-    """Base: directions, and the objective as a share."""
+class _Rounding(BaseFamily):
+    """Base of both roundings: random directions, and the objective as a share."""
 
-    def __init__(self, *, n_directions=1, random_state=0, utility_as="share") -> None:
+    def __init__(
+        self, *, n_directions: int = 1, random_state: int = 0, utility_as: str = "share"
+    ) -> None:
         super().__init__(utility_as=utility_as)
         self.n_directions = n_directions
         self.random_state = random_state
 
-    def check(self, interval):
-        """Raise ValueError if a parameter makes no sense, ImportError if there is no solver."""
+    def check(self, interval: tuple[float, float]) -> None:
+        """Raise ValueError if a parameter is not valid, ImportError if there is no solver."""
         super().check(interval)
         check_number("n_directions", self.n_directions, "1 or more", lambda v: v >= 1, Integral)
         check_number("random_state", self.random_state, "0 and up", lambda v: v >= 0, Integral)
         _solver()
 
-    def _directions(self, instance: QuadraticProgram) -> np.ndarray:
+    def _directions(self, instance: QuadraticProgram) -> NDArray[np.float64]:
         """Return standard normal variables, shape (n_directions, 2 n)."""
         digest = hashlib.sha256(np.ascontiguousarray(instance.A).tobytes()).digest()
         seed = [int(self.random_state), int.from_bytes(digest, "little")]
         shape = (self.n_directions, 2 * len(instance.A))
         return np.random.default_rng(seed).standard_normal(shape)
 
-    def _projections(self, instance: QuadraticProgram) -> np.ndarray:
+    def _projections(self, instance: QuadraticProgram) -> NDArray[np.float64]:
         """Return <u_i, Z> for each direction Z, shape (n_directions, n)."""
-        n = len(instance.A)
-        return self._directions(instance)[:, :n] @ instance.vectors.T
+        projections: NDArray[np.float64] = (
+            self._directions(instance)[:, : len(instance.A)] @ instance.vectors.T
+        )
+        return projections
 
-    def _share(self, instance, objective):
-        most = np.abs(instance.A).sum()
+    def _share(
+        self, instance: QuadraticProgram, objective: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        most = float(np.abs(instance.A).sum())
         if most == 0:
             return np.zeros(len(objective))
         return np.clip((objective / most + 1) / 2, 0, 1)
 
 
 class OutwardRotation(_Rounding):
-    """Signs after the vectors are turned outwards by an angle gamma (Zwick, STOC 1999).
+    """Round to signs after turning the vectors outwards by an angle gamma (Zwick, STOC 1999).
 
     ``x_i = sgn(<u_i, Z> cos(gamma) + z_(n + i) sin(gamma))``, with gamma in [0, pi / 2]: 0 is the
-    rounding of Goemans and Williamson, pi / 2 tosses coins.
+    rounding of Goemans and Williamson, pi / 2 draws the signs at random.
 
     Parameters
     ----------
     n_directions : int, default=1
-        Random directions per instance, over which the objective is averaged.
+        Number of random directions per instance, over which the objective is averaged.
     random_state : int, default=0
-        Public; directions are drawn from it and from the instance.
+        The directions depend on it and on the instance. It is public; 0 or more.
     utility_as : {"share", "objective"}, default="share"
         "share" is ``(x' A x + |A|) / (2 |A|)`` with ``|A|`` the sum of the absolute entries.
     """
 
     interval = (0.0, np.pi / 2)
 
-    def check(self, interval):
-        """Raise ValueError if a parameter makes no sense, or the interval is not one of angles."""
+    def check(self, interval: tuple[float, float]) -> None:
+        """Raise ValueError if a parameter is not valid, or the interval not in [-pi/2, pi/2]."""
         super().check(interval)
         if not -np.pi / 2 <= interval[0] < interval[1] <= np.pi / 2:
             raise ValueError(f"gamma lies in [-pi/2, pi/2]; found the interval {interval!r}")
 
-    def breakpoints(self, instance: QuadraticProgram) -> np.ndarray:
+    def breakpoints(self, instance: QuadraticProgram) -> NDArray[np.float64]:
         """Return ``arctan(-<u_i, Z> / z_(n + i))`` for all variables and directions."""
         y, z = self._coordinates(instance)
         with np.errstate(divide="ignore", invalid="ignore"):
-            gamma = np.arctan(-y / z).ravel()
+            gamma: NDArray[np.float64] = np.arctan(-y / z).ravel()
         return gamma[np.isfinite(gamma)]
 
-    def _coordinates(self, instance):
+    def _coordinates(
+        self, instance: QuadraticProgram
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return <u_i, Z> and z_(n + i), each of shape (n_directions, n)."""
         n = len(instance.A)
         return self._projections(instance), self._directions(instance)[:, n:]
 
-    def _objectives(self, instance, parameters):
+    def _objectives(
+        self, instance: QuadraticProgram, parameters: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
         gamma = parameters[:, None]
         total = np.zeros(len(parameters))
         for y, z in zip(*self._coordinates(instance), strict=True):
@@ -137,27 +151,28 @@ class OutwardRotation(_Rounding):
 
 
 class SLinear(_Rounding):
-    """Signs drawn with a bias that is linear up to s (Feige and Langberg, J. Algorithms 2006).
+    """Draw signs with a bias that is linear up to s (Feige and Langberg, J. Algorithms 2006).
 
-    ``x_i = 1`` with probability ``(1 + phi_s(<u_i, Z>)) / 2``, where ``phi_s(y) = y / s`` cut off
-    at -1 and 1. The utility is the expected objective, given Z: between the borders
-    ``|<u_i, Z>|`` a quadratic function of 1 / s, and so not constant; it is computed at every point
-    of the grid. As s goes to 0, this is the rounding of Goemans and Williamson. s is positive.
+    ``x_i = 1`` with probability ``(1 + phi_s(<u_i, Z>)) / 2``, where ``phi_s(y)`` is ``y / s``,
+    clipped to [-1, 1]. The utility is the expected objective, given Z. Between the borders
+    ``|<u_i, Z>|`` it is a quadratic function of 1 / s and so not constant; it is computed at every
+    point of the grid. The parameter s is positive; in the limit of 0 this is the rounding of
+    Goemans and Williamson.
 
     Parameters
     ----------
     n_directions : int, default=1
-        Random directions per instance, over which the objective is averaged.
+        Number of random directions per instance, over which the objective is averaged.
     random_state : int, default=0
-        Public; directions are drawn from it and from the instance.
+        The directions depend on it and on the instance. It is public; 0 or more.
     utility_as : {"share", "objective"}, default="share"
         "share" is ``(x' A x + |A|) / (2 |A|)`` with ``|A|`` the sum of the absolute entries.
     """
 
     interval = (0.0, 5.0)
 
-    def check(self, interval):
-        """Raise ValueError if a parameter makes no sense, or the interval goes below 0."""
+    def check(self, interval: tuple[float, float]) -> None:
+        """Raise ValueError if a parameter is not valid, or the interval has negative numbers."""
         super().check(interval)
         if interval[0] < 0:
             raise ValueError(
@@ -168,26 +183,30 @@ class SLinear(_Rounding):
         """Return None: there are no pieces on which the utility is constant."""
         return
 
-    def borders(self, instance: QuadraticProgram) -> np.ndarray:
+    def borders(self, instance: QuadraticProgram) -> NDArray[np.float64]:
         """Return ``|<u_i, Z>|``, between which the utility is quadratic in 1 / s."""
         return np.sort(np.abs(self._projections(instance)).ravel())
 
-    def _objectives(self, instance, parameters):
+    def _objectives(
+        self, instance: QuadraticProgram, parameters: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
         if not (parameters > 0).all():
             raise ValueError("s is positive; found other parameters")
         total = np.zeros(len(parameters))
         for y in self._projections(instance):
             a, b, c = _quadratics(instance.A, y)
-            # How many borders lie below s: those variables are not certain.
+            # The number of borders below s, which is the number of variables drawn at random.
             k = np.searchsorted(np.sort(np.abs(y)), parameters, side="left")
             total += a[k] + b[k] / parameters + c[k] / parameters**2
         return total / self.n_directions
 
 
-def _quadratics(A: np.ndarray, y: np.ndarray):
+def _quadratics(
+    A: NDArray[np.float64], y: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Return (a, b, c), each of shape (n + 1,): ``a_k + b_k / s + c_k / s^2`` above k borders.
 
-    With C the signs of the variables that are certain and L the projections of the others,
+    With C the signs of the variables that are not random, and L the projections of the others,
     ``E x' A x = (C + L / s)' (A - diag A) (C + L / s) + trace A``.
     """
     off, n = A - np.diag(np.diag(A)), len(y)
@@ -198,17 +217,17 @@ def _quadratics(A: np.ndarray, y: np.ndarray):
     return (CA * C).sum(axis=1) + np.trace(A), 2 * (CA * L).sum(axis=1), ((L @ off) * L).sum(axis=1)
 
 
-def _solver():
+def _solver() -> Any:
     try:
         import cvxpy
     except ImportError as error:
         raise ImportError(
-            'the relaxation is solved by cvxpy: python -m pip install "sklearn_dpbo[sdp]"'
+            'the relaxation needs cvxpy; install it: python -m pip install "sklearn_dpbo[sdp]"'
         ) from error
     return cvxpy
 
 
-def _relaxation(A: np.ndarray) -> np.ndarray:
+def _relaxation(A: NDArray[np.float64]) -> NDArray[np.float64]:
     """Solve ``max sum_ij A_ij X_ij`` for positive semidefinite X with ones on the diagonal."""
     cp, n = _solver(), len(A)
     X = cp.Variable((n, n), PSD=True)
@@ -217,7 +236,8 @@ def _relaxation(A: np.ndarray) -> np.ndarray:
     problem.solve(solver=cp.CLARABEL)
     if X.value is None:
         raise ValueError(f"the solver did not solve the relaxation: {problem.status}")
-    # X = V diag(l) V'; the rows of V sqrt(l), made unit vectors again.
+    # X = V diag(l) V', so the vectors are the rows of V sqrt(l), normalised again after rounding.
     eigenvalues, V = np.linalg.eigh(X.value)
-    U = V * np.sqrt(np.maximum(eigenvalues, 0))
-    return U / np.linalg.norm(U, axis=1, keepdims=True)
+    U: NDArray[np.float64] = V * np.sqrt(np.maximum(eigenvalues, 0))
+    U /= np.linalg.norm(U, axis=1, keepdims=True)
+    return U

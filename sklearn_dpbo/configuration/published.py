@@ -1,39 +1,87 @@
-"""What the abstract of Balcan, Dick and Vitercik (2018) prints, to compare with (zone: sensitive).
+"""What the abstract of Balcan, Dick and Vitercik (2018) prints, for comparison (zone: sensitive).
 
-Nothing here gives a guarantee as it stands, and nothing in this package draws from it.
+Nothing here gives a guarantee, and nothing in this package draws from it.
 """
 
 from __future__ import annotations
 
-import numpy as np
+import math
+from numbers import Integral
 
+import numpy as np
+from numpy.typing import NDArray
+
+from .._params import check_number
 from .._privacy.piecewise import PiecewiseConstant
 
-__all__ = ["published_distribution"]
+__all__ = ["published_distribution", "published_excess_utility_bound"]
 
 
 def published_distribution(
     total: PiecewiseConstant, epsilon: float, utility_bound: float
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the draw as the paper's abstract prints it: **not** differentially private.
 
     ``P(critical point rho)`` is proportional to ``exp(epsilon |S| U(S, rho) / H)``. Critical points
-    are computed from the instances: whoever sees one can tell a sample that has it from all that
-    have not. Besides, replacing an instance changes the exponent by epsilon in either direction,
-    which costs 2 epsilon and not epsilon. Here to compare with; nothing in this package draws from
-    it.
+    are computed from the instances: one that is drawn tells a sample that has it from all samples
+    that have not. Besides, replacing an instance changes the exponent by epsilon in either
+    direction, which costs 2 epsilon and not epsilon.
 
     Parameters
     ----------
     total : PiecewiseConstant
         The sum of the instances' utilities, ``|S| U(S, .)``.
-    epsilon, utility_bound : float
+    epsilon : float
+        The privacy loss that the abstract claims.
+    utility_bound : float
+        H: utilities lie in [0, H].
 
     Returns
     -------
     points : ndarray of shape (n_breakpoints,)
+        The critical points, ascending.
     probabilities : ndarray of shape (n_breakpoints,)
+        The probability of each.
     """
     exponent = epsilon * np.asarray(total.values[1:], dtype=float) / utility_bound
     weights = np.exp(exponent - exponent.max(initial=-np.inf))
     return total.breakpoints, weights / weights.sum()
+
+
+def published_excess_utility_bound(
+    n_instances: int, *, epsilon: float, utility_bound: float, width: float, k: int
+) -> float:
+    """Return the bound as the paper's abstract prints it: **not** a theorem as it stands.
+
+    ``H / n (2 ln(1 / w) / epsilon + k)`` is for an interval of length 1, and has no probability of
+    failure. `excess_utility_bound` has both.
+
+    Parameters
+    ----------
+    n_instances : int
+        n, the size of the sample.
+    epsilon : float
+        The privacy loss; positive.
+    utility_bound : float
+        H: utilities lie in [0, H].
+    width : float
+        w, the width of a window, as a share of the interval; in (0, 1].
+    k : int
+        Largest number of critical points in a window.
+
+    Returns
+    -------
+    bound : float
+        In units of the utility.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range.
+    """
+    check_number("n_instances", n_instances, "1 or more", lambda v: v >= 1, Integral)
+    check_number("epsilon", epsilon, "positive", lambda v: v > 0)
+    check_number("utility_bound", utility_bound, "positive", lambda v: v > 0)
+    check_number("width", width, "in (0, 1]", lambda v: 0 < v <= 1)
+    check_number("k", k, "0 or more", lambda v: v >= 0, Integral)
+    return utility_bound / n_instances * (2 * math.log(1 / width) / epsilon + k)

@@ -1,7 +1,7 @@
 """The algorithms of Kusner, Gardner, Garnett and Weinberger, ICML 2015 (zone: boundary).
 
-To reproduce and to compare: `sklearn_dpbo.strategies.WorstCase` assumes less, and was better
-wherever we measured. The forms that the paper prints and that are known to fail are in `published`.
+To reproduce and compare: `sklearn_dpbo.strategies.WorstCase` assumes less, and was better wherever
+we measured. The module `published` has the forms that the papers print and that are known to fail.
 """
 
 from .._gp.surrogate import Kernel

@@ -5,9 +5,9 @@ deterministic observations", ICML 2012, Algorithm 1. With R the relevant set, fi
 
 1. double the density of the lattice (halve its spacing), and observe at its points inside R;
 2. shrink R to where ``mean + sqrt(beta) std > max over R of (mean - sqrt(beta) std)``;
-3. go on, until no new lattice point lies in R, or the evaluations are used up.
+3. repeat until no new lattice point lies in R or the evaluations are used up.
 
-R is kept as the cells of the lattice of which a corner or the centre passes the test in 2.
+R is stored as the lattice cells with a corner or centre that passes the test in 2.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import SupportsFloat
 
 import numpy as np
 
@@ -22,21 +23,22 @@ from .._gp.surrogate import Kernel, Surrogate
 
 __all__ = ["Path", "branch_and_bound"]
 
-# Keeps kernel matrices of near points invertible; in units of the kernel's variance.
+# Keeps kernel matrices of close points invertible; in units of the kernel's variance.
 _NUGGET = 1e-10
 
 
 @dataclass
 class Path:
-    """What was observed, in order.
+    """The observations, in order.
 
     Parameters
     ----------
     points : list of tuple of float
-        In the unit cube.
+        Where the function was observed, in the unit cube.
     values : list of float
+        Its value at each point.
     levels : list of int
-        The lattice's spacing was ``2**-level`` when the point was observed.
+        For each point, the lattice's spacing was ``2**-level`` when it was observed.
     """
 
     points: list[tuple[float, ...]] = field(default_factory=list)
@@ -48,7 +50,7 @@ class Path:
 
 
 def branch_and_bound(
-    function: Callable,
+    function: Callable[[np.ndarray], SupportsFloat],
     dimension: int,
     *,
     n_iter: int,
@@ -61,22 +63,24 @@ def branch_and_bound(
     Parameters
     ----------
     function : callable
-        Of a point, ndarray of shape (dimension,), to its value; without noise. Values should look
-        like a draw of a Gaussian process of mean 0 and of this kernel.
+        Takes a point, ndarray of shape (dimension,), and returns its value, without noise. The
+        function should look like a draw of a Gaussian process with mean 0 and this kernel.
     dimension : int
+        Number of coordinates of a point, 1 or more.
     n_iter : int
-        The most evaluations.
+        Largest number of evaluations, 1 or more.
     kernel : Kernel
+        Prior covariance of the function.
     beta : float, default=9.0
         Width of the confidence bounds ``mean +- sqrt(beta) std``. The guarantee of the paper
         needs ``beta = 2 ln(|Lambda| t^2 pi^2 / (6 delta))`` or so.
     max_level : int, default=20
-        Spacing of the finest lattice is ``2**-max_level``.
+        The spacing of the finest lattice is ``2**-max_level``; 0 or more.
 
     Returns
     -------
     path : Path
-        Shorter than n_iter if the relevant set holds no further point of the finest lattice.
+        Shorter than n_iter if the relevant set has no further point of the finest lattice.
 
     Examples
     --------
@@ -115,7 +119,8 @@ def branch_and_bound(
 def _split(cells: np.ndarray) -> np.ndarray:
     """Return the cells of half the width, in units of half the spacing."""
     halves = np.array(list(itertools.product((0, 1), repeat=cells.shape[1])))
-    return (2 * cells[:, None] + halves).reshape(-1, cells.shape[1])
+    smaller: np.ndarray = 2 * cells[:, None] + halves
+    return smaller.reshape(-1, cells.shape[1])
 
 
 def _corners(cells: np.ndarray) -> np.ndarray:
@@ -125,7 +130,7 @@ def _corners(cells: np.ndarray) -> np.ndarray:
 
 
 def _relevant(cells: np.ndarray, level: int, path: Path, kernel: Kernel, beta: float) -> np.ndarray:
-    """Return the cells of which a corner or the centre may still be the best."""
+    """Return the cells with a corner or centre that may still be the best point."""
     corners = _corners(cells)
     probes = np.concatenate([corners, cells + 0.5]) / 2**level
     passes = _upper_bounds(path, probes, kernel, beta) > _best_lower_bound(path)
@@ -138,7 +143,7 @@ def _relevant(cells: np.ndarray, level: int, path: Path, kernel: Kernel, beta: f
 
 
 def _best_lower_bound(path: Path) -> float:
-    """``max over R of (mean - sqrt(beta) std)``: at observed points std is 0, and it is largest."""
+    """``max over R of (mean - sqrt(beta) std)``: the best observed value, as std is 0 there."""
     return max(path.values, default=-np.inf)
 
 
@@ -147,4 +152,5 @@ def _upper_bounds(path: Path, x: np.ndarray, kernel: Kernel, beta: float) -> np.
     everything = np.concatenate([np.array(path.points).reshape(len(path), x.shape[1]), x])
     model = Surrogate.on(everything, kernel, _NUGGET * kernel.variance, capacity=len(path) + 1)
     model = model.condition_all(range(len(path)), path.values)
-    return (model.mean + np.sqrt(beta) * model.std)[len(path) :]
+    upper: np.ndarray = model.mean + np.sqrt(beta) * model.std
+    return upper[len(path) :]

@@ -1,9 +1,9 @@
-"""How much the scores of neighbouring data sets have in common, from public pairs (zone: public).
+"""The correlation of scores of neighbouring data sets, from public pairs (zone: public).
 
 Assumption 1 of Kusner et al. (ICML 2015) makes the scores f of a data set V, and f' of a
 neighbour V', two tasks of one Gaussian process: ``cov(f(l), f'(l')) = k1 k2(l, l')``. With noise
 of variance s, the covariance of both together is ``[[1, k1], [k1, 1]] x K2 + s I``. The rotation
-``(f + f') / sqrt(2)``, ``(f - f') / sqrt(2)`` takes it apart into two independent vectors of
+``(f + f') / sqrt(2)``, ``(f - f') / sqrt(2)`` separates it into two independent vectors with
 covariances ``(1 + k1) K2 + s I`` and ``(1 - k1) K2 + s I``, which one eigendecomposition of K2
 makes diagonal for all k1 at once.
 """
@@ -11,8 +11,10 @@ makes diagonal for all k1 at once.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._gp.likelihood import fit_kernel
 from .._gp.surrogate import Kernel
@@ -31,22 +33,22 @@ LOG_GRID = 1 - np.logspace(0, -12, 121)
 
 @dataclass(frozen=True)
 class DatasetKernel:
-    """What `estimate_dataset_kernel` found.
+    """The result of `estimate_dataset_kernel`.
 
     Parameters
     ----------
     k1 : float
         The most likely value on the grid.
     grid : ndarray of shape (n_values,)
-        Ascending.
+        The values of k1 that were compared, ascending.
     log_likelihood : ndarray of shape (n_values,)
         Of all pairs together, at each value of the grid.
     kernel : Kernel
-        k2, of variance 1.
+        k2, with variance 1.
     noise : float
         Standard deviation of an observation, in units of `prior_scale`.
     prior_mean, prior_scale : float
-        What scores were standardised by.
+        Scores were standardised to ``(score - prior_mean) / prior_scale``.
     """
 
     k1: float
@@ -59,45 +61,48 @@ class DatasetKernel:
 
 
 def estimate_dataset_kernel(
-    scores,
-    neighbour_scores,
-    settings,
+    scores: ArrayLike,
+    neighbour_scores: ArrayLike,
+    settings: ArrayLike,
     *,
-    kernel="squared_exponential",
-    length_scale=None,
-    noise=None,
-    prior_mean=None,
-    prior_scale=None,
-    grid=None,
+    kernel: str = "squared_exponential",
+    length_scale: Any = None,
+    noise: float | None = None,
+    prior_mean: float | None = None,
+    prior_scale: float | None = None,
+    grid: ArrayLike | None = None,
 ) -> DatasetKernel:
     """Choose k1 by the likelihood of public neighbouring pairs.
 
-    Pairs of data sets are taken to be independent, so their log-likelihoods add up, as in section
-    6 of the arXiv text of Kusner et al.
+    Pairs of data sets are assumed to be independent, so their log-likelihoods are added, as in
+    section 6 of the arXiv text of Kusner et al.
 
     Parameters
     ----------
-    scores, neighbour_scores : array-like of shape (n_pairs, n_settings)
-        Of each data set, and of its neighbour, at each setting. They must be *public*:
+    scores, neighbour_scores : array-like of shape (n_pairs, n_candidates)
+        Scores of each candidate on each data set, and on its neighbour. They must be *public*:
         `neighbouring_scores` makes them from public records.
-    settings : array-like of shape (n_settings, n_features)
-        Where the settings lie; in the unit cube, if the length-scale is to be learnt.
+    settings : array-like of shape (n_candidates, n_features)
+        Places of the candidates; in the unit cube if the length-scale is to be learnt.
     kernel : {"squared_exponential", "matern32", "matern52"}, default="squared_exponential"
         Shape of k2.
     length_scale : float or array-like of shape (n_features,), default=None
+        Length-scale of k2, in units of the features; positive. This parameter and the next three
+        are learnt if they are None, by the marginal likelihood of the mean scores over all pairs.
     noise : float, default=None
         Standard deviation of an observation, in units of prior_scale; positive.
-    prior_mean, prior_scale : float, default=None
-        Scores less prior_mean, divided by prior_scale, have prior mean 0 and variance 1.
-
-        What is None is learnt by the marginal likelihood of the mean scores over all pairs.
+    prior_mean : float, default=None
+        Mean of scores under the prior.
+    prior_scale : float, default=None
+        Standard deviation of scores under the prior; positive.
     grid : array-like of shape (n_values,), default=None
-        Values of k1 to compare, in [-1, 1). None takes the paper's, .05 to .95, with
-        logarithmically spaced ones of 1 - k1 from 1 down to 1e-12.
+        Values of k1 to compare, in [-1, 1). None takes the paper's, .05 to .95, and values with
+        1 - k1 spaced logarithmically from 1 down to 1e-12.
 
     Returns
     -------
     estimate : DatasetKernel
+        The most likely k1, and the parameters that it was estimated with.
 
     Raises
     ------
@@ -107,14 +112,14 @@ def estimate_dataset_kernel(
     F, G, X = (np.asarray(a, dtype=float) for a in (scores, neighbour_scores, settings))
     if F.ndim != 2 or F.shape != G.shape or X.ndim != 2 or X.shape[0] != F.shape[1]:
         raise ValueError(
-            "scores and neighbour_scores have one row per pair and one column per setting, and "
-            f"settings one row per setting; found shapes {F.shape}, {G.shape} and {X.shape}"
+            "scores and neighbour_scores have one row per pair and one column per candidate, and "
+            f"settings one row per candidate; found shapes {F.shape}, {G.shape} and {X.shape}"
         )
     if not all(np.isfinite(a).all() for a in (F, G, X)):
         raise ValueError("some scores or settings are not finite numbers")
-    grid = np.union1d(PAPER_GRID, LOG_GRID) if grid is None else np.sort(np.asarray(grid, float))
-    if not (grid.size and (grid >= -1).all() and (grid < 1).all()):
-        raise ValueError(f"grid has values of k1 in [-1, 1); found {grid}")
+    k1 = np.union1d(PAPER_GRID, LOG_GRID) if grid is None else np.sort(np.asarray(grid, float))
+    if not (k1.size and (k1 >= -1).all() and (k1 < 1).all()):
+        raise ValueError(f"grid has values of k1 in [-1, 1); found {k1}")
 
     learnt, learnt_noise, learnt_mean = fit_kernel(X, F.mean(0), kernel, np.arange(X.shape[1]))
     mean = learnt_mean if prior_mean is None else float(prior_mean)
@@ -123,12 +128,14 @@ def estimate_dataset_kernel(
     if not (scale > 0 and sigma > 0):
         raise ValueError(f"prior_scale and noise are positive; found {scale!r} and {sigma!r}")
     k2 = Kernel(kernel, learnt.length_scale if length_scale is None else length_scale)
-    log_likelihood = _log_likelihood((F - mean) / scale, (G - mean) / scale, k2(X, X), sigma, grid)
-    best = float(grid[np.argmax(log_likelihood)])
-    return DatasetKernel(best, grid, log_likelihood, k2, sigma, mean, scale)
+    log_likelihood = _log_likelihood((F - mean) / scale, (G - mean) / scale, k2(X, X), sigma, k1)
+    best = float(k1[np.argmax(log_likelihood)])
+    return DatasetKernel(best, k1, log_likelihood, k2, sigma, mean, scale)
 
 
-def _log_likelihood(f, g, K2, sigma, grid) -> np.ndarray:
+def _log_likelihood(
+    f: np.ndarray, g: np.ndarray, K2: np.ndarray, sigma: float, grid: np.ndarray
+) -> np.ndarray:
     """Return the log-likelihood of all pairs (rows of f and g) for each k1 of the grid."""
     eigenvalues, U = np.linalg.eigh(K2)
     eigenvalues = np.maximum(eigenvalues, 0.0)
@@ -141,35 +148,39 @@ def _log_likelihood(f, g, K2, sigma, grid) -> np.ndarray:
 
 
 def neighbouring_scores(
-    gains, m: int, n_pairs: int, rng: np.random.Generator, *, change: str = "replace"
+    gains: ArrayLike, m: int, n_pairs: int, rng: np.random.Generator, *, change: str = "replace"
 ) -> tuple[np.ndarray, np.ndarray]:
     """Draw public data sets of m records, and a neighbour of each; return their scores.
 
     Parameters
     ----------
-    gains : array-like of shape (n_settings, n_records)
-        What each setting's model gains on each *public* record.
+    gains : array-like of shape (n_candidates, n_records)
+        Gain of each candidate's model on each *public* record.
     m : int
-        Records in a data set; drawn with replacement if there are no more than that.
+        Number of records in a data set, 1 or more; drawn with replacement if there are not more
+        than m records.
     n_pairs : int
+        Number of data sets to draw.
     rng : numpy.random.Generator
+        Draws the records.
     change : {"replace", "add_or_remove"}, default="replace"
-        What a neighbour is: one record is replaced (what this package protects), or one is added
-        or removed, each with probability 1/2 (as in the paper).
+        How a neighbour differs: one record is replaced (as this package protects), or one is
+        added or removed, each with probability 1/2 (as in the paper).
 
     Returns
     -------
-    scores, neighbour_scores : ndarray of shape (n_pairs, n_settings)
+    scores, neighbour_scores : ndarray of shape (n_pairs, n_candidates)
+        Scores of each candidate on each data set, and on its neighbour.
     """
-    gains = np.asarray(gains, dtype=float)
+    gain = np.asarray(gains, dtype=float)
     if change not in ("replace", "add_or_remove"):
         raise ValueError(f"change is 'replace' or 'add_or_remove'; found {change!r}")
-    n_records = gains.shape[1]
-    scores, neighbours = np.empty((2, n_pairs, len(gains)))
+    n_records = gain.shape[1]
+    scores, neighbours = np.empty((2, n_pairs, len(gain)))
     for i in range(n_pairs):
         rows = rng.choice(n_records, m + 1, replace=n_records <= m)
-        total, extra = gains[:, rows[:m]].sum(axis=1), gains[:, rows[m]]
-        lost = gains[:, rows[0]]
+        total, extra = gain[:, rows[:m]].sum(axis=1), gain[:, rows[m]]
+        lost = gain[:, rows[0]]
         scores[i] = total / m
         if change == "replace":
             neighbours[i] = (total - lost + extra) / m

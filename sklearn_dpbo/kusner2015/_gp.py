@@ -1,15 +1,17 @@
 """What Algorithms 1 and 2 of Kusner et al. (ICML 2015) have in common (zone: boundary).
 
-Both follow a path that depends on protected scores and is *not* released: all of it happens inside
-a `Secret`, and fits on it are neither timed nor spoken of. Released are a setting, drawn over the
-posterior mean of a finite domain, and one score.
+The path of both algorithms depends on protected scores and is *not* released. So all of it happens
+inside a `Secret`, and its fits are neither timed nor reported. Both release a candidate, drawn over
+the posterior mean of a finite domain, and one score.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
+from typing import Any
 
 import numpy as np
 
@@ -19,11 +21,10 @@ from .._evaluation.public import PublicEvaluation
 from .._gp.likelihood import fit_kernel
 from .._gp.surrogate import KERNEL_SHAPES, Kernel, Surrogate
 from .._params import is_finite
-from .._privacy.accounting import Budget
-from .._privacy.mechanisms import NoisyCount, draw_exponentially, release_counts
-from .._privacy.noise import Noise
+from .._privacy.accounting import Budget, Purpose
+from .._privacy.mechanisms import Mechanisms, NoisyCount
 from .._privacy.sensitive import Secret
-from .._space.space import Candidates, Points
+from .._space.space import Candidates, Points, SearchSpace
 from ..strategies._base import Release, Strategy, all_masked, positive, score_and_interval
 from ._dataset_kernel import LOG_GRID, estimate_dataset_kernel, neighbouring_scores
 
@@ -35,24 +36,25 @@ ASSUMPTION_1 = (
     "of neighbouring validation sets the loss is at most epsilon for all draws of the prior but a "
     "share delta; for scores that are not such a draw nothing is promised"
 )
-# Neighbouring pairs of public data sets from which k1 is estimated.
+# Number of neighbouring pairs of public data sets from which k1 is estimated.
 _N_PAIRS = 100
 _LEARNT = ("length_scale", "k1", "prior_mean", "prior_scale", "noise")
-# The least noise that is learnt, in units of the prior's standard deviation.
+# Lower bound of the learnt noise, in units of the prior's standard deviation.
 _LEAST_NOISE = 1e-3
-# Integer steps in the sensitivity of a posterior mean; what rounding adds to it is one of them.
+# Integer steps in the sensitivity of a posterior mean; rounding adds one step to it.
 _STEPS = 2**24
 
 
 @dataclass(frozen=True)
 class Explored:
-    """Settings that were scored within the training set.
+    """Candidates that were scored within the training set.
 
     Parameters
     ----------
-    positions : ndarray of shape (n,)
-        Where they stand among the candidates.
+    positions : ndarray of int, shape (n,)
+        Their positions among all candidates.
     found : PublicEvaluation
+        Their scores, fit times and failures, in the same order.
     """
 
     positions: np.ndarray
@@ -60,34 +62,37 @@ class Explored:
 
     @property
     def scores(self) -> np.ndarray:
-        """NaN where the fit or the score failed."""
+        """Public scores; NaN where the fit or the score failed."""
         return self.found.scores
 
     @property
     def scored(self) -> np.ndarray:
-        """Those of `positions` of those that have a score."""
+        """Indices into `positions` of the candidates that have a score."""
         return np.flatnonzero(~np.isnan(self.scores))
 
 
 @dataclass(frozen=True)
 class Model:
-    """What is known, or assumed, before the validation set is looked at; all of it is public.
+    """What is known or assumed before the validation set is used; all of it is public.
 
     Parameters
     ----------
     candidates : Candidates
         The finite domain Lambda.
     features : ndarray of shape (n_candidates, n_features)
+        Places of the candidates, in the unit cube.
     kernel : Kernel
         k2, of variance 1.
     noise : float
         Standard deviation of an observation, in units of prior_scale.
     k1 : float
+        Correlation of the scores of neighbouring validation sets, in [-1, 1].
     prior_mean, prior_scale : float
-        Scores less prior_mean, divided by prior_scale, have mean 0 and variance 1.
-    line : tuple (a, b)
+        ``(score - prior_mean) / prior_scale`` has prior mean 0 and variance 1.
+    line : tuple (a, b) of float
         ``score = a + b statistic``.
     explored : Explored or None
+        Candidates that were scored within the training set, if anything had to be learnt.
     """
 
     candidates: Candidates
@@ -105,7 +110,7 @@ class Model:
 
     @property
     def n_explored(self) -> int:
-        """Fits that were spent within the training set."""
+        """Number of fits that were used within the training set."""
         return 0 if self.explored is None else len(self.explored.positions)
 
     def standardised(self, statistic: int) -> float:
@@ -114,21 +119,24 @@ class Model:
         return (a + b * statistic - self.prior_mean) / self.prior_scale
 
     def steps(self, sensitivity: float) -> int:
-        """Return how many steps of the statistic a change of the process is, rounded up."""
+        """Return a change of the process in steps of the statistic, rounded up."""
         return max(1, math.ceil(sensitivity * self.prior_scale / self.line[1]))
 
 
 @dataclass(frozen=True)
 class Trace:
-    """A path and what was seen on it: kept inside a `Secret`.
+    """A path and the observations on it: kept inside a `Secret`.
 
     Parameters
     ----------
     model : Model
+        What is known before the path begins.
     oracle : Evaluator
+        Evaluates candidates on the validation set.
     posterior : Surrogate
+        The Gaussian process given the observations.
     statistics : tuple of int
-        In the order of ``posterior.picked``.
+        The observations, in the order of ``posterior.picked``.
     """
 
     model: Model
@@ -137,7 +145,7 @@ class Trace:
     statistics: tuple[int, ...] = ()
 
     def evaluate(self, index: int) -> Trace:
-        """Return the trace after one more evaluation; one that fails has the lowest score."""
+        """Return the trace after one more evaluation; a failed fit gets the lowest score."""
         found = self.oracle.secretly(self.model.candidates.params[index])
         return self.observe(index, 0 if found is None else found[0])
 
@@ -155,20 +163,27 @@ class GPStrategy(Strategy):
     """Base of both algorithms; parameters as in `GPNoisy`."""
 
     assumption = ASSUMPTION_1
-
-    @property
-    def score_released(self) -> str:
-        """Which score is released."""
-        return "best score seen"
+    # Parameters of both subclasses; as in scikit-learn, `check` validates them.
+    k1: Any
+    noise: Any
+    kernel: Any
+    length_scale: Any
+    prior_mean: Any
+    prior_scale: Any
+    public_share: Any
+    public_cv: Any
+    # Which score is released.
+    score_released: Purpose = Purpose.BEST_SCORE_SEEN
 
     @property
     def released(self) -> str:
         """What of the search may be published, in words."""
         return (
             f"best_params_, best_index_, best_score_, best_score_interval_. best_score_ is the "
-            f"{self.score_released}, not that of best_params_. Which settings were evaluated is "
-            "not released: cv_results_ lists all that best_params_ was drawn from. What else the "
-            "search keeps (best_estimator_, say) follows from these and from the training set."
+            f"{self.score_released}, not that of best_params_. Which candidates were evaluated is "
+            "not released: cv_results_ lists all from which best_params_ was drawn. Everything "
+            "else that the search keeps, such as best_estimator_, follows from these and from the "
+            "training set."
         )
 
     def check(self, budget: Budget) -> None:
@@ -179,22 +194,28 @@ class GPStrategy(Strategy):
                 f"yields no bound, e.g. delta=0.05; found delta={budget.delta!r}. "
                 "strategy='worst_case' needs none"
             )
-        for name, choices in (("kernel", tuple(KERNEL_SHAPES)), ("version", ("icml", "arxiv"))):
-            if getattr(self, name) not in choices:
-                raise ValueError(f"{name} is one of {choices}; found {getattr(self, name)!r}")
-        self._number("k1", Real, lambda v: -1 <= v <= 1, "lies in [-1, 1]", optional=True)
-        self._number("prior_mean", Real, math.isfinite, "is None or a number", optional=True)
-        self._number("prior_scale", Real, positive, "is None or positive", optional=True)
+        if self.kernel not in tuple(KERNEL_SHAPES):
+            raise ValueError(f"kernel is one of {tuple(KERNEL_SHAPES)}; found {self.kernel!r}")
+        self._check("k1", "in [-1, 1]", lambda v: -1 <= v <= 1, optional=True)
+        self._check("prior_mean", "a number", optional=True)
+        self._check("prior_scale", "positive", positive, optional=True)
         scales = np.ravel(1.0 if self.length_scale is None else self.length_scale).tolist()
         if not scales or not all(
             isinstance(v, Real) and is_finite(v) and float(v) > 0 for v in scales
         ):
             raise ValueError(f"length_scale is None or positive; found {self.length_scale!r}")
-        self._number("public_share", Real, lambda v: 0 < v < 1, "lies strictly between 0 and 1")
+        self._check("public_share", "strictly between 0 and 1", lambda v: 0 < v < 1)
 
     # ------------------------------------------------------------ public
-    def _model(self, points: Points, space, oracle: Evaluator, n_iter: int, rng) -> Model:
-        """Gather what is given; learn within the training set what is not."""
+    def _model(
+        self,
+        points: Points,
+        space: SearchSpace,
+        oracle: Evaluator,
+        n_iter: int,
+        rng: np.random.Generator,
+    ) -> Model:
+        """Collect the parameters that are given; learn the others within the training set."""
         candidates, features = space.candidates(points), space.features(points)
         known, explored = {name: getattr(self, name) for name in _LEARNT}, None
         if lacking := [name for name in _LEARNT if known[name] is None]:
@@ -203,9 +224,9 @@ class GPStrategy(Strategy):
             one_record = np.ptp(oracle.scorer.bounds) / oracle.problem.units.m
             if len(scores) < 3 or np.std(scores) < one_record:
                 raise ValueError(
-                    f"{len(scores)} of the settings could be scored within the training set, too "
-                    f"few to learn {lacking} from, or their scores are all the same. Increase "
-                    f"n_iter, or say what they are, as in {type(self).__name__}({lacking[0]}=...)"
+                    f"{len(scores)} candidates could be scored within the training set, too few "
+                    f"to learn {lacking} from, or their scores are all the same. Increase n_iter, "
+                    f"or give the values, as in {type(self).__name__}({lacking[0]}=...)"
                 )
             m = oracle.problem.units.m
             known = self._learn(known, features, space.owner, explored, m, rng)
@@ -223,17 +244,27 @@ class GPStrategy(Strategy):
             **known,
         )
 
-    def _explore(self, candidates: Candidates, oracle: Evaluator, n_iter: int, rng) -> Explored:
-        """Score some settings within the training set."""
+    def _explore(
+        self, candidates: Candidates, oracle: Evaluator, n_iter: int, rng: np.random.Generator
+    ) -> Explored:
+        """Score some candidates within the training set."""
         n = max(0, min(math.ceil(self.public_share * n_iter), n_iter - 2, len(candidates)))
         rows = rng.choice(len(candidates), n, replace=False)
         public = oracle.public(self.public_cv, rng)
         return Explored(rows, public(tuple(candidates.params[i] for i in rows), by_record=True))
 
-    def _learn(self, known: dict, features, owner, explored: Explored, m: int, rng) -> dict:
+    def _learn(
+        self,
+        known: dict[str, Any],
+        features: np.ndarray,
+        owner: np.ndarray,
+        explored: Explored,
+        m: int,
+        rng: np.random.Generator,
+    ) -> dict[str, Any]:
         """Fill in parameters: the kernel's by marginal likelihood, k1 by that of public pairs."""
 
-        def first(name, value):
+        def first(name: str, value: Any) -> Any:
             return value if known[name] is None else known[name]
 
         ok = explored.scored
@@ -256,7 +287,7 @@ class GPStrategy(Strategy):
 
     # ------------------------------------------------------------ sensitive
     def _begin(self, model: Model, oracle: Evaluator, index: int) -> Secret:
-        """Evaluate a setting that depends on no score, in the open, and begin the trace with it."""
+        """Begin the trace with a candidate that depends on no score, evaluated in public."""
         first = oracle((model.candidates.params[index],))
         report_failures(first.fit_errors)
         prior = Surrogate.on(model.features, model.kernel, model.noise**2)
@@ -265,26 +296,36 @@ class GPStrategy(Strategy):
         )
 
     # ------------------------------------------------------------ released
-    def _draw(self, trace: Secret, sensitivity: float, paid: dict) -> int:
-        """Draw a setting, ``P(l)`` proportional to ``exp(epsilon mean(l) / (2 sensitivity))``."""
+    def _draw(self, trace: Secret, sensitivity: float, mechanisms: Mechanisms) -> int:
+        """Draw a candidate, ``P(l)`` proportional to ``exp(epsilon mean(l) / (2 sensitivity))``."""
         unit = sensitivity / _STEPS
         mean = trace.measured(lambda trace: trace.mean_in(unit), (_STEPS + 1,))
-        return draw_exponentially(mean, release="choice of the setting", **self._half(**paid))
+        return mechanisms.draw_exponentially(
+            mean, purpose=Purpose.CANDIDATE, **self._half(mechanisms.budget)
+        )
 
-    def _score(self, trace: Secret, value, steps: int, paid: dict) -> NoisyCount:
-        """Release ``value(statistics)``, a statistic of that sensitivity, with Laplace noise."""
+    def _score(
+        self,
+        trace: Secret,
+        value: Callable[[tuple[int, ...]], int],
+        steps: int,
+        mechanisms: Mechanisms,
+    ) -> NoisyCount:
+        """Release ``value(statistics)``, of sensitivity `steps`, with Laplace noise."""
         score = trace.measured(lambda trace: [value(trace.statistics)], (steps,))
-        (noisy,) = release_counts(score, release=self.score_released, **self._half(**paid))
+        (noisy,) = mechanisms.release_counts(
+            score, purpose=self.score_released, **self._half(mechanisms.budget)
+        )
         return noisy
 
-    def _half(self, budget: Budget, noise: Noise) -> dict:
-        """Return what each of the two releases spends, as Corollaries 1 and 2 compose."""
+    def _half(self, budget: Budget) -> dict[str, Any]:
+        """Return the half that each of the two releases spends: Corollaries 1 and 2 compose."""
         half = {"epsilon": budget.epsilon / 2, "delta": budget.delta / 2}
-        return {**half, "budget": budget, "noise": noise, "assumption": self.assumption}
+        return {**half, "assumption": self.assumption}
 
 
 def assemble(model: Model, oracle: Evaluator, chosen: int, noisy: NoisyCount) -> Release:
-    """Put together what is released; of the path, nothing is."""
+    """Return the release; it contains nothing of the path."""
     n = len(model)
     score, interval = score_and_interval(oracle.scorer, oracle.problem.units, noisy)
     scores, times = np.full((2, n), np.nan)

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from numbers import Integral, Real
+from numbers import Integral
+from typing import Any
 
 import numpy as np
 
+from .._evaluation.evaluator import Evaluator
+from .._privacy.accounting import Budget
+from .._privacy.mechanisms import Mechanisms
+from .._space.space import SearchSpace
 from ..strategies._base import Release, positive, require_mean_gain
 from ._gp import GPStrategy, Trace, assemble
 from .bounds import NoisyBounds, information_gain_bound
@@ -18,67 +23,69 @@ __all__ = ["GPNoisy"]
 class GPNoisy(GPStrategy):
     """Private Bayesian optimisation under a Gaussian process assumption: Algorithm 1.
 
-    GP-UCB runs on the validation scores, in secret. A setting is then drawn with probability in
-    proportion to ``exp(epsilon mean(l) / (2 Delta))`` over the posterior mean of *all* settings of
-    a finite domain, with ``Delta = 2 sqrt(beta_{T+1}) + c``, and the best score seen is released
+    GP-UCB runs on the validation scores, in secret. A candidate is then drawn with probability in
+    proportion to ``exp(epsilon mean(l) / (2 Delta))`` over the posterior mean of *all* candidates
+    of a finite domain, with ``Delta = 2 sqrt(beta_{T+1}) + c``, and the best score seen is released
     with Laplace noise of scale ``(Omega / T + c + q) / epsilon``, where epsilon and delta are
     halves of the search's.
 
     **Not worst case**: see `assumption`. The sensitivities are several standard deviations of the
-    prior, so that the setting is drawn almost uniformly unless epsilon is in the hundreds.
-    ``WorstCase()`` is better in every respect that we could measure; this is here to reproduce and
-    compare.
+    prior, so the candidate is drawn almost uniformly unless epsilon is in the hundreds.
+    ``WorstCase()`` was better in every respect that we measured; this strategy is here to reproduce
+    and compare.
 
     Parameters
     ----------
     k1 : float, default=None
-        Correlation, in [-1, 1], of the scores of validation sets that differ in one record.
+        Correlation, in [-1, 1], of the scores of validation sets that differ in one record. None
+        learns it from pairs of public data sets that differ in one record.
     noise : float, default=None
-        Standard deviation of an observation, in units of prior_scale; positive.
+        Standard deviation of an observation, in units of prior_scale; positive. None learns it, as
+        it does for the next parameters, from public scores: those of a share of the evaluations,
+        made within the training set.
     kernel : {"squared_exponential", "matern52", "matern32"}, default="squared_exponential"
+        Shape of the covariance of scores over candidates.
     length_scale : float or array-like of shape (n_features,), default=None
-        In the unit cube.
-    prior_mean, prior_scale : float, default=None
-        Mean and standard deviation of scores under the prior.
-
-        What is None, of all these, is learnt from public scores within the training set: from a
-        share of the evaluations, and k1 from pairs of public data sets that differ in one record.
-    q : {"repaired", "published"}, default="repaired"
-        See `sklearn_dpbo.kusner2015.bounds.NoisyBounds`.
-    version : {"icml", "arxiv"}, default="icml"
-        Which text's q is the published one.
+        Length-scale of the kernel in the unit cube, one for all features or one for each;
+        positive. None learns it from public scores.
+    prior_mean : float, default=None
+        Mean of scores under the prior. None learns it from public scores.
+    prior_scale : float, default=None
+        Standard deviation of scores under the prior; positive. None learns it from public scores.
     n_candidates : int, default=256
-        Size of the finite domain: a grid if it has no more points, else a Sobol sequence.
+        Size of the finite domain, 1 or more: the whole grid if it has no more points, else a Sobol
+        sequence.
     public_share : float, default=1/3
-        Share of the evaluations to learn from, if anything is to be learnt.
+        Share of the evaluations to learn from, in (0, 1); not used if nothing is to be learnt.
     public_cv : splitter or iterable of one (train, test) pair, default=None
-        How the training set is cut to learn in it, as in `WorstCase`.
+        How to split the training set for learning, as in `WorstCase`.
 
     Notes
     -----
-    Settings are evaluated one after another, in the process of the call. A fit that fails gets the
-    lowest score and is not reported, as it would tell what was tried; for the same reason
-    ``error_score="raise"`` holds for the first setting only, which is public.
+    Candidates are evaluated one after another, in the process of the call. A fit that fails gets
+    the lowest score and is not reported, because that would reveal the path; for the same reason
+    ``error_score="raise"`` applies to the first candidate only, which is public.
 
     References
     ----------
     Kusner, Gardner, Garnett and Weinberger, "Differentially Private Bayesian Optimization", ICML
-    2015, Algorithm 1, Theorems 1 to 4. What we found in it: the documentation, "Algorithms".
+    2015, Algorithm 1, Theorems 1 to 4. The documentation, "Algorithms", lists its errors;
+    `sklearn_dpbo.kusner2015.published` has the uncorrected forms.
     """
+
+    _bounds_type: type[NoisyBounds] = NoisyBounds
 
     def __init__(
         self,
-        k1=None,
-        noise=None,
-        kernel="squared_exponential",
-        length_scale=None,
-        prior_mean=None,
-        prior_scale=None,
-        q="repaired",
-        version="icml",
-        n_candidates=256,
-        public_share=1 / 3,
-        public_cv=None,
+        k1: Any = None,
+        noise: Any = None,
+        kernel: Any = "squared_exponential",
+        length_scale: Any = None,
+        prior_mean: Any = None,
+        prior_scale: Any = None,
+        n_candidates: Any = 256,
+        public_share: Any = 1 / 3,
+        public_cv: Any = None,
     ) -> None:
         self.k1 = k1
         self.noise = noise
@@ -86,38 +93,41 @@ class GPNoisy(GPStrategy):
         self.length_scale = length_scale
         self.prior_mean = prior_mean
         self.prior_scale = prior_scale
-        self.q = q
-        self.version = version
         self.n_candidates = n_candidates
         self.public_share = public_share
         self.public_cv = public_cv
 
-    def check(self, budget) -> None:
+    def check(self, budget: Budget) -> None:
         """Raise ValueError if a parameter makes no sense."""
         super().check(budget)
-        if self.q not in ("repaired", "published"):
-            raise ValueError(f"q is 'repaired' or 'published'; found {self.q!r}")
-        self._number("noise", Real, positive, "is None or positive", optional=True)
-        self._number("n_candidates", Integral, lambda v: v >= 1, "is 1 or more")
+        self._check("noise", "positive", positive, optional=True)
+        self._check("n_candidates", "1 or more", lambda v: v >= 1, Integral)
 
-    def run(self, space, oracle, *, n_iter, rng, budget, noise) -> Release:
+    def run(
+        self,
+        space: SearchSpace,
+        oracle: Evaluator,
+        *,
+        n_iter: int,
+        rng: np.random.Generator,
+        mechanisms: Mechanisms,
+    ) -> Release:
         """Run Algorithm 1; comments give its lines."""
         require_mean_gain(oracle.scorer, type(self).__name__)
         model = self._model(space.fill(self.n_candidates, rng), space, oracle, n_iter, rng)
         T, Lambda = n_iter - model.n_explored, len(model)
         gamma_T = information_gain_bound(model.features, model.kernel, model.noise, T)
-        bounds = NoisyBounds(
-            T, Lambda, budget.delta / 2, model.k1, model.noise, gamma_T, self.q, self.version
+        bounds = self._bounds_type(
+            T, Lambda, mechanisms.budget.delta / 2, model.k1, model.noise, gamma_T
         )
-        # 1-2: mu_0 = 0; all settings have the same bound, so the first one is lambda_1.
+        # 1-2: mu_0 = 0; all candidates have the same bound, so the first one is lambda_1.
         trace = self._begin(model, oracle, 0)
         for t in range(2, T + 1):  # 3
             beta_t = bounds.beta(t)  # 4
             trace = trace.then(partial(_observe_at_upper_bound, beta_t=beta_t))  # 5-8
-        paid = {"budget": budget, "noise": noise}
-        chosen = self._draw(trace, bounds.sensitivity_of_mean, paid)  # 9, 12
+        chosen = self._draw(trace, bounds.sensitivity_of_mean, mechanisms)  # 9, 12
         steps = model.steps(bounds.sensitivity_of_maximum)  # 9-11
-        noisy = self._score(trace, max, steps, paid)  # 13-15
+        noisy = self._score(trace, max, steps, mechanisms)  # 13-15
         return assemble(model, oracle, chosen, noisy)  # 16
 
 

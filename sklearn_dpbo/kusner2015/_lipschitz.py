@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from numbers import Real
+from typing import Any
 
 import numpy as np
 
@@ -14,10 +14,11 @@ from .._evaluation.evaluator import Evaluator
 from .._evaluation.fitting import report_failures
 from .._gp.likelihood import default_kernel
 from .._gp.surrogate import Surrogate
-from .._privacy.accounting import Budget
-from .._privacy.mechanisms import release_counts, select
+from .._privacy.accounting import Budget, Purpose
+from .._privacy.mechanisms import Mechanisms
 from .._privacy.rounding import round_down
 from .._privacy.sensitive import Secret, Sensitive
+from .._space.space import Candidates, SearchSpace
 from ..acquisition import ExpectedImprovement, UpperConfidenceBound
 from ..strategies._base import (
     Release,
@@ -36,22 +37,22 @@ _ASSUMPTION_2 = (
     "Assumption 2 of Kusner et al. (2015): each model is the exact minimiser of a convex, "
     "1-Lipschitz, L2-regularised training loss, and a record's gain is Lipschitz in the model. "
     "Checked: estimator, penalty, loss, no intercept, two classes, rows of norm at most 1, one "
-    "regularisation parameter within its bounds, and the gradient of logistic regressions at what "
-    "the solver returned. Not checked: that the solver of hinge losses converged"
+    "regularisation parameter within its bounds, and the gradient of logistic regressions at the "
+    "solver's solution. Not checked: that the solver of hinge losses converged"
 )
 _RELEASED_SCORE = (
-    "best_score_ and best_score_interval_: the best score seen. Neither the setting that has it, "
-    "nor which settings were evaluated, is released."
+    "best_score_ and best_score_interval_: the best score seen. Neither the candidate that has it "
+    "nor which candidates were evaluated is released."
 )
 _RELEASED_BOTH = (
     "best_params_, best_index_, best_score_ (the best score seen), best_score_interval_, and "
-    "which settings were evaluated (cv_results_: a Sobol sequence or grid). What else the search "
-    "keeps (best_estimator_, say) follows from these and from the training set."
+    "which candidates were evaluated (cv_results_: a Sobol sequence or grid). Everything else that "
+    "the search keeps, such as best_estimator_, follows from these and from the training set."
 )
 # Of the surrogate: standard deviation of scores over the space, in units of the range of gains;
 # variances of their unknown level and of observations, in units of its square.
 _STD, _LEVEL, _NOISE = 0.1, 10.0, 1e-2
-# Settings among which the search looks.
+# Number of candidates that the search considers.
 _N_CANDIDATES = 256
 
 
@@ -61,88 +62,86 @@ class LipschitzConvex(Strategy):
     Bayesian optimisation runs on the validation scores, in secret. The best score seen is released
     with Laplace noise of scale ``Delta / epsilon``,
 
-        Delta = (lmax - lmin) L / (lmax lmin) + min(g* / m, L / (m lmin))
+        Delta = (lmax - lmin) L / (lmax lmin) + G / m
 
-    (and g* / m at its end, unless the gain of w = 0 is the lowest: the ramp's is), for models that
-    minimise ``lambda / 2 |w|^2 + 1/n sum_i loss_i(w)`` with lambda in [lmin, lmax] and a convex,
-    1-Lipschitz loss, and gains in an interval of length g* that are L-Lipschitz in w. No Gaussian
-    process is assumed; the search may look wherever it likes.
+    with ``G = min(g*, L / lmin)`` if the gain of w = 0 is the lowest, as for the ramp, else
+    ``G = g*``. This holds for models that minimise ``lambda / 2 |w|^2 + 1/n sum_i loss_i(w)`` with
+    lambda in [lmin, lmax] and a convex, 1-Lipschitz loss, and for gains in an interval of length g*
+    that are L-Lipschitz in w. No Gaussian process is assumed, and the search may evaluate any
+    candidates.
 
     Estimators: ``LogisticRegression`` or ``LinearSVC(loss="hinge")``, with ``penalty="l2"`` and
-    ``fit_intercept=False``, in a pipeline behind `sklearn_dpbo.kusner2015.UnitBall`. The space
+    ``fit_intercept=False``, in a pipeline after `sklearn_dpbo.kusner2015.UnitBall`. The space
     has the one parameter C: ``lambda = 1 / (n C)`` for n training rows. Scores: "ramp",
     "normalized_sigmoid", or a gain of your own.
 
     Parameters
     ----------
     g_star : float, default=None
-        Length of the interval that gains lie in. None is that of the scorer's bounds.
+        Length of the interval in which gains lie; positive. None takes the scorer's bounds.
     lipschitz : float, default=None
-        L. None is that of the scorer: 1 for "ramp", a quarter of the slope for
+        L, positive. None takes that of the scorer: 1 for "ramp", a quarter of the slope for
         "normalized_sigmoid". A gain of your own needs it.
     lambda_bounds : tuple (lmin, lmax) of float, default=None
-        None is what the candidates of param_grid span.
-    bound : {"repaired", "published"}, default="repaired"
-        See `sklearn_dpbo.kusner2015.bounds.LipschitzBounds`.
+        Range of lambda in which the candidates lie, ``0 < lmin <= lmax``. None takes the range of
+        the candidates.
     acquisition : ExpectedImprovement or UpperConfidenceBound, default=None
         Of `sklearn_dpbo.acquisition`; None is ``ExpectedImprovement()``. The theorem holds for any
-        other, but it would be given scores that nobody may see.
-    setting_share : float, default=0.0
-        A share of epsilon, in [0, 1), for releasing a setting as well. Then the settings evaluated
-        fill the space instead of following the scores, and one of them is chosen by
+        other, but other people's code would see secret scores.
+    candidate_share : float, default=0.0
+        A share of epsilon, in [0, 1), for releasing a candidate as well. The candidates evaluated
+        then fill the space instead of following the scores, and one of them is chosen by
         permute-and-flip, which needs no assumption.
 
     Notes
     -----
     Solvers have to converge: give them a small ``tol`` (1e-8) and a large ``max_iter``. A logistic
-    regression whose gradient has a norm above 1e-6 counts as a failed fit, and what smaller ones
-    can do is part of Delta. If a fit in secret fails, it is left out without a word.
+    regression whose gradient has a norm above 1e-6 counts as a failed fit, and Delta includes the
+    effect of smaller gradients. A fit in secret that fails is left out and not reported.
 
     References
     ----------
     Kusner, Gardner, Garnett and Weinberger, "Differentially Private Bayesian Optimization", ICML
-    2015, Algorithm 3, Theorems 7 and 8. What we found in it: the documentation, "Algorithms".
+    2015, Algorithm 3, Theorems 7 and 8. The documentation, "Algorithms", lists its errors;
+    `sklearn_dpbo.kusner2015.published.PublishedLipschitzConvex` is the paper's form.
     """
 
     def __init__(
         self,
-        g_star=None,
-        lipschitz=None,
-        lambda_bounds=None,
-        bound="repaired",
-        acquisition=None,
-        setting_share=0.0,
+        g_star: Any = None,
+        lipschitz: Any = None,
+        lambda_bounds: Any = None,
+        acquisition: Any = None,
+        candidate_share: Any = 0.0,
     ) -> None:
         self.g_star = g_star
         self.lipschitz = lipschitz
         self.lambda_bounds = lambda_bounds
-        self.bound = bound
         self.acquisition = acquisition
-        self.setting_share = setting_share
+        self.candidate_share = candidate_share
 
     assumption = _ASSUMPTION_2
+    _bounds_type: type[LipschitzBounds] = LipschitzBounds
 
     @property
-    def releases_setting(self) -> bool:
-        """Whether a setting is released, or a score only."""
-        return self.setting_share > 0
+    def releases_candidate(self) -> bool:
+        """Whether a candidate is released, or a score only."""
+        return bool(self.candidate_share > 0)
 
     @property
     def released(self) -> str:
         """What of the search may be published, in words."""
-        return _RELEASED_BOTH if self.releases_setting else _RELEASED_SCORE
+        return _RELEASED_BOTH if self.releases_candidate else _RELEASED_SCORE
 
     def check(self, budget: Budget) -> None:
         """Raise ValueError if a parameter makes no sense."""
-        self._number("g_star", Real, positive, "is None or positive", optional=True)
-        self._number("lipschitz", Real, positive, "is None or positive", optional=True)
-        self._number("setting_share", Real, lambda v: 0 <= v < 1, "lies in [0, 1)")
-        if self.bound not in ("repaired", "published"):
-            raise ValueError(f"bound is 'repaired' or 'published'; found {self.bound!r}")
+        self._check("g_star", "positive", positive, optional=True)
+        self._check("lipschitz", "positive", positive, optional=True)
+        self._check("candidate_share", "in [0, 1)", lambda v: 0 <= v < 1)
         if type(self.acquisition) not in (type(None), ExpectedImprovement, UpperConfidenceBound):
             raise ValueError(
                 "acquisition is None, ExpectedImprovement() or UpperConfidenceBound(): it is given "
-                "scores that nobody may see, so no code of others is called with them; found "
+                "scores that nobody may see, so no other code is called with them; found "
                 f"{self.acquisition!r}"
             )
         if self.lambda_bounds is not None:
@@ -153,31 +152,38 @@ class LipschitzConvex(Strategy):
                     f"{self.lambda_bounds!r}"
                 )
 
-    def run(self, space, oracle, *, n_iter, rng, budget, noise) -> Release:
-        """Run Algorithm 3, or evaluate a fixed set of settings if one is to be released."""
+    def run(
+        self,
+        space: SearchSpace,
+        oracle: Evaluator,
+        *,
+        n_iter: int,
+        rng: np.random.Generator,
+        mechanisms: Mechanisms,
+    ) -> Release:
+        """Run Algorithm 3, or evaluate a fixed set of candidates if one is to be released."""
         require_mean_gain(oracle.scorer, type(self).__name__)
-        name = check_estimator(oracle.estimator, oracle.problem)
+        name = check_estimator(oracle.options.estimator, oracle.problem.training)
         oracle = replace(oracle, accept=check_converged)
         for axes in space.subspaces:
             if set(axes) != {name}:
                 raise ValueError(
-                    f"LipschitzConvex compares models that differ in {name!r} alone; param_grid "
-                    f"has {sorted(axes)}. Search other parameters with WorstCase"
+                    f"{type(self).__name__} compares models that differ in {name!r} alone; "
+                    f"param_grid has {sorted(axes)}. Search other parameters with WorstCase"
                 )
-        points = space.fill(n_iter if self.releases_setting else _N_CANDIDATES, rng)
+        points = space.fill(n_iter if self.releases_candidate else _N_CANDIDATES, rng)
         candidates = space.candidates(points)
-        C = np.array([setting[name] for setting in candidates.params], dtype=float)
-        bounds = self._bounds(oracle, 1 / (n_rows(oracle.problem.X_train) * C))
-        paid = {"budget": budget, "noise": noise}
-        if self.releases_setting:
-            return self._from_fixed_settings(candidates, oracle, bounds, paid)
+        C = np.array([params[name] for params in candidates.params], dtype=float)
+        bounds = self._bounds(oracle, 1 / (n_rows(oracle.problem.training.X) * C))
+        if self.releases_candidate:
+            return self._from_fixed_candidates(candidates, oracle, bounds, mechanisms)
         seen = self._search(space.features(points), space.owner, candidates.params, oracle, n_iter)
         steps = _steps(oracle, bounds.sensitivity)
         best = seen.measured(lambda seen: [max(seen.statistics)], (steps,))  # 3-4
-        return self._released(candidates, oracle, best, paid)
+        return self._released(candidates, oracle, best, mechanisms)
 
     def _bounds(self, oracle: Evaluator, lambdas: np.ndarray) -> LipschitzBounds:
-        """Return what the sensitivity is made of."""
+        """Return the bounds for this scorer and these candidates."""
         scorer = oracle.scorer
         L = scorer.lipschitz if self.lipschitz is None else self.lipschitz
         if L is None or not (scorer.custom or scorer.lipschitz):
@@ -200,20 +206,26 @@ class LipschitzConvex(Strategy):
                 f"param_grid has lambda = 1 / (n C) from {lambdas.min():g} to {lambdas.max():g}, "
                 f"beyond lambda_bounds={self.lambda_bounds!r}"
             )
-        return LipschitzBounds(
+        return self._bounds_type(
             oracle.problem.units.m,
             (float(low), float(high)),
             float(L),
             float(g_star),
-            self.bound,
             lowest_at_zero=scorer.lowest_at_zero,
             tolerance=TOLERANCE,
         )
 
     # ------------------------------------------------------------ in secret
-    def _search(self, features, owner, params, oracle: Evaluator, n_iter: int) -> Secret:
-        """Run Bayesian optimisation (line 2); the first setting depends on no score."""
-        first = oracle((params[0],))
+    def _search(
+        self,
+        features: np.ndarray,
+        owner: np.ndarray,
+        candidate_params: tuple[dict[str, Any], ...],
+        oracle: Evaluator,
+        n_iter: int,
+    ) -> Secret:
+        """Run Bayesian optimisation (line 2); the first candidate depends on no score."""
+        first = oracle((candidate_params[0],))
         report_failures(first.fit_errors)
         a, b = oracle.scorer.line(oracle.problem.units)
         variance = (_STD * (oracle.scorer.bounds[1] - oracle.scorer.bounds[0])) ** 2
@@ -221,33 +233,39 @@ class LipschitzConvex(Strategy):
         prior = Surrogate.on(features, kernel, _NOISE * variance)
         acquisition = self.acquisition or ExpectedImprovement()
 
-        def look_again(seen: _Seen) -> _Seen:
+        def evaluate_next(seen: _Seen) -> _Seen:
             index = seen.next(acquisition)
-            found = oracle.secretly(params[index])
+            found = oracle.secretly(candidate_params[index])
             return seen.add(index, None if found is None else found[0], (a, b))
 
         seen = first.statistics.sealed().then(
             lambda statistics: _Seen(prior).add(0, int(statistics[0, 0]), (a, b))
         )
-        for _ in range(min(n_iter, len(params)) - 1):
-            seen = seen.then(look_again)
+        for _ in range(min(n_iter, len(candidate_params)) - 1):
+            seen = seen.then(evaluate_next)
         return seen
 
-    # ------------------------------------------------------------ in the open
-    def _from_fixed_settings(self, candidates, oracle: Evaluator, bounds, paid) -> Release:
-        """Evaluate settings that depend on no score, choose one, and release the best score.
+    # ------------------------------------------------------------ released
+    def _from_fixed_candidates(
+        self,
+        candidates: Candidates,
+        oracle: Evaluator,
+        bounds: LipschitzBounds,
+        mechanisms: Mechanisms,
+    ) -> Release:
+        """Evaluate candidates that depend on no score, choose one, and release the best score.
 
-        Between the same models on neighbouring sets there is the second term of Delta only.
+        The models are the same for neighbouring sets, so only the second term of Delta remains.
         """
         found = oracle(candidates.params)
         report_failures(found.fit_errors)
-        statistics, budget = found.statistics.take(found.fitted), paid["budget"]
-        share = round_down(Fraction(budget.epsilon) * Fraction(self.setting_share))
-        chosen = select(statistics, share, release="choice of the setting", **paid)
+        statistics, budget = found.statistics.take(found.fitted), mechanisms.budget
+        share = round_down(Fraction(budget.epsilon) * Fraction(self.candidate_share))
+        chosen = mechanisms.select(statistics, share, purpose=Purpose.CANDIDATE)
         same_model = bounds.between(bounds.lambda_bounds[0], bounds.lambda_bounds[0])
         steps = min(_steps(oracle, same_model), statistics.sensitivity[0])
         best = statistics.sealed().measured(lambda values: [values.max()], (steps,))
-        release = self._released(candidates, oracle, best, paid)
+        release = self._released(candidates, oracle, best, mechanisms)
         return replace(
             release,
             best_index=int(found.fitted[chosen]),
@@ -255,13 +273,18 @@ class LipschitzConvex(Strategy):
             validated=np.ones(len(candidates), dtype=bool),
         )
 
-    def _released(self, candidates, oracle: Evaluator, best: Sensitive, paid) -> Release:
-        (noisy,) = release_counts(
+    def _released(
+        self,
+        candidates: Candidates,
+        oracle: Evaluator,
+        best: Sensitive,
+        mechanisms: Mechanisms,
+    ) -> Release:
+        (noisy,) = mechanisms.release_counts(
             best,
-            paid["budget"].epsilon_left,
-            release="best score seen",
+            mechanisms.budget.epsilon_left,
+            purpose=Purpose.BEST_SCORE_SEEN,
             assumption=self.assumption,
-            **paid,
         )  # 5-6
         n = len(candidates)
         score, interval = score_and_interval(oracle.scorer, oracle.problem.units, noisy)
@@ -279,20 +302,20 @@ class LipschitzConvex(Strategy):
 
 @dataclass(frozen=True)
 class _Seen:
-    """A path and what was seen on it: kept inside a `Secret`."""
+    """A path and the observations on it: kept inside a `Secret`."""
 
     posterior: Surrogate
     statistics: tuple[int, ...] = ()
 
-    def next(self, acquisition) -> int:
-        """Return the position where the acquisition is largest, of those not looked at."""
+    def next(self, acquisition: ExpectedImprovement | UpperConfidenceBound) -> int:
+        """Return the position with the largest acquisition among those not evaluated."""
         model = self.posterior
         value = np.array(acquisition(model.mean, model.std, model.mean[list(model.picked)].max()))
         value[list(model.picked)] = -np.inf
         return int(np.argmax(value))
 
     def add(self, index: int, statistic: int | None, line: tuple[float, float]) -> _Seen:
-        """Return the path after one more evaluation; one that failed has no statistic."""
+        """Return the path after one more evaluation; a failed one has no statistic."""
         if statistic is None:
             return replace(self, posterior=self.posterior.condition(index))
         posterior = self.posterior.condition(index, line[0] + line[1] * statistic)
@@ -302,8 +325,8 @@ class _Seen:
 def _steps(oracle: Evaluator, sensitivity: float) -> int:
     """Return a sensitivity of the score in steps of its statistic, rounded up.
 
-    A unit's gain is rounded to the grid, and a group's mean once more: by one step in all, on
-    either of two neighbours.
+    A unit's gain is rounded to the grid, and a group's mean once more. In total this adds one step
+    on each of two neighbours.
     """
     units = oracle.problem.units
     _, b = oracle.scorer.line(units)

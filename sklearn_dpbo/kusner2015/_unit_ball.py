@@ -1,10 +1,10 @@
-"""Rows of bounded norm, as the Lipschitz strategy needs them (zone: public)."""
+"""Rows of bounded norm, which `LipschitzConvex` requires (zone: public)."""
 
 from __future__ import annotations
 
 import math
 from numbers import Real
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
@@ -16,21 +16,25 @@ __all__ = ["UnitBall"]
 
 
 class UnitBall(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """Divide rows by a radius; move those that are still outside the unit ball onto it.
+    """Divide rows by a radius; project rows that are still outside the unit ball onto it.
 
-    ``x -> x / max(radius, |x|)``. Each row is scaled by itself, and none comes out longer than 1.
-    Unlike ``Normalizer``, it keeps the lengths of rows that are not too long.
+    ``x -> x / max(radius, |x|)``. Each row is scaled separately, and no scaled row has a norm above
+    1. Unlike ``Normalizer``, it keeps the relative lengths of rows within the radius.
 
     Parameters
     ----------
     radius : float, default=None
-        None is the largest Euclidean norm of a training row.
+        Rows within this Euclidean norm keep their relative lengths; positive. None is the largest
+        norm of a training row.
 
     Attributes
     ----------
     radius_ : float
+        The radius used.
     n_features_in_ : int
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, if X had names that are all strings.
 
     Examples
     --------
@@ -41,16 +45,18 @@ class UnitBall(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
            [0. , 1. ]])
     """
 
-    def __init__(self, radius=None) -> None:
+    def __init__(self, radius: Any = None) -> None:
         self.radius = radius
 
-    def fit(self, X, y=None) -> Self:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the radius, if it is not given.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-        y : ignored
+            Training rows.
+        y : None
+            Ignored.
         """
         X = validate_data(self, X, dtype=np.float64)
         if self.radius is None:
@@ -62,17 +68,20 @@ class UnitBall(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.radius_ = float(self.radius)
         return self
 
-    def transform(self, X) -> np.ndarray:
+    def transform(self, X: Any) -> np.ndarray:
         """Return the rows, scaled.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows to scale.
 
         Returns
         -------
-        X : ndarray of shape (n_samples, n_features)
+        X_scaled : ndarray of shape (n_samples, n_features)
+            Rows of norm at most 1.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        return X / np.maximum(row_norms(X)[:, None], self.radius_)
+        rows: np.ndarray = validate_data(self, X, dtype=np.float64, reset=False)
+        scaled: np.ndarray = rows / np.maximum(row_norms(rows)[:, None], self.radius_)
+        return scaled

@@ -1,6 +1,6 @@
-"""The budget of a data set, which outlives the process (zone: boundary).
+"""Privacy ledgers: budgets of data sets, kept in a file or on a server (zone: boundary).
 
-`PrivacyLedger` says what may be charged and keeps entries, in a file or on a server.
+`PrivacyLedger` decides which charges are accepted and stores them as entries.
 """
 
 from ._entries import Entry

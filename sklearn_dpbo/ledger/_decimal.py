@@ -1,4 +1,8 @@
-"""Numbers as they are written in decimals (zone: public)."""
+"""Decimal numbers as exact fractions (zone: public).
+
+Ten charges of 0.1 must fit a budget of 1, but the float 0.1 is slightly larger than 1/10. A ledger
+therefore computes with the decimal number that a float is printed as.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +13,37 @@ from fractions import Fraction
 
 import numpy as np
 
-__all__ = ["at_most", "exact"]
+__all__ = ["DecimalLike", "parse_decimal", "round_down_decimal"]
+
+# What `parse_decimal` accepts from users.
+DecimalLike = float | str | Fraction
 
 
-def exact(name: str, number) -> Fraction:
-    """Return a number as it is written in decimals: 0.1 is 1/10. From 1e-300 to 1e300, or 0."""
+def parse_decimal(name: str, number: object) -> Fraction:
+    """Return a number as the fraction that equals its decimal notation: 1/10 for 0.1.
+
+    Parameters
+    ----------
+    name : str
+        Name of the parameter, for the error message.
+    number : float, int, str or Fraction
+        0, or a number from 1e-300 to 1e300. A str is a decimal number or a ratio such as "1/3".
+
+    Returns
+    -------
+    value : Fraction
+
+    Raises
+    ------
+    ValueError
+        If it is anything else.
+    """
     is_bool = isinstance(number, bool | np.bool_)
     text = repr(float(number)) if isinstance(number, np.floating) else str(number)
     value = None
     if not is_bool and len(text) <= 200:
         with contextlib.suppress(ValueError, ZeroDivisionError, OverflowError):
-            # The float first: a power that no float can hold would take long to write out.
+            # Check the size as a float first: Fraction("1e-20000000") would take very long.
             rough = float(text) if "/" not in text else float(Fraction(text))
             if 1e-300 <= rough <= 1e300 or not re.search("[1-9]", text):
                 value = Fraction(text)
@@ -28,7 +52,7 @@ def exact(name: str, number) -> Fraction:
     return value
 
 
-def at_most(x: Fraction) -> float:
-    """Return the float nearest to x that, as it is written, is not more."""
+def round_down_decimal(x: Fraction) -> float:
+    """Return the largest float whose decimal notation is at most x (x >= 0)."""
     nearest = float(x)
     return nearest if Fraction(repr(nearest)) <= x else math.nextafter(nearest, 0.0)

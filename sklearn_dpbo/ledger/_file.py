@@ -1,10 +1,10 @@
-"""A database file that one transaction at a time has to itself (zone: boundary).
+"""A database file with exclusive transactions (zone: boundary).
 
-SQLite's own locks are not enough here. They belong to a process, which loses them when anything in
-it closes the file (a copy, a backup); they go by the name of the file, of which there can be two;
-and a write-ahead log that somebody else is reading cannot be moved into the database. So each
-transaction first takes a lock of its own on the file itself, and the journal is one that rolls
-back: after a commit, everything is in the database.
+SQLite's own locks are not enough here. They belong to a process, which loses them when any of its
+threads closes the file (after a copy or backup), and they depend on the name of the file, of which
+there can be two. Each transaction therefore first locks the file itself. The journal is a rollback
+journal, so that after a commit all data are in the database file: a write-ahead log cannot be
+moved into it while another process is reading.
 """
 
 from __future__ import annotations
@@ -17,24 +17,30 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 try:
     import fcntl
-except ImportError:  # no POSIX system: SQLite's locks alone
-    fcntl = None  # type: ignore[assignment]  # a module, where there is one
+except ImportError:  # not a POSIX system: only SQLite's locks are used
+    _HAS_FLOCK = False
+else:
+    _HAS_FLOCK = True
 
-__all__ = ["alone", "create", "transaction"]
+__all__ = ["Execute", "create_if_missing", "process_lock", "transaction"]
 
-# Seconds to wait for others.
-_PATIENCE = 60.0
-_STEP = 0.005
-# Whose file it is: "DPBO".
-_APPLICATION = 0x4450424F
-# No database is smaller than SQLite's header.
-_HEADER = 100
+# Runs one SQL statement with values for its "?"; returns all rows of the result.
+Execute = Callable[..., list[tuple[Any, ...]]]
 
-# One transaction at a time in this process; and none while it forks, or a child would inherit the
-# locks of a transaction that never ends there.
+# Seconds to wait for a lock, and between attempts.
+_LOCK_TIMEOUT = 60.0
+_RETRY_INTERVAL = 0.005
+# SQLite's application_id marks the file as a ledger: "DPBO" in ASCII.
+_APPLICATION_ID = 0x4450424F
+# Size of SQLite's header in bytes: no database is smaller.
+_HEADER_SIZE = 100
+
+# One transaction at a time in this process. It is also held during a fork: otherwise a child could
+# inherit the locks of a transaction that never ends there.
 _here = threading.Lock()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
@@ -43,15 +49,15 @@ if hasattr(os, "register_at_fork"):
 
 
 @contextlib.contextmanager
-def alone() -> Iterator[None]:
-    """Let no other thread of this process use a ledger meanwhile, and none fork.
+def process_lock() -> Iterator[None]:
+    """Prevent other threads of this process from using a ledger and from forking.
 
     Raises
     ------
     TimeoutError
-        If another thread does for too long.
+        If another thread holds the lock for more than a minute.
     """
-    if not _here.acquire(timeout=_PATIENCE):
+    if not _here.acquire(timeout=_LOCK_TIMEOUT):
         raise TimeoutError("another thread has had the ledger for too long")
     try:
         yield
@@ -59,10 +65,18 @@ def alone() -> Iterator[None]:
         _here.release()
 
 
-def create(path: str, statements: tuple[str, ...]) -> None:
-    """Make the database, with these tables, unless there is a file of that name.
+def create_if_missing(path: str, statements: tuple[str, ...]) -> None:
+    """Create the database with these tables, unless the file exists.
 
-    It is made under another name and linked, so that there is never a part of it.
+    It is created under a temporary name and then linked, so that no other process ever finds an
+    incomplete database.
+
+    Parameters
+    ----------
+    path : str
+        Path of the file.
+    statements : tuple of str
+        SQL statements that create the tables.
     """
     if os.path.lexists(path):
         return
@@ -73,11 +87,11 @@ def create(path: str, statements: tuple[str, ...]) -> None:
         with contextlib.closing(sqlite3.connect(temporary, isolation_level=None)) as connection:
             for statement in (
                 "PRAGMA synchronous = EXTRA",
-                f"PRAGMA application_id = {_APPLICATION}",
+                f"PRAGMA application_id = {_APPLICATION_ID}",
                 *statements,
             ):
                 connection.execute(statement)
-        with contextlib.suppress(FileExistsError):  # somebody else was faster
+        with contextlib.suppress(FileExistsError):  # another process was faster
             os.link(temporary, path)
     finally:
         os.unlink(temporary)
@@ -85,15 +99,20 @@ def create(path: str, statements: tuple[str, ...]) -> None:
 
 
 @contextlib.contextmanager
-def transaction(path: str) -> Iterator[Callable]:
-    """Yield a function that runs SQL; commit durably at the end, or leave all as it was.
+def transaction(path: str) -> Iterator[Execute]:
+    """Yield a function that runs SQL; commit durably at the end, or roll back on an exception.
+
+    Parameters
+    ----------
+    path : str
+        Path of the file.
 
     Raises
     ------
     OSError, sqlite3.Error, UnicodeError
-        If the file is not there, not such a database, damaged, or not to be had in time.
+        If the file is missing, not a ledger, damaged, or locked by others for more than a minute.
     """
-    with alone(), _locked(path), contextlib.closing(_connected(path)) as connection:
+    with process_lock(), _file_lock(path), contextlib.closing(_connect(path)) as connection:
         connection.execute("BEGIN IMMEDIATE")
         try:
             _refuse_damage(connection)
@@ -105,14 +124,14 @@ def transaction(path: str) -> Iterator[Callable]:
         connection.execute("COMMIT")
 
 
-def _connected(path: str) -> sqlite3.Connection:
-    # Not "rwc": a ledger that was lost must not begin anew at nothing.
+def _connect(path: str) -> sqlite3.Connection:
+    # Not "rwc": a lost ledger must not be replaced by an empty one.
     uri = f"{Path(path).as_uri()}?mode=rw"
-    connection = sqlite3.connect(uri, uri=True, timeout=_PATIENCE, isolation_level=None)
+    connection = sqlite3.connect(uri, uri=True, timeout=_LOCK_TIMEOUT, isolation_level=None)
     try:
         connection.execute("PRAGMA synchronous = EXTRA")
         if connection.execute("PRAGMA journal_mode = DELETE").fetchone() != ("delete",):
-            raise sqlite3.OperationalError("another program has it in a journal mode of its own")
+            raise sqlite3.OperationalError("another program has changed the journal mode")
     except BaseException:
         connection.close()
         raise
@@ -120,35 +139,38 @@ def _connected(path: str) -> sqlite3.Connection:
 
 
 def _refuse_damage(connection: sqlite3.Connection) -> None:
-    if connection.execute("PRAGMA application_id").fetchone() != (_APPLICATION,):
-        raise sqlite3.DatabaseError("it is no ledger")
+    if connection.execute("PRAGMA application_id").fetchone() != (_APPLICATION_ID,):
+        raise sqlite3.DatabaseError("the file is not a ledger")
     if (found := connection.execute("PRAGMA integrity_check(1)").fetchone()) != ("ok",):
-        raise sqlite3.DatabaseError(f"it has been damaged: {found[0]}")
+        raise sqlite3.DatabaseError(f"the file has been damaged: {found[0]}")
 
 
 @contextlib.contextmanager
-def _locked(path: str) -> Iterator[None]:
-    """Hold the file itself, whatever it is called. Closed last: that releases it."""
+def _file_lock(path: str) -> Iterator[None]:
+    """Lock the file itself, independently of its name; closing it releases the lock."""
     try:
         descriptor = os.open(path, os.O_RDWR)
     except FileNotFoundError:
-        raise FileNotFoundError("no such file (to open a new ledger, give epsilon=)") from None
+        raise FileNotFoundError("no such file; pass epsilon= to create a new ledger") from None
     try:
-        until = time.monotonic() + _PATIENCE
-        while not _lock(descriptor):
-            if time.monotonic() > until:
+        deadline = time.monotonic() + _LOCK_TIMEOUT
+        while not _try_lock(descriptor):
+            if time.monotonic() > deadline:
                 raise TimeoutError("another process has had the ledger for too long: locked")
-            time.sleep(_STEP)
+            time.sleep(_RETRY_INTERVAL)
         _refuse_other_names(descriptor)
-        if os.fstat(descriptor).st_size < _HEADER:
-            raise OSError("the file is empty or cut off, and a ledger is not begun anew in it")
+        if os.fstat(descriptor).st_size < _HEADER_SIZE:
+            raise OSError(
+                "the file is empty or cut off; restore it from a backup (a new ledger is not "
+                "created in its place)"
+            )
         yield
     finally:
         os.close(descriptor)
 
 
-def _lock(descriptor: int) -> bool:
-    if fcntl is None:
+def _try_lock(descriptor: int) -> bool:
+    if not _HAS_FLOCK:
         return True
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -158,16 +180,16 @@ def _lock(descriptor: int) -> bool:
 
 
 def _refuse_other_names(descriptor: int) -> None:
-    """A journal that is left behind under one name would not be found under another."""
-    until = time.monotonic() + 2  # `create` has two names for a moment
+    """Refuse hard links: SQLite looks for the journal of a crash under one name only."""
+    deadline = time.monotonic() + 2  # `create_if_missing` briefly has two names
     while os.fstat(descriptor).st_nlink > 1:
-        if time.monotonic() > until:
-            raise OSError("the file has several names (hard links); leave one")
-        time.sleep(_STEP)
+        if time.monotonic() > deadline:
+            raise OSError("the file has several names (hard links); remove all but one")
+        time.sleep(_RETRY_INTERVAL)
 
 
 def _sync_folder(folder: str) -> None:
-    """Make the new name durable, where folders can be synchronised."""
+    """Make the new file name durable, on systems that can synchronise folders."""
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

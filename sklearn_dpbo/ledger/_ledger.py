@@ -1,7 +1,7 @@
-"""A budget that outlives the process: what was ever spent on a named data set (zone: boundary).
+"""The budget of a data set, stored with all charges in a database (zone: boundary).
 
-One row per charge, in a database. Sums are of rational numbers, taken from what was written down
-in decimals, and every charge is one transaction: it is checked and recorded, or neither.
+Each charge is a row and one transaction, which checks and records it. Sums are exact: epsilon and
+delta are decimal numbers, stored as fractions.
 """
 
 from __future__ import annotations
@@ -12,22 +12,33 @@ import json
 import os
 import sqlite3
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
+from .._params import check_number
 from .._privacy.accounting import Budget
 from .._privacy.rounding import round_down
 from ..exceptions import BudgetExceededError, LedgerError
 from . import _file as file
 from . import _server as server
-from ._decimal import at_most, exact
-from ._entries import Entry, concentrated, entries_of, link, plain, sums_of, total
+from ._decimal import DecimalLike, parse_decimal, round_down_decimal
+from ._entries import (
+    Entry,
+    chain_hash,
+    concentrated,
+    exact_sum,
+    storable_text,
+    sum_losses,
+    verified_entries,
+)
+from ._file import Execute
 
 __all__ = ["PrivacyLedger", "budget_on", "require_ledger"]
 
-# SQLite calls the database "main"; on a server it is a schema.
+# "main" is SQLite's name of the database; on a server it is replaced by the name of a schema.
 _TABLES = (
     "CREATE TABLE main.datasets (name TEXT PRIMARY KEY, epsilon TEXT NOT NULL, "
     "delta TEXT NOT NULL, worst_case_only INTEGER NOT NULL, head TEXT NOT NULL)",
@@ -38,46 +49,50 @@ _TABLES = (
 
 
 class PrivacyLedger:
-    """The privacy budget of one data set, kept in a database that every fit on it is charged to.
+    """The privacy budget of one data set, stored in a database; every fit on it is charged.
 
-    Pass it as ``ledger=``. A fit is refused, before any model is fitted, if it asks for more than
-    is left; it is charged before its first noise is drawn, and a crash after that counts as spent.
-    Processes may share a ledger. Copies and clones of a `PrivacyLedger` are the same ledger.
+    Pass it as ``ledger=``. A fit that asks for more than is left is refused before any model is
+    fitted. It is charged before its first noise is drawn; if it crashes after that, the charge
+    counts as spent. Processes may share a ledger. Copies and clones of a `PrivacyLedger` are the
+    same ledger.
 
-    A charge fits if the charges' epsilons add up to epsilon at most; or, with a positive delta, if
-    their sum is within (epsilon, delta / 2) by zero-concentrated differential privacy, where each
-    counts as ``epsilon_i^2 / 2``-zCDP. In either case the charges' own deltas may add up to
-    delta / 2: the other half is what the conversion costs. Numbers are taken as they are written:
-    ten charges of 0.1 fit a budget of 1.0, and not one more.
+    A charge fits if all epsilons add up to at most epsilon; or, with a positive delta, if all
+    charges are within (epsilon, delta / 2) by zero-concentrated differential privacy, where each
+    counts as ``epsilon_i^2 / 2``-zCDP. In either case the deltas of the charges may add up to
+    delta / 2; the other half pays for the conversion. Sums of decimal numbers are exact: ten
+    charges of 0.1 fit a budget of 1.0, an eleventh does not.
 
     Parameters
     ----------
     path : str or path
-        A file (an SQLite database; made if it is not there), on a local disk; or, for several
-        machines, the URL of a PostgreSQL database, ``postgresql://host/database``, without a
-        password. That needs psycopg: ``pip install "sklearn_dpbo[postgresql]"``.
+        Path of an SQLite database on a local disk; if it does not exist and epsilon is given, it
+        is created. Or, to share the ledger between machines, the URL of a PostgreSQL database
+        without a password, ``postgresql://host/database``; this needs psycopg:
+        ``pip install "sklearn_dpbo[postgresql]"``.
     dataset : str
-        Which data set. A database may hold ledgers for many.
+        Name of the data set. A database may hold the ledgers of many data sets.
     epsilon : float, str or Fraction, default=None
-        The budget. None opens a ledger that is there already. Once set it cannot be changed.
+        Epsilon of the budget, above 0, per unit. None opens an existing ledger. A budget cannot
+        be changed later.
     delta : float, str or Fraction, default=0.0
+        Delta of the budget, in [0, 1), per unit.
     worst_case_only : bool, default=False
-        Whether to refuse charges that rest on an assumption.
+        Whether to refuse charges whose loss depends on an assumption.
 
     Raises
     ------
     LedgerError
-        If the database cannot be opened, read and written, or holds another budget for the data
-        set. Then nothing may be drawn.
+        If the database cannot be opened, read and written, or has another budget for the data
+        set. No noise may be drawn then.
     ValueError
-        If a parameter makes no sense, or the URL holds a password.
+        If a parameter is invalid, or the URL contains a password.
 
     References
     ----------
     Rogers, Roth, Ullman and Vadhan, "Privacy odometers and filters", NeurIPS 2016 (charges that
-    depend on what earlier ones released); Feldman and Zrnic, "Individual privacy accounting via a
+    depend on earlier releases); Feldman and Zrnic, "Individual privacy accounting via a
     Renyi filter", NeurIPS 2021 (the same for zCDP); Bun and Steinke, "Concentrated differential
-    privacy", TCC 2016. The proof for both together is in the documentation, "Ledger".
+    privacy", TCC 2016. The page "Ledger" of the documentation proves the combination of both.
 
     Examples
     --------
@@ -91,13 +106,21 @@ class PrivacyLedger:
     (0.0, 10)
     """
 
-    def __init__(self, path, dataset, epsilon=None, delta=0.0, *, worst_case_only=False) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        dataset: str,
+        epsilon: DecimalLike | None = None,
+        delta: DecimalLike = 0.0,
+        *,
+        worst_case_only: bool = False,
+    ) -> None:
         if not isinstance(dataset, str) or not dataset.strip():
-            raise ValueError(f"dataset is a name; found {dataset!r}")
+            raise ValueError(f"dataset is a name, a str that is not blank; found {dataset!r}")
         if not isinstance(path, str | os.PathLike) or "\0" in os.fspath(path):
-            # Not shown: it may be a URL with a password.
-            raise ValueError("path is the path of a file, or a URL, as text")
-        # The same file wherever the process goes later.
+            # Do not show the value: it may be a URL with a password.
+            raise ValueError("path is the path of a file, or a URL, as a str without NUL")
+        # An absolute path stays valid if the process changes its directory.
         is_url, path = server.is_url(os.fspath(path)), os.fspath(path)
         self.path = server.checked_url(path) if is_url else os.path.abspath(path)
         self.dataset = unicodedata.normalize("NFC", dataset.strip())
@@ -105,104 +128,149 @@ class PrivacyLedger:
             with self._transaction() as execute:
                 self._budget(execute)
             return
-        wanted = (exact("epsilon", epsilon), exact("delta", delta), bool(worst_case_only))
-        if wanted[0] == 0 or wanted[1] >= 1:
-            raise ValueError(
-                f"a budget has epsilon above 0 and delta in [0, 1); found {epsilon!r}, {delta!r}"
-            )
+        requested = (
+            parse_decimal("epsilon", epsilon),
+            parse_decimal("delta", delta),
+            bool(worst_case_only),
+        )
+        _check_loss(*requested[:2])
         with self._transaction(_TABLES) as execute:
-            row = (self.dataset, str(wanted[0]), str(wanted[1]), int(wanted[2]))
-            # Not "on conflict": an analyst may have no right to open others.
+            row = (self.dataset, str(requested[0]), str(requested[1]), int(requested[2]))
+            # Not "ON CONFLICT": an analyst may lack the right to insert data sets.
             if not execute("SELECT name FROM main.datasets WHERE name = ?", row[:1]):
-                execute("INSERT INTO main.datasets VALUES (?, ?, ?, ?, ?)", (*row, link("", row)))
+                values = (*row, chain_hash("", row))
+                execute("INSERT INTO main.datasets VALUES (?, ?, ?, ?, ?)", values)
             found = self._budget(execute)
-            if found != wanted:
+            if found != requested:
                 raise LedgerError(
-                    f"the ledger of {dataset!r} was opened with {_budget_text(*found)}; found "
-                    f"{_budget_text(*wanted)}. A budget cannot be changed afterwards"
+                    f"the ledger of {dataset!r} was opened with {_format_budget(*found)}; found "
+                    f"{_format_budget(*requested)}. A budget cannot be changed; omit epsilon= to "
+                    "open the ledger as it is"
                 )
 
-    def charge(self, epsilon, delta=0.0, *, what, mechanism="", assumption=None) -> None:
-        """Record a loss, durably; whoever is about to draw calls this first.
+    def charge(
+        self,
+        epsilon: DecimalLike,
+        delta: DecimalLike = 0.0,
+        *,
+        what: str,
+        mechanism: str = "",
+        assumption: str | None = None,
+    ) -> None:
+        """Record a privacy loss durably. Call it before drawing the noise.
 
         Parameters
         ----------
-        epsilon, delta : float, str or Fraction
-        what, mechanism : str
-            For the history.
+        epsilon : float, str or Fraction
+            Epsilon of the release, above 0, per unit.
+        delta : float, str or Fraction, default=0.0
+            Delta of the release, in [0, 1), per unit.
+        what : str
+            What is released, for the history.
+        mechanism : str, default=""
+            The mechanism that releases it, for the history.
         assumption : str or None, default=None
-            What the loss rests on; None for a worst-case guarantee.
+            The assumption that the loss depends on; None for a worst-case guarantee.
 
         Raises
         ------
         BudgetExceededError
-            If it does not fit. Then nothing is recorded, and nothing may be drawn.
+            If the charge does not fit. It is not recorded, and no noise may be drawn.
         LedgerError
-            If the ledger cannot be read or written. Then nothing may be drawn.
+            If the ledger cannot be read or written. No noise may be drawn.
+        ValueError
+            If epsilon or delta is invalid.
         """
-        epsilon, delta = exact("epsilon", epsilon), exact("delta", delta)
+        loss = parse_decimal("epsilon", epsilon), parse_decimal("delta", delta)
         with self._transaction() as execute:
             entries = self._entries(execute)
-            self._refuse_excess(execute, entries, [(epsilon, delta)], what, assumption)
-            now = datetime.now(UTC).isoformat(timespec="seconds")
-            texts = (plain(text) for text in (what, mechanism))
-            row = (len(entries) + 1, now, *texts, str(epsilon), str(delta), plain(assumption))
+            self._refuse_excess(execute, entries, [loss], what, assumption)
+            row = (
+                len(entries) + 1,
+                datetime.now(UTC).isoformat(timespec="seconds"),
+                storable_text(what),
+                storable_text(mechanism),
+                str(loss[0]),
+                str(loss[1]),
+                storable_text(assumption),
+            )
             values = (self.dataset, *row)
             execute("INSERT INTO main.charges VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)
-            head = execute("SELECT head FROM main.datasets WHERE name = ?", values[:1])[0][0]
-            values = (link(head, row), self.dataset)
-            execute("UPDATE main.datasets SET head = ? WHERE name = ?", values)
+            (head,) = execute("SELECT head FROM main.datasets WHERE name = ?", values[:1])[0]
+            new_head = (chain_hash(head, row), self.dataset)
+            execute("UPDATE main.datasets SET head = ? WHERE name = ?", new_head)
 
-    def check(self, *charges, what, assumption=None) -> None:
-        """Raise what `charge` would raise for these charges, one after another; record nothing.
+    def check(
+        self,
+        *charges: tuple[DecimalLike, DecimalLike],
+        what: str,
+        assumption: str | None = None,
+    ) -> None:
+        """Raise the error that `charge` would raise if all these charges were made.
+
+        Nothing is recorded.
 
         Parameters
         ----------
         *charges : tuple (epsilon, delta)
+            As `charge` takes them.
         what : str
+            What is to be released, for the error message.
         assumption : str or None, default=None
+            The assumption that the losses depend on; None for a worst-case guarantee.
+
+        Raises
+        ------
+        BudgetExceededError, LedgerError, ValueError
+            As for `charge`.
         """
-        asked = [(exact("epsilon", e), exact("delta", d)) for e, d in charges]
+        losses = [(parse_decimal("epsilon", e), parse_decimal("delta", d)) for e, d in charges]
         with self._transaction() as execute:
-            self._refuse_excess(execute, self._entries(execute), asked, what, assumption)
+            self._refuse_excess(execute, self._entries(execute), losses, what, assumption)
 
     @property
-    def history(self) -> list[dict]:
-        """All charges, in order: number, time, what, mechanism, epsilon, delta, assumption.
+    def history(self) -> list[dict[str, Any]]:
+        """All charges in order: number, time, what, mechanism, epsilon, delta, assumption.
 
-        ``pandas.DataFrame(ledger.history)`` makes a table of it.
+        ``pandas.DataFrame(ledger.history)`` makes it a table.
         """
         with self._transaction() as execute:
             return [entry.row() for entry in self._entries(execute)]
 
     @property
     def spent(self) -> dict[str, float]:
-        """The sums of all charges, and of those among them that rest on assumptions."""
+        """Sums of epsilon and delta, over all charges and over those that depend on assumptions."""
         with self._transaction() as execute:
-            return sums_of(self._entries(execute))
+            return sum_losses(self._entries(execute))
 
     @property
     def left(self) -> dict[str, float]:
-        """What is left of epsilon and (of one half of) delta as sums, rounded down.
+        """Epsilon, and half of delta, minus the sums over all charges; rounded down.
 
-        With a positive delta more may fit: `check` says.
+        With a positive delta more may fit by zCDP: use `check`.
         """
         with self._transaction() as execute:
             (E, D, _), entries = self._budget(execute), self._entries(execute)
         epsilon, delta = _spent(entries)
         left = {"epsilon": E - epsilon, "delta": D / 2 - delta}
-        return {name: at_most(max(Fraction(0), x)) for name, x in left.items()}
+        return {name: round_down_decimal(max(Fraction(0), x)) for name, x in left.items()}
 
-    def to_csv(self, path) -> None:
-        """Write the history as a table."""
+    def to_csv(self, path: str | os.PathLike[str]) -> None:
+        """Write the history as a CSV file.
+
+        Parameters
+        ----------
+        path : str or path
+            Of the file, which is overwritten.
+        """
         names = ["number", "time", "what", "mechanism", "epsilon", "delta", "assumption"]
         with Path(path).open("w", newline="", encoding="utf-8") as table:
             writer = csv.DictWriter(table, names)
             writer.writeheader()
             writer.writerows(self.history)
 
-    def to_dict(self) -> dict:
-        """Return the data set, its budget, what is spent of it, and the history, of one moment."""
+    def to_dict(self) -> dict[str, Any]:
+        """Return the name of the data set, budget, sums and history, read in one transaction."""
         with self._transaction() as execute:
             epsilon, delta, worst_case_only = self._budget(execute)
             entries = self._entries(execute)
@@ -213,12 +281,18 @@ class PrivacyLedger:
                 "delta": float(delta),
                 "worst_case_only": worst_case_only,
             },
-            "spent": sums_of(entries),
+            "spent": sum_losses(entries),
             "history": [entry.row() for entry in entries],
         }
 
-    def to_json(self, path) -> None:
-        """Write what `to_dict` returns."""
+    def to_json(self, path: str | os.PathLike[str]) -> None:
+        """Write the result of `to_dict` as a JSON file.
+
+        Parameters
+        ----------
+        path : str or path
+            Of the file, which is overwritten.
+        """
         Path(path).write_text(json.dumps(self.to_dict(), indent=1), encoding="utf-8")
 
     def __repr__(self) -> str:
@@ -227,18 +301,20 @@ class PrivacyLedger:
     def __str__(self) -> str:
         with self._transaction() as execute:
             budget, entries = self._budget(execute), self._entries(execute)
-        spent = _text(*_spent(entries))
-        lines = [f"Privacy ledger of {self.dataset!r}: {spent} spent of {_budget_text(*budget)}"]
+        spent = _format_loss(*_spent(entries))
+        lines = [f"Privacy ledger of {self.dataset!r}: {spent} spent of {_format_budget(*budget)}"]
         for e in entries:
-            rests = f", on an assumption: {e.assumption}" if e.assumption else ""
-            lines.append(f"{e.number:5}  {e.time}  {_text(e.epsilon, e.delta)}  {e.what}{rests}")
+            loss = _format_loss(e.epsilon, e.delta)
+            assumption = f", on an assumption: {e.assumption}" if e.assumption else ""
+            lines.append(f"{e.number:5}  {e.time}  {loss}  {e.what}{assumption}")
         return "\n".join(lines)
 
-    def __deepcopy__(self, memo) -> PrivacyLedger:
+    def __deepcopy__(self, memo: dict[int, Any]) -> PrivacyLedger:
         """Return the ledger itself: a clone of an estimator spends from the same budget."""
         return self
 
-    def _budget(self, execute) -> tuple[Fraction, Fraction, bool]:
+    def _budget(self, execute: Execute) -> tuple[Fraction, Fraction, bool]:
+        """Return epsilon, delta and worst_case_only."""
         rows = execute(
             "SELECT epsilon, delta, worst_case_only FROM main.datasets WHERE name = ?",
             (self.dataset,),
@@ -251,49 +327,57 @@ class PrivacyLedger:
         except (TypeError, ValueError, ZeroDivisionError):
             raise LedgerError(f"the ledger of {self.dataset!r} has been damaged") from None
 
-    def _entries(self, execute) -> list[Entry]:
-        """Return all charges, after a look at whether they are those that were made."""
+    def _entries(self, execute: Execute) -> list[Entry]:
+        """Return all charges, verified against the hash chain."""
         rows = execute(
             "SELECT number, time, what, mechanism, epsilon, delta, assumption FROM main.charges "
             "WHERE dataset = ? ORDER BY number",
             (self.dataset,),
         )
-        opened = execute(
+        datasets = execute(
             "SELECT name, epsilon, delta, worst_case_only, head FROM main.datasets WHERE name = ?",
             (self.dataset,),
         )
-        if not opened:
+        if not datasets:
             raise LedgerError(f"there is no ledger of {self.dataset!r} in {self.path}")
-        *budget, head = opened[0]
-        return entries_of(rows, budget, head)
+        *budget, head = datasets[0]
+        return verified_entries(rows, budget, head)
 
-    def _refuse_excess(self, execute, entries, charges, what, assumption) -> None:
+    def _refuse_excess(
+        self,
+        execute: Execute,
+        entries: list[Entry],
+        losses: list[tuple[Fraction, Fraction]],
+        what: str,
+        assumption: str | None,
+    ) -> None:
+        """Raise BudgetExceededError if these losses do not fit beside the entries."""
         E, D, worst_case_only = self._budget(execute)
-        if any(epsilon == 0 or delta >= 1 for epsilon, delta in charges):
-            raise ValueError("a charge has epsilon above 0 and delta in [0, 1)")
+        for loss in losses:
+            _check_loss(*loss)
         if worst_case_only and assumption is not None:
             raise BudgetExceededError(
-                f"{what} rests on an assumption ({assumption}), and the ledger of "
-                f"{self.dataset!r} takes worst-case losses only. Nothing was drawn"
+                f"{what} depends on an assumption ({assumption}), but the ledger of "
+                f"{self.dataset!r} accepts worst-case losses only. Nothing was drawn"
             )
-        asked = [sum(parts) for parts in zip(*charges, strict=True)]
+        asked = exact_sum(epsilon for epsilon, _ in losses), exact_sum(delta for _, delta in losses)
         spent = _spent(entries)
         left = [E - spent[0], D / 2 - spent[1]]
-        epsilons = [entry.epsilon for entry in entries] + [epsilon for epsilon, _ in charges]
+        epsilons = [entry.epsilon for entry in entries] + [epsilon for epsilon, _ in losses]
         if asked[1] > left[1] or (asked[0] > left[0] and not concentrated(E, D, epsilons)):
             raise BudgetExceededError(
-                f"{what} asks for {_text(*asked)}; the ledger of {self.dataset!r} has spent "
-                f"{_text(*spent)} of {_budget_text(E, D, False)}, and has left "
-                f"{_text(*(max(x, Fraction(0)) for x in left))}. Nothing was drawn"
+                f"{what} asks for {_format_loss(*asked)}; the ledger of {self.dataset!r} has spent "
+                f"{_format_loss(*spent)} of {_format_budget(E, D, False)}, and has left "
+                f"{_format_loss(*(max(x, Fraction(0)) for x in left))}. Nothing was drawn"
             )
 
     @contextlib.contextmanager
-    def _transaction(self, tables: tuple[str, ...] = ()) -> Iterator[Callable]:
-        """Yield a function that runs SQL; commit durably at the end, or leave all as it was."""
+    def _transaction(self, tables: tuple[str, ...] = ()) -> Iterator[Execute]:
+        """Yield a function that runs SQL; commit durably at the end, or roll back."""
         try:
             store = server if server.is_url(self.path) else file
             if tables:
-                store.create(self.path, tables)
+                store.create_if_missing(self.path, tables)
             with store.transaction(self.path) as execute:
                 yield execute
         except (sqlite3.Error, OSError, UnicodeError) as error:
@@ -303,48 +387,68 @@ class PrivacyLedger:
             ) from None
 
 
+def _check_loss(epsilon: Fraction, delta: Fraction) -> None:
+    check_number("epsilon", epsilon, "a number above 0", lambda e: e > 0)
+    check_number("delta", delta, "a number in [0, 1)", lambda d: d < 1)
+
+
 def _spent(entries: list[Entry]) -> tuple[Fraction, Fraction]:
-    return total(entry.epsilon for entry in entries), total(entry.delta for entry in entries)
+    return exact_sum(e.epsilon for e in entries), exact_sum(e.delta for e in entries)
 
 
-def _text(epsilon: Fraction, delta: Fraction) -> str:
+def _format_loss(epsilon: Fraction, delta: Fraction) -> str:
     return f"epsilon={float(epsilon):g}, delta={float(delta):g}"
 
 
-def _budget_text(epsilon: Fraction, delta: Fraction, worst_case_only: bool) -> str:
+def _format_budget(epsilon: Fraction, delta: Fraction, worst_case_only: bool) -> str:
     halves = " (one half for charges, one for composition)" * (delta > 0)
-    return _text(epsilon, delta) + halves + ", worst case only" * worst_case_only
+    return _format_loss(epsilon, delta) + halves + ", worst case only" * worst_case_only
 
 
-def require_ledger(ledger) -> None:
-    """Raise ValueError if this is anything else."""
+def require_ledger(ledger: object) -> None:
+    """Raise ValueError unless this is a `PrivacyLedger`."""
     if not isinstance(ledger, PrivacyLedger):
         raise ValueError(f"ledger is a PrivacyLedger or None; found {ledger!r}")
 
 
-def budget_on(ledger, epsilon, delta=0.0, *, what, mechanism, assumption=None) -> Budget:
-    """Return the budget of one fit: a ledger's share, charged to it before the first draw.
+def budget_on(
+    ledger: PrivacyLedger | None,
+    epsilon: float,
+    delta: float = 0.0,
+    *,
+    what: str,
+    mechanism: str,
+    assumption: str | None = None,
+) -> Budget:
+    """Return the budget of one fit, which is charged to the ledger before the first draw.
 
     Parameters
     ----------
     ledger : PrivacyLedger or None
+        The ledger to charge; None charges none.
     epsilon, delta : float
-    what, mechanism : str
-    assumption : str or None
+        The budget of the fit, per unit.
+    what : str
+        What the fit releases, for the history.
+    mechanism : str
+        The mechanism that releases it, for the history.
+    assumption : str or None, default=None
+        The assumption that the loss depends on; None for a worst-case guarantee.
 
     Raises
     ------
     BudgetExceededError, LedgerError
-        If the ledger refuses, now or before the first draw.
+        If the ledger refuses the charge, now or before the first draw.
     """
     if ledger is None:
         return Budget(epsilon, delta)
     require_ledger(ledger)
     ledger.check((epsilon, delta), what=what, assumption=assumption)
 
-    def charge():
+    def charge() -> None:
         ledger.charge(epsilon, delta, what=what, mechanism=mechanism, assumption=assumption)
 
-    # As it is written, 0.1 is less than the float 0.1: the fit gets that, and not a bit more.
-    shares = round_down(exact("epsilon", epsilon)), round_down(exact("delta", delta))
-    return Budget(shares[0], shares[1], before_first=charge)
+    # The ledger is charged 1/10 for 0.1, which is less than the float 0.1: round down.
+    granted_epsilon = round_down(parse_decimal("epsilon", epsilon))
+    granted_delta = round_down(parse_decimal("delta", delta))
+    return Budget(granted_epsilon, granted_delta, before_first=charge)

@@ -1,9 +1,9 @@
-"""Tables on a PostgreSQL server that one transaction at a time has to itself (zone: boundary).
+"""Tables on a PostgreSQL server with exclusive transactions (zone: boundary).
 
-Each transaction has a connection of its own, and sets what it relies on for itself alone: nothing
-is left for a fork to inherit or a pooler to mix up. It holds a lock of the database from before
-its first look at a charge until it has ended. Should that fail, tables whose key is the number of
-the charge do not take a second charge of the same number.
+Each transaction opens its own connection and changes settings for itself only, so that no fork
+inherits a connection and no pooler passes on changed settings. It holds an advisory lock from
+before it reads the first charge until it ends. If that lock does not exclude others, the primary
+key, which includes the number of the charge, still prevents two charges with the same number.
 """
 
 from __future__ import annotations
@@ -11,49 +11,51 @@ from __future__ import annotations
 import contextlib
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
+from types import ModuleType
+from typing import Any
 from urllib.parse import unquote
 
-from ._file import alone
+from ._file import Execute, process_lock
 
-__all__ = ["ServerError", "checked_url", "create", "is_url", "transaction"]
+__all__ = ["ServerError", "checked_url", "create_if_missing", "is_url", "transaction"]
 
-# Seconds to wait for others; for the server to let us in; for it to stop a lost client's waiting.
-_PATIENCE = 60.0
-_CONNECT = 10
+# Seconds to wait for a lock, a commit or the client's next statement, and for a connection.
+_TIMEOUT = 60.0
+_CONNECT_TIMEOUT = 10
 _SCHEMA = "sklearn_dpbo_ledger"
 _TABLES = ("charges", "datasets")
-# Whose schema it is: a comment, which a dump keeps.
-_MARK = "privacy ledger of sklearn_dpbo, format 1"
-# "DPBO"; locks that are held to the end of a transaction need no rights.
+# This comment marks the schema as a ledger; dumps of the database keep it.
+_SCHEMA_COMMENT = "privacy ledger of sklearn_dpbo, format 1"
+# The key is "DPBO" in ASCII. An advisory lock until the end of the transaction needs no rights.
 _LOCK = "SELECT pg_catalog.pg_advisory_xact_lock(1146110543, 0)"
-# A dead server is noticed after half a minute.
-_CONNECTION = {
+# The keepalives detect a dead server after half a minute.
+_CONNECTION_OPTIONS = {
     "autocommit": True,
     "prepare_threshold": None,
     "client_encoding": "UTF8",
-    "connect_timeout": _CONNECT,
+    "connect_timeout": _CONNECT_TIMEOUT,
     "keepalives": 1,
     "keepalives_idle": 10,
     "keepalives_interval": 5,
     "keepalives_count": 4,
 }
-# Each statement must see what was committed before it (the charges are read with the lock held),
-# whatever the role's defaults are.
+# These settings override the defaults of the role and the database. READ COMMITTED lets the
+# statements after the lock see the charges that were committed while waiting for it.
 _BEGIN = """
 BEGIN ISOLATION LEVEL READ COMMITTED;
 SET LOCAL search_path = pg_catalog, pg_temp;
 SET LOCAL synchronous_commit = on;
 SET LOCAL client_min_messages = warning;
-SET LOCAL lock_timeout = {patience};
-SET LOCAL statement_timeout = {twice};
-SET LOCAL idle_in_transaction_session_timeout = {patience}
+SET LOCAL lock_timeout = {timeout};
+SET LOCAL statement_timeout = {statement_timeout};
+SET LOCAL idle_in_transaction_session_timeout = {timeout}
 """
-_SERVER = """
+_SELECT_SERVER_STATE = """
 SELECT current_setting('fsync'), current_setting('full_page_writes'),
     pg_is_in_recovery(), current_setting('transaction_read_only')
 """
-_FOUND = """
+_SELECT_TABLES = """
 SELECT obj_description(s.oid, 'pg_namespace'), t.relname, t.relkind::text, t.relpersistence::text,
     t.relhasrules OR t.relhastriggers OR t.relrowsecurity
 FROM pg_namespace s LEFT JOIN pg_class t ON t.relnamespace = s.oid AND t.relname = ANY(?)
@@ -62,73 +64,96 @@ WHERE s.nspname = ? ORDER BY t.relname
 
 
 class ServerError(OSError):
-    """The server cannot be reached, refuses, or is not one to keep a ledger on."""
+    """The server cannot be reached, reports an error, or cannot keep a ledger safely."""
 
 
 def is_url(place: str) -> bool:
-    """Whether this is meant as a URL, of whatever kind, and not as a file."""
+    """Whether this is a URL of any scheme, and not the path of a file."""
     return re.match(r"[a-z][a-z0-9+.-]+:/", place, re.IGNORECASE) is not None
 
 
 def checked_url(url: str) -> str:
-    """Return a URL that may be shown to anyone, or raise ValueError without showing it."""
+    """Return the URL of a PostgreSQL database if it contains no password.
+
+    Raises
+    ------
+    ValueError
+        If it contains one, or is another URL. The message does not show the URL.
+    """
     if not url.startswith(("postgresql://", "postgres://")):
         raise ValueError("the URL of a ledger begins with postgresql:// or postgres://")
-    plain = unquote(url)
+    decoded = unquote(url)
     user = url.partition("//")[2].rpartition("@")[0]
-    if ":" in user or re.search(r"[?&][^=]*(password|secret|scram)[^=]*=", plain, re.IGNORECASE):
+    if ":" in user or re.search(r"[?&][^=]*(password|secret|scram)[^=]*=", decoded, re.IGNORECASE):
         raise ValueError(
-            "the URL of a ledger holds no password (nor a ':' before an '@'): it is shown and "
-            "pickled with estimators. Keep the password in ~/.pgpass, in a service file or in the "
-            "environment variable PGPASSWORD, or use a client certificate"
+            "the URL of a ledger must not contain a password (nor a ':' before an '@'), because it "
+            "is shown and pickled with estimators. Keep the password in ~/.pgpass, in a service "
+            "file or in the environment variable PGPASSWORD, or use a client certificate"
         )
     return url
 
 
-def create(url: str, statements: tuple[str, ...]) -> None:
-    """Make the schema, with these tables, unless there is one of that name."""
-    with _begun(url) as execute:
-        if execute(_FOUND, (list(_TABLES), _SCHEMA)):
+def create_if_missing(url: str, statements: tuple[str, ...]) -> None:
+    """Create the schema with these tables, unless the schema exists.
+
+    Parameters
+    ----------
+    url : str
+        URL of the database.
+    statements : tuple of str
+        SQL statements that create the tables, as `transaction` takes them.
+    """
+    with _open_transaction(url) as execute:
+        if execute(_SELECT_TABLES, (list(_TABLES), _SCHEMA)):
             return
         execute(f"CREATE SCHEMA {_SCHEMA}")
-        execute(f"COMMENT ON SCHEMA {_SCHEMA} IS '{_MARK}'")
+        execute(f"COMMENT ON SCHEMA {_SCHEMA} IS '{_SCHEMA_COMMENT}'")
         for statement in statements:
             execute(statement)
 
 
 @contextlib.contextmanager
-def transaction(url: str) -> Iterator[Callable]:
-    """Yield a function that runs SQL; commit durably at the end, or leave all as it was.
+def transaction(url: str) -> Iterator[Execute]:
+    """Yield a function that runs SQL; commit durably at the end, or roll back on an exception.
 
-    The SQL is SQLite's: ``?`` for values, and the tables are in the schema ``main``.
+    The SQL is SQLite's: ``?`` stands for a value, and the tables are in the schema ``main``.
+
+    Parameters
+    ----------
+    url : str
+        URL of the database.
 
     Raises
     ------
     ServerError, OSError, UnicodeError
-        If the server or the tables are not to be had in time, or not such that a charge lasts.
+        If the server or the tables are not available within a minute, or could lose a charge.
     ImportError
         If psycopg is not installed.
     """
-    with _begun(url) as execute:
-        _refuse_tables(execute)
+    with _open_transaction(url) as execute:
+        _refuse_unsafe_tables(execute)
         yield execute
 
 
 @contextlib.contextmanager
-def _begun(url: str) -> Iterator[Callable]:
-    psycopg = _driver()
+def _open_transaction(url: str) -> Iterator[Execute]:
+    """Do what `transaction` does, without a check of the tables."""
+    psycopg = _import_psycopg()
     try:
-        with alone(), contextlib.closing(psycopg.connect(url, **_CONNECTION)) as connection:
+        with (
+            process_lock(),
+            contextlib.closing(psycopg.connect(url, **_CONNECTION_OPTIONS)) as connection,
+        ):
 
-            def execute(sql, values=()):
+            def execute(sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
                 sql = sql.replace("main.", f"{_SCHEMA}.").replace("?", "%s")
                 cursor = connection.execute(sql, values or None)
                 return cursor.fetchall() if cursor.description else []
 
             try:
-                patience = int(1000 * _PATIENCE)
-                connection.execute(_BEGIN.format(patience=patience, twice=2 * patience))
-                _refuse_server(*execute(_SERVER)[0])
+                timeout = int(1000 * _TIMEOUT)
+                connection.execute(_BEGIN.format(timeout=timeout, statement_timeout=2 * timeout))
+                _refuse_unsafe_server(*execute(_SELECT_SERVER_STATE)[0])
                 execute(_LOCK)
                 yield execute
             except BaseException:
@@ -140,32 +165,35 @@ def _begun(url: str) -> Iterator[Callable]:
         raise ServerError(_first_line(error)) from None
 
 
-def _commit(connection) -> None:
-    """Commit, and take anything but a plain success for a failure."""
-    psycopg, warnings = _driver(), []
+def _commit(connection: Any) -> None:
+    """Commit; treat warnings as errors.
+
+    The server warns if no transaction was open, or if a standby has not confirmed the commit.
+    """
+    psycopg = _import_psycopg()
+    warnings: list[str] = []
     connection.add_notice_handler(lambda diagnostic: warnings.append(diagnostic.message_primary))
     try:
-        with _cancelled_if_late(connection):
-            done = connection.execute("COMMIT").statusmessage
+        with _cancel_after_timeout(connection):
+            status = connection.execute("COMMIT").statusmessage
     except psycopg.Error as error:
         warnings.append(_first_line(error))
-    # A warning: no transaction was open, or a standby has not confirmed it.
-    if warnings or done != "COMMIT":
+    if warnings or status != "COMMIT":
         raise ServerError(
-            f"whether the change was made is not known ({'; '.join(warnings) or done}); if it "
+            f"whether the change was made is not known ({'; '.join(warnings) or status}); if it "
             "was, it counts as spent"
         )
 
 
 @contextlib.contextmanager
-def _cancelled_if_late(connection) -> Iterator[None]:
-    """No setting bounds how long a commit waits for a synchronous standby."""
+def _cancel_after_timeout(connection: Any) -> Iterator[None]:
+    """Cancel a commit that takes too long: no setting limits the wait for a standby."""
 
-    def cancel():
-        with contextlib.suppress(_driver().Error):
-            connection.cancel_safe(timeout=_CONNECT)
+    def cancel() -> None:
+        with contextlib.suppress(_import_psycopg().Error):
+            connection.cancel_safe(timeout=_CONNECT_TIMEOUT)
 
-    timer = threading.Timer(_PATIENCE, cancel)
+    timer = threading.Timer(_TIMEOUT, cancel)
     timer.start()
     try:
         yield
@@ -174,27 +202,38 @@ def _cancelled_if_late(connection) -> Iterator[None]:
         timer.join()
 
 
-def _refuse_server(fsync: str, full_page_writes: str, in_recovery: bool, read_only: str) -> None:
+def _refuse_unsafe_server(
+    fsync: str, full_page_writes: str, in_recovery: bool, read_only: str
+) -> None:
     for name, value in (("fsync", fsync), ("full_page_writes", full_page_writes)):
         if value != "on":
-            raise ServerError(f"the server runs with {name} = {value}, so a crash loses charges")
+            raise ServerError(
+                f"the server runs with {name} = {value}, so a crash can lose charges; turn it on"
+            )
     if in_recovery:
-        raise ServerError("the server is a replica (in recovery); name the primary")
+        raise ServerError("the server is a replica (in recovery); give the URL of the primary")
     if read_only != "off":
-        raise ServerError("its transactions are read-only")
+        raise ServerError(
+            "transactions on the server are read-only (default_transaction_read_only)"
+        )
 
 
-def _refuse_tables(execute: Callable) -> None:
-    found = execute(_FOUND, (list(_TABLES), _SCHEMA))
+def _refuse_unsafe_tables(execute: Execute) -> None:
+    found = execute(_SELECT_TABLES, (list(_TABLES), _SCHEMA))
     if not found:
-        raise ServerError(f"there is no schema {_SCHEMA} in the database, hence no ledger")
-    if found[0][0] != _MARK:
-        raise ServerError(f"the schema {_SCHEMA} is not one that this package made")
+        raise ServerError(
+            f"there is no schema {_SCHEMA} in the database; pass epsilon= to create a new ledger"
+        )
+    if found[0][0] != _SCHEMA_COMMENT:
+        raise ServerError(f"the schema {_SCHEMA} was not created by this package")
     if tuple(row[1] for row in found) != _TABLES:
-        raise ServerError(f"tables of {_SCHEMA} are missing, and a ledger is not begun anew")
+        raise ServerError(
+            f"tables of {_SCHEMA} are missing; restore them from a backup (new ones are not "
+            "created in their place)"
+        )
     for _, name, kind, persistence, altered in found:
         if (kind, persistence) != ("r", "p"):
-            raise ServerError(f"{_SCHEMA}.{name} is not an ordinary table that is logged")
+            raise ServerError(f"{_SCHEMA}.{name} is not an ordinary logged table")
         if altered:
             raise ServerError(f"{_SCHEMA}.{name} has triggers, rules or row security")
 
@@ -203,8 +242,8 @@ def _first_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 
-def _driver():
-    """Import psycopg, which only those need who keep a ledger on a server."""
+def _import_psycopg() -> ModuleType:
+    """Return psycopg, an optional dependency that only ledgers on a server need."""
     try:
         import psycopg
     except ImportError as error:

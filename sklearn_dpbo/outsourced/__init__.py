@@ -1,7 +1,7 @@
-"""A curator that holds the data, a modeler that never sees them (zone: boundary).
+"""Bayesian optimisation by a modeler that does not see the data (zone: boundary).
 
-The curator releases a protected image of its rows once; the modeler optimises over it by asking
-for outcomes by row number (Kharkovskii, Dai and Low, ICML 2020).
+The curator, who holds the data, releases a protected image of its rows once. The modeler optimises
+over the image and asks for outcomes by row number (Kharkovskii, Dai and Low, ICML 2020).
 """
 
 from ._calibration import delta_of_gaussian, gaussian_sigma

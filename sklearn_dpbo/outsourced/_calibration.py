@@ -1,4 +1,4 @@
-"""How much Gaussian noise (epsilon, delta) asks for (zone: public)."""
+"""The Gaussian noise that (epsilon, delta)-differential privacy needs (zone: public)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import math
 from scipy.optimize import brentq
 from scipy.special import log_ndtr
 
+from .._params import check_number
+
 __all__ = ["delta_of_gaussian", "gaussian_sigma"]
 
-# Rounding errors of a logarithm, in units of its size: what is computed is taken to be this wrong.
+# Bound on the relative rounding error of a computed logarithm.
 _ROUNDING = 2.0**-48
 
 
@@ -17,22 +19,22 @@ def delta_of_gaussian(sigma: float, epsilon: float, sensitivity: float = 1.0) ->
     """Return the smallest delta for which Gaussian noise is (epsilon, delta)-private, rounded up.
 
     ``delta = Phi(D / (2 sigma) - epsilon sigma / D) - e^epsilon Phi(-D / (2 sigma) - epsilon sigma
-    / D)`` with D the sensitivity in Euclidean norm. Where the difference loses digits (for epsilon
-    below 1e-7 or so) they count as lost on the safe side.
+    / D)`` with D the sensitivity in Euclidean norm. Where the difference cancels (for epsilon
+    below about 1e-7), the rounding error is added to delta.
 
     Parameters
     ----------
     sigma : float
         Standard deviation of the noise; positive.
     epsilon : float
-        Positive.
+        Privacy loss; positive.
     sensitivity : float, default=1.0
-        How far, in Euclidean norm, neighbours can lie apart; positive.
+        Largest Euclidean distance between the values of neighbours; positive.
 
     Returns
     -------
     delta : float
-        Rounded up (far from any use, where it is all but 1, to a little more than that).
+        Rounded up; where it is nearly 1, it can be slightly above 1.
 
     Raises
     ------
@@ -44,7 +46,9 @@ def delta_of_gaussian(sigma: float, epsilon: float, sensitivity: float = 1.0) ->
     Balle and Wang, "Improving the Gaussian mechanism for differential privacy: analytical
     calibration and optimal denoising", ICML 2018, Theorem 8.
     """
-    _check_positive(sigma=sigma, epsilon=epsilon, sensitivity=sensitivity)
+    check_number("sigma", sigma, "positive", lambda v: v > 0)
+    check_number("epsilon", epsilon, "positive", lambda v: v > 0)
+    check_number("sensitivity", sensitivity, "positive", lambda v: v > 0)
     a, b = sensitivity / (2 * sigma), epsilon * sigma / sensitivity
     first, second = float(log_ndtr(a - b)), epsilon + float(log_ndtr(-a - b))
     lost = _ROUNDING * (1 + abs(first) + abs(second) + epsilon)
@@ -54,46 +58,42 @@ def delta_of_gaussian(sigma: float, epsilon: float, sensitivity: float = 1.0) ->
 def gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
     """Return the smallest standard deviation that makes Gaussian noise (epsilon, delta)-private.
 
-    By `delta_of_gaussian`, rounded up.
+    It is the inverse of `delta_of_gaussian`, rounded up.
 
     Parameters
     ----------
     epsilon : float
-        Positive.
+        Privacy loss; positive.
     delta : float
-        In [1e-300, 1).
+        Probability with which the loss may be larger; in [1e-300, 1).
     sensitivity : float, default=1.0
-        How far, in Euclidean norm, neighbours can lie apart; positive.
+        Largest Euclidean distance between the values of neighbours; positive.
 
     Returns
     -------
     sigma : float
+        Standard deviation of the noise, in the units of `sensitivity`.
 
     Raises
     ------
     ValueError
-        If one of them is out of its range.
+        If a parameter is out of its range.
     """
-    _check_positive(epsilon=epsilon, sensitivity=sensitivity)
-    if not 1e-300 <= delta < 1:
-        raise ValueError(f"delta lies in [1e-300, 1); found {delta!r}")
+    check_number("epsilon", epsilon, "positive", lambda v: v > 0)
+    check_number("delta", delta, "in [1e-300, 1)", lambda v: 1e-300 <= v < 1)
+    check_number("sensitivity", sensitivity, "positive", lambda v: v > 0)
 
-    def too_much(log_sigma: float) -> float:
-        excess = delta_of_gaussian(math.exp(log_sigma), epsilon)
-        return math.log(max(excess, 1e-320)) - math.log(delta)
+    def excess(log_sigma: float) -> float:
+        """Return ln(delta of this noise / delta)."""
+        found = delta_of_gaussian(math.exp(log_sigma), epsilon)
+        return math.log(max(found, 1e-320)) - math.log(delta)
 
     low, high = math.log(1e-3 / math.sqrt(epsilon + 1)), math.log(10.0)
-    while too_much(high) > 0:
+    while excess(high) > 0:
         high += 1.0
-    while too_much(low) < 0:
+    while excess(low) < 0:
         low -= 1.0
-    sigma = math.exp(brentq(too_much, low, high, xtol=1e-13, rtol=1e-14)) * (1 + 1e-9)
+    sigma = math.exp(brentq(excess, low, high, xtol=1e-13, rtol=1e-14)) * (1 + 1e-9)
     while delta_of_gaussian(sigma, epsilon) > delta:
         sigma *= 1 + 1e-9
     return sigma * sensitivity
-
-
-def _check_positive(**values: float) -> None:
-    for name, value in values.items():
-        if not 0 < value < math.inf:
-            raise ValueError(f"{name} is positive and finite; found {value!r}")

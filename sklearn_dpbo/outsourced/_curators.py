@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import math
-from numbers import Integral, Real
-from typing import Self
+from numbers import Integral
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._data.tables import row_norms
-from .._params import is_finite
-from .._privacy.accounting import PrivacyLoss
-from .._privacy.mechanisms import release_table
+from .._params import check_number
+from .._privacy.accounting import PrivacyLoss, Purpose
+from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import noise_source
 from .._privacy.sensitive import Secret
 from .._sklearn.html import ShowsPrivacy
-from ..ledger._ledger import budget_on
+from ..ledger._ledger import PrivacyLedger, budget_on
 from ..report._card import card
 from ._calibration import gaussian_sigma
 
@@ -33,16 +34,20 @@ _OFF_NORMAL = 1e-23
 class Curator(ShowsPrivacy, BaseEstimator):
     """Rows in, a released table out, and rows by number, for whoever holds them."""
 
-    released_: np.ndarray
+    epsilon: Any
+    delta: Any
+    released_: NDArray[np.float64]
     guarantee_: str | None
 
-    def fit_transform(self, X, y=None) -> np.ndarray:
+    def fit_transform(self, X: Any, y: Any = None) -> NDArray[np.float64]:
         """Release a protected image of the rows.
 
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
+            The rows to protect.
         y : ignored
+            For scikit-learn's conventions.
 
         Returns
         -------
@@ -60,12 +65,12 @@ class Curator(ShowsPrivacy, BaseEstimator):
         self.__dict__.update(fitted)
         return self.released_.copy()
 
-    def fit(self, X, y=None) -> Self:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """As `fit_transform`; the image is `released_`."""
         self.fit_transform(X)
         return self
 
-    def transform(self, X) -> np.ndarray:
+    def transform(self, X: Any) -> NDArray[np.float64]:
         """Return `released_`, if these are the rows it was fitted on.
 
         Raises
@@ -83,7 +88,7 @@ class Curator(ShowsPrivacy, BaseEstimator):
             )
         return self.released_.copy()
 
-    def row(self, index: int) -> np.ndarray:
+    def row(self, index: int) -> NDArray[np.float64]:
         """Return a row as it was given: for the oracle, on the side that holds the data."""
         check_is_fitted(self, "released_")
         if not hasattr(self, "_rows"):
@@ -92,7 +97,7 @@ class Curator(ShowsPrivacy, BaseEstimator):
             raise ValueError(f"rows are numbered 0 to {len(self._rows) - 1}; found {index!r}")
         return self._rows[index].copy()
 
-    def get_feature_names_out(self, input_features=None) -> np.ndarray:
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return names of the released columns."""
         check_is_fitted(self, "released_")
         prefix = type(self).__name__.lower()
@@ -110,18 +115,17 @@ class Curator(ShowsPrivacy, BaseEstimator):
         warning = "" if private else "NOT PRIVATE: there is no guarantee"
         return card("Released rows", rows, warning=warning)
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         """Leave the rows behind."""
         return {name: v for name, v in super().__getstate__().items() if name != "_rows"}
 
     def _check(self) -> None:
-        for name, holds, expected in [
-            ("epsilon", lambda v: is_finite(v) and v >= 1e-9, "is a number from 1e-9 up"),
-            ("delta", lambda v: 1e-300 <= v < 1, "lies in (0, 1)"),
-        ]:
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, Real) or not holds(value):
-                raise ValueError(f"{name} {expected}; found {value!r}")
+        check_number("epsilon", self.epsilon, "a number from 1e-9 up", lambda e: e >= 1e-9)
+        check_number("delta", self.delta, "in (0, 1)", lambda d: 1e-300 <= d < 1)
+
+    def _release(self, X: NDArray[np.float64]) -> dict[str, Any]:
+        """Return the fitted attributes."""
+        raise NotImplementedError
 
 
 class GaussianCurator(Curator):
@@ -135,6 +139,7 @@ class GaussianCurator(Curator):
     Parameters
     ----------
     epsilon : float, default=1.0
+        From 1e-9 up.
     delta : float, default=1e-5
         In (0, 1); usually below 1 / n_rows.
     distance : float, default=1.0
@@ -181,21 +186,21 @@ class GaussianCurator(Curator):
     """
 
     sigma_: float
-    components_: np.ndarray | None
+    components_: NDArray[np.float64] | None
     privacy_: PrivacyLoss
 
     def __init__(
         self,
-        epsilon=1.0,
-        delta=1e-5,
+        epsilon: float = 1.0,
+        delta: float = 1e-5,
         *,
-        distance=1.0,
-        max_norm=None,
-        clip=True,
-        n_components=None,
-        random_state=None,
-        noise_random_state=None,
-        ledger=None,
+        distance: float = 1.0,
+        max_norm: float | None = None,
+        clip: bool = True,
+        n_components: int | None = None,
+        random_state: Any = None,
+        noise_random_state: int | None = None,
+        ledger: PrivacyLedger | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -209,20 +214,11 @@ class GaussianCurator(Curator):
 
     def _check(self) -> None:
         super()._check()
-        for name, kind, optional in [
-            ("distance", Real, False),
-            ("max_norm", Real, True),
-            ("n_components", Integral, True),
-        ]:
-            value = getattr(self, name)
-            if optional and value is None:
-                continue
-            right_kind = (
-                isinstance(value, kind) and not isinstance(value, bool) and is_finite(value)
-            )
-            if not (right_kind and 1e-100 < float(value) < 1e100):
-                what = "1 or more" if kind is Integral else "positive (1e-100 to 1e100)"
-                raise ValueError(f"{name} is {'None or ' * optional}{what}; found {value!r}")
+        size = "positive (1e-100 to 1e100)", lambda v: 1e-100 < float(v) < 1e100
+        check_number("distance", self.distance, *size)
+        check_number("max_norm", self.max_norm, *size, optional=True)
+        of_columns = "1 or more", lambda r: 1 <= r < 1e100, Integral
+        check_number("n_components", self.n_components, *of_columns, optional=True)
         if not isinstance(self.clip, bool | np.bool_):
             raise ValueError(f"clip is True or False; found {self.clip!r}")
         if self.n_components is not None and self.max_norm is None:
@@ -231,13 +227,12 @@ class GaussianCurator(Curator):
                 "rounding error of the projection"
             )
 
-    def _release(self, X: np.ndarray) -> dict:
+    def _release(self, X: NDArray[np.float64]) -> dict[str, Any]:
         noise = noise_source(self.noise_random_state, stacklevel=5)
         X, Q = self._bounded(X), self._directions(X.shape[1])
         Y = X if Q is None else X @ Q
-        what = "image of the rows"
         budget = budget_on(
-            self.ledger, self.epsilon, self.delta, what=what, mechanism=type(self).__name__
+            self.ledger, self.epsilon, self.delta, what=Purpose.TABLE, mechanism=type(self).__name__
         )
         epsilon, delta = budget.epsilon, budget.delta
         near = delta - Y.size * (1 + math.exp(min(epsilon, 700.0))) * _OFF_NORMAL
@@ -262,8 +257,8 @@ class GaussianCurator(Curator):
         with np.errstate(over="ignore"):
             whole = np.rint(np.clip(Y / step, -(2.0**60), 2.0**60)).astype(np.int64)
         how = f"normal noise of deviation {sigma:.6g}"
-        loss = PrivacyLoss(epsilon, delta, what, how)
-        noisy = release_table(Secret(whole), sigma / step, loss=loss, budget=budget, noise=noise)
+        loss = PrivacyLoss(epsilon, delta, Purpose.TABLE, how)
+        noisy = Mechanisms(budget, noise).release_table(Secret(whole), sigma / step, loss=loss)
         guarantee = (
             f"(epsilon, delta) = ({epsilon:g}, {delta:g}) for tables in which one row differs by "
             f"at most {self.distance:g} in Euclidean norm; outcomes are not protected"
@@ -278,7 +273,7 @@ class GaussianCurator(Curator):
             else "NONE: the noise is seeded. For tests only",
         }
 
-    def _bounded(self, X: np.ndarray) -> np.ndarray:
+    def _bounded(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the rows, none longer than max_norm."""
         if self.max_norm is None:
             return X
@@ -290,11 +285,12 @@ class GaussianCurator(Curator):
             )
         return X * (self.max_norm / np.maximum(lengths, self.max_norm))[:, None]
 
-    def _directions(self, d: int) -> np.ndarray | None:
+    def _directions(self, d: int) -> NDArray[np.float64] | None:
         """Return orthonormal columns: a projection that makes no two rows more distant."""
         if self.n_components is None:
             return None
         if self.n_components > d:
             raise ValueError(f"n_components is at most {d} here; found {self.n_components!r}")
         rng = check_random_state(self.random_state)
-        return np.linalg.qr(rng.standard_normal((d, self.n_components)))[0]
+        Q: NDArray[np.float64] = np.linalg.qr(rng.standard_normal((d, self.n_components)))[0]
+        return Q

@@ -1,34 +1,49 @@
-"""The side that optimises over a released table, by row numbers (zone: released)."""
+"""Bayesian optimisation over the rows of a released table (zone: released)."""
 
 from __future__ import annotations
 
 import hashlib
 import math
 import os
-from numbers import Integral, Real
-from typing import NamedTuple, overload
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any, NamedTuple, overload
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from .._gp.likelihood import default_kernel, fit_kernel
 from .._gp.surrogate import KERNEL_SHAPES, Kernel, Surrogate
 from .._gp.threads import single_threaded
+from .._params import check_number
 
 __all__ = ["Modeler"]
 
-# Outcomes after which the kernel is learnt (again), if it is to be learnt.
+# Numbers of outcomes at which unknown parameters are learnt, and learnt again.
 _LEARN_AT = (5, 10, 20, 40, 80, 160, 320, 640)
 _LEARNT = ("length_scale", "noise", "prior_mean", "prior_scale")
-# Outcomes beyond this would overflow when they are squared.
+# The square of a larger outcome would overflow.
 _LARGEST = 1e100
-# In single precision, less noise (in units of the process's variance) drowns in rounding errors.
+# Smallest noise variance in single precision, as a share of the variance of the process: with less,
+# rounding errors dominate.
 _LEAST_NOISE_OF_SINGLE = 1e-3
 
 
 class _Process(NamedTuple):
-    """The process on Z: its length-scale and mean, and variances.
+    """Gaussian process on the rows of Z: a correlated part, and one independent between rows.
 
-    Of what rows share, of what each has of its own, and of an outcome given what rows share.
+    Attributes
+    ----------
+    length_scale : float
+        Of the correlated part, in units of Z.
+    mean : float
+        Prior mean of an outcome; of its negative if outcomes are minimised.
+    shared : float
+        Variance of the correlated part.
+    own : float
+        Variance of the part that is independent between rows.
+    noise : float
+        Variance of an outcome given the correlated part.
     """
 
     length_scale: float
@@ -41,54 +56,62 @@ class _Process(NamedTuple):
 class Modeler:
     """GP-UCB over the rows of a table: asks for outcomes by row number.
 
-    PO-GP-UCB, the modeler part (Kharkovskii, Dai and Low, ICML 2020, Algorithm 2): ask for the row
-    with the largest ``mean_t + sqrt(beta_t) std_t``, ``beta_t = 2 ln(n t^2 pi^2 / (6 delta_ucb))``,
-    over a Gaussian process on the released table. No row is asked for twice.
+    This is the modeler's part of PO-GP-UCB (Kharkovskii, Dai and Low, ICML 2020, Algorithm 2): it
+    asks for the row with the largest ``mean_t + sqrt(beta_t) std_t``,
+    ``beta_t = 2 ln(n t^2 pi^2 / (6 delta_ucb))``, where mean_t and std_t are those of a Gaussian
+    process on the released table. No row is asked for twice.
 
-    If the table has normal noise of known deviation s (`input_noise`), the process is over the
-    rows without it: the squared exponential kernel of two different rows is replaced by its mean::
+    If the table has normal noise of known standard deviation s (`input_noise`), the process is over
+    the rows without noise: each has variance 1, and the squared exponential kernel of two different
+    rows is replaced by its mean::
 
-        E k(x, x') = (1 + 2 s^2 / l^2)^(-d/2) exp(-|z - z'|^2 / (2 (l^2 + 2 s^2))),
+        E k(x, x') = (1 + 2 s^2 / l^2)^(-d/2) exp(-|z - z'|^2 / (2 (l^2 + 2 s^2))).
 
-    while each row has variance 1.
+    `length_scale`, `noise`, `prior_mean` and `prior_scale` are either all given, for rows without
+    the noise of the table; or all learnt, by marginal likelihood of the first 5, 10, 20, 40, ...
+    outcomes on Z.
 
     Parameters
     ----------
     Z : array-like of shape (n_rows, n_components)
         The released table.
     kernel : {"squared_exponential", "matern52", "matern32"}, default="squared_exponential"
-        Only the first takes input_noise.
+        Shape of the kernel. With `input_noise`, only "squared_exponential" is possible.
     length_scale : float, default=None
-        In units of Z.
+        Length-scale of the kernel, in units of Z; positive.
     noise : float, default=None
-        Standard deviation of an outcome, in units of prior_scale.
-    prior_mean, prior_scale : float, default=None
-        Of outcomes. These four are all given, of the rows behind Z; or all learnt, by marginal
-        likelihood of outcomes on Z, from the first 5, 10, 20, 40, ... of them.
+        Standard deviation of an outcome given the function, in units of prior_scale; positive.
+    prior_mean : float, default=None
+        Prior mean of an outcome.
+    prior_scale : float, default=None
+        Prior standard deviation of the function, in units of the outcomes; positive.
     delta_ucb : float, default=0.05
-        In (0, 1).
+        Sets the confidence 1 - delta_ucb of the upper bounds, and so the exploration; in (0, 1).
     input_noise : float, default=0.0
-        Standard deviation of the noise on Z: the curator's `sigma_`.
+        Standard deviation of the noise on Z: the curator's `sigma_`; 0 or more.
     maximize : bool, default=True
+        Whether the largest outcome is the best; if not, it is the smallest.
     n_iter : int, default=100
-        Outcomes to have room for; more are taken, at the cost of a copy.
+        Number of outcomes to allocate memory for; more are possible, at the cost of a copy.
     dtype : numpy.float64 or numpy.float32, default=numpy.float64
-        float32 halves the memory, n_rows times n_iter numbers. The variance of an outcome is then
-        taken to be a thousandth of the process's at least.
+        float32 halves the memory, n_rows times n_iter numbers. The variance of the noise is then at
+        least a thousandth of that of the process.
 
     Attributes
     ----------
-    rows, values : list
-        What was told, in order.
+    rows : list of int
+        Rows whose outcomes are known, in the order of `tell`.
+    values : list of float
+        Their outcomes.
     pending : list of int
-        What was asked, and not told yet.
+        Rows that were asked for and whose outcomes are missing.
 
     Raises
     ------
     ValueError
-        If a parameter makes no sense.
+        If a parameter is out of its range, or n_iter larger than n_rows.
     MemoryError
-        If the machine has not enough memory for n_rows times n_iter numbers.
+        If less memory is available than n_rows times n_iter numbers take.
 
     Examples
     --------
@@ -105,18 +128,18 @@ class Modeler:
 
     def __init__(
         self,
-        Z,
+        Z: ArrayLike,
         *,
-        kernel="squared_exponential",
-        length_scale=None,
-        noise=None,
-        prior_mean=None,
-        prior_scale=None,
-        delta_ucb=0.05,
-        input_noise=0.0,
-        maximize=True,
-        n_iter=100,
-        dtype=np.float64,
+        kernel: str = "squared_exponential",
+        length_scale: float | None = None,
+        noise: float | None = None,
+        prior_mean: float | None = None,
+        prior_scale: float | None = None,
+        delta_ucb: float = 0.05,
+        input_noise: float = 0.0,
+        maximize: bool = True,
+        n_iter: int = 100,
+        dtype: DTypeLike = np.float64,
     ) -> None:
         Z = np.array(Z, dtype=np.float64)
         if Z.ndim != 2 or not Z.size or not np.isfinite(Z).all():
@@ -125,16 +148,16 @@ class Modeler:
             raise ValueError(f"kernel is one of {tuple(KERNEL_SHAPES)}; found {kernel!r}")
         known = dict(zip(_LEARNT, (length_scale, noise, prior_mean, prior_scale), strict=True))
         for name in ("length_scale", "noise", "prior_scale"):
-            _check(name, known[name], lambda v: v > 0, "is None or positive", optional=True)
-        _check("prior_mean", prior_mean, lambda v: True, "is None or a number", optional=True)
+            check_number(name, known[name], "positive", lambda v: v > 0, optional=True)
+        check_number("prior_mean", prior_mean, "a number", optional=True)
         if len({value is None for value in known.values()}) > 1:
             raise ValueError(f"give all of {_LEARNT}, or none of them; found {known}")
-        _check("delta_ucb", delta_ucb, lambda v: 0 < v < 1, "lies in (0, 1)")
-        _check("input_noise", input_noise, lambda v: v >= 0, "is 0 or more")
-        _check("n_iter", n_iter, lambda v: v >= 1, "is 1 or more", kind=Integral)
+        check_number("delta_ucb", delta_ucb, "in (0, 1)", lambda v: 0 < v < 1)
+        check_number("input_noise", input_noise, "0 or more", lambda v: v >= 0)
+        check_number("n_iter", n_iter, "1 or more", lambda v: v >= 1, Integral)
         if input_noise > 0 and kernel != "squared_exponential":
             raise ValueError(
-                f"the mean of {kernel!r} under input noise is not known; use "
+                f"the mean of kernel={kernel!r} under input noise has no closed form; use "
                 "'squared_exponential', or input_noise=0"
             )
         if not isinstance(maximize, bool | np.bool_):
@@ -142,8 +165,11 @@ class Modeler:
         if dtype not in (np.float64, np.float32, "float64", "float32"):
             raise ValueError(f"dtype is numpy.float64 or numpy.float32; found {dtype!r}")
         if n_iter > len(Z):
-            raise ValueError(f"n_iter={n_iter} is more than {len(Z)} rows: none is asked for twice")
-        self._params = {
+            raise ValueError(
+                f"n_iter={n_iter} is more than the {len(Z)} rows of Z, and no row is asked for "
+                "twice; make it smaller"
+            )
+        self._params: dict[str, Any] = {
             "kernel": kernel,
             **{name: None if value is None else float(value) for name, value in known.items()},
             "delta_ucb": float(delta_ucb),
@@ -168,18 +194,23 @@ class Modeler:
     def ask(self, n: int) -> list[int]: ...
     @single_threaded
     def ask(self, n: int | None = None) -> int | list[int]:
-        """Return the number of the row whose outcome is wanted next, or a list of n of them.
+        """Return the number of the next row to evaluate, or a list of n of them.
 
-        Rows of a batch, and rows asked for earlier and not told yet, count as if they had met the
+        Pending rows and earlier rows of the batch count as if their outcome were the posterior
         mean, which spreads the batch (Desautels, Krause and Burdick, JMLR 2014).
+
+        Parameters
+        ----------
+        n : int, default=None
+            Number of rows; None returns one row that is not in a list.
 
         Raises
         ------
         ValueError
-            If there are not so many rows left.
+            If fewer rows are left.
         """
+        check_number("n", n, "1 or more", lambda v: v >= 1, Integral, optional=True)
         wanted = 1 if n is None else n
-        _check("n", wanted, lambda v: v >= 1, "is None or 1 or more", kind=Integral)
         left = len(self._Z) - len(self.rows) - len(self.pending)
         if wanted > left:
             raise ValueError(f"{wanted} rows were asked for, and {left} have not been asked yet")
@@ -192,18 +223,24 @@ class Modeler:
         self.pending += batch
         return batch[0] if n is None else batch
 
-    def tell(self, row, value) -> None:
-        """Give the outcome of a row, or outcomes of a list of rows, asked for or not.
+    def tell(self, row: int | Sequence[int], value: float | Sequence[float]) -> None:
+        """Record the outcome of a row, or the outcomes of several rows.
+
+        Parameters
+        ----------
+        row : int or list of int
+            Row numbers, whether they were asked for or not.
+        value : float or list of float
+            One outcome for each row.
 
         Raises
         ------
         ValueError
-            If a row is unknown or was told before, or a value is not a finite number. Then nothing
-            is kept of it.
+            If a row does not exist or has an outcome already, or if an outcome is not a finite
+            number. Then nothing is recorded.
         """
-        rows, values = [row], [value]
-        if np.ndim(row):
-            rows, values = list(row), list(np.atleast_1d(np.array(value, dtype=object)))
+        rows: list[Any] = list(np.atleast_1d(np.array(row, dtype=object)))
+        values: list[Any] = list(np.atleast_1d(np.array(value, dtype=object)))
         if len(rows) != len(values):
             raise ValueError(f"{len(values)} outcomes were told for {len(rows)} rows")
         told = set(self.rows)
@@ -211,9 +248,8 @@ class Modeler:
             self._check_row(r)
             if r in told:
                 raise ValueError(f"the outcome of row {r} was told before")
-            number = isinstance(v, Real) and not isinstance(v, bool)
-            if not (number and abs(v) <= _LARGEST):
-                raise ValueError(f"the outcome of row {r} is a finite number; found {v!r:.100}")
+            expected = f"a finite number, at most {_LARGEST:g} in absolute value"
+            check_number(f"the outcome of row {r}", v, expected, lambda v: abs(v) <= _LARGEST)
             told.add(r)
         self.rows += [int(r) for r in rows]
         self.values += [float(v) for v in values]
@@ -222,17 +258,23 @@ class Modeler:
     def best(self) -> tuple[int, float]:
         """Return the row with the best outcome so far, and that outcome."""
         if not self.rows:
-            raise ValueError("no outcome has been told yet")
-        place = int((np.argmax if self._params["maximize"] else np.argmin)(self.values))
-        return self.rows[place], self.values[place]
+            raise ValueError("no outcome has been told yet; call tell first")
+        best = int(np.argmax(self._signed(0)))
+        return self.rows[best], self.values[best]
 
     def beta(self, t: int) -> float:
-        """``beta_t = 2 ln(n t^2 pi^2 / (6 delta_ucb))``."""
+        """Return ``beta_t = 2 ln(n t^2 pi^2 / (6 delta_ucb))``.
+
+        Parameters
+        ----------
+        t : int
+            Number, from 1, of the row that is asked for.
+        """
         return 2 * math.log(len(self._Z) * t**2 * math.pi**2 / (6 * self._params["delta_ucb"]))
 
     # ------------------------------------------------------------ state
-    def state(self) -> dict:
-        """Return all but the table, in plain numbers, strings and lists (for JSON, say)."""
+    def state(self) -> dict[str, Any]:
+        """Return the state, without the table, in types that JSON can represent."""
         return {
             "params": dict(self._params),
             "rows": list(self.rows),
@@ -242,13 +284,20 @@ class Modeler:
         }
 
     @classmethod
-    def from_state(cls, Z, state: dict) -> Modeler:
-        """Return a modeler that goes on where another stopped: it asks for the same rows.
+    def from_state(cls, Z: ArrayLike, state: dict[str, Any]) -> Modeler:
+        """Return a modeler that continues where another stopped: it asks for the same rows.
+
+        Parameters
+        ----------
+        Z : array-like of shape (n_rows, n_components)
+            The table of the other modeler.
+        state : dict
+            What its `state` returned.
 
         Raises
         ------
         ValueError
-            If Z is not the table of that state.
+            If Z is not the table of that state, or the state is malformed.
         """
         modeler = cls(Z, **state["params"])
         if _fingerprint(modeler._Z) != state["table"]:
@@ -263,21 +312,20 @@ class Modeler:
         return modeler
 
     # ------------------------------------------------------------ the process
-    def _check_row(self, row) -> None:
-        whole = isinstance(row, Integral) and not isinstance(row, bool)
-        if not (whole and 0 <= row < len(self._Z)):
-            raise ValueError(f"rows are numbered 0 to {len(self._Z) - 1}; found {row!r}")
+    def _check_row(self, row: Any) -> None:
+        n = len(self._Z)
+        check_number("a row", row, f"numbered 0 to {n - 1}", lambda r: 0 <= r < n, Integral)
 
     def _next(self, model: Surrogate, batch: list[int]) -> int:
         asked = self.rows + self.pending + batch
-        # Of a row that was not asked for, what it does not share with the others is not known.
+        # Outcomes of other rows say nothing about the part of a row that is independent of them.
         std = np.sqrt(model.variance + self._own_variance)
         bound = model.mean + math.sqrt(self.beta(len(asked) + 1)) * std
         bound[asked] = -np.inf
         return int(np.argmax(bound))
 
     def _posterior(self) -> Surrogate:
-        """Return the process given all outcomes; pending rows count as if they met the mean."""
+        """Return the process given all outcomes, pending rows at the posterior mean."""
         n_learnt = 0
         if self._params["length_scale"] is None:
             n_learnt = max((t for t in _LEARN_AT if t <= len(self.rows)), default=0)
@@ -292,7 +340,7 @@ class Modeler:
         return [sign * value for value in self.values[first:]]
 
     def _prior(self, n_learnt: int) -> Surrogate:
-        """Return the process before any outcome, with parameters learnt from the first n_learnt."""
+        """Return the prior process; unknown parameters are learnt from n_learnt outcomes."""
         learns = self._params["length_scale"] is None
         process = self._learnt(n_learnt) if learns else self._given()
         self._own_variance = process.own
@@ -307,7 +355,7 @@ class Modeler:
         )
 
     def _given(self) -> _Process:
-        """Return the process on Z that follows from the one on the rows behind it."""
+        """Return the process on Z that follows from the given one on the rows without noise."""
         variance, l2 = self._params["prior_scale"] ** 2, self._params["length_scale"] ** 2
         wider = l2 + 2 * self._params["input_noise"] ** 2
         shared = (l2 / wider) ** (self._Z.shape[1] / 2) * variance
@@ -317,7 +365,7 @@ class Modeler:
         return _Process(math.sqrt(wider), mean, shared, own, noise)
 
     def _learnt(self, n: int) -> _Process:
-        """Return the process on Z that makes the first n outcomes most likely."""
+        """Return the process on Z under which the first n outcomes are most likely."""
         width = float(np.ptp(self._Z, axis=0).max()) or 1.0
         one_length = np.zeros(self._Z.shape[1], dtype=int)
         if n == 0:
@@ -327,27 +375,21 @@ class Modeler:
         seen, values = self._Z[self.rows[:n]] / width, np.array(self._signed(0)[:n])
         kernel, noise, mean = fit_kernel(seen, values, self._params["kernel"], one_length)
         length = _only(kernel.length_scale) * width
-        # Behind Z the length-scale is shorter, and part of the noise is what each row has alone.
+        # Without the noise of Z the length-scale is shorter, and some of the noise that was learnt
+        # is the independent part of each row.
         l2 = max(length**2 - 2 * self._params["input_noise"] ** 2, 0.01 * length**2)
         share = (l2 / length**2) ** (self._Z.shape[1] / 2)
         own = min(kernel.variance * (1 / share - 1), noise)
         return _Process(length, mean, kernel.variance, own, noise)
 
 
-def _only(length_scale) -> float:
+def _only(length_scale: float | NDArray[np.float64]) -> float:
+    """Return the length-scale that all columns share."""
     return float(np.ravel(length_scale)[0])
 
 
-def _check(name, value, holds, expected, kind=Real, optional=False) -> None:
-    if optional and value is None:
-        return
-    good = isinstance(value, kind) and not isinstance(value, bool) and math.isfinite(value)
-    if not (good and holds(value)):
-        raise ValueError(f"{name} {expected}; found {value!r}")
-
-
-def _check_memory(n_bytes: int, shape, n_iter: int) -> None:
-    """Raise MemoryError before the system does, or worse."""
+def _check_memory(n_bytes: int, shape: tuple[int, ...], n_iter: int) -> None:
+    """Raise MemoryError now: later, the system might stop other processes, too."""
     available = _available_memory()
     if available is not None and n_bytes > available:
         raise MemoryError(
@@ -357,18 +399,18 @@ def _check_memory(n_bytes: int, shape, n_iter: int) -> None:
 
 
 def _available_memory() -> int | None:
-    """Return the bytes that can be had, as far as the system says."""
+    """Return the available memory in bytes, None if the system does not tell."""
     try:
         with open("/proc/meminfo") as lines:
             (kib,) = (line.split()[1] for line in lines if line.startswith("MemAvailable:"))
         return int(kib) * 1024
     except (OSError, ValueError):
         pass
-    try:  # all there is, free or not
+    try:  # the whole memory, free or not
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
         return None
 
 
-def _fingerprint(Z: np.ndarray) -> str:
+def _fingerprint(Z: NDArray[np.float64]) -> str:
     return hashlib.sha256(repr(Z.shape).encode() + np.ascontiguousarray(Z).tobytes()).hexdigest()

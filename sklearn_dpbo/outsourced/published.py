@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 import warnings
 from numbers import Integral
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from .._params import check_number
 from ..exceptions import PrivacyWarning
 from ._curators import Curator
 
@@ -34,7 +37,9 @@ class ProjectionCurator(Curator):
     Parameters
     ----------
     epsilon : float, default=1.0
+        As the paper has it; nothing is guaranteed by it.
     delta : float, default=1e-5
+        In (0, 1); the same.
     n_components : int or "auto", default="auto"
         r. "auto" is the largest r with ``s_min(X) >= omega`` (1 if there is none). It looks at the
         data, and r is seen in the release.
@@ -57,7 +62,13 @@ class ProjectionCurator(Curator):
     (curator). The evidence against its Theorem 1: the documentation, "Outsourced".
     """
 
-    def __init__(self, epsilon=1.0, delta=1e-5, n_components="auto", random_state=None) -> None:
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float = 1e-5,
+        n_components: Any = "auto",
+        random_state: Any = None,
+    ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.n_components = n_components
@@ -65,11 +76,11 @@ class ProjectionCurator(Curator):
 
     def _check(self) -> None:
         super()._check()
-        r = self.n_components
-        if r != "auto" and (isinstance(r, bool) or not isinstance(r, Integral) or r < 1):
-            raise ValueError(f"n_components is 'auto' or 1 or more; found {r!r}")
+        if self.n_components != "auto":
+            what = "'auto' or 1 or more"
+            check_number("n_components", self.n_components, what, lambda r: r >= 1, Integral)
 
-    def _release(self, X: np.ndarray) -> dict:
+    def _release(self, X: NDArray[np.float64]) -> dict[str, Any]:
         warnings.warn(
             "ProjectionCurator has no guarantee: a few known rows give back all others, at any "
             "epsilon, if rows outnumber columns by two and r is not less than the columns. "
@@ -89,7 +100,7 @@ class ProjectionCurator(Curator):
 
     def _omega(self, r: int) -> float:
         logs = math.sqrt(r * math.log(2 / self.delta)) * math.log(16 * r / self.delta)
-        return 16 * logs / self.epsilon
+        return float(16 * logs / self.epsilon)
 
     def _auto(self, s_min: float) -> int:
         fits = np.array([self._omega(r) <= s_min for r in range(1, _MOST_COMPONENTS + 1)])

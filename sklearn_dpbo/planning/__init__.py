@@ -1,6 +1,7 @@
-"""How many records, how much epsilon, how many candidates a search needs (zone: released).
+"""How many records, how much epsilon and how many candidates a search needs (zone: released).
 
-`_bounds` has the theorems in numbers, `_plan` solves them, `_simulation` tries them on public data.
+`_bounds` computes the bounds of the theorems, `_plan` solves them for one number, `_simulation`
+tries a plan on public data.
 """
 
 from ._bounds import UtilityBounds

@@ -1,8 +1,7 @@
-"""How far a private choice and a released score can be off (zone: released).
+"""Bounds on the errors of a private choice and of a released score (zone: released).
 
-Theorems 1 to 4 of the documentation, "Planning", in numbers. Everything is computed from what is
-public beforehand, or from what a search released; so it can be looked at before any privacy is
-spent.
+They are those of Theorems 1 to 4 in the documentation, "Planning". They are computed from public
+facts or from what a search released, so they cost no privacy.
 """
 
 from __future__ import annotations
@@ -12,39 +11,41 @@ from dataclasses import dataclass
 from functools import lru_cache
 from numbers import Integral
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 from sklearn.utils.validation import check_is_fitted
 
 from .._params import check_number
+from .._privacy.accounting import Purpose
 from .._privacy.mechanisms import NoisyCount
 from ..scoring._make import selecting_scorer
 from ..scoring._scorers import MeanGain
 
-__all__ = ["FINE", "UtilityBounds", "tail_of_choice", "utility_of"]
+__all__ = ["GRID_STEPS", "UtilityBounds", "tail_of_choice", "utility_of"]
 
-# Steps between a unit's lowest and highest gain, unless there are no gains in between: the grid of
-# `sklearn_dpbo.scoring`.
-FINE = 2**20
+# Steps between a unit's lowest and highest gain, if there are gains in between: gains are rounded
+# to this grid in `sklearn_dpbo.scoring`.
+GRID_STEPS = 2**20
 _HALVINGS = 100
 
 
 def tail_of_choice(n: int, t: float) -> float:
     """Return the largest probability that permute-and-flip misses the best of n by t or more.
 
-    ``1 - (1 - (1 - p)^n) / (n p)`` with ``p = e^-t``, t in units of the noise scale b: the largest
-    over all score vectors, attained where all others are t below the best (Theorem 1).
+    It is ``1 - (1 - (1 - p)^n) / (n p)`` with ``p = e^-t``: the largest over all score vectors,
+    attained where all others are t below the best (Theorem 1).
 
     Parameters
     ----------
     n : int
-        Candidates.
+        Number of candidates.
     t : float
-        0 or more.
+        Distance of the scores in units of the noise scale b, 0 or more.
     """
     p = math.exp(-t)
-    if n * p < 1e-3:  # the first terms of the series: no cancellation
+    if n * p < 1e-3:  # the first terms of the series, because the formula would cancel
         terms, term = 0.0, -1.0
         for j in range(1, 5):
             term *= -(n - j) * p / j
@@ -59,7 +60,7 @@ def _quantile_of_choice(n: int, failure: float) -> float:
     """Return the least t with ``tail_of_choice(n, t) <= failure``, rounded up."""
     if tail_of_choice(n, 0.0) <= failure:
         return 0.0
-    low, high = 0.0, math.log(n) - math.log(failure)  # Lemma 1: the tail is n e^-t at most
+    low, high = 0.0, math.log(n) - math.log(failure)  # Lemma 1: the tail is at most n e^-t
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         if tail_of_choice(n, middle) <= failure:
@@ -71,7 +72,7 @@ def _quantile_of_choice(n: int, failure: float) -> float:
 
 @lru_cache(maxsize=1024)
 def _mean_of_choice(n: int) -> float:
-    """Return the largest mean of what permute-and-flip misses by, in units of the noise scale."""
+    """Return the largest expected regret of permute-and-flip, in units of the noise scale."""
     if n == 1:
         return 0.0
     end = math.log(n) + 5
@@ -83,33 +84,33 @@ def _mean_of_choice(n: int) -> float:
 
 @dataclass(frozen=True)
 class UtilityBounds:
-    """What the theorems promise of a search with `WorstCase`, or one that released as much.
+    """Guaranteed errors of a search with `WorstCase`, from its size and its epsilon.
 
     Parameters
     ----------
     m : int
-        Units (records, or groups) of the validation set.
+        Number of units (records, or groups) of the validation set, 1 or more.
     n_candidates : int
-        Candidates that are validated.
+        Number of candidates that are validated, 1 or more.
     epsilon : float
-        Of the whole search.
+        Privacy loss of the whole search, 1e-9 or more.
     score_share : float, default=0.4
-        Share of epsilon that the released score is given, as in `WorstCase`.
+        Share of epsilon for the released score, as in `WorstCase`; in (0, 1).
     guidance_share : float, default=0.0
-        Share of epsilon for private draws, which the choice does not get.
+        Share of epsilon for private draws, at the expense of the choice; in [0, 1 - score_share).
     confidence : float, default=0.95
         Probability of each guarantee, in [0.5, 1 - 1e-9].
     score_range : float, default=1.0
-        Highest less lowest gain, b - a.
+        Highest minus lowest gain, b - a.
     counts : bool, default=True
         Whether a unit's gain is the lowest or the highest and nothing in between, as for the
-        accuracy of single records. Else gains are rounded to 2^20 steps, and what that may do is
-        added.
+        accuracy of single records. Otherwise gains are rounded to 2^20 steps, and the error of
+        rounding is added.
 
     Raises
     ------
     ValueError
-        If a number makes no sense.
+        If a parameter is out of its range.
     """
 
     m: int
@@ -121,17 +122,16 @@ class UtilityBounds:
     score_range: float = 1.0
     counts: bool = True
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name, value in (("m", self.m), ("n_candidates", self.n_candidates)):
             check_number(name, value, "a whole number from 1 up", lambda n: n >= 1, Integral)
         check_number("epsilon", self.epsilon, "a number from 1e-9 up", lambda e: e >= 1e-9)
         check_number("score_share", self.score_share, "in (0, 1)", lambda s: 0 < s < 1)
-        left = 1 - self.score_share
         check_number(
             "guidance_share",
             self.guidance_share,
             "in [0, 1 - score_share)",
-            lambda s: 0 <= s < left,
+            lambda s: 0 <= s < 1 - self.score_share,
         )
         check_number(
             "confidence", self.confidence, "in [0.5, 1 - 1e-9]", lambda c: 0.5 <= c <= 1 - 1e-9
@@ -142,20 +142,21 @@ class UtilityBounds:
 
     @property
     def epsilon_select(self) -> float:
-        """What the choice is given."""
+        """Privacy loss of the choice."""
         return self.epsilon * (1 - self.score_share - self.guidance_share)
 
     @property
     def epsilon_score(self) -> float:
-        """What the score is given: all that is there, if there is nothing to choose from."""
-        alone = self.n_candidates == 1
-        return self.epsilon * (1 - self.guidance_share if alone else self.score_share)
+        """Privacy loss of the score; it also gets the choice's share if there is no choice."""
+        share = 1 - self.guidance_share if self.n_candidates == 1 else self.score_share
+        return self.epsilon * share
 
     @property
     def regret(self) -> float:
-        """The chosen score is this close to the best candidate's, with this confidence (Theorem 1).
+        """Bound on the best candidate's score minus the chosen one's (Theorem 1).
 
-        Both are scores on the validation set, without noise.
+        It holds with probability `confidence`. Both are scores on the validation set, without
+        noise.
         """
         t = _quantile_of_choice(self.n_candidates, 1 - self.confidence)
         steps = max(0, math.ceil(t * self._choice_scale) - 1)
@@ -163,61 +164,74 @@ class UtilityBounds:
 
     @property
     def expected_regret(self) -> float:
-        """What the choice misses the best by on average, at most (Theorem 2)."""
+        """Bound on the mean of the best candidate's score minus the chosen one's (Theorem 2)."""
         steps = _mean_of_choice(self.n_candidates) * self._choice_scale
         return self._as_score(steps, 2 if self.n_candidates > 1 else 0)
 
     @property
     def score_error(self) -> float:
-        """The released score is this close to the exact one, with this confidence (Theorem 3)."""
+        """Bound on the distance of the released score from the exact one (Theorem 3).
+
+        It holds with probability `confidence`.
+        """
         noise = NoisyCount(0, self._steps / self.epsilon_score)
         return self._as_score(noise.interval(self.confidence)[1], 1)
 
     @property
     def sampling_error(self) -> float:
-        """How close a score is to that on the population, with this confidence, whatever it is.
+        """Bound on the distance of one candidate's score from its score on the population.
 
-        Of one setting, with m independent units (Hoeffding, Theorem 4). No privacy is in it.
+        It holds with probability `confidence` for m independent units, whatever the score
+        (Hoeffding, Theorem 4). It is the same with and without privacy.
         """
         error = self.score_range * math.sqrt(math.log(2 / (1 - self.confidence)) / (2 * self.m))
         return min(error, self.score_range)
 
     @property
     def binomial_error(self) -> float:
-        """The usual figure for the same: normal approximation, at a score halfway."""
+        """Sampling error by the normal approximation, for a score halfway between a and b."""
         z = NormalDist().inv_cdf((1 + self.confidence) / 2)
         return min(z * self.score_range / (2 * math.sqrt(self.m)), self.score_range)
 
     @property
     def _steps(self) -> int:
-        return 1 if self.counts else FINE
+        return 1 if self.counts else GRID_STEPS
 
     @property
     def _choice_scale(self) -> float:
         return 2 * self._steps / self.epsilon_select
 
     def _as_score(self, steps: float, n_rounded: int) -> float:
-        """Return steps of the sum over units as a score, and what rounding of scores may add."""
-        rounding = 0.0 if self.counts else n_rounded / FINE
+        """Return an error in steps of the sum over units as an error of the score.
+
+        Parameters
+        ----------
+        steps : float
+            The error.
+        n_rounded : int
+            Number of rounded scores in it; each adds up to one step of the grid.
+        """
+        rounding = 0.0 if self.counts else n_rounded / GRID_STEPS
         share = steps / (self._steps * self.m) + rounding
         return self.score_range * min(share, 1.0)
 
 
-def utility_of(search, confidence: float = 0.95) -> UtilityBounds:
-    """Return what the theorems promise of a fitted search, from what it released.
+def utility_of(search: Any, confidence: float = 0.95) -> UtilityBounds:
+    """Return the guaranteed errors of a fitted search, from what it released.
 
     Parameters
     ----------
     search : PrivateBayesSearchCV
         Fitted with `WorstCase`, and a score that is a mean of gains.
     confidence : float, default=0.95
+        Probability of each guarantee, in [0.5, 1 - 1e-9].
 
     Raises
     ------
     NotFittedError
-        If it has not been fitted.
+        If the search has not been fitted.
     ValueError
-        If the theorems do not cover it.
+        If the theorems do not cover the search.
     """
     check_is_fitted(search, "privacy_")
     report, scorer = search.privacy_, selecting_scorer(search)
@@ -228,25 +242,25 @@ def utility_of(search, confidence: float = 0.95) -> UtilityBounds:
         )
     if len(getattr(search, "best_scores_", ())) > 1:
         raise ValueError(
-            "scoring has several scores, which share what is spent on scores: UtilityBounds says "
-            "what one of them promises, with score_share= as privacy_ has it"
+            "scoring has several scores, which share the epsilon for scores. Use UtilityBounds for "
+            "one of them, with the score_share that privacy_ shows"
         )
     if not isinstance(scorer, MeanGain):
         raise ValueError(
             f"scoring={scorer.name!r} is a ratio, and the theorems are about means of gains. Use "
             "'accuracy', 'neg_brier_score' or another mean"
         )
-    spent = {loss.release: loss.epsilon for loss in report.spends}
+    spent = {loss.purpose: loss.epsilon for loss in report.spends}
     results = search.cv_results_
     fitted = [error is None for error in results["fit_error"]]
-    score, choice = spent["score of the chosen setting"], spent.get("choice of the setting", 0.0)
+    score, choice = spent[Purpose.SCORE], spent.get(Purpose.CANDIDATE, 0.0)
     used = (score + choice) / report.epsilon
     a, b = scorer.bounds
     return UtilityBounds(
         report.m,
         int(np.sum(results["validated"] & fitted)),
         report.epsilon,
-        score / report.epsilon if choice else used / 2,  # without a choice, it gets all of it
+        score / report.epsilon if choice else used / 2,  # without a choice, any share will do
         guidance_share=max(0.0, 1 - used),
         confidence=confidence,
         score_range=b - a,

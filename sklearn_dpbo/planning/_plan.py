@@ -170,7 +170,7 @@ class SearchPlan(UtilityBounds):
             ("Both", f"hold together with probability {2 * self.confidence - 1:.6g}"),
             (
                 "Sampling",
-                f"the score of one setting on {self.m:,} records is within "
+                f"the score of one candidate on {self.m:,} records is within "
                 f"{_up(self.binomial_error)} of that on their population {p} (binomial, at a score "
                 f"halfway), within {_up(self.sampling_error)} whatever the scores (Theorem 4). It "
                 "is not in the figures above, comes on top of them, with privacy or without, and "

@@ -18,8 +18,8 @@ from .._data.tables import n_rows
 from .._data.units import Units
 from .._evaluation.fitting import set_candidate
 from .._params import check_number
-from .._privacy.accounting import Budget
-from .._privacy.mechanisms import release_counts, select
+from .._privacy.accounting import Budget, Purpose
+from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import SeededNoise
 from .._privacy.sensitive import Sensitive
 from ..exceptions import InsecureNoiseWarning
@@ -102,8 +102,8 @@ def simulate(
     """Run a search many times, with fresh noise, on data that are *treated as public*.
 
     The data are split once: `bounds.m` records to validate on, the rest to train on. Where noise
-    has no part in which settings are evaluated (``guidance="public"`` or ``"none"``) the search is
-    made once, the settings it validated are fitted once more, and choice and score are drawn
+    has no part in which candidates are evaluated (``guidance="public"`` or ``"none"``), the search
+    is made once, the candidates it validated are fitted once more, and choice and score are drawn
     n_runs times from their exact scores; else all of it is done n_runs times.
 
     Parameters
@@ -153,7 +153,7 @@ def simulate(
 
 @dataclass(frozen=True)
 class _Path:
-    """The settings that a search validated, with exact scores: they are public here."""
+    """The candidates that a search validated, with exact scores: they are public here."""
 
     search: Any
     units: Units
@@ -173,8 +173,8 @@ class _Path:
         results, units = search.cv_results_, Units.of(bounds.m)
         rows = zip(results["params"], results["validated"], results["fit_error"], strict=True)
         statistics = Parallel(n_jobs=search.n_jobs)(
-            delayed(_statistics)(search.estimator, setting, parts, scorer, units)
-            for setting, validated, error in rows
+            delayed(_statistics)(search.estimator, params, parts, scorer, units)
+            for params, validated, error in rows
             if validated and error is None
         )
         return cls(search, units, tuple(statistics))
@@ -182,23 +182,20 @@ class _Path:
     def draw(self, noise) -> tuple[float, float]:
         """Return (regret, score error) of one choice and one released score."""
         scorer = selecting_scorer(self.search)
-        spent = {loss.release: loss.epsilon for loss in self.search.privacy_.spends}
-        score, choice = spent["score of the chosen setting"], spent.get("choice of the setting", 1)
+        spent = {loss.purpose: loss.epsilon for loss in self.search.privacy_.spends}
+        score, choice = spent[Purpose.SCORE], spent.get(Purpose.CANDIDATE, 1)
         table = Sensitive(self.statistics, scorer.sensitivity(self.units))
-
-        def paid(epsilon):
-            return {"budget": Budget(epsilon), "noise": noise, "release": "a simulation"}
-
-        chosen = select(table.column(0), choice, **paid(choice))
-        counts = release_counts(table.take(chosen), score, **paid(score))
+        mechanisms = Mechanisms(Budget(2 * (choice + score)), noise)
+        chosen = mechanisms.select(table.column(0), choice, purpose=Purpose.CANDIDATE)
+        counts = mechanisms.release_counts(table.take(chosen), score, purpose=Purpose.SCORE)
         exact = [scorer.value(each, self.units) for each in self.statistics]
         released = scorer.value([count.count for count in counts], self.units)
         return max(exact) - exact[chosen], abs(released - exact[chosen])
 
 
-def _statistics(estimator, setting: dict, parts, scorer, units: Units) -> tuple[int, ...]:
+def _statistics(estimator, params: dict, parts, scorer, units: Units) -> tuple[int, ...]:
     X, X_val, y, y_val = parts
-    model = set_candidate(clone(estimator), setting).fit(X, y)
+    model = set_candidate(clone(estimator), params).fit(X, y)
     y_val = np.asarray(y_val)
     response = respond(model, X_val, scorer.response_method)
     values = scorer.record_values(y_val, response, getattr(model, "classes_", None))

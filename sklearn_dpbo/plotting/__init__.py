@@ -1,7 +1,7 @@
-"""Pictures of what is public or was released, as scikit-learn Displays (zone: released).
+"""Plots of public and released results, as scikit-learn Displays (zone: released).
 
-They need matplotlib (``pip install "sklearn_dpbo[plots]"``), which is imported when something is
-drawn. Nothing here looks at protected records or raw scores: a fitted search has none.
+They need matplotlib (``pip install "sklearn_dpbo[plots]"``), which is imported when a plot is
+drawn. Nothing here uses protected records or their raw scores: a fitted search has none.
 """
 
 from ._parallel import ParallelCoordinatesDisplay

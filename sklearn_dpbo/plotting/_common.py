@@ -1,42 +1,67 @@
-"""What all pictures share: axes, colours, and the settings of a search (zone: released)."""
+"""What all plots share: axes, colours, and the candidates of a search (zone: released)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..scoring._make import selecting_scorer
 
-__all__ = ["BLUE", "GREEN", "VERMILION", "Tried", "axes_for", "foreground", "legend_above", "tried"]
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, SubFigure
+    from matplotlib.legend import Legend
 
-# Of Okabe and Ito's palette, which colour-blind readers can tell apart; legible on white and black.
+__all__ = [
+    "BLUE",
+    "GREEN",
+    "VERMILION",
+    "ReleasedCandidates",
+    "figure_and_axes",
+    "legend_above",
+    "released_candidates",
+    "text_color",
+]
+
+# From Okabe and Ito's palette, which is safe for colour-blind readers; legible on white and black.
 BLUE, VERMILION, GREEN = "#0072B2", "#D55E00", "#009E73"
 
 
-def axes_for(ax, figsize=None):
-    """Return (figure, axes): those given, or new ones."""
+def figure_and_axes(
+    ax: Axes | None, figsize: tuple[float, float] | None = None
+) -> tuple[Figure | SubFigure, Axes]:
+    """Return the given axes and their figure, or new ones.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes or None
+        None makes a figure.
+    figsize : tuple of float, default=None
+        Width and height of a new figure, in inches; None is matplotlib's default.
+    """
     if ax is None:
         try:
             import matplotlib.pyplot as plt
         except ImportError as error:
-            raise ImportError(
-                'pictures need matplotlib: pip install "sklearn_dpbo[plots]"'
-            ) from error
+            raise ImportError('plots need matplotlib: pip install "sklearn_dpbo[plots]"') from error
         _, ax = plt.subplots(figsize=figsize, layout="constrained")
     return ax.figure, ax
 
 
-def foreground() -> str:
-    """Return the colour of text in the present style: dark on light, light on dark."""
+def text_color() -> str:
+    """Return the text colour of the current style: dark on light, or light on dark."""
     from matplotlib import rcParams
 
-    return rcParams["text.color"]
+    color: str = rcParams["text.color"]
+    return color
 
 
-def legend_above(ax, ncols=2):
-    """Return a legend above the axes, where it covers no data."""
+def legend_above(ax: Axes, ncols: int = 2) -> Legend:
+    """Add a legend above the axes, where it covers no data."""
     return ax.legend(
         loc="lower left",
         bbox_to_anchor=(0, 1),
@@ -50,55 +75,58 @@ def legend_above(ax, ncols=2):
 
 
 @dataclass(frozen=True)
-class Tried:
-    """The settings that a search released, in the order in which it tried them.
+class ReleasedCandidates:
+    """The candidates that a search released, in the order of ``cv_results_``.
 
     Parameters
     ----------
-    columns : dict of MaskedArray of shape (n_settings,)
-        Values of each parameter; masked where a setting does not have it.
-    validated : ndarray of bool, shape (n_settings,), or None
-        None if it is not released which were.
-    public_scores : ndarray of shape (n_settings,)
-        NaN where there is none.
-    failed : ndarray of bool, shape (n_settings,)
+    columns : dict of str to MaskedArray of shape (n_candidates,)
+        Values of each parameter, masked for candidates without the parameter.
+    validated : ndarray of bool, shape (n_candidates,), or None
+        Whether each was scored on the validation set; None if that is not released.
+    public_scores : ndarray of shape (n_candidates,)
+        Scores within the training set; NaN for candidates without one.
+    failed : ndarray of bool, shape (n_candidates,)
+        Whether fitting failed.
     chosen : int
+        Position of the chosen candidate.
     score_name : str
+        Name of the score that selects.
     """
 
-    columns: dict
-    validated: np.ndarray | None
-    public_scores: np.ndarray
-    failed: np.ndarray
+    columns: dict[str, np.ma.MaskedArray[Any, Any]]
+    validated: NDArray[np.bool_] | None
+    public_scores: NDArray[np.float64]
+    failed: NDArray[np.bool_]
     chosen: int
     score_name: str
 
-    def column(self, name: str) -> np.ma.MaskedArray:
-        """Return the values of a parameter; ValueError if there is none of that name."""
+    def column(self, name: str) -> np.ma.MaskedArray[Any, Any]:
+        """Return the values of a parameter; raise ValueError if it does not exist."""
         if name not in self.columns:
             raise ValueError(f"the search has the parameters {list(self.columns)}; found {name!r}")
         return self.columns[name]
 
 
-def tried(search) -> Tried:
-    """Return what a fitted search says of its settings.
+def released_candidates(search: Any) -> ReleasedCandidates:
+    """Return the candidates that a fitted search released.
 
     Raises
     ------
     NotFittedError
-        If it has not been fitted.
+        If the search is not fitted.
     ValueError
-        If it released a score and no setting.
+        If it released a score but no candidate.
     """
     check_is_fitted(search, "cv_results_")
     if not hasattr(search, "best_index_"):
         raise ValueError(
-            f"{search.strategy!r} released a score, no setting, and not what it tried: there is "
-            "nothing to draw but the score (ScoreDisplay). setting_share=0.5 releases a setting too"
+            f"{search.strategy!r} released a score but no candidate, so only the score can be "
+            "drawn (ScoreDisplay). With candidate_share=0.5 it releases a candidate, too"
         )
     results = search.cv_results_
     prefix = "param_"
-    return Tried(
+    return ReleasedCandidates(
         {k.removeprefix(prefix): v for k, v in results.items() if k.startswith(prefix)},
         None if np.ma.is_masked(results["validated"]) else np.asarray(results["validated"]),
         results["public_score"],

@@ -1,81 +1,108 @@
 """A parameter's values as positions on an axis: linear, logarithmic or by category (zone: public).
 
-What has no place on a numeric axis (a setting without the parameter, or a category among numbers)
-stands beside it, at a *mark*.
+A value without a place on a numeric axis (a category among numbers, or a candidate without the
+parameter) is drawn beside the numbers, at a *mark*.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Number
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from .._space.axes import Distribution, same
+from .._space.axes import Axis, Distribution, same
 from .._space.space import SearchSpace
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["ParameterAxis"]
 
 _NOT_SET = "not set"
-_LONGEST = 20
-# Beside a numeric axis: distance of marks, as a share of its length.
-_BESIDE = 0.08
-# Values that span less are drawn on a linear axis.
-_LEAST_SPAN = 10
+_MAX_LABEL_LENGTH = 20
+# Distance of marks from the numbers and from each other, relative to the range of the numbers.
+_MARK_DISTANCE = 0.08
+# Values whose ratio is smaller are drawn on a linear axis.
+_MIN_LOG_RATIO = 10
 
 
 @dataclass(frozen=True)
 class ParameterAxis:
-    """Where values of a parameter are drawn.
+    """Positions of a parameter's values on an axis.
 
     Parameters
     ----------
     name : str
-    positions : ndarray of shape (n_settings,)
-    scale : {"linear", "log", "category"}
+        Name of the parameter, the label of the axis.
+    positions : ndarray of shape (n_candidates,)
+        Position of each candidate.
+    scale : {"linear", "log", "category"}, default="linear"
+        Scale of the axis; categories have the positions 0, 1, ...
     marks : tuple of (float, str), default=()
-        Positions of what is no number, and its name.
+        Positions and labels of the values that are not numbers.
     """
 
     name: str
-    positions: np.ndarray
+    positions: NDArray[np.float64]
     scale: str = "linear"
     marks: tuple[tuple[float, str], ...] = ()
 
     @classmethod
-    def of(cls, name: str, column, param_grid) -> ParameterAxis:
-        """Place a masked column of `cv_results_`, on the scale that its distribution suggests."""
+    def of(cls, name: str, column: np.ma.MaskedArray[Any, Any], param_grid: Any) -> ParameterAxis:
+        """Return the axis of a parameter, on the scale that its distribution suggests.
+
+        Parameters
+        ----------
+        name : str
+            Name of the parameter.
+        column : MaskedArray of shape (n_candidates,)
+            Values of the parameter, as in ``cv_results_``: masked where it is not set.
+        param_grid : dict or list of dict
+            The search space.
+        """
         grids = [g[name] for g in SearchSpace(param_grid).subspaces if name in g]
         numeric = any(grid.ordered for grid in grids)
         numbers = np.full(len(column), np.nan)
-        others, which = _others(grids, numeric), np.full(len(column), -1)
+        categories, which = _categories(grids, numeric), np.full(len(column), -1)
         mask = np.ma.getmaskarray(column)
         for i, value in enumerate(np.ma.getdata(column)):
             if not mask[i] and numeric and _is_number(value):
                 numbers[i] = value
                 continue
             value = _NOT_SET if mask[i] else value
-            which[i] = next((j for j, other in enumerate(others) if same(other, value)), -1)
+            which[i] = next((j for j, other in enumerate(categories) if same(other, value)), -1)
             if which[i] < 0:
-                which[i] = len(others)
-                others.append(value)
-        labels = [_label(value) for value in others]
+                which[i] = len(categories)
+                categories.append(value)
+        labels = [_label(value) for value in categories]
         if not numeric:
             return cls(name, which.astype(float), "category", tuple(enumerate(labels)))
         ordered = [grid for grid in grids if grid.ordered]
         scale = "log" if all(map(_is_logarithmic, ordered)) else "linear"
-        places = _beside(numbers, scale, len(labels))
-        at = places[which] if len(labels) else numbers
-        positions = np.where(which >= 0, at, numbers)
-        return cls(name, positions, scale, tuple(zip(places.tolist(), labels, strict=True)))
+        marks = _mark_positions(numbers, scale, len(labels))
+        at_mark = marks[which] if len(labels) else numbers
+        positions = np.where(which >= 0, at_mark, numbers)
+        return cls(name, positions, scale, tuple(zip(marks.tolist(), labels, strict=True)))
 
     @classmethod
     def number(cls, n: int) -> ParameterAxis:
-        """Return the axis of the settings' numbers, from 1 to n."""
-        return cls("number of the setting", np.arange(1, n + 1, dtype=float))
+        """Return the axis of the candidates' numbers, from 1 to n."""
+        return cls("number of the candidate", np.arange(1, n + 1, dtype=float))
 
-    def apply(self, ax, which: str) -> None:
-        """Name and scale the axis "x" or "y" of matplotlib Axes."""
+    def apply(self, ax: Axes, which: Literal["x", "y"]) -> None:
+        """Set the label, scale and ticks of one axis of matplotlib Axes.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes
+            The axes to change.
+        which : {"x", "y"}
+            The axis to change.
+        """
         axis = getattr(ax, f"{which}axis")
         axis.set_label_text(self.name)
         if self.scale == "log":
@@ -93,111 +120,121 @@ class ParameterAxis:
                 ticks = axis.get_major_locator().tick_values(numbers.min(), numbers.max())
                 axis.set_ticks(ticks[(ticks >= numbers.min()) & (ticks <= numbers.max())])
             axis.set_ticks(
-                [place for place, _ in self.marks],
+                [position for position, _ in self.marks],
                 labels=[label for _, label in self.marks],
                 minor=True,
                 rotation=90 if which == "x" else 0,
             )
 
-    def _apply_categories(self, ax, axis, which: str) -> None:
+    def _apply_categories(self, ax: Axes, axis: Any, which: str) -> None:
         labels = [label for _, label in self.marks]
         crowded = which == "x" and sum(map(len, labels)) > 40
         rotated = {"rotation": 30, "ha": "right"} if crowded else {}
-        axis.set_ticks([place for place, _ in self.marks], labels=labels, **rotated)
+        axis.set_ticks([position for position, _ in self.marks], labels=labels, **rotated)
         getattr(ax, f"set_{which}lim")(-0.5, len(labels) - 0.5)
 
-    def is_numeric(self, positions: np.ndarray) -> bool:
-        """Whether these are all numbers, between which a line means something."""
-        return not np.isin(positions, [place for place, _ in self.marks]).any()
+    def is_numeric(self, positions: NDArray[np.float64]) -> bool:
+        """Whether none of these positions is at a mark, so that a line may connect them."""
+        return not np.isin(positions, [position for position, _ in self.marks]).any()
 
-    def edges(self, places: np.ndarray) -> np.ndarray:
-        """Return where the cells around increasing positions end, one more than there are."""
-        line = _line(self.scale, places)
+    def edges(self, positions: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the n + 1 edges of cells around n increasing positions."""
+        line = _scaled(self.scale, positions)
         middles = (line[1:] + line[:-1]) / 2
         first, last = (
             (2 * line[0] - middles[0], 2 * line[-1] - middles[-1])
             if len(line) > 1
             else (line[0] - 0.5, line[0] + 0.5)
         )
-        edges = np.r_[first, middles, last]
-        return 10**edges if self.scale == "log" else edges
+        return _unscaled(self.scale, np.r_[first, middles, last])
 
     @property
-    def _numbers(self) -> np.ndarray:
-        """Return the positions that are numbers."""
-        return np.setdiff1d(self.positions, [place for place, _ in self.marks])
+    def _numbers(self) -> NDArray[np.float64]:
+        """The distinct positions that are numbers."""
+        return np.setdiff1d(self.positions, [position for position, _ in self.marks])
 
     # ------------------------------------------------------------ for parallel coordinates
     @property
-    def heights(self) -> np.ndarray:
-        """The positions, in [0, 1]."""
+    def heights(self) -> NDArray[np.float64]:
+        """The positions, scaled to [0, 1]."""
         return self._height(self.positions)
 
     def ticks(self) -> list[tuple[float, str]]:
-        """Return heights and labels to write beside the axis."""
+        """Return heights in [0, 1] and labels of the ticks."""
         from matplotlib.ticker import LogLocator, MaxNLocator
 
-        marks = [(float(self._height(np.array(place))), label) for place, label in self.marks]
+        marks = [(float(self._height(np.array(position))), label) for position, label in self.marks]
         numbers = self._numbers
         if self.scale == "category" or not len(numbers):
             return marks
         low, high = numbers.min(), numbers.max()
-        whole = bool((numbers == np.rint(numbers)).all())
-        locator = LogLocator(numticks=6) if self.scale == "log" else MaxNLocator(4, integer=whole)
-        places = [t for t in locator.tick_values(low, high) if low <= t <= high]
-        if len(places) < 2:
-            places = sorted({low, high})
-        return marks + [(float(self._height(np.array(t))), f"{t:.5g}") for t in places]
+        integers = bool((numbers == np.rint(numbers)).all())
+        locator = (
+            LogLocator(numticks=6) if self.scale == "log" else MaxNLocator(4, integer=integers)
+        )
+        ticks = [t for t in locator.tick_values(low, high) if low <= t <= high]
+        if len(ticks) < 2:
+            ticks = sorted({low, high})
+        return marks + [(float(self._height(np.array(t))), f"{t:.5g}") for t in ticks]
 
-    def _height(self, positions: np.ndarray) -> np.ndarray:
-        ends = [*self.positions, *(place for place, _ in self.marks)]
-        low, high = _line(self.scale, np.array([min(ends), max(ends)]))
+    def _height(self, positions: NDArray[np.float64]) -> NDArray[np.float64]:
+        ends = [*self.positions, *(position for position, _ in self.marks)]
+        low, high = _scaled(self.scale, np.array([min(ends), max(ends)]))
         if high == low:
             return np.full(np.shape(positions), 0.5)
-        return (_line(self.scale, positions) - low) / (high - low)
+        heights: NDArray[np.float64] = (_scaled(self.scale, positions) - low) / (high - low)
+        return heights
 
 
-def _line(scale: str, positions: np.ndarray) -> np.ndarray:
+def _scaled(scale: str, positions: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return logarithms of the positions on a logarithmic axis, else the positions."""
     return np.log10(positions) if scale == "log" else np.asarray(positions, dtype=float)
 
 
-def _is_number(value) -> bool:
+def _unscaled(scale: str, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the positions that `_scaled` made these values of."""
+    return 10**values if scale == "log" else values
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a value is a real number and not NaN."""
     return isinstance(value, Number) and not isinstance(value, bool | complex) and value == value
 
 
-def _others(grids, numeric: bool) -> list:
-    """Return the categories, in the order of the lists, each once."""
-    others: list = []
+def _categories(grids: Sequence[Axis], numeric: bool) -> list[Any]:
+    """Return the distinct values that are drawn as categories, in the order of the lists."""
+    categories: list[Any] = []
     for grid in grids:
         for value in () if isinstance(grid, Distribution) or grid.ordered else grid.values:
-            if not (numeric and _is_number(value)) and not any(same(value, o) for o in others):
-                others.append(value)
-    return others
+            if not (numeric and _is_number(value)) and not any(same(value, c) for c in categories):
+                categories.append(value)
+    return categories
 
 
-def _beside(numbers: np.ndarray, scale: str, n: int) -> np.ndarray:
-    """Return n places below the numbers."""
-    known = numbers[~np.isnan(numbers)]
-    line = _line(scale, known) if len(known) else np.zeros(1)
-    places = line.min() - _BESIDE * (np.ptp(line) or 1.0) * (1.5 + np.arange(n))
-    return 10**places if scale == "log" else places
+def _mark_positions(numbers: NDArray[np.float64], scale: str, n: int) -> NDArray[np.float64]:
+    """Return n positions below the numbers."""
+    line = _scaled(scale, numbers[~np.isnan(numbers)])
+    if not len(line):
+        line = np.zeros(1)
+    below = line.min() - _MARK_DISTANCE * (np.ptp(line) or 1.0) * (1.5 + np.arange(n))
+    return _unscaled(scale, below)
 
 
-def _is_logarithmic(grid) -> bool:
-    """Whether logarithms of the values lie closer to a straight line than the values do."""
-    u: np.ndarray
+def _is_logarithmic(grid: Axis) -> bool:
+    """Whether the logarithms of the values are closer to a straight line than the values are."""
+    u: NDArray[np.float64]
     if isinstance(grid, Distribution):
         u = np.linspace(0.05, 0.95, 19)
         values = grid.quantiles(u)
     else:
         values = np.array(sorted(set(grid.values)), dtype=float)
-        u = np.arange(len(values))
-    if len(values) < 2 or values[0] <= 0 or values[-1] < _LEAST_SPAN * values[0]:
+        u = np.arange(len(values), dtype=float)
+    if len(values) < 2 or values[0] <= 0 or values[-1] < _MIN_LOG_RATIO * values[0]:
         return False
-    straight = [np.corrcoef(u, line)[0, 1] for line in (np.log(values), values)]
-    return bool(straight[0] > straight[1] - 1e-9)
+    log_correlation, correlation = (np.corrcoef(u, v)[0, 1] for v in (np.log(values), values))
+    return bool(log_correlation > correlation - 1e-9)
 
 
-def _label(value) -> str:
+def _label(value: Any) -> str:
     text = " ".join(str(getattr(value, "__name__", value)).split())
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    return text if len(text) <= _MAX_LABEL_LENGTH else text[: _MAX_LABEL_LENGTH - 1] + "…"

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ..ledger._ledger import require_ledger
+from ..ledger._ledger import PrivacyLedger, require_ledger
 from ..scoring._make import selecting_scorer
-from ._common import BLUE, VERMILION, axes_for, foreground, legend_above
+from ._common import BLUE, VERMILION, figure_and_axes, legend_above, text_color
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["LedgerDisplay", "ScoreDisplay"]
 
@@ -19,84 +23,104 @@ __all__ = ["LedgerDisplay", "ScoreDisplay"]
 class ScoreDisplay:
     """Released scores with their intervals, one search or estimator per row.
 
-    Make it with `from_search` or `from_estimator`. An interval says where the score *on the
-    validation set* lies, with probability 95 %; how the validation set was sampled is not in it.
+    Create it with `from_search` or `from_estimator`. An interval contains the score *on the
+    validation set* with a probability of 95 %. It covers the noise of the release, not the sampling
+    of the validation set.
 
     Parameters
     ----------
-    scores : array-like of shape (n_searches,)
-    intervals : array-like of shape (n_searches, 2)
+    scores : array-like of shape (n_rows,)
+        The released scores.
+    intervals : array-like of shape (n_rows, 2)
+        Lower and upper end of each interval.
     names : list of str
+        Labels of the rows.
     score_name : str, default="score"
+        Name of the scores, for the label of the axis.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
+        The axes.
     figure_ : matplotlib Figure
+        The figure of the axes.
     scores_ : matplotlib PathCollection
+        Markers of the scores.
     intervals_ : matplotlib LineCollection
+        The intervals.
     """
 
-    def __init__(self, scores, intervals, *, names, score_name="score") -> None:
+    def __init__(
+        self,
+        scores: ArrayLike,
+        intervals: ArrayLike,
+        *,
+        names: Sequence[str],
+        score_name: str = "score",
+    ) -> None:
         self.scores = scores
         self.intervals = intervals
         self.names = names
         self.score_name = score_name
 
     @classmethod
-    def from_search(cls, search, *, ax=None, **kwargs) -> Self:
-        """Draw what one search or several released; of one with several scores, all of them.
+    def from_search(cls, search: Any, *, ax: Axes | None = None, **kwargs: Any) -> Self:
+        """Draw the released scores of one or several searches.
+
+        Of one search with several scores, all scores are drawn.
 
         Parameters
         ----------
         search : PrivateBayesSearchCV, list of them, or dict of names to them
-            Fitted. Their scores should be of one kind.
+            Fitted searches. Use one kind of score for all of them.
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
+            Axes to draw on; None makes a figure.
         **kwargs : dict
-            As `plot` takes them.
+            Passed to `plot`.
 
         Returns
         -------
         display : ScoreDisplay
+            The display, drawn.
 
         Raises
         ------
         NotFittedError
-            If one of them has not been fitted.
+            If a search is not fitted.
         ValueError
-            If there is none.
+            If no search is given.
         """
         if isinstance(search, list | tuple):
             search = {f"search {i}": each for i, each in enumerate(search, 1)}
         return cls.from_estimator(search, ax=ax, **kwargs)
 
     @classmethod
-    def from_estimator(cls, estimator, *, ax=None, **kwargs) -> Self:
-        """Draw what one fitted estimator released, or several.
+    def from_estimator(cls, estimator: Any, *, ax: Axes | None = None, **kwargs: Any) -> Self:
+        """Draw the released scores of one or several fitted estimators.
 
         Parameters
         ----------
         estimator : estimator, list of estimators, or dict of names to estimators
-            Fitted: `PrivateThresholdClassifier`, `PrivateConfigurator`, `PrivateBayesSearchCV`,
-            whatever has ``best_score_`` and ``best_score_interval_``. Their scores should be of
-            one kind. One search with several scores has a row for each; of several such searches,
-            the score that selects is drawn.
+            Fitted estimators with ``best_score_`` and ``best_score_interval_``:
+            `PrivateThresholdClassifier`, `PrivateConfigurator` or `PrivateBayesSearchCV`. Use one
+            kind of score for all of them. One search with several scores has a row for each; of
+            several such searches, only the score that selects is drawn.
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
+            Axes to draw on; None makes a figure.
         **kwargs : dict
-            As `plot` takes them.
+            Passed to `plot`.
 
         Returns
         -------
         display : ScoreDisplay
+            The display, drawn.
 
         Raises
         ------
         NotFittedError
-            If one of them has not been fitted.
+            If an estimator is not fitted.
         ValueError
-            If there is none.
+            If no estimator is given.
         """
         if getattr(estimator, "multimetric_", False):
             scores, intervals = estimator.best_scores_, estimator.best_score_intervals_
@@ -107,32 +131,33 @@ class ScoreDisplay:
         if not isinstance(estimator, Mapping):
             estimator = {type(estimator).__name__: estimator}
         if not estimator:
-            raise ValueError("a fitted search or estimator is needed, or several; found none")
+            raise ValueError("give at least one fitted search or estimator; found none")
         for each in estimator.values():
             check_is_fitted(each, "best_score_")
-        kinds = {_name_of_score(each) for each in estimator.values()}
+        score_names = {_score_name(each) for each in estimator.values()}
         display = cls(
             np.array([each.best_score_ for each in estimator.values()]),
             np.array([each.best_score_interval_ for each in estimator.values()]),
             names=[str(name) for name in estimator],
-            score_name=kinds.pop() if len(kinds) == 1 else "score",
+            score_name=score_names.pop() if len(score_names) == 1 else "score",
         )
         return display.plot(ax, **kwargs)
 
-    def plot(self, ax=None) -> Self:
-        """Draw.
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the scores.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            None makes a figure.
+            Axes to draw on; None makes a figure.
 
         Returns
         -------
         self : ScoreDisplay
+            The display.
         """
         n = len(self.names)
-        self.figure_, self.ax_ = axes_for(ax, (6.4, 1.2 + 0.45 * n))
+        self.figure_, self.ax_ = figure_and_axes(ax, (6.4, 1.2 + 0.45 * n))
         rows, (low, high) = np.arange(n), np.transpose(self.intervals)
         self.intervals_ = self.ax_.hlines(rows, low, high, color=BLUE, lw=3, alpha=0.6)
         self.scores_ = self.ax_.scatter(self.scores, rows, color=VERMILION, zorder=3)
@@ -143,33 +168,49 @@ class ScoreDisplay:
 
 
 class LedgerDisplay:
-    """What has been spent of a privacy budget, charge by charge.
+    """The spent part of a privacy budget, charge by charge.
 
-    Make it with `from_ledger`.
+    Create it with `from_ledger`.
 
     Parameters
     ----------
     epsilon : array-like of shape (n_charges,)
-        Of each charge.
+        Epsilon of each charge.
     assumed : array-like of bool, shape (n_charges,)
-        Whether it rests on an assumption.
+        Whether the charge depends on an assumption.
     times : list of datetime
+        Time of each charge.
     limit : float
-        The budget's epsilon.
+        Epsilon of the budget.
     delta : float, default=0.0
-        The budget's delta.
+        Delta of the budget.
     dataset : str, default=""
+        Name of the data set, for the label of the axis.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
+        The axes.
     figure_ : matplotlib Figure
+        The figure of the axes.
     worst_case_, assumed_ : matplotlib FillBetweenPolyCollection
+        Sums of epsilon, without and with assumptions.
     limit_ : matplotlib Line2D
+        Epsilon of the budget.
     legend_ : matplotlib Legend
+        The legend.
     """
 
-    def __init__(self, epsilon, assumed, *, times, limit, delta=0.0, dataset="") -> None:
+    def __init__(
+        self,
+        epsilon: ArrayLike,
+        assumed: ArrayLike,
+        *,
+        times: Sequence[datetime],
+        limit: float,
+        delta: float = 0.0,
+        dataset: str = "",
+    ) -> None:
         self.epsilon = epsilon
         self.assumed = assumed
         self.times = times
@@ -178,27 +219,29 @@ class LedgerDisplay:
         self.dataset = dataset
 
     @classmethod
-    def from_ledger(cls, ledger, *, ax=None, **kwargs) -> Self:
+    def from_ledger(cls, ledger: PrivacyLedger, *, ax: Axes | None = None, **kwargs: Any) -> Self:
         """Draw the charges of a ledger.
 
         Parameters
         ----------
         ledger : PrivacyLedger
+            The ledger, which is read once.
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
+            Axes to draw on; None makes a figure.
         **kwargs : dict
-            As `plot` takes them.
+            Passed to `plot`.
 
         Returns
         -------
         display : LedgerDisplay
+            The display, drawn.
 
         Raises
         ------
         LedgerError
-            If it cannot be read.
+            If the ledger cannot be read.
         ValueError
-            If it is no ledger.
+            If it is not a `PrivacyLedger`.
         """
         require_ledger(ledger)
         content = ledger.to_dict()
@@ -213,30 +256,31 @@ class LedgerDisplay:
         )
         return display.plot(ax, **kwargs)
 
-    def plot(self, ax=None, *, by="number") -> Self:
-        """Draw.
+    def plot(self, ax: Axes | None = None, *, by: str = "number") -> Self:
+        """Draw the charges.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            None makes a figure.
+            Axes to draw on; None makes a figure.
         by : {"number", "time"}, default="number"
-            What stands on the horizontal axis: the number of the charge, or its time (UTC).
+            The horizontal axis: the number of the charge, or its time (UTC).
 
         Returns
         -------
         self : LedgerDisplay
+            The display.
         """
         if by not in ("number", "time"):
             raise ValueError(f'by is "number" or "time"; found {by!r}')
-        self.figure_, self.ax_ = axes_for(ax, (6.4, 4.0))
-        safe = np.cumsum(np.where(self.assumed, 0.0, self.epsilon))
+        self.figure_, self.ax_ = figure_and_axes(ax, (6.4, 4.0))
+        assumed = np.asarray(self.assumed, dtype=bool)
+        worst_case = np.cumsum(np.where(assumed, 0.0, self.epsilon))
         total = np.cumsum(self.epsilon)
-        x = self._places(by)
-        steps = [np.r_[0.0, sums, sums[-1:]] for sums in (safe, total)]
-        style = {"step": "post", "lw": 1, "alpha": 0.45}
+        x = self._step_positions(by)
+        steps = [np.r_[0.0, sums, sums[-1:]] for sums in (worst_case, total)]
         self.worst_case_ = self.ax_.fill_between(
-            x, 0, steps[0], color=BLUE, label="worst case", **style
+            x, 0, steps[0], color=BLUE, label="worst case", step="post", lw=1, alpha=0.45
         )
         self.assumed_ = self.ax_.fill_between(
             x,
@@ -244,41 +288,43 @@ class LedgerDisplay:
             steps[1],
             color=VERMILION,
             hatch="//",
-            label="on assumptions" if any(self.assumed) else "_nothing",
-            **style,
+            label="on assumptions" if assumed.any() else "_nothing",
+            step="post",
+            lw=1,
+            alpha=0.45,
         )
-        self.limit_ = self.ax_.axhline(self.limit, color=foreground(), ls="--", label=self._limit())
+        more = ", more by zCDP" if self.delta > 0 else ""
+        self.limit_ = self.ax_.axhline(
+            self.limit, color=text_color(), ls="--", label=f"budget: {self.limit:g}{more}"
+        )
         self.ax_.set(ylabel="sum of epsilon", ylim=(0, 1.08 * max([self.limit, *total])))
-        self.ax_.set_xlabel({"number": "charge", "time": "time (UTC) of charges"}[by] + self._of())
+        of_dataset = f" to {self.dataset!r}" if self.dataset else ""
+        self.ax_.set_xlabel(("charge" if by == "number" else "time (UTC) of charges") + of_dataset)
         self.legend_ = legend_above(self.ax_, ncols=3)
         return self
 
-    def _places(self, by: str):
-        """Return the start, one place for each charge, and the end."""
-        n = len(self.epsilon)
+    def _step_positions(self, by: str) -> NDArray[np.float64]:
+        """Return the start of the axis, the position of each charge, and the end."""
+        n = np.size(self.epsilon)
+        positions: NDArray[np.float64]
         if by == "number" or n == 0:
             from matplotlib.ticker import MaxNLocator
 
             self.ax_.xaxis.set_major_locator(MaxNLocator(integer=True))
             self.ax_.set_xlim(0.5, max(n, 1) + 0.5)
             self.ax_.tick_params(axis="x", labelbottom=n > 0)
-            return np.r_[0.5, np.arange(n + (n > 0)) + 0.5]
+            positions = np.r_[0.5, np.arange(n + (n > 0)) + 0.5]
+            return positions
         from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 
         locator = AutoDateLocator()
         self.ax_.xaxis.set_major_locator(locator)
         self.ax_.xaxis.set_major_formatter(ConciseDateFormatter(locator))
         days = date2num(self.times)
-        reach = max(0.05 * np.ptp(days), 1 / 1440)
-        return np.r_[days[0] - reach, days, days[-1] + reach]
-
-    def _limit(self) -> str:
-        more = ", more by zCDP" if self.delta > 0 else ""
-        return f"budget: {self.limit:g}{more}"
-
-    def _of(self) -> str:
-        return f" to {self.dataset!r}" if self.dataset else ""
+        margin = max(0.05 * np.ptp(days), 1 / 1440)
+        positions = np.r_[days[0] - margin, days, days[-1] + margin]
+        return positions
 
 
-def _name_of_score(search) -> str:
+def _score_name(search: Any) -> str:
     return selecting_scorer(search).name if hasattr(search, "scorer_") else "score"

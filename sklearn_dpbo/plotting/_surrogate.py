@@ -1,10 +1,12 @@
-"""`SurrogateDisplay`: what a surrogate makes of public scores (zone: released)."""
+"""`SurrogateDisplay`: a surrogate fitted to public scores (zone: released)."""
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from .._gp.threads import single_threaded
@@ -12,52 +14,82 @@ from .._space.space import Points, SearchSpace
 from ..scoring._make import selecting_scorer
 from ..strategies._proposals import Domain, PublicModel
 from ..strategies._worst_case import WorstCase
-from ._common import BLUE, VERMILION, axes_for, legend_above
+from ._common import BLUE, VERMILION, figure_and_axes, legend_above
 from ._parameters import ParameterAxis
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.collections import FillBetweenPolyCollection, QuadMesh
+    from matplotlib.colorbar import Colorbar
+    from matplotlib.colors import Colormap
+    from matplotlib.container import ErrorbarContainer
+    from matplotlib.lines import Line2D
 
 __all__ = ["SurrogateDisplay"]
 
+# Points per parameter, over one parameter and over two.
 _N_LINE, _N_PLANE = 201, 61
 _REFUSED = (
-    "{}. Only scores within the training set may be drawn from: strategy=WorstCase(guidance="
-    '"public") or "both" has them, with 8 evaluations or more in a space of more than n_iter '
-    "points. A surrogate fitted to scores on the validation set would show those, which are private"
+    "{}. A surrogate is drawn from scores within the training set only: use "
+    'strategy=WorstCase(guidance="public") or "both", with at least 8 evaluations in a space of '
+    "more than n_iter points. A surrogate fitted to scores on the validation set would show these "
+    "scores, which are private"
 )
 
 
 class SurrogateDisplay:
-    """Mean and band of the Gaussian process behind public guidance, over one or two parameters.
+    """The Gaussian process of public guidance over one or two parameters.
 
-    Make it with `from_search`. The process is fitted to the *public* scores of a search, those
-    within the training set, and to nothing else; it says nothing of the validation set.
+    Create it with `from_search`. The process is fitted only to the *public* scores of a search,
+    those within the training set, and so says nothing about the validation set.
 
     Parameters
     ----------
     parameter : ParameterAxis
-        Places at which the process was asked, all of them if `second` is given as well.
+        First parameter, with the points at which the process was evaluated.
     second : ParameterAxis or None
-    mean, std : ndarray of shape (n_places,)
-    seen : tuple of ndarray of shape (n_seen,)
-        Places of the scores: in one parameter, or in both.
-    scores : ndarray of shape (n_seen,)
+        Second parameter at the same points; None draws a line over the first one.
+    mean, std : ndarray of shape (n_points,)
+        Posterior mean and standard deviation at the points, in units of the score.
+    seen : tuple of ndarray of shape (n_scores,)
+        Positions of the candidates with a public score, one array per parameter.
+    scores : ndarray of shape (n_scores,)
+        Their public scores.
     at : dict
-        Values of the other parameters.
+        Values of the parameters that are not drawn.
     score_name : str, default="score"
+        Name of the score, for labels.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
+        The axes.
     figure_ : matplotlib Figure
+        The figure of the axes.
     mean_ : matplotlib Line2D, ErrorbarContainer or QuadMesh
+        The mean: a line, points with error bars over categories, or a plane. A plane shows the
+        standard deviation if ``what="std"``.
     band_ : matplotlib FillBetweenPolyCollection or None
-        Two standard deviations on either side, of a line.
+        Two standard deviations on either side of the line; None without a line.
     scores_ : matplotlib PathCollection
+        Markers of the public scores.
     colorbar_ : matplotlib Colorbar or None
+        Colour bar of a plane; None without one.
     legend_ : matplotlib Legend
+        The legend.
     """
 
     def __init__(
-        self, parameter, second, *, mean, std, seen, scores, at, score_name="score"
+        self,
+        parameter: ParameterAxis,
+        second: ParameterAxis | None,
+        *,
+        mean: NDArray[np.float64],
+        std: NDArray[np.float64],
+        seen: tuple[NDArray[np.float64], ...],
+        scores: NDArray[np.float64],
+        at: Mapping[str, Any],
+        score_name: str = "score",
     ) -> None:
         self.parameter = parameter
         self.second = second
@@ -69,87 +101,113 @@ class SurrogateDisplay:
         self.score_name = score_name
 
     @classmethod
-    def from_search(cls, search, parameter, second=None, *, at=None, ax=None, **kwargs) -> Self:
-        """Fit the surrogate to the public scores of a fitted search, and draw it.
+    def from_search(
+        cls,
+        search: Any,
+        parameter: str,
+        second: str | None = None,
+        *,
+        at: Mapping[str, Any] | None = None,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Fit the surrogate to the public scores of a fitted search and draw it.
 
         Parameters
         ----------
         search : PrivateBayesSearchCV
-            With public scores: ``guidance="public"`` or ``"both"``.
+            A fitted search with public scores: ``guidance="public"`` or ``"both"``.
         parameter : str
+            Name of the parameter on the horizontal axis.
         second : str, default=None
+            Name of the parameter on the vertical axis; None draws a line over the first one.
         at : dict, default=None
-            Where other parameters stand; those that it does not name, and all if it is None, stand
-            where the chosen setting has them; or, if that does not have the parameters to draw,
-            the best in public of those that do. What is drawn stays within its dict of param_grid.
+            Values of the other parameters. Those that are missing (all, if None) are taken from
+            the chosen candidate; or, if it does not have the parameters to draw, from the
+            candidate with the highest public score that has them. All points drawn belong to the
+            same dict of param_grid.
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
+            Axes to draw on; None makes a figure.
         **kwargs : dict
-            As `plot` takes them.
+            Passed to `plot`.
 
         Returns
         -------
         display : SurrogateDisplay
+            The display, drawn.
 
         Raises
         ------
         NotFittedError
-            If the search has not been fitted.
+            If the search is not fitted.
         ValueError
-            If there are no public scores, or a parameter is not there.
+            If there are no public scores, or a parameter does not exist.
         """
-        model, settings = _public_model(search)
+        model, explored = _public_model(search)
         names = [parameter] if second is None else [parameter, second]
-        at = _completed(at, model.space, _setting(search, model, settings, names))
-        if missing := [name for name in names if name not in at]:
-            raise ValueError(f"the setting {at} has no parameter {missing[0]!r}")
-        places = _places(model.space, at, names)
-        mean, std = _posterior(model, places)
-        asked = model.space.candidates(places).params
-        having = [i for i, setting in enumerate(settings) if set(names) <= set(setting)]
+        fixed = _complete_params(at, model.space, _base_params(search, model, explored, names))
+        if missing := [name for name in names if name not in fixed]:
+            raise ValueError(f"the candidate {fixed} has no parameter {missing[0]!r}")
+        points = _grid_points(model.space, fixed, names)
+        mean, std = _posterior(model, points)
+        evaluated = model.space.candidates(points).params
+        scored = [i for i, params in enumerate(explored) if set(names) <= set(params)]
         axes = [
             ParameterAxis.of(
-                name, _column(name, [*asked, *(settings[i] for i in having)]), search.param_grid
+                name, _column(name, [*evaluated, *(explored[i] for i in scored)]), search.param_grid
             )
             for name in names
         ]
-        n = len(asked)
+        n = len(evaluated)
+        drawn = [ParameterAxis(a.name, a.positions[:n], a.scale, a.marks) for a in axes]
         display = cls(
-            *(ParameterAxis(a.name, a.positions[:n], a.scale, a.marks) for a in axes),
-            *(None for _ in range(2 - len(names))),
+            drawn[0],
+            None if second is None else drawn[1],
             mean=mean,
             std=std,
             seen=tuple(axis.positions[n:] for axis in axes),
-            scores=model.scores[having],
-            at={name: value for name, value in at.items() if name not in names},
+            scores=model.scores[scored],
+            at={name: value for name, value in fixed.items() if name not in names},
             score_name=selecting_scorer(search).name,
         )
         return display.plot(ax, **kwargs)
 
-    def plot(self, ax=None, *, what="mean", cmap="cividis", colorbar=True) -> Self:
-        """Draw.
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        what: str = "mean",
+        cmap: str | Colormap = "cividis",
+        colorbar: bool = True,
+    ) -> Self:
+        """Draw the surrogate.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            None makes a figure.
+            Axes to draw on; None makes a figure.
         what : {"mean", "std"}, default="mean"
-            Over two parameters: what colour stands for.
+            What colour shows over two parameters: the mean or the standard deviation.
         cmap : str or Colormap, default="cividis"
+            Colour map over two parameters.
         colorbar : bool, default=True
+            Whether to add a colour bar over two parameters.
 
         Returns
         -------
         self : SurrogateDisplay
+            The display.
         """
         if what not in ("mean", "std"):
             raise ValueError(f'what is "mean" or "std"; found {what!r}')
-        self.figure_, self.ax_ = axes_for(ax, (6.4, 4.8))
-        self.colorbar_: Any = None
+        self.figure_, self.ax_ = figure_and_axes(ax, (6.4, 4.8))
+        self.mean_: Line2D | ErrorbarContainer | QuadMesh
+        self.band_: FillBetweenPolyCollection | None = None
+        self.colorbar_: Colorbar | None = None
         if self.second is None:
             self._plot_line()
         else:
-            self._plot_plane(what, cmap, colorbar)
+            self._plot_plane(self.second, what, cmap, colorbar)
         self.legend_ = legend_above(self.ax_)
         return self
 
@@ -170,86 +228,95 @@ class SurrogateDisplay:
             self.mean_ = self.ax_.errorbar(
                 x, self.mean, width, fmt="o", color=BLUE, capsize=4, label="mean, 2 std. deviations"
             )
-            self.band_ = None
         self.scores_ = self.ax_.scatter(
-            *self.seen,
+            self.seen[0],
             self.scores,
             s=22,
             facecolors="none",
             edgecolors=VERMILION,
             zorder=3,
-            label="public scores" + " (all settings)" * bool(self.at),
+            label="public scores" + " (all candidates)" * bool(self.at),
         )
         self.parameter.apply(self.ax_, "x")
         self.ax_.set_ylabel(f"{self.score_name} within the training set")
 
-    def _plot_plane(self, what: str, cmap, colorbar: bool) -> None:
-        x, y = np.unique(self.parameter.positions), np.unique(self.second.positions)
-        rows = np.lexsort((self.parameter.positions, self.second.positions))
-        values = {"mean": self.mean, "std": self.std}[what][rows].reshape(len(y), len(x))
-        edges = self.parameter.edges(x), self.second.edges(y)
-        self.mean_ = self.ax_.pcolormesh(*edges, values, cmap=cmap, rasterized=True)
-        self.band_ = None
+    def _plot_plane(
+        self, second: ParameterAxis, what: str, cmap: str | Colormap, colorbar: bool
+    ) -> None:
+        x, y = np.unique(self.parameter.positions), np.unique(second.positions)
+        order = np.lexsort((self.parameter.positions, second.positions))
+        values = {"mean": self.mean, "std": self.std}[what][order].reshape(len(y), len(x))
+        edges = self.parameter.edges(x), second.edges(y)
+        mesh = self.ax_.pcolormesh(*edges, values, cmap=cmap, rasterized=True)
+        self.mean_ = mesh
         self.scores_ = self.ax_.scatter(
-            *self.seen,
+            self.seen[0],
+            self.seen[1],
             s=30,
             facecolors="none",
             edgecolors=VERMILION,
             linewidths=1.4,
-            label="public scores" + " (all settings)" * bool(self.at),
+            label="public scores" + " (all candidates)" * bool(self.at),
         )
         self.parameter.apply(self.ax_, "x")
-        self.second.apply(self.ax_, "y")
+        second.apply(self.ax_, "y")
         if colorbar:
-            named = {"mean": "mean", "std": "standard deviation"}[what]
-            self.colorbar_ = self.figure_.colorbar(self.mean_, ax=self.ax_)
-            self.colorbar_.set_label(f"{named} of {self.score_name} within the training set")
+            quantity = {"mean": "mean", "std": "standard deviation"}[what]
+            self.colorbar_ = self.figure_.colorbar(mesh, ax=self.ax_)
+            self.colorbar_.set_label(f"{quantity} of {self.score_name} within the training set")
 
 
-def _public_model(search) -> tuple[PublicModel, list[dict]]:
-    """Return the process behind public guidance, and the settings that it saw."""
+def _public_model(search: Any) -> tuple[PublicModel, list[dict[str, Any]]]:
+    """Return the surrogate of public guidance, and the candidates that it is fitted to."""
     check_is_fitted(search, "cv_results_")
     if search.privacy_.assumption is not None:
-        raise ValueError(_REFUSED.format(f"{search.strategy!r} follows scores in secret"))
+        raise ValueError(
+            _REFUSED.format(f"{search.strategy!r} fits its surrogate to scores that stay private")
+        )
     results = search.cv_results_
     explored = np.flatnonzero(~np.asarray(results["validated"]))
     scores = results["public_score"][explored]
     if np.sum(~np.isnan(scores)) < 2:
         raise ValueError(_REFUSED.format("this search has no public scores"))
-    settings = [results["params"][i] for i in explored]
+    candidates = [results["params"][i] for i in explored]
     space = SearchSpace(search.param_grid)
-    points = Points.concatenate([space.locate(setting) for setting in settings])
+    points = Points.concatenate([space.locate(params) for params in candidates])
     strategy = search.strategy if isinstance(search.strategy, WorstCase) else WorstCase()
     learn = single_threaded(PublicModel.learn)
-    return learn(space, points, scores, strategy.kernel), settings
+    return learn(space, points, scores, strategy.kernel), candidates
 
 
-def _setting(search, model: PublicModel, settings: list[dict], names: list[str]) -> dict:
-    """Return the setting chosen, or the best public one that has these parameters."""
-    if set(names) <= set(search.best_params_):
-        return search.best_params_
-    order = np.argsort(-model.scores)
-    having = [settings[i] for i in order if set(names) <= set(settings[i])]
-    if not having:
-        raise ValueError(
-            f"no setting that was explored has the parameters {names}: the search has "
-            f"{model.space.names}"
-        )
-    return having[0]
+def _base_params(
+    search: Any, model: PublicModel, explored: list[dict[str, Any]], names: list[str]
+) -> dict[str, Any]:
+    """Return the chosen candidate, or the best explored one that has these parameters."""
+    chosen: dict[str, Any] = search.best_params_
+    if set(names) <= set(chosen):
+        return chosen
+    best_first: list[int] = np.argsort(-model.scores).tolist()
+    for i in best_first:
+        if set(names) <= set(explored[i]):
+            return explored[i]
+    raise ValueError(
+        f"no explored candidate has the parameters {names}: the search has {model.space.names}"
+    )
 
 
-def _completed(at, space: SearchSpace, base: dict) -> dict:
-    """Return a setting as it was given if it is a whole one, else the rest of it from `base`."""
+def _complete_params(
+    at: Mapping[str, Any] | None, space: SearchSpace, base: dict[str, Any]
+) -> dict[str, Any]:
+    """Return `at` if it is a complete candidate of the space, else `base` updated with it."""
+    given = dict(at or base)
     try:
-        space.locate(at or base)
-        return at or base
+        space.locate(given)
+        return given
     except ValueError:
-        return base | at
+        return base | given
 
 
-def _places(space: SearchSpace, at: dict, names: list[str]) -> Points:
-    """Return points on a grid of these parameters, the others standing where they are."""
-    base = space.locate(at)
+def _grid_points(space: SearchSpace, params: dict[str, Any], names: Sequence[str]) -> Points:
+    """Return a grid over the named parameters, with the others as in `params`."""
+    base = space.locate(params)
     axes = space.subspaces[int(base.subspace[0])]
     u = np.linspace(0, 1, _N_LINE if len(names) == 1 else _N_PLANE)
     grids = np.meshgrid(*(np.unique(axes[name].snap(u)) for name in names))
@@ -260,14 +327,18 @@ def _places(space: SearchSpace, at: dict, names: list[str]) -> Points:
 
 
 @single_threaded
-def _posterior(model: PublicModel, places: Points) -> tuple[np.ndarray, np.ndarray]:
-    domain = Domain.of(model.space, [model.points, places])
-    posterior, rows = model.on(domain, len(model.points)), domain.find(places)
+def _posterior(
+    model: PublicModel, points: Points
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    domain = Domain.of(model.space, [model.points, points])
+    posterior, rows = model.on(domain, len(model.points)), domain.find(points)
     return posterior.mean[rows], posterior.std[rows]
 
 
-def _column(name: str, settings: list[dict]) -> np.ma.MaskedArray:
-    column = np.ma.MaskedArray(np.empty(len(settings), dtype=object), mask=False)
-    for i, setting in enumerate(settings):
-        column[i] = setting[name]
+def _column(name: str, candidates: Sequence[Mapping[str, Any]]) -> np.ma.MaskedArray[Any, Any]:
+    column: np.ma.MaskedArray[Any, Any] = np.ma.MaskedArray(
+        np.empty(len(candidates), dtype=object), mask=False
+    )
+    for i, params in enumerate(candidates):
+        column[i] = params[name]
     return column

@@ -1,49 +1,70 @@
-"""`PrivacyUtilityDisplay`: what privacy costs, as guaranteed (zone: released)."""
+"""`PrivacyUtilityDisplay`: guaranteed errors as functions of epsilon (zone: released)."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from ..planning._bounds import UtilityBounds, utility_of
-from ._common import BLUE, GREEN, VERMILION, axes_for, foreground, legend_above
+from ._common import BLUE, GREEN, VERMILION, figure_and_axes, legend_above, text_color
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["PrivacyUtilityDisplay"]
 
 _N_POINTS = 120
-_REACH = 30.0
+# The default range of epsilon: this factor below and above the given one.
+_RANGE_FACTOR = 30.0
 
 
 class PrivacyUtilityDisplay:
     """Guaranteed error of the choice and of the score, as functions of epsilon.
 
-    Make it with `from_search`, `from_bounds` or `SearchPlan.plot`. The dotted line is what the
-    sampling of the validation set does to a score in any case: where the curves are below it,
-    noise is not what limits the search.
+    Create it with `from_search`, `from_bounds` or `SearchPlan.plot`. The dotted line is the error
+    of a score that comes from sampling the validation set. Where the curves are below this line,
+    the noise for privacy matters less than the size of the validation set.
 
     Parameters
     ----------
     epsilon : ndarray of shape (n_points,)
+        Privacy parameter of the whole search, per unit.
     regret, score_error : ndarray of shape (n_points,)
+        Guaranteed error of the choice and of the released score at each epsilon, in units of the
+        score.
     sampling_error : float
-    point : tuple (epsilon, regret, score_error) or None
-        Where a search or a plan stands.
+        Sampling error of a score, in units of the score.
+    point : tuple (epsilon, regret, score_error) or None, default=None
+        Epsilon of a search or plan and its errors, to be marked; None marks nothing.
     label : str, default=""
-        What the curves are for.
+        Assumptions of the curves, for the label of the axis.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
+        The axes.
     figure_ : matplotlib Figure
+        The figure of the axes.
     regret_, score_error_, sampling_error_ : matplotlib Line2D
+        The curves.
     point_ : matplotlib PathCollection or None
+        Markers of the point; None without a point.
     legend_ : matplotlib Legend
+        The legend.
     """
 
     def __init__(
-        self, epsilon, *, regret, score_error, sampling_error, point=None, label=""
+        self,
+        epsilon: NDArray[np.float64],
+        *,
+        regret: NDArray[np.float64],
+        score_error: NDArray[np.float64],
+        sampling_error: float,
+        point: tuple[float, float, float] | None = None,
+        label: str = "",
     ) -> None:
         self.epsilon = epsilon
         self.regret = regret
@@ -53,62 +74,74 @@ class PrivacyUtilityDisplay:
         self.label = label
 
     @classmethod
-    def from_search(cls, search, *, confidence=0.95, ax=None, **kwargs) -> Self:
-        """Draw the curves for the m and the candidates of a fitted search, and where it stands.
+    def from_search(
+        cls, search: Any, *, confidence: float = 0.95, ax: Axes | None = None, **kwargs: Any
+    ) -> Self:
+        """Draw the curves for the m and the candidates of a fitted search, and mark the search.
 
         Parameters
         ----------
         search : PrivateBayesSearchCV
-            Fitted with `WorstCase`, and a score that is a mean of gains.
+            A search fitted with `WorstCase` and a score that is a mean of gains.
         confidence : float, default=0.95
+            Probability of each guarantee, in [0.5, 1 - 1e-9].
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
+            Axes to draw on; None makes a figure.
         **kwargs : dict
-            As `from_bounds` takes them.
+            Passed to `from_bounds`.
 
         Returns
         -------
         display : PrivacyUtilityDisplay
+            The display, drawn.
 
         Raises
         ------
         NotFittedError
-            If the search has not been fitted.
+            If the search is not fitted.
         ValueError
-            If the theorems do not cover it.
+            If the theorems do not cover the search.
         """
         return cls.from_bounds(utility_of(search, confidence), ax=ax, **kwargs)
 
     @classmethod
     def from_bounds(
-        cls, bounds: UtilityBounds, *, epsilon=None, mark=True, ax=None, **kwargs
+        cls,
+        bounds: UtilityBounds,
+        *,
+        epsilon: ArrayLike | None = None,
+        mark: bool = True,
+        ax: Axes | None = None,
+        **kwargs: Any,
     ) -> Self:
-        """Draw the curves for given numbers.
+        """Draw the curves for a given number of units and candidates.
 
         Parameters
         ----------
         bounds : UtilityBounds or SearchPlan
-            Of m records and n candidates.
+            The bounds; those for other values of epsilon are computed from it.
         epsilon : array-like, default=None
-            Where to draw; None is up to 30 times smaller and larger than that of bounds.
+            Values of epsilon to draw, at least 1e-9; None is from 1/30 of the epsilon of bounds to
+            30 times it.
         mark : bool, default=True
             Whether to mark the epsilon of bounds.
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
+            Axes to draw on; None makes a figure.
         **kwargs : dict
-            As `plot` takes them.
+            Passed to `plot`.
 
         Returns
         -------
         display : PrivacyUtilityDisplay
+            The display, drawn.
         """
         if epsilon is None:
-            low = max(bounds.epsilon / _REACH, 1e-9)
-            epsilon = np.geomspace(low, bounds.epsilon * _REACH, _N_POINTS)
-        epsilon = np.asarray(epsilon, dtype=float)
-        each = [replace(bounds, epsilon=float(e)) for e in epsilon]
+            low = max(bounds.epsilon / _RANGE_FACTOR, 1e-9)
+            epsilon = np.geomspace(low, bounds.epsilon * _RANGE_FACTOR, _N_POINTS)
+        epsilons = np.asarray(epsilon, dtype=float)
+        each = [replace(bounds, epsilon=float(e)) for e in epsilons]
         display = cls(
-            epsilon,
+            epsilons,
             regret=np.array([b.regret for b in each]),
             score_error=np.array([b.score_error for b in each]),
             sampling_error=bounds.binomial_error,
@@ -118,21 +151,22 @@ class PrivacyUtilityDisplay:
         )
         return display.plot(ax, **kwargs)
 
-    def plot(self, ax=None) -> Self:
-        """Draw.
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the curves.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            None makes a figure.
+            Axes to draw on; None makes a figure.
 
         Returns
         -------
         self : PrivacyUtilityDisplay
+            The display.
         """
-        self.figure_, self.ax_ = axes_for(ax, (6.4, 4.4))
+        self.figure_, self.ax_ = figure_and_axes(ax, (6.4, 4.4))
         draw = self.ax_.plot
-        # What is guaranteed to be exact has no place on a logarithmic axis.
+        # A logarithmic axis cannot show an error of 0.
         regret, score_error = (
             np.where(errors > 0, errors, np.nan) for errors in (self.regret, self.score_error)
         )
@@ -146,7 +180,7 @@ class PrivacyUtilityDisplay:
         self.point_ = None
         if self.point is not None:
             epsilon, *errors = self.point
-            self.ax_.axvline(epsilon, color=foreground(), lw=0.6, alpha=0.6)
+            self.ax_.axvline(epsilon, color=text_color(), lw=0.6, alpha=0.6)
             self.point_ = self.ax_.scatter(
                 [epsilon] * 2,
                 [error or np.nan for error in errors],

@@ -1,17 +1,22 @@
 """A card of labelled facts, as HTML (zone: released).
 
-A card is one HTML element without ids, scripts or anything that is loaded. Its colours are the
-page's own, made lighter: so it fits light and dark pages without asking which one it is on.
+A card is one HTML element without ids, scripts or external resources. It takes the text colour of
+the page, and its own colours are translucent, so that it fits light and dark pages.
 """
 
 from __future__ import annotations
 
 import html
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
 
 __all__ = ["card"]
 
-# The doubled class outweighs what notebooks say of tables. A container query, not one for the
-# window: a cell can be narrow on a wide screen.
+# Label and lines of text.
+Row: TypeAlias = tuple[str, Sequence[str]]
+
+# The class is doubled to override the table styles of notebooks. A container query is used instead
+# of a media query because a cell can be narrow on a wide screen.
 _STYLE = """
 .sklearn-dpbo.sklearn-dpbo {container-type: inline-size; max-width: 56em; margin: 0.5em 0.4em;
   border: 1px solid; border-color: rgba(128, 128, 128, 0.45); border-radius: 0.25em;
@@ -34,18 +39,19 @@ _STYLE = """
 """
 
 
-def card(title: str, rows, *, folded=(), warning: str = "") -> str:
-    """Return a card as HTML.
+def card(title: str, rows: Iterable[Row], *, folded: Sequence[Row] = (), warning: str = "") -> str:
+    """Return a card as HTML. All texts are escaped.
 
     Parameters
     ----------
     title : str
-    rows : sequence of (label, lines)
-        A str and a sequence of str, all of which are escaped.
-    folded : sequence of (label, lines)
+        First line of the card.
+    rows : iterable of (label, lines)
+        A str and a sequence of str for each row.
+    folded : sequence of (label, lines), default=()
         Rows that are shown on a click.
     warning : str, default=""
-        Stands above all, in red.
+        Shown above the title, in red.
     """
     parts = [f"<style>{_STYLE}</style>", '<div class="sklearn-dpbo">']
     if warning:
@@ -56,7 +62,7 @@ def card(title: str, rows, *, folded=(), warning: str = "") -> str:
     return "".join([*parts, "</div>"])
 
 
-def _table(rows) -> str:
+def _table(rows: Iterable[Row]) -> str:
     cells = "".join(
         f'<tr><th scope="row">{html.escape(label)}</th>'
         f"<td>{'<br>'.join(map(html.escape, lines))}</td></tr>"

@@ -1,26 +1,28 @@
-"""The privacy statement of whatever was released (zone: released)."""
+"""The privacy report of a release (zone: released)."""
 
 from __future__ import annotations
 
 import json
 import re
 import textwrap
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from .._privacy.accounting import PrivacyLoss
-from ._card import card
+from ._card import Row, card
 
 __all__ = ["PREDICTIONS_ROW_BY_ROW", "TRAINING_NOT_PROTECTED", "PrivacyReport"]
 
 _SEEDED = (
-    "NOT PRIVATE: the noise was seeded. Whoever knows the seed can take it off again. This is for "
-    "tests only; do not publish it"
+    "NOT PRIVATE: the noise was seeded. Whoever knows the seed can remove it. This is for tests "
+    "only; do not publish it"
 )
 
 TRAINING_NOT_PROTECTED = (
     "the training set, on which {} was fitted; the schema of the validation set (number of units, "
-    "columns, dtypes); the time that it took; and whatever else is computed from the validation "
-    "records, this fit run again included"
+    "columns, dtypes); the duration of the fit; and whatever else is computed from the validation "
+    "records, including another run of this fit"
 )
 PREDICTIONS_ROW_BY_ROW = (
     "a model's prediction for a record depends on that record alone (checked on training records)"
@@ -29,11 +31,11 @@ PREDICTIONS_ROW_BY_ROW = (
 
 @dataclass(frozen=True)
 class _Fact:
-    """One fact of a statement: for readers as lines of text, for programs as values by name."""
+    """One fact of a report: as lines of text for readers, as named values for programs."""
 
     label: str
     lines: tuple[str, ...]
-    values: dict
+    values: dict[str, Any]
     detail: bool = False
 
 
@@ -41,37 +43,38 @@ class _Fact:
 class PrivacyReport:
     """What was protected, how strongly, and on which assumption.
 
-    ``print()`` shows it as text, a notebook as HTML; `to_markdown`, `to_html` and `to_json` give it
-    a form to publish. All say the same.
+    ``print()`` shows it as text and a notebook as HTML; `to_markdown`, `to_html` and `to_json`
+    return it for publication. All forms have the same content.
 
     Parameters
     ----------
     title : str
-        What it is the statement of.
+        What the report is about.
     epsilon, delta : float
-        What was spent: all of it is (epsilon, delta)-differentially private with respect to one
-        unit.
+        What was spent: everything released together is (epsilon, delta)-differentially private
+        with respect to one unit.
     unit : str
-        What neighbouring data differ in one of: "record", "group" or "instance".
+        What is replaced in neighbouring data: one "record", "group" or "instance".
     m : int
         Number of units.
     data : str
         What the units are part of: "validation set" or "sample".
     protected : str
-        Where they came from.
+        Where the units came from.
     not_protected : str
+        What the guarantee does not cover.
     assumption : str or None
-        What the guarantee rests on beside the condition; None for a worst-case guarantee.
+        What the guarantee rests on in addition to the condition; None for a worst-case guarantee.
     condition : str
         What has to hold in any case.
     released : str
         What may be published.
     spends : tuple of PrivacyLoss
-        One entry per release.
+        One entry per charge, in order.
     noise : str
         Where the noise came from.
     secure : bool
-        False if the noise can be predicted; then nothing is guaranteed.
+        False if the noise can be predicted; then there is no guarantee.
     """
 
     title: str
@@ -92,46 +95,46 @@ class PrivacyReport:
     @property
     def mechanism(self) -> str:
         """The mechanisms used, in order."""
-        return ", then ".join(_how(losses) for losses in self._by_release().values())
+        return ", then ".join(_mechanism(losses) for losses in self._by_purpose().values())
 
-    def to_dict(self) -> dict:
-        """Return the statement as numbers, texts, and lists and dicts of them.
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as numbers, texts, and lists and dicts of them.
 
         Returns
         -------
-        statement : dict
+        report : dict
             With the keys "title", "private" (bool), "warning" (None if private), "epsilon" and
             "delta" (None if the noise was seeded: then there is no guarantee), "worst_case" (bool),
             "m", "unit", "data", "protected", "neighbours", "released", "not_protected",
             "assumption" (None if there is none), "condition", "spent" and "noise". "spent" is a
-            list with an entry per kind of release: "release", "mechanism", "times", "epsilon",
-            "delta", and "share", that of epsilon.
+            list with one entry per purpose: "purpose" (in words), "mechanism", "times", "epsilon",
+            "delta", and "share" (of the whole epsilon).
         """
-        whole = {"title": self.title, "private": self.secure, "warning": self._warning or None}
+        report = {"title": self.title, "private": self.secure, "warning": self._warning or None}
         for fact in self._facts():
-            whole |= fact.values
-        return whole
+            report |= fact.values
+        return report
 
     def to_json(self) -> str:
         """Return `to_dict` as JSON."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
 
     def to_html(self) -> str:
-        """Return the statement as a fragment of HTML that needs nothing else."""
+        """Return the report as a self-contained HTML fragment."""
         rows = [(fact.label, fact.lines) for fact in self._facts()]
         return card(self.title, rows, warning=self._warning)
 
     _repr_html_ = to_html
 
     def to_markdown(self) -> str:
-        """Return the statement as a Markdown list."""
-        head = [] if self.secure else [f"> # {_marked_down(self._warning)}", ""]
+        """Return the report as a Markdown list."""
+        head = [] if self.secure else [f"> # {_escape_markdown(self._warning)}", ""]
         return "\n".join(
             [
                 *head,
-                f"**{_marked_down(self.title)}**",
+                f"**{_escape_markdown(self.title)}**",
                 "",
-                *(f"- **{f.label}**: {_marked_down('; '.join(f.lines))}" for f in self._facts()),
+                *(f"- **{f.label}**: {_escape_markdown('; '.join(f.lines))}" for f in self._facts()),
             ]
         )
 
@@ -156,8 +159,8 @@ class PrivacyReport:
             f"{self.m} {self.unit}s{state}; print() it for all>"
         )
 
-    def _card(self, results) -> str:
-        """Return the statement as HTML beneath results, with the details folded."""
+    def _card(self, results: Iterable[Row]) -> str:
+        """Return the report as HTML beneath the rows of results, with the details folded."""
         facts = self._facts()
         rows = [(fact.label, fact.lines) for fact in facts if not fact.detail]
         folded = [(fact.label, fact.lines) for fact in facts if fact.detail]
@@ -168,7 +171,7 @@ class PrivacyReport:
         return "" if self.secure else _SEEDED
 
     def _facts(self) -> list[_Fact]:
-        """Return the statement: every form of it is made of this."""
+        """Return the content that every form of the report is made of."""
         spent = self._spent()
         return [
             self._guarantee(),
@@ -191,10 +194,10 @@ class PrivacyReport:
         ]
 
     def _guarantee(self) -> _Fact:
-        worst_case = self.assumption is None
         if not self.secure:
             none = {"epsilon": None, "delta": None, "worst_case": False}
             return _Fact("Guarantee", ("NONE: the noise was seeded",), none)
+        worst_case = self.assumption is None
         kind = "worst case" if worst_case else "under an assumption"
         return _Fact(
             "Guarantee",
@@ -203,20 +206,18 @@ class PrivacyReport:
         )
 
     def _neighbours(self) -> str:
-        one = "all the records of one group are"
-        if self.unit != "group":
-            one = f"one {self.unit} is"
+        one = "all the records of one group are" if self.unit == "group" else f"one {self.unit} is"
         return f"{self.data}s in which {one} replaced"
 
-    def _spent(self) -> list[dict]:
-        """Return what was spent on what, in order; what was spent repeatedly, as one sum."""
+    def _spent(self) -> list[dict[str, Any]]:
+        """Return what was spent on each purpose, in order."""
         spent = []
-        for release, losses in self._by_release().items():
+        for purpose, losses in self._by_purpose().items():
             epsilon = sum(loss.epsilon for loss in losses)
             spent.append(
                 {
-                    "release": release,
-                    "mechanism": _how(losses),
+                    "purpose": purpose,
+                    "mechanism": _mechanism(losses),
                     "times": len(losses),
                     "epsilon": epsilon,
                     "delta": sum(loss.delta for loss in losses),
@@ -225,30 +226,31 @@ class PrivacyReport:
             )
         return spent
 
-    def _by_release(self) -> dict[str, list[PrivacyLoss]]:
-        of_release: dict[str, list[PrivacyLoss]] = {}
+    def _by_purpose(self) -> dict[str, list[PrivacyLoss]]:
+        """Return the losses by purpose and detail, in words."""
+        by_purpose: dict[str, list[PrivacyLoss]] = {}
         for loss in self.spends:
-            of_release.setdefault(loss.release, []).append(loss)
-        return of_release
+            by_purpose.setdefault(loss.release, []).append(loss)
+        return by_purpose
 
 
 def _text(label: str, text: str, *, detail: bool = False) -> _Fact:
     return _Fact(label, (text,), {label.lower().replace(" ", "_"): text}, detail)
 
 
-def _spend_text(spend: dict) -> str:
+def _spend_text(spend: dict[str, Any]) -> str:
     return (
         f"epsilon = {spend['epsilon']:g} ({100 * spend['share']:.3g} %), delta = "
-        f"{spend['delta']:g}: {spend['release']}, by {spend['mechanism']}"
+        f"{spend['delta']:g}: {spend['purpose']}, by {spend['mechanism']}"
     )
 
 
-def _marked_down(text: str) -> str:
-    """Return text that Markdown shows as it is: on one line, what means something there escaped."""
+def _escape_markdown(text: str) -> str:
+    """Return the text on one line, with all characters escaped that mean something in Markdown."""
     return re.sub(r"([\\`*_\[\]<>&|~#$])", r"\\\1", " ".join(text.split()))
 
 
-def _how(losses: list[PrivacyLoss]) -> str:
+def _mechanism(losses: list[PrivacyLoss]) -> str:
     first = losses[0]
     if len(losses) == 1:
         return first.mechanism

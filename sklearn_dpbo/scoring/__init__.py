@@ -1,7 +1,7 @@
-"""From ``scoring=`` to integers of known sensitivity (zone: sensitive).
+"""Scoring, as integers of known sensitivity (zone: sensitive).
 
-A name goes through `_make` to a gain per record (`_gains`) and to a score whose integer statistics
-have a known sensitivity (`_scorers`).
+`_make` turns ``scoring=`` into a score, `_gains` computes a gain per record, and `_scorers` turns
+gains into integer statistics of known sensitivity.
 """
 
 from ._scorers import PrivateScorer

@@ -1,27 +1,24 @@
-"""What each prediction is worth: gains computed record by record (zone: sensitive).
-
-A gain is called as ``gain(y, response, classes)`` with the labels, shape (n,) or (n, n_outputs);
-the estimator's response, shape (n,) or (n, k); and the fitted estimator's ``classes_`` (None for
-regressors). It returns a float array of shape (n,), larger for better.
-"""
+"""Gains: the score of each record, computed from that record alone (zone: sensitive)."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Integral
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit
 
 from .._data.tables import dense
-from .._params import is_finite
+from .._params import as_floats, is_finite
 
-__all__ = ["NAMED", "Custom", "encode"]
+__all__ = ["NAMED", "Custom", "Gain", "MarginGain", "encode", "equal"]
 
 
-def encode(y, classes) -> np.ndarray:
+def encode(y: Any, classes: Any) -> NDArray[np.intp]:
     """Return the position of each label in the sorted classes; -1 for labels not among them."""
     if "O" in (np.asarray(y).dtype.kind, np.asarray(classes).dtype.kind):
         return _encode_objects(y, classes)
@@ -30,32 +27,52 @@ def encode(y, classes) -> np.ndarray:
     return np.where(classes[index] == y, index, -1)
 
 
-def _encode_objects(y, classes) -> np.ndarray:
-    """Look labels up one by one: where they have no order, sorted search mixes records up."""
-    place = {label: i for i, label in enumerate(np.asarray(classes).tolist())}
+def _encode_objects(y: Any, classes: Any) -> NDArray[np.intp]:
+    """Look up each label by itself: sorted search mixes up records if labels have no order."""
+    positions = {label: i for i, label in enumerate(np.asarray(classes).tolist())}
 
-    def one(label) -> int:
+    def position(label: Any) -> int:
         try:
-            return place.get(label, -1)
+            return positions.get(label, -1)
         except Exception:  # of a label that cannot be hashed or compared
             return -1
 
-    return np.array([one(label) for label in np.asarray(y).tolist()], dtype=int)
+    return np.array([position(label) for label in np.asarray(y).tolist()], dtype=int)
+
+
+def equal(y: Any, label: Any) -> NDArray[np.bool_]:
+    """Return [y_i = label]; False where the comparison fails (for a missing value, say)."""
+
+    def is_equal(value: Any) -> bool:
+        try:
+            return bool(value == label)
+        except Exception:
+            return False
+
+    try:
+        found: NDArray[np.bool_] = (y == label).astype(bool)
+        return found
+    except Exception:
+        return np.array([is_equal(value) for value in y])
 
 
 class Gain:
-    """What a gain declares; the defaults are those of a count of right answers.
+    """Base class of gains; the defaults are those of a count of correct predictions.
 
     Attributes
     ----------
     task : "classification", "regression" or None
-        What it is for; None for both.
+        Kind of problem that the gain is for; None for both.
+    response_method : tuple of str
+        Methods of the estimator that give its response; the first that it has is called.
+    bounds : tuple (low, high) of float, or None
+        Lowest and highest gain; None if users have to choose them.
+    takes_bounds : bool
+        Whether users may choose the bounds; otherwise they follow from the gain.
+    one_output : bool
+        Whether it takes one label per record only.
     counts : bool
         Whether every gain is one of the two bounds.
-    takes_bounds : bool
-        Whether users choose the bounds; else they follow from the gain.
-    one_output : bool
-        Whether it takes one label per record.
     """
 
     task: str | None = "classification"
@@ -66,79 +83,89 @@ class Gain:
 
     @property
     def bounds(self) -> tuple[float, float] | None:
-        """Lowest and highest gain; None if users have to choose them."""
         return (0.0, 1.0)
 
-    def __call__(self, y, response, classes) -> np.ndarray:
-        """Return the gain of each record, shape (n,)."""
+    def __call__(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
+        """Return the gain of each record.
+
+        Parameters
+        ----------
+        y : ndarray of shape (n,) or (n, n_outputs), or None
+            Labels.
+        response : ndarray of shape (n,) or (n, k)
+            Response of the estimator to each record.
+        classes : ndarray of shape (n_classes,), list of them or None
+            ``classes_`` of the fitted estimator: one array per output, None for regressors.
+
+        Returns
+        -------
+        gains : ndarray of shape (n,)
+            Larger for better predictions; -inf or NaN counts as the lower bound.
+        """
         raise NotImplementedError
 
-    def prepare(self, y_train) -> Gain:
-        """Return this gain with all that depends on the (public) training labels fixed."""
+    def prepare(self, y_train: Any) -> Gain:
+        """Return this gain with everything set that depends on the training labels.
+
+        Parameters
+        ----------
+        y_train : array-like of shape (n_samples,) or (n_samples, n_outputs), or None
+            Public.
+
+        Raises
+        ------
+        ValueError
+            If the gain does not fit these labels.
+        """
         return self
-
-
-def equal(y, label) -> np.ndarray:
-    """Return [y_i = label]; a comparison that fails (of a missing value, say) is a no."""
-
-    def one(value) -> bool:
-        try:
-            return bool(value == label)
-        except Exception:
-            return False
-
-    try:
-        return (y == label).astype(bool)
-    except Exception:
-        return np.array([one(value) for value in y])
 
 
 @dataclass(frozen=True)
 class Custom(Gain):
     """A user's ``gain(y_true, response)``."""
 
-    function: Callable
+    function: Callable[..., Any]
     task = None
     bounds = None
     takes_bounds = True
     one_output = False
 
-    def __call__(self, y, response, classes):
-        # Several outputs have a list of classes, and no binary probabilities.
+    def __call__(self, y: Any, response: NDArray[Any], classes: Any) -> Any:
+        # With several outputs, classes is a list and response has no column per class.
         one_output = isinstance(classes, np.ndarray)
         binary = one_output and len(classes) == 2 and response.shape[1:] == (2,)
         return self.function(y, response[:, 1] if binary else response)
 
 
 class Accuracy(Gain):
-    """[y = prediction]; for several outputs, [all of them are right]."""
+    """[y = prediction]; for several outputs, [all predictions are correct]."""
 
     counts = True
     one_output = False
 
-    def __call__(self, y, response, classes):
-        _same_shape(y, response)
-        hit = y == response
-        return hit if hit.ndim == 1 else hit.all(axis=1)
+    def __call__(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
+        _check_same_shape(y, response)
+        correct: NDArray[Any] = y == response
+        return correct if correct.ndim == 1 else np.all(correct, axis=1)
 
 
 @dataclass(frozen=True)
 class WeightedAccuracy(Gain):
     """w(y) [y = prediction], with public class weights w."""
 
-    class_weight: dict | None = None
+    class_weight: Mapping[Any, float] | None = None
 
-    def __post_init__(self):
-        weights = [] if self.class_weight is None else list(self.class_weight.values())
-        if self.class_weight is not None and not (
-            all(w >= 0 and is_finite(w) for w in weights) and any(w > 0 for w in weights)
-        ):
+    def __post_init__(self) -> None:
+        if self.class_weight is None:
+            return
+        weights = list(self.class_weight.values())
+        if not (all(w >= 0 and is_finite(w) for w in weights) and any(w > 0 for w in weights)):
             raise ValueError(
-                "class_weight is a dict from label to weight, none negative and one positive at "
-                f"least; found {self.class_weight!r}"
+                "class_weight is a dict from label to weight, none negative and at least one "
+                f"positive; found {self.class_weight!r}"
             )
 
-    def prepare(self, y_train):
+    def prepare(self, y_train: Any) -> WeightedAccuracy:
         """Set w(c) = 1 / (K pi_c), with K classes of prevalence pi_c in training, if not given."""
         labels, counts = np.unique(dense(y_train), return_counts=True)
         if self.class_weight is not None:
@@ -156,12 +183,13 @@ class WeightedAccuracy(Gain):
     def bounds(self) -> tuple[float, float]:
         return (0.0, float(max((self.class_weight or {None: 1.0}).values())))
 
-    def __call__(self, y, response, classes):
-        _same_shape(y, response)
-        # The last entry is for labels that the estimator does not know, and never predicts.
+    def __call__(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
+        _check_same_shape(y, response)
         assert self.class_weight is not None, "`prepare` sets it"
+        # The last weight is for labels that are not among the classes (position -1).
         weight = [self.class_weight.get(c, 0.0) for c in np.asarray(classes).tolist()] + [0.0]
-        return np.array(weight)[encode(y, classes)] * (y == response)
+        gains: NDArray[Any] = np.array(weight)[encode(y, classes)] * (y == response)
+        return gains
 
 
 @dataclass(frozen=True)
@@ -170,19 +198,16 @@ class NegativeCost(Gain):
 
     cost_matrix: tuple[tuple[float, ...], ...]
 
-    def __post_init__(self):
-        try:
-            C = np.array(self.cost_matrix, dtype=float)
-        except (TypeError, ValueError, OverflowError):
-            C = np.empty(0)
-        if C.ndim != 2 or len(set(C.shape)) > 1 or not np.isfinite(C).all() or np.ptp(C) == 0:
+    def __post_init__(self) -> None:
+        C = as_floats(self.cost_matrix)
+        if C is None or C.ndim != 2 or C.shape[0] != C.shape[1] or np.ptp(C) == 0:
             raise ValueError(
                 "cost_matrix is a square table of finite numbers, not all the same: a row per true "
                 f"class, a column per predicted class; found {self.cost_matrix!r}"
             )
         object.__setattr__(self, "cost_matrix", tuple(map(tuple, C.tolist())))
 
-    def prepare(self, y_train):
+    def prepare(self, y_train: Any) -> NegativeCost:
         """Check that there is a row for each class."""
         labels = np.unique(dense(y_train)).tolist()
         if len(labels) != len(self.cost_matrix):
@@ -196,8 +221,8 @@ class NegativeCost(Gain):
         costs = [cost for row in self.cost_matrix for cost in row]
         return (-max(costs), -min(costs))
 
-    def __call__(self, y, response, classes):
-        _same_shape(y, response)
+    def __call__(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
+        _check_same_shape(y, response)
         true, predicted = encode(y, classes), encode(response, classes)
         cost = np.array(self.cost_matrix)[true, predicted]
         return np.where((true >= 0) & (predicted >= 0), -cost, -np.inf)
@@ -205,35 +230,38 @@ class NegativeCost(Gain):
 
 @dataclass(frozen=True)
 class TopK(Gain):
-    """[fewer than k classes score higher], later classes first among equals."""
+    """[fewer than k classes have a higher score than y]; of equal scores, later classes first."""
 
     k: int = 2
     counts = True
     response_method = ("predict_proba", "decision_function")
 
-    def prepare(self, y_train):
+    def prepare(self, y_train: Any) -> TopK:
         n_classes = len(np.unique(dense(y_train)))
-        whole = isinstance(self.k, Integral) and not isinstance(self.k, bool)
-        if not (whole and 1 <= self.k < n_classes):
+        is_integer = isinstance(self.k, Integral) and not isinstance(self.k, bool)
+        if not (is_integer and 1 <= self.k < n_classes):
             raise ValueError(
                 f"'top_k_accuracy' takes k from 1 to one less than the number of classes, "
                 f"{n_classes}; found k={self.k!r}: make_private_scorer('top_k_accuracy', k=...)"
             )
         return self
 
-    def __call__(self, y, response, classes):
+    def __call__(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
         if response.ndim == 1:
             response = np.stack([-response, response], axis=1)
-        response = _by_class(response, classes)
+        response = _one_column_per_class(response, classes)
         code = encode(y, classes)
         own = np.take_along_axis(response, code[:, None], axis=1)
         later = np.arange(response.shape[1]) > code[:, None]
         ahead = (response > own) | ((response == own) & later)
-        return (code >= 0) & (ahead.sum(axis=1) < self.k) & ~np.isnan(response).any(axis=1)
+        gains: NDArray[Any] = (
+            (code >= 0) & (ahead.sum(axis=1) < self.k) & ~np.isnan(response).any(axis=1)
+        )
+        return gains
 
 
-def _by_class(response, classes) -> np.ndarray:
-    """Return one column per class: a row that is none would be spread over other records."""
+def _one_column_per_class(response: NDArray[Any], classes: Any) -> NDArray[Any]:
+    """Check that there is one column per class: broadcasting others would mix up records."""
     response = response[:, None] if response.ndim == 1 else response
     if response.shape[1:] != (len(classes),):
         raise ValueError(
@@ -249,12 +277,12 @@ class Brier(Gain):
     response_method = ("predict_proba",)
     bounds = (-2.0, 0.0)
 
-    def prepare(self, y_train):
+    def prepare(self, y_train: Any) -> Brier:
         """Take half of it for two classes, as scikit-learn does."""
         return BinaryBrier() if len(np.unique(dense(y_train))) <= 2 else self
 
-    def __call__(self, y, response, classes):
-        code, response = encode(y, classes), _by_class(response, classes)
+    def __call__(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
+        code, response = encode(y, classes), _one_column_per_class(response, classes)
         loss = ((response - (np.arange(len(classes)) == code[:, None])) ** 2).sum(axis=1)
         return np.where(code >= 0, -loss, -np.inf)
 
@@ -264,7 +292,7 @@ class BinaryBrier(Brier):
 
     bounds = (-1.0, 0.0)
 
-    def __call__(self, y, response, classes):
+    def __call__(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
         return super().__call__(y, response, classes) / 2
 
 
@@ -275,35 +303,43 @@ class LogLoss(Gain):
     takes_bounds = True
     bounds = (math.log(0.01), 0.0)
 
-    def __call__(self, y, response, classes):
-        code, response = encode(y, classes), _by_class(response, classes)
+    def __call__(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
+        code, response = encode(y, classes), _one_column_per_class(response, classes)
         p = np.take_along_axis(response, code[:, None], axis=1)[:, 0]
         with np.errstate(divide="ignore"):
             return np.where(code >= 0, np.log(p), -np.inf)
 
 
 class MarginGain(Gain):
-    """phi(u) of the margin u: the decision value, negative for records of the first class.
-
-    Attributes
-    ----------
-    lipschitz : float
-        ``|phi(u) - phi(u')| <= lipschitz |u - u'|``.
-    """
+    """phi(u) of the margin u: the decision value, with its sign changed for the first class."""
 
     response_method = ("decision_function",)
 
     @property
     def lipschitz(self) -> float:
+        """Lipschitz constant of phi: ``|phi(u) - phi(u')| <= lipschitz |u - u'|``."""
         return 1.0
 
-    def phi(self, margin):
-        """Return the gain of a margin, elementwise."""
+    def phi(self, margin: Any) -> Any:
+        """Return the gain of each margin.
+
+        Parameters
+        ----------
+        margin : float or ndarray of float
+            Positive for correct predictions.
+
+        Returns
+        -------
+        gains : float or ndarray of the same shape
+            Within the bounds.
+        """
         raise NotImplementedError
 
-    def __call__(self, y, response, classes):
+    def __call__(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
         if response.ndim != 1:
-            raise ValueError("margins are for two classes; found several decision values a record")
+            raise ValueError(
+                "margins are for two classes; found several decision values per record"
+            )
         code = encode(y, classes)
         return np.where(code >= 0, self.phi(np.where(code == 1, response, -response)), -np.inf)
 
@@ -311,8 +347,7 @@ class MarginGain(Gain):
 class Ramp(MarginGain):
     """1 less the ramp loss ``min(1, max(0, 1 - u))``."""
 
-    def phi(self, margin):
-        """Return the gain of a margin, elementwise."""
+    def phi(self, margin: Any) -> Any:
         return np.clip(margin, 0, 1)
 
 
@@ -322,16 +357,16 @@ class NormalizedSigmoid(MarginGain):
 
     slope: float = 1.0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not (self.slope > 0 and is_finite(self.slope)):
             raise ValueError(f"slope is positive; found {self.slope!r}")
 
     @property
     def lipschitz(self) -> float:
+        """Largest derivative of the sigmoid."""
         return self.slope / 4
 
-    def phi(self, margin):
-        """Return the gain of a margin, elementwise."""
+    def phi(self, margin: Any) -> Any:
         return expit(self.slope * margin)
 
 
@@ -343,12 +378,24 @@ class AbsoluteLoss(Gain):
     one_output = False
     bounds = None
 
-    def loss(self, error):
-        """Return the loss of an error, elementwise."""
-        return np.abs(error)
+    def loss(self, error: NDArray[Any]) -> NDArray[Any]:
+        """Return the loss of each error.
 
-    def __call__(self, y, response, classes):
-        _same_shape(y, response)
+        Parameters
+        ----------
+        error : ndarray of shape (n,) or (n, n_outputs)
+            Labels less predictions.
+
+        Returns
+        -------
+        loss : ndarray of the same shape
+            Not negative.
+        """
+        loss: NDArray[Any] = np.abs(error)
+        return loss
+
+    def __call__(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
+        _check_same_shape(y, response)
         loss = self.loss(y.astype(float) - response)
         return -loss if loss.ndim == 1 else -loss.mean(axis=1)
 
@@ -356,9 +403,9 @@ class AbsoluteLoss(Gain):
 class SquaredLoss(AbsoluteLoss):
     """-(y - prediction)^2, averaged over outputs."""
 
-    def loss(self, error):
-        """Return the loss of an error, elementwise."""
-        return error**2
+    def loss(self, error: NDArray[Any]) -> NDArray[Any]:
+        loss: NDArray[Any] = error**2
+        return loss
 
 
 @dataclass(frozen=True)
@@ -367,21 +414,21 @@ class PinballLoss(AbsoluteLoss):
 
     alpha: float = 0.5
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not 0 <= self.alpha <= 1:
             raise ValueError(f"alpha is a quantile, from 0 to 1; found {self.alpha!r}")
 
-    def loss(self, error):
-        """Return the loss of an error, elementwise."""
-        return np.maximum(self.alpha * error, (self.alpha - 1) * error)
+    def loss(self, error: NDArray[Any]) -> NDArray[Any]:
+        loss: NDArray[Any] = np.maximum(self.alpha * error, (self.alpha - 1) * error)
+        return loss
 
 
-def _same_shape(y, response) -> None:
+def _check_same_shape(y: NDArray[Any], response: NDArray[Any]) -> None:
     if y.shape != response.shape:
         raise ValueError(f"y has shape {y.shape}, the predictions have shape {response.shape}")
 
 
-NAMED = {
+NAMED: dict[str, Callable[..., Gain]] = {
     "accuracy": Accuracy,
     "balanced_accuracy": WeightedAccuracy,
     "neg_brier_score": Brier,

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from .._data.units import Units
 from .._evaluation.evaluator import Evaluator
-from .._params import is_finite
+from .._params import check_number
 from .._privacy.accounting import Budget
-from .._privacy.mechanisms import NoisyCount
-from .._privacy.noise import Noise
+from .._privacy.mechanisms import Mechanisms, NoisyCount
 from .._space.space import Candidates, SearchSpace
 from ..scoring._scorers import PrivateScorer
 
@@ -28,7 +29,7 @@ __all__ = [
 _CONFIDENCE = 0.95
 
 RELEASED = (
-    "best_params_, best_index_, best_score_, best_score_interval_, and which settings were "
+    "best_params_, best_index_, best_score_, best_score_interval_, and which candidates were "
     "evaluated (cv_results_: a matter of the training set alone, unless draws of where to look "
     "next are listed below). What else the search keeps (best_estimator_, say) follows from these "
     "and from the training set."
@@ -42,17 +43,17 @@ class Release:
     Parameters
     ----------
     candidates : Candidates
-        The settings evaluated, in order; or, if that is not released, those that were to choose
+        The candidates evaluated, in order; or, if that is not released, those that were to choose
         from.
     fit_times : ndarray of shape (n_candidates,), in seconds
         Of fits within the training set, before the validation set was touched; else NaN.
     fit_errors : tuple of str or None, length n_candidates
         As in `Evaluation`.
     validated : ndarray of bool, shape (n_candidates,)
-        False for settings that were only explored, within the training set. Masked where it is
+        False for candidates that were only explored, within the training set. Masked where it is
         not released.
     public_scores : ndarray of shape (n_candidates,)
-        Scores within the training set of settings that were explored; else NaN.
+        Scores within the training set of candidates that were explored; else NaN.
     best_index : int or None
         Which was chosen, privately; None if only a score is released.
     best_score : float
@@ -60,14 +61,14 @@ class Release:
     interval : tuple of float
         Where that score without noise lies, with probability 95 %.
     others : list of (float, tuple of float)
-        The other scores of the setting chosen, with their intervals.
+        The other scores of the candidate chosen, with their intervals.
     """
 
     candidates: Candidates
-    fit_times: np.ndarray
+    fit_times: NDArray[Any]
     fit_errors: tuple[str | None, ...]
-    validated: np.ndarray
-    public_scores: np.ndarray
+    validated: NDArray[Any]
+    public_scores: NDArray[Any]
     best_index: int | None
     best_score: float
     interval: tuple[float, float]
@@ -94,25 +95,16 @@ class Strategy(BaseEstimator):
         return RELEASED
 
     @property
-    def releases_setting(self) -> bool:
-        """Whether a setting is released, or a score only."""
+    def releases_candidate(self) -> bool:
+        """Whether a candidate is released, or a score only."""
         return True
 
     def check(self, budget: Budget) -> None:
         """Raise ValueError if a parameter makes no sense; called before anything is fitted."""
 
-    def _number(self, name, kind, holds, expected, optional=False) -> None:
-        """Raise ValueError unless a parameter is a finite number of which this holds."""
-        value = getattr(self, name)
-        if optional and value is None:
-            return
-        if (
-            isinstance(value, bool)
-            or not isinstance(value, kind)
-            or not is_finite(value)
-            or not holds(value)
-        ):
-            raise ValueError(f"{name} {expected}; found {value!r}")
+    def _check(self, name: str, *args: Any, **kwargs: Any) -> None:
+        """Check a parameter that is a number, as `check_number` does."""
+        check_number(name, getattr(self, name), *args, **kwargs)
 
     def run(
         self,
@@ -121,30 +113,29 @@ class Strategy(BaseEstimator):
         *,
         n_iter: int,
         rng: np.random.Generator,
-        budget: Budget,
-        noise: Noise,
+        mechanisms: Mechanisms,
     ) -> Release:
         """Search the space.
 
         Parameters
         ----------
         space : SearchSpace
+            What is searched.
         oracle : Evaluator
-            Evaluates settings; its statistics are sensitive.
+            Evaluates candidates; its statistics are sensitive.
         n_iter : int
-            The most settings to evaluate.
+            The most candidates to evaluate.
         rng : numpy.random.Generator
             For public randomness only.
-        budget : Budget
-            Each draw is charged to it.
-        noise : Noise
+        mechanisms : Mechanisms
+            By which anything that depends on the validation set is released.
         """
         raise NotImplementedError
 
 
-def positive(value) -> bool:
+def positive(value: Any) -> bool:
     """Whether a number is positive."""
-    return value > 0
+    return bool(value > 0)
 
 
 def all_masked(n: int) -> np.ma.MaskedArray:
@@ -152,7 +143,7 @@ def all_masked(n: int) -> np.ma.MaskedArray:
     return np.ma.array(np.zeros(n, dtype=bool), mask=True)
 
 
-def require_mean_gain(scorer, who: str) -> None:
+def require_mean_gain(scorer: PrivateScorer, who: str) -> None:
     """Raise ValueError unless the score is a mean of gains, on a line with one statistic."""
     if not scorer.is_mean:
         raise ValueError(

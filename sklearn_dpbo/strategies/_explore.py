@@ -10,7 +10,7 @@ from .._evaluation.public import PublicEvaluator
 from .._gp.threads import single_threaded
 from .._space.space import Points, SearchSpace
 from ._history import History
-from ._proposals import Domain, PublicModel, choose_batch
+from ._proposals import Acquisition, Domain, PublicModel, choose_batch
 
 __all__ = ["Explorer"]
 
@@ -19,23 +19,28 @@ _INITIAL_SHARE = 0.5
 
 
 class Explorer:
-    """Looks for settings that do well on a part of the training set.
+    """Finds candidates that do well on a part of the training set.
 
     Parameters
     ----------
     space : SearchSpace
+        What is searched.
     oracle : PublicEvaluator
+        Scores candidates.
     acquisition : callable
+        See `sklearn_dpbo.acquisition`.
     shape : str
         Of the kernel.
     pool : Points
         Points that fill the space.
     batch_size : int
+        Candidates between two updates of the surrogate.
     patience : int or None
         Batches without a better score after which to stop.
     timeout : float or None
         Seconds of fits after which no further batch is begun.
     rng : numpy.random.Generator
+        Draws points around the best one.
     """
 
     def __init__(
@@ -43,21 +48,21 @@ class Explorer:
         space: SearchSpace,
         oracle: PublicEvaluator,
         *,
-        acquisition,
+        acquisition: Acquisition,
         shape: str,
         pool: Points,
         batch_size: int,
         patience: int | None,
         timeout: float | None,
         rng: np.random.Generator,
-    ):
+    ) -> None:
         self._space, self._oracle = space, oracle
         self._acquisition, self._shape, self._pool = acquisition, shape, pool
         self._batch_size, self._patience, self._rng = batch_size, patience, rng
         self._timeout = math.inf if timeout is None else timeout
 
     def run(self, history: History, start: Points, n: int) -> PublicModel | None:
-        """Explore n settings, `start` first; return what was learnt, or None if all failed."""
+        """Explore n candidates, `start` first; return what was learnt, or None if all failed."""
         n_initial = max(len(start), math.ceil(_INITIAL_SHARE * n))
         initial = Domain.of(self._space, [start, self._pool.take(slice(n_initial))]).points
         self._evaluate(history, initial.take(slice(n_initial)))
@@ -93,5 +98,5 @@ class Explorer:
         return domain.points.take(np.array(chosen, dtype=int))
 
     def _evaluate(self, history: History, points: Points) -> None:
-        found = self._oracle(self._space.candidates(points).params)
-        history.add_explored(points, found)
+        candidates = self._space.candidates(points)
+        history.add_explored(candidates, self._oracle(candidates.params))

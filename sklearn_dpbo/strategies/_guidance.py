@@ -1,25 +1,29 @@
-"""Which settings the worst-case strategy evaluates, and in which order (zone: boundary)."""
+"""Which candidates the worst-case strategy evaluates, and in which order (zone: boundary)."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from fractions import Fraction
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._evaluation.evaluator import Evaluator
 from .._gp.threads import single_threaded
-from .._privacy.accounting import Budget
-from .._privacy.mechanisms import Selections
-from .._privacy.noise import Noise
+from .._privacy.accounting import Purpose
+from .._privacy.mechanisms import Mechanisms
 from .._privacy.rounding import round_down
 from .._space.space import Points, SearchSpace
 from ..acquisition import UpperConfidenceBound
 from ._explore import Explorer
 from ._history import History
 from ._private import NoisyScores, Plan, PrivateGuide, fixed_prior, residual_prior
-from ._proposals import Domain, PublicModel, choose_batch
+from ._proposals import PublicModel, initial_points, validation_batch
+
+if TYPE_CHECKING:
+    from ._worst_case import WorstCase
 
 __all__ = ["Guidance"]
 
@@ -29,7 +33,7 @@ _FEWEST = 8
 _LEAST_EXPLORED = 3
 # Points that fill the space and that the surrogate is asked about, beside those around the best.
 _POOL = 1024
-# Settings fitted beforehand to see how long it takes, if there is a timeout and no exploration.
+# Candidates fitted beforehand to measure the time of a fit, with a timeout and no exploration.
 _PROBES = 4
 # Standard deviation of scores over the space, as a share of their range, if nothing is public.
 _SCORE_STD = 0.1
@@ -42,24 +46,23 @@ class Guidance:
     ----------
     strategy : WorstCase
         Its parameters.
-    space, oracle, n_iter, rng, budget, noise
+    space, oracle, n_iter, rng, mechanisms
         As in `Strategy.run`.
     """
 
     def __init__(
         self,
-        strategy,
+        strategy: WorstCase,
         space: SearchSpace,
         oracle: Evaluator,
         n_iter: int,
         rng: np.random.Generator,
-        budget: Budget,
-        noise: Noise,
-    ):
+        mechanisms: Mechanisms,
+    ) -> None:
         self._strategy, self._space, self._oracle = strategy, space, oracle
-        self._n_iter, self._rng, self._budget, self._noise = n_iter, rng, budget, noise
-        self._history = History(space)
-        self._start = self._initial_points()
+        self._n_iter, self._rng, self._mechanisms = n_iter, rng, mechanisms
+        self._history = History()
+        self._start = initial_points(space, strategy.initial_points or (), n_iter, rng)
         self._kind = "none" if n_iter < _FEWEST else strategy.guidance
         if self._kind != "none":
             self._pool = space.fill(max(_POOL, n_iter + 1), rng)
@@ -68,48 +71,39 @@ class Guidance:
             self._kind, self._pool = "none", space.fill(n_iter, rng)
 
     def run(self) -> History:
-        """Evaluate n_iter settings, or as many as the timeout allows."""
+        """Evaluate n_iter candidates, or as many as the timeout allows."""
         model = self._explore() if self._kind in ("public", "both") else None
         if self._strategy.timeout is not None:
-            self._n_iter = len(self._history) + self._affordable()
-        plan = self._plan(model) if self._kind in ("private", "both") else None
-        n_guided = 0 if plan is None else plan.n_evaluations
-        self._validate(self._without_draws(model, self._left - n_guided))
-        if plan is not None:
-            self._follow(plan, model)
+            self._n_iter = len(self._history) + self._affordable(self._strategy.timeout)
+        for points in self._batches(model):
+            candidates = self._space.candidates(points)
+            self._history.add_validated(candidates, self._oracle(candidates.params))
         return self._history
 
-    @property
-    def _left(self) -> int:
-        return self._n_iter - len(self._history)
-
-    def _initial_points(self) -> Points:
-        """Return the points of the settings to try first."""
-        settings = list(self._strategy.initial_points or ())
-        points = [self._space.locate(setting) for setting in settings]
-        nothing = self._space.fill(0, self._rng)
-        different = Domain.of(self._space, [nothing, *points]).points
-        if len(different) > self._n_iter:
-            raise ValueError(
-                f"initial_points has {len(different)} settings; n_iter={self._n_iter} evaluations "
-                "do not reach for them"
-            )
-        return different
+    def _batches(self, model: PublicModel | None) -> Iterator[Points]:
+        """Yield the points to validate next; each batch may depend on how the last one did."""
+        plan = self._plan(model) if self._kind in ("private", "both") else None
+        left = self._n_iter - len(self._history)
+        n_guided = 0 if plan is None else plan.n_evaluations
+        if points := self._without_draws(model, left - n_guided):
+            yield points
+        if plan is not None:
+            yield from self._drawn(plan, model)
 
     # ------------------------------------------------------------ public
-    def _affordable(self) -> int:
-        """Return how many of the fits left the timeout allows, at the pace of public ones.
+    def _affordable(self, timeout: float) -> int:
+        """Return how many more fits the timeout allows, at the pace of public ones.
 
-        Settled before the validation set is touched: times of later fits are not public.
+        Decided before the validation set is used: times of later fits are not public.
         """
         strategy = self._strategy
-        times: list[float] | np.ndarray = self._history.fit_times
+        times: Any = self._history.fit_times
         if not times:
             first = self._space.candidates(self._pool.take(slice(_PROBES))).params
             times = self._oracle.public(strategy.public_cv, self._rng)(first).fit_times
-        seconds = strategy.timeout - self._history.seconds
-        fits = min(seconds / max(float(np.mean(times)), 1e-9), self._left)  # before int: may be inf
-        return min(max(strategy.batch_size, len(self._start), int(fits)), self._left)
+        seconds, left = timeout - self._history.seconds, self._n_iter - len(self._history)
+        fits = min(seconds / max(float(np.mean(times)), 1e-9), left)  # before int: may be inf
+        return min(max(int(strategy.batch_size), len(self._start), int(fits)), left)
 
     def _explore(self) -> PublicModel | None:
         strategy = self._strategy
@@ -128,66 +122,60 @@ class Guidance:
             timeout=None if strategy.timeout is None else strategy.timeout * strategy.public_share,
             rng=self._rng,
         )
-        # The settings to try first are validated whatever exploring says of them.
+        # The candidates to try first are validated whatever exploring says of them.
         return explorer.run(self._history, self._start.take(slice(n // 2)), n)
 
-    @single_threaded
     def _without_draws(self, model: PublicModel | None, n: int) -> Points:
-        """Return n points to validate: those to try first, promising ones, and fillers."""
-        if model is None:
-            return Domain.of(self._space, [self._start, self._pool]).points.take(slice(n))
-        domain = model.domain([self._start, self._pool], self._rng)
-        chosen = domain.find(self._start)[:n]
-        n_promising = n - len(chosen) - int(self._strategy.fill_share * n)
-        if n_promising > 0:
-            posterior = model.on(domain, len(model.points) + n)
-            bound = UpperConfidenceBound(self._strategy.kappa)
-            chosen += choose_batch(posterior, bound, n_promising, chosen)
-        # Points that were not looked at in any way come first.
-        seen = {*chosen, *domain.find(model.points)}
-        fillers = sorted(set(domain.find(self._pool)) - set(chosen), key=lambda i: (i in seen, i))
-        return domain.points.take(np.array(chosen + fillers[: n - len(chosen)], dtype=int))
-
-    def _validate(self, points: Points) -> None:
-        if len(points):
-            self._history.add_validated(points, self._oracle(self._space.candidates(points).params))
+        """Return n points to validate that depend on no validation score."""
+        strategy, space = self._strategy, self._space
+        return validation_batch(
+            space,
+            model,
+            self._start,
+            self._pool,
+            n,
+            kappa=strategy.kappa,
+            fill_share=strategy.fill_share,
+            rng=self._rng,
+        )
 
     # ------------------------------------------------------------ private
     def _plan(self, model: PublicModel | None) -> Plan | None:
         strategy, problem, scorer = self._strategy, self._oracle.problem, self._oracle.scorer
         step = scorer.sensitivity(problem.units)[0] * scorer.line(problem.units)[1]
+        budget = self._mechanisms.budget
         return Plan.of(
-            self._left,
+            self._n_iter - len(self._history),
             strategy.batch_size,
-            round_down(Fraction(self._budget.epsilon) * Fraction(strategy.guidance_share)),
-            self._budget.delta,
+            round_down(Fraction(budget.epsilon) * Fraction(strategy.guidance_share)),
+            budget.delta,
             step / (scorer.bounds[1] - scorer.bounds[0]),
             learns=model is None,
             n_given=len(self._start),
         )
 
-    def _follow(self, plan: Plan, model: PublicModel | None) -> None:
-        """Evaluate round after round of drawn settings, and of others around them."""
+    def _drawn(self, plan: Plan, model: PublicModel | None) -> Iterator[Points]:
+        """Yield round after round of points that are drawn, and of others around them."""
         guide = self._guide(plan, model)
         for size, n_draws in plan.rounds:
             # If nothing could be fitted yet, there are no scores to draw by.
             if not self._history.fitted:
                 break
-            points = guide.propose(self._history, size, n_draws)
-            self._validate(points)
-        missing = self._left
+            yield guide.propose(self._history, size, n_draws)
+        missing = self._n_iter - len(self._history)
         if missing and not self._history.fitted:
-            self._validate(self._without_draws(None, self._n_iter).take(slice(-missing, None)))
+            yield self._without_draws(None, self._n_iter).take(slice(-missing, None))
 
     @single_threaded
     def _guide(self, plan: Plan, model: PublicModel | None) -> PrivateGuide:
         strategy, scorer, noisy_scores = self._strategy, self._oracle.scorer, None
-        paid: dict = {"budget": self._budget, "noise": self._noise}
         if model is None:
             std = _SCORE_STD * (scorer.bounds[1] - scorer.bounds[0])
             prior = partial(fixed_prior, PublicModel.ignorant(self._space, strategy.kernel, std))
             if plan.epsilon_each_score > 0:
-                noisy_scores = NoisyScores(plan.epsilon_each_score, strategy.kernel, **paid)
+                noisy_scores = NoisyScores(
+                    plan.epsilon_each_score, strategy.kernel, self._mechanisms
+                )
         else:
             prior = partial(residual_prior, model)
         return PrivateGuide(
@@ -197,7 +185,7 @@ class Guidance:
             prior=prior,
             center=None if model is None else model.best(),
             pool=self._pool,
-            select=Selections(plan.draws, **paid, release="where to look next"),
+            select=self._mechanisms.selections(plan.draws, purpose=Purpose.GUIDANCE),
             acquisition=UpperConfidenceBound(strategy.kappa),
             noisy_scores=noisy_scores,
             rng=self._rng,

@@ -7,28 +7,30 @@ import numpy as np
 from .._evaluation.evaluator import Evaluation
 from .._evaluation.public import PublicEvaluation
 from .._privacy.sensitive import Sensitive
-from .._space.space import Candidates, Points, SearchSpace
+from .._space.space import Candidates, Points
 
 __all__ = ["History"]
 
 
 class History:
-    """A record that grows: settings explored within the training set, and settings validated.
+    """A record that grows: candidates explored within the training set, and candidates validated.
 
     Attributes
     ----------
     fit_times : list of float
-        Of settings that were explored; NaN for what was validated.
+        Of candidates that were explored; NaN for those validated.
     fit_errors : list of (str or None)
+        Why a fit failed.
     public_scores : list of float
-        NaN for what was validated, or failed.
-    rows : list of int
-        Where the validated candidates whose fit succeeded stand, in the order of `statistics`.
+        NaN for candidates that were validated, or failed.
+    validated : list of bool
+        Whether each was scored on the validation set.
+    fitted : list of int
+        Positions of the validated candidates whose fit succeeded, in the order of `statistics`.
     """
 
-    def __init__(self, space: SearchSpace):
-        self._space = space
-        self._points: list[Points] = []
+    def __init__(self) -> None:
+        self._candidates: list[Candidates] = []
         self.fit_times: list[float] = []
         self.fit_errors: list[str | None] = []
         self.public_scores: list[float] = []
@@ -40,18 +42,18 @@ class History:
         return len(self.fit_times)
 
     @property
-    def points(self) -> Points:
-        """All points, in order."""
-        return Points.concatenate(self._points)
+    def candidates(self) -> Candidates:
+        """All candidates, in order."""
+        return Candidates.concatenate(self._candidates)
 
     @property
-    def candidates(self) -> Candidates:
-        """All settings, in order."""
-        return self._space.candidates(self.points)
+    def points(self) -> Points:
+        """Where they lie."""
+        return self.candidates.points
 
     @property
     def statistics(self) -> Sensitive:
-        """Of the candidates in `rows`, of which there must be one."""
+        """Those of the candidates in `fitted`, of which there must be one."""
         if self._statistics is None:
             raise ValueError("no candidate has been fitted and validated")
         return self._statistics
@@ -61,24 +63,33 @@ class History:
         """Time spent on fits within the training set so far."""
         return float(np.nansum(self.fit_times))
 
-    def add_explored(self, points: Points, found: PublicEvaluation) -> None:
-        """Record settings that were scored within the training set."""
-        self._add(points, found, found.scores.tolist(), found.fit_times.tolist(), False)
+    def add_explored(self, candidates: Candidates, found: PublicEvaluation) -> None:
+        """Record candidates that were scored within the training set."""
+        times, scores = found.fit_times.tolist(), found.scores.tolist()
+        self._add(candidates, found.fit_errors, times, scores, validated=False)
 
-    def add_validated(self, points: Points, found: Evaluation) -> None:
-        """Record settings that were scored on the validation set."""
+    def add_validated(self, candidates: Candidates, found: Evaluation) -> None:
+        """Record candidates that were scored on the validation set."""
         first = len(self)
-        nothing = [np.nan] * len(points)
-        self._add(points, found, nothing, nothing, True)
+        unknown = [np.nan] * len(candidates)
+        self._add(candidates, found.fit_errors, unknown, unknown, validated=True)
         if found.fitted.size:
             new = found.statistics.take(found.fitted)
             self.fitted += (first + found.fitted).tolist()
             known = self._statistics
             self._statistics = new if known is None else known.followed_by(new)
 
-    def _add(self, points: Points, found, public_scores, fit_times, validated: bool) -> None:
-        self._points.append(points)
+    def _add(
+        self,
+        candidates: Candidates,
+        fit_errors: tuple[str | None, ...],
+        fit_times: list[float],
+        public_scores: list[float],
+        *,
+        validated: bool,
+    ) -> None:
+        self._candidates.append(candidates)
+        self.fit_errors += fit_errors
         self.fit_times += fit_times
-        self.fit_errors += list(found.fit_errors)
         self.public_scores += public_scores
-        self.validated += [validated] * len(points)
+        self.validated += [validated] * len(candidates)

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._data.units import Units
 from .._gp.surrogate import Surrogate
 from .._gp.threads import single_threaded
-from .._privacy.accounting import Budget
-from .._privacy.mechanisms import Selections, release_counts
-from .._privacy.noise import Noise
+from .._privacy.accounting import Purpose
+from .._privacy.mechanisms import Mechanisms, Selections
 from .._privacy.sensitive import Sensitive
 from .._privacy.zcdp import Draws
 from .._space.space import Points, SearchSpace
@@ -133,7 +133,11 @@ def _most_draws(most: int, epsilon: float, delta: float, step: float) -> int:
 
 
 def linear_scores(
-    statistics: Sensitive, weights: np.ndarray, offsets: np.ndarray, line, largest: int
+    statistics: Sensitive,
+    weights: NDArray[np.float64],
+    offsets: NDArray[np.float64],
+    line: tuple[float, float],
+    largest: int,
 ) -> Sensitive:
     """Return ``offset(l) + sum_j w_j(l) score_j`` as integers, on a public scale.
 
@@ -144,8 +148,11 @@ def linear_scores(
     Parameters
     ----------
     statistics : Sensitive of shape (n_observations, 1)
+        Of the candidates observed.
     weights : ndarray of shape (n_observations, n_points)
-    offsets : ndarray of shape (n_points,), in units of the score
+        ``w_j(l)``.
+    offsets : ndarray of shape (n_points,)
+        In units of the score.
     line : tuple (a, b)
         ``score = a + b statistic``.
     largest : int
@@ -179,16 +186,15 @@ class NoisyScores:
         Of each score.
     shape : str
         Of the kernel.
-    budget : Budget
-    noise : Noise
+    mechanisms : Mechanisms
+        By which they are released.
     counts : list of int
         What was released.
     """
 
     epsilon_each: float
     shape: str
-    budget: Budget
-    noise: Noise
+    mechanisms: Mechanisms
     counts: list[int] = field(default_factory=list)
 
     def add(self, statistics: Sensitive) -> None:
@@ -196,12 +202,10 @@ class NoisyScores:
         new = np.arange(len(self.counts), statistics.shape[0])
         if not len(new):
             return
-        noisy = release_counts(
+        noisy = self.mechanisms.release_counts(
             statistics.column(0).take(new),
             self.epsilon_each * len(new),
-            budget=self.budget,
-            noise=self.noise,
-            release="scores to learn the kernel from",
+            purpose=Purpose.KERNEL_SCORES,
         )
         self.counts += [count.count for count in noisy]
 
@@ -231,8 +235,11 @@ class PrivateGuide:
     Parameters
     ----------
     space : SearchSpace
+        What is searched.
     scorer : PrivateScorer
+        The score that selects.
     units : Units
+        Of the validation set.
     prior : callable
         Of (domain, capacity), to the surrogate before it meets validation scores.
     center : Points or None
@@ -240,7 +247,9 @@ class PrivateGuide:
     pool : Points
         Points that fill the space.
     select : Selections
+        Makes the draws.
     acquisition : UpperConfidenceBound
+        What is drawn over.
     noisy_scores : NoisyScores or None
         If given, the kernel is learnt from them.
     rng : numpy.random.Generator
@@ -253,14 +262,14 @@ class PrivateGuide:
         scorer: PrivateScorer,
         units: Units,
         *,
-        prior: Callable,
+        prior: Callable[[Domain, int], Surrogate],
         center: Points | None,
         pool: Points,
         select: Selections,
         acquisition: UpperConfidenceBound,
         noisy_scores: NoisyScores | None,
         rng: np.random.Generator,
-    ):
+    ) -> None:
         self._space, self._line = space, scorer.line(units)
         self._largest = scorer.largest(units)
         self._prior, self._center, self._pool = prior, center, pool
@@ -299,7 +308,14 @@ class PrivateGuide:
         near = [points for c in centers for points in Domain.around(self._space, c, self._rng)]
         return Domain.of(self._space, [history.points, self._pool, *near])
 
-    def _draw(self, history, posterior: Surrogate, domain: Domain, taken, n: int) -> list[int]:
+    def _draw(
+        self,
+        history: History,
+        posterior: Surrogate,
+        domain: Domain,
+        taken: list[int],
+        n: int,
+    ) -> list[int]:
         """Draw n points, each as if the earlier ones had met the mean (GP-BUCB)."""
         weights = posterior.weights()
         # mean = prior + w' (score - prior there): this is the part without the score.

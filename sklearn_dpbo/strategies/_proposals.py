@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._gp.likelihood import default_kernel, fit_kernel
 from .._gp.surrogate import Kernel, Surrogate
+from .._gp.threads import single_threaded
 from .._space.space import Points, SearchSpace
+from ..acquisition import UpperConfidenceBound
 
-__all__ = ["Domain", "PublicModel", "choose_batch"]
+__all__ = ["Domain", "PublicModel", "choose_batch", "initial_points", "validation_batch"]
+
+# Called with (mean, std, best); see `sklearn_dpbo.acquisition`.
+Acquisition: TypeAlias = Callable[[NDArray[np.float64], NDArray[np.float64], Any], Any]
 
 # A neighbourhood is looked at on three scales, of this many points each.
 _RADII = (0.2, 0.05, 0.01)
@@ -26,17 +34,19 @@ class Domain:
     Parameters
     ----------
     space : SearchSpace
+        What the points are of.
     points : Points
         Distinct.
     features : ndarray of shape (n_points, n_features)
+        Of the points, as the surrogate sees them.
     index : dict
-        Where in it a point is, by `Points.identities`.
+        Position of each point, by `Points.identities`.
     """
 
     space: SearchSpace
     points: Points
-    features: np.ndarray
-    index: dict
+    features: NDArray[np.float64]
+    index: dict[bytes, int]
 
     @classmethod
     def of(cls, space: SearchSpace, several: list[Points]) -> Domain:
@@ -56,12 +66,12 @@ class Domain:
         return [self.index[key] for key in points.identities()]
 
     @staticmethod
-    def around(space: SearchSpace, center: Points, rng) -> list[Points]:
+    def around(space: SearchSpace, center: Points, rng: np.random.Generator) -> list[Points]:
         """Return points in the neighbourhood of one."""
         return [space.near(center, radius, _POINTS_PER_RADIUS, rng) for radius in _RADII]
 
 
-def choose_batch(model: Surrogate, acquisition, n: int, taken: list[int]) -> list[int]:
+def choose_batch(model: Surrogate, acquisition: Acquisition, n: int, taken: list[int]) -> list[int]:
     """Return n positions by the acquisition, each as if the earlier ones had met the mean.
 
     Hallucinating observations at the mean shrinks the variance around them and so spreads the
@@ -70,8 +80,11 @@ def choose_batch(model: Surrogate, acquisition, n: int, taken: list[int]) -> lis
     Parameters
     ----------
     model : Surrogate
+        The posterior on a domain.
     acquisition : callable
+        See `sklearn_dpbo.acquisition`.
     n : int
+        How many to choose.
     taken : list of int
         Positions that are not to be chosen.
     """
@@ -94,24 +107,30 @@ class PublicModel:
     Parameters
     ----------
     space : SearchSpace
+        What the points are of.
     points : Points
-        Where scores were had.
+        Where candidates were scored.
     scores : ndarray of shape (n_points,)
-        NaN where there was none: such points count as the worst that was seen.
+        NaN where a fit failed: such points count as the worst score seen.
     kernel : Kernel
+        Of the scores.
     noise : float
+        Variance of a score given the function.
     prior_mean : float
+        Of the scores.
     """
 
     space: SearchSpace
     points: Points
-    scores: np.ndarray
+    scores: NDArray[np.float64]
     kernel: Kernel
     noise: float
     prior_mean: float
 
     @classmethod
-    def learn(cls, space, points, scores, shape: str) -> PublicModel:
+    def learn(
+        cls, space: SearchSpace, points: Points, scores: NDArray[np.float64], shape: str
+    ) -> PublicModel:
         """Choose kernel parameters by marginal likelihood."""
         scores = np.where(np.isnan(scores), np.nanmin(scores), scores)
         kernel, noise, prior_mean = fit_kernel(space.features(points), scores, shape, space.owner)
@@ -138,7 +157,77 @@ class PublicModel:
         model = self.on(domain, len(self.points))
         return domain.points.take([int(np.argmax(model.mean))])
 
-    def domain(self, others: list[Points], rng) -> Domain:
+    def domain(self, others: list[Points], rng: np.random.Generator) -> Domain:
         """Return the scored points, others, and points around the best."""
         near = Domain.around(self.space, self.best(), rng)
         return Domain.of(self.space, [self.points, *others, *near])
+
+
+def initial_points(
+    space: SearchSpace,
+    candidate_params: Iterable[Mapping[str, Any]],
+    n_iter: int,
+    rng: np.random.Generator,
+) -> Points:
+    """Return the points of the candidates to try first, each once.
+
+    Raises
+    ------
+    ValueError
+        If one is not in the space, or there are more than evaluations.
+    """
+    points = [space.locate(params) for params in candidate_params]
+    different = Domain.of(space, [space.fill(0, rng), *points]).points
+    if len(different) > n_iter:
+        raise ValueError(
+            f"initial_points has {len(different)} candidates, which is more than "
+            f"n_iter={n_iter}: increase n_iter, or leave some out"
+        )
+    return different
+
+
+@single_threaded
+def validation_batch(
+    space: SearchSpace,
+    model: PublicModel | None,
+    start: Points,
+    pool: Points,
+    n: int,
+    *,
+    kappa: float,
+    fill_share: float,
+    rng: np.random.Generator,
+) -> Points:
+    """Return n points to validate: those to try first, promising ones, and fillers.
+
+    Parameters
+    ----------
+    space : SearchSpace
+        Where they lie.
+    model : PublicModel or None
+        What exploring within the training set found; None if there was no exploring.
+    start : Points
+        Points to try first.
+    pool : Points
+        Points that fill the space.
+    n : int
+        How many to return.
+    kappa : float
+        Of the upper confidence bound by which points are promising.
+    fill_share : float
+        Share of the n that fill the space.
+    rng : numpy.random.Generator
+        Draws points around the best one.
+    """
+    if model is None:
+        return Domain.of(space, [start, pool]).points.take(slice(n))
+    domain = model.domain([start, pool], rng)
+    chosen = domain.find(start)[:n]
+    n_promising = n - len(chosen) - int(fill_share * n)
+    if n_promising > 0:
+        posterior = model.on(domain, len(model.points) + n)
+        chosen += choose_batch(posterior, UpperConfidenceBound(kappa), n_promising, chosen)
+    # Points at which nothing was evaluated come first.
+    seen = {*chosen, *domain.find(model.points)}
+    fillers = sorted(set(domain.find(pool)) - set(chosen), key=lambda i: (i in seen, i))
+    return domain.points.take(np.array(chosen + fillers[: n - len(chosen)], dtype=int))

@@ -1,7 +1,9 @@
 """The folders are the architecture: imports point one way, and zones are kept apart."""
 
 import ast
+import json
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -147,3 +149,14 @@ def test_few_modules_compute_in_secret():
         if part_of(module) != "kusner2015"
     }  # fmt: skip
     assert outside == {"configuration._configurator", "threshold"}
+
+
+def test_the_picture_in_the_documentation_shows_todays_imports():
+    image = pytest.importorskip("PIL.Image", reason="no Pillow: it comes with matplotlib")
+    folder = PACKAGE.parent / "docs" / "figures"
+    script = runpy.run_path(str(folder / "architecture.py"))
+    graph = script["reduced"](script["imports"]())
+    drawn = json.loads(image.open(folder / "architecture.png").text["Description"])
+    assert drawn == {part: sorted(others) for part, others in graph.items()}, (
+        "run: python docs/figures/architecture.py"
+    )

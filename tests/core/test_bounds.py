@@ -1,4 +1,4 @@
-"""The theorems of Kusner et al. (2015): constants by hand, and whether they hold."""
+"""The bounds of Kusner et al. (2015): constants by hand calculation, theorems by simulation."""
 
 import math
 
@@ -17,13 +17,19 @@ from sklearn_dpbo.kusner2015.bounds import (
     NoisyBounds,
     information_gain_bound,
 )
+from sklearn_dpbo.kusner2015.published import (
+    ArxivNoiseFreeBounds,
+    ArxivNoisyBounds,
+    PublishedLipschitzBounds,
+    PublishedNoisyBounds,
+)
 
 # T = 10, |Lambda| = 50, delta = 0.3, k1 = 0.98, sigma = 0.5, gamma = 4
 NOISY = dict(T=10, n_candidates=50, delta=0.3, k1=0.98, noise=0.5, gamma=4.0)
 
 
-def test_constants_of_algorithm_1_as_published():
-    b = NoisyBounds(**NOISY, q="published")
+def test_published_constants_of_algorithm_1_match_hand_calculation():
+    b = PublishedNoisyBounds(**NOISY)
     # 2 ln(50 * 9 * 9.8696 / 0.9) = 2 ln 4934.8
     assert b.beta(3) == pytest.approx(17.008136, abs=1e-6)
     # 2 sqrt(0.02 ln(500)) = 2 sqrt(0.02 * 6.214608)
@@ -37,23 +43,21 @@ def test_constants_of_algorithm_1_as_published():
     # beta_11 = 2 ln(66345.7) = 22.20526; 2 sqrt(22.20526) + 0.705102
     assert b.sensitivity_of_mean == pytest.approx(10.129595, abs=1e-5)
     assert b.sensitivity_of_maximum == pytest.approx(6.587268 + 0.705102 + 2.145966, abs=1e-5)
-    arxiv = NoisyBounds(**NOISY, q="published", version="arxiv")
+    arxiv = ArxivNoisyBounds(**NOISY)
     # 0.5 sqrt(4 ln 10)
     assert arxiv.noise_term == pytest.approx(1.517427, abs=1e-6)
 
 
-def test_constants_of_algorithm_1_repaired():
+def test_repaired_constants_of_algorithm_1_match_hand_calculation():
     b = NoisyBounds(**NOISY)
     # 2 ln(50 * 9 * 9.8696 / 0.3) = 2 ln 14804.4
     assert b.beta(3) == pytest.approx(19.205360, abs=1e-5)
     # 0.5 sqrt(8 ln 200) = 0.5 sqrt(42.38654)
     assert b.noise_term == pytest.approx(3.255247, abs=1e-6)
-    assert b.c == NoisyBounds(**NOISY, q="published").c
-    # whatever the version, what is repaired is the same
-    assert b.noise_term == NoisyBounds(**NOISY, version="arxiv").noise_term
+    assert b.c == PublishedNoisyBounds(**NOISY).c
 
 
-def test_constants_of_algorithm_2():
+def test_constants_of_algorithm_2_match_hand_calculation():
     b = NoiseFreeBounds(
         T=10, n_candidates=50, delta=0.3, k1=0.98, dimension=2, A=3.0, tau=0.4
     )  # fmt: skip
@@ -64,15 +68,15 @@ def test_constants_of_algorithm_2():
     assert b.sensitivity == pytest.approx(0.896645, abs=1e-6)
     # as published: 2 sqrt(22.20526) + 2 sqrt(0.02 ln 500)
     assert b.sensitivity_of_mean == pytest.approx(10.129595, abs=1e-5)
-    arxiv = NoiseFreeBounds(10, 50, 0.3, 0.98, 2, 3.0, 0.4, "arxiv")
+    arxiv = ArxivNoiseFreeBounds(10, 50, 0.3, 0.98, 2, 3.0, 0.4)
     # 3 exp(-0.8 / sqrt(0.693147)) = 3 exp(-0.960896)
     assert arxiv.regret == pytest.approx(1.147648, abs=1e-6)
 
 
-def test_constants_of_algorithm_3():
+def test_constants_of_algorithm_3_match_hand_calculation():
     b = dict(m=1000, lambda_bounds=(0.5, 2.0), lipschitz=0.25, g_star=1.0)
     # 1.5 * 0.25 / 1 + min(1, 0.5) / 1000
-    assert LipschitzBounds(**b, bound="published").sensitivity == pytest.approx(0.3755)
+    assert PublishedLipschitzBounds(**b).sensitivity == pytest.approx(0.3755)
     assert LipschitzBounds(**b, lowest_at_zero=True).sensitivity == pytest.approx(0.3755)
     # 0.375 + g* / 1000
     assert LipschitzBounds(**b).sensitivity == pytest.approx(0.376)
@@ -81,10 +85,10 @@ def test_constants_of_algorithm_3():
     assert LipschitzBounds(**b, tolerance=0.01).sensitivity == pytest.approx(0.386)
 
 
-def test_utility_bounds():
-    b = NoisyBounds(**NOISY, q="published")
+def test_utility_bounds_match_hand_calculation():
+    b = PublishedNoisyBounds(**NOISY)
     # 2 * 10.1296 / 2 (ln 50 + 1)
-    assert b.setting_error(2.0, 1.0) == pytest.approx(10.129595 * 4.912023, abs=1e-4)
+    assert b.candidate_error(2.0, 1.0) == pytest.approx(10.129595 * 4.912023, abs=1e-4)
     # 0.5 sqrt(8 ln(1 / 0.3)) + 6.587268 + 3 * 9.438336 / 2
     assert b.score_error(2.0, 3.0) == pytest.approx(1.551756 + 6.587268 + 14.157504, abs=1e-4)
     repaired = NoisyBounds(**NOISY)
@@ -104,8 +108,8 @@ def test_utility_bounds():
     k1=st.floats(-1, 1),
     noise=st.floats(1e-3, 1e3),
 )
-def test_repairs_never_promise_more_than_what_was_published(T, n, delta, k1, noise):
-    both = [NoisyBounds(T, n, delta, k1, noise, 1.0, q) for q in ("repaired", "published")]
+def test_repaired_bounds_are_never_smaller_than_published_bounds(T, n, delta, k1, noise):
+    both = [kind(T, n, delta, k1, noise, 1.0) for kind in (NoisyBounds, PublishedNoisyBounds)]
     for name in ("noise_term", "regret", "sensitivity_of_mean", "sensitivity_of_maximum"):
         repaired, published = (getattr(b, name) for b in both)
         assert math.isfinite(repaired)
@@ -113,8 +117,8 @@ def test_repairs_never_promise_more_than_what_was_published(T, n, delta, k1, noi
 
 
 # ------------------------------------------------------------ information gain
-def test_the_information_gain_of_independent_points_is_known():
-    """One observation at each of 5 far points: 5/2 ln(1 + 1 / 0.25); a second one adds less."""
+def test_information_gain_bound_of_independent_points_matches_closed_form():
+    """One observation at each of 5 distant points: 5/2 ln(1 + 1 / 0.25); a sixth adds less."""
     far = np.arange(5.0)[:, None] * 100
     kernel = Kernel("squared_exponential", 1.0)
     factor = math.e / (math.e - 1)
@@ -123,7 +127,7 @@ def test_the_information_gain_of_independent_points_is_known():
     assert information_gain_bound(far, kernel, 0.5, 6) == pytest.approx(factor * again)
 
 
-def test_no_choice_gains_more_than_the_bound(rng):
+def test_information_gain_bound_covers_every_choice_of_points(rng):
     x = rng.random((6, 1))
     kernel = Kernel("matern52", 0.3)
     K = kernel(x, x)
@@ -135,15 +139,15 @@ def test_no_choice_gains_more_than_the_bound(rng):
 
 
 # ------------------------------------------------------------ do Theorems 1 and 3 hold?
-def simulate(T, delta, noise, k1, length_scale, n_runs, q, seed=0, n=30):
-    """Draw (f, f') from the two-task process, run GP-UCB on both, see by how much they differ."""
+def simulate(T, delta, noise, k1, length_scale, n_runs, seed=0, n=30):
+    """Draw (f, f') from the two-task process, run GP-UCB on both, and measure the differences."""
     rng = np.random.default_rng(seed)
     x = np.linspace(0, 1, n)[:, None]
     kernel = Kernel("squared_exponential", length_scale)
     K = kernel(x, x)
     root = np.linalg.cholesky(K + 1e-10 * np.eye(n))
     gamma = information_gain_bound(x, kernel, noise, T)
-    bounds = NoisyBounds(T, n, delta, k1, noise, gamma, q)
+    bounds = NoisyBounds(T, n, delta, k1, noise, gamma)
     mean_gap, max_gap, twice_alpha = [], [], []
     for _ in range(n_runs):
         common, own = root @ rng.standard_normal((n, 2)), root @ rng.standard_normal((n, 2))
@@ -159,7 +163,7 @@ def simulate(T, delta, noise, k1, length_scale, n_runs, q, seed=0, n=30):
 def gp_ucb(f, K, bounds, rng):
     """Algorithm 1, written out with plain linear algebra.
 
-    Returns the posterior mean, the best observation, and the noise at the two places of the proof.
+    Return the posterior mean, the best observation, and the noise at the two places of the proof.
     """
     picked, v, alphas = [], [], []
     mu, var = np.zeros(len(f)), np.diag(K).copy()
@@ -176,42 +180,42 @@ def gp_ucb(f, K, bounds, rng):
 
 
 def fails_less_often_than(p, failures):
-    """One-sided exact test at one in a thousand, in favour of the claim."""
+    """Whether a one-sided exact test at level 0.001 does not reject the claim."""
     from scipy.stats import binom
 
     return binom.sf(failures.sum() - 1, len(failures), p) > 1e-3 if failures.any() else True
 
 
-def test_theorems_1_and_3_hold_repaired():
+def test_repaired_theorems_1_and_3_hold_in_simulation():
     bounds, mean_gap, max_gap, twice_alpha = simulate(
-        T=20, delta=0.1, noise=0.5, k1=0.5, length_scale=0.3, n_runs=300, q="repaired"
+        T=20, delta=0.1, noise=0.5, k1=0.5, length_scale=0.3, n_runs=300
     )  # fmt: skip
     assert fails_less_often_than(0.1, mean_gap > bounds.sensitivity_of_mean)
     assert fails_less_often_than(0.1, max_gap > bounds.sensitivity_of_maximum)
     assert fails_less_often_than(0.1 / 3, twice_alpha > bounds.noise_term)
 
 
-def test_where_the_scores_differ_the_bounds_have_to_see_it():
-    """The test of coverage can fail: with the sensitivities of k1 = 1, and nothing for the rest."""
+def test_simulation_detects_sensitivities_that_are_too_small():
+    """The coverage test must fail for smaller sensitivities: those of k1 = 1, or a quarter of c."""
     bounds, mean_gap, max_gap, _ = simulate(
-        T=20, delta=0.1, noise=0.1, k1=0.0, length_scale=0.3, n_runs=200, q="repaired"
+        T=20, delta=0.1, noise=0.1, k1=0.0, length_scale=0.3, n_runs=200
     )  # fmt: skip
     nothing = NoisyBounds(**{**vars(bounds), "k1": 1.0}).c
     assert not fails_less_often_than(0.1, max_gap > nothing)
     assert not fails_less_often_than(0.1, mean_gap > bounds.c / 4)
 
 
-@pytest.mark.parametrize(("q", "holds"), [("published", False), ("repaired", True)])
-def test_the_published_q_fails_in_its_step_of_the_proof(q, holds):
-    """A flat function, T = 200: the best observation is where the noise was largest.
+@pytest.mark.parametrize(("kind", "holds"), [(PublishedNoisyBounds, False), (NoisyBounds, True)])
+def test_proof_step_of_theorem_3_fails_with_published_q_and_holds_with_repaired_q(kind, holds):
+    """For a flat function, the best observation is where the noise is largest; T = 200.
 
     The proof of Theorem 3 claims ``2 max |alpha| <= q`` with probability 1 - delta / 3, for the
-    noise alpha at the best observation on either data set (and at the best value of f; here, any).
-    The theorem's whole bound is not exceeded even so: its regret term is large.
+    noise alpha at the best observation on either data set (and at the best value of f; any here).
+    The theorem's whole bound is not exceeded even so, because its regret term is large.
     """
     delta, T, rng = 0.1, 200, np.random.default_rng(0)
     gamma = information_gain_bound(np.zeros((1, 1)), Kernel("matern52", 1.0), 1.0, T)
-    bounds = NoisyBounds(T, 1, delta, 1.0, 1.0, gamma, q)
+    bounds = kind(T, 1, delta, 1.0, 1.0, gamma)
     alpha = rng.standard_normal((4000, 2, T))
     at_best = np.take_along_axis(alpha, alpha.argmax(axis=2)[..., None], axis=2)[..., 0]
     one = 2 * np.maximum(abs(at_best), abs(alpha[..., 0])) > bounds.noise_term
@@ -224,18 +228,18 @@ def test_the_published_q_fails_in_its_step_of_the_proof(q, holds):
     assert not (gap > bounds.sensitivity_of_maximum).any()
 
 
-def test_beta_as_published_leaves_too_little_for_two_searches():
+def test_only_repaired_beta_covers_confidence_events_of_two_searches():
     """Each of two confidence events fails with up to sum_t |Lambda| e^(-beta_t / 2) = delta / 2."""
     t = np.arange(1, 200_000)
-    for q, share in (("published", 1 / 2), ("repaired", 1 / 6)):
-        b = NoisyBounds(**NOISY, q=q)
+    for kind, share in ((PublishedNoisyBounds, 1 / 2), (NoisyBounds, 1 / 6)):
+        b = kind(**NOISY)
         total = (50 * np.exp([-b.beta(int(i)) / 2 for i in t])).sum()
         assert total == pytest.approx(share * 0.3, rel=1e-4)
 
 
 # ------------------------------------------------------------ does Theorem 7 hold?
 def exact_minimiser(X, y, lam, hinge):
-    """w of lambda / 2 |w|^2 + mean loss, by scikit-learn, at C = 1 / (n lambda)."""
+    """Minimise lambda / 2 |w|^2 + mean loss with scikit-learn, at C = 1 / (n lambda)."""
     C = 1 / (len(y) * lam)
     if hinge:
         model = LinearSVC(loss="hinge", C=C, fit_intercept=False, tol=1e-9, max_iter=200_000)
@@ -255,7 +259,7 @@ def sigmoid(u):
 @pytest.mark.parametrize("hinge", [False, True], ids=["logistic", "hinge"])
 @pytest.mark.parametrize(("phi", "L", "lowest"), [(ramp, 1.0, True), (sigmoid, 0.25, False)])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_theorem_7_bounds_trained_models(hinge, phi, L, lowest):
+def test_theorem_7_bounds_score_differences_of_trained_models(hinge, phi, L, lowest):
     rng, lambdas = np.random.default_rng(0), np.logspace(-2, 1, 7)
     X = rng.standard_normal((60, 3))
     X /= np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1)
@@ -277,8 +281,8 @@ def test_theorem_7_bounds_trained_models(hinge, phi, L, lowest):
     assert closest > 0.05, "the bound is not vacuous on these models"
 
 
-def test_the_published_record_term_is_too_small():
-    """All training records the same, hinge loss: |w| = 1 / lambda, and margins of either sign."""
+def test_published_record_term_is_too_small_for_sigmoid():
+    """Identical training records and the hinge loss: |w| = 1 / lambda, margins of either sign."""
     lam, L, m = 8.0, 0.25, 10
     X, y = np.tile([[1.0, 0.0]], (20, 1)), np.ones(20)
     w = minimize(
@@ -287,5 +291,5 @@ def test_the_published_record_term_is_too_small():
     assert w == pytest.approx([1 / lam, 0], abs=1e-4)
     gap = (sigmoid(w[0]) - sigmoid(-w[0])) / m
     assert y.all()
-    assert gap > LipschitzBounds(m, (lam, lam), L, 1.0, "published").sensitivity
+    assert gap > PublishedLipschitzBounds(m, (lam, lam), L, 1.0).sensitivity
     assert gap <= LipschitzBounds(m, (lam, lam), L, 1.0).sensitivity

@@ -1,4 +1,4 @@
-"""Branch and bound: on draws of a Gaussian process the regret falls faster than any power of t."""
+"""Branch and bound: lattice points, and regret on draws of a Gaussian process."""
 
 import numpy as np
 import pytest
@@ -39,16 +39,16 @@ def regrets(d, n_iter, seeds, at):
 
 
 @pytest.mark.parametrize(("d", "at"), [(1, (6, 12, 24)), (2, (20, 40, 80))])
-def test_regret_falls_faster_than_any_power(d, at):
-    """On doubly logarithmic scales the slope grows: twice as many evaluations, ever more gain."""
+def test_regret_falls_faster_than_any_power_of_evaluations(d, at):
+    """The slope of the regret on log-log axes grows with the number of evaluations."""
     first, second, third = np.log(regrets(d, at[-1], range(10), at))
     steps = np.array([first - second, second - third]) / np.log(2)
-    assert steps[1] > 2, "beyond t^-2, which no method for rougher functions has"
+    assert steps[1] > 2, "the regret does not fall faster than t^-2"
     assert steps[1] > 1.5 * steps[0]
     assert np.exp(third) < 1e-5
 
 
-def test_a_quadratic_is_found_to_many_digits():
+def test_maximum_of_quadratic_is_found_to_three_digits():
     path = branch_and_bound(
         lambda x: -5 * ((x - 0.37) ** 2).sum(), 2, n_iter=100, kernel=Kernel("matern52", 0.5)
     )
@@ -63,7 +63,7 @@ def test_a_quadratic_is_found_to_many_digits():
     level=st.integers(0, 4),
     seed=st.integers(0, 1000),
 )
-def test_points_are_distinct_points_of_the_lattice(d, n_iter, level, seed):
+def test_evaluated_points_are_distinct_lattice_points(d, n_iter, level, seed):
     rng = np.random.default_rng(seed)
     seen = []
 
@@ -82,8 +82,8 @@ def test_points_are_distinct_points_of_the_lattice(d, n_iter, level, seed):
     assert path.levels == sorted(path.levels)
 
 
-def test_what_cannot_be_the_best_is_left_out():
-    """A ridge on the left: the right half is looked at on coarse lattices only."""
+def test_fine_lattices_skip_regions_that_cannot_be_best():
+    """The function has a ridge on the left: only coarse lattices have points on the right."""
     path = branch_and_bound(
         lambda x: 3 * np.exp(-((x[0] - 0.2) ** 2) / 0.02),
         1,
@@ -97,7 +97,7 @@ def test_what_cannot_be_the_best_is_left_out():
 
 
 @pytest.mark.parametrize("wrong", [dict(n_iter=0), dict(dimension=0), dict(max_level=-1)])
-def test_bad_input_is_refused(wrong):
+def test_invalid_parameters_raise_value_error(wrong):
     good = dict(dimension=1, n_iter=3, kernel=KERNEL)
     with pytest.raises(ValueError, match="n_iter and dimension"):
         branch_and_bound(np.sum, **(good | wrong))

@@ -1,4 +1,4 @@
-"""The dataset kernel: the rotated likelihood is the two-task one, and finds what was put in."""
+"""The dataset kernel: its likelihood is that of the two-task process and recovers the true k1."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def pairs(k1, n_pairs, rng, n=12, noise=0.1):
 
 
 @pytest.mark.parametrize("k1", [-0.5, 0.0, 0.7, 0.99])
-def test_the_rotation_gives_the_likelihood_of_the_two_task_process(k1, rng):
+def test_rotated_likelihood_equals_two_task_likelihood(k1, rng):
     f, g, x, both = pairs(k1, 7, rng)
     found = estimate_dataset_kernel(f, g, x, grid=[k1], **GIVEN)
     z = (np.hstack([f, g]) - 0.5) / 2.0
@@ -29,7 +29,7 @@ def test_the_rotation_gives_the_likelihood_of_the_two_task_process(k1, rng):
 
 
 @pytest.mark.parametrize("k1", [0.3, 0.9, 0.9999])
-def test_what_was_put_in_is_found(k1, rng):
+def test_estimate_recovers_true_k1(k1, rng):
     f, g, x, _ = pairs(k1, 300, rng, noise=1e-3)
     found = estimate_dataset_kernel(f, g, x, **(GIVEN | {"noise": 1e-3}))
     assert 1 - found.k1 == pytest.approx(1 - k1, rel=0.15)
@@ -38,7 +38,7 @@ def test_what_was_put_in_is_found(k1, rng):
     assert np.isin(LOG_GRID, found.grid).all()
 
 
-def test_what_is_not_given_is_learnt(rng):
+def test_missing_kernel_parameters_are_learnt(rng):
     f, g, x, _ = pairs(0.9, 200, rng, n=30)
     found = estimate_dataset_kernel(f + 3, g + 3, x)
     assert found.kernel.length_scale.min() > 0.1
@@ -47,7 +47,7 @@ def test_what_is_not_given_is_learnt(rng):
     assert found.noise > 0
 
 
-def test_neighbours_differ_in_one_record(rng):
+def test_neighbouring_scores_differ_by_one_record(rng):
     gains = rng.integers(0, 2, (4, 500)).astype(float)
     scores, neighbours = neighbouring_scores(gains, 100, 50, rng)
     steps = (neighbours - scores) * 100
@@ -61,7 +61,7 @@ def test_neighbours_differ_in_one_record(rng):
     assert whole[1].any()
 
 
-def test_more_records_than_there_are_are_drawn_with_replacement(rng):
+def test_data_sets_larger_than_public_records_are_drawn_with_replacement(rng):
     scores, _ = neighbouring_scores(rng.random((3, 10)), 1000, 2, rng)
     assert scores.shape == (2, 3)
 
@@ -78,12 +78,12 @@ def test_more_records_than_there_are_are_drawn_with_replacement(rng):
         (dict(prior_scale=-1.0), "positive"),
     ],
 )
-def test_bad_input_is_refused(change, message):
+def test_invalid_input_raises_value_error(change, message):
     good = dict(scores=np.eye(2, 3), neighbour_scores=np.eye(2, 3), settings=np.eye(3))
     with pytest.raises(ValueError, match=message):
         estimate_dataset_kernel(**(good | GIVEN | change))
 
 
-def test_a_change_that_is_none_is_refused(rng):
+def test_unknown_change_raises_value_error(rng):
     with pytest.raises(ValueError, match="replace"):
         neighbouring_scores(np.eye(3), 2, 1, rng, change="swap")

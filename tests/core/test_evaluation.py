@@ -15,11 +15,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from sklearn_dpbo import make_private_scorer
-from sklearn_dpbo._data.split import Problem
+from sklearn_dpbo._data.split import Problem, Training
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo._evaluation.broadcast import Broadcast
 from sklearn_dpbo._evaluation.evaluator import Evaluator
-from sklearn_dpbo._evaluation.fitting import report_failures
+from sklearn_dpbo._evaluation.fitting import FitOptions, report_failures
 from sklearn_dpbo._evaluation.suppress_output import suppress_output
 from sklearn_dpbo.exceptions import BatchDependentError
 
@@ -27,13 +27,14 @@ from sklearn_dpbo.exceptions import BatchDependentError
 def problem_of(data, groups=None, **changes):
     X, y, X_val, y_val = data
     units = Units.of(len(y_val), groups)
-    parts = dict(X_train=X, y_train=y, fit_params={}, X_val=X_val, y_val=y_val, units=units)
+    parts = dict(training=Training(X, y), X_val=X_val, y_val=y_val, units=units)
     return Problem(**parts | changes, protected="a test")
 
 
 def evaluate(estimator, problem, settings=({},), scoring="accuracy", error_score=np.nan, **kw):
     scorer = make_private_scorer(scoring) if isinstance(scoring, str) else scoring
-    evaluator = Evaluator(estimator, problem, scorer.prepare(problem.y_train), error_score, **kw)
+    options = FitOptions(estimator, error_score, **kw)
+    evaluator = Evaluator(options, problem, (scorer.prepare(problem.training.y),))
     found = evaluator(tuple(settings))
     report_failures(found.fit_errors)
     return found

@@ -20,8 +20,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
-from sklearn_dpbo._privacy.accounting import Budget
-from sklearn_dpbo._privacy.mechanisms import Selections
+from sklearn_dpbo._privacy.accounting import Budget, Purpose
+from sklearn_dpbo._privacy.mechanisms import Mechanisms
 from sklearn_dpbo._privacy.noise import OpenDPNoise, SeededNoise
 from sklearn_dpbo._privacy.sensitive import Sensitive
 from sklearn_dpbo._privacy.zcdp import Draws, delta_of_zcdp, zcdp_within
@@ -195,7 +195,7 @@ def test_concentrated_draws_are_the_exponential_mechanism_and_half_the_noise_is_
     scores, D, delta = np.array([7, 10, 9, 4]), 1, 0.01
     draws = Draws.within(N_DRAWS, 60.0, delta)
     assert draws.concentrated
-    select = Selections(draws, budget=Budget(60, delta), noise=source(), release="a test")
+    select = Mechanisms(Budget(60, delta), source()).selections(draws, purpose="a test")
     picks = [select(Sensitive(scores[:, None], (D,))) for _ in range(N_DRAWS)]
     observed = np.bincount(picks, minlength=4)
 
@@ -216,12 +216,13 @@ def test_concentrated_draws_are_charged_all_at_once_before_the_first():
             return super().exponential_mechanism(scale)
 
     budget = Budget(1.0, 1e-6)
-    select = Selections(Draws.within(30, 0.5, 1e-6), budget=budget, noise=Watching(0), release="r")
+    mechanisms = Mechanisms(budget, Watching(0))
+    select = mechanisms.selections(Draws.within(30, 0.5, 1e-6), purpose="a test")
     for _ in range(30):
         select(Sensitive([[1], [2]], (1,)))
     (loss,) = budget.losses
     assert (loss.epsilon, loss.delta) == (0.5, 1e-6)
-    refused = Selections(Draws.within(30, 0.6, 1e-6), budget=budget, noise=Watching(0), release="r")
+    refused = mechanisms.selections(Draws.within(30, 0.6, 1e-6), purpose="a test")
     for _ in range(2):  # a refusal is no charge: the second draw is refused as well
         with pytest.raises(BudgetExceededError):
             refused(Sensitive([[1], [2]], (1,)))
@@ -229,7 +230,8 @@ def test_concentrated_draws_are_charged_all_at_once_before_the_first():
 
 def test_pure_draws_are_charged_one_by_one():
     budget = Budget(1.0)
-    select = Selections(Draws.within(3, 0.6, 0.0), budget=budget, noise=SeededNoise(0), release="r")
+    mechanisms = Mechanisms(budget, SeededNoise(0))
+    select = mechanisms.selections(Draws.within(3, 0.6, 0.0), purpose="a test")
     for made in range(3):
         assert len(budget.losses) == made
         select(Sensitive([[1], [2]], (1,)))
@@ -289,7 +291,7 @@ def test_each_guidance_spends_what_was_asked_and_finds_a_good_setting(kind, epsi
     assert (~found["validated"]).sum() == (16 if kind in ("public", "both") else 0)
     assert found["validated"][search.best_index_]
     assert Surface(**search.best_params_).share() > 0.95
-    drew = any(loss.release == "where to look next" for loss in spent)
+    drew = any(loss.purpose is Purpose.GUIDANCE for loss in spent)
     assert drew == (kind in ("private", "both"))
 
 
@@ -335,7 +337,7 @@ def test_at_a_large_epsilon_private_guidance_is_gp_ucb(monkeypatch):
     grid = {"x": np.linspace(0, 1, 13).tolist(), "y": np.linspace(0, 1, 11).tolist()}
     search = search_of("private", space=grid, epsilon=1e6, batch_size=1, n_iter=24, m=2000)
     path = search.cv_results_["params"]
-    n_drawn = sum(loss.release == "where to look next" for loss in search.privacy_.spends)
+    n_drawn = sum(loss.purpose is Purpose.GUIDANCE for loss in search.privacy_.spends)
     assert n_drawn == 20
 
     points = np.array(list(itertools.product(range(13), range(11))))

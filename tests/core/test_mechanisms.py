@@ -12,7 +12,7 @@ from scipy.stats import chisquare
 
 from sklearn_dpbo._privacy import mechanisms
 from sklearn_dpbo._privacy.accounting import Budget
-from sklearn_dpbo._privacy.mechanisms import NoisyCount, release_counts, select
+from sklearn_dpbo._privacy.mechanisms import Mechanisms, NoisyCount
 from sklearn_dpbo._privacy.noise import OpenDPNoise, SeededNoise
 from sklearn_dpbo._privacy.sensitive import Sensitive
 from sklearn_dpbo.exceptions import BudgetExceededError
@@ -39,7 +39,7 @@ def permute_and_flip_pmf(scores, epsilon, sensitivity):
 def draw_selections(scores, epsilon, sensitivity, noise):
     sensitive = Sensitive(np.array(scores)[:, None], (sensitivity,))
     picks = [
-        select(sensitive, epsilon, budget=Budget(epsilon), noise=noise, release="a test")
+        Mechanisms(Budget(epsilon), noise).select(sensitive, epsilon, purpose="a test")
         for _ in range(N_DRAWS)
     ]
     return np.bincount(picks, minlength=len(scores))
@@ -47,14 +47,12 @@ def draw_selections(scores, epsilon, sensitivity, noise):
 
 def draw_counts(count, epsilon, sensitivity, noise):
     sensitive = Sensitive([[count]], (sensitivity,))
-    return np.array(
-        [
-            release_counts(sensitive, epsilon, budget=Budget(epsilon), noise=noise, release="t")[
-                0
-            ].count
-            for _ in range(N_DRAWS)
-        ]
-    )
+    released = []
+    for _ in range(N_DRAWS):
+        mechanisms = Mechanisms(Budget(epsilon), noise)
+        (noisy,) = mechanisms.release_counts(sensitive, epsilon, purpose="a test")
+        released.append(noisy.count)
+    return np.array(released)
 
 
 def chi_square_p(observed, pmf):
@@ -114,8 +112,8 @@ def test_count_test_rejects_a_mechanism_with_half_the_noise(monkeypatch):
 
 def test_several_counts_share_epsilon():
     budget = Budget(1.0)
-    noisy = release_counts(
-        Sensitive([[10, 20]], (3, 1)), 1.0, budget=budget, noise=SeededNoise(0), release="two"
+    noisy = Mechanisms(budget, SeededNoise(0)).release_counts(
+        Sensitive([[10, 20]], (3, 1)), 1.0, purpose="two counts"
     )
     assert [count.scale for count in noisy] == [6.0, 2.0]
     assert [loss.epsilon for loss in budget.losses] == [1.0]
@@ -168,9 +166,10 @@ def test_the_budget_is_charged_before_the_draw():
             assert len(budget.losses) == 2
             return super().discrete_laplace(scale)
 
-    budget, noise, scores = Budget(1.0), Watching(0), Sensitive([[1], [2]], (1,))
-    select(scores, 0.5, budget=budget, noise=noise, release="a")
-    release_counts(scores.take(0), 0.5, budget=budget, noise=noise, release="b")
+    budget, scores = Budget(1.0), Sensitive([[1], [2]], (1,))
+    mechanisms = Mechanisms(budget, Watching(0))
+    mechanisms.select(scores, 0.5, purpose="a")
+    mechanisms.release_counts(scores.take(0), 0.5, purpose="b")
     assert len(budget.losses) == 2
 
 
@@ -182,10 +181,11 @@ def test_nothing_is_drawn_beyond_the_budget():
         discrete_laplace = permute_and_flip
 
     budget, scores = Budget(0.5), Sensitive([[1], [2]], (1,))
+    mechanisms = Mechanisms(budget, Never(0))
     with pytest.raises(BudgetExceededError, match=r"asks for epsilon=0\.6.*left.*0\.5"):
-        select(scores, 0.6, budget=budget, noise=Never(0), release="a")
+        mechanisms.select(scores, 0.6, purpose="a")
     with pytest.raises(BudgetExceededError):
-        release_counts(scores.take(1), 0.6, budget=budget, noise=Never(0), release="b")
+        mechanisms.release_counts(scores.take(1), 0.6, purpose="b")
     assert budget.losses == ()
 
 
@@ -198,18 +198,17 @@ def test_a_draw_that_is_interrupted_leaves_no_frame_that_saw_the_value():
             return sample
 
     with pytest.raises(KeyboardInterrupt) as caught:
-        select(
-            Sensitive([[727272], [3]], (1,)), 1.0,
-            budget=Budget(1.0), noise=Interrupted(0), release="a",
-        )  # fmt: skip
+        Mechanisms(Budget(1.0), Interrupted(0)).select(
+            Sensitive([[727272], [3]], (1,)), 1.0, purpose="a"
+        )
     assert "sample" not in [entry.name for entry in caught.traceback]
     assert caught.value.__context__ is None
 
 
 def test_a_single_candidate_costs_nothing_to_choose():
     budget = Budget(1.0)
-    chosen = select(
-        Sensitive([[5]], (1,)), 1.0, budget=budget, noise=OpenDPNoise(), release="no choice"
+    chosen = Mechanisms(budget, OpenDPNoise()).select(
+        Sensitive([[5]], (1,)), 1.0, purpose="no choice"
     )
     assert chosen == 0
     assert budget.losses == ()
@@ -222,12 +221,8 @@ def test_a_single_candidate_costs_nothing_to_choose():
 )
 @pytest.mark.parametrize("source", SOURCES)
 def test_any_integers_give_a_valid_choice(source, scores, epsilon):
-    picked = select(
-        Sensitive(np.array(scores)[:, None], (1,)),
-        epsilon,
-        budget=Budget(epsilon),
-        noise=source(),
-        release="odd input",
+    picked = Mechanisms(Budget(epsilon), source()).select(
+        Sensitive(np.array(scores)[:, None], (1,)), epsilon, purpose="odd input"
     )
     assert 0 <= picked < len(scores)
     if epsilon > 100:  # a gap of one is then e^-50

@@ -17,7 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV, plan_search
 from sklearn_dpbo._privacy.accounting import Budget
-from sklearn_dpbo._privacy.mechanisms import release_counts, select
+from sklearn_dpbo._privacy.mechanisms import Mechanisms
 from sklearn_dpbo._privacy.noise import SeededNoise
 from sklearn_dpbo._privacy.sensitive import Sensitive
 from sklearn_dpbo.kusner2015 import GPNoisy
@@ -234,9 +234,9 @@ def frequencies(bounds, scale_by=1.0, runs=4000):
     scores = Sensitive([[k + 1]] + [[0]] * (bounds.n_candidates - 1), (1,))
     for _ in range(runs):
         epsilons = bounds.epsilon_select / scale_by, bounds.epsilon_score / scale_by
-        paid = {"noise": noise, "release": "a test"}
-        missed += select(scores, epsilons[0], budget=Budget(epsilons[0]), **paid) != 0
-        (count,) = release_counts(scores.take(0), epsilons[1], budget=Budget(epsilons[1]), **paid)
+        mechanisms = Mechanisms(Budget(2 * sum(epsilons)), noise)
+        missed += mechanisms.select(scores, epsilons[0], purpose="a choice") != 0
+        (count,) = mechanisms.release_counts(scores.take(0), epsilons[1], purpose="a score")
         off += abs(count.count - (k + 1)) > round(bounds.score_error * bounds.m)
     return missed, off
 

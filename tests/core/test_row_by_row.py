@@ -15,9 +15,10 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils import all_estimators
 
 from sklearn_dpbo import make_private_scorer
-from sklearn_dpbo._data.split import Problem
+from sklearn_dpbo._data.split import Problem, Training
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo._evaluation.evaluator import Evaluator
+from sklearn_dpbo._evaluation.fitting import FitOptions
 from sklearn_dpbo._evaluation.row_by_row import RowByRowCheck, protected_values
 from sklearn_dpbo.exceptions import BatchDependentError
 
@@ -25,8 +26,8 @@ ACCURACY = make_private_scorer("accuracy")
 
 
 def count(estimator, X, y, X_val, y_val, settings=({},), groups=None, **params):
-    problem = Problem(X, y, {}, X_val, y_val, Units.of(len(y_val), groups), "a test")
-    evaluator = Evaluator(estimator, problem, ACCURACY.prepare(y), np.nan, **params)
+    problem = Problem(Training(X, y), X_val, y_val, Units.of(len(y_val), groups), "a test")
+    evaluator = Evaluator(FitOptions(estimator, **params), problem, (ACCURACY.prepare(y),))
     return evaluator(tuple(settings)).statistics._open()[:, 0].tolist()
 
 

@@ -256,7 +256,7 @@ def test_units_gather_rows_of_a_group(groups):
     seen = [units.rows(u, u + 1).tolist() for u in range(units.m)]
     assert sorted(sum(seen, [])) == list(range(len(groups)))
     assert all(len({groups[i] for i in rows}) == 1 for rows in seen)
-    weights = units.spread(10)
+    weights = units.record_weights(10)
     assert all(weights[rows].sum() == 10 for rows in seen)
     values = np.arange(len(groups))
     for mean, rows in zip(units.mean(values), seen, strict=True):

@@ -463,7 +463,7 @@ def test_the_statement(two_classes):
     assert (report.epsilon, report.delta, report.m, report.assumption) == (1.5, 0.0, 150, None)
     assert sum(loss.epsilon for loss in report.spends) == pytest.approx(1.5)
     assert [loss.release for loss in report.spends] == [
-        "choice of the setting", "score of the chosen setting",
+        "choice of the candidate", "score of the chosen candidate",
     ]  # fmt: skip
     for text in (str(report), report._repr_html_()):
         for part in ("epsilon = 1.5", "150 records", "permute-and-flip", "Laplace", "OpenDP",

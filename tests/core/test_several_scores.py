@@ -51,8 +51,8 @@ def test_each_is_released_for_the_setting_that_the_named_one_selects(two_classes
 def test_the_share_of_scores_is_divided(two_classes):
     s = fit(search(SCORES, "accuracy", epsilon=1.5), two_classes)
     losses = {loss.release: loss.epsilon for loss in s.privacy_.spends}
-    assert losses.pop("choice of the setting") == pytest.approx(0.9)
-    assert list(losses) == [f"score of the chosen setting, {name}" for name in SCORES]
+    assert losses.pop("choice of the candidate") == pytest.approx(0.9)
+    assert list(losses) == [f"score of the chosen candidate, {name}" for name in SCORES]
     assert list(losses.values()) == pytest.approx([0.2] * 3)
     assert sum(Fraction(loss.epsilon) for loss in s.privacy_.spends) <= Fraction(1.5)
     assert "best_scores_ and best_score_intervals_ of accuracy" in str(s.privacy_).replace(

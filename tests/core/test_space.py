@@ -1,4 +1,4 @@
-"""Search spaces, to candidates."""
+"""The search space: candidates from param_grid, and their coordinates."""
 
 import math
 
@@ -11,11 +11,12 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.svm import SVC
 
 from sklearn_dpbo._space.axes import axis_of
-from sklearn_dpbo._space.space import Points, SearchSpace
+from sklearn_dpbo._space.space import Candidates, Points, SearchSpace
 
 
-def design(grid, n=64, seed=0):
-    return SearchSpace(grid).design(n, np.random.default_rng(seed))
+def filled(grid, n=64, seed=0):
+    space = SearchSpace(grid)
+    return space.candidates(space.fill(n, np.random.default_rng(seed)))
 
 
 @pytest.mark.parametrize(
@@ -28,25 +29,25 @@ def design(grid, n=64, seed=0):
         {"a": np.array([1.0, 2.0])},
     ],
 )
-def test_a_grid_that_fits_is_evaluated_whole_in_parameter_grids_order(grid):
-    assert list(design(grid).params) == list(ParameterGrid(grid))
+def test_small_grid_is_enumerated_in_the_order_of_parameter_grid(grid):
+    assert list(filled(grid).params) == list(ParameterGrid(grid))
 
 
-def test_a_grid_that_does_not_fit_is_sampled_without_duplicates():
+def test_large_grid_is_sampled_without_duplicates():
     grid = {"a": list(range(10)), "b": list(range(10))}
-    settings_ = [tuple(s.values()) for s in design(grid, 64).params]
-    assert len(settings_) == 64 == len(set(settings_))
+    values = [tuple(params.values()) for params in filled(grid, 64).params]
+    assert len(values) == 64 == len(set(values))
 
 
-def test_distributions_go_through_their_quantiles():
-    found = design({"C": stats.loguniform(1e-3, 1e3), "k": ["a", "b"]}, 64)
-    C = np.array([s["C"] for s in found.params])
-    assert all(type(s["C"]) is float for s in found.params)
+def test_distributions_are_sampled_evenly_by_their_quantiles():
+    found = filled({"C": stats.loguniform(1e-3, 1e3), "k": ["a", "b"]}, 64)
+    C = np.array([params["C"] for params in found.params])
+    assert all(type(params["C"]) is float for params in found.params)
     # A Sobol sequence puts exactly one of 64 points into each 1/64 of the distribution.
     share = np.sort(stats.loguniform(1e-3, 1e3).cdf(C))
     assert np.array_equal((share * 64).astype(int), np.arange(64))
     assert found.points.unit[:, 0] == pytest.approx(stats.loguniform(1e-3, 1e3).cdf(C))
-    assert sum(s["k"] == "a" for s in found.params) == 32
+    assert sum(params["k"] == "a" for params in found.params) == 32
 
 
 @pytest.mark.parametrize(
@@ -55,46 +56,48 @@ def test_distributions_go_through_their_quantiles():
         stats.randint(1, 5),
         stats.binom(3, 0.5),
         stats.rv_discrete(values=([1, 3, 5, 7], [0.25] * 4)),
-        # Discrete distributions of scipy's new kind are younger than the oldest scipy supported.
+        # The oldest supported scipy does not have this class.
         *([stats.Binomial(n=3, p=0.5)] if hasattr(stats, "Binomial") else []),
     ],
 )
-def test_discrete_distributions_give_integers_and_run_out(distribution):
-    found = design({"n": distribution}, 64)
-    assert all(type(s["n"]) is int for s in found.params)
-    assert len({s["n"] for s in found.params}) == len(found) == 4
+def test_discrete_distributions_give_each_integer_once(distribution):
+    found = filled({"n": distribution}, 64)
+    assert all(type(params["n"]) is int for params in found.params)
+    assert len({params["n"] for params in found.params}) == len(found) == 4
 
 
-def test_new_distributions_of_scipy_work():
-    found = design({"x": stats.Normal(mu=1.0, sigma=2.0)}, 16)
+def test_scipy_distributions_with_icdf_are_sampled():
+    found = filled({"x": stats.Normal(mu=1.0, sigma=2.0)}, 16)
     assert len(found) == 16
-    assert np.mean([s["x"] for s in found.params]) == pytest.approx(1.0, abs=0.3)
+    assert np.mean([params["x"] for params in found.params]) == pytest.approx(1.0, abs=0.3)
 
 
-def test_conditional_spaces_share_the_candidates():
+def test_candidates_are_divided_evenly_among_the_dicts():
     grid = [
         {"kernel": ["linear"], "C": stats.loguniform(0.1, 10)},
         {"kernel": ["rbf"], "C": stats.loguniform(0.1, 10), "gamma": stats.uniform(0, 1)},
         {"kernel": ["poly"], "degree": [2, 3]},
     ]
-    found = design(grid, 32)
-    kernels = [s["kernel"] for s in found.params]
+    found = filled(grid, 32)
+    kernels = [params["kernel"] for params in found.params]
     assert {k: kernels.count(k) for k in set(kernels)} == {"linear": 15, "rbf": 15, "poly": 2}
     gamma = SearchSpace(grid).names.index("gamma")
     assert np.array_equal(np.isnan(found.points.unit[:, gamma]), [k != "rbf" for k in kernels])
 
 
-def test_numbers_keep_their_order_in_the_unit_cube():
-    found = design({"a": [100, 1, 10], "b": ["z", "y", "x"]})
-    first = {s["a"]: u for s, u in zip(found.params, found.points.unit[:, 0], strict=True)}
+def test_listed_numbers_have_coordinates_in_ascending_order():
+    found = filled({"a": [100, 1, 10], "b": ["z", "y", "x"]})
+    first = {
+        params["a"]: u for params, u in zip(found.params, found.points.unit[:, 0], strict=True)
+    }
     assert first[1] < first[10] < first[100]
     assert first[10] == 0.5
 
 
-def test_the_design_depends_on_the_seed_alone():
+def test_candidates_depend_on_the_seed_alone():
     grid = {"C": stats.loguniform(1e-3, 1e3), "k": list("abc")}
-    assert design(grid, seed=1).params == design(grid, seed=1).params
-    assert design(grid, seed=1).params != design(grid, seed=2).params
+    assert filled(grid, seed=1).params == filled(grid, seed=1).params
+    assert filled(grid, seed=1).params != filled(grid, seed=2).params
 
 
 @pytest.mark.parametrize(
@@ -114,24 +117,24 @@ def test_the_design_depends_on_the_seed_alone():
         ({"C": stats.Uniform}, "'C'.*distribution with a ppf"),
     ],
 )
-def test_malformed_spaces_are_refused(grid, message):
+def test_malformed_param_grid_raises(grid, message):
     with pytest.raises(ValueError, match=message):
         SearchSpace(grid)
 
 
-def test_a_distribution_without_its_parameters_is_refused():
+def test_distribution_without_its_parameters_raises():
     with pytest.raises(ValueError, match=r"'n'.*give it its parameters"):
-        design({"n": stats.randint})
+        filled({"n": stats.randint})
 
 
-def test_fractions_of_a_discrete_distribution_are_kept():
+def test_fractions_of_a_discrete_distribution_are_not_rounded():
     halves = stats.rv_discrete(values=([0.5, 1.5], [0.5, 0.5]))
-    assert {s["n"] for s in design({"n": halves}).params} == {0.5, 1.5}
+    assert {params["n"] for params in filled({"n": halves}).params} == {0.5, 1.5}
 
 
-def test_a_distribution_without_finite_quantiles_is_refused():
+def test_distribution_without_finite_quantiles_raises():
     with pytest.raises(ValueError, match="'C'.*not finite"):
-        design({"C": stats.norm(0, -1)})
+        filled({"C": stats.norm(0, -1)})
 
 
 AXES = st.one_of(
@@ -145,24 +148,65 @@ GRIDS = st.dictionaries(st.sampled_from("abcd"), AXES, max_size=4)
 
 @settings(max_examples=150)
 @given(grids=st.lists(GRIDS, min_size=1, max_size=3), n=st.integers(1, 40))
-def test_any_space_gives_a_sound_design(grids, n):
-    space = SearchSpace(grids)
-    found = space.design(n, np.random.default_rng(0))
+def test_candidates_of_any_space_lie_in_it_and_are_at_most_n(grids, n):
+    space, found = SearchSpace(grids), filled(grids, n)
     assert 1 <= len(found) <= n
     assert found.points.unit.shape == (len(found), len(space.names))
     inside = found.points.unit[~np.isnan(found.points.unit)]
     assert ((inside >= 0) & (inside <= 1)).all()
     names = [set(grid) for grid in grids]
-    for setting, unit in zip(found.params, found.points.unit, strict=True):
-        assert set(setting) in names
+    for params, unit in zip(found.params, found.points.unit, strict=True):
+        assert set(params) in names
         assert [n for n, u in zip(space.names, unit, strict=True) if not math.isnan(u)] == list(
-            setting
+            params
         )
     if all(any(hasattr(v, "pdf") for v in g.values()) for g in grids):
         assert len(found) == n
 
 
-# ---------------------------------------------------------------- coordinates, and back
+# ---------------------------------------------------------------- several candidates
+@pytest.mark.parametrize(
+    ("index", "positions"),
+    [
+        (slice(2, 5), [2, 3, 4]),
+        (slice(-1, None), [7]),
+        ([6, 0], [6, 0]),
+        ([], []),
+        (np.array([3, 3]), [3, 3]),
+    ],
+)
+def test_take_selects_params_and_points_of_the_same_candidates(index, positions):
+    found = filled([{"a": [1, 2, 3]}, {"a": [4, 5], "b": ["x", "y"]}, {}])
+    taken = found.take(index)
+    assert taken.params == tuple(found.params[i] for i in positions)
+    assert taken.points.subspace.tolist() == [found.points.subspace[i] for i in positions]
+    assert taken.points.unit.shape == (len(positions), 2)
+    for row, i in zip(taken.points.unit, positions, strict=True):
+        assert np.array_equal(row, found.points.unit[i], equal_nan=True)
+
+
+def test_concatenate_keeps_the_order_of_candidates_and_points():
+    space = SearchSpace([{"a": [1, 2, 3]}, {"b": stats.uniform(0, 1)}])
+    points = space.fill(9, np.random.default_rng(0))
+    parts = [space.candidates(points.take(part)) for part in ([4, 0], [], [1, 2])]
+    together, expected = Candidates.concatenate(parts), space.candidates(points.take([4, 0, 1, 2]))
+    assert len(together) == 4 and together.params == expected.params
+    assert np.array_equal(together.points.subspace, expected.points.subspace)
+    assert np.array_equal(together.points.unit, expected.points.unit, equal_nan=True)
+
+
+def test_candidates_keep_located_params_through_take_and_concatenate():
+    """Converting to a coordinate and back loses digits, which the user's own values must keep."""
+    grid, params = {"x": stats.loguniform(0.1, 10)}, {"x": 0.3}
+    space = SearchSpace(grid)
+    point = space.locate(params)
+    assert SearchSpace(grid).candidates(point).params != (params,)
+    others = space.candidates(space.fill(4, np.random.default_rng(0)))
+    together = Candidates.concatenate([others, space.candidates(point)])
+    assert together.take([-1]).params == (params,)
+
+
+# ---------------------------------------------------------------- values to coordinates and back
 DISTRIBUTIONS = [
     stats.loguniform(1e-4, 1e3), stats.norm(3, 2), stats.uniform(-1, 5), stats.randint(2, 40),
     stats.binom(6, 0.3), stats.geom(0.4), stats.rv_discrete(values=([1, 3, 7], [0.2, 0.3, 0.5])),
@@ -171,7 +215,7 @@ LISTS = [[3, 1, 2], [1, 1.0, 2], ["b", "a"], [None, 0.5, "x"], [True, False], [(
 
 
 @pytest.mark.parametrize("values", DISTRIBUTIONS + LISTS, ids=range(13))
-def test_every_value_has_one_coordinate_and_every_coordinate_its_value(values):
+def test_coordinates_and_values_convert_into_each_other(values):
     axis = axis_of("p", values)
     u = np.random.default_rng(0).random(200)
     snapped = axis.snap(u)
@@ -183,7 +227,7 @@ def test_every_value_has_one_coordinate_and_every_coordinate_its_value(values):
                    for w, other in zip(found[:20], snapped[:20], strict=True))  # fmt: skip
 
 
-def test_values_without_plain_equality_are_told_apart():
+def test_locate_distinguishes_arrays_and_estimators():
     arrays, models = [np.zeros(2), np.ones(2)], [SVC(), SVC(C=2)]
     for values in (arrays, models):
         axis = axis_of("p", values)
@@ -192,20 +236,20 @@ def test_values_without_plain_equality_are_told_apart():
             axis.locate("another")
 
 
-def test_settings_are_found_again_in_conditional_spaces():
+def test_locate_inverts_candidates_in_conditional_spaces():
     space = SearchSpace([
         {"kernel": ["linear"], "C": stats.loguniform(0.1, 10)},
         {"kernel": ["rbf", "poly"], "C": stats.loguniform(0.1, 10), "n": stats.randint(1, 5)},
     ])  # fmt: skip
-    found = space.design(40, np.random.default_rng(0))
-    for i, setting in enumerate(found.params):
-        point = space.locate(setting)
+    found = space.candidates(space.fill(40, np.random.default_rng(0)))
+    for i, params in enumerate(found.params):
+        point = space.locate(params)
         assert point.subspace[0] == found.points.subspace[i]
         assert point.unit[0] == pytest.approx(found.points.unit[i], abs=1e-9, nan_ok=True)
 
 
 @pytest.mark.parametrize(
-    ("setting", "message"),
+    ("params", "message"),
     [
         ({"k": "c", "C": 1.0}, r"k='c' is not among \['a', 'b'\]"),
         ({"k": "a", "C": 11.0}, "C=11.0 is not a value of its distribution.*from 0.1 to 10"),
@@ -213,20 +257,20 @@ def test_settings_are_found_again_in_conditional_spaces():
         ({"k": "a"}, r"has the parameters \['k'\], not \['C', 'k'\]"),
     ],
 )
-def test_a_setting_outside_the_space_is_refused_with_the_reason(setting, message):
+def test_locate_says_why_a_candidate_is_outside_the_space(params, message):
     space = SearchSpace({"k": ["a", "b"], "C": stats.loguniform(0.1, 10)})
     with pytest.raises(ValueError, match=message):
-        space.locate(setting)
+        space.locate(params)
 
 
-def test_a_fraction_is_no_value_of_a_distribution_of_integers():
+def test_locate_rejects_a_fraction_of_an_integer_distribution():
     with pytest.raises(ValueError, match=r"n=2\.5 is not a value"):
         SearchSpace({"n": stats.randint(1, 5)}).locate({"n": 2.5})
 
 
 @settings(max_examples=60)
 @given(grids=st.lists(GRIDS, min_size=1, max_size=3), seed=st.integers(0, 99))
-def test_neighbours_stay_in_the_space_and_features_tell_settings_apart(grids, seed):
+def test_near_stays_in_the_space_and_features_are_in_the_unit_cube(grids, seed):
     rng = np.random.default_rng(seed)
     space = SearchSpace(grids)
     points = space.fill(20, rng)
@@ -244,7 +288,7 @@ def test_neighbours_stay_in_the_space_and_features_tell_settings_apart(grids, se
     assert owner.size == 0 or set(owner) == set(range(owner.max() + 1))
 
 
-def test_a_smaller_radius_moves_less():
+def test_near_with_a_smaller_radius_moves_less():
     space = SearchSpace({"x": stats.uniform(0, 1), "y": stats.uniform(0, 1)})
     center = space.locate({"x": 0.5, "y": 0.5})
     far, close = (
@@ -254,7 +298,7 @@ def test_a_smaller_radius_moves_less():
     assert close < far / 8
 
 
-def test_two_different_categories_are_one_apart_whichever_they_are():
+def test_features_of_two_categories_have_distance_one():
     space = SearchSpace(
         [{"k": ["a", "b", "c"], "x": [0.1, 0.2]}, {"k": ["c", None], "x": [0.1, 0.2]}]
     )
@@ -262,12 +306,12 @@ def test_two_different_categories_are_one_apart_whichever_they_are():
     a, b, c, none = (space.features(space.locate(p))[0] for p in params)
     distances = [np.linalg.norm(p - q) for p, q in ((a, b), (a, c), (b, c))]
     assert distances == pytest.approx([1, 1, 1])
-    # None is in another dict of the space, which is one further difference.
+    # None is in another dict of the space, which adds a distance of one.
     assert np.linalg.norm(c - none) == pytest.approx(np.sqrt(2))
     assert len(set(space.owner)) == 3
 
 
-def test_a_category_in_two_dicts_is_the_same():
+def test_a_category_in_two_dicts_has_the_same_features():
     space = SearchSpace([{"k": ["a", "b"]}, {"k": ["b", "a"], "x": [1, 2]}])
     features = space.features(space.fill(10, np.random.default_rng(0)))
     found = space.candidates(space.fill(10, np.random.default_rng(0))).params

@@ -33,7 +33,7 @@ def split(
 
 def test_a_given_validation_set_is_used_as_it_is():
     problem = split(X_val=X[:5] + 1, y_val=list(Y[:5]))
-    assert problem.X_train is not None and len(problem.X_train) == 40
+    assert problem.training.X is not None and len(problem.training.X) == 40
     assert problem.units.m == 5 and problem.units.name == "record"
     assert np.array_equal(problem.X_val, X[:5] + 1)
 
@@ -45,7 +45,7 @@ def test_by_default_a_quarter_is_held_out_by_row_number_and_said_so():
     with pytest.warns(PrivacyWarning):
         same = split(y=1 - Y)
     assert np.array_equal(problem.X_val, same.X_val), "the split must not depend on labels"
-    rows = np.sort(np.concatenate([problem.X_train[:, 0], problem.X_val[:, 0]]))
+    rows = np.sort(np.concatenate([problem.training.X[:, 0], problem.X_val[:, 0]]))
     assert np.array_equal(rows, X[:, 0])
 
 
@@ -55,7 +55,7 @@ def test_by_default_whole_groups_are_held_out():
         problem = split(groups_val=groups)
     assert problem.units.m == 2 and problem.units.name == "group"
     of = {x: g for x, g in zip(X[:, 0], groups, strict=True)}
-    held, trained = ({of[x] for x in part[:, 0]} for part in (problem.X_val, problem.X_train))
+    held, trained = ({of[x] for x in part[:, 0]} for part in (problem.X_val, problem.training.X))
     assert not held & trained
 
 
@@ -70,7 +70,7 @@ def test_by_default_whole_groups_are_held_out():
 )
 def test_a_splitter_with_one_split_is_used(cv):
     problem = split(cv=cv)
-    assert (len(problem.X_train), problem.units.m) == (30, 10)
+    assert (len(problem.training.X), problem.units.m) == (30, 10)
 
 
 def test_groups_reach_a_group_splitter():
@@ -128,7 +128,7 @@ def test_kernel_matrices_lose_rows_and_columns():
             SVC(kernel="precomputed"), kernel, Y, {}, cv=[(np.arange(30), np.arange(30, 40))],
             rng=None, X_val=None, y_val=None, groups_val=None, split_params={},
         )  # fmt: skip
-        assert problem.X_train.shape == (30, 30) and problem.X_val.shape == (10, 30)
+        assert problem.training.X.shape == (30, 30) and problem.X_val.shape == (10, 30)
 
 
 def test_labels_in_a_list_are_not_inspected():
@@ -155,7 +155,7 @@ def test_one_record_of_a_list_does_not_decide_how_others_are_read(own):
             problem = split(X=whole, X_val=table, y_val=Y)
         else:
             problem = split(X=table, cv=[(np.arange(30), np.arange(30, 40))])
-        assert problem.X_val.dtype == float and problem.X_train.dtype == float
+        assert problem.X_val.dtype == float and problem.training.X.dtype == float
         assert np.array_equal(problem.X_val[:-1], whole[:-1] if own else whole[30:-1])
 
 
@@ -181,11 +181,11 @@ def test_fit_params_follow_the_training_rows():
     weight = np.arange(40)
     params = {"sample_weight": weight, "w": weight.tolist(), "flag": "x" * 40, "n": 3}
     problem = split(fit_params=params, cv=[(np.arange(10, 40), np.arange(10))])
-    assert problem.fit_params["sample_weight"].tolist() == list(range(10, 40))
-    assert problem.fit_params["w"] == list(range(10, 40))
-    assert problem.fit_params["flag"] == "x" * 40 and problem.fit_params["n"] == 3
+    assert problem.training.fit_params["sample_weight"].tolist() == list(range(10, 40))
+    assert problem.training.fit_params["w"] == list(range(10, 40))
+    assert problem.training.fit_params["flag"] == "x" * 40 and problem.training.fit_params["n"] == 3
     whole = split(fit_params=params, X_val=X, y_val=Y)
-    assert whole.fit_params == params
+    assert whole.training.fit_params == params
 
 
 FRAME = pd.DataFrame(X, columns=["a", "b"])

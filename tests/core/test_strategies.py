@@ -14,6 +14,12 @@ from test_leaks import found_in
 
 from sklearn_dpbo import PrivateBayesSearchCV
 from sklearn_dpbo.kusner2015 import GPNoiseFree, GPNoisy, LipschitzConvex, UnitBall
+from sklearn_dpbo.kusner2015.published import (
+    ArxivGPNoiseFree,
+    ArxivGPNoisy,
+    PublishedGPNoisy,
+    PublishedLipschitzConvex,
+)
 from sklearn_dpbo.strategies import WorstCase
 
 pytestmark = pytest.mark.filterwarnings(
@@ -38,12 +44,13 @@ STRATEGIES = {
     "both": WorstCase("both"),
     "noisy": GPNoisy(),
     "noisy, given": GPNoisy(noise=0.1, **GIVEN),
-    "noisy, published": GPNoisy(q="published", version="arxiv"),
+    "noisy, published": PublishedGPNoisy(),
+    "noisy, arxiv": ArxivGPNoisy(),
     "noise free": GPNoiseFree(A=0.1, tau=0.5),
-    "noise free, given": GPNoiseFree(A=0.1, tau=0.5, **GIVEN, version="arxiv"),
+    "noise free, arxiv, given": ArxivGPNoiseFree(A=0.1, tau=0.5, **GIVEN),
     "lipschitz": LipschitzConvex(),
-    "lipschitz, published": LipschitzConvex(bound="published"),
-    "lipschitz, setting": LipschitzConvex(setting_share=0.5),
+    "lipschitz, published": PublishedLipschitzConvex(),
+    "lipschitz, candidate": LipschitzConvex(candidate_share=0.5),
 }
 every_strategy = pytest.mark.parametrize("strategy", STRATEGIES.values(), ids=STRATEGIES)
 
@@ -63,7 +70,7 @@ def data():
 def fitted(strategy, **params):
     FITS.clear()
     params = dict(
-        epsilon=3.0, delta=0.1, n_iter=T, scoring="ramp", refit=strategy.releases_setting,
+        epsilon=3.0, delta=0.1, n_iter=T, scoring="ramp", refit=strategy.releases_candidate,
         random_state=0, noise_random_state=0,
     ) | params  # fmt: skip
     space = {"logisticregression__C": loguniform(0.05, 5.0)}
@@ -94,7 +101,7 @@ def test_released_values_are_consistent(strategy):
     search = fitted(strategy)
     low, high = search.best_score_interval_
     assert 0 <= low <= search.best_score_ <= high <= 1
-    if strategy.releases_setting:
+    if strategy.releases_candidate:
         assert search.cv_results_["params"][search.best_index_] == search.best_params_
         C = search.best_estimator_[-1].get_params()["C"]
         assert search.best_params_["logisticregression__C"] == C
@@ -157,4 +164,4 @@ def test_the_statement_says_what_is_released(strategy):
     text = " ".join(str(fitted(strategy, noise_random_state=None).privacy_).split())
     assert ("under an assumption" in text) == (strategy.assumption is not None)
     assert ("worst case" in text) == (strategy.assumption is None)
-    assert ("best_params_" in text) == strategy.releases_setting
+    assert ("best_params_" in text) == strategy.releases_candidate

@@ -1,4 +1,4 @@
-"""The Gaussian process against scikit-learn's, its kernel parameters, and acquisitions."""
+"""The Gaussian process compared with scikit-learn's, kernel parameters and acquisitions."""
 
 import tracemalloc
 
@@ -19,8 +19,8 @@ from sklearn_dpbo.strategies._proposals import choose_batch
 SHAPES = list(KERNEL_SHAPES)
 
 
-def theirs(kernel):
-    """The same kernel, as scikit-learn writes it."""
+def sklearn_kernel(kernel):
+    """Return the kernel of scikit-learn that equals this one."""
     scale = kernel.length_scale
     shape = {
         "squared_exponential": RBF(scale),
@@ -44,12 +44,12 @@ def problem(seed, n=60, d=3, shape="matern52", bias=0.0):
     shape=st.sampled_from(SHAPES),
     bias=st.sampled_from([0.0, 3.0]),
 )
-def test_mean_variance_and_weights_are_those_of_scikit_learn(seed, d, t, shape, bias):
+def test_mean_variance_and_weights_equal_those_of_scikit_learn(seed, d, t, shape, bias):
     rng, domain, kernel, noise = problem(seed, d=d, shape=shape, bias=bias)
     picked, values = rng.integers(0, 60, size=t), rng.normal(size=t)
     prior = rng.normal(size=60)
     model = Surrogate.on(domain, kernel, noise, prior, capacity=8).condition_all(picked, values)
-    reference = GaussianProcessRegressor(theirs(kernel), alpha=noise, optimizer=None)
+    reference = GaussianProcessRegressor(sklearn_kernel(kernel), alpha=noise, optimizer=None)
     residual = values - prior[picked]
     mean, std = reference.fit(domain[picked], residual).predict(domain, return_std=True)
     assert np.abs(model.mean - prior - mean).max() < 1e-8
@@ -60,7 +60,7 @@ def test_mean_variance_and_weights_are_those_of_scikit_learn(seed, d, t, shape, 
 
 @settings(max_examples=30)
 @given(seed=st.integers(0, 10**6), shape=st.sampled_from(SHAPES))
-def test_the_order_of_observations_does_not_matter(seed, shape):
+def test_posterior_does_not_depend_on_the_order_of_observations(seed, shape):
     rng, domain, kernel, noise = problem(seed, shape=shape)
     picked, values = rng.permutation(60)[:20], rng.normal(size=20)
     order = rng.permutation(20)
@@ -74,7 +74,7 @@ def test_the_order_of_observations_does_not_matter(seed, shape):
 
 
 @pytest.mark.parametrize("capacity", [1, 3, 64])
-def test_states_are_immutable_and_may_branch(capacity, rng):
+def test_conditioning_does_not_change_other_surrogates(capacity, rng):
     _, domain, kernel, noise = problem(1)
     trunk = Surrogate.on(domain, kernel, noise, capacity=capacity).condition_all(
         [1, 2, 3], [0.5] * 3
@@ -90,16 +90,17 @@ def test_states_are_immutable_and_may_branch(capacity, rng):
         assert np.array_equal(kept, now)
 
 
-def test_a_hallucinated_value_shrinks_the_variance_and_keeps_the_mean():
+def test_conditioning_without_a_value_shrinks_the_variance_and_keeps_the_mean():
     _, domain, kernel, noise = problem(2)
     model = Surrogate.on(domain, kernel, noise).condition(5, 3.0)
-    seen, dreamt = model.condition(7, -1.0), model.condition(7)
-    assert np.array_equal(dreamt.mean, model.mean)
-    assert np.array_equal(dreamt.variance, seen.variance)
-    assert (dreamt.variance <= model.variance).all() and dreamt.variance[7] < model.variance[7]
+    observed, without_value = model.condition(7, -1.0), model.condition(7)
+    assert np.array_equal(without_value.mean, model.mean)
+    assert np.array_equal(without_value.variance, observed.variance)
+    assert (without_value.variance <= model.variance).all()
+    assert without_value.variance[7] < model.variance[7]
 
 
-def test_memory_is_at_most_two_arrays():
+def test_conditioning_takes_the_memory_of_at_most_two_arrays():
     domain = np.random.default_rng(0).random((20_000, 2))
     tracemalloc.start()
     model = Surrogate.on(domain, Kernel("matern52", np.full(2, 0.3)), 1e-4, capacity=100)
@@ -110,18 +111,18 @@ def test_memory_is_at_most_two_arrays():
     assert peak <= 2 * 8 * 20_000 * 100
 
 
-def test_the_noise_is_positive():
+def test_noise_variance_of_zero_raises():
     with pytest.raises(ValueError, match="noise variance is positive; found 0"):
         Surrogate.on(np.zeros((2, 1)), Kernel("matern52", np.ones(1)), 0)
 
 
-def test_correlation_is_one_at_the_point_and_leaves_the_bias_out():
+def test_correlation_is_one_at_the_point_and_ignores_the_bias():
     _, domain, kernel, noise = problem(3, bias=7.0)
     h = Surrogate.on(domain, kernel, noise).correlation(4)
     assert h[4] == pytest.approx(1) and h.max() == h[4] and h.min() < 0.9
 
 
-def test_a_batch_spreads_and_avoids_what_is_taken():
+def test_batch_is_spread_and_avoids_taken_points():
     domain = np.linspace(0, 1, 101)[:, None]
     model = Surrogate.on(domain, Kernel("matern52", np.array([0.2])), 1e-4).condition(50, 1.0)
     batch = choose_batch(model, UpperConfidenceBound(2.0), 4, [50])
@@ -137,13 +138,13 @@ def squares_of(X):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_the_likelihood_and_its_slope(shape, rng):
+def test_likelihood_equals_that_of_scikit_learn_and_its_gradient_is_correct(shape, rng):
     X, z = rng.random((25, 3)), rng.normal(size=25)
     theta = rng.normal(scale=0.3, size=5)
     value, slope = _negative_log_likelihood(theta, z, squares_of(X), shape)
     kernel = Kernel(shape, np.exp(theta[:3]), np.exp(theta[3]))
     reference = GaussianProcessRegressor(
-        theirs(kernel) + WhiteKernel(np.exp(theta[4])), alpha=0.0, optimizer=None
+        sklearn_kernel(kernel) + WhiteKernel(np.exp(theta[4])), alpha=0.0, optimizer=None
     )
     assert -value == pytest.approx(reference.fit(X, z).log_marginal_likelihood_value_, rel=1e-8)
     for i, step in enumerate(1e-5 * np.eye(5)):
@@ -153,7 +154,7 @@ def test_the_likelihood_and_its_slope(shape, rng):
         assert slope[i] == pytest.approx((up - down) / 2e-5, abs=1e-6)
 
 
-def test_length_scales_and_noise_are_found(rng):
+def test_fit_kernel_recovers_length_scales_and_noise(rng):
     X = rng.random((100, 2))
     kernel = Kernel("matern52", np.array([0.15, 0.9]), 4.0)
     f = rng.multivariate_normal(np.full(100, 10.0), kernel(X, X) + 1e-9 * np.eye(100))
@@ -173,7 +174,7 @@ def test_features_of_one_parameter_share_a_length_scale(rng):
 
 
 @pytest.mark.parametrize("y", [[1.0], [1.0, 2.0], [3.0] * 10, [0.0, 1.0] * 5])
-def test_a_few_constant_or_contradicting_values_give_a_sound_kernel(y):
+def test_fit_kernel_accepts_few_constant_or_contradictory_values(y):
     X = np.full((len(y), 2), 0.5)
     kernel, noise, mean = fit_kernel(X, np.array(y), "matern52", np.arange(2))
     assert (kernel.length_scale > 0).all() and kernel.variance > 0 and noise > 0
@@ -182,28 +183,28 @@ def test_a_few_constant_or_contradicting_values_give_a_sound_kernel(y):
     assert np.isfinite(model.mean).all()
 
 
-def test_longer_length_scales_are_expected_of_more_parameters():
+def test_default_length_scale_grows_with_the_number_of_parameters():
     two, eight = (default_kernel("matern52", np.arange(d)).length_scale[0] for d in (2, 8))
     assert eight == pytest.approx(2 * two)
 
 
 # ---------------------------------------------------------------- acquisition
-def test_the_upper_confidence_bound():
+def test_upper_confidence_bound_is_mean_plus_kappa_standard_deviations():
     bound = UpperConfidenceBound(1.5)(np.array([1.0, 2.0]), np.array([2.0, 0.0]), None)
     assert bound.tolist() == [4.0, 2.0]
 
 
 @settings(max_examples=200)
 @given(mean=st.floats(-3, 3), std=st.floats(0.3, 3), best=st.floats(-1, 1), xi=st.floats(0, 0.5))
-def test_expected_improvement_is_the_textbooks(mean, std, best, xi):
+def test_expected_improvement_equals_the_textbook_formula(mean, std, best, xi):
     z = (mean - best - xi) / std
     textbook = std * (norm.pdf(z) + z * norm.cdf(z))
     got = ExpectedImprovement(xi)(np.array([mean]), np.array([std]), best)[0]
-    # The textbook's own sum cancels where z is far below 0.
+    # The sum in the textbook formula cancels where z is far below 0.
     assert got == pytest.approx(np.log(textbook), abs=1e-6 if z > -6 else 1e-2)
 
 
-def test_expected_improvement_is_finite_and_ordered_far_out():
+def test_expected_improvement_is_finite_and_increasing_far_below_the_best():
     means = -np.logspace(-2, 6, 400)
     values = ExpectedImprovement()(means, np.ones(400), 0.0)
     assert np.isfinite(values).all() and (np.diff(values) < 0).all()

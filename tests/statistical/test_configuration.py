@@ -1,4 +1,4 @@
-"""Piecewise utilities against plain re-running; the configurator against its distribution."""
+"""Utilities compared with running the algorithms; the configurator with its distribution."""
 
 import itertools
 import math
@@ -14,6 +14,7 @@ from sklearn.base import clone
 
 from sklearn_dpbo._privacy import mechanisms
 from sklearn_dpbo._privacy.accounting import Budget
+from sklearn_dpbo._privacy.mechanisms import Mechanisms
 from sklearn_dpbo._privacy.noise import OpenDPNoise, SeededNoise
 from sklearn_dpbo._privacy.sensitive import Secret
 from sklearn_dpbo.audit import cases
@@ -32,7 +33,10 @@ from sklearn_dpbo.configuration import (
     piecewise_utility,
     uniform_grid,
 )
-from sklearn_dpbo.configuration.published import published_distribution
+from sklearn_dpbo.configuration.published import (
+    published_distribution,
+    published_excess_utility_bound,
+)
 from sklearn_dpbo.exceptions import BudgetExceededError, InsecureNoiseWarning
 
 ALPHA = 1e-6
@@ -46,16 +50,16 @@ steps = st.lists(st.tuples(st.integers(-2, 12), whole), max_size=12)
 
 
 @given(first=whole, jumps=steps)
-def test_jumps_add_up(first, jumps):
+def test_from_jumps_adds_up_the_jumps(first, jumps):
     at, by = [a for a, _ in jumps], [b for _, b in jumps]
     u = PiecewiseConstant.from_jumps((0, 10), first, at, by)
     for rho in np.linspace(0, 10, 41):
         assert u(rho) == first + sum(b for a, b in jumps if a <= rho)
-    assert (np.diff(u.values) != 0).all(), "nothing changes at a breakpoint"
+    assert (np.diff(u.values) != 0).all(), "the value does not change at a breakpoint"
 
 
 @given(st.lists(st.tuples(whole, steps), min_size=1, max_size=6), st.integers(1, 30))
-def test_sums_and_runs_are_exact(parts, size):
+def test_sums_and_runs_of_step_functions_are_exact(parts, size):
     functions = [PiecewiseConstant.from_jumps((0, 10), f, *zip(*j, strict=True) if j else ([], []))
                  for f, j in parts]  # fmt: skip
     total = PiecewiseConstant.total(functions)
@@ -70,19 +74,19 @@ def test_sums_and_runs_are_exact(parts, size):
     assert (total.on(grid)(grid) == total(grid)).all()
 
 
-def test_sums_of_many_large_integers_stay_exact():
+def test_sums_of_many_large_integers_are_exact():
     big = 2**40 + 1
     ones = [PiecewiseConstant((0, 1), [0.5], [big, 0]) for _ in range(1000)]
     assert PiecewiseConstant.total(ones).values.tolist() == [1000 * big, 0]
 
 
-def test_a_grid_point_on_a_breakpoint_belongs_to_the_right():
+def test_value_at_a_breakpoint_is_that_to_its_right():
     u = PiecewiseConstant((0, 4), [0.5, 2.5], [1, 2, 3])
     assert u([0.5, 2.5, 4]).tolist() == [2, 3, 3]
     assert u.runs(np.array([0.5, 1.5, 2.5, 3.5]))[0].tolist() == [0, 2]
 
 
-def test_utilities_become_integers():
+def test_quantized_rounds_utilities_to_integers():
     u = PiecewiseConstant((0, 1), [0.25, 0.5], [0.0, 1.0, 1.9999999])
     assert u.quantized(2.0, 100).values.tolist() == [0, 50, 100]
 
@@ -101,12 +105,12 @@ def test_utilities_become_integers():
         (3, [], [1], "pair"),
     ],
 )
-def test_malformed_step_functions_are_refused(interval, breakpoints, values, says):
+def test_malformed_step_function_raises(interval, breakpoints, values, says):
     with pytest.raises(ValueError, match=says):
         PiecewiseConstant(interval, breakpoints, values)
 
 
-def test_sums_that_make_no_sense_are_refused():
+def test_invalid_sum_of_step_functions_raises():
     u = PiecewiseConstant((0, 1), [], [1])
     with pytest.raises(ValueError, match="empty"):
         PiecewiseConstant.total([])
@@ -118,7 +122,7 @@ def test_sums_that_make_no_sense_are_refused():
         u(1.1)
 
 
-# ---------------------------------------------------------------- families, by plain re-running
+# ---------------------------------------------------------------- families
 
 
 def plain_knapsack(x, rho):
@@ -182,7 +186,7 @@ def knapsacks():
     yield KnapsackItems([5, 6], [10, 20], 5)  # nothing fits
     yield KnapsackItems([3], [1], 0)
     yield KnapsackItems([], [], 1)
-    yield KnapsackItems([1e-300, 1e300, 1], [1e-9, 1e9, 1], 2e9)  # scores far beyond floats
+    yield KnapsackItems([1e-300, 1e300, 1], [1e-9, 1e9, 1], 2e9)  # scores overflow
 
 
 def graphs():
@@ -207,7 +211,7 @@ def programmes():
 
 
 def with_vectors(x, rng, same=False):
-    """Any unit vectors will do, not only those of the relaxation."""
+    """Set random unit vectors: the rounding is defined for any, not only for the relaxation's."""
     U = rng.standard_normal((1 if same else len(x.A), len(x.A)))
     U = np.repeat(U, len(x.A), axis=0) if same else U
     vars(x)["vectors"] = U / np.linalg.norm(U, axis=1, keepdims=True)
@@ -225,7 +229,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("family", "x", "plain", "interval"), CASES)
-def test_piecewise_utilities_equal_plain_runs(family, x, plain, interval, rng):
+def test_piecewise_utility_equals_running_the_algorithm(family, x, plain, interval, rng):
     family = clone(family).set_params(utility_as="objective")
     u = piecewise_utility(family, x, interval)
     b = np.asarray(family.breakpoints(x))
@@ -247,14 +251,14 @@ def test_s_linear_rounding_equals_its_formula(x, rng):
     assert u(grid) == pytest.approx(family.utilities(x, grid), rel=1e-12)
 
 
-def test_small_s_is_the_rounding_of_goemans_and_williamson():
+def test_s_linear_with_small_s_equals_goemans_and_williamson():
     x = list(programmes())[2]
     rotation, s_linear = OutwardRotation(random_state=7), SLinear(random_state=7)
     assert s_linear.utility(x, 1e-9) == pytest.approx(rotation.utility(x, 0.0))
 
 
 @pytest.mark.parametrize("family", [Knapsack(), IndependentSet(), ROTATION, S_LINEAR])
-def test_shares_lie_between_0_and_1(family, rng):
+def test_utility_shares_are_between_0_and_1(family, rng):
     of = {Knapsack: knapsacks, IndependentSet: graphs}.get(type(family), programmes)
     for x in of():
         u = piecewise_utility(family, x, (0.001, 1.5), 256)
@@ -265,7 +269,7 @@ def test_shares_lie_between_0_and_1(family, rng):
     st.lists(st.tuples(st.integers(0, 6), st.integers(1, 6)), max_size=7), st.integers(0, 15),
     st.floats(0, 3),
 )  # fmt: skip
-def test_knapsacks_of_small_whole_numbers(items, capacity, rho):
+def test_knapsack_utility_equals_running_the_algorithm_on_small_integers(items, capacity, rho):
     x = KnapsackItems([v for v, _ in items], [s for _, s in items], capacity)
     b = Knapsack().breakpoints(x)
     if not len(b) or np.abs(b - rho).min() > 1e-9:
@@ -275,7 +279,9 @@ def test_knapsacks_of_small_whole_numbers(items, capacity, rho):
 
 @settings(max_examples=60)
 @given(st.data(), st.integers(1, 7), st.floats(0, 3), st.sampled_from(["fixed", "updated"]))
-def test_graphs_of_small_whole_numbers(data, n, rho, degrees):
+def test_independent_set_utility_equals_running_the_algorithm_on_small_integers(
+    data, n, rho, degrees
+):
     pairs = list(itertools.combinations(range(n), 2))
     edges = data.draw(st.lists(st.sampled_from(pairs), unique=True)) if pairs else []
     x = Graph(data.draw(st.lists(st.integers(0, 4), min_size=n, max_size=n)), edges)
@@ -286,7 +292,7 @@ def test_graphs_of_small_whole_numbers(data, n, rho, degrees):
         assert piecewise_utility(family, x, (0, 3))(rho) == expected
 
 
-def test_known_breakpoints():
+def test_breakpoints_equal_those_computed_by_hand():
     # 8 / 3^rho = 4 / 2^rho  at  rho = ln 2 / ln 1.5, for pairs of sizes 3 and 2.
     x = KnapsackItems([8, 4], [3, 2], 3)
     assert Knapsack().breakpoints(x) == pytest.approx([math.log(2) / math.log(1.5)])
@@ -298,7 +304,7 @@ def test_known_breakpoints():
     assert u.breakpoints == pytest.approx([1.0]) and u.values.tolist() == [3, 4]
 
 
-def test_updated_degrees_may_need_other_breakpoints_than_fixed_ones():
+def test_updated_degrees_have_breakpoints_that_fixed_degrees_have_not():
     rng = np.random.default_rng(3)
     edges = np.argwhere(np.triu(rng.random((20, 20)) < 0.3, 1))
     x = Graph(rng.lognormal(0, 1, 20), edges)
@@ -330,12 +336,12 @@ def test_updated_degrees_may_need_other_breakpoints_than_fixed_ones():
         (lambda: QuadraticProgram(np.empty((0, 0))), "square matrix"),
     ],
 )
-def test_malformed_instances_are_refused(make, says):
+def test_malformed_instance_raises(make, says):
     with pytest.raises(ValueError, match=says):
         make()
 
 
-def test_instances_show_their_size_only():
+def test_repr_of_instances_shows_only_their_size():
     shown = (
         f"{KnapsackItems([12.5, 13.5], [3, 4], 1)}{Graph([12.5], [])}{QuadraticProgram([[12.5]])}"
     )
@@ -350,7 +356,7 @@ def best_signs(A):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_the_relaxation_is_at_least_the_best_and_rounding_comes_near(seed):
+def test_relaxation_is_an_upper_bound_and_rounding_is_close_to_it(seed):
     pytest.importorskip("cvxpy")
     rng = np.random.default_rng(seed)
     W = np.triu(rng.random((8, 8)) < 0.5, 1).astype(float)
@@ -360,16 +366,16 @@ def test_the_relaxation_is_at_least_the_best_and_rounding_comes_near(seed):
     assert np.linalg.norm(U, axis=1) == pytest.approx(1, abs=1e-12)
     relaxed, best = (A * (U @ U.T)).sum(), best_signs(A)
     assert relaxed >= best - 1e-5 * np.abs(A).sum()
-    # Of the cut, the expected share is at least 0.878 (Goemans and Williamson, 1995).
+    # The expected share of the best cut is at least 0.878 (Goemans and Williamson, 1995).
     rounded = OutwardRotation(n_directions=500, utility_as="objective").utility(x, 0.0)
     total = np.abs(A).sum()
     assert (rounded + total) >= 0.86 * (relaxed + total)
-    # At pi / 2 coins are tossed: the objective is 0 on average.
+    # At pi / 2 the signs are independent and uniform: the objective is 0 on average.
     coins = OutwardRotation(n_directions=2000, utility_as="objective").utility(x, math.pi / 2)
     assert abs(coins) < 6 * math.sqrt(2 * (A**2).sum() / 2000)
 
 
-def test_directions_follow_from_the_instance_and_the_seed():
+def test_directions_are_determined_by_the_instance_and_the_seed():
     rng = np.random.default_rng(0)
     A = rng.standard_normal((4, 4))
     draw = OutwardRotation(n_directions=2)._directions
@@ -379,7 +385,7 @@ def test_directions_follow_from_the_instance_and_the_seed():
     assert (other(QuadraticProgram(A)) != draw(QuadraticProgram(A))).all()
 
 
-def test_without_the_solver_the_error_says_how_to_get_it(monkeypatch):
+def test_error_without_the_solver_says_how_to_install_it(monkeypatch):
     import sys
 
     monkeypatch.setitem(sys.modules, "cvxpy", None)
@@ -394,9 +400,8 @@ def draw_points(scores, multiplicity, epsilon, D, noise, n):
     starts = np.concatenate([[0], np.cumsum(multiplicity)[:-1]])
     runs = Secret((starts, np.array(scores)))
     picks = [
-        mechanisms.draw_grid_point(
-            runs, D, epsilon, n_points=sum(multiplicity), largest=10 * D, budget=Budget(epsilon),
-            noise=noise, release="a point",
+        Mechanisms(Budget(epsilon), noise).draw_grid_point(
+            runs, D, epsilon, n_points=sum(multiplicity), largest=10 * D, purpose="a point"
         ) for _ in range(n)
     ]  # fmt: skip
     return np.bincount(picks, minlength=sum(multiplicity))
@@ -416,7 +421,7 @@ RUNS = [([3, 5, 4], [2, 1, 6], 1), ([0, 3 * 2**20, 2**20], [1, 5, 3], 2**20)]
 
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize(("scores", "multiplicity", "D"), RUNS)
-def test_points_are_drawn_by_the_exponential_mechanism(source, scores, multiplicity, D):
+def test_grid_points_are_drawn_by_the_exponential_mechanism(source, scores, multiplicity, D):
     observed = draw_points(scores, multiplicity, 1.5, D, source(), 12_000)
     assert p_value(observed, exact_pmf(scores, multiplicity, 1.5, D)) > ALPHA
     assert p_value(observed, exact_pmf(scores, multiplicity, 3.0, D)) < ALPHA
@@ -424,7 +429,7 @@ def test_points_are_drawn_by_the_exponential_mechanism(source, scores, multiplic
     assert p_value(observed, exact_pmf(reversed_, [1] * len(reversed_), 1.5, D)) < ALPHA
 
 
-def test_that_test_rejects_half_the_noise(monkeypatch):
+def test_distribution_test_rejects_half_the_noise(monkeypatch):
     right = mechanisms._scale
     monkeypatch.setattr(mechanisms, "_scale", lambda *args: right(*args) / 2)
     observed = draw_points(*RUNS[0][:2], 1.5, 1, SeededNoise(0), 12_000)
@@ -437,8 +442,8 @@ def test_that_test_rejects_half_the_noise(monkeypatch):
              max_size=8),
     st.floats(1e-6, 20),
 )  # fmt: skip
-def test_rounding_never_costs_more_than_epsilon(runs, epsilon):
-    """The distributions that are really drawn from, on neighbours with the worst change of runs."""
+def test_rounding_does_not_increase_epsilon(runs, epsilon):
+    """Compute the distributions of the integers drawn from, for neighbours that differ the most."""
 
     class Captures(SeededNoise):
         def exponential_mechanism(self, scale):
@@ -452,38 +457,36 @@ def test_rounding_never_costs_more_than_epsilon(runs, epsilon):
     logs = []
     for scores in (points, moved):
         starts = np.concatenate([[0], np.flatnonzero(np.diff(scores)) + 1])
-        mechanisms.draw_grid_point(
+        Mechanisms(Budget(epsilon), noise).draw_grid_point(
             Secret((starts, scores[starts])), 1, epsilon, n_points=len(scores), largest=7,
-            budget=Budget(epsilon), noise=noise, release="a point",
+            purpose="a point",
         )  # fmt: skip
         counts = np.diff(np.append(starts, len(scores)))
-        # In whole numbers first: they are exact, and their differences are small.
+        # Subtract the integers first, which is exact: the differences are small.
         log = np.array([s - max(noise.scores[-1]) for s in noise.scores[-1]]) / noise.scale
         log -= np.log(np.exp(log).sum())
         logs.append(np.repeat(log - np.log(counts), counts))
     assert np.abs(logs[0] - logs[1]).max() <= epsilon * (1 + 1e-9) + 1e-12
 
 
-def test_what_would_overflow_is_refused_before_it_is_charged():
+def test_draw_that_would_overflow_raises_and_charges_nothing():
     budget = Budget(1.0)
     with pytest.raises(ValueError, match="64 bits"):
-        mechanisms.draw_grid_point(
-            Secret(None), 2**20, 1.0, n_points=9, largest=2**62, budget=budget,
-            noise=SeededNoise(0), release="a point",
-        )  # fmt: skip
+        Mechanisms(budget, SeededNoise(0)).draw_grid_point(
+            Secret(None), 2**20, 1.0, n_points=9, largest=2**62, purpose="a point"
+        )
     assert not budget.losses
     with pytest.raises(BudgetExceededError):
-        mechanisms.draw_grid_point(
-            Secret(None), 1, 2.0, n_points=9, largest=9, budget=budget, noise=SeededNoise(0),
-            release="a point",
-        )  # fmt: skip
+        Mechanisms(budget, SeededNoise(0)).draw_grid_point(
+            Secret(None), 1, 2.0, n_points=9, largest=9, purpose="a point"
+        )
 
 
 # ---------------------------------------------------------------- the configurator
 
 
 class Steps:
-    """A user's family: instances are numbers; the utility is H above it and 0 below."""
+    """A user's family: instances are numbers; the utility is 1 from the number on, else 0."""
 
     def breakpoints(self, instance):
         return [instance]
@@ -511,7 +514,7 @@ def configurator(family=None, **params):
     return PrivateConfigurator(family or Steps(), **params)
 
 
-def test_a_user_s_family_and_what_is_released():
+def test_configurator_with_a_users_family_releases_parameter_score_and_report():
     c = configurator(epsilon=5.0).fit(np.full(200, 0.3))
     assert 0.3 <= c.best_parameter_ <= 1
     assert c.best_parameter_ in uniform_grid((0, 1), 64)
@@ -525,21 +528,21 @@ def test_a_user_s_family_and_what_is_released():
         assert part in said
 
 
-def test_without_a_score_all_of_epsilon_goes_into_the_choice():
+def test_without_a_score_the_choice_spends_all_of_epsilon():
     c = configurator(score_share=0).fit([0.5] * 9)
     assert not hasattr(c, "best_score_")
     assert [loss.epsilon for loss in c.privacy_.spends] == [1.0]
     assert "best_score_" not in c.privacy_.released
 
 
-def test_a_second_fit_leaves_nothing_of_the_first():
+def test_second_fit_removes_attributes_of_the_first():
     c = configurator().fit([0.5] * 9)
     c.set_params(score_share=0).fit([0.5] * 9)
     assert not hasattr(c, "best_score_")
 
 
 @pytest.mark.parametrize("family", [Steps(), OnGrid()])
-def test_the_whole_draw_has_the_stated_distribution(family):
+def test_best_parameter_has_the_documented_distribution(family):
     sample, grid = [0.1, 0.35, 0.35, 0.8], uniform_grid((0, 1), 8)
     picks = [
         configurator(family, epsilon=4.0, score_share=0.5, grid_size=8, noise_random_state=i)
@@ -552,27 +555,27 @@ def test_the_whole_draw_has_the_stated_distribution(family):
     assert p_value(observed, exact_pmf(scores, [1] * 8, 1.0, 1)) < ALPHA
 
 
-def test_scores_have_discrete_laplace_noise():
+def test_best_score_has_laplace_noise_of_the_documented_scale():
     found = [
         configurator(epsilon=2.0, score_share=0.5, noise_random_state=i).fit([0.0] * 10).best_score_
         for i in range(2000)
     ]  # fmt: skip
-    below = 1 - np.array(found)  # the mean utility is 1; above it, scores are cut off
+    below = 1 - np.array(found)  # the mean utility is 1, and scores are clipped to [0, 1]
     # P(noise < -t) = e^-t / 2 for Laplace noise of scale H / (n epsilon_2) = 1 / 10.
     for t in (0.5, 1.0, 2.0):
         assert np.mean(below > t / 10) == pytest.approx(math.exp(-t) / 2, abs=0.05)
 
 
 def audited():
-    """The worst pair that there is for a choice of two."""
+    """Audit the configurator on the worst pair of neighbours for a choice of two."""
     return cases.configurator(seeds=np.random.default_rng(0)).audit(2500)
 
 
-def test_neighbouring_samples_keep_the_promise_and_the_audit_can_see():
+def test_audit_of_the_configurator_is_sensitive_and_does_not_exceed_epsilon():
     assert 0.8 < audited().epsilon_lower_bound <= 2.0
 
 
-def test_the_audit_catches_half_the_noise(monkeypatch):
+def test_audit_refutes_the_configurator_with_half_the_noise(monkeypatch):
     right = mechanisms._scale
     monkeypatch.setattr(mechanisms, "_scale", lambda *args: right(*args) / 2)
     assert audited().refuted
@@ -599,7 +602,7 @@ class Intervals:
 
 
 @pytest.mark.parametrize("beta", [0.05, 0.5])
-def test_the_utility_theorem_holds_at_its_rate_on_dispersed_samples(beta, rng):
+def test_utility_bound_fails_at_most_at_rate_beta_on_dispersed_samples(beta, rng):
     sample = simulated(rng, 150)
     utilities = [piecewise_utility(Intervals(), x, (0, 1)) for x in sample]
     best = PiecewiseConstant.total([u.quantized(1, 1) for u in utilities])
@@ -609,7 +612,7 @@ def test_the_utility_theorem_holds_at_its_rate_on_dispersed_samples(beta, rng):
         150, epsilon=epsilon, utility_bound=1, interval=(0, 1), width=width, k=k, beta=beta,
         grid_size=256,
     )  # fmt: skip
-    assert bound < 0.25, "the bound says something"
+    assert bound < 0.25, "the bound is trivial"
     short = []
     for i in range(200):
         c = configurator(Intervals(), epsilon=epsilon, score_share=0, grid_size=256,
@@ -618,7 +621,7 @@ def test_the_utility_theorem_holds_at_its_rate_on_dispersed_samples(beta, rng):
     failures = np.mean(np.array(short) > bound)
     assert failures <= beta + 4 * math.sqrt(beta * (1 - beta) / 200)
     if beta == 0.5:
-        # A two-hundredth of the budget does not keep the bound of the whole one.
+        # With a two-hundredth of the budget the bound of the whole budget fails.
         starved = [
             best.values.max() - best(configurator(
                 Intervals(), epsilon=epsilon / 200, score_share=0, grid_size=256,
@@ -628,8 +631,8 @@ def test_the_utility_theorem_holds_at_its_rate_on_dispersed_samples(beta, rng):
         assert np.mean(np.array(starved) / 150 > bound) > 2 * beta / 3
 
 
-def test_concentrated_critical_points_break_the_bound_for_too_small_k():
-    """All the utility lies between two points a thousandth apart: the grid rarely meets it."""
+def test_utility_bound_with_too_small_k_fails_on_concentrated_critical_points():
+    """Utilities are positive between two points only that are closer than the grid's cells."""
     sample = [(0.4, 0.4003)] * 60
     bound = excess_utility_bound(
         60, epsilon=1, utility_bound=1, interval=(0, 1), width=0.1, k=0, grid_size=256
@@ -638,46 +641,55 @@ def test_concentrated_critical_points_break_the_bound_for_too_small_k():
     assert not 0.4 <= c.best_parameter_ < 0.4003 and bound < 1
     utilities = [piecewise_utility(Intervals(), x, (0, 1)) for x in sample]
     assert dispersion(utilities, 0.1, public=True) == 120
-    honest = excess_utility_bound(
+    correct = excess_utility_bound(
         60, epsilon=1, utility_bound=1, interval=(0, 1), width=0.1, k=120, grid_size=256
     )
-    assert honest > 1
+    assert correct > 1
 
 
-def test_the_bound_s_formula():
+def test_utility_bounds_equal_their_formulas():
     bound = excess_utility_bound(
         100, epsilon=0.5, utility_bound=3, interval=(0, 4), width=0.5, k=7, beta=0.1, grid_size=64
     )
     by_hand = 3 / 100 * (2.00002 / 0.5 * (math.log(64 / 8) + math.log(10)) + 7) + 3 / 2**17
     assert bound == pytest.approx(by_hand, rel=1e-12)
-    printed = excess_utility_bound(
-        100, epsilon=0.5, utility_bound=3, interval=(0, 4), width=0.5, k=7, form="published"
-    )
+    printed = published_excess_utility_bound(100, epsilon=0.5, utility_bound=3, width=0.5, k=7)
     assert printed == pytest.approx(3 / 100 * (2 * math.log(2) / 0.5 + 7))
 
 
 @pytest.mark.parametrize(
     "wrong",
     [{"width": 1e-9}, {"width": 5}, {"n_instances": 0}, {"epsilon": 0}, {"utility_bound": -1},
-     {"beta": 1}, {"k": -1}, {"form": "other"}, {"interval": (1, 1)}],
+     {"beta": 1}, {"k": -1}, {"interval": (1, 1)}],
 )  # fmt: skip
-def test_bounds_that_make_no_sense_are_refused(wrong):
+def test_invalid_parameters_of_the_utility_bounds_raise(wrong):
     right = {"n_instances": 9, "epsilon": 1, "utility_bound": 1, "interval": (0, 4), "width": 1,
              "k": 0}  # fmt: skip
     with pytest.raises(ValueError, match="found"):
         excess_utility_bound(**{**right, **wrong})
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [{"width": 0}, {"width": 1.5}, {"n_instances": 0}, {"epsilon": 0}, {"utility_bound": -1},
+     {"k": -1}],
+)  # fmt: skip
+def test_invalid_parameters_of_the_published_utility_bound_raise(wrong):
+    right = {"n_instances": 9, "epsilon": 1, "utility_bound": 1, "width": 0.5, "k": 0}
+    with pytest.raises(ValueError, match=f"{next(iter(wrong))} is .*found"):
+        published_excess_utility_bound(**{**right, **wrong})
+
+
 @given(st.lists(st.lists(st.integers(1, 99), max_size=5, unique=True), max_size=6),
        st.integers(0, 40))  # fmt: skip
-def test_dispersion_counts_the_fullest_window(sample, width):
+def test_dispersion_is_the_largest_count_in_a_window(sample, width):
     functions = [PiecewiseConstant((0, 100), sorted(b), np.arange(len(b) + 1)) for b in sample]
     points = sorted(b for points in sample for b in points)
     plain = max((sum(p <= q <= p + width for q in points) for p in points), default=0)
     assert dispersion(functions, width, public=True) == plain
 
 
-def test_dispersion_is_sensitive_unless_the_sample_is_public():
+def test_dispersion_is_secret_unless_the_sample_is_public():
     u = PiecewiseConstant((0, 1), [0.5], [0, 1])
     k = dispersion([u] * 37, 0.1)
     assert isinstance(k, Secret) and "37" not in repr(k)
@@ -687,8 +699,8 @@ def test_dispersion_is_sensitive_unless_the_sample_is_public():
         dispersion([u], -1)
 
 
-def test_the_published_draw_gives_the_instances_away():
-    """A critical point that one sample has and its neighbour has not: infinite loss."""
+def test_published_distribution_reveals_the_critical_points_of_a_sample():
+    """A critical point that only one of two neighbours has is a loss of infinity."""
 
     def support(sample):
         utilities = [piecewise_utility(Steps(), x, (0, 1)).quantized(1, 1) for x in sample]
@@ -699,7 +711,7 @@ def test_the_published_draw_gives_the_instances_away():
     assert p.sum() == pytest.approx(1) and p[1] / p[0] == pytest.approx(math.e)
 
 
-def test_the_result_does_not_depend_on_n_jobs():
+def test_best_parameter_does_not_depend_on_n_jobs():
     sample = list(knapsacks()) * 8
     found = [
         configurator(Knapsack(), n_jobs=n, interval=(0, 3)).fit(sample).best_parameter_
@@ -708,7 +720,7 @@ def test_the_result_does_not_depend_on_n_jobs():
     assert found[0] == found[1]
 
 
-def test_clone_and_parameters():
+def test_clone_keeps_parameters_and_pickle_keeps_results():
     c = configurator(Knapsack(utility_as="objective"))
     assert clone(c).get_params()["family__utility_as"] == "objective"
     fitted = configurator().fit([0.1] * 5)
@@ -716,13 +728,13 @@ def test_clone_and_parameters():
     assert pickle.loads(pickle.dumps(fitted)).best_parameter_ == fitted.best_parameter_
 
 
-def test_seeded_noise_warns_and_withdraws_the_guarantee():
+def test_seeded_noise_warns_and_is_reported_as_no_guarantee():
     with pytest.warns(InsecureNoiseWarning):
         c = configurator().fit([0.5])
     assert "NONE" in str(c.privacy_)
 
 
-# ---------------------------------------------------------------- bad input, and what leaks
+# ---------------------------------------------------------------- invalid input, and leaks
 
 
 @pytest.mark.parametrize(
@@ -750,7 +762,7 @@ def test_seeded_noise_warns_and_withdraws_the_guarantee():
         ({"noise_random_state": -1}, "noise_random_state"),
     ],
 )
-def test_parameters_that_make_no_sense_are_refused(params, says):
+def test_invalid_parameters_of_the_configurator_raise(params, says):
     c = configurator().set_params(**params)
     with pytest.raises(ValueError, match=says):
         c.fit([0.5])
@@ -760,13 +772,13 @@ def test_parameters_that_make_no_sense_are_refused(params, says):
 @pytest.mark.parametrize(
     ("instances", "says"), [([], "empty"), (3, "a sequence"), ("abc", "sequence"), ({}, "sequence")]
 )
-def test_samples_that_make_no_sense_are_refused(instances, says):
+def test_invalid_sample_raises(instances, says):
     with pytest.raises(ValueError, match=says):
         configurator().fit(instances)
 
 
 class Talkative(Steps):
-    """Says a secret of the instance in all ways it can."""
+    """Prints, warns of and raises a secret of the instance."""
 
     def utility(self, instance, parameter):
         import warnings
@@ -788,9 +800,7 @@ INVALID = [(Talkative(), 0.77, 0), (Outside(), 0.77, 1), (Outside(), 0.78, 0)]
 
 @pytest.mark.parametrize(("family", "bad", "_"), INVALID)
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_an_invalid_instance_is_an_error_that_says_nothing_of_it(
-    family, bad, _, n_jobs, capfd, recwarn
-):
+def test_error_of_an_invalid_instance_does_not_reveal_it(family, bad, _, n_jobs, capfd, recwarn):
     c = configurator(family, n_jobs=n_jobs)
     with pytest.raises(ValueError, match="no utility in") as caught:
         c.fit([0.25] * 8 + [bad])
@@ -805,20 +815,20 @@ def test_an_invalid_instance_is_an_error_that_says_nothing_of_it(
 
 
 @pytest.mark.parametrize(("family", "bad", "worth"), INVALID)
-def test_invalid_instances_may_count_as_nothing_or_the_nearer_end(family, bad, worth):
+def test_invalid_zero_counts_failures_as_0_and_clips_utilities(family, bad, worth):
     c = configurator(family, invalid="zero", epsilon=1e4, interval=(0.8, 1)).fit([bad] * 10)
     assert c.best_score_ == pytest.approx(worth, abs=0.01)
     assert "without a utility" not in str(c.privacy_)
 
 
-def test_no_raw_total_is_kept_anywhere():
+def test_fitted_configurator_does_not_keep_the_exact_total():
     c = configurator(epsilon=0.01, noise_random_state=2).fit([0.1] * 997)
     kept = repr(vars(c)) + str(c.privacy_) + c.privacy_._repr_html_() + str(pickle.dumps(c))
     assert str(997 * 2**20) not in kept
     assert not [v for v in vars(c).values() if isinstance(v, PiecewiseConstant | Secret)]
 
 
-def test_an_interrupt_gets_through_without_a_trace():
+def test_keyboard_interrupt_is_raised_without_its_message():
     class Interrupted(Steps):
         def utility(self, instance, parameter):
             raise KeyboardInterrupt("SECRET")
@@ -828,7 +838,7 @@ def test_an_interrupt_gets_through_without_a_trace():
     assert "SECRET" not in "".join(traceback.format_exception(caught.value))
 
 
-# ---------------------------------------------------------------- one instance, and the others
+# ---------------------------------------------------------------- isolation of instances
 
 
 class Writes:
@@ -848,7 +858,7 @@ class Writes:
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_no_instance_moves_the_grid(n_jobs):
+def test_instance_that_writes_into_parameters_does_not_change_the_grid(n_jobs):
     c = configurator(Writes(), n_jobs=n_jobs).fit([0.0] * 30 + [0.00123456789] * 2)
     assert c.best_parameter_ in uniform_grid((0, 1), 64)
     seen = configurator(Writes(), invalid="zero", n_jobs=n_jobs, epsilon=1e4, interval=(0, 0.01))
@@ -856,7 +866,7 @@ def test_no_instance_moves_the_grid(n_jobs):
 
 
 class Odd:
-    """An instance that is worth 1, or does something when it is pickled or looked at."""
+    """An instance that can fail, print or exit when it is pickled or unpickled."""
 
     def __init__(self, does="nothing"):
         self.does = does
@@ -890,12 +900,12 @@ class OddFamily:
         return [0.5]
 
     def utility(self, instance, parameter):
-        return float(np.exp(-1e5) + 1)  # underflows, which nobody minds by default
+        return float(np.exp(-1e5) + 1)  # underflows, which NumPy ignores by default
 
 
 @pytest.mark.parametrize("does", ["refuse", "print", "fail", "leave", "errstate"])
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_an_odd_instance_moves_no_other(does, n_jobs, capfd):
+def test_instance_that_fails_or_prints_does_not_affect_the_others(does, n_jobs, capfd):
     before = np.geterr()
     c = configurator(OddFamily(), n_jobs=n_jobs, invalid="zero", epsilon=1e5)
     c.fit([Odd() for _ in range(15)] + [Odd(does)])
@@ -904,7 +914,7 @@ def test_an_odd_instance_moves_no_other(does, n_jobs, capfd):
     assert np.geterr() == before
 
 
-def test_instances_are_worked_on_as_copies():
+def test_instances_are_not_modified():
     class Sorts(Steps):
         def utility(self, instance, parameter):
             instance.sort()
@@ -918,14 +928,14 @@ def test_instances_are_worked_on_as_copies():
     assert mine.tolist() == [3, 1, 2]
 
 
-def test_a_weight_of_nothing_hides_no_breakpoint():
+def test_nodes_of_weight_0_do_not_hide_breakpoints():
     edges = [(0, 1), (0, 2), (0, 3), (5, 4), (4, 6)]
     x, family = Graph([4, 3, 3, 3, 0, 0, 0], edges), IndependentSet(utility_as="objective")
     u, rho = piecewise_utility(family, x, (0, 10)), uniform_grid((0, 10), 1000)
     assert (u(rho) == family.utilities(x, rho)).all() and len(u.breakpoints)
 
 
-def test_a_subclass_that_puts_in_another_utility_is_heard():
+def test_utility_overridden_by_a_subclass_is_used():
     class Other(Knapsack):
         def utility(self, instance, parameter):
             return 0.25
@@ -947,25 +957,25 @@ def test_a_subclass_that_puts_in_another_utility_is_heard():
         ({"n_jobs": "two"}, [0], "n_jobs is"),
     ],
 )
-def test_more_that_makes_no_sense_is_refused(params, instances, says):
+def test_extreme_parameters_of_the_configurator_raise(params, instances, says):
     with pytest.raises(ValueError, match=says):
         configurator().set_params(**params).fit(instances)
 
 
-def test_a_table_is_no_sample():
+def test_data_frame_as_sample_raises():
     import pandas as pd
 
     with pytest.raises(ValueError, match="sequence of instances; found a DataFrame"):
         configurator().fit(pd.DataFrame({"a": [1.0]}))
 
 
-def test_small_integers_do_not_wrap():
+def test_sums_of_small_integer_types_do_not_overflow():
     for kind, values in ((np.uint8, [5, 3]), (np.int8, [127, -128])):
         u = PiecewiseConstant((0, 1), [0.5], np.array(values, dtype=kind))
         assert PiecewiseConstant.total([u]).values.tolist() == values
 
 
-def test_looking_at_one_instance_says_what_is_wrong():
+def test_invalid_parameters_of_piecewise_utility_raise():
     x = KnapsackItems([2], [1], 2)
     with pytest.raises(ValueError, match="such as Knapsack()"):
         piecewise_utility(Knapsack, x, (0, 1))
@@ -976,6 +986,6 @@ def test_looking_at_one_instance_says_what_is_wrong():
 
 
 @pytest.mark.parametrize("epsilon", [np.float32(2), np.int64(2), np.float16(2)])
-def test_numbers_of_any_kind_are_parameters(epsilon):
+def test_configurator_accepts_numpy_numbers(epsilon):
     c = configurator(epsilon=epsilon, score_share=np.float32(0.5)).fit([0.5] * 9)
     assert c.privacy_.epsilon == 2.0

@@ -1,4 +1,4 @@
-"""Algorithms 1 to 3 of Kusner et al. (2015), through the whole estimator."""
+"""Algorithms 1 to 3 of Kusner et al. (2015), run by `PrivateBayesSearchCV`."""
 
 import math
 import os
@@ -23,8 +23,8 @@ from test_bounds import gp_ucb
 from test_leaks import found_in, found_in_text
 
 from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
-from sklearn_dpbo._data.split import Problem
-from sklearn_dpbo._evaluation.fitting import without_traces
+from sklearn_dpbo._data.split import Training
+from sklearn_dpbo._evaluation.fitting import without_side_effects
 from sklearn_dpbo._privacy import mechanisms
 from sklearn_dpbo._privacy.noise import SeededNoise
 from sklearn_dpbo.acquisition import ExpectedImprovement, UpperConfidenceBound
@@ -37,6 +37,16 @@ from sklearn_dpbo.kusner2015.bounds import (
     NoisyBounds,
     information_gain_bound,
 )
+from sklearn_dpbo.kusner2015.published import (
+    ArxivGPNoiseFree,
+    ArxivGPNoisy,
+    ArxivNoiseFreeBounds,
+    ArxivNoisyBounds,
+    PublishedGPNoisy,
+    PublishedLipschitzBounds,
+    PublishedLipschitzConvex,
+    PublishedNoisyBounds,
+)
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dpbo.exceptions.GuaranteeAssumptionWarning"
@@ -47,16 +57,16 @@ GRID = np.linspace(0, 1, 9).tolist()
 GIVEN = dict(k1=0.999, length_scale=0.3, prior_mean=0.6, prior_scale=0.1)
 NOISY = dict(noise=0.2, **GIVEN)
 FREE = dict(A=0.05, tau=0.5, **GIVEN)
-FITTED = []  # what was fitted, in order, within this process
+FITTED = []  # values of x fitted in this process, in order
 
 
 def right(x):
-    """How many of M records the model of x gets right."""
+    """Return how many of M records the model of x classifies correctly."""
     return round(M * (0.75 - (x - 0.3) ** 2))
 
 
 class Known(ClassifierMixin, BaseEstimator):
-    """Gets ``right(x)`` validation records right; the first feature is the record number."""
+    """Classifies ``right(x)`` validation records correctly; feature 0 is the record number."""
 
     def __init__(self, x=0.0, fails_at=None, talks=False):
         self.x, self.fails_at, self.talks = x, fails_at, talks
@@ -98,7 +108,7 @@ def fitted(strategy, data=None, **params):
 
 @pytest.fixture
 def draws(monkeypatch):
-    """What the mechanisms are asked to draw: (kind, scale, values without noise)."""
+    """Record what the mechanisms draw: (kind, scale, values without noise)."""
     log = []
 
     class Recorder(SeededNoise):
@@ -120,15 +130,20 @@ def draws(monkeypatch):
 
 # ------------------------------------------------------------ Algorithm 1
 @pytest.mark.parametrize(
-    "settings", [{}, dict(q="published"), dict(version="arxiv", q="published")]
+    ("kind", "kind_of_bounds"),
+    [
+        (GPNoisy, NoisyBounds),
+        (PublishedGPNoisy, PublishedNoisyBounds),
+        (ArxivGPNoisy, ArxivNoisyBounds),
+    ],
 )
-def test_algorithm_1_line_by_line(draws, settings):
-    """Path, posterior mean, best score and both scales, against plain linear algebra."""
-    search = fitted(GPNoisy(**NOISY, **settings), n_iter=8)
+def test_algorithm_1_matches_plain_linear_algebra(draws, kind, kind_of_bounds):
+    """Checks the path, posterior mean, best score and both scales."""
+    search = fitted(kind(**NOISY), n_iter=8)
     x = (np.arange(9)[:, None] + 0.5) / 9  # places of a list of 9 numbers in the unit interval
     K = Kernel("squared_exponential", 0.3)(x, x)
     gamma = information_gain_bound(x, Kernel("squared_exponential", 0.3), 0.2, 8)
-    bounds = NoisyBounds(8, 9, 0.1, 0.999, 0.2, gamma, **settings)
+    bounds = kind_of_bounds(8, 9, 0.1, 0.999, 0.2, gamma)
     z = (np.array([right(x) for x in GRID]) / M - 0.6) / 0.1
 
     class NoNoise:
@@ -139,7 +154,7 @@ def test_algorithm_1_line_by_line(draws, settings):
     assert len(FITTED) == 8
     (kind, scale, scores), (_, laplace, value) = draws
     assert kind == "exponential"
-    # P ~ exp(score / scale), which is to be exp(epsilon mean / (2 Delta)) with half of epsilon
+    # P ~ exp(score / scale), which must be exp(epsilon mean / (2 Delta)) with half of epsilon
     expected = (4.0 / 2) * mean / (2 * bounds.sensitivity_of_mean)
     assert np.array(scores) / scale == pytest.approx(expected, rel=1e-6, abs=1e-6)
     assert value == round(M * (0.6 + 0.1 * best))
@@ -148,7 +163,7 @@ def test_algorithm_1_line_by_line(draws, settings):
     assert search.best_params_ in [{"x": x} for x in GRID]
 
 
-def test_what_is_spent_is_what_was_asked_for():
+def test_gp_strategies_spend_half_of_budget_on_each_release():
     for strategy in (GPNoisy(**NOISY), GPNoiseFree(**FREE)):
         privacy = fitted(strategy, epsilon=0.7, delta=0.03, noise_random_state=None).privacy_
         assert [(s.epsilon, s.delta) for s in privacy.spends] == [(0.35, 0.015)] * 2
@@ -159,7 +174,7 @@ def test_what_is_spent_is_what_was_asked_for():
 
 
 @pytest.mark.parametrize("strategy", [GPNoisy(**NOISY), GPNoiseFree(**FREE)])
-def test_the_assumption_is_said_once_per_fit(strategy, recwarn):
+def test_each_fit_warns_of_assumption_once(strategy, recwarn):
     fitted(strategy)
     said = [w for w in recwarn if w.category is GuaranteeAssumptionWarning]
     assert len(said) == 1
@@ -167,7 +182,7 @@ def test_the_assumption_is_said_once_per_fit(strategy, recwarn):
     assert said[0].filename == __file__
 
 
-def test_what_is_not_given_is_learnt_within_the_training_set(two_classes):
+def test_missing_parameters_are_learnt_within_training_set(two_classes):
     X, y, X_val, y_val = two_classes
     data = dict(X=X, y=y, X_val=X_val, y_val=y_val)
     space = {"C": loguniform(1e-3, 1e3)}
@@ -183,8 +198,8 @@ def test_what_is_not_given_is_learnt_within_the_training_set(two_classes):
             fitted(GPNoisy(), data, space=space, estimator=LogisticRegression(), n_iter=n_iter)
 
 
-def test_where_all_public_scores_are_the_same_nothing_can_be_learnt():
-    """A prior scale of nothing would promise privacy without noise."""
+def test_identical_public_scores_raise_value_error():
+    """A prior scale of 0 would claim privacy without noise."""
     for strategy in (GPNoisy(noise=0.2), GPNoiseFree(A=0.1, tau=1.0)):
         with pytest.raises(ValueError, match="scores are all the same.*GPNois"):
             fitted(strategy, n_iter=12)
@@ -192,21 +207,24 @@ def test_where_all_public_scores_are_the_same_nothing_can_be_learnt():
 
 
 # ------------------------------------------------------------ Algorithm 2
-@pytest.mark.parametrize("version", ["icml", "arxiv"])
-def test_algorithm_2_line_by_line(draws, version):
-    fitted(GPNoiseFree(**FREE, version=version, max_level=5), n_iter=10)
-    bounds = NoiseFreeBounds(10, 33, 0.1, 0.999, 1, 0.05, 0.5, version)
+@pytest.mark.parametrize(
+    ("kind", "kind_of_bounds"),
+    [(GPNoiseFree, NoiseFreeBounds), (ArxivGPNoiseFree, ArxivNoiseFreeBounds)],
+)
+def test_algorithm_2_releases_expected_score_with_expected_noise(draws, kind, kind_of_bounds):
+    fitted(kind(**FREE, max_level=5), n_iter=10)
+    bounds = kind_of_bounds(10, 33, 0.1, 0.999, 1, 0.05, 0.5)
     (kind, _, scores), (_, laplace, value) = draws
     assert kind == "exponential"
     assert len(scores) == 33
     assert laplace == pytest.approx(math.ceil(bounds.sensitivity * 0.1 * M) / 2.0, rel=1e-12)
     seen = [right(min(max(x, 2.0**-40), 1 - 2.0**-40)) for x in FITTED]
-    assert FITTED[0] < 1e-9, "the lattice begins at its corners, in an order that is public"
-    expected = seen[-1] if version == "icml" else max(seen[1:])
+    assert FITTED[0] < 1e-9, "the first point is not the public first corner"
+    expected = seen[-1] if kind is GPNoiseFree else max(seen[1:])
     assert value == (expected if len(seen) == 10 else max(seen))
 
 
-def test_algorithm_2_draws_its_setting_as_algorithm_1(draws):
+def test_algorithm_2_draws_candidate_as_algorithm_1(draws):
     fitted(GPNoiseFree(**FREE, max_level=4), n_iter=10)
     bounds = NoiseFreeBounds(10, 17, 0.1, 0.999, 1, 0.05, 0.5)
     x = np.arange(17)[:, None] / 16
@@ -220,19 +238,19 @@ def test_algorithm_2_draws_its_setting_as_algorithm_1(draws):
     assert np.array(scores) / scale == pytest.approx(expected, abs=1e-5)
 
 
-def test_where_nothing_is_left_to_look_at_the_best_stands_for_the_rest(draws):
+def test_best_score_is_released_when_lattice_is_exhausted(draws):
     fitted(GPNoiseFree(**FREE, max_level=1), n_iter=30)
     assert len(FITTED) == 3
     assert draws[1][2] == max(right(x) for x in FITTED)
 
 
-def test_a_lattice_beyond_all_measure_is_refused():
+def test_too_large_lattice_raises_value_error():
     with pytest.raises(ValueError, match="the most: use a smaller one"):
         fitted(GPNoiseFree(**FREE, max_level=40))
 
 
-def test_what_native_code_writes_late_is_not_heard_either():
-    """Into a pipe the C library writes when its buffer is full, or at the end."""
+def test_buffered_native_output_is_suppressed():
+    """The C library writes into a pipe only when its buffer is full or the process ends."""
     script = (
         "import ctypes\n"
         "from sklearn_dpbo._evaluation.suppress_output import suppress_all_output\n"
@@ -248,7 +266,7 @@ def test_what_native_code_writes_late_is_not_heard_either():
 
 
 @pytest.mark.parametrize("missing", [dict(A=None), dict(tau=None)])
-def test_a_and_tau_have_no_default(missing):
+def test_missing_a_or_tau_raises_value_error(missing):
     with pytest.raises(ValueError, match=r"needs A and tau.*strategy='worst_case'"):
         fitted(GPNoiseFree(**(FREE | missing)))
     with pytest.raises(ValueError, match="needs A and tau"):
@@ -259,14 +277,14 @@ def test_a_and_tau_have_no_default(missing):
 @pytest.mark.parametrize(
     "space", [{"x": GRID}, {"x": randint(0, 9)}, [{"x": uniform(0, 1)}, {"x": uniform(0, 2)}]]
 )
-def test_a_lattice_needs_continuous_parameters(space):
+def test_algorithm_2_refuses_discrete_parameters(space):
     with pytest.raises(ValueError, match="continuous distributions.*GPNoisy and WorstCase"):
         fitted(GPNoiseFree(**FREE), space=space)
 
 
-# ------------------------------------------------------------ noise: right, and half of it
+# ------------------------------------------------------------ distribution of the noise
 def laplace_p(strategy, scale, data=None, n_runs=300, **params):
-    """P-value of |released - true| / scale, which should have an exponential distribution."""
+    """Return the p-value of |released - true| / scale being exponentially distributed."""
     log, released = [], []
 
     class Recorder(SeededNoise):
@@ -308,7 +326,7 @@ def scale_of(strategy, T):
 
 
 @pytest.mark.parametrize(("strategy", "T", "params"), LAPLACE, ids=["noisy", "noise free"])
-def test_scores_have_laplace_noise_and_half_of_it_is_seen(strategy, T, params, monkeypatch):
+def test_score_noise_is_laplace_and_half_noise_is_detected(strategy, T, params, monkeypatch):
     if isinstance(strategy, GPNoisy):
         params = {"space": {"x": GRID[:4]}}
     scale = scale_of(strategy, T)
@@ -318,7 +336,7 @@ def test_scores_have_laplace_noise_and_half_of_it_is_seen(strategy, T, params, m
 
 
 @pytest.mark.parametrize("strategy", [GPNoisy(**NOISY), GPNoiseFree(**FREE, max_level=2)])
-def test_settings_are_drawn_as_they_should_be_and_half_the_noise_is_seen(
+def test_candidate_draw_has_expected_distribution_and_half_noise_is_detected(
     draws, strategy, monkeypatch
 ):
     space = {"x": GRID[::2]} if isinstance(strategy, GPNoisy) else {"x": uniform(0, 1)}
@@ -340,9 +358,9 @@ def test_settings_are_drawn_as_they_should_be_and_half_the_noise_is_seen(
     assert chisquare(p()[0], expected).pvalue < 1e-6
 
 
-# ------------------------------------------------------------ nothing of the path is told
+# ------------------------------------------------------------ the path is secret
 @pytest.mark.parametrize("strategy", [GPNoisy(**NOISY), GPNoiseFree(**FREE, max_level=5)])
-def test_the_path_is_not_told(strategy, capfd):
+def test_gp_path_is_not_revealed(strategy, capfd):
     search = fitted(strategy, estimator=Known(talks=True), verbose=10, n_iter=8)
     shown = capfd.readouterr()
     path = [repr(x)[:8] for x in FITTED[1:] if repr(x)[:8] != repr(FITTED[0])[:8]]
@@ -353,7 +371,9 @@ def test_the_path_is_not_told(strategy, capfd):
     assert np.isnan(results["mean_fit_time"]).all()
     assert set(results["fit_error"]) == {None}
     assert results["validated"].mask.all()
-    assert not np.asarray(results["validated"].data).any(), "nothing lies under the mask"
+    assert not np.asarray(results["validated"].data).any(), (
+        "the mask hides values that depend on the path"
+    )
     everything = {k: v for k, v in vars(search).items() if k not in ("best_score_", "best_index_")}
     everything.pop("best_score_interval_")
     assert not found_in(everything, counts - {M})
@@ -361,8 +381,8 @@ def test_the_path_is_not_told(strategy, capfd):
     assert b"Secret" not in pickle.dumps(search)
 
 
-def test_a_failure_on_the_path_is_silent_and_counts_as_the_lowest_score(draws, recwarn, capfd):
-    """The first setting is public, so its failure is told."""
+def test_failed_fit_on_path_is_not_reported(draws, recwarn, capfd):
+    """It counts as the lowest score. The first candidate is public, so its failure is reported."""
     with pytest.raises(ValueError, match="failed on the training set"):
         fitted(GPNoisy(**NOISY), estimator=Known(fails_at=GRID[0]))
     assert not draws
@@ -374,11 +394,11 @@ def test_a_failure_on_the_path_is_silent_and_counts_as_the_lowest_score(draws, r
     assert "cannot fit" not in "".join(capfd.readouterr())
 
 
-FITTED_SECOND = GRID[-1]  # furthest from the first
+FITTED_SECOND = GRID[-1]  # the furthest from the first
 
 
 class Ends(Known):
-    """Ends the process, or is interrupted, in the fit or in the prediction of the second one."""
+    """Raises what ends or interrupts a process, when the second candidate is fitted or predicts."""
 
     def __init__(self, x=0.0, fails_at=None, talks=False, how=SystemExit, stage="fit"):
         super().__init__(x, fails_at, talks)
@@ -396,14 +416,14 @@ class Ends(Known):
 
 
 @pytest.mark.parametrize("stage", ["fit", "predict"])
-def test_what_ends_processes_is_a_failure_like_others_on_the_path(stage, recwarn):
+def test_exit_in_secret_fit_is_treated_as_failed_fit(stage, recwarn):
     for how in (SystemExit, GeneratorExit, MemoryError):
         search = fitted(GPNoisy(**NOISY), estimator=Ends(how=how, stage=stage), n_iter=3)
         assert set(search.cv_results_["fit_error"]) == {None}
 
 
 @pytest.mark.parametrize("stage", ["fit", "predict"])
-def test_an_interrupt_on_the_path_leaves_nothing_of_it(stage):
+def test_interrupt_in_secret_fit_reveals_nothing_of_path(stage):
     with pytest.raises(KeyboardInterrupt) as caught:
         fitted(GPNoisy(**NOISY), estimator=Ends(how=KeyboardInterrupt, stage=stage), n_iter=4)
     errors, error = [], caught.value
@@ -418,7 +438,7 @@ def test_an_interrupt_on_the_path_leaves_nothing_of_it(stage):
     assert not [v for v in kept if type(v).__name__ in ("Trace", "Surrogate")]
 
 
-def test_the_path_leaves_no_cache_and_no_callback_behind(tmp_path):
+def test_secret_fits_use_no_cache_and_no_callbacks(tmp_path):
 
     def files_after(n_iter):
         folder = tmp_path / str(n_iter)
@@ -427,18 +447,20 @@ def test_the_path_leaves_no_cache_and_no_callback_behind(tmp_path):
                space={"pca__n_components": [1, 2, 3, 4]}, n_iter=n_iter)  # fmt: skip
         return sum(1 for _ in folder.rglob("metadata.json"))
 
-    assert files_after(4) == files_after(1) == 1, "the first setting, which is public, is cached"
+    assert files_after(4) == files_after(1) == 1, (
+        "only the first candidate, which is public, is cached"
+    )
 
     told = []
     model = LogisticRegression()
     model._skl_callbacks = [told]  # as scikit-learn keeps them, and clones pass them on
-    bare = without_traces(make_pipeline(StandardScaler(), model, verbose=True))
+    bare = without_side_effects(make_pipeline(StandardScaler(), model, verbose=True))
     assert not hasattr(bare[-1], "_skl_callbacks")
     assert bare.verbose is False
     assert bare.memory is None
 
 
-def test_native_code_and_child_processes_are_not_heard_on_the_path(capfd):
+def test_output_of_native_code_and_child_processes_is_suppressed_in_secret_fits(capfd):
     class Loud(Known):
         def fit(self, X, y):
             os.write(1, b"native %r\n" % str(self.x).encode())
@@ -447,7 +469,7 @@ def test_native_code_and_child_processes_are_not_heard_on_the_path(capfd):
 
     fitted(GPNoisy(**NOISY), estimator=Loud(), n_iter=4)
     out = capfd.readouterr().out
-    assert out.count("native") == out.count("child") == 1, "the first setting is public"
+    assert out.count("native") == out.count("child") == 1, "only the first candidate is public"
     os.write(1, b"heard again")
     assert "heard again" in capfd.readouterr().out
 
@@ -480,13 +502,21 @@ def lipschitz(strategy=None, estimator=None, data=None, **params):
     [("ramp", 1.0), ("normalized_sigmoid", 0.25),
      (make_private_scorer("normalized_sigmoid", slope=8.0), 2.0)],
 )  # fmt: skip
-@pytest.mark.parametrize("bound", ["repaired", "published"])
-def test_algorithm_3_line_by_line(draws, scoring, L, bound):
+@pytest.mark.parametrize(
+    ("kind", "kind_of_bounds"),
+    [
+        (LipschitzConvex, LipschitzBounds),
+        (PublishedLipschitzConvex, PublishedLipschitzBounds),
+    ],
+)
+def test_algorithm_3_releases_best_score_with_expected_noise(
+    draws, scoring, L, kind, kind_of_bounds
+):
     space = {"logisticregression__C": [0.001, 0.01, 0.1]}
-    search = lipschitz(LipschitzConvex(bound=bound), space=space, scoring=scoring, n_iter=3)
+    search = lipschitz(kind(), space=space, scoring=scoring, n_iter=3)
     lambdas = 1 / (100 * np.array([0.1, 0.001]))
     lowest = scoring == "ramp"
-    delta = LipschitzBounds(200, tuple(lambdas), L, 1.0, bound, lowest, 1e-6).sensitivity
+    delta = kind_of_bounds(200, tuple(lambdas), L, 1.0, lowest, 1e-6).sensitivity
     ((kind, scale, value),) = draws
     steps = min(math.ceil(delta * 200 * 2**20) + 2 * 200, 200 * 2**20)
     assert kind == "laplace"
@@ -503,8 +533,8 @@ def test_algorithm_3_line_by_line(draws, scoring, L, bound):
     assert not hasattr(search, "best_params_")
 
 
-def test_a_setting_costs_more(draws):
-    search = lipschitz(LipschitzConvex(setting_share=0.25), n_iter=5, refit=True)
+def test_releasing_candidate_costs_candidate_share_of_epsilon(draws):
+    search = lipschitz(LipschitzConvex(candidate_share=0.25), n_iter=5, refit=True)
     (flip, scale, counts), (laplace, _, best) = draws
     assert (flip, laplace) == ("flip", "laplace")
     assert len(counts) == 5
@@ -519,12 +549,12 @@ def test_a_setting_costs_more(draws):
     assert search.predict(linear_data()["X"]).shape == (100,)
 
 
-def test_without_a_setting_there_is_nothing_to_refit():
-    with pytest.raises(ValueError, match=r"releases a score and no setting.*refit=False"):
+def test_refit_without_released_candidate_raises_value_error():
+    with pytest.raises(ValueError, match=r"releases a score and no candidate.*refit=False"):
         lipschitz(refit=True)
 
 
-def test_lipschitz_noise_is_right_and_half_of_it_is_seen(monkeypatch):
+def test_lipschitz_noise_is_laplace_and_half_noise_is_detected(monkeypatch):
     data, space = linear_data(), {"logisticregression__C": [0.01, 0.011]}
     params = dict(space=space, scoring="ramp", delta=0.0, estimator=linear(), n_iter=2)
     delta = LipschitzBounds(200, (1 / 1.1, 1.0), 1.0, 1.0, lowest_at_zero=True)
@@ -538,12 +568,12 @@ def test_lipschitz_noise_is_right_and_half_of_it_is_seen(monkeypatch):
 @pytest.mark.parametrize(
     "acquisition", [None, UpperConfidenceBound(3.0), ExpectedImprovement(0.01)]
 )
-def test_the_lipschitz_path_is_not_told(acquisition, capfd):
+def test_lipschitz_path_is_not_revealed(acquisition, capfd):
     search = lipschitz(LipschitzConvex(acquisition=acquisition), verbose=10, n_iter=6)
     data = linear_data()
     statistics = set()
-    for setting in search.cv_results_["params"][::8]:
-        model = clone(linear()).set_params(**setting).fit(data["X"], data["y"])
+    for params in search.cv_results_["params"][::8]:
+        model = clone(linear()).set_params(**params).fit(data["X"], data["y"])
         statistics.add(round(search.scorer_(model, data["X_val"], data["y_val"]) * 200 * 2**20))
     kept = {k: v for k, v in vars(search).items() if not k.startswith("best_score")}
     assert not found_in(kept, statistics)
@@ -555,7 +585,7 @@ def test_the_lipschitz_path_is_not_told(acquisition, capfd):
     assert len(shown.out.splitlines()) == 2
 
 
-def test_no_code_of_others_is_called_with_secret_scores():
+def test_custom_acquisition_is_refused_for_secret_scores():
     class Tell(ExpectedImprovement):
         def __call__(self, mean, std, best):
             raise AssertionError("called")
@@ -576,12 +606,12 @@ svc = make_pipeline(UnitBall(), LinearSVC(loss="hinge", fit_intercept=False))
         (svc, {"linearsvc__C": [0.01]}),
     ],
 )
-def test_estimators_that_the_theorem_is_about(estimator, space):
+def test_estimators_covered_by_theorem_7_are_accepted(estimator, space):
     assert 0 <= lipschitz(estimator=estimator, space=space).best_score_ <= 1
 
 
 class Resampling(Pipeline):
-    """As pipelines may that belong to others."""
+    """A subclass, which may resample."""
 
 
 @pytest.mark.parametrize(
@@ -598,14 +628,14 @@ class Resampling(Pipeline):
         (make_pipeline(UnitBall(), RidgeClassifier()), "RidgeClassifier is not known"),
     ],
 )
-def test_what_can_be_checked_is_checked(estimator, message):
+def test_estimators_outside_theorem_7_raise_value_error(estimator, message):
     names = [name for name in estimator.get_params() if name == "C" or name.endswith("__C")]
     space = {names[0] if names else "ridgeclassifier__alpha": loguniform(0.01, 1.0)}
     with pytest.raises(ValueError, match=message):
         lipschitz(estimator=estimator, space=space)
 
 
-def test_more_that_can_be_checked():
+def test_data_space_and_parameters_outside_theorem_7_raise_value_error():
     data = linear_data()
     with pytest.raises(ValueError, match="two classes; y has 3"):
         lipschitz(data=data | {"y": np.arange(100) % 3})
@@ -627,8 +657,8 @@ def test_more_that_can_be_checked():
 
 
 @pytest.mark.parametrize(("scoring", "L"), [("ramp", 1.0), ("normalized_sigmoid", 0.25)])
-def test_a_record_that_cannot_be_predicted_is_within_the_sensitivity(draws, scoring, L):
-    """It counts as the lowest gain, whatever w is: far from the sigmoid's 1/2 at w = 0."""
+def test_sensitivity_covers_record_that_cannot_be_predicted(draws, scoring, L):
+    """It counts as the lowest gain for every w: far from the sigmoid's 1/2 at w = 0."""
     data, space = linear_data(), {"logisticregression__C": [0.001]}  # lambda = 10
     worse = data["X_val"].copy()
     right = np.flatnonzero(
@@ -641,31 +671,31 @@ def test_a_record_that_cannot_be_predicted_is_within_the_sensitivity(draws, scor
     (_, scale, value), (_, _, neighbour) = draws
     assert 0 < value - neighbour <= scale * 4.0
     if scoring == "normalized_sigmoid":
-        assert value - neighbour > L / 10 * 2**20, "more than the published L / lambda"
+        assert value - neighbour > L / 10 * 2**20, "the published L / lambda covers the record"
 
 
-def test_what_has_not_converged_is_refused_or_left_out(draws):
-    """The first fit is public and says what to do; others are left out in silence."""
+def test_fits_that_have_not_converged_raise_value_error(draws):
+    """The first fit is public and raises; `check_converged` makes others count as failed."""
     with pytest.raises(ValueError, match=r"gradient still has norm.*Set tol=1e-8"):
         lipschitz(estimator=linear(tol=1e-2, max_iter=3))
     assert not draws
 
     X, y = linear_data()["X"], linear_data()["y"]
-    problem, model = Problem(X, y, {}, None, None, None, ""), linear().fit(X, y)
+    problem, model = Training(X, y), linear().fit(X, y)
     check_converged(model, problem)
     model[-1].coef_ = model[-1].coef_ * (1 + 1e-3)
     with pytest.raises(ValueError, match="gradient still has norm"):
         check_converged(model, problem)
 
 
-def test_bounds_of_lambda_that_are_wider_give_more_noise(draws):
+def test_wider_lambda_bounds_add_noise(draws):
     space = {"logisticregression__C": [0.01]}
     lipschitz(space=space)
     lipschitz(LipschitzConvex(lambda_bounds=(0.5, 2.0)), space=space)
     assert draws[0][1] < draws[1][1]
 
 
-def test_a_gain_of_ones_own(draws):
+def test_custom_gain_needs_lipschitz_constant(draws):
     def halved(y, decision):
         return 0.5 * np.clip(np.where(y == 1, decision, -decision), 0, 1)
 
@@ -677,11 +707,11 @@ def test_a_gain_of_ones_own(draws):
 
 
 @pytest.mark.parametrize("estimator", [UnitBall(), UnitBall(radius=2.0)])
-def test_unit_ball_is_a_transformer(estimator):
+def test_unit_ball_passes_scikit_learn_estimator_checks(estimator):
     check_estimator(estimator)
 
 
-def test_unit_ball_bounds_norms(rng):
+def test_unit_ball_bounds_row_norms(rng):
     X = rng.standard_normal((50, 3))
     inside = UnitBall(radius=1.5).fit_transform(X)
     assert np.linalg.norm(inside, axis=1).max() <= 1 + 1e-12
@@ -694,11 +724,47 @@ def test_unit_ball_bounds_norms(rng):
         UnitBall(radius=0).fit(X)
 
 
-# ------------------------------------------------------------ bad parameters
+# ------------------------------------------------------------ published forms
+@pytest.mark.parametrize(
+    ("strategy", "params", "base", "sentence"),
+    [
+        (PublishedGPNoisy(**NOISY), {}, GPNoisy, "proof fails at Theorem 3"),
+        (ArxivGPNoisy(**NOISY), {}, GPNoisy, "proof fails at Theorem 3"),
+        (ArxivGPNoiseFree(**FREE), {}, GPNoiseFree, "proof of Theorem 5 needs"),
+        (
+            PublishedLipschitzConvex(),
+            dict(space=SPACE_C, scoring="ramp", delta=0.0, estimator=linear(), data=linear_data()),
+            LipschitzConvex,
+            "proof fails at Theorem 7",
+        ),
+    ],
+)
+@pytest.mark.filterwarnings("always::sklearn_dpbo.exceptions.GuaranteeAssumptionWarning")
+def test_warning_and_report_say_where_published_form_fails(strategy, params, base, sentence):
+    with pytest.warns(GuaranteeAssumptionWarning, match=sentence):
+        privacy = fitted(strategy, noise_random_state=None, **params).privacy_
+    assert privacy.assumption.startswith(base.assumption)
+    assert sentence in privacy.assumption
+    assert sentence in " ".join(str(privacy).split())
+    assert {loss.assumption for loss in privacy.spends} == {privacy.assumption}
+    assert list(strategy.get_params()) == list(base().get_params())
+
+
+def test_published_forms_are_not_imported_with_the_package():
+    script = (
+        "import sys, sklearn_dpbo.kusner2015 as k\n"
+        "print('sklearn_dpbo.kusner2015.published' in sys.modules, hasattr(k, 'published'))\n"
+    )
+    assert (
+        subprocess.check_output([sys.executable, "-c", script], text=True).split() == ["False"] * 2
+    )
+
+
+# ------------------------------------------------------------ invalid parameters
 @pytest.mark.parametrize(
     ("strategy", "message"),
     [
-        (GPNoisy(k1=1.5), "k1 lies in"),
+        (GPNoisy(k1=1.5), "k1 is None or in"),
         (GPNoisy(noise=0), "noise is None or positive"),
         (GPNoisy(kernel="rbf"), "kernel is one of"),
         (GPNoisy(length_scale=-1), "length_scale is None or positive"),
@@ -706,29 +772,26 @@ def test_unit_ball_bounds_norms(rng):
         (GPNoisy(**(NOISY | {"length_scale": [1.0, 2.0]})), "one for each of 1 features"),
         (GPNoisy(prior_scale=0), "prior_scale"),
         (GPNoisy(prior_mean=math.nan), "prior_mean"),
-        (GPNoisy(q="right"), "q is 'repaired'"),
-        (GPNoisy(version="workshop"), "version is one of"),
         (GPNoisy(n_candidates=0), "n_candidates"),
         (GPNoisy(public_share=1), "public_share"),
         (GPNoiseFree(**(FREE | {"A": -1})), "A is positive"),
         (GPNoiseFree(**(FREE | {"tau": 0})), "tau is positive"),
         (GPNoiseFree(**FREE, max_level=-1), "max_level"),
-        (LipschitzConvex(bound="right"), "bound is"),
         (LipschitzConvex(g_star=0), "g_star"),
         (LipschitzConvex(lipschitz=-1), "lipschitz"),
-        (LipschitzConvex(setting_share=1), "setting_share"),
+        (LipschitzConvex(candidate_share=1), "candidate_share"),
         (LipschitzConvex(lambda_bounds=(1.0, 0.5)), "lambda_bounds is"),
         (LipschitzConvex(lambda_bounds=3), "lambda_bounds is"),
     ],
 )
-def test_bad_parameters_are_refused_before_anything_is_fitted(strategy, message, draws):
+def test_invalid_parameters_raise_value_error_before_any_fit(strategy, message, draws):
     with pytest.raises(ValueError, match=message):
         fitted(strategy)
     assert FITTED == []
     assert draws == []
 
 
-def test_delta_and_a_mean_are_needed():
+def test_missing_delta_ratio_scores_and_single_evaluation_raise_value_error():
     for strategy in (GPNoisy(**NOISY), GPNoiseFree(**FREE)):
         for delta in (0.0, 5e-324):
             with pytest.raises(ValueError, match="needs delta > 0"):
@@ -739,7 +802,7 @@ def test_delta_and_a_mean_are_needed():
         fitted(GPNoiseFree(**FREE), n_iter=1)
 
 
-def test_one_evaluation_is_enough_for_algorithm_1(draws):
+def test_algorithm_1_runs_with_one_evaluation(draws):
     fitted(GPNoisy(**NOISY), n_iter=1)
     assert len(FITTED) == 1
     assert draws[1][2] == right(GRID[0])

@@ -1,4 +1,4 @@
-"""Outsourced optimisation: what the curator releases, and how the modeler asks."""
+"""Outsourced optimisation: the curator's release, the modeler and their messages."""
 
 import dataclasses
 import json
@@ -54,8 +54,8 @@ def X(rng):
 # ------------------------------------------------------------ calibration
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0, 3.0, 10.0])
 @pytest.mark.parametrize("delta", [1e-10, 1e-5, 0.01, 0.3])
-def test_sigma_is_the_analytic_one(epsilon, delta):
-    """Against another library, and against its own definition."""
+def test_gaussian_sigma_equals_that_of_dp_accounting(epsilon, delta):
+    """Compare with another library, and with the definition."""
     sigma = gaussian_sigma(epsilon, delta)
     guarantee = common.DifferentialPrivacyParameters(epsilon, delta)
     other = GaussianPrivacyLoss.from_privacy_guarantee(guarantee).standard_deviation
@@ -64,7 +64,7 @@ def test_sigma_is_the_analytic_one(epsilon, delta):
     assert gaussian_sigma(epsilon, delta, 2.5) == pytest.approx(2.5 * sigma)
 
 
-def test_delta_by_hand():
+def test_delta_of_gaussian_equals_a_value_computed_by_hand():
     """sigma = 1, epsilon = 1: Phi(-1/2) - e Phi(-3/2)."""
     assert delta_of_gaussian(1.0, 1.0) == pytest.approx(norm.cdf(-0.5) - math.e * norm.cdf(-1.5))
 
@@ -73,8 +73,8 @@ def test_delta_by_hand():
     epsilon=st.floats(-9, 3).map(lambda e: 10**e),
     delta=st.floats(-200, -0.01).map(lambda d: 10**d),
 )
-def test_sigma_never_promises_more_than_it_keeps(epsilon, delta):
-    """In 60 digits, where neither differences nor tails are lost."""
+def test_delta_at_gaussian_sigma_is_never_above_delta(epsilon, delta):
+    """Compute delta with 60 digits, so that differences and tails lose none that matter."""
     sigma = gaussian_sigma(epsilon, delta)
     assert delta_of_gaussian(sigma, epsilon) <= delta
     with mpmath.workdps(60):
@@ -86,14 +86,14 @@ def test_sigma_never_promises_more_than_it_keeps(epsilon, delta):
 @pytest.mark.parametrize(
     "wrong", [(0, 0.1), (math.inf, 0.1), (1, 0), (1, 1), (1, 0.1, 0), (1, 0.1, -1), (math.nan, 0.1)]
 )
-def test_bad_arguments_of_the_calibration(wrong):
+def test_invalid_arguments_of_the_calibration_raise(wrong):
     with pytest.raises(ValueError, match="found"):
         gaussian_sigma(*wrong)
     with pytest.raises(ValueError, match="found"):
         delta_of_gaussian(0.0, 1.0)
 
 
-# ------------------------------------------------------------ the sound curator
+# ------------------------------------------------------------ the private curator
 def curated(X, **params):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InsecureNoiseWarning)
@@ -101,7 +101,7 @@ def curated(X, **params):
 
 
 @pytest.mark.parametrize("seed", [0, None], ids=["seeded", "OpenDP"])
-def test_the_noise_is_normal_and_half_of_it_is_seen(seed, monkeypatch):
+def test_curator_noise_is_normal_and_half_of_it_is_detected(seed, monkeypatch):
     X = np.random.default_rng(0).standard_normal((500, 2))
 
     def p():
@@ -122,12 +122,12 @@ def test_discrete_gaussian_noise_has_its_distribution(source, scale):
     drawn = np.array(source().discrete_gaussian(scale)([5] * 20_000)) - 5
     z = np.arange(-30, 31)
     pmf = np.exp(-(z**2) / (2 * scale**2))
-    if source is not OpenDPNoise:  # normal, rounded: the same at the scales that are used
+    if source is not OpenDPNoise:  # seeded: rounded normal noise, equal at the scales in use
         pmf = norm.cdf(z + 0.5, scale=scale) - norm.cdf(z - 0.5, scale=scale)
     assert chi_square_p(np.bincount(drawn + 30, minlength=61), pmf / pmf.sum()) > 1e-6
 
 
-def test_what_a_release_costs_and_says(X):
+def test_curator_reports_its_cost_noise_and_guarantee(X):
     c = GaussianCurator(0.5, 1e-6).fit(X)
     assert (c.privacy_.epsilon, c.privacy_.delta, c.privacy_.assumption) == (0.5, 1e-6, None)
     assert c.sigma_ == pytest.approx(gaussian_sigma(0.5, 1e-6), rel=1e-6)
@@ -137,7 +137,7 @@ def test_what_a_release_costs_and_says(X):
     assert not np.array_equal(GaussianCurator(0.5, 1e-6).fit(X).released_, c.released_)
 
 
-def test_as_a_transformer(X):
+def test_curator_transforms_the_rows_it_was_fitted_on(X):
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     c = curated(frame)
     assert list(c.feature_names_in_) == ["a", "b", "c"]
@@ -153,7 +153,7 @@ def test_as_a_transformer(X):
             c.row(wrong)
 
 
-def test_rows_are_left_behind_when_it_is_pickled(X):
+def test_pickle_of_a_curator_does_not_contain_its_rows(X):
     c = curated(X)
     loaded = pickle.loads(pickle.dumps(c))
     assert X[3].tobytes() not in pickle.dumps(c)
@@ -164,7 +164,7 @@ def test_rows_are_left_behind_when_it_is_pickled(X):
         loaded.transform(X)
 
 
-def test_long_rows_are_clipped_or_refused(X):
+def test_rows_longer_than_max_norm_are_clipped_or_raise(X):
     tall = X.copy()
     tall[0] *= 1e6
     c = curated(tall, epsilon=10.0, delta=0.5, max_norm=1.0)
@@ -175,7 +175,7 @@ def test_long_rows_are_clipped_or_refused(X):
 
 @settings(max_examples=50)
 @given(d=st.integers(1, 40), seed=st.integers(0, 10**6), r=st.integers(1, 40))
-def test_projecting_and_clipping_make_no_rows_more_distant(d, r, seed):
+def test_projecting_and_clipping_do_not_increase_distances(d, r, seed):
     rng = np.random.default_rng(seed)
     c = GaussianCurator(max_norm=2.0, n_components=min(d, r), random_state=seed)
     Q = c._directions(d)
@@ -190,8 +190,8 @@ def test_projecting_and_clipping_make_no_rows_more_distant(d, r, seed):
     [
         (dict(epsilon=0.0), "epsilon is"),
         (dict(epsilon=math.inf), "epsilon is"),
-        (dict(delta=0.0), "delta lies"),
-        (dict(delta=1.0), "delta lies"),
+        (dict(delta=0.0), r"delta is in \(0, 1\)"),
+        (dict(delta=1.0), r"delta is in \(0, 1\)"),
         (dict(distance=0), "distance is positive"),
         (dict(max_norm=-1), "max_norm is None or positive"),
         (dict(n_components=0, max_norm=1.0), "n_components is None or 1 or more"),
@@ -200,7 +200,7 @@ def test_projecting_and_clipping_make_no_rows_more_distant(d, r, seed):
         (dict(epsilon=60.0, delta=1e-12), "too small, or epsilon=60.0 too large"),
     ],
 )
-def test_bad_parameters_of_the_curator(X, params, message):
+def test_invalid_parameters_of_the_curator_raise(X, params, message):
     c = GaussianCurator(**params)
     with pytest.raises(ValueError, match=message):
         c.fit(X)
@@ -209,34 +209,34 @@ def test_bad_parameters_of_the_curator(X, params, message):
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 @pytest.mark.parametrize("kind", [GaussianCurator, ProjectionCurator])
-def test_tables_that_are_no_numbers(X, bad, kind):
+def test_tables_with_nan_or_infinity_raise(X, bad, kind):
     X[3, 1] = bad
     with pytest.raises(ValueError, match="NaN|infinity"):
         kind().fit(X)
 
 
-def test_numbers_beyond_the_grid_are_limited_and_not_refused(X):
-    """An error would tell a table from its neighbour."""
+def test_huge_numbers_are_clipped_without_an_error(X):
+    """An error would distinguish a table from its neighbour."""
     c = curated(1e300 * X)
     assert np.isfinite(c.released_).all()
     assert np.abs(c.released_).max() <= 2.0**62 * c.sigma_ / 2**36
 
 
-def test_norms_that_overflow_or_underflow_are_clipped_all_the_same():
+def test_rows_whose_norm_overflows_or_underflows_are_clipped():
     for size in (1e200, 1e-200):
         c = GaussianCurator(max_norm=size / 1e3)
         lengths = row_norms(c._bounded(np.array([[size, size], [size / 1e4, 0.0]])))
         assert lengths == pytest.approx([size / 1e3, size / 1e4])
 
 
-def test_seeded_noise_withdraws_the_guarantee(X):
+def test_seeded_noise_gives_no_guarantee_and_invalid_seeds_raise(X):
     assert "NONE" in curated(X).guarantee_
     for wrong in (False, 1.7, -1, np.random.RandomState(0)):
         with pytest.raises(ValueError, match="noise_random_state is None or 0 and up"):
             GaussianCurator(noise_random_state=wrong).fit(X)
 
 
-def test_a_failed_fit_leaves_the_one_before(X):
+def test_failed_fit_keeps_the_previous_one(X):
     c = curated(X)
     before = dict(vars(c))
     c.set_params(max_norm=1e-3, clip=False)
@@ -246,7 +246,7 @@ def test_a_failed_fit_leaves_the_one_before(X):
     assert np.array_equal(c.released_, before["released_"])
 
 
-def test_numbers_of_other_types_are_numbers(X):
+def test_curator_accepts_numpy_numbers(X):
     kinds = dict(epsilon=np.float32(1), delta=np.float32(0.01), distance=np.float32(0.5))
     assert curated(X, **kinds).sigma_ == pytest.approx(0.5 * gaussian_sigma(1.0, 0.01), rel=1e-6)
     assert curated(X, distance=9.0, max_norm=0.5).sigma_ == pytest.approx(
@@ -256,7 +256,10 @@ def test_numbers_of_other_types_are_numbers(X):
 
 # ------------------------------------------------------------ an audit
 def bound_on_epsilon(p_runs, q_runs, delta):
-    """Lower bound on epsilon: the best threshold on one half, Clopper-Pearson on the other."""
+    """Return a lower bound on epsilon.
+
+    The threshold is chosen on one half of the runs; the other half gives Clopper-Pearson bounds.
+    """
     half = len(p_runs) // 2
 
     def log_ratio(t, part):
@@ -271,7 +274,7 @@ def bound_on_epsilon(p_runs, q_runs, delta):
 
 
 def audit(n, epsilon=2.0, delta=0.05):
-    """Two tables whose middle row differs by 1, in the direction that is looked at."""
+    """Audit two tables whose middle rows differ by 1, projected on the direction between them."""
     found = []
     for shift in (0.6, 0.0):
         X = np.zeros((3, 2))
@@ -285,7 +288,7 @@ def audit(n, epsilon=2.0, delta=0.05):
     return bound_on_epsilon(*found, delta)
 
 
-def test_the_sound_release_keeps_its_promise_and_the_audit_can_see(monkeypatch):
+def test_audit_of_the_curator_does_not_exceed_epsilon_and_detects_half_the_noise(monkeypatch):
     assert 1.0 <= audit(4000) <= 2.0
     right = curators.gaussian_sigma
     monkeypatch.setattr(curators, "gaussian_sigma", lambda *args: right(*args) / 2)
@@ -294,7 +297,7 @@ def test_the_sound_release_keeps_its_promise_and_the_audit_can_see(monkeypatch):
 
 # ------------------------------------------------------------ the published curator
 @pytest.mark.parametrize(("epsilon", "branch"), [(1e4, "if"), (0.1, "else")])
-def test_the_published_curator_line_by_line(X, epsilon, branch):
+def test_published_curator_follows_the_paper_line_by_line(X, epsilon, branch):
     c = ProjectionCurator(epsilon, 1e-5, n_components=5, random_state=3).fit(X)
     centred = X - X.mean(axis=0)
     omega = 16 * math.sqrt(5 * math.log(2e5)) * math.log(16 * 5 * 1e5) / epsilon
@@ -310,20 +313,20 @@ def test_the_published_curator_line_by_line(X, epsilon, branch):
     assert c.guarantee_ is None
 
 
-def test_omega_of_the_paper():
-    """Its Table 1: epsilon = e^1.1, delta = 1e-5, s_min = 1031: r = 10 fits, 15 does not."""
+def test_omega_equals_that_of_the_paper():
+    """Table 1 of the paper, epsilon = e^1.1, delta = 1e-5, s_min = 1031: r = 10 fits, 15 not."""
     c = ProjectionCurator(math.exp(1.1), 1e-5)
     assert c._omega(10) == pytest.approx(976.07, abs=0.01)
-    assert c._auto(1031) == 11, "the paper compares 3, 6, 8, 10, 15 and 20"
+    assert c._auto(1031) == 11  # the paper compares 3, 6, 8, 10, 15 and 20
     assert c._auto(0.0) == 1
 
 
-def test_auto_looks_at_the_data(X):
+def test_automatic_n_components_depends_on_the_data(X):
     few, many = (ProjectionCurator(100.0, 1e-5).fit(scale * X).n_components_ for scale in (1, 30))
     assert few < many
 
 
-def test_it_warns_that_it_has_no_guarantee(X):
+def test_published_curator_warns_that_it_has_no_guarantee(X):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         ProjectionCurator().fit(X)
@@ -332,7 +335,7 @@ def test_it_warns_that_it_has_no_guarantee(X):
 
 
 @pytest.mark.parametrize("r", [0, -1, 1.5, True, "most"])
-def test_bad_numbers_of_components(X, r):
+def test_invalid_n_components_of_the_published_curator_raises(X, r):
     with pytest.raises(ValueError, match="n_components is 'auto' or 1 or more"):
         ProjectionCurator(n_components=r).fit(X)
 
@@ -340,7 +343,7 @@ def test_bad_numbers_of_components(X, r):
 # ------------------------------------------------------------ the attack
 @pytest.mark.parametrize("epsilon", [1e-6, 0.01, 1.0, 100.0])
 @pytest.mark.parametrize(("n", "d", "r"), [(60, 3, 3), (500, 5, 12), (2000, 2, 10)])
-def test_a_few_known_rows_give_back_all_of_the_published_release(epsilon, n, d, r, rng):
+def test_attack_reconstructs_the_published_release_from_a_few_known_rows(epsilon, n, d, r, rng):
     X = 10 * rng.standard_normal((n, d))
     released = ProjectionCurator(epsilon, 1e-5, n_components=r, random_state=0).fit(X).released_
     known = rng.choice(n, d + 2, replace=False)
@@ -348,8 +351,8 @@ def test_a_few_known_rows_give_back_all_of_the_published_release(epsilon, n, d, 
     assert np.abs(estimate - X).max() < 1e-9 * np.abs(X).max() * 10
 
 
-def test_the_same_attack_fails_on_the_sound_release(rng):
-    """Whoever knows all other rows tells x from x', 1 apart, as often as the guarantee allows."""
+def test_attack_on_the_private_release_succeeds_no_more_often_than_guaranteed(rng):
+    """The attacker knows all other rows and guesses which of two rows, 1 apart, is released."""
     n, d, runs, epsilon, delta = 40, 2, 1500, 1.0, 1e-3
     X = 10 * rng.standard_normal((n, d))
     other = X.copy()
@@ -367,7 +370,7 @@ def test_the_same_attack_fails_on_the_sound_release(rng):
     best_possible = norm.cdf(0.5 / gaussian_sigma(epsilon, delta))
     assert right / runs <= most
     assert right / runs == pytest.approx(best_possible, abs=4 * 0.5 / math.sqrt(runs))
-    assert np.median(errors) > 1, "of the order of the noise"
+    assert np.median(errors) > 1, "errors are much smaller than the noise"
 
 
 @pytest.mark.parametrize(
@@ -380,7 +383,7 @@ def test_the_same_attack_fails_on_the_sound_release(rng):
         (4, [0.0, 1.0, 2.0, 3.0], "row numbers"),
     ],
 )
-def test_the_attack_checks_what_it_is_given(X, known, index, message):
+def test_invalid_arguments_of_the_attack_raise(X, known, index, message):
     with pytest.raises(ValueError, match=message):
         reconstruct_from_projection(X, X[:known], index)
 
@@ -390,8 +393,8 @@ def outcome(Z):
     return lambda row: float(np.sin(3 * Z[row, 0]) - (Z[row, 1:] ** 2).sum())
 
 
-def test_ask_and_tell_is_gp_ucb(X):
-    """Each question, against scikit-learn's process and the formula of beta_t."""
+def test_modeler_asks_for_the_rows_of_gp_ucb(X):
+    """Compare each row asked for with scikit-learn's process and the formula of beta_t."""
     f = outcome(X)
     known = dict(length_scale=0.8, noise=0.1, prior_mean=0.2, prior_scale=1.5, delta_ucb=0.1)
     m = Modeler(X, n_iter=20, **known)
@@ -414,8 +417,8 @@ def test_ask_and_tell_is_gp_ucb(X):
     assert optimize(X, f, 20, **known).rows == rows
 
 
-def test_input_noise_is_the_process_with_the_mean_kernel(X):
-    """Smooth part of the mean kernel, and what a row does not share with the others."""
+def test_input_noise_gives_the_process_with_the_mean_kernel(X):
+    """Compare with the mean kernel in scikit-learn: a smooth part and white noise of each row."""
     s, scale = 0.4, 0.9
     m = Modeler(X, input_noise=s, n_iter=9, **(KNOWN | dict(length_scale=scale, noise=0.1)))
     share = (1 + 2 * s**2 / scale**2) ** -1.5
@@ -434,7 +437,7 @@ def test_input_noise_is_the_process_with_the_mean_kernel(X):
         m.tell(row, outcome(X)(row))
 
 
-def test_the_mean_kernel_by_monte_carlo(rng):
+def test_mean_kernel_equals_a_simulation(rng):
     s, scale, d = 0.3, 0.7, 2
     z, other = np.zeros(d), np.array([0.5, -0.2])
     x, y = (p + s * rng.standard_normal((200_000, d)) for p in (z, other))
@@ -445,7 +448,7 @@ def test_the_mean_kernel_by_monte_carlo(rng):
 
 
 @pytest.mark.parametrize("learn", [True, False])
-def test_saved_and_restored_it_asks_for_the_same(X, learn):
+def test_restored_modeler_asks_for_the_same_rows(X, learn):
     f, known = outcome(X), {} if learn else KNOWN
     m = Modeler(X, n_iter=30, **known)
     for _ in range(12):
@@ -466,7 +469,7 @@ def test_saved_and_restored_it_asks_for_the_same(X, learn):
     assert pickle.loads(pickle.dumps(m)).ask() == m.ask()
 
 
-def test_minimising_is_maximising_the_negative(X):
+def test_minimising_equals_maximising_the_negative(X):
     f = outcome(X)
     for known in ({}, KNOWN | {"prior_mean": 0.3}):
         low = optimize(X, f, 15, maximize=False, **known)
@@ -484,8 +487,8 @@ def test_no_row_is_asked_for_twice(X):
 
 
 @pytest.mark.parametrize("known", [{}, KNOWN | {"noise": 1e-4, "length_scale": 1.0}])
-def test_single_precision_keeps_the_process(known, rng):
-    """Smooth, nearly noise-free outcomes, 150 of them: without a floor the mean overflows."""
+def test_single_precision_is_close_to_double_precision(known, rng):
+    """With 150 smooth, nearly noise-free outcomes the mean overflows without a least noise."""
     Z = rng.random((3000, 2))
     single = optimize(Z, outcome(Z), 150, dtype=np.float32, **known)
     model = single._posterior()
@@ -496,13 +499,13 @@ def test_single_precision_keeps_the_process(known, rng):
     assert np.abs(model.std - double.std).max() < 0.05 * math.sqrt(model.kernel.variance)
 
 
-def test_input_noise_counts_also_where_the_kernel_is_learnt(X):
+def test_learnt_process_accounts_for_input_noise(X):
     asked = [optimize(X, outcome(X), 30, input_noise=s) for s in (0.0, 0.5)]
     assert asked[0]._own_variance == 0
     assert asked[1]._own_variance > 0
 
 
-def test_batches_copy_nothing(monkeypatch, rng):
+def test_batches_do_not_copy_the_buffer(monkeypatch, rng):
     Z = rng.random((500, 2))
     copies = []
     empty = np.empty
@@ -514,7 +517,7 @@ def test_batches_copy_nothing(monkeypatch, rng):
     assert len(copies) == 1
 
 
-def test_it_finds_what_random_choice_does_not(rng):
+def test_optimize_finds_the_maximum(rng):
     Z = rng.random((5000, 2))
 
     def f(row):
@@ -538,22 +541,22 @@ def test_it_finds_what_random_choice_does_not(rng):
         (dict(noise=-1), "noise is None or positive"),
         (dict(prior_scale=0), "prior_scale is None or positive"),
         (dict(prior_mean="a"), "prior_mean is None or a number"),
-        (dict(delta_ucb=1), "delta_ucb lies"),
+        (dict(delta_ucb=1), r"delta_ucb is in \(0, 1\)"),
         (dict(input_noise=-0.1), "input_noise is 0 or more"),
         (dict(n_iter=0), "n_iter is 1 or more"),
-        (dict(n_iter=61), "none is asked for twice"),
+        (dict(n_iter=61), "no row is asked for twice"),
         (dict(prior_scale=1.0), "give all of"),
         (dict(dtype=int), "dtype is"),
         (dict(maximize="min"), "maximize is"),
         (dict(input_noise=None), "input_noise is"),
     ],
 )
-def test_bad_parameters_of_the_modeler(X, params, message):
+def test_invalid_parameters_of_the_modeler_raise(X, params, message):
     with pytest.raises(ValueError, match=message):
         Modeler(**({"Z": X, "n_iter": 10} | params))
 
 
-def test_bad_outcomes_are_refused_and_nothing_is_kept_of_them(X):
+def test_invalid_outcomes_raise_and_are_not_recorded(X):
     m = Modeler(X, n_iter=10)
     with pytest.raises(ValueError, match="no outcome has been told"):
         m.best()
@@ -581,7 +584,7 @@ def test_bad_outcomes_are_refused_and_nothing_is_kept_of_them(X):
             m.ask(n)
 
 
-def test_what_is_known_beforehand_can_be_told(X):
+def test_outcomes_can_be_told_before_a_row_is_asked_for(X):
     f = outcome(X)
     found = optimize(X, f, 12, start=[4, 8, 15], **KNOWN)
     assert found.rows[:3] == [4, 8, 15]
@@ -591,7 +594,7 @@ def test_what_is_known_beforehand_can_be_told(X):
     assert m.ask() == found.rows[3]
 
 
-def test_too_large_a_table_is_refused_before_the_memory_is_gone(X, monkeypatch):
+def test_too_large_table_raises_before_memory_is_allocated(X, monkeypatch):
     assert modeler._available_memory() > 2**20
     monkeypatch.setattr(modeler, "_available_memory", lambda: 100)
     with pytest.raises(MemoryError, match=r"60 rows times n_iter=10.*dtype=numpy.float32"):
@@ -600,7 +603,7 @@ def test_too_large_a_table_is_refused_before_the_memory_is_gone(X, monkeypatch):
 
 # ------------------------------------------------------------ messages
 @pytest.mark.parametrize("batch_size", [1, 4])
-def test_two_sides_by_messages_find_what_one_process_finds(X, batch_size):
+def test_two_sides_by_messages_find_the_same_as_one_process(X, batch_size):
     c, f = curated(X), outcome(X)
     hospital = CuratorSide(c, f)
     company = ModelerSide(json.loads(json.dumps(hospital.table())), 14, batch_size)
@@ -613,7 +616,7 @@ def test_two_sides_by_messages_find_what_one_process_finds(X, batch_size):
     assert hospital.result == together.best()
 
 
-def test_messages_that_make_no_sense_are_refused(X):
+def test_invalid_messages_raise(X):
     hospital = CuratorSide(curated(X), outcome(X))
     for message in (
         {"type": "ask", "rows": [60]},
@@ -624,18 +627,18 @@ def test_messages_that_make_no_sense_are_refused(X):
             hospital.answer(message)
     with pytest.raises(ValueError, match="of type 'ask' with rows"):
         hospital.answer({"type": "tell", "rows": [1]})
-    with pytest.raises(ValueError, match="of version 1, with rows and input_noise, comes first"):
+    with pytest.raises(ValueError, match="first message is a table of version 1, with rows and in"):
         ModelerSide({"type": "table", "version": 2}, 5)
     company = ModelerSide(hospital.table(), 5)
     with pytest.raises(ValueError, match="of type 'tell' with rows"):
         company.tell({"type": "ask", "rows": [1]})
 
 
-def test_lost_messages_are_sent_again_and_no_row_is_measured_twice(X):
-    measured = []
+def test_lost_messages_are_sent_again_and_no_row_is_evaluated_twice(X):
+    evaluated = []
 
     def oracle(row):
-        measured.append(row)
+        evaluated.append(row)
         return outcome(X)(row)
 
     hospital = CuratorSide(curated(X), oracle, most=6)
@@ -643,15 +646,15 @@ def test_lost_messages_are_sent_again_and_no_row_is_measured_twice(X):
     while hospital.result is None:
         question = company.ask()
         if question["type"] == "ask":
-            assert company.ask() == question, "the answer was lost"
+            assert company.ask() == question, "it is not asked again"
             hospital.answer(question)
         answer = hospital.answer(question)
         if answer is not None:
             company.tell(answer)
-    assert len(measured) == len(set(measured)) == 6
+    assert len(evaluated) == len(set(evaluated)) == 6
     with pytest.raises(ValueError, match="outcomes of 6 rows"):
-        hospital.answer({"type": "ask", "rows": [r for r in range(60) if r not in measured][:1]})
-    with pytest.raises(ValueError, match="is nan, and cannot be handed on"):
+        hospital.answer({"type": "ask", "rows": [r for r in range(60) if r not in evaluated][:1]})
+    with pytest.raises(ValueError, match="is nan, not a finite number"):
         CuratorSide(curated(X), lambda row: math.nan).answer({"type": "ask", "rows": [0]})
     for result in ({"row": "x", "value": 1.0}, {"row": 0, "value": None}, {}):
         with pytest.raises(ValueError, match="found"):
@@ -661,13 +664,13 @@ def test_lost_messages_are_sent_again_and_no_row_is_measured_twice(X):
             company.tell(message)
 
 
-def test_what_is_not_fitted_is_not_handed_over(X):
+def test_curator_that_is_not_fitted_raises(X):
     for use in (lambda c: CuratorSide(c, outcome(X)), lambda c: optimize(c, outcome(X), 3)):
         with pytest.raises(NotFittedError):
             use(GaussianCurator())
 
 
-def test_states_that_make_no_sense_are_refused(X):
+def test_invalid_states_raise(X):
     m = optimize(X, outcome(X), 5)
     for change in (
         {"rows": [0, 0]},
@@ -683,7 +686,7 @@ def test_states_that_make_no_sense_are_refused(X):
             Modeler.from_state(X, state)
 
 
-def test_the_table_says_nothing_but_what_was_released(X):
+def test_table_message_contains_only_what_was_released(X):
     c = curated(X)
     message = json.dumps(CuratorSide(c, outcome(X)).table())
     assert set(json.loads(message)) == {"type", "version", "rows", "input_noise"}

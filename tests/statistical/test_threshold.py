@@ -31,7 +31,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import check_estimator
 
 from sklearn_dpbo import PrivateBayesSearchCV, PrivateThresholdClassifier, make_private_scorer
-from sklearn_dpbo._data.split import Problem
+from sklearn_dpbo._data.split import Problem, Training
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo._evaluation.threshold_curve import LabelGains, public_thresholds, threshold_curve
 from sklearn_dpbo._privacy import mechanisms
@@ -120,7 +120,7 @@ def test_the_total_equals_counting_at_each_threshold(records, scoring, grouped, 
     train = [0, 0, 0, 1]
     scorer = resolve_scorer(scoring, Says()).prepare(train)
     estimator = Says().fit(np.zeros((4, 1)), train)
-    problem = Problem(None, train, {}, scores[:, None], y, units, "")
+    problem = Problem(Training(None, train), scores[:, None], y, units, "")
     total = threshold_curve(
         estimator, LabelGains(scorer, ("decision_function",)), problem, grid
     )._open()
@@ -144,7 +144,7 @@ def test_one_unit_moves_no_threshold_by_more_than_the_sensitivity(data, scoring,
     y_near[rows] = 1 - np.minimum(y[rows], 1)
 
     def total(x, y):
-        problem = Problem(None, [0, 1], {}, x[:, None], y, units, "")
+        problem = Problem(Training(None, [0, 1]), x[:, None], y, units, "")
         u = threshold_curve(
             estimator, LabelGains(scorer, ("decision_function",)), problem, grid
         )._open()
@@ -406,7 +406,7 @@ def test_budgets_add_up_over_the_same_records(rare):
     assert t.privacy_.epsilon == pytest.approx(1.0) and t.privacy_.epsilon >= 0.7 + 0.3
     assert t.privacy_.m == inner.privacy_.m == 2000
     assert [loss.release for loss in t.privacy_.spends] == [
-        "choice of the setting", "score of the chosen setting", "choice of the threshold",
+        "choice of the candidate", "score of the chosen candidate", "choice of the threshold",
         "score at the threshold",
     ]  # fmt: skip
     spent = sum(loss.epsilon for loss in t.privacy_.spends)
@@ -559,7 +559,7 @@ def test_half_of_the_thresholds_are_where_the_training_set_is_classified_well(ra
     label_gains = LabelGains(
         resolve_scorer("balanced_accuracy", model).prepare(y), ("predict_proba",)
     )
-    grid = public_thresholds(model, label_gains, X, y, n)
+    grid = public_thresholds(model, label_gains, Training(X, y), n)
     assert len(grid) == n and (np.diff(grid) >= 0).all() and grid[0] == 0 and grid[-1] == 1
     p = model.predict_proba(X)[:, 1]
 

@@ -1,4 +1,4 @@
-"""A budget that outlives processes: sums, races, crashes, damage, and who charges it."""
+"""Privacy ledgers: sums, concurrent charges, crashes, damage, and charges by estimators."""
 
 import contextlib
 import copy
@@ -37,8 +37,8 @@ from sklearn_dpbo.exceptions import (
     LedgerError,
     PrivacyWarning,
 )
-from sklearn_dpbo.ledger._decimal import at_most, exact
-from sklearn_dpbo.ledger._entries import link
+from sklearn_dpbo.ledger._decimal import parse_decimal, round_down_decimal
+from sklearn_dpbo.ledger._entries import chain_hash
 from sklearn_dpbo.outsourced import GaussianCurator
 
 pytestmark = pytest.mark.filterwarnings("ignore:No X_val and no cv")
@@ -51,7 +51,7 @@ def path(tmp_path):
 
 @pytest.fixture(params=["file", "server"])
 def place(request):
-    """Where a ledger may be kept: the path of a file, or the URL of a database."""
+    """Where the ledger is kept: the path of a file or the URL of a database."""
     return request.getfixturevalue({"file": "path", "server": "database"}[request.param])
 
 
@@ -60,7 +60,7 @@ def opened(place, epsilon=1.0, **params):
 
 
 def change(place, sql):
-    """Do what the package would not."""
+    """Change the tables with SQL, as the package itself never does."""
     if isinstance(place, str):
         run_sql(place, f"SET search_path = sklearn_dpbo_ledger; {sql}")
         return
@@ -71,7 +71,7 @@ def change(place, sql):
 # ---------------------------------------------------------------- sums
 
 
-def test_ten_tenths_fit_and_not_one_more(place):
+def test_ten_charges_of_a_tenth_fit_a_budget_of_one_and_an_eleventh_does_not(place):
     ledger = opened(place)
     for _ in range(10):
         ledger.charge(0.1, what="a test")
@@ -83,13 +83,14 @@ def test_ten_tenths_fit_and_not_one_more(place):
     assert len(ledger.history) == 10
 
 
-def test_numbers_are_what_is_written():
-    assert exact("x", 0.1) == exact("x", "0.1") == exact("x", np.float64(0.1)) == Fraction(1, 10)
-    assert exact("x", Fraction(1, 3)) == Fraction(1, 3) and exact("x", 3) == 3
-    assert exact("x", np.float32(0.1)) == Fraction(repr(float(np.float32(0.1))))
+def test_parse_decimal_takes_numbers_by_their_decimal_notation():
+    for tenth in (0.1, "0.1", np.float64(0.1)):
+        assert parse_decimal("x", tenth) == Fraction(1, 10)
+    assert parse_decimal("x", Fraction(1, 3)) == Fraction(1, 3) and parse_decimal("x", 3) == 3
+    assert parse_decimal("x", np.float32(0.1)) == Fraction(repr(float(np.float32(0.1))))
     for wrong in (-0.1, float("nan"), float("inf"), "much", None, True, [1]):
         with pytest.raises(ValueError, match="x is a number from 1e-300 to 1e300, or 0"):
-            exact("x", wrong)
+            parse_decimal("x", wrong)
 
 
 amounts = st.fractions(0, 1, max_denominator=50).filter(lambda e: e > 0)
@@ -97,13 +98,16 @@ amounts = st.fractions(0, 1, max_denominator=50).filter(lambda e: e > 0)
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(amounts, st.fractions(0, "0.2", max_denominator=50)), max_size=8))
-def test_sums_never_exceed_the_budget_and_nothing_that_fits_is_refused(place, charges):
+def test_charges_are_accepted_exactly_when_they_fit_the_budget(place, charges):
     spent = [Fraction(0), Fraction(0)]
     ledger = PrivacyLedger(place, uuid.uuid4().hex, 1.0, "0.4")
     for epsilon, delta in charges:
         fits = spent[1] + delta <= Fraction("0.2") and (
             spent[0] + epsilon <= 1
-            or delta_of_zcdp(float(sum(e * e for e in [epsilon, *taken(ledger)]) / 2), 1.0) <= 0.2
+            or delta_of_zcdp(
+                float(sum(e * e for e in [epsilon, *charged_epsilons(ledger)]) / 2), 1.0
+            )
+            <= 0.2
         )
         try:
             ledger.charge(epsilon, delta, what="a test")
@@ -111,26 +115,26 @@ def test_sums_never_exceed_the_budget_and_nothing_that_fits_is_refused(place, ch
             spent = [spent[0] + epsilon, spent[1] + delta]
         except BudgetExceededError:
             assert not fits
-    assert sum(taken(ledger)) == spent[0]
+    assert sum(charged_epsilons(ledger)) == spent[0]
 
 
-def taken(ledger):
+def charged_epsilons(ledger):
     with ledger._transaction() as execute:
         return [entry.epsilon for entry in ledger._entries(execute)]
 
 
-def test_concentration_lets_more_small_charges_in(path):
+def test_zcdp_admits_more_small_charges_than_basic_composition(path):
     ledger, n = opened(path, epsilon=2.0, delta=1e-6), 0
     with contextlib.suppress(BudgetExceededError):
         while n < 2000:
             ledger.charge("0.03", what="a test")
             n += 1
-    assert n > 100, "basic composition would have ended at 66"
+    assert n > 100, "basic composition allows 66"
     assert delta_of_zcdp(n * 0.03**2 / 2, 2.0) <= 0.5e-6
     assert delta_of_zcdp((n + 1) * 0.03**2 / 2, 2.0) > 0.49e-6
 
 
-def test_losses_on_assumptions_are_kept_apart_and_may_be_refused(place):
+def test_losses_on_assumptions_are_summed_separately_and_refused_if_worst_case_only(place):
     ledger = opened(place)
     ledger.charge(0.25, what="a", assumption="the model is right")
     ledger.charge(0.5, what="b")
@@ -142,7 +146,7 @@ def test_losses_on_assumptions_are_kept_apart_and_may_be_refused(place):
     assert not strict.history
 
 
-def test_history_and_exports(place, tmp_path):
+def test_history_csv_json_str_and_repr_show_the_charges(place, tmp_path):
     ledger = opened(place, delta=1e-5)
     ledger.charge(0.1, 1e-6, what="first", mechanism="noise", assumption="an assumption")
     ledger.charge("1/3", what="second")
@@ -162,7 +166,7 @@ def test_history_and_exports(place, tmp_path):
 # ---------------------------------------------------------------- opening
 
 
-def test_a_ledger_is_found_again_and_its_budget_cannot_be_changed(place):
+def test_a_ledger_can_be_reopened_and_its_budget_cannot_be_changed(place):
     opened(place).charge(0.5, what="a test")
     for again in (opened(place), PrivacyLedger(place, "patients")):
         assert again.left["epsilon"] == 0.5
@@ -173,7 +177,7 @@ def test_a_ledger_is_found_again_and_its_budget_cannot_be_changed(place):
 
 
 @pytest.mark.parametrize("content", [b"", b"\n", b"x" * 99, b"x" * 5000])
-def test_what_is_no_ledger_is_not_begun_anew(path, content):
+def test_an_empty_or_corrupt_file_is_refused_and_not_overwritten(path, content):
     ledger = opened(path)
     ledger.charge(0.5, what="a test")
     path.write_bytes(content)
@@ -184,15 +188,15 @@ def test_what_is_no_ledger_is_not_begun_anew(path, content):
     assert path.read_bytes() == content
 
 
-def test_another_database_is_no_ledger(path):
+def test_another_sqlite_database_is_refused(path):
     with contextlib.closing(sqlite3.connect(path)) as connection:
         connection.execute("CREATE TABLE mine (x)")
         connection.commit()
-    with pytest.raises(LedgerError, match="no ledger"):
+    with pytest.raises(LedgerError, match="not a ledger"):
         opened(path)
 
 
-def test_the_file_is_the_same_wherever_the_process_goes(tmp_path, monkeypatch):
+def test_a_ledger_keeps_its_file_when_the_process_changes_directory(tmp_path, monkeypatch):
     for name in "ab":
         (tmp_path / name).mkdir()
         monkeypatch.chdir(tmp_path / name)
@@ -203,7 +207,7 @@ def test_the_file_is_the_same_wherever_the_process_goes(tmp_path, monkeypatch):
     assert pickle.loads(pickle.dumps(ledger)).left["epsilon"] == 0.0
 
 
-def test_what_is_not_there_is_not_made_up(path, tmp_path):
+def test_missing_files_and_data_sets_are_errors_and_are_not_created(path, tmp_path):
     with pytest.raises(LedgerError, match="cannot be read and written"):
         PrivacyLedger(path, "patients")
     ledger = opened(path)
@@ -236,7 +240,7 @@ def test_what_is_not_there_is_not_made_up(path, tmp_path):
         ("a", 1, -1),
     ],
 )
-def test_budgets_that_make_no_sense_are_refused(path, dataset, epsilon, delta):
+def test_invalid_names_and_budgets_are_refused(path, dataset, epsilon, delta):
     with pytest.raises(ValueError, match="found"):
         PrivacyLedger(path, dataset, epsilon, delta)
     assert not path.exists()
@@ -246,18 +250,18 @@ def test_budgets_that_make_no_sense_are_refused(path, dataset, epsilon, delta):
 
 
 @pytest.mark.parametrize("wrong", [None, 3, b"x.db", "a\0b.db"])
-def test_paths_that_make_no_sense_are_refused(wrong):
+def test_invalid_paths_are_refused(wrong):
     with pytest.raises(ValueError, match="path of a file"):
         opened(wrong)
 
 
 @given(st.fractions(0, 1).filter(lambda e: e > 0))
-def test_what_is_left_can_be_charged(left):
-    shown = at_most(left)
-    assert exact("epsilon", shown) <= left and shown >= float(left) * (1 - 1e-15)
+def test_round_down_decimal_returns_no_more_than_what_is_left(left):
+    rounded = round_down_decimal(left)
+    assert parse_decimal("epsilon", rounded) <= left and rounded >= float(left) * (1 - 1e-15)
 
 
-def test_copies_clones_and_pickles_are_the_same_ledger(place):
+def test_copies_clones_and_pickles_charge_the_same_ledger(place):
     ledger = opened(place)
     search = PrivateBayesSearchCV(LogisticRegression(), {"C": [1, 2]}, ledger=ledger)
     for same in (copy.deepcopy(ledger), clone(search).ledger, pickle.loads(pickle.dumps(ledger))):
@@ -274,14 +278,14 @@ def charge_until_refused(path, epsilon):
     return n
 
 
-def test_eight_processes_share_what_is_left(place):
+def test_eight_processes_together_spend_exactly_the_budget(place):
     opened(place, epsilon=4.0)
     with multiprocessing.get_context("spawn").Pool(8) as pool:
         counts = pool.starmap(charge_until_refused, [(place, 0.1)] * 8)
     assert sum(counts) == 40 and len(PrivacyLedger(place, "patients").history) == 40
 
 
-def test_threads_share_what_is_left(place):
+def test_six_threads_together_spend_exactly_the_budget(place):
     opened(place, epsilon=2.0)
     counts = []
     threads = [
@@ -301,12 +305,12 @@ from sklearn_dpbo import PrivacyLedger
 ledger = PrivacyLedger(sys.argv[1], "patients")
 for i in range(1000):
     ledger.charge("0.001", what=str(i))
-    print(i, flush=True)  # whoever reads this has the release
+    print(i, flush=True)  # stands for the release
 """
 
 
 @pytest.mark.parametrize("n_kills", [6, pytest.param(60, marks=pytest.mark.slow)])
-def test_what_was_released_before_a_kill_was_charged(place, n_kills, rng):
+def test_every_release_before_the_process_is_killed_was_charged(place, n_kills, rng):
     opened(place, epsilon=1000.0)
     released = 0
     for _ in range(n_kills):
@@ -320,10 +324,10 @@ def test_what_was_released_before_a_kill_was_charged(place, n_kills, rng):
         process.wait()
         charged = len(PrivacyLedger(place, "patients").history)
         assert charged >= released
-    assert charged <= released + n_kills, "at most one charge per kill was for nothing"
+    assert charged <= released + n_kills, "at most one charge per kill has no release"
 
 
-def test_truncated_databases_are_refused(path, tmp_path, rng):
+def test_a_truncated_database_is_refused(path, tmp_path, rng):
     ledger = opened(path, epsilon=100.0)
     for i in range(60):
         ledger.charge(1, what=f"charge {i}")
@@ -337,7 +341,7 @@ def test_truncated_databases_are_refused(path, tmp_path, rng):
         damaged.unlink()
 
 
-def test_a_flipped_bit_frees_nothing(path, tmp_path, rng):
+def test_a_flipped_bit_does_not_change_what_is_left(path, tmp_path, rng):
     ledger = opened(path)
     for _ in range(5):
         ledger.charge("1/7", what="a test")
@@ -353,8 +357,8 @@ def test_a_flipped_bit_frees_nothing(path, tmp_path, rng):
         assert left == ledger.left["epsilon"]
 
 
-def test_after_a_charge_all_of_it_is_in_the_one_file(path, tmp_path):
-    """Also while somebody is reading: then the charge waits, or is refused."""
+def test_after_a_charge_a_copy_of_the_one_file_has_it(path, tmp_path):
+    """Each charge is in the database file, not in a journal beside it."""
     ledger = opened(path)
     ledger.charge(0.5, what="a test")
     assert [f.name for f in path.parent.iterdir()] == [path.name]
@@ -362,8 +366,8 @@ def test_after_a_charge_all_of_it_is_in_the_one_file(path, tmp_path):
     assert PrivacyLedger(tmp_path / "copy.db", "patients").left["epsilon"] == 0.5
 
 
-def test_reading_the_file_in_the_same_process_loses_no_lock(path):
-    """Closing a file anywhere in a process gives up SQLite's own locks on it."""
+def test_reading_the_file_in_the_same_process_does_not_release_its_lock(path):
+    """SQLite's own locks are lost when any thread of the process closes the file."""
     opened(path, epsilon=10.0)
     done = threading.Event()
 
@@ -383,7 +387,7 @@ def test_reading_the_file_in_the_same_process_loses_no_lock(path):
         reader.join()
 
 
-def test_a_second_name_of_the_file_is_refused(path, monkeypatch):
+def test_a_hard_link_is_refused_and_a_symbolic_link_is_not(path, monkeypatch):
     ledger = opened(path)
     os.link(path, f"{path}.too")
     with pytest.raises(LedgerError, match="several names"):
@@ -396,7 +400,7 @@ def test_a_second_name_of_the_file_is_refused(path, monkeypatch):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-def test_a_fork_beside_a_charge_locks_nobody_out(place):
+def test_a_fork_during_a_charge_does_not_block_the_child(place):
     ledger = opened(place, epsilon=1000.0)
     stop = threading.Event()
 
@@ -435,7 +439,7 @@ def test_a_fork_beside_a_charge_locks_nobody_out(place):
         "DROP TABLE charges",
     ],
 )
-def test_rows_that_were_tampered_with_are_seen(place, damage):
+def test_changed_or_deleted_rows_are_detected(place, damage):
     ledger = opened(place)
     for _ in range(3):
         ledger.charge(0.1, what="a test")
@@ -445,7 +449,7 @@ def test_rows_that_were_tampered_with_are_seen(place, damage):
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [("-1", "0"), ("0", "0"), ("1", "-1"), ("x", "0")])
-def test_a_loss_below_zero_is_refused_though_the_chain_fits(place, epsilon, delta):
+def test_an_invalid_loss_is_refused_even_if_the_hash_chain_is_correct(place, epsilon, delta):
     ledger = opened(place)
     ledger.charge(0.5, what="a test")
     row = (2, "now", "a gift", "", epsilon, delta, None)
@@ -455,14 +459,14 @@ def test_a_loss_below_zero_is_refused_though_the_chain_fits(place, epsilon, delt
     change(
         place,
         f"INSERT INTO charges VALUES ('patients', '{values}', NULL);"
-        f"UPDATE datasets SET head = '{link(head, row)}'",
+        f"UPDATE datasets SET head = '{chain_hash(head, row)}'",
     )
     with pytest.raises(LedgerError, match="damaged or tampered with"):
         ledger.charge(0.9, what="more than there is")
 
 
-def test_a_locked_ledger_is_waited_for_and_then_refused(path, monkeypatch):
-    monkeypatch.setattr("sklearn_dpbo.ledger._file._PATIENCE", 0.2)
+def test_a_locked_ledger_is_refused_after_the_timeout(path, monkeypatch):
+    monkeypatch.setattr("sklearn_dpbo.ledger._file._LOCK_TIMEOUT", 0.2)
     ledger = opened(path)
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN")
@@ -510,7 +514,7 @@ FITS = {
 
 
 @pytest.mark.parametrize("name", FITS)
-def test_a_fit_is_charged_once_and_refused_when_nothing_is_left(place, name):
+def test_each_fit_is_charged_once_and_refused_when_the_budget_is_spent(place, name):
     ledger = opened(place, epsilon=0.3, delta=1e-5)
     for n in range(1, 4):
         FITS[name](ledger)
@@ -523,7 +527,7 @@ def test_a_fit_is_charged_once_and_refused_when_nothing_is_left(place, name):
 
 
 @pytest.mark.parametrize("name", FITS)
-def test_nothing_is_drawn_without_a_ledger_that_can_be_written(place, name, monkeypatch):
+def test_no_noise_is_drawn_if_the_ledger_cannot_be_written(place, name, monkeypatch):
     drawn = []
     monkeypatch.setattr(mechanisms, "_draw", lambda *args: drawn.append(args))
     ledger = opened(place, delta=1e-5)
@@ -533,7 +537,7 @@ def test_nothing_is_drawn_without_a_ledger_that_can_be_written(place, name, monk
     assert not drawn
 
 
-def test_it_is_refused_before_any_model_is_fitted(path):
+def test_a_fit_beyond_the_budget_is_refused_before_any_model_is_fitted(path):
     class Never(LogisticRegression):
         def fit(self, X, y):
             raise AssertionError("fitted")
@@ -542,7 +546,7 @@ def test_it_is_refused_before_any_model_is_fitted(path):
     refused = [
         PrivateBayesSearchCV(Never(), {"C": [1]}, epsilon=0.3, ledger=ledger),
         PrivateThresholdClassifier(Never(), epsilon=0.3, ledger=ledger),
-        # Each of the two fits, and both do not.
+        # Each of the two fits the budget, but not both together.
         PrivateThresholdClassifier(
             PrivateBayesSearchCV(Never(), {"C": [1]}, epsilon=0.2), epsilon=0.2, ledger=ledger
         ),
@@ -553,16 +557,16 @@ def test_it_is_refused_before_any_model_is_fitted(path):
     assert not ledger.history
 
 
-def test_a_search_inside_is_charged_to_the_same_ledger(path):
+def test_a_nested_search_is_charged_to_the_ledger_of_the_threshold_classifier(path):
     ledger = opened(path)
     t = PrivateThresholdClassifier(search(None, epsilon=0.7), epsilon=0.3, ledger=ledger)
     fit(t)
     assert [row["epsilon"] for row in ledger.history] == [0.7, 0.3]
-    assert t.estimator.ledger is None, "parameters are not touched"
+    assert t.estimator.ledger is None, "fit does not change parameters"
     assert ledger.left["epsilon"] == 0.0
 
 
-def test_one_ledger_named_twice_is_asked_for_the_sum(path):
+def test_a_ledger_given_to_both_nested_estimators_is_checked_for_their_sum(path):
     class Never(LogisticRegression):
         def fit(self, X, y):
             raise AssertionError("fitted")
@@ -576,7 +580,7 @@ def test_one_ledger_named_twice_is_asked_for_the_sum(path):
     assert ledger.spent["epsilon"] == 0.7
 
 
-def test_two_charges_are_asked_for_as_two(path):
+def test_check_takes_two_charges_as_two_and_not_as_their_sum(path):
     ledger = opened(path, epsilon=2.0, delta=1e-4)
     for _ in range(60):
         ledger.charge(0.05, what="a test")
@@ -586,7 +590,7 @@ def test_two_charges_are_asked_for_as_two(path):
     assert len(ledger.history) == 60
 
 
-def test_what_is_no_ledger_is_said_to_be_none():
+def test_estimators_refuse_a_ledger_that_is_not_a_privacy_ledger():
     for wrong in ("budget.db", 3):
         for estimator in (
             search(wrong),
@@ -596,7 +600,7 @@ def test_what_is_no_ledger_is_said_to_be_none():
                 fit(estimator)
 
 
-def test_odd_text_is_kept(place, tmp_path):
+def test_unusual_characters_in_texts_and_names_are_stored(place, tmp_path):
     ledger = PrivacyLedger(place, "Zu\u0308rich '; DROP TABLE charges; --", 1.0)
     odd = 'a "b", c\nd; \u2603 \ud800\0'
     ledger.charge(0.1, what=odd)
@@ -607,7 +611,7 @@ def test_odd_text_is_kept(place, tmp_path):
     assert pd.read_csv(tmp_path / "h.csv")["what"][0] == ledger.history[0]["what"]
 
 
-def test_a_fit_that_fails_before_its_first_draw_costs_nothing(path):
+def test_a_fit_that_fails_before_its_first_draw_is_not_charged(path):
     ledger = opened(path)
     X, y, X_val, y_val = problem()
     with pytest.raises(ValueError, match="columns"):
@@ -623,7 +627,7 @@ def test_a_crash_between_charge_and_release_counts_as_spent(path, monkeypatch):
     assert [row["epsilon"] for row in ledger.history] == [0.1]
 
 
-def test_the_ledger_comes_before_the_noise(path, monkeypatch):
+def test_the_ledger_is_charged_before_the_first_draw(path, monkeypatch):
     ledger, order = opened(path), []
     draw, charge = mechanisms._draw, PrivacyLedger.charge
     monkeypatch.setattr(mechanisms, "_draw", lambda *a: order.append("draw") or draw(*a))
@@ -634,14 +638,14 @@ def test_the_ledger_comes_before_the_noise(path, monkeypatch):
     assert order[0] == "charged" and order.count("charged") == 1 and "draw" in order
 
 
-def test_nested_cross_validation_spends_once_per_fit(place):
+def test_cross_validation_of_a_search_is_charged_once_per_fit(place):
     ledger = opened(place)
     X, y, _, _ = problem()
     cross_val_score(search(ledger), X, y, cv=3, n_jobs=2)
     assert [row["epsilon"] for row in ledger.history] == [0.1] * 3
 
 
-def test_what_rests_on_an_assumption_is_recorded_as_such(path):
+def test_a_fit_on_an_assumption_is_recorded_as_such_or_refused(path):
     ledger = PrivacyLedger(path, "patients", 1.0, 1e-4, worst_case_only=True)
     risky = search(ledger, strategy="gp_noisy", delta=1e-6)
     risky.set_params(param_grid={"C": [1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0]})
@@ -653,7 +657,7 @@ def test_what_rests_on_an_assumption_is_recorded_as_such(path):
     assert other.spent["epsilon_on_assumptions"] == pytest.approx(0.1)
 
 
-def test_the_fit_gets_no_more_than_is_written(path):
+def test_a_fit_spends_no_more_than_the_decimal_epsilon(path):
     ledger = opened(path)
     spent = sum(Fraction(loss.epsilon) for loss in fit(search(ledger)).privacy_.spends)
     assert Fraction(1, 10) * (1 - Fraction(1, 2**50)) <= spent <= Fraction(1, 10)

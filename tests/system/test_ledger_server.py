@@ -1,4 +1,4 @@
-"""A ledger on a PostgreSQL server: what differs from a file."""
+"""Privacy ledgers on a PostgreSQL server: what differs from a file."""
 
 import contextlib
 import multiprocessing
@@ -51,7 +51,7 @@ def charged(url):
         f"postgresql://me:{SECRET}@host/db\0",
     ],
 )
-def test_a_password_is_refused_and_not_repeated(url):
+def test_a_url_with_a_password_is_refused_and_not_shown(url):
     with pytest.raises(ValueError) as caught:
         opened(url)
     assert SECRET not in f"{caught.value!r}{caught.value.__cause__!r}"
@@ -68,16 +68,18 @@ def test_a_password_is_refused_and_not_repeated(url):
         "postgresql://me@/db?host=%2Frun",
     ],
 )
-def test_other_urls_are_kept_as_they_are(url):
+def test_a_url_without_a_password_is_accepted_unchanged(url):
     assert ledger_server.is_url(url) and ledger_server.checked_url(url) == url
 
 
-def test_what_looks_like_a_path_is_a_file():
+def test_paths_with_colons_are_not_taken_for_urls():
     for path in ("budget.db", "/a/b:/c.db", "./abc:/x.db", "C:/budget.db", r"C:\budget.db"):
         assert not ledger_server.is_url(path)
 
 
-def test_no_message_holds_a_password_from_elsewhere(database, monkeypatch):
+def test_errors_repr_and_pickles_do_not_contain_the_password_of_the_environment(
+    database, monkeypatch
+):
     monkeypatch.setenv("PGPASSWORD", SECRET)
     ledger = opened(database)
     for url in (with_database(database, "nowhere"), "postgresql://nobody@127.0.0.1:1/db"):
@@ -87,7 +89,7 @@ def test_no_message_holds_a_password_from_elsewhere(database, monkeypatch):
     assert SECRET.encode() not in pickle.dumps(ledger) and SECRET not in repr(ledger)
 
 
-def test_a_missing_driver_is_named(monkeypatch):
+def test_without_psycopg_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(ImportError, match=r'pip install "sklearn_dpbo\[postgresql\]"'):
         opened("postgresql://host/db")
@@ -96,7 +98,7 @@ def test_a_missing_driver_is_named(monkeypatch):
 # ---------------------------------------------------------------- opening
 
 
-def test_what_is_not_there_is_not_made_up(database):
+def test_missing_schemas_and_data_sets_are_errors_and_are_not_created(database):
     with pytest.raises(LedgerError, match="no schema sklearn_dpbo_ledger"):
         PrivacyLedger(database, "patients")
     ledger = opened(database)
@@ -107,7 +109,7 @@ def test_what_is_not_there_is_not_made_up(database):
         ledger.charge(0.1, what="after the loss of the tables")
 
 
-def test_many_may_open_at_once(database):
+def test_several_processes_can_create_the_ledger_at_once(database):
     with multiprocessing.get_context("spawn").Pool(4) as pool:
         for ledger in pool.map(opened, [database] * 8, chunksize=1):
             assert ledger.left["epsilon"] == 1.0
@@ -116,7 +118,7 @@ def test_many_may_open_at_once(database):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ("ALTER TABLE charges SET UNLOGGED", "not an ordinary table that is logged"),
+        ("ALTER TABLE charges SET UNLOGGED", "not an ordinary logged table"),
         ("ALTER TABLE charges RENAME TO c; CREATE VIEW charges AS TABLE c", "not an ordinary"),
         ("CREATE RULE r AS ON INSERT TO charges DO INSTEAD NOTHING", "triggers, rules or row"),
         ("ALTER TABLE charges ENABLE ROW LEVEL SECURITY", "triggers, rules or row"),
@@ -125,12 +127,12 @@ def test_many_may_open_at_once(database):
             "CREATE TRIGGER t BEFORE INSERT ON charges FOR EACH ROW EXECUTE FUNCTION f()",
             "triggers, rules or row",
         ),
-        ("DROP TABLE charges", "not begun anew"),
-        ("COMMENT ON SCHEMA sklearn_dpbo_ledger IS NULL", "not one that this package made"),
+        ("DROP TABLE charges", "tables of .* are missing"),
+        ("COMMENT ON SCHEMA sklearn_dpbo_ledger IS NULL", "was not created by this package"),
         ("ALTER TABLE datasets RENAME COLUMN epsilon TO eps", 'column "epsilon" does not exist'),
     ],
 )
-def test_tables_that_would_not_keep_a_charge_are_refused(database, change, message):
+def test_altered_or_missing_tables_are_refused(database, change, message):
     ledger = opened(database)
     run_sql(database, f"SET search_path = sklearn_dpbo_ledger; {change}")
     for attempt in (lambda: ledger.charge(0.1, what="a test"), lambda: opened(database)):
@@ -138,15 +140,15 @@ def test_tables_that_would_not_keep_a_charge_are_refused(database, change, messa
             attempt()
 
 
-def test_foreign_tables_are_refused_and_left_alone(database):
+def test_a_schema_of_another_program_is_refused_and_not_changed(database):
     run_sql(database, "CREATE SCHEMA sklearn_dpbo_ledger; "
             "CREATE TABLE sklearn_dpbo_ledger.charges (mine integer)")  # fmt: skip
-    with pytest.raises(LedgerError, match="not one that this package made"):
+    with pytest.raises(LedgerError, match="was not created by this package"):
         opened(database)
     assert charged(database) == 0
 
 
-def test_defaults_of_the_role_or_the_database_do_not_matter(database):
+def test_transactions_override_the_defaults_of_the_database(database):
     opened(database, epsilon=2.0)
     name = run_sql(database, "SELECT current_database()")[0][0]
     run_sql(database, f"""
@@ -175,7 +177,7 @@ def test_read_only_transactions_are_refused(database):
 
 @contextlib.contextmanager
 def setting(url, name, value):
-    """The server's own setting; it takes a moment to arrive."""
+    """Change a setting of the server and wait until it is in effect; restore it at the end."""
     before = run_sql(url, f"SHOW {name}")
     try:
         run_sql(url, f"ALTER SYSTEM SET {name} = {value}")
@@ -191,7 +193,7 @@ def setting(url, name, value):
 
 
 @pytest.mark.parametrize("name", ["fsync", "full_page_writes"])
-def test_a_server_that_loses_commits_is_refused(own_database, name):
+def test_a_server_with_unsafe_settings_is_refused(own_database, name):
     ledger = opened(own_database)
     with (
         setting(own_database, name, "off"),
@@ -220,7 +222,7 @@ def test_a_replica_is_refused():
 
 @pytest.fixture
 def role(own_database):
-    """Make a role without rights; the URL that it opens the database with."""
+    """Create a role without rights; return its name and its URL of the database."""
     name = f"dpbo_test_{uuid.uuid4().hex}"
     run_sql(own_database, f"CREATE ROLE {name} LOGIN")
     yield name, own_database.replace("postgres@", f"{name}@")
@@ -233,7 +235,7 @@ def granted_in_docs(name):
     return block.replace("analysts", name)
 
 
-def test_what_the_documentation_grants_is_enough_to_charge_and_for_nothing_else(own_database, role):
+def test_the_documented_rights_allow_charges_and_no_other_changes(own_database, role):
     name, url = role
     opened(own_database).charge(0.5, what="the owner")
     run_sql(own_database, granted_in_docs(name))
@@ -251,7 +253,7 @@ def test_what_the_documentation_grants_is_enough_to_charge_and_for_nothing_else(
             run_sql(url, f"SET search_path = sklearn_dpbo_ledger; {more}")
 
 
-def test_without_rights_nothing_is_read_or_made(own_database, role):
+def test_missing_rights_are_ledger_errors(own_database, role):
     name, url = role
     with pytest.raises(LedgerError, match="permission denied for database"):
         opened(url)
@@ -270,10 +272,10 @@ def test_without_rights_nothing_is_read_or_made(own_database, role):
 # ---------------------------------------------------------------- locks
 
 
-def test_a_held_lock_is_waited_for_and_then_refused(database, monkeypatch):
+def test_a_charge_fails_if_the_lock_is_held_beyond_the_timeout(database, monkeypatch):
     import psycopg
 
-    monkeypatch.setattr(ledger_server, "_PATIENCE", 0.3)
+    monkeypatch.setattr(ledger_server, "_TIMEOUT", 0.3)
     ledger = opened(database)
     with contextlib.closing(psycopg.connect(database)) as other:
         other.execute(ledger_server._LOCK)
@@ -283,10 +285,10 @@ def test_a_held_lock_is_waited_for_and_then_refused(database, monkeypatch):
     assert charged(database) == 1
 
 
-def test_two_charges_of_one_number_do_not_both_get_in_even_without_the_lock(database, monkeypatch):
+def test_the_primary_key_prevents_a_second_charge_with_the_same_number(database, monkeypatch):
     import psycopg
 
-    monkeypatch.setattr(ledger_server, "_PATIENCE", 0.3)
+    monkeypatch.setattr(ledger_server, "_TIMEOUT", 0.3)
     ledger, entries = opened(database), PrivacyLedger._entries
     with contextlib.closing(psycopg.connect(database)) as other:
         row = "'patients', 1, 'now', 'another', '', '1', '0', NULL"
@@ -294,19 +296,19 @@ def test_two_charges_of_one_number_do_not_both_get_in_even_without_the_lock(data
         with pytest.raises(LedgerError, match="lock timeout"):
             ledger.charge(0.1, what="a test")
 
-        def and_then_the_other_is_made(self, execute):
+        def then_commit_the_other(self, execute):
             found = entries(self, execute)
             other.commit()
             return found
 
-        monkeypatch.setattr(PrivacyLedger, "_entries", and_then_the_other_is_made)
+        monkeypatch.setattr(PrivacyLedger, "_entries", then_commit_the_other)
         with pytest.raises(LedgerError, match="duplicate key"):
             ledger.charge(0.1, what="a test")
     assert charged(database) == 1
 
 
-def test_who_falls_silent_loses_the_lock_and_the_charge(database, monkeypatch):
-    monkeypatch.setattr(ledger_server, "_PATIENCE", 0.2)
+def test_a_client_that_is_idle_too_long_loses_its_lock_and_its_charge(database, monkeypatch):
+    monkeypatch.setattr(ledger_server, "_TIMEOUT", 0.2)
     ledger = opened(database)
     monkeypatch.setattr(PrivacyLedger, "_refuse_excess", lambda *args: time.sleep(1))
     with pytest.raises(LedgerError, match="idle-in-transaction timeout|closed"):
@@ -324,7 +326,9 @@ WHERE datname = current_database() AND pid <> pg_backend_pid()
 
 
 @pytest.mark.parametrize("at", ["_entries", "_refuse_excess"])
-def test_a_connection_that_ends_during_a_charge_leaves_it_undone(database, monkeypatch, at):
+def test_a_charge_is_rolled_back_if_the_connection_ends_before_the_commit(
+    database, monkeypatch, at
+):
     ledger, original = opened(database), getattr(PrivacyLedger, at)
     with monkeypatch.context() as patch:
         patch.setattr(
@@ -336,14 +340,16 @@ def test_a_connection_that_ends_during_a_charge_leaves_it_undone(database, monke
     ledger.charge(0.1, what="a test")
 
 
-def test_a_connection_that_ends_at_the_commit_leaves_the_outcome_open(database, monkeypatch):
+def test_a_connection_that_ends_at_the_commit_is_an_error_with_unknown_outcome(
+    database, monkeypatch
+):
     ledger, commit = opened(database), ledger_server._commit
 
-    def cut(connection):
+    def terminate_and_commit(connection):
         run_sql(database, TERMINATE)
         commit(connection)
 
-    monkeypatch.setattr(ledger_server, "_commit", cut)
+    monkeypatch.setattr(ledger_server, "_commit", terminate_and_commit)
     with pytest.raises(LedgerError, match="whether the change was made is not known"):
         ledger.charge(0.1, what="a test")
     assert charged(database) == 0
@@ -354,14 +360,14 @@ def test_a_commit_whose_answer_is_lost_counts_as_spent(database, monkeypatch):
 
     ledger, execute = opened(database), psycopg.Connection.execute
 
-    def lost(self, sql, *args, **params):
+    def execute_and_lose_answer(self, sql, *args, **params):
         cursor = execute(self, sql, *args, **params)
         if sql == "COMMIT":
             raise psycopg.OperationalError("the connection is lost")
         return cursor
 
     with monkeypatch.context() as patch:
-        patch.setattr(psycopg.Connection, "execute", lost)
+        patch.setattr(psycopg.Connection, "execute", execute_and_lose_answer)
         with pytest.raises(LedgerError, match="not known.*if it was, it counts as spent"):
             ledger.charge(0.75, what="a test")
     assert ledger.left["epsilon"] == 0.25
@@ -369,7 +375,7 @@ def test_a_commit_whose_answer_is_lost_counts_as_spent(database, monkeypatch):
 
 def test_a_commit_that_no_standby_confirms_is_an_error(own_database, monkeypatch):
     ledger = opened(own_database)
-    monkeypatch.setattr(ledger_server, "_PATIENCE", 0.3)
+    monkeypatch.setattr(ledger_server, "_TIMEOUT", 0.3)
     with (
         setting(own_database, "synchronous_standby_names", "'nobody'"),
         pytest.raises(LedgerError, match="not known.*synchronous replication"),
@@ -379,7 +385,7 @@ def test_a_commit_that_no_standby_confirms_is_an_error(own_database, monkeypatch
 
 
 @pytest.mark.parametrize("n_kills", [1, pytest.param(20, marks=pytest.mark.slow)])
-def test_no_charge_of_what_was_released_is_lost_with_the_server(server, rng, n_kills):
+def test_every_release_before_the_server_is_killed_was_charged(server, rng, n_kills):
     n_processes, released = 2, 0
     with new_database(server.url) as url:
         opened(url, epsilon=1000.0)
@@ -405,19 +411,19 @@ def test_no_charge_of_what_was_released_is_lost_with_the_server(server, rng, n_k
 # ---------------------------------------------------------------- connections
 
 
-def test_no_connection_outlives_a_transaction(database):
+def test_every_transaction_closes_its_connection(database):
     ledger = opened(database)
     for _ in range(3):
         ledger.charge(0.1, what="a test")
     deadline = time.monotonic() + 30
     count = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
-    while run_sql(database, count) != [(1,)]:  # this very one
+    while run_sql(database, count) != [(1,)]:  # the connection of this query
         assert time.monotonic() < deadline
         time.sleep(0.05)
 
 
-def test_nothing_is_left_in_a_connection_that_a_pooler_hands_on(database, monkeypatch):
-    """One connection for all transactions, of two ledgers in turn."""
+def test_a_pooled_connection_keeps_no_settings_locks_or_statements(database, monkeypatch):
+    """Two ledgers use one connection in turn, as they would behind a pooler."""
     import psycopg
 
     state = """
@@ -429,7 +435,7 @@ def test_nothing_is_left_in_a_connection_that_a_pooler_hands_on(database, monkey
     ledgers = opened(database), PrivacyLedger(database, "others", 1.0)
     name = run_sql(database, "SELECT current_database()")[0][0]
     run_sql(database, f"ALTER DATABASE {name} SET synchronous_commit = off")
-    with psycopg.connect(database, **ledger_server._CONNECTION) as pooled:
+    with psycopg.connect(database, **ledger_server._CONNECTION_OPTIONS) as pooled:
         before = pooled.execute(state).fetchall()
         monkeypatch.setattr(psycopg, "connect", lambda *args, **params: pooled)
         with monkeypatch.context() as patch:

@@ -1,4 +1,4 @@
-"""Pictures: what they show, what they refuse, and what they leave alone."""
+"""Plots: what they show, what they refuse, and that they change no global state."""
 
 import warnings
 
@@ -76,7 +76,7 @@ def conditional(data):
 
 @pytest.fixture(scope="module")
 def mixed(data):
-    """Distributions, ordered and unordered lists, and one value that fails."""
+    """A search over distributions, ordered and unordered lists, and one value whose fit fails."""
     grid = {
         "max_features": ["sqrt", None, 0.5, -1.0], "max_depth": randint(2, 9),
         "min_samples_leaf": [1, 10, 100], "ccp_alpha": uniform(0, 0.01),
@@ -121,7 +121,7 @@ def offsets(collection):
         ([0.1, None], "category"),
     ],
 )
-def test_the_scale_follows_the_distribution(values, scale):
+def test_the_scale_of_an_axis_follows_the_distribution_or_list(values, scale):
     drawn = values.rvs(5, random_state=0) if hasattr(values, "rvs") else values
     column = np.ma.MaskedArray(np.array([*drawn, None], dtype=object))
     column.mask = [False] * len(drawn) + [True]
@@ -134,7 +134,7 @@ def test_the_scale_follows_the_distribution(values, scale):
         assert axis.positions[-1] < axis.positions[:-1].min()
 
 
-def test_categories_stand_where_the_list_has_them(data):
+def test_categories_are_drawn_in_the_order_of_the_list(data):
     values = [(8, 8), None, "auto", np.mean, SVC(C=2.0)]
     column = np.ma.MaskedArray(np.empty(3, dtype=object), mask=False)
     for i, j in enumerate((4, 1, 0)):
@@ -144,8 +144,8 @@ def test_categories_stand_where_the_list_has_them(data):
     assert [label for _, label in axis.marks] == ["(8, 8)", "None", "auto", "mean", "SVC(C=2.0)"]
 
 
-# ---------------------------------------------------------------- the path
-def test_the_path_shows_what_the_search_released(conditional):
+# ---------------------------------------------------------------- candidates
+def test_the_search_path_shows_the_released_candidates_and_public_scores(conditional):
     results = conditional.cv_results_
     display = SearchPathDisplay.from_search(conditional, "gamma", "C")
     n, explored = len(results["params"]), ~results["validated"]
@@ -158,13 +158,13 @@ def test_the_path_shows_what_the_search_released(conditional):
     assert offsets(display.chosen_)[0, 1] == best["C"]
     numeric = [isinstance(p.get("gamma"), float) for p in results["params"]]
     xs = display.path_.get_xdata()
-    assert xs[~np.array(numeric)].max() < xs[numeric].min()  # beside the numbers
+    assert xs[~np.array(numeric)].max() < xs[numeric].min()  # marks are beside the numbers
     assert {label for _, label in display.x.marks} == {"scale", "auto", "not set"}
     assert display.ax_.get_xscale() == display.ax_.get_yscale() == "log"
     assert display.colorbar_.ax.get_ylabel() == "accuracy within the training set"
 
 
-def test_one_parameter_is_drawn_over_the_number(mixed):
+def test_a_search_path_in_one_parameter_is_drawn_over_the_candidate_number(mixed):
     display = SearchPathDisplay.from_search(mixed, y="max_features")
     assert display.path_.get_xdata().tolist() == list(range(1, 25))
     assert [t.get_text() for t in display.ax_.get_yticklabels()] == ["sqrt", "None", "0.5", "-1.0"]
@@ -173,14 +173,14 @@ def test_one_parameter_is_drawn_over_the_number(mixed):
     assert set(offsets(display.failed_)[:, 1]) == {3.0}
 
 
-def test_without_names_two_parameters_are_drawn(mixed, conditional):
+def test_a_search_path_without_names_is_drawn_in_the_two_most_varied_parameters(mixed, conditional):
     display = SearchPathDisplay.from_search(conditional)
     assert (display.x.name, display.y.name) == ("C", "gamma")
     with pytest.raises(ValueError, match=r"has the parameters \['C'.*found 'c'"):
         SearchPathDisplay.from_search(conditional, "c")
 
 
-def test_a_search_without_public_scores(data):
+def test_a_search_without_public_scores_is_drawn_without_colorbar(data):
     search = fitted(data, SVC(), {"C": [0.1, 1.0, 10.0]})
     display = SearchPathDisplay.from_search(search)
     assert display.colorbar_ is None and len(offsets(display.validated_)) == 2
@@ -189,7 +189,7 @@ def test_a_search_without_public_scores(data):
     assert display.colorbar_ is None and len(display.others_.get_paths()) == 2
 
 
-def test_parallel_coordinates(mixed):
+def test_parallel_coordinates_show_all_or_the_given_parameters(mixed):
     results = mixed.cv_results_
     display = ParallelCoordinatesDisplay.from_search(mixed)
     scored = ~np.isnan(results["public_score"])
@@ -203,18 +203,18 @@ def test_parallel_coordinates(mixed):
     assert len(display.parameters) == 1
 
 
-def test_a_path_that_is_not_released_is_not_drawn(gp, score_only):
-    with pytest.raises(ValueError, match="GPNoisy.*does not release which settings"):
+def test_candidates_that_are_not_released_cannot_be_drawn(gp, score_only):
+    with pytest.raises(ValueError, match="GPNoisy.*does not release which candidates"):
         SearchPathDisplay.from_search(gp, "C")
     display = ParallelCoordinatesDisplay.from_search(gp)
     assert "to choose from" in [t.get_text() for t in display.legend_.get_texts()]
     for kind in PATH:
-        with pytest.raises(ValueError, match="lipschitz.*released a score, no setting"):
+        with pytest.raises(ValueError, match="lipschitz.*released a score but no candidate"):
             kind.from_search(score_only)
 
 
 # ---------------------------------------------------------------- the surrogate
-def test_the_surrogate_is_the_one_of_the_search(data):
+def test_the_surrogate_is_fitted_to_the_public_scores_of_the_search(data):
     search = fitted(data, SVC(), {"C": loguniform(1e-2, 1e2), "gamma": loguniform(1e-4, 1)})
     display = SurrogateDisplay.from_search(search, "gamma")
     results = search.cv_results_
@@ -223,7 +223,7 @@ def test_the_surrogate_is_the_one_of_the_search(data):
     assert display.at == {"C": search.best_params_["C"]}
     assert (np.diff(display.parameter.positions) > 0).all()
     assert (display.std > 0).all() and display.band_ is not None
-    # At a setting that was scored, the band has closed in on the score.
+    # At a scored candidate the band is narrower.
     first = results["params"][int(np.flatnonzero(explored)[0])]
     near = SurrogateDisplay.from_search(search, "gamma", at=first)
     place = np.argmin(np.abs(np.log(near.parameter.positions / first["gamma"])))
@@ -235,8 +235,8 @@ def test_the_surrogate_is_the_one_of_the_search(data):
         plane.plot(what="band")
 
 
-def test_the_surrogate_does_not_look_at_validation(data):
-    """Other validation records, and another choice: the same process."""
+def test_the_surrogate_does_not_depend_on_the_validation_set(data):
+    """Other validation labels lead to another choice, but to the same surrogate."""
     X, y, val = data
     search = PrivateBayesSearchCV(
         SVC(), {"C": loguniform(1e-2, 1e2), "gamma": loguniform(1e-4, 1)}, n_iter=24, random_state=0
@@ -251,14 +251,14 @@ def test_the_surrogate_does_not_look_at_validation(data):
 
 
 @pytest.mark.parametrize("names", [("C",), ("gamma",), ("kernel", "C"), ("degree",), ("kernel",)])
-def test_the_surrogate_of_a_conditional_space(conditional, names):
+def test_the_surrogate_of_a_conditional_space_is_drawn(conditional, names):
     display = SurrogateDisplay.from_search(conditional, *names)
     assert np.isfinite(display.mean).all()
     display.figure_.canvas.draw()
 
 
 @pytest.mark.parametrize("name", ["max_features", "max_depth", "min_samples_leaf", "class_weight"])
-def test_the_surrogate_over_every_kind_of_parameter(mixed, name):
+def test_the_surrogate_is_drawn_over_every_kind_of_parameter(mixed, name):
     display = SurrogateDisplay.from_search(mixed, name)
     assert np.isfinite(display.mean).all() and (display.band_ is None) == bool(
         display.parameter.marks
@@ -275,20 +275,20 @@ def test_the_surrogate_over_every_kind_of_parameter(mixed, name):
         {"n_iter": 4},
     ],
 )
-def test_no_surrogate_without_public_scores(data, params):
+def test_the_surrogate_is_refused_without_public_scores(data, params):
     search = fitted(data, SVC(), {"C": loguniform(1e-2, 1e2)}, **params)
     with pytest.raises(ValueError, match="no public scores.*which are private"):
         SurrogateDisplay.from_search(search, "C")
 
 
-def test_no_surrogate_of_what_is_followed_in_secret(gp, score_only):
+def test_the_surrogate_is_refused_if_its_scores_are_private(gp, score_only):
     for search in (gp, score_only):
-        with pytest.raises(ValueError, match=r"in secret.*which are private"):
+        with pytest.raises(ValueError, match=r"scores that stay private.*which are private"):
             SurrogateDisplay.from_search(search, "C")
 
 
 # ---------------------------------------------------------------- released numbers
-def test_privacy_and_utility(conditional, data, gp):
+def test_privacy_utility_curves_agree_with_the_search_and_the_plan(conditional, data, gp):
     display = PrivacyUtilityDisplay.from_search(conditional)
     assert (np.diff(display.regret) <= 0).all() and (np.diff(display.score_error) <= 0).all()
     epsilon, regret, score_error = display.point
@@ -304,7 +304,7 @@ def test_privacy_and_utility(conditional, data, gp):
         PrivacyUtilityDisplay.from_search(gp)
 
 
-def test_scores_side_by_side(conditional, score_only, gp, data):
+def test_scores_of_several_searches_and_estimators_are_drawn(conditional, score_only, gp, data):
     display = ScoreDisplay.from_search({"a": conditional, "b": gp})
     np.testing.assert_array_equal(display.scores, [conditional.best_score_, gp.best_score_])
     assert [t.get_text() for t in display.ax_.get_yticklabels()] == ["a", "b"]
@@ -319,7 +319,7 @@ def test_scores_side_by_side(conditional, score_only, gp, data):
     assert ScoreDisplay.from_estimator({"a": tuned, "b": gp}).names == ["a", "b"]
 
 
-def test_several_scores_of_one_search(data):
+def test_several_scores_of_one_search_have_a_row_each(data):
     X, y, val = data
     search = PrivateBayesSearchCV(
         KNeighborsClassifier(),
@@ -335,7 +335,7 @@ def test_several_scores_of_one_search(data):
     assert ScoreDisplay.from_estimator([search, search]).names == ["estimator 1", "estimator 2"]
 
 
-def test_one_parameter_has_lines_across_its_axis(data):
+def test_parallel_coordinates_of_one_parameter_have_visible_lines(data):
     X, y, val = data
     search = PrivateBayesSearchCV(LogisticRegression(), {"C": loguniform(1e-2, 1e2)}, n_iter=12)
     display = ParallelCoordinatesDisplay.from_search(search.fit(X, y, **val))
@@ -344,7 +344,7 @@ def test_one_parameter_has_lines_across_its_axis(data):
         assert segments and all(np.ptp(segment[:, 0]) > 0 for segment in segments)
 
 
-def test_a_surrogate_is_drawn_at_some_of_a_setting(data):
+def test_the_surrogate_takes_values_of_some_parameters(data):
     X, y, val = data
     space = {"C": loguniform(1e-2, 1e2), "tol": loguniform(1e-5, 1e-2)}
     search = PrivateBayesSearchCV(LogisticRegression(), space, n_iter=12).fit(X, y, **val)
@@ -354,7 +354,7 @@ def test_a_surrogate_is_drawn_at_some_of_a_setting(data):
 
 
 @pytest.mark.parametrize("by", ["number", "time"])
-def test_a_ledger(tmp_path, by):
+def test_the_ledger_plot_shows_sums_of_charges_and_the_budget(tmp_path, by):
     ledger = PrivacyLedger(tmp_path / "l.db", "patients", epsilon=2.0, delta=1e-6)
     empty = LedgerDisplay.from_ledger(ledger, by=by)
     assert empty.limit == 2.0 and len(empty.epsilon) == 0
@@ -376,9 +376,9 @@ def test_a_ledger(tmp_path, by):
         LedgerDisplay.from_ledger(str(tmp_path / "l.db"))
 
 
-# ---------------------------------------------------------------- all of them
-def all_of_them(search, tmp_path):
-    """Return functions of the axes to draw on."""
+# ---------------------------------------------------------------- all displays
+def all_displays(search, tmp_path):
+    """Return a function for each display, which draws it on given or new axes."""
     ledger = PrivacyLedger(tmp_path / "all.db", "patients", epsilon=2.0)
     return [
         lambda ax=None: SearchPathDisplay.from_search(search, ax=ax),
@@ -399,16 +399,16 @@ def all_of_them(search, tmp_path):
         ScoreDisplay.from_search,
     ],
 )  # fmt: skip
-def test_a_search_that_was_not_fitted(draw):
+def test_an_unfitted_search_cannot_be_drawn(draw):
     with pytest.raises(NotFittedError):
         draw(PrivateBayesSearchCV(KNeighborsClassifier(), {"n_neighbors": [1, 3]}))
 
 
-def test_axes_that_are_given_are_used_and_nothing_else_changes(conditional, tmp_path):
+def test_given_axes_are_used_and_pyplot_state_is_unchanged(conditional, tmp_path):
     mine, other = plt.figure(), plt.figure()
     before = dict(matplotlib.rcParams)
     current = plt.gca()
-    for i, draw in enumerate(all_of_them(conditional, tmp_path), 1):
+    for i, draw in enumerate(all_displays(conditional, tmp_path), 1):
         ax = mine.add_subplot(7, 1, i)
         display = draw(ax)
         assert display.ax_ is ax and display.figure_ is mine
@@ -417,8 +417,8 @@ def test_axes_that_are_given_are_used_and_nothing_else_changes(conditional, tmp_
     assert dict(matplotlib.rcParams) == before
 
 
-def test_without_axes_there_is_one_new_figure(conditional, tmp_path):
-    for draw in all_of_them(conditional, tmp_path):
+def test_without_axes_each_plot_makes_one_figure(conditional, tmp_path):
+    for draw in all_displays(conditional, tmp_path):
         display = draw()
         assert len(plt.get_fignums()) == 1
         assert display.plot() is display and len(plt.get_fignums()) == 2
@@ -426,9 +426,9 @@ def test_without_axes_there_is_one_new_figure(conditional, tmp_path):
 
 
 @pytest.mark.parametrize("style", ["default", "dark_background"])
-def test_text_is_in_the_colour_of_the_style_and_inside_the_figure(conditional, tmp_path, style):
+def test_text_has_the_colour_of_the_style_and_fits_in_the_figure(conditional, tmp_path, style):
     with plt.style.context(style):
-        for draw in all_of_them(conditional, tmp_path):
+        for draw in all_displays(conditional, tmp_path):
             display = draw()
             display.figure_.canvas.draw()
             page = display.figure_.bbox
@@ -443,7 +443,7 @@ def test_text_is_in_the_colour_of_the_style_and_inside_the_figure(conditional, t
                 assert page.y0 - 1 <= box.y0 and box.y1 <= page.y1 + 1, text
 
 
-def test_matplotlib_is_imported_when_something_is_drawn():
+def test_importing_the_package_does_not_import_matplotlib():
     import subprocess
     import sys
 

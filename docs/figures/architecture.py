@@ -1,0 +1,148 @@
+"""Draw the parts of the package and the imports between them (docs/figures/architecture.png).
+
+An arrow leads from a part to one that it imports. An import that follows from others (of what an
+imported part imports) is left out. ``python docs/figures/architecture.py`` draws the picture anew,
+and ``--text`` prints all imports instead.
+"""
+
+import ast
+import json
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+PACKAGE = HERE.parents[1] / "sklearn_dpbo"
+ZONES = {
+    "public": "#cfe8fc",
+    "sensitive": "#f8cecc",
+    "boundary": "#ffe6a8",
+    "released": "#d5e8d4",
+}
+# Where the parts stand from left to right, so that few arrows cross.
+COLUMNS = {
+    "_params": 0.5, "_space": 2.8, "acquisition": 4.4, "exceptions": 10.2, "_gp": 1.2,
+    "_data": 6.6, "_privacy": 10.2, "scoring": 5.0, "ledger": 12.6, "report": 9.9,
+    "_evaluation": 6.6, "strategies": 4.0, "kusner2015": 2.2, "planning": 4.7, "_sklearn": 8.4,
+    "search": 3.6, "plotting": 5.9, "configuration": 8.0, "outsourced": 10.6, "threshold": 13.0,
+    "audit": 9.3,
+}  # fmt: skip
+
+
+def parts() -> dict[str, list[Path]]:
+    """The modules of each part: a folder, or a module beside the folders."""
+    found: dict[str, list[Path]] = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        name = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+        if name != "__init__":
+            found.setdefault(name, []).append(path)
+    return found
+
+
+def imported_by(path: Path) -> set[str]:
+    """The parts that a module imports."""
+    folder = path.relative_to(PACKAGE).parts[:-1]
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if not isinstance(node, ast.ImportFrom):
+            continue
+        names = node.module.split(".") if node.module else []
+        if node.level:
+            base = list(folder[: len(folder) - node.level + 1])
+        elif names[:1] == ["sklearn_dpbo"]:
+            base, names = [], names[1:]
+        else:
+            continue
+        whole = base + names
+        found |= {whole[0]} if whole else {alias.name for alias in node.names}
+    return found
+
+
+def imports() -> dict[str, set[str]]:
+    """All parts, and the other parts that each imports."""
+    every = parts()
+    return {
+        name: {other for path in paths for other in imported_by(path)} & set(every) - {name}
+        for name, paths in every.items()
+    }
+
+
+def zone(name: str) -> str:
+    """What the docstring of a part says."""
+    path = PACKAGE / name / "__init__.py"
+    path = path if path.exists() else PACKAGE / f"{name}.py"
+    text = ast.get_docstring(ast.parse(path.read_text())) or ""
+    return next(zone for zone in ZONES if f"zone: {zone})" in text)
+
+
+def reduced(graph: dict[str, set[str]]) -> dict[str, set[str]]:
+    """The imports that do not follow from others."""
+
+    def reachable(name: str) -> set[str]:
+        return graph[name].union(*(reachable(other) for other in graph[name]))
+
+    # A plan draws itself when asked to: that import is made late, and points the other way.
+    graph = {
+        name: others - ({"plotting"} if name == "planning" else set())
+        for name, others in graph.items()
+    }
+    return {
+        name: {
+            other for other in others
+            if not any(other in reachable(between) for between in others - {other})
+        }
+        for name, others in graph.items()
+    }  # fmt: skip
+
+
+def depths(graph: dict[str, set[str]]) -> dict[str, int]:
+    """The length of the longest way from each part down to one that imports nothing."""
+    found: dict[str, int] = {}
+
+    def depth(name: str) -> int:
+        if name not in found:
+            found[name] = 1 + max(map(depth, graph[name]), default=-1)
+        return found[name]
+
+    for name in graph:
+        depth(name)
+    return found
+
+
+def draw() -> None:
+    """Write the picture, with the imports that it shows in its metadata."""
+    import matplotlib.pyplot as plt
+
+    graph = reduced(imports())
+    depth = depths(graph)
+    # A part that has no column yet stands at the right, to be given one.
+    place = {name: (COLUMNS.get(name, 15.0), 1.5 * depth[name]) for name in graph}
+    figure = plt.figure(figsize=(10, 8.5))
+    ax = figure.add_axes((0, 0, 1, 1))
+    for name, others in graph.items():
+        for other in others:
+            ax.annotate(
+                "",
+                xy=(place[other][0], place[other][1] + 0.3),
+                xytext=(place[name][0], place[name][1] - 0.3),
+                arrowprops={"arrowstyle": "-|>", "color": "0.45", "shrinkA": 0, "shrinkB": 0},
+            )
+    for name, (x, y) in place.items():
+        box = {"boxstyle": "round,pad=0.45", "facecolor": ZONES[zone(name)], "edgecolor": "0.3"}
+        ax.text(x, y, name, ha="center", va="center", fontsize=10, family="monospace", bbox=box)
+    for label, color in ZONES.items():
+        ax.scatter([], [], marker="s", s=120, color=color, edgecolor="0.3", label=label)
+    ax.legend(loc="upper left", title="zone", frameon=False, labelspacing=1)
+    xs, ys = zip(*place.values(), strict=True)
+    ax.set_xlim(min(xs) - 1.4, max(xs) + 1.4)
+    ax.set_ylim(min(ys) - 0.6, max(ys) + 0.6)
+    ax.set_axis_off()
+    shown = {name: sorted(others) for name, others in sorted(graph.items())}
+    figure.savefig(HERE / "architecture.png", dpi=110, metadata={"Description": json.dumps(shown)})
+
+
+if __name__ == "__main__":
+    if "--text" in sys.argv:
+        for part, others in imports().items():
+            print(f"{part} ({zone(part)}): {', '.join(sorted(others)) or '-'}")
+    else:
+        draw()
