@@ -32,19 +32,18 @@ from sklearn_dpbo import (
     PrivateBayesSearchCV,
     PrivateThresholdClassifier,
     make_private_scorer,
-    threshold,
 )
 from sklearn_dpbo._privacy import mechanisms
 from sklearn_dpbo._privacy.accounting import Budget
+from sklearn_dpbo._privacy.mechanisms import Mechanisms
 from sklearn_dpbo._privacy.noise import OpenDPNoise, SeededNoise
 from sklearn_dpbo._privacy.sensitive import Sensitive
 from sklearn_dpbo._privacy.zcdp import Draws
 from sklearn_dpbo.audit import audit_one_run, audit_search, cases
-from sklearn_dpbo.configuration import _configurator as configurator
 from sklearn_dpbo.kusner2015 import GPNoiseFree, GPNoisy, LipschitzConvex, UnitBall
 from sklearn_dpbo.outsourced import GaussianCurator
 from sklearn_dpbo.outsourced import _curators as curators
-from sklearn_dpbo.scoring import _scorers as scorers
+from sklearn_dpbo.scoring import _mean_gain as mean_gain
 from sklearn_dpbo.strategies import WorstCase
 
 
@@ -90,7 +89,7 @@ class Half(Fraction):
 
 def sensitivity_halved(stack):
     """Whatever is protected says that it moves by half of what it does."""
-    begin, draw, sigma = Sensitive.__init__, mechanisms.draw_grid_point, curators.gaussian_sigma
+    begin, draw, sigma = Sensitive.__init__, Mechanisms.draw_grid_point, curators.gaussian_sigma
 
     def init(self, value, sensitivity):
         # What is made of something halved (a row, a column) is halved already.
@@ -98,12 +97,11 @@ def sensitivity_halved(stack):
         begin(self, value, (1,) * len(halved))
         self.sensitivity = tuple(halved)
 
-    def grid_point(runs, sensitivity, *args, **kwargs):
-        return draw(runs, Half(sensitivity, 2), *args, **kwargs)
+    def grid_point(self, runs, sensitivity, *args, **kwargs):
+        return draw(self, runs, Half(sensitivity, 2), *args, **kwargs)
 
     patch(stack, Sensitive, "__init__", init)
-    for module in (cases, configurator, threshold):
-        patch(stack, module, "draw_grid_point", grid_point)
+    patch(stack, Mechanisms, "draw_grid_point", grid_point)
     for module in (cases, curators):
         patch(stack, module, "gaussian_sigma", lambda e, d, s: sigma(e, d, s / 2))
 
@@ -127,7 +125,7 @@ def not_clipped(stack):
     """Gains are taken as they come, and rows as long as they are."""
     no_clip = types.SimpleNamespace(**vars(np))
     no_clip.clip = lambda values, low, high: values
-    patch(stack, scorers, "np", no_clip)
+    patch(stack, mean_gain, "np", no_clip)
     patch(stack, GaussianCurator, "_bounded", lambda self, X: X)
 
 

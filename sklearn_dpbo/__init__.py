@@ -1,7 +1,7 @@
 """Private hyper-parameter search with the scikit-learn interface (zone: released)."""
 
 from .ledger._ledger import PrivacyLedger
-from .planning._plan import plan_search
+from .planning._solve import plan_search
 from .scoring._make import make_private_scorer
 from .search import PrivateBayesSearchCV
 from .threshold import PrivateThresholdClassifier

@@ -70,16 +70,14 @@ def is_finite(value: Any) -> bool:
 
 
 def as_floats(values: Any) -> NDArray[np.float64] | None:
-    """Return numbers as an array of finite floats; None if one of them is none or too large.
+    """Return an array of finite floats; None if a value is no number, not finite or too large.
 
     Parameters
     ----------
-    values : array-like or iterable of numbers
+    values : array-like of numbers
         Of any shape. Text such as "0.5" counts as a number, as `float` reads it.
     """
     try:
-        # numpy takes no sets, dict views and iterators.
-        values = values if hasattr(values, "__array__") else list(values)
         floats = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         return None

@@ -136,7 +136,7 @@ class PrivateBayesSearchCV(
         time. Public or released facts; no validation scores. There is no time of anything that
         ran beside or after predictions on the validation set, which could tell of its records.
     privacy_ : PrivacyReport
-        The privacy statement: print it.
+        The privacy report: print it.
     scorer_ : PrivateScorer, or dict of them
         The score used; as a function, ``scorer_(estimator, X, y)``, it is not private.
     multimetric_ : bool
@@ -278,22 +278,8 @@ class PrivateBayesSearchCV(
         scorers = {name: each.prepare(problem.training.y) for name, each in scorers.items()}
         several = not isinstance(self.scoring, str | PrivateScorer | None)
         names = list(scorers) if several else []
-        options = FitOptions(
-            self.estimator,
-            self.error_score,
-            self.n_jobs,
-            self.pre_dispatch,
-            self.verbose,
-            self.memory,
-        )
-        oracle = Evaluator(options, problem, tuple(scorers.values()))
-        if strategy.assumption is not None:
-            warnings.warn(
-                f"The privacy of {type(strategy).__name__} is not worst case. It rests on "
-                f"{strategy.assumption}.",
-                GuaranteeAssumptionWarning,
-                stacklevel=2,
-            )
+        oracle = Evaluator(self._fit_options(), problem, tuple(scorers.values()))
+        _warn_of_assumption(strategy)
         public_rng = np.random.default_rng(rng.randint(2**31 - 1, size=4))
         n_candidates = int(min(self.n_iter, space.n_points))
         with watched(self, 1 + bool(self.refit), n_candidates, self.verbose) as oracle.progress:
@@ -314,6 +300,16 @@ class PrivateBayesSearchCV(
                     fitted["best_estimator_"] = self._refit(fitted["best_params_"], oracle)
             replace_fitted(self, fitted)
         return self
+
+    def _fit_options(self) -> FitOptions:
+        return FitOptions(
+            self.estimator,
+            self.error_score,
+            self.n_jobs,
+            self.pre_dispatch,
+            self.verbose,
+            self.memory,
+        )
 
     def _refit(self, best_params: dict[str, Any], oracle: Evaluator) -> Any:
         """Return the chosen candidate, fitted on the training set."""
@@ -384,6 +380,16 @@ class PrivateBayesSearchCV(
                 f"{list(scorers)}"
             )
         return scorers
+
+
+def _warn_of_assumption(strategy: Strategy) -> None:
+    if strategy.assumption is not None:
+        warnings.warn(
+            f"The privacy of {type(strategy).__name__} is not worst case. It rests on "
+            f"{strategy.assumption}.",
+            GuaranteeAssumptionWarning,
+            stacklevel=3,
+        )
 
 
 def _spent_on_draws(budget: Budget) -> str:

@@ -24,7 +24,7 @@ from ._evaluation.threshold_curve import (
     second_class_score,
     threshold_curve,
 )
-from ._params import check_named, check_number
+from ._params import as_floats, check_named, check_number
 from ._privacy.accounting import Budget, Purpose
 from ._privacy.mechanisms import Mechanisms
 from ._privacy.noise import Noise, noise_source
@@ -36,7 +36,8 @@ from .exceptions import PrivacyWarning
 from .ledger._ledger import PrivacyLedger, budget_on, require_ledger
 from .report._report import PREDICTIONS_ROW_BY_ROW, TRAINING_NOT_PROTECTED, PrivacyReport
 from .scoring._make import resolve_scorer
-from .scoring._scorers import MeanGain, method_of
+from .scoring._mean_gain import MeanGain
+from .scoring._scorers import method_of
 
 __all__ = ["PrivateThresholdClassifier"]
 
@@ -119,7 +120,7 @@ class PrivateThresholdClassifier(
     best_score_interval_ : tuple of float
         Where that score lies without noise, with probability 95 % (private).
     privacy_ : PrivacyReport
-        The privacy statement: print it.
+        The privacy report: print it.
     scorer_ : PrivateScorer
         The score used; as a function, ``scorer_(estimator, X, y)``, it is not private.
     classes_ : ndarray of shape (2,)
@@ -394,19 +395,16 @@ class PrivateThresholdClassifier(
             what = "a whole number, 4 to 2**24, or an array"
             check_number("thresholds", self.thresholds, what, lambda n: 4 <= n <= 2**24, Integral)
             return
-        try:
-            given = np.asarray(self.thresholds, dtype=float)
-        except (TypeError, ValueError, OverflowError):
-            given = np.empty(0)
-        if given.ndim != 1 or len(given) < 2 or not np.isfinite(given).all():
+        given = as_floats(self.thresholds)
+        if given is None or given.ndim != 1 or len(given) < 2:
             raise ValueError("thresholds are two finite numbers or more; found others")
 
     def _scorer(self) -> MeanGain:
         scorer = resolve_scorer(self.scoring, self.estimator)
         if not (isinstance(scorer, MeanGain) and scorer.response_method == ("predict",)):
             raise ValueError(
-                f"scoring={scorer.name!r} is not the mean of what single labels are worth, so that "
-                'no threshold follows from it. Use "accuracy", "balanced_accuracy", '
+                f"scoring={scorer.name!r} is not a mean of gains of single labels, so that no "
+                'threshold follows from it. Use "accuracy", "balanced_accuracy", '
                 'make_private_scorer("neg_cost", cost_matrix=[[0, 1], [5, 0]]), or '
                 "make_private_scorer(gain, bounds=(a, b)) with gain(y_true, labels)"
             )

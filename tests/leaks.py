@@ -1,8 +1,8 @@
 """Validation sets with recognisable raw scores, and functions that look for these scores.
 
 The validation set has a size for which every count of correct predictions is a number that hardly
-occurs by accident. Tests look for the counts, and for the scores that they make, as numbers and as
-text. The noise is much larger than those numbers, so a released score is not mistaken for a raw one.
+occurs by accident. Tests look for the counts, and for the scores that they make, as numbers and in
+text. The noise is much larger than those numbers, so that no released score passes for a raw one.
 """
 
 import re

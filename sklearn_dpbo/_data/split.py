@@ -112,9 +112,9 @@ def hold_out(
     Parameters
     ----------
     estimator : estimator
-        Its tags tell whether X is a kernel matrix.
+        Not fitted; whether X is a kernel matrix, and how cv splits, depends on its type.
     X : table of shape (n_samples, n_features)
-        Public; without X_val, the rows to split.
+        The training set, public; without X_val, the rows to split.
     y : array-like of shape (n_samples,) or (n_samples, n_outputs), or None
         Targets of X.
     fit_params : dict

@@ -18,7 +18,8 @@ from .._data.units import Units
 from .._privacy.frames import ClearFrames
 from .._privacy.piecewise import PiecewiseConstant
 from .._privacy.sensitive import Secret
-from ..scoring._scorers import MeanGain, PrivateScorer, respond
+from ..scoring._mean_gain import MeanGain
+from ..scoring._scorers import PrivateScorer, respond
 from .row_by_row import protected_values
 from .suppress_output import suppress_output
 

@@ -236,6 +236,7 @@ class SearchSpace:
         Returns
         -------
         features : ndarray of shape (n_points, n_features)
+            One row per point.
         """
         columns = [column for _, column in self._columns(points)]
         return np.column_stack(columns) if columns else np.empty((len(points), 0))

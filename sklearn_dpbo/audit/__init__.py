@@ -1,7 +1,8 @@
-"""Attacks and checks that anyone can run: believe no mechanism, measure it (zone: public).
+"""Attacks on mechanisms, to measure their privacy (zone: public).
 
-`cases` has the worst neighbours of each mechanism, `audit_mechanism` and `audit_search` run them
-and bound epsilon from below, `audit_one_run` does so from one release of many numbers.
+`audit_mechanism` and `audit_search` run a mechanism on two neighbouring data sets many times, and
+bound epsilon from below. `audit_one_run` does so from one release of many numbers. `cases` has the
+worst neighbours of each mechanism.
 """
 
 from . import cases

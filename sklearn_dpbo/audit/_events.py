@@ -1,53 +1,75 @@
-"""Events that tell two sets of runs apart, and what they prove (zone: public)."""
+"""Events that distinguish two sets of runs, and the bounds they give (zone: public)."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from numbers import Real
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy.stats import beta
 from sklearn.tree import DecisionTreeClassifier
 
 __all__ = ["Event", "as_tables", "choose_events", "epsilon_lower_bound"]
 
-# So many different values, and a column is compared with each of them.
-_FEW = 16
+Floats: TypeAlias = NDArray[np.float64]
+# Returns a number for each output in a table.
+Score: TypeAlias = Callable[[Floats], Floats]
+# Returns an event in words, given the threshold of its score.
+Text: TypeAlias = Callable[[float], str]
+
+# A column with at most so many different values is compared with each of them.
+_FEW_VALUES = 16
 # The most thresholds that are tried on a score.
-_MOST_THRESHOLDS = 512
+_MAX_THRESHOLDS = 512
 
 
 @dataclass(frozen=True)
 class Event:
-    """``score(outputs) >= threshold``.
+    """The event ``score(outputs) >= threshold``.
 
     Parameters
     ----------
     text : str
-        The event, in words.
+        The event in words.
     score : callable
-        Of a table of outputs, one number for each.
+        Takes a table of outputs and returns one number for each output.
     threshold : float
+        From which score on the event has occurred.
     """
 
     text: str
-    score: Callable[[np.ndarray], np.ndarray]
+    score: Score
     threshold: float
 
-    def count(self, table: np.ndarray) -> int:
-        """Return how often it came about."""
+    def count(self, table: Floats) -> int:
+        """Return in how many outputs of a table the event occurred."""
         return int((self.score(table) >= self.threshold).sum())
 
 
-def epsilon_lower_bound(k, k_neighbour, n: int, *, delta: float, tail: float) -> np.ndarray:
-    """Return what epsilon is at least, if an event came about k and k' times in n runs each.
+def epsilon_lower_bound(
+    k: ArrayLike, k_neighbour: ArrayLike, n: int, *, delta: float, tail: float
+) -> Floats:
+    """Return a lower bound of epsilon if an event occurred k and k' times in n runs each.
 
-    (epsilon, delta)-privacy says ``P(E) <= e^epsilon P'(E) + delta``, so
+    (epsilon, delta)-privacy means ``P(E) <= e^epsilon P'(E) + delta``, so
     ``epsilon >= ln((p - delta) / p')``. Here p is the lower Clopper-Pearson bound of P(E) and p'
-    the upper one of P'(E); each fails with probability `tail`. -inf where ``p <= delta``.
+    the upper one of P'(E); each fails with probability `tail`. The bound is -inf where
+    ``p <= delta``.
+
+    Parameters
+    ----------
+    k, k_neighbour : int or array-like of int
+        Counts of the event on the data set and on its neighbour.
+    n : int
+        Number of runs on each.
+    delta : float
+        Of the claim, in [0, 1).
+    tail : float
+        Failure probability of each Clopper-Pearson bound.
     """
     k, k_neighbour = np.asarray(k), np.asarray(k_neighbour)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -58,34 +80,39 @@ def epsilon_lower_bound(k, k_neighbour, n: int, *, delta: float, tail: float) ->
 
 @dataclass(frozen=True)
 class Column:
-    """What one part of an output is called.
+    """One column of a table of outputs.
 
     Parameters
     ----------
     name : str
+        Name of this part of an output.
     labels : list of str or None
-        What 0, 1, ... stand for, if it is no number.
+        What the numbers 0, 1, ... stand for; None if the outputs are numbers.
     """
 
     name: str
     labels: list[str] | None
 
 
-def as_tables(outputs: list, outputs_neighbour: list):
+def as_tables(
+    outputs: Sequence[Any], outputs_neighbour: Sequence[Any]
+) -> tuple[list[Column], Floats, Floats]:
     """Return (columns, table, table of the neighbour) of outputs of any kind.
 
-    An output is a number, a text, a sequence or a dict of them. What is no number becomes the
-    position of its repr among all of that column.
+    An output is a number, a text, or a sequence or dict of these. Anything that is not a number
+    becomes the rank of its repr among those of the same column.
     """
     rows = [_as_dict(output) for output in [*outputs, *outputs_neighbour]]
     names = list(dict.fromkeys(name for row in rows for name in row))
-    found = [_as_numbers([row.get(name) for row in rows]) for name in names]
-    columns = [Column(name, labels) for name, (_, labels) in zip(names, found, strict=True)]
-    table = np.column_stack([values for values, _ in found]) if found else np.empty((len(rows), 0))
+    encoded = [_as_numbers([row.get(name) for row in rows]) for name in names]
+    columns = [Column(name, labels) for name, (_, labels) in zip(names, encoded, strict=True)]
+    table = np.empty((len(rows), 0))
+    if encoded:
+        table = np.column_stack([numbers for numbers, _ in encoded])
     return columns, table[: len(outputs)], table[len(outputs) :]
 
 
-def _as_dict(output) -> dict:
+def _as_dict(output: Any) -> dict[str, Any]:
     if isinstance(output, dict):
         return output
     if isinstance(output, str) or np.ndim(output) == 0:
@@ -93,33 +120,54 @@ def _as_dict(output) -> dict:
     return {f"output[{i}]": value for i, value in enumerate(np.ravel(np.asarray(output, object)))}
 
 
-def _as_numbers(values: list):
-    """Return (numbers, what they stand for or None)."""
+def _as_numbers(values: list[Any]) -> tuple[Floats, list[str] | None]:
+    """Return (numbers, labels), with labels as in `Column`."""
     if all(isinstance(v, Real) for v in values):
-        # A tree takes neither NaN nor infinity.
+        # A decision tree accepts neither NaN nor infinity.
         numbers = np.array(values, dtype=float)
         return np.nan_to_num(numbers, nan=-2e30, posinf=1e30, neginf=-1e30), None
     labels, position = np.unique([repr(v) for v in values], return_inverse=True)
     return position.astype(float), labels.tolist()
 
 
-def choose_events(columns, table, table_neighbour, n_events: int, **bound) -> list[Event]:
-    """Return the events that promise the largest bounds, each along another score.
+def choose_events(
+    columns: Sequence[Column],
+    table: Floats,
+    table_neighbour: Floats,
+    n_events: int,
+    *,
+    delta: float,
+    tail: float,
+) -> list[Event]:
+    """Return the events with the largest bounds on these runs, each with a different score.
 
-    Scores are the columns, up and down; equality with one of few values; and what a decision tree
-    says of which table an output is from. The threshold is the best on these runs, which must not
-    be used again for the bound itself.
+    Scores are: each column and its negative; equality with one value, for columns of few values;
+    and the probability, by a decision tree, that an output is from the first table. The thresholds
+    are the best on these runs, so the bounds themselves need other runs.
+
+    Parameters
+    ----------
+    columns : sequence of Column
+        Of both tables.
+    table, table_neighbour : ndarray of shape (n_runs, n_columns)
+        Outputs on the data set and on its neighbour.
+    n_events : int
+        The most events to return.
+    delta, tail : float
+        As `epsilon_lower_bound` takes them.
     """
     found = []
     for text, score in _scores(columns, table, table_neighbour):
-        value, threshold = _best_threshold(score(table), score(table_neighbour), **bound)
+        value, threshold = _best_threshold(score(table), score(table_neighbour), delta, tail)
         found.append((value, Event(text(threshold), score, threshold)))
     found.sort(key=lambda pair: -pair[0])
     return [event for _, event in found[:n_events]]
 
 
-def _scores(columns, table, table_neighbour):
-    """Yield (the event in words, as a function of the threshold; the score of a table)."""
+def _scores(
+    columns: Sequence[Column], table: Floats, table_neighbour: Floats
+) -> Iterator[tuple[Text, Score]]:
+    """Yield the scores of `choose_events`, with their texts."""
     both = np.concatenate([table, table_neighbour])
     if both.shape[1] == 0:
         return
@@ -128,16 +176,11 @@ def _scores(columns, table, table_neighbour):
         if len(values) == 1:
             continue
         if column.labels is None:
-            yield partial("{} >= {:.6g}".format, column.name), lambda t, j=j: t[:, j]
-            yield lambda x, c=column: f"{c.name} <= {-x:.6g}", lambda t, j=j: -t[:, j]
-        if len(values) <= _FEW:
+            yield from _inequalities(j, column.name)
+        if len(values) <= _FEW_VALUES:
             for value in values:
                 label = f"{value:g}" if column.labels is None else column.labels[int(value)]
-                text = f"{column.name} = {label}"
-                yield (
-                    lambda _, text=text: text,
-                    lambda t, j=j, v=value: (t[:, j] == v).astype(float),
-                )
+                yield _equality(j, value, f"{column.name} = {label}")
     n = len(table)
     tree = DecisionTreeClassifier(max_leaf_nodes=16, min_samples_leaf=max(1, n // 40))
     tree.set_params(random_state=0).fit(both, np.arange(len(both)) < n)
@@ -145,19 +188,32 @@ def _scores(columns, table, table_neighbour):
         used = [
             c.name for c, share in zip(columns, tree.feature_importances_, strict=True) if share
         ]
-        text = f"what a decision tree makes of {', '.join(used)}"
+        text = f"probability by a decision tree on {', '.join(used)}"
         yield lambda x: f"{text} >= {x:.2f}", lambda t: tree.predict_proba(t)[:, 1]
 
 
-def _best_threshold(scores, scores_neighbour, **bound) -> tuple[float, float]:
-    """Return (bound, threshold)."""
+def _inequalities(j: int, name: str) -> Iterator[tuple[Text, Score]]:
+    """Yield column j and its negative, with their texts."""
+    yield lambda x: f"{name} >= {x:.6g}", lambda t: t[:, j]
+    yield lambda x: f"{name} <= {-x:.6g}", lambda t: -t[:, j]
+
+
+def _equality(j: int, value: float, text: str) -> tuple[Text, Score]:
+    """Return the score 1 where column j has this value, 0 elsewhere, with its text."""
+    return lambda _: text, lambda t: (t[:, j] == value).astype(float)
+
+
+def _best_threshold(
+    scores: Floats, scores_neighbour: Floats, delta: float, tail: float
+) -> tuple[float, float]:
+    """Return (bound, threshold) of the threshold with the largest bound."""
     thresholds = np.unique(np.concatenate([scores, scores_neighbour]))
-    if len(thresholds) > _MOST_THRESHOLDS:
-        thresholds = thresholds[np.linspace(0, len(thresholds) - 1, _MOST_THRESHOLDS).astype(int)]
+    if len(thresholds) > _MAX_THRESHOLDS:
+        thresholds = thresholds[np.linspace(0, len(thresholds) - 1, _MAX_THRESHOLDS).astype(int)]
     n = len(scores)
     k, k_neighbour = (
         n - np.searchsorted(np.sort(s), thresholds, side="left") for s in (scores, scores_neighbour)
     )
-    values = epsilon_lower_bound(k, k_neighbour, n, **bound)
+    values = epsilon_lower_bound(k, k_neighbour, n, delta=delta, tail=tail)
     best = int(np.argmax(values))
     return float(values[best]), float(thresholds[best])

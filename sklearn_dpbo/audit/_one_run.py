@@ -6,8 +6,10 @@ import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binom
 
 from .._params import check_number
@@ -17,18 +19,22 @@ __all__ = ["OneRunReport", "audit_one_run", "chance_of_guesses"]
 
 @dataclass(frozen=True)
 class OneRunReport:
-    """What one release told of its canaries.
+    """Result of an audit by one release.
 
     Parameters
     ----------
     subject : str
+        What was audited.
     epsilon : float or None
-        What is claimed.
+        The claimed epsilon; None if nothing is claimed.
     delta : float
+        The claimed delta.
     epsilon_lower_bound : float
-        With probability `confidence` over the audit, no smaller epsilon can be true.
+        A smaller epsilon is refuted, with probability `confidence` over the audit.
     confidence : float
+        Probability that the bound holds.
     n_canaries, n_guesses, n_right : int
+        Number of canaries, of those that were guessed, and of right guesses.
     """
 
     subject: str
@@ -42,7 +48,7 @@ class OneRunReport:
 
     @property
     def refuted(self) -> bool:
-        """Whether the claim cannot be true, with that confidence. False is no proof of it."""
+        """Whether the claim is false, with that confidence. False does not prove the claim."""
         return self.epsilon is not None and self.epsilon_lower_bound > self.epsilon
 
     def __str__(self) -> str:
@@ -58,13 +64,24 @@ class OneRunReport:
 
 
 def chance_of_guesses(n_right: int, n_guesses: int, m: int, epsilon: float, delta: float) -> float:
-    """Return how probable so many right guesses are at most, under (epsilon, delta)-privacy.
+    """Bound the probability of so many right guesses under (epsilon, delta)-privacy.
 
-    Of m independent fair bits r are guessed; W of the guesses are right. Then
+    Of m independent fair bits r are guessed, and W of the guesses are right. Then
 
         P(W >= v) <= P(B >= v) + 2 m delta max_i P(v > B >= v - i) / i
 
-    with B binomial of r trials with probability ``e^epsilon / (e^epsilon + 1)``.
+    where B is binomial with r trials of probability ``e^epsilon / (e^epsilon + 1)``.
+
+    Parameters
+    ----------
+    n_right : int
+        v.
+    n_guesses : int
+        r, at most m.
+    m : int
+        Number of bits.
+    epsilon, delta : float
+        Of the claim.
 
     References
     ----------
@@ -80,52 +97,58 @@ def chance_of_guesses(n_right: int, n_guesses: int, m: int, epsilon: float, delt
 
 
 def audit_one_run(
-    mechanism: Callable,
-    canaries: tuple,
+    mechanism: Callable[[NDArray[np.float64]], Any],
+    canaries: tuple[ArrayLike, ArrayLike],
     *,
     epsilon: float | None = None,
     delta: float = 0.0,
     confidence: float = 0.99,
     n_guesses: int | None = None,
-    score: Callable | None = None,
+    score: Callable[[Any], ArrayLike] | None = None,
     subject: str | None = None,
     random_state: int | None = None,
 ) -> OneRunReport:
-    """Bound epsilon from below by one release that says something about every record.
+    """Bound epsilon from below by one release that depends on every record separately.
 
-    For each record a coin decides which of two values it has; from the release it is guessed
-    which, where that is clearest. It applies to mechanisms that release something of each record
-    (`GaussianCurator`, or many counts at once), and tells next to nothing where all records make
-    one number: use `audit_search` or `audit_mechanism` there.
+    A coin decides which of two values each record has. The values are guessed from the release,
+    for the records where they are clearest. Use it for mechanisms that release something for each
+    record (`GaussianCurator`, or many counts at once). Where all records are combined into one
+    number it shows almost nothing: use `audit_search` or `audit_mechanism` there.
 
     Parameters
     ----------
     mechanism : callable
-        Of a table of shape (m, n_features); by default of what it returns, row i belongs to row i.
+        Takes a table of shape (m, n_features) and returns the release. Without `score`, that is a
+        table of the same shape whose row i belongs to record i.
     canaries : tuple of two arrays of shape (m, n_features)
-        The two values of each record. The guarantee must be about replacing one by the other.
+        The two values of each record. The audited guarantee must hold for replacing one by the
+        other.
     epsilon : float, default=None
-        What is claimed, for the report.
+        The claimed epsilon, to compare the bound with; None if nothing is claimed.
     delta : float, default=0.0
-        What is claimed.
+        The claimed delta, in [0, 1).
     confidence : float, default=0.99
+        Probability that the bound holds, in (0.5, 1).
     n_guesses : int, default=None
-        How many canaries to guess; chosen beforehand. None is a hundredth, and 10 at least.
+        How many canaries to guess, 1 to m; choose it before the release. None is m / 100, but at
+        least 10.
     score : callable, default=None
-        Of the release; returns a number for each canary, larger where the first value is likelier.
-        None compares squared distances.
+        Takes the release and returns a number for each canary, larger where the first value is
+        likelier and negative where the second one is. None compares squared distances.
     subject : str, default=None
+        What is audited, for the report; None is the mechanism's name.
     random_state : int, default=None
-        Of the coins.
+        Seeds the coins.
 
     Returns
     -------
     report : OneRunReport
+        Print it.
 
     Raises
     ------
     ValueError
-        If a parameter makes no sense.
+        If a parameter is out of its range, or shapes do not match.
 
     References
     ----------
@@ -144,26 +167,36 @@ def audit_one_run(
 
     first = np.random.default_rng(random_state).integers(0, 2, m).astype(bool)
     release = mechanism(np.where(first[:, None], A, B))
-    likelier = _nearer(release, A, B) if score is None else np.asarray(score(release), dtype=float)
-    if likelier.shape != (m,):
-        raise ValueError(f"score returns one number for each canary; found shape {likelier.shape}")
-    clearest = np.argsort(-np.abs(likelier), kind="stable")[:r]
-    n_right = int(((likelier > 0) == first)[clearest].sum())
+    if score is None:
+        scores = _difference_of_distances(release, A, B)
+    else:
+        scores = np.asarray(score(release), dtype=float)
+    if scores.shape != (m,):
+        raise ValueError(f"score returns one number for each canary; found shape {scores.shape}")
+    clearest = np.argsort(-np.abs(scores), kind="stable")[:r]
+    n_right = int(((scores > 0) == first)[clearest].sum())
     name = getattr(mechanism, "__name__", type(mechanism).__name__)
     bound = _epsilon_lower_bound(n_right, r, m, delta, confidence)
     return OneRunReport(subject or name, epsilon, delta, bound, confidence, m, r, n_right)
 
 
-def _nearer(release, A, B) -> np.ndarray:
+def _difference_of_distances(
+    release: Any, A: NDArray[np.float64], B: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the squared distance of each row to that of B minus the one to that of A."""
     release = np.asarray(release, dtype=float)
     if release.shape != A.shape:
         raise ValueError(
             f"the release has shape {release.shape} and the canaries {A.shape}: pass score="
         )
-    return ((release - B) ** 2).sum(axis=1) - ((release - A) ** 2).sum(axis=1)
+    to_A: NDArray[np.float64] = ((release - A) ** 2).sum(axis=1)
+    to_B: NDArray[np.float64] = ((release - B) ** 2).sum(axis=1)
+    return to_B - to_A
 
 
-def _epsilon_lower_bound(n_right, n_guesses, m, delta, confidence) -> float:
+def _epsilon_lower_bound(
+    n_right: int, n_guesses: int, m: int, delta: float, confidence: float
+) -> float:
     """Return the largest epsilon (rounded down) that is rejected; 0 if none is."""
 
     def rejected(epsilon: float) -> bool:

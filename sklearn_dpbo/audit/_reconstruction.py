@@ -1,28 +1,30 @@
-"""An attack on released tables that were projected linearly (zone: public)."""
+"""An attack on released tables that are linear projections (zone: public)."""
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["reconstruct_from_projection"]
 
 
-def reconstruct_from_projection(Z, known_rows, known_indices) -> np.ndarray:
-    """Estimate all rows behind a released table from a few that are known.
+def reconstruct_from_projection(
+    Z: ArrayLike, known_rows: ArrayLike, known_indices: ArrayLike
+) -> NDArray[np.float64]:
+    """Estimate all rows behind a released table from a few known rows.
 
-    If the columns of ``[Z 1]`` span those of X, as for a table that was projected linearly, then
-    ``X = [Z 1] B``. B is fitted to the known rows by least squares, in coordinates of the column
-    space of Z, and applied to all. With q directions in that space, q + 1 rows in general position
-    are enough.
+    If the columns of ``[Z 1]`` span those of X, as for a linear projection, then ``X = [Z 1] B``.
+    B is fitted to the known rows by least squares, in coordinates of the column space of Z, and
+    applied to all rows. If that space has q dimensions, q + 1 rows in general position are enough.
 
     Parameters
     ----------
     Z : array-like of shape (n_rows, n_components)
         The released table.
     known_rows : array-like of shape (n_known, n_features)
-        Rows of X that are known.
+        The known rows of X.
     known_indices : array-like of int, shape (n_known,)
-        Where they stand.
+        Positions of the known rows in X, from 0 to n_rows - 1.
 
     Returns
     -------
@@ -32,7 +34,7 @@ def reconstruct_from_projection(Z, known_rows, known_indices) -> np.ndarray:
     Raises
     ------
     ValueError
-        If shapes do not match, numbers are not finite, or known rows are too few.
+        If shapes do not match, numbers are not finite, or there are too few known rows.
     """
     Z, known = np.asarray(Z, dtype=float), np.asarray(known_rows, dtype=float)
     index = np.asarray(known_indices)
@@ -54,4 +56,5 @@ def reconstruct_from_projection(Z, known_rows, known_indices) -> np.ndarray:
             f"{len(index)} known rows are not enough"
         )
     B, *_ = np.linalg.lstsq(scores[index], known, rcond=None)
-    return scores @ B
+    X: NDArray[np.float64] = scores @ B
+    return X

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
+from numpy.typing import NDArray
 from sklearn.base import clone
 
 from .._data.tables import dense, n_rows
@@ -23,8 +25,8 @@ _N_CHUNKS = 100
 
 
 def audit_mechanism(
-    mechanism: Callable,
-    pair: tuple,
+    mechanism: Callable[[Any], Any],
+    pair: tuple[Any, Any],
     n: int = 4000,
     *,
     epsilon: float | None = None,
@@ -35,45 +37,47 @@ def audit_mechanism(
     n_jobs: int | None = None,
     progress: bool = False,
 ) -> AuditReport:
-    """Bound from below the epsilon of any mechanism, by running it on two neighbours.
+    """Bound the epsilon of any mechanism from below, by running it on two neighbours.
 
     Half of the runs choose an event E in which the outputs differ; the other half bound its
     probabilities, ``epsilon >= ln((P(E) - delta) / P'(E))``. Both directions are tried, each with
-    `n_events` events, and the confidence is shared among all of these (Bonferroni) and between
-    the two Clopper-Pearson bounds of each.
+    `n_events` events. The confidence is shared among all of these (Bonferroni) and between the two
+    Clopper-Pearson bounds of each.
 
     Parameters
     ----------
     mechanism : callable
-        Of a data set; returns a number, a text, or a sequence or dict of them. Its noise must be
-        fresh in each call.
+        Takes a data set and returns a number, a text, or a sequence or dict of them. Its noise must
+        be fresh in each call.
     pair : tuple of two data sets
-        Neighbours: what the mechanism's guarantee is about. See `sklearn_dpbo.audit.cases` for the
-        worst ones. They are not protected by an audit, which repeats the release n times.
+        Neighbours in the sense of the mechanism's guarantee; `sklearn_dpbo.audit.cases` has the
+        worst ones. An audit does not protect them, because it repeats the release n times.
     n : int, default=4000
-        Runs of each data set, at least 100.
+        Number of runs on each data set, 100 or more.
     epsilon : float, default=None
-        What is claimed, for the report.
+        The claimed epsilon, to compare the bound with; None if nothing is claimed.
     delta : float, default=0.0
-        What is claimed.
+        The claimed delta, in [0, 1).
     confidence : float, default=0.99
+        Probability that the bound holds, in (0.5, 1).
     n_events : int, default=1
-        In each direction.
+        Number of events to test in each direction, 1 or more.
     subject : str, default=None
-        For the report; None is the mechanism's name.
+        What is audited, for the report; None is the mechanism's name.
     n_jobs : int or None, default=None
-        As joblib takes it.
+        Number of parallel jobs, as joblib takes it.
     progress : bool, default=False
-        Whether to show a bar (with tqdm).
+        Whether to show a progress bar (needs tqdm).
 
     Returns
     -------
     report : AuditReport
+        Print it, or plot it.
 
     Raises
     ------
     ValueError
-        If a parameter makes no sense.
+        If a parameter is out of its range.
 
     References
     ----------
@@ -95,106 +99,123 @@ def audit_mechanism(
     if not isinstance(pair, tuple | list) or len(pair) != 2:
         raise ValueError(f"pair is two data sets; found {pair!r:.100}")
     calls = [delayed(_repeat)(mechanism, pair[side], part) for side, part in _chunks(n)]
-    outputs = _collect(calls, n, n_jobs, progress)
-    name = subject or getattr(mechanism, "__name__", type(mechanism).__name__)
-    return _report(name, outputs, epsilon, delta, confidence, n_events)
+    outputs = _collect(calls, n_jobs, progress)
+    name: str = getattr(mechanism, "__name__", type(mechanism).__name__)
+    return _report(subject or name, outputs, epsilon, delta, confidence, n_events)
 
 
 def audit_search(
-    search,
-    train: tuple,
-    held_out: tuple,
-    held_out_neighbour: tuple,
+    search: Any,
+    train: tuple[Any, ...],
+    held_out: tuple[Any, ...],
+    held_out_neighbour: tuple[Any, ...],
     n: int = 2000,
     *,
     confidence: float = 0.99,
     n_events: int = 1,
-    output: Callable | None = None,
+    output: Callable[[Any], Any] | None = None,
     random_state: int | None = None,
     n_jobs: int | None = None,
     progress: bool = False,
 ) -> AuditReport:
-    """Bound from below the epsilon of a whole estimator, by fitting it on two validation sets.
+    """Bound the epsilon of a whole estimator from below, by fitting it on two validation sets.
 
-    As `audit_mechanism`, of ``search.fit(*train, X_val=..., y_val=...)``.
+    The mechanism is ``search.fit(*train, X_val=..., y_val=...)``; see `audit_mechanism`.
 
     Parameters
     ----------
     search : PrivateBayesSearchCV or PrivateThresholdClassifier
-        Without a ledger: an audit fits it 2 n times. Its `memory` saves time if fits are slow.
+        Without a ledger, because an audit fits it 2 n times. Its `memory` saves time if fits are
+        slow.
     train : tuple (X, y)
+        The training set.
     held_out, held_out_neighbour : tuple (X_val, y_val) or (X_val, y_val, groups_val)
-        Validation sets that differ in one record (one group). They are not protected by an audit.
-        `sklearn_dpbo.audit.cases.opposed_models` has the worst ones.
+        Validation sets that differ in one record (one group);
+        `sklearn_dpbo.audit.cases.opposed_models` has the worst ones. An audit does not protect
+        them.
     n : int, default=2000
-        Fits on each validation set, at least 100.
+        Number of fits on each validation set, 100 or more.
     confidence : float, default=0.99
+        Probability that the bound holds, in (0.5, 1).
     n_events : int, default=1
-        In each direction.
+        Number of events to test in each direction, 1 or more.
     output : callable, default=None
-        What to look at in a fitted estimator: a number, a text, or a sequence or dict of them. None
-        is the candidate or threshold chosen, the released score, and the means of the parameters of
-        the candidates that were validated.
+        Takes a fitted estimator and returns what to compare: a number, a text, or a sequence or
+        dict of them. None compares the candidate or threshold chosen, the released score, and the
+        mean of each parameter over the candidates that were validated.
     random_state : int, default=None
-        Seeds the noise: the audit is reproducible then, and is one of the seeded generator's
-        formulas instead of the noise that is used in earnest.
+        Seeds the noise. The audit is reproducible then, but it audits the seeded generator instead
+        of the noise that is used in production.
     n_jobs : int or None, default=None
-        As joblib takes it.
+        Number of parallel jobs, as joblib takes it.
     progress : bool, default=False
-        Whether to show a bar (with tqdm).
+        Whether to show a progress bar (needs tqdm).
 
     Returns
     -------
     report : AuditReport
+        Print it, or plot it.
 
     Raises
     ------
     ValueError
-        If a parameter makes no sense, or the validation sets are no neighbours.
+        If a parameter is out of its range, or the validation sets are not neighbours.
     """
     _check(n, None, 0.0, confidence, n_events)
     if getattr(search, "ledger", None) is not None:
         raise ValueError(f"an audit fits the search {2 * n:,} times: take its ledger away")
-    _refuse_other_than_neighbours(held_out, held_out_neighbour)
-    once = _Fit(_with_fixed_candidates(search), tuple(train), output or released)
+    _check_neighbours(held_out, held_out_neighbour)
+    fit = _Fit(_with_fixed_candidates(search), tuple(train), output or released)
     seeds = [None] * (2 * n) if random_state is None else _seeds(random_state, 2 * n)
     sides = (held_out, held_out_neighbour)
     calls = [
-        delayed(_repeat_fit)(once, sides[side], [seeds[2 * i + side] for i in part])
+        delayed(_repeat_fit)(fit, sides[side], [seeds[2 * i + side] for i in part])
         for side, part in _chunks(n)
     ]
-    statement = once.fitted(held_out, seeds[0]).privacy_
-    outputs = _collect(calls, n, n_jobs, progress)
-    claim = statement.epsilon, statement.delta
-    return _report(type(search).__name__, outputs, *claim, confidence, n_events)
+    claim = fit.fitted(held_out, seeds[0]).privacy_
+    outputs = _collect(calls, n_jobs, progress)
+    return _report(type(search).__name__, outputs, claim.epsilon, claim.delta, confidence, n_events)
 
 
-def released(search) -> dict:
+def released(search: Any) -> dict[str, Any]:
     """Return the released numbers of a fitted search or threshold classifier."""
     found = {f"best {name}": v for name, v in getattr(search, "best_params_", {}).items()}
     found |= {
-        n: getattr(search, n) for n in ("best_threshold_", "best_score_") if hasattr(search, n)
+        name: getattr(search, name)
+        for name in ("best_threshold_", "best_score_")
+        if hasattr(search, name)
     }
     results = getattr(search, "cv_results_", {"params": []})
-    path = [
+    # `validated` is masked where it is not released, so it may be neither True nor False.
+    candidate_params = [
         params
-        for params, seen in zip(results["params"], results.get("validated", ()), strict=True)
-        if seen is True or seen is np.True_
+        for params, validated in zip(results["params"], results.get("validated", ()), strict=True)
+        if validated is True or validated is np.True_
     ]
-    for name in sorted({name for params in path for name in params}):
-        values = [params[name] for params in path if name in params]
+    for name in sorted({name for params in candidate_params for name in params}):
+        values = [params[name] for params in candidate_params if name in params]
         if all(isinstance(v, Real) for v in values):
             found[f"mean {name}"] = float(np.mean(values))
     return found
 
 
 class _Fit:
-    """A search, to be fitted on one validation set or another."""
+    """Fits a search on a validation set.
 
-    def __init__(self, search, train: tuple, output: Callable):
+    Parameters
+    ----------
+    search : estimator
+        Not fitted; each fit is of a clone.
+    train : tuple (X, y)
+        The training set.
+    output : callable
+        Takes the fitted search and returns what to compare.
+    """
+
+    def __init__(self, search: Any, train: tuple[Any, ...], output: Callable[[Any], Any]) -> None:
         self.search, self.train, self.output = search, train, output
 
-    def fitted(self, held_out: tuple, seed: int | None):
+    def fitted(self, held_out: tuple[Any, ...], seed: int | None) -> Any:
         names = ("X_val", "y_val", "groups_val")
         search = clone(self.search)
         if seed is not None:
@@ -204,77 +225,72 @@ class _Fit:
             return search.fit(*self.train, **dict(zip(names, held_out, strict=False)))
 
 
-def _repeat_fit(once: _Fit, held_out: tuple, seeds: list) -> list:
-    return [once.output(once.fitted(held_out, seed)) for seed in seeds]
+def _repeat_fit(fit: _Fit, held_out: tuple[Any, ...], seeds: list[int | None]) -> list[Any]:
+    return [fit.output(fit.fitted(held_out, seed)) for seed in seeds]
 
 
-def _repeat(mechanism: Callable, data, part: range) -> list:
+def _repeat(mechanism: Callable[[Any], Any], data: Any, part: NDArray[np.int64]) -> list[Any]:
     return [mechanism(data) for _ in part]
 
 
-def _chunks(n: int):
-    """Yield (which data set, which of its runs), in turns."""
+def _chunks(n: int) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """Yield (which data set, which of its runs), alternating between the data sets."""
     for part in np.array_split(np.arange(n), min(_N_CHUNKS, n)):
         yield 0, part
         yield 1, part
 
 
-def _collect(calls: list, n: int, n_jobs, progress: bool) -> tuple[list, list]:
-    """Return the outputs of the runs on either data set."""
-    # Not every backend of joblib gives results while it works.
-    done = Parallel(n_jobs=n_jobs, return_as="generator" if progress else "list")(calls)
-    outputs: tuple[list, list] = ([], [])
-    for i, found in enumerate(progress_bar(done, len(calls), "audit", shown=progress)):
-        outputs[i % 2].extend(found)
+def _collect(
+    calls: Sequence[Any], n_jobs: int | None, progress: bool
+) -> tuple[list[Any], list[Any]]:
+    """Make the calls of `_chunks`, and return the outputs on each data set."""
+    # Not every backend of joblib can return a generator.
+    results = Parallel(n_jobs=n_jobs, return_as="generator" if progress else "list")(calls)
+    outputs: tuple[list[Any], list[Any]] = ([], [])
+    for i, result in enumerate(progress_bar(results, len(calls), "audit", shown=progress)):
+        outputs[i % 2].extend(result)
     return outputs
 
 
-def _report(subject, outputs, epsilon, delta, confidence, n_events) -> AuditReport:
-    """Choose events on the first half of the runs, bound epsilon on the second."""
+def _report(
+    subject: str,
+    outputs: tuple[list[Any], list[Any]],
+    epsilon: float | None,
+    delta: float,
+    confidence: float,
+    n_events: int,
+) -> AuditReport:
+    """Choose events on the first half of the runs, and bound epsilon on the second half."""
     columns, *tables = as_tables(*outputs)
     n = len(tables[0])
-    # Two directions, n_events each, two bounds each.
-    bound = {"delta": delta, "tail": (1 - confidence) / (4 * n_events)}
+    half = n // 2
+    # Two directions, n_events events in each, and two bounds for each event.
+    tail = (1 - confidence) / (4 * n_events)
     found = []
-    for direction in (1, -1):
-        first, second = tables[::direction]
-        events = choose_events(columns, first[: n // 2], second[: n // 2], n_events, **bound)
-        for event in events:
-            tested = first[n // 2 :], second[n // 2 :]
-            k = event.count(tested[0]), event.count(tested[1])
-            value = float(epsilon_lower_bound(k[0], k[1], len(tested[0]), **bound))
-            found.append((value, event, k, (event.score(tested[0]), event.score(tested[1]))))
+    for one, other in (tables, tables[::-1]):
+        for event in choose_events(
+            columns, one[:half], other[:half], n_events, delta=delta, tail=tail
+        ):
+            k, k_other = event.count(one[half:]), event.count(other[half:])
+            bound = float(epsilon_lower_bound(k, k_other, n - half, delta=delta, tail=tail))
+            scores = event.score(one[half:]), event.score(other[half:])
+            found.append((bound, event.text, (k, k_other), scores, event.threshold))
     if not found:
-        nothing = (np.zeros(n - n // 2),) * 2
-        return AuditReport(
-            subject,
-            epsilon,
-            delta,
-            0.0,
-            confidence,
-            n,
-            "all outputs are the same",
-            (0, 0),
-            nothing,
-            0.0,
-        )
-    value, event, k, scores = max(found, key=lambda each: each[0])
+        zeros = np.zeros(n - half)
+        found = [(0.0, "all outputs are the same", (0, 0), (zeros, zeros), 0.0)]
+    bound, text, counts, scores, threshold = max(found, key=lambda each: each[0])
+    bound = max(0.0, bound)
     return AuditReport(
-        subject,
-        epsilon,
-        delta,
-        max(0.0, value),
-        confidence,
-        n,
-        event.text,
-        k,
-        scores,
-        event.threshold,
+        subject, epsilon, delta, bound, confidence, n, text, counts, scores, threshold
     )
 
 
-def _with_fixed_candidates(search):
-    """Return a clone whose public choices are the same in each fit: that tells the more."""
+def _with_fixed_candidates(search: Any) -> Any:
+    """Return a clone that evaluates the same candidates in each fit.
+
+    The outputs then differ by the noise and the validation set alone, which makes an audit more
+    sensitive.
+    """
     search = clone(search)
     params = search.get_params(deep=False)
     if "random_state" in params and params["random_state"] is None:
@@ -282,12 +298,15 @@ def _with_fixed_candidates(search):
     return search.set_params(refit=False) if "refit" in params else search
 
 
-def _seeds(random_state: int, n: int) -> list[int]:
-    return np.random.default_rng(random_state).integers(2**62, size=n).tolist()
+def _seeds(random_state: int, n: int) -> list[int | None]:
+    return [*np.random.default_rng(random_state).integers(2**62, size=n).tolist()]
 
 
-def _refuse_other_than_neighbours(held_out, held_out_neighbour) -> None:
-    """Without this, an audit of no neighbours would refute any mechanism."""
+def _check_neighbours(held_out: Any, held_out_neighbour: Any) -> None:
+    """Raise ValueError unless the validation sets are neighbours.
+
+    An audit on other data sets would refute any mechanism.
+    """
     for part in (held_out, held_out_neighbour):
         if not isinstance(part, tuple | list) or len(part) not in (2, 3):
             raise ValueError("a validation set is (X_val, y_val) or (X_val, y_val, groups_val)")
@@ -299,26 +318,26 @@ def _refuse_other_than_neighbours(held_out, held_out_neighbour) -> None:
     differ = np.zeros(n_rows(held_out[0]), dtype=bool)
     for a, b in zip(held_out, held_out_neighbour, strict=True):
         differ |= _differing(a, b)
-    units = int(differ.sum())
+    n_units, unit = int(differ.sum()), "record"
     if len(held_out) == 3:
         if _differing(held_out[2], held_out_neighbour[2]).any():
             raise ValueError("neighbours have the same groups: who has which rows is public")
-        units = len(set(np.asarray(dense(held_out[2]))[differ].tolist()))
-    if units > 1:
-        what = "group" if len(held_out) == 3 else "record"
-        raise ValueError(f"neighbours differ in one {what}; these differ in {units}")
+        n_units, unit = len(set(np.asarray(dense(held_out[2]))[differ].tolist())), "group"
+    if n_units > 1:
+        raise ValueError(f"neighbours differ in one {unit}; these differ in {n_units}")
 
 
-def _differing(a, b) -> np.ndarray:
+def _differing(a: Any, b: Any) -> NDArray[np.bool_]:
+    """Return which rows of two tables differ; NaN equals NaN."""
     a, b = (np.asarray(x.toarray() if hasattr(x, "toarray") else x, dtype=object) for x in (a, b))
     same = np.frompyfunc(lambda x, y: x == y or (x != x and y != y), 2, 1)(a, b).astype(bool)
-    return ~same.reshape(len(same), -1).all(axis=1)
+    differing: NDArray[np.bool_] = ~same.reshape(len(same), -1).all(axis=1)
+    return differing
 
 
-def _check(n, epsilon, delta, confidence, n_events) -> None:
+def _check(n: Any, epsilon: Any, delta: Any, confidence: Any, n_events: Any) -> None:
     check_number("n", n, "a whole number from 100 up", lambda n: n >= 100, Integral)
-    if epsilon is not None:
-        check_number("epsilon", epsilon, "None or 0 and up", lambda e: e >= 0)
+    check_number("epsilon", epsilon, "0 and up", lambda e: e >= 0, optional=True)
     check_number("delta", delta, "in [0, 1)", lambda d: 0 <= d < 1)
     check_number("confidence", confidence, "in (0.5, 1)", lambda c: 0.5 < c < 1)
     check_number("n_events", n_events, "1 or more", lambda k: k >= 1, Integral)

@@ -1,8 +1,15 @@
 """The worst neighbours of each mechanism (zone: public).
 
-A mechanism's guarantee is tight on some pair of data sets only. These are such pairs: for a choice,
-scores that move by the whole sensitivity and in opposite directions; for counts, all of them moving
-the same way; for a search, two models of which every record makes one right and the other wrong.
+A mechanism's guarantee is tight on certain pairs of data sets only. These are such pairs: for a
+choice, scores that change by the whole sensitivity in opposite directions; for counts, all of them
+changing in the same direction; for a search, two models of which each record makes one right and
+the other wrong.
+
+The functions that return a `Case` have these parameters in common: `epsilon` and `delta`, the
+claim; `sensitivity`, how far one record changes each of the integer scores or counts, 1 or more;
+`noise`, a source of noise with the methods of `sklearn_dpbo._privacy.noise.Noise` (None is OpenDP's
+samplers); `seeds`, a `numpy.random.Generator` that seeds the noise of each run instead (None is
+OpenDP's samplers).
 """
 
 from __future__ import annotations
@@ -11,8 +18,10 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any, Self, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
 from .._privacy.accounting import Budget, PrivacyLoss
@@ -43,100 +52,147 @@ __all__ = [
 ]
 
 
+# X and y.
+Table: TypeAlias = tuple[NDArray[Any], NDArray[Any]]
+
+_PURPOSE = "an audit"
+
+
 @dataclass(frozen=True)
 class Case:
-    """A mechanism, what it claims, and the neighbours on which that is tight.
+    """A mechanism, its claim, and neighbours on which the claim is tight.
 
     Parameters
     ----------
     mechanism : callable
-        Of a data set.
+        Takes a data set and returns an output.
     pair : tuple of two data sets
+        The neighbours.
     epsilon, delta : float
+        The claim.
     subject : str
+        Name of the mechanism.
     """
 
-    mechanism: Callable
-    pair: tuple
+    mechanism: Callable[[Any], Any]
+    pair: tuple[Any, Any]
     epsilon: float
     delta: float
     subject: str
 
-    def audit(self, n: int = 4000, **params) -> AuditReport:
-        """Return what `audit_mechanism` says of it."""
-        claim: dict = {"epsilon": self.epsilon, "delta": self.delta, "subject": self.subject}
-        return audit_mechanism(self.mechanism, self.pair, n, **claim, **params)
+    def audit(self, n: int = 4000, **params: Any) -> AuditReport:
+        """Audit the mechanism on its neighbours.
 
+        Parameters
+        ----------
+        n : int, default=4000
+            Number of runs on each data set, 100 or more.
+        **params : dict
+            Passed to `audit_mechanism`.
 
-_PURPOSE = "an audit"
+        Returns
+        -------
+        report : AuditReport
+        """
+        return audit_mechanism(
+            self.mechanism,
+            self.pair,
+            n,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            subject=self.subject,
+            **params,
+        )
 
 
 def _mechanisms(epsilon: float, noise: Noise | None, delta: float = 0.0) -> Mechanisms:
     return Mechanisms(Budget(epsilon, delta), OpenDPNoise() if noise is None else noise)
 
 
-def _chosen(method: str, D: int, epsilon: float, noise: Noise | None, scores: list[int]) -> int:
-    choose = getattr(_mechanisms(epsilon, noise), method)
-    return int(choose(Sensitive(np.transpose([scores]), (D,)), epsilon, purpose=_PURPOSE))
+def _scores(scores: list[int], D: int) -> Sensitive:
+    return Sensitive(np.transpose([scores]), (D,))
 
 
-def permute_and_flip(epsilon=2.0, *, sensitivity=3, noise=None) -> Case:
+def _chosen(
+    choose: Callable[..., int], D: int, epsilon: float, noise: Noise | None, scores: list[int]
+) -> int:
+    return choose(_mechanisms(epsilon, noise), _scores(scores, D), epsilon, purpose=_PURPOSE)
+
+
+def permute_and_flip(
+    epsilon: float = 2.0, *, sensitivity: int = 3, noise: Noise | None = None
+) -> Case:
     """Two candidates with equal scores, which move apart by twice the sensitivity.
 
-    The worse one is chosen with probability 1/2, and ``e^-epsilon / 2`` on the neighbour: the
-    ratio is exactly e^epsilon.
+    The worse one is chosen with probability 1/2 and, on the neighbour, ``e^-epsilon / 2``: a ratio
+    of exactly e^epsilon.
     """
     D = sensitivity
-    call = partial(_chosen, "select", D, epsilon, noise)
+    call = partial(_chosen, Mechanisms.select, D, epsilon, noise)
     return Case(call, ([9 * D, 9 * D], [10 * D, 8 * D]), epsilon, 0.0, "permute-and-flip")
 
 
-def _apart(D: int, epsilon: float) -> int:
-    """How far apart two scores begin: the better is drawn in 7 of 8 runs.
+def _initial_gap(D: int, epsilon: float) -> int:
+    """Return the initial gap of two scores with which the better is drawn in 7 of 8 runs.
 
-    The exponential mechanism reaches e^epsilon in the limit only; from equal scores on its ratio
-    is ``(1 + e^epsilon) / 2``.
+    The exponential mechanism reaches the ratio e^epsilon only in the limit of a large gap. If the
+    scores are equal at first, the ratio is ``(1 + e^epsilon) / 2``.
     """
     return math.ceil(4 * D / epsilon)
 
 
-def exponential_choice(epsilon=2.0, *, sensitivity=3, noise=None) -> Case:
+def exponential_choice(
+    epsilon: float = 2.0, *, sensitivity: int = 3, noise: Noise | None = None
+) -> Case:
     """Two candidates, of which the worse one catches up by twice the sensitivity."""
-    D, gap = sensitivity, _apart(sensitivity, epsilon)
-    call = partial(_chosen, "draw_exponentially", D, epsilon, noise)
+    D, gap = sensitivity, _initial_gap(sensitivity, epsilon)
+    call = partial(_chosen, Mechanisms.draw_exponentially, D, epsilon, noise)
     pair = ([9 * D + gap, 9 * D], [8 * D + gap, 10 * D])
     return Case(call, pair, epsilon, 0.0, "the exponential mechanism")
 
 
-def _times_chosen(draws: Draws, D: int, claim: tuple, noise, scores) -> int:
-    epsilon, delta = claim
+def _times_chosen(
+    draws: Draws, D: int, epsilon: float, delta: float, noise: Noise | None, scores: list[int]
+) -> int:
     choose = _mechanisms(epsilon, noise, delta).selections(draws, purpose=_PURPOSE)
-    return sum(choose(Sensitive(np.transpose([scores]), (D,))) for _ in range(draws.n))
+    return sum(choose(_scores(scores, D)) for _ in range(draws.n))
 
 
-def selections(epsilon=2.0, delta=0.0, *, n_draws=3, sensitivity=3, noise=None) -> Case:
-    """A sequence of choices, all of which move the same way. How often the second was chosen."""
+def selections(
+    epsilon: float = 2.0,
+    delta: float = 0.0,
+    *,
+    n_draws: int = 3,
+    sensitivity: int = 3,
+    noise: Noise | None = None,
+) -> Case:
+    """A sequence of `n_draws` choices, all of which move in the same direction.
+
+    The output is how often the second candidate was chosen.
+    """
     D, draws = sensitivity, Draws.within(n_draws, epsilon, delta)
-    call = partial(_times_chosen, draws, D, (epsilon, delta), noise)
+    call = partial(_times_chosen, draws, D, epsilon, delta, noise)
     how = "zCDP" if draws.concentrated else "sums"
     subject = f"{n_draws} selections, accounted by {how}"
     return Case(call, ([9 * D, 9 * D], [10 * D, 8 * D]), epsilon, delta, subject)
 
 
-def _counts(D: int, epsilon: float, noise, counts) -> list:
+def _released_counts(D: int, epsilon: float, noise: Noise | None, counts: list[int]) -> list[int]:
     sensitive = Sensitive([counts], (D,) * len(counts))
     noisy = _mechanisms(epsilon, noise).release_counts(sensitive, epsilon, purpose=_PURPOSE)
     return [each.count for each in noisy]
 
 
-def noisy_counts(epsilon=2.0, *, n_counts=2, sensitivity=3, noise=None) -> Case:
-    """Counts, all of which move by their sensitivity."""
+def noisy_counts(
+    epsilon: float = 2.0, *, n_counts: int = 2, sensitivity: int = 3, noise: Noise | None = None
+) -> Case:
+    """`n_counts` counts, all of which grow by their sensitivity."""
     D = sensitivity
-    pair = ([9 * D] * n_counts, [10 * D] * n_counts)
-    return Case(partial(_counts, D, epsilon, noise), pair, epsilon, 0.0, "noisy counts")
+    call = partial(_released_counts, D, epsilon, noise)
+    return Case(call, ([9 * D] * n_counts, [10 * D] * n_counts), epsilon, 0.0, "noisy counts")
 
 
-def _upper_half(D: int, epsilon: float, noise, scores) -> bool:
+def _in_upper_half(D: int, epsilon: float, noise: Noise | None, scores: list[int]) -> bool:
     runs = Secret((np.array([0, 8]), np.array(scores)))
     index = _mechanisms(epsilon, noise).draw_grid_point(
         runs, D, epsilon, n_points=16, largest=40 * D, purpose=_PURPOSE
@@ -144,118 +200,160 @@ def _upper_half(D: int, epsilon: float, noise, scores) -> bool:
     return index >= 8
 
 
-def grid_point(epsilon=2.0, *, sensitivity=3, noise=None) -> Case:
+def grid_point(epsilon: float = 2.0, *, sensitivity: int = 3, noise: Noise | None = None) -> Case:
     """A grid whose upper half catches up with the lower one by twice the sensitivity."""
-    D, gap = sensitivity, _apart(sensitivity, epsilon)
-    call = partial(_upper_half, D, epsilon, noise)
+    D, gap = sensitivity, _initial_gap(sensitivity, epsilon)
+    call = partial(_in_upper_half, D, epsilon, noise)
     pair = ([9 * D + gap, 9 * D], [8 * D + gap, 10 * D])
     return Case(call, pair, epsilon, 0.0, "a point of a grid")
 
 
-def _noisy_number(sigma: float, epsilon: float, delta: float, noise, number: int) -> float:
+def _noisy_number(
+    sigma: float, epsilon: float, delta: float, noise: Noise | None, number: int
+) -> float:
     loss = PrivacyLoss(epsilon, delta, _PURPOSE, "discrete Gaussian noise")
     table = Secret(np.array([[number]]))
     mechanisms = _mechanisms(epsilon, noise, delta)
     return float(mechanisms.release_table(table, sigma, loss=loss)[0, 0])
 
 
-def noisy_rows(epsilon=1.0, delta=0.05, *, sensitivity=10**6, noise=None) -> Case:
+def noisy_rows(
+    epsilon: float = 1.0,
+    delta: float = 0.05,
+    *,
+    sensitivity: int = 10**6,
+    noise: Noise | None = None,
+) -> Case:
     """A table of one number, which moves by the sensitivity.
 
-    Runs by the thousand tell little of Gaussian noise at a small delta, where what makes it
-    (epsilon, delta) happens once in 1 / delta runs; `audit_one_run` of many rows tells more.
+    Thousands of runs show little of Gaussian noise at a small delta, because the outputs that make
+    it (epsilon, delta) occur once in 1 / delta runs; `audit_one_run` of many rows shows more.
     """
     sigma = gaussian_sigma(epsilon, delta, sensitivity)
     call = partial(_noisy_number, sigma, epsilon, delta, noise)
     return Case(call, (0, sensitivity), epsilon, delta, "noisy rows")
 
 
-def _released_row(epsilon: float, delta: float, seeds, row: float) -> float:
-    seed = None if seeds is None else int(seeds.integers(2**62))
-    curator = GaussianCurator(epsilon, delta, max_norm=0.5, noise_random_state=seed)
+def _next_seed(seeds: np.random.Generator | None) -> int | None:
+    return None if seeds is None else int(seeds.integers(2**62))
+
+
+def _released_row(
+    epsilon: float, delta: float, seeds: np.random.Generator | None, row: float
+) -> float:
+    curator = GaussianCurator(epsilon, delta, max_norm=0.5, noise_random_state=_next_seed(seeds))
     return float(curator.fit_transform([[row]])[0, 0])
 
 
-def curator(epsilon=1.0, delta=0.05, *, seeds=None) -> Case:
-    """A table of one row of length 1/2, which turns round: it moves by the distance, 1.
-
-    `seeds`, a `numpy.random.Generator`, replaces the noise by a seeded generator's.
-    """
+def curator(
+    epsilon: float = 1.0, delta: float = 0.05, *, seeds: np.random.Generator | None = None
+) -> Case:
+    """A table of one row of length 1/2, which changes sign: it moves by a distance of 1."""
     call = partial(_released_row, epsilon, delta, seeds)
     return Case(call, (-0.5, 0.5), epsilon, delta, "GaussianCurator")
 
 
 class _Opposed:
-    """Instances 0 and 1: one is worth 1 below 1/2 and nothing above, the other the reverse."""
+    """Instances 0 and 1: the utility of 0 is 1 below 1/2 and 0 above, that of 1 the reverse."""
 
     interval = (0, 1)
 
-    def breakpoints(self, instance):
+    def breakpoints(self, instance: int) -> list[float]:
         return [0.5]
 
-    def utility(self, instance, parameter):
+    def utility(self, instance: int, parameter: float) -> float:
         return float((parameter >= 0.5) == instance)
 
 
-def _configured(epsilon: float, seeds, instances) -> dict:
-    seed = None if seeds is None else int(seeds.integers(2**62))
+def _configured(
+    epsilon: float, seeds: np.random.Generator | None, instances: list[int]
+) -> dict[str, float]:
     tuned = PrivateConfigurator(
-        _Opposed(), epsilon=epsilon, utility_bound=1.0, grid_size=2, noise_random_state=seed
+        _Opposed(),
+        epsilon=epsilon,
+        utility_bound=1.0,
+        grid_size=2,
+        noise_random_state=_next_seed(seeds),
     ).fit(instances)
     return {"best parameter": tuned.best_parameter_, "best score": tuned.best_score_}
 
 
-def configurator(epsilon=2.0, *, m=9, seeds=None) -> Case:
-    """Instances of which each makes one of two parameters the better one; one of them changes.
+def configurator(
+    epsilon: float = 2.0, *, m: int = 9, seeds: np.random.Generator | None = None
+) -> Case:
+    """m instances, for each of which one of two parameters is better; one instance changes.
 
-    The parameter that fewer of them like catches up.
+    The parameter that is better for fewer instances catches up.
     """
-    some = m // 2 + 2
-    pair = ([0] * some + [1] * (m - some), [0] * (some - 1) + [1] * (m - some + 1))
+    n_first = m // 2 + 2
+    pair = ([0] * n_first + [1] * (m - n_first), [0] * (n_first - 1) + [1] * (m - n_first + 1))
     call = partial(_configured, epsilon, seeds)
     return Case(call, pair, epsilon, 0.0, "PrivateConfigurator")
 
 
 class ConstantClassifier(ClassifierMixin, BaseEstimator):
-    """Predicts 1 if `label` is at least 1/2, else 0, whatever it is fitted with.
+    """Predicts one label for any record, whatever it is fitted on.
 
-    `x` has no effect.
+    Parameters
+    ----------
+    label : float, default=0
+        The label is 1 if this is at least 1/2, else 0.
+    x : float, default=0.0
+        Has no effect: a second dimension for the space of a search.
     """
 
-    def __init__(self, label=0, x=0.0):
+    def __init__(self, label: Any = 0, x: Any = 0.0) -> None:
         self.label = label
         self.x = x
 
-    def fit(self, X, y):
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         self.classes_ = np.array([0, 1])
         return self
 
-    def predict(self, X):
+    def predict(self, X: Any) -> NDArray[np.int64]:
         return np.full(len(X), int(self.label >= 0.5))
 
-    def decision_function(self, X):
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
         return np.zeros(len(X))
 
 
 class ConstantRegressor(RegressorMixin, BaseEstimator):
-    """Predicts one value, whatever it is fitted with."""
+    """Predicts one value for any record, whatever it is fitted on.
 
-    def __init__(self, value=0.0):
+    Parameters
+    ----------
+    value : float, default=0.0
+        The prediction.
+    """
+
+    def __init__(self, value: Any = 0.0) -> None:
         self.value = value
 
-    def fit(self, X, y):
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         return self
 
-    def predict(self, X):
+    def predict(self, X: Any) -> NDArray[np.float64]:
         return np.full(len(X), float(self.value))
 
 
-def opposed_models(m=21, ones=None) -> tuple:
+def opposed_models(m: int = 21, ones: int | None = None) -> tuple[Table, Table, Table]:
     """Return (training set, validation set, its neighbour) for two models that always disagree.
 
-    With `ConstantClassifier` and the labels 0 and 1: every record makes one right and the other
-    wrong. Of m records `ones` have the label 1 (half of them, if None), and one more on the
-    neighbour.
+    The models are `ConstantClassifier` with the labels 0 and 1: each record makes one right and
+    the other wrong.
+
+    Parameters
+    ----------
+    m : int, default=21
+        Number of validation records.
+    ones : int or None, default=None
+        Number of records with the label 1, below m; the neighbour has one more. None is half of
+        them.
+
+    Returns
+    -------
+    train, held_out, held_out_neighbour : tuple of two ndarray
+        X and y of each set, as `audit_search` takes them.
 
     Examples
     --------
@@ -274,13 +372,25 @@ def opposed_models(m=21, ones=None) -> tuple:
     return train, held_out, neighbour
 
 
-def far_targets(m=21, far=1e6) -> tuple:
+def far_targets(m: int = 21, far: float = 1e6) -> tuple[Table, Table, Table]:
     """Return (training set, validation set, its neighbour) where one record's target is far away.
 
-    With `ConstantRegressor`: if errors were not clipped to their bounds, that record alone would
+    For `ConstantRegressor`: if errors were not clipped to their bounds, that record alone would
     decide the score.
+
+    Parameters
+    ----------
+    m : int, default=21
+        Number of validation records.
+    far : float, default=1e6
+        The target of one record on the neighbour; all other targets are 0.
+
+    Returns
+    -------
+    train, held_out, held_out_neighbour : tuple of two ndarray
+        X and y of each set, as `audit_search` takes them.
     """
     X, y = np.zeros((m, 1)), np.zeros(m)
-    other = y.copy()
-    other[0] = far
-    return (np.zeros((4, 1)), np.arange(4.0)), (X, y), (X, other)
+    y_neighbour = y.copy()
+    y_neighbour[0] = far
+    return (np.zeros((4, 1)), np.arange(4.0)), (X, y), (X, y_neighbour)

@@ -91,7 +91,7 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
     n_instances_ : int
         Size of the sample (public).
     privacy_ : PrivacyReport
-        The privacy statement: print it.
+        The privacy report: print it.
 
     See Also
     --------
@@ -242,7 +242,7 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
     def _privacy_report(self, fitted: dict[str, Any], mechanisms: Mechanisms) -> PrivacyReport:
         not_protected = (
             "the number of instances; the time that it took; and whatever else is computed from "
-            "the instances, this fit run again included"
+            "the instances, including another run of this fit"
         )
         if self.invalid == "raise":
             not_protected += (

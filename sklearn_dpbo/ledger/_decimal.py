@@ -32,6 +32,7 @@ def parse_decimal(name: str, number: object) -> Fraction:
     Returns
     -------
     value : Fraction
+        The exact value.
 
     Raises
     ------

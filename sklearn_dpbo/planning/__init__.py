@@ -1,7 +1,7 @@
 """How many records, how much epsilon and how many candidates a search needs (zone: released).
 
-`_bounds` computes the bounds of the theorems, `_plan` solves them for one number, `_simulation`
-tries a plan on public data.
+`_bounds` computes the bounds of the theorems, `_plan` states what they promise, `_solve` finds the
+number that is asked for, `_simulation` tries a plan on public data.
 """
 
 from ._bounds import UtilityBounds

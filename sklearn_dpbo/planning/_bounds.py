@@ -21,7 +21,7 @@ from .._params import check_number
 from .._privacy.accounting import Purpose
 from .._privacy.mechanisms import NoisyCount
 from ..scoring._make import selecting_scorer
-from ..scoring._scorers import MeanGain
+from ..scoring._mean_gain import MeanGain
 
 __all__ = ["GRID_STEPS", "UtilityBounds", "tail_of_choice", "utility_of"]
 

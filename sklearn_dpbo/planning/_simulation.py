@@ -1,4 +1,4 @@
-"""What a planned search would give, tried on data that need no protection (zone: released)."""
+"""Simulated runs of a planned search on public data (zone: released)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
@@ -20,11 +21,12 @@ from .._evaluation.fitting import set_candidate
 from .._params import check_number
 from .._privacy.accounting import Budget, Purpose
 from .._privacy.mechanisms import Mechanisms
-from .._privacy.noise import SeededNoise
+from .._privacy.noise import Noise, SeededNoise
 from .._privacy.sensitive import Sensitive
 from ..exceptions import InsecureNoiseWarning
 from ..scoring._make import selecting_scorer
-from ..scoring._scorers import respond
+from ..scoring._mean_gain import MeanGain
+from ..scoring._scorers import PrivateScorer, respond
 from ..strategies._worst_case import WorstCase
 from ._bounds import UtilityBounds
 
@@ -33,34 +35,37 @@ __all__ = ["Simulation", "simulate"]
 
 @dataclass(frozen=True)
 class Simulation:
-    """What some runs of a search gave, with the noise taken off again.
+    """Errors of simulated runs of a search.
 
     Parameters
     ----------
     bounds : UtilityBounds
-        What is promised of them.
+        The errors that are guaranteed.
     regret : ndarray of shape (n_runs,)
-        Score of the best candidate less that of the chosen one, both exact, on the validation part.
+        Exact score of the best candidate minus that of the chosen one, on the validation part.
     score_error : ndarray of shape (n_runs,)
-        Distance of the released score from the chosen one's.
+        Distance of the released score from the exact one of the chosen candidate.
     n_candidates : int
-        How many were validated (in the last run).
-    covered : bool
-        Whether the score is a mean, and so covered by the bounds.
+        How many candidates were validated (in the last run).
+    covered : bool, default=True
+        Whether the bounds cover the score: whether it is a mean.
     """
 
     bounds: UtilityBounds
-    regret: np.ndarray
-    score_error: np.ndarray
+    regret: NDArray[np.float64]
+    score_error: NDArray[np.float64]
     n_candidates: int
     covered: bool = True
 
-    def table(self) -> list[dict]:
+    def table(self) -> list[dict[str, Any]]:
         """Return a row for the regret and one for the score error, as ``pandas.DataFrame`` takes.
 
-        ``promised`` is the bound, ``within`` the share of the runs that kept it, ``quantile`` the
-        measured counterpart of the bound. The first two are
-        NaN for a ratio score, of which nothing is promised.
+        Returns
+        -------
+        rows : list of dict
+            With the keys "error" (its name), "mean", "quantile" (at the confidence of the bounds),
+            "promised" (the guaranteed error) and "within" (the share of the runs that kept it). The
+            last two are NaN if the score is a ratio, because nothing is guaranteed then.
         """
         return [
             {
@@ -76,7 +81,7 @@ class Simulation:
             )
         ]
 
-    def _within(self, errors, promised: float) -> float:
+    def _within(self, errors: NDArray[np.float64], promised: float) -> float:
         return float((errors <= promised * (1 + 1e-9)).mean()) if self.covered else math.nan
 
     def __str__(self) -> str:
@@ -97,31 +102,21 @@ class Simulation:
 
 
 def simulate(
-    bounds: UtilityBounds, search, X, y, *, n_iter, n_runs=100, random_state=None, n_jobs=None
+    bounds: UtilityBounds,
+    search: Any,
+    X: Any,
+    y: Any,
+    *,
+    n_runs: int,
+    random_state: Any,
+    n_jobs: int | None,
 ) -> Simulation:
     """Run a search many times, with fresh noise, on data that are *treated as public*.
 
-    The data are split once: `bounds.m` records to validate on, the rest to train on. Where noise
-    has no part in which candidates are evaluated (``guidance="public"`` or ``"none"``), the search
-    is made once, the candidates it validated are fitted once more, and choice and score are drawn
-    n_runs times from their exact scores; else all of it is done n_runs times.
-
-    Parameters
-    ----------
-    bounds : UtilityBounds
-    search : PrivateBayesSearchCV
-        With `WorstCase`. It is not changed; its ledger is not charged.
-    X, y : array-like
-        Never the records that are to be protected: exact scores are computed and returned.
-    n_iter : int
-    n_runs : int, default=100
-    random_state : int, RandomState instance or None, default=None
-    n_jobs : int or None, default=None
-
-    Raises
-    ------
-    ValueError
-        If there are too few records, or the search does not match the bounds.
+    The data are split once into `bounds.m` records to validate on and the others to train on. If
+    the candidates that are evaluated do not depend on the noise (``guidance="public"`` or
+    ``"none"``), the search runs once and only the choice and the score are drawn n_runs times;
+    otherwise everything is repeated. Parameters are those of `SearchPlan.simulate`.
     """
     check_number("n_runs", n_runs, "1 or more", lambda n: n >= 1, Integral)
     if n_rows(X) <= bounds.m:
@@ -134,7 +129,7 @@ def simulate(
     search = clone(search).set_params(
         strategy=strategy,
         epsilon=bounds.epsilon,
-        n_iter=n_iter,
+        n_iter=bounds.n_candidates,
         n_jobs=n_jobs,
         refit=False,
         ledger=None,
@@ -153,23 +148,33 @@ def simulate(
 
 @dataclass(frozen=True)
 class _Path:
-    """The candidates that a search validated, with exact scores: they are public here."""
+    """The candidates that a search validated, with their exact statistics.
+
+    Parameters
+    ----------
+    search : PrivateBayesSearchCV
+        Fitted.
+    units : Units
+        Of its validation set.
+    statistics : tuple of tuple of int
+        Of each candidate, without noise, because the data are public.
+    """
 
     search: Any
     units: Units
     statistics: tuple[tuple[int, ...], ...]
 
     @classmethod
-    def of(cls, search, parts, bounds: UtilityBounds, seeds) -> _Path:
+    def of(cls, search: Any, parts: list[Any], bounds: UtilityBounds, seeds: list[int]) -> _Path:
         X, X_val, y, y_val = parts
         search = clone(search).set_params(random_state=seeds[0], noise_random_state=seeds[1])
-        with warnings.catch_warnings():  # these data need no protection from whoever has the seed
+        with warnings.catch_warnings():  # the data are public, so the noise may be seeded
             warnings.simplefilter("ignore", InsecureNoiseWarning)
             search.fit(X, y, X_val=X_val, y_val=y_val)
         if len(getattr(search, "best_scores_", ())) > 1:
-            raise ValueError("the plan is of one score, and scoring has several: pass one of them")
+            raise ValueError("the plan is for one score, and scoring has several: pass one of them")
         scorer = selecting_scorer(search)
-        _refuse_other_gains(scorer, bounds)
+        _check_gains(scorer, bounds)
         results, units = search.cv_results_, Units.of(bounds.m)
         rows = zip(results["params"], results["validated"], results["fit_error"], strict=True)
         statistics = Parallel(n_jobs=search.n_jobs)(
@@ -179,7 +184,7 @@ class _Path:
         )
         return cls(search, units, tuple(statistics))
 
-    def draw(self, noise) -> tuple[float, float]:
+    def draw(self, noise: Noise) -> tuple[float, float]:
         """Return (regret, score error) of one choice and one released score."""
         scorer = selecting_scorer(self.search)
         spent = {loss.purpose: loss.epsilon for loss in self.search.privacy_.spends}
@@ -193,7 +198,9 @@ class _Path:
         return max(exact) - exact[chosen], abs(released - exact[chosen])
 
 
-def _statistics(estimator, params: dict, parts, scorer, units: Units) -> tuple[int, ...]:
+def _statistics(
+    estimator: Any, params: dict[str, Any], parts: list[Any], scorer: PrivateScorer, units: Units
+) -> tuple[int, ...]:
     X, X_val, y, y_val = parts
     model = set_candidate(clone(estimator), params).fit(X, y)
     y_val = np.asarray(y_val)
@@ -202,15 +209,15 @@ def _statistics(estimator, params: dict, parts, scorer, units: Units) -> tuple[i
     return scorer.statistics(values, y_val, units)
 
 
-def _refuse_other_gains(scorer, bounds: UtilityBounds) -> None:
-    """Raise ValueError if the plan is for gains of another kind."""
+def _check_gains(scorer: PrivateScorer, bounds: UtilityBounds) -> None:
+    """Raise ValueError if the plan is for other gains than the scorer's."""
     a, b = scorer.bounds
     if abs(b - a - bounds.score_range) > 1e-9 * bounds.score_range:
         raise ValueError(
             f"the plan is for gains that differ by score_range={bounds.score_range:g} at most; "
             f"scoring={scorer!r} has the bounds {(a, b)}. Plan with score_range={b - a:g}"
         )
-    if scorer.is_mean and scorer.gain.counts != bounds.counts:
+    if isinstance(scorer, MeanGain) and scorer.gain.counts != bounds.counts:
         kind = "all or nothing" if scorer.gain.counts else "rounded, with gains in between"
         raise ValueError(
             f"the plan has counts={bounds.counts}; gains of scoring={scorer!r} are {kind}. Plan "
@@ -218,8 +225,8 @@ def _refuse_other_gains(scorer, bounds: UtilityBounds) -> None:
         )
 
 
-def _strategy_of(search, bounds: UtilityBounds) -> WorstCase:
-    """Return the search's strategy, with the shares of epsilon that were planned."""
+def _strategy_of(search: Any, bounds: UtilityBounds) -> WorstCase:
+    """Return the search's strategy, with the planned shares of epsilon."""
     strategy = getattr(search, "strategy", None)
     if strategy is None:
         raise ValueError(f"search is a PrivateBayesSearchCV; found {search!r}")
@@ -227,12 +234,13 @@ def _strategy_of(search, bounds: UtilityBounds) -> WorstCase:
         strategy = WorstCase()
     if not isinstance(strategy, WorstCase):
         raise ValueError(f"plans are for strategy='worst_case'; found {strategy!r}")
-    strategy = clone(strategy).set_params(score_share=bounds.score_share)
-    if strategy.guidance not in ("private", "both"):
-        return strategy
+    planned: WorstCase = clone(strategy).set_params(score_share=bounds.score_share)
+    if planned.guidance not in ("private", "both"):
+        return planned
     if bounds.guidance_share == 0:
         raise ValueError(
-            f"guidance={strategy.guidance!r} takes a share of epsilon from the choice: plan with "
-            f"guidance_share={strategy.guidance_share!r}"
+            f"guidance={planned.guidance!r} takes a share of epsilon from the choice: plan with "
+            f"guidance_share={planned.guidance_share!r}"
         )
-    return strategy.set_params(guidance_share=bounds.guidance_share)
+    planned.set_params(guidance_share=bounds.guidance_share)
+    return planned

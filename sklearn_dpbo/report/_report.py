@@ -128,15 +128,11 @@ class PrivacyReport:
 
     def to_markdown(self) -> str:
         """Return the report as a Markdown list."""
-        head = [] if self.secure else [f"> # {_escape_markdown(self._warning)}", ""]
-        return "\n".join(
-            [
-                *head,
-                f"**{_escape_markdown(self.title)}**",
-                "",
-                *(f"- **{f.label}**: {_escape_markdown('; '.join(f.lines))}" for f in self._facts()),
-            ]
-        )
+        lines = [] if self.secure else [f"> # {_escape_markdown(self._warning)}", ""]
+        lines += [f"**{_escape_markdown(self.title)}**", ""]
+        for fact in self._facts():
+            lines.append(f"- **{fact.label}**: {_escape_markdown('; '.join(fact.lines))}")
+        return "\n".join(lines)
 
     def __str__(self) -> str:
         lines = [self.title]

@@ -7,12 +7,15 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from sklearn.base import is_classifier, is_regressor
 from sklearn.metrics import get_scorer_names
 
 from .._params import as_floats
 from . import _gains as gains
-from ._scorers import MeanGain, PrivateScorer, RocAuc
+from ._mean_gain import MeanGain
+from ._roc_auc import RocAuc
+from ._scorers import PrivateScorer
 
 __all__ = ["make_private_scorer", "resolve_scorer", "resolve_scorers", "selecting_scorer"]
 
@@ -75,7 +78,7 @@ def make_private_scorer(
         methods = (methods,) if isinstance(methods, str) else tuple(methods)
         return MeanGain(name, gains.Custom(gain), _check_bounds(name, bounds), methods)
     if not isinstance(gain, str) or (gain not in gains.NAMED and gain != "roc_auc"):
-        raise ValueError(_refusal(gain))
+        raise ValueError(_unknown_sensitivity_message(gain))
     if response_method is not None:
         raise ValueError(f"{gain!r} chooses its response_method itself; leave it out")
     if gain == "roc_auc":
@@ -97,7 +100,7 @@ def _named_scorer(name: str, bounds: Any, params: dict[str, Any]) -> PrivateScor
 
 
 def _check_bounds(name: str, bounds: Any) -> tuple[float, float]:
-    pair = as_floats(bounds)
+    pair = as_floats(list(bounds)) if np.iterable(bounds) else None
     if pair is not None and pair.shape == (2,):
         a, b = pair.tolist()
         if a < b and math.isfinite(b - a):
@@ -178,7 +181,7 @@ def resolve_scorer(scoring: Any, estimator: Any) -> PrivateScorer:
         )
     scorer = make_private_scorer(scoring) if isinstance(scoring, str) else scoring
     if not isinstance(scorer, PrivateScorer):
-        raise ValueError(_refusal(scoring))
+        raise ValueError(_unknown_sensitivity_message(scoring))
     if scorer.task == "classification" and is_regressor(estimator):
         raise ValueError(
             f"scoring={scorer.name!r} is for classifiers and {type(estimator).__name__} is a "
@@ -193,8 +196,8 @@ def selecting_scorer(search: Any) -> PrivateScorer:
     return next(iter(scorer.values())) if isinstance(scorer, dict) else scorer
 
 
-def _refusal(scoring: Any) -> str:
-    """Return the error message for a score without proven sensitivity."""
+def _unknown_sensitivity_message(scoring: Any) -> str:
+    """Return what is wrong with ``scoring=`` and what to use instead."""
     if isinstance(scoring, str) and scoring not in get_scorer_names():
         near = difflib.get_close_matches(scoring, [*gains.NAMED, "roc_auc"], n=1, cutoff=0.7)
         if near:

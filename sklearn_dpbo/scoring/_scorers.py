@@ -20,7 +20,6 @@ record is a unit, W = 1, and the sum over pairs has sensitivity 2 (m - 1).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -28,14 +27,8 @@ from numpy.typing import NDArray
 
 from .._data.tables import dense, n_rows
 from .._data.units import Units
-from . import _gains as gains
 
-__all__ = ["MeanGain", "PrivateScorer", "RocAuc", "method_of", "respond"]
-
-# Steps between a unit's lowest and highest gain; gains are rounded to the nearest step.
-_GRID = 2**20
-# Largest total weight W of a group's records in the ROC AUC, if the sums fit into int64.
-_GROUP_WEIGHT = 2**10
+__all__ = ["PrivateScorer", "method_of", "respond", "scorer_repr"]
 
 
 def respond(estimator: Any, X: Any, response_method: tuple[str, ...]) -> NDArray[Any]:
@@ -291,210 +284,7 @@ class PrivateScorer:
         return self.record_values(y, response, getattr(estimator, "classes_", None)), y
 
 
-@dataclass(frozen=True, repr=False)
-class MeanGain(PrivateScorer):
-    """Mean over units of a gain, clipped to [a, b] and rounded to a grid.
-
-    Values of records are integers in {0, ..., _GRID}, or in {0, 1} if every gain is a or b.
-    """
-
-    name: str
-    gain: gains.Gain
-    bounds: tuple[float, float]
-    response_method: tuple[str, ...]
-    params: dict[str, Any] = field(default_factory=dict)
-    prepared: bool = False
-    is_mean = True
-
-    @property
-    def task(self) -> str | None:
-        return self.gain.task
-
-    @property
-    def custom(self) -> bool:
-        return isinstance(self.gain, gains.Custom)
-
-    @property
-    def lipschitz(self) -> float | None:
-        return getattr(self.gain, "lipschitz", None)
-
-    @property
-    def lowest_at_zero(self) -> bool:
-        return isinstance(self.gain, gains.MarginGain) and self.gain.phi(0.0) == self.bounds[0]
-
-    def prepare(self, y_train: Any) -> MeanGain:
-        if self.gain.one_output and y_train is not None and dense(y_train).ndim > 1:
-            raise ValueError(
-                f"scoring={self.name!r} takes one label per record; y has shape "
-                f"{dense(y_train).shape}. Use 'accuracy' (all labels right), or "
-                "make_private_scorer(gain, bounds=(a, b))"
-            )
-        gain = self.gain.prepare(y_train)
-        bounds = self.bounds if gain.takes_bounds or gain.bounds is None else gain.bounds
-        return replace(self, gain=gain, bounds=bounds, prepared=True)
-
-    def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.int64]:
-        """round(G (clip(gain, a, b) - a) / (b - a)); a gain that is not a number counts as a."""
-        a, b = self.bounds
-        with np.errstate(over="ignore"):  # numbers that overflow are clipped
-            gain = np.asarray(self.gain(y, response, classes), dtype=float)
-            if gain.shape != (len(response),):
-                raise ValueError(
-                    f"the gain of {self!r} must return one number per record: expected shape "
-                    f"({len(response)},), found {gain.shape}"
-                )
-            share = np.clip((np.where(np.isnan(gain), a, gain) - a) / (b - a), 0, 1)
-        return np.rint(share * self._record_steps).astype(np.int64)
-
-    def record_gains(self, estimator: Any, X: Any, y: Any = None) -> NDArray[np.float64]:
-        values, _ = self._values_and_labels(estimator, X, y)
-        a, b = self.bounds
-        found: NDArray[np.float64] = a + (b - a) * values / self._record_steps
-        return found
-
-    def lowest_values(self, y: Any, n: int) -> NDArray[np.int64]:
-        return np.zeros(n, dtype=np.int64)
-
-    @property
-    def _record_steps(self) -> int:
-        """Largest value of a record."""
-        return 1 if self.gain.counts else _GRID
-
-    def _unit_steps(self, units: Units) -> int:
-        """Return G: means over groups need the fine grid even if records only count."""
-        return _GRID if units.grouped else self._record_steps
-
-    def fine(self, values: NDArray[np.int64], units: Units) -> NDArray[np.int64]:
-        """Return the values of records in the steps of means over units.
-
-        Parameters
-        ----------
-        values : ndarray of shape (n,)
-            As returned by `record_values`.
-        units : Units
-            Which of the n records belong to the same unit.
-        """
-        return values * (self._unit_steps(units) // self._record_steps)
-
-    def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
-        return (int(units.mean(self.fine(values, units)).sum()),)
-
-    def sensitivity(self, units: Units) -> tuple[int, ...]:
-        return (self._unit_steps(units),)
-
-    def largest(self, units: Units) -> int:
-        return self._unit_steps(units) * units.m
-
-    def line(self, units: Units) -> tuple[float, float]:
-        a, b = self.bounds
-        return a, (b - a) / self.largest(units)
-
-    def value(self, statistics: Sequence[int], units: Units) -> float:
-        a, b = self.bounds
-        share = statistics[0] / self.largest(units)
-        return a + (b - a) * min(max(share, 0.0), 1.0)
-
-    def interval(
-        self, low: Sequence[int], high: Sequence[int], units: Units
-    ) -> tuple[float, float]:
-        return self.value(low, units), self.value(high, units)
-
-    def __repr__(self) -> str:
-        bounds = {"bounds": self.bounds} if self.gain.takes_bounds else {}
-        params = {**bounds, **self.params}
-        return _repr(self.name, params)
-
-
-@dataclass(frozen=True, repr=False)
-class RocAuc(PrivateScorer):
-    """Area under the ROC curve, from pairs of a positive and a negative record."""
-
-    positive: object = None
-    prevalence: float = 0.5
-    prepared: bool = False
-    name = "roc_auc"
-    task = "classification"
-    response_method = ("decision_function", "predict_proba")
-    bounds = (0.0, 1.0)
-
-    def prepare(self, y_train: Any) -> RocAuc:
-        y = dense(y_train)
-        classes = np.unique(y)
-        if len(classes) != 2 or y.ndim > 1:
-            raise ValueError(
-                f"scoring='roc_auc' takes two classes; y has {len(classes)}. Use 'accuracy', "
-                "'balanced_accuracy' or 'neg_log_loss'"
-            )
-        prevalence = float(gains.equal(y, classes[1]).mean())
-        return replace(self, positive=classes[1], prevalence=prevalence, prepared=True)
-
-    def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.float64]:
-        s = np.array(response[:, 1] if response.ndim == 2 else response, dtype=float)
-        invalid = np.isnan(s) | (gains.encode(y, classes) < 0)
-        s[invalid] = self.lowest_values(y, len(s))[invalid]
-        return s
-
-    def lowest_values(self, y: Any, n: int) -> NDArray[np.float64]:
-        """-inf for positive records; others are negative, and worst with the highest score."""
-        return np.where(gains.equal(y, self.positive), -np.inf, np.inf)
-
-    def _unit_weight(self, units: Units) -> int:
-        """Return W, such that 2 (W m)^2 stays below 2^62."""
-        return min(_GROUP_WEIGHT, max(1, 2**30 // units.m)) if units.grouped else 1
-
-    def _total_weight(self, units: Units) -> int:
-        return self._unit_weight(units) * units.m
-
-    def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
-        w = units.record_weights(self._unit_weight(units))
-        positive = gains.equal(y, self.positive)
-        order = np.argsort(values[~positive])
-        s_negative = values[~positive][order]
-        below = np.concatenate([[0], np.cumsum(w[~positive][order])])
-        # 2 [s_i > s_j] + [s_i = s_j]  =  [s_i > s_j] + [s_i >= s_j]
-        s_positive = values[positive]
-        n_less = np.searchsorted(s_negative, s_positive, "left")
-        n_not_greater = np.searchsorted(s_negative, s_positive, "right")
-        pairs = below[n_less] + below[n_not_greater]
-        return int((w[positive] * pairs).sum()), int(w[positive].sum())
-
-    def sensitivity(self, units: Units) -> tuple[int, ...]:
-        W = self._unit_weight(units)
-        return max(1, 2 * (W * W * (units.m - 1) + W * W // 4)), W
-
-    def largest(self, units: Units) -> int:
-        return self._total_weight(units) ** 2 // 2
-
-    def line(self, units: Units) -> tuple[float, float]:
-        """The validation set's share of positives is taken to be the training set's."""
-        total = self._total_weight(units)
-        return 0.0, 1 / (2 * self.prevalence * (1 - self.prevalence) * total**2)
-
-    def _area(self, pairs: int, positives: int, units: Units) -> float:
-        """pairs / (2 P N), within [0, 1]; 1/2 where one of the classes is absent."""
-        all_pairs = 2 * positives * (self._total_weight(units) - positives)
-        return min(max(pairs / all_pairs, 0.0), 1.0) if all_pairs > 0 else 0.5
-
-    def value(self, statistics: Sequence[int], units: Units) -> float:
-        pairs, positives = statistics
-        return self._area(pairs, positives, units)
-
-    def interval(
-        self, low: Sequence[int], high: Sequence[int], units: Units
-    ) -> tuple[float, float]:
-        """P N is smallest at an end of the range of P, and largest nearest to P = N."""
-        total = self._total_weight(units)
-        ends = [min(max(p, 0), total) for p in (low[1], high[1])]
-        middle = min(max(total // 2, ends[0]), ends[1])
-        fewest = min(ends, key=lambda p: p * (total - p))
-        if fewest * (total - fewest) == 0:
-            return 0.0, 1.0
-        return self._area(low[0], middle, units), self._area(high[0], fewest, units)
-
-    def __repr__(self) -> str:
-        return _repr(self.name, {})
-
-
-def _repr(name: str, params: Mapping[str, Any]) -> str:
+def scorer_repr(name: str, params: Mapping[str, Any]) -> str:
+    """Return the call of `make_private_scorer` that makes a scorer."""
     arguments = [repr(name), *(f"{key}={value!r}" for key, value in params.items())]
     return f"make_private_scorer({', '.join(arguments)})"

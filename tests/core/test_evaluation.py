@@ -82,7 +82,7 @@ def spoilt(two_classes):
     return X, y, X_val, y_val
 
 
-def test_counts_are_right_answers(two_classes):
+def test_statistics_count_correct_predictions(two_classes):
     X, y, X_val, y_val = two_classes
     settings = [{"C": 0.01}, {"C": 1.0}]
     found = evaluate(LogisticRegression(), problem_of(two_classes), settings)
@@ -94,7 +94,7 @@ def test_counts_are_right_answers(two_classes):
     assert found.fit_errors == (None, None)
 
 
-def test_one_fit_and_one_prediction_of_the_validation_set(two_classes):
+def test_each_candidate_is_fitted_and_predicts_validation_set_once(two_classes):
     calls = []
 
     class Counting(Threshold):
@@ -112,7 +112,7 @@ def test_one_fit_and_one_prediction_of_the_validation_set(two_classes):
     assert all(call == "fit" or call == 150 or call <= 40 for call in calls)
 
 
-def test_a_record_that_cannot_be_predicted_is_wrong_and_no_other(spoilt):
+def test_only_records_that_cannot_be_predicted_count_as_wrong(spoilt):
     X, y, X_val, y_val = spoilt
     estimator = Threshold(misbehave="raise").fit(X, y)
     alone = []
@@ -125,7 +125,7 @@ def test_a_record_that_cannot_be_predicted_is_wrong_and_no_other(spoilt):
     assert alone[3] == alone[70] == alone[149] == 0
 
 
-def test_a_group_that_cannot_be_predicted_is_wrong_and_no_other(spoilt):
+def test_only_groups_that_cannot_be_predicted_count_as_wrong(spoilt):
     X, y, X_val, y_val = spoilt
     groups = np.arange(150) % 50
     right = Threshold().fit(X, y).predict(X_val) == y_val
@@ -135,7 +135,7 @@ def test_a_group_that_cannot_be_predicted_is_wrong_and_no_other(spoilt):
     assert counts(found)[0] == np.floor(means * 2**20 + 0.5).sum()
 
 
-def test_auc_of_records_that_cannot_be_predicted_is_lowest(spoilt):
+def test_records_that_cannot_be_predicted_rank_lowest_in_auc(spoilt):
     class Scores(Threshold):
         def decision_function(self, X):
             self.predict(X)
@@ -150,7 +150,7 @@ def test_auc_of_records_that_cannot_be_predicted_is_lowest(spoilt):
     assert found.statistics._open().tolist() == [[pairs, (y_val == 1).sum()]]
 
 
-def test_labels_and_targets_that_are_missing_are_wrong(two_classes):
+def test_missing_and_unknown_labels_count_as_wrong(two_classes):
     X, y, X_val, y_val = two_classes
     strange = y_val.astype(object)
     strange[:2] = None, "never seen"
@@ -160,17 +160,17 @@ def test_labels_and_targets_that_are_missing_are_wrong(two_classes):
 
 
 @pytest.mark.parametrize("misbehave", ["normalise", "random"])
-def test_predictions_that_are_not_made_row_by_row_are_refused(two_classes, misbehave):
+def test_batch_dependent_predictions_are_refused(two_classes, misbehave):
     with pytest.raises(BatchDependentError, match="Threshold predicts .* differently"):
         evaluate(Threshold(misbehave=misbehave), problem_of(two_classes))
 
 
-def test_randomness_in_predictions_is_refused(two_classes):
+def test_random_predictions_of_dummy_classifier_are_refused(two_classes):
     with pytest.raises(BatchDependentError):
         evaluate(DummyClassifier(strategy="uniform"), problem_of(two_classes))
 
 
-def test_a_batch_dependent_regressor_or_transformer_is_refused(two_classes):
+def test_batch_dependent_transformer_is_refused(two_classes):
     class Centre(BaseEstimator):
         def fit(self, X, y=None):
             return self
@@ -183,14 +183,14 @@ def test_a_batch_dependent_regressor_or_transformer_is_refused(two_classes):
         evaluate(make_pipeline(Centre(), LogisticRegression()), problem_of(two_classes))
 
 
-def test_a_gain_that_looks_at_other_records_is_refused(two_classes):
+def test_gain_that_depends_on_other_records_is_refused(two_classes):
     scorer = make_private_scorer(lambda y, p: (y == p) - (y == p).mean(), bounds=(-1, 1))
     with pytest.raises(BatchDependentError, match="the gain of"):
         evaluate(LogisticRegression(), problem_of(two_classes), scoring=scorer)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_predicting_protected_records_is_silent(two_classes, capfd, n_jobs):
+def test_output_and_warnings_of_validation_predictions_are_suppressed(two_classes, capfd, n_jobs):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         X, y, X_val, y_val = two_classes
@@ -205,7 +205,7 @@ def test_predicting_protected_records_is_silent(two_classes, capfd, n_jobs):
         assert text.count("secret") > 3, "the training side is public and stays visible_stdout"
 
 
-def test_silence_is_shared_by_threads_and_ends(capsys):
+def test_suppression_is_shared_by_threads_and_ends_with_the_last(capsys):
     inside, leave = threading.Event(), threading.Event()
 
     def other():
@@ -238,26 +238,26 @@ GRID = tuple({"threshold": t} for t in range(5))
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_failed_fits_are_warned_of_and_left_out(two_classes, n_jobs):
+def test_failed_fits_warn_and_are_left_out(two_classes, n_jobs):
     with pytest.warns(Warning, match=r"2 of 5 candidates failed.*RuntimeError: cannot fit at 1"):
         found = evaluate(FailsAt(), problem_of(two_classes), GRID, n_jobs=n_jobs)
     assert found.fitted.tolist() == [0, 2, 4]
     assert found.fit_errors[3] == "RuntimeError: cannot fit at 3"
 
 
-def test_error_score_raise_raises_with_the_frames_of_fit_alone(two_classes):
+def test_error_score_raise_shows_frames_of_fit_only(two_classes):
     with pytest.raises(RuntimeError, match="cannot fit at 1") as caught:
         evaluate(FailsAt(), problem_of(two_classes), GRID, error_score="raise")
     names = [entry.name for entry in caught.traceback]
     assert names[-1] == "fit" and "_map" not in names and "_evaluate" not in names
 
 
-def test_all_failing_is_an_error_that_names_the_first(two_classes):
+def test_error_if_all_fits_fail_names_the_first(two_classes):
     with pytest.raises(ValueError, match=r"All 2 candidates failed.*no privacy.*cannot fit at 1"):
         evaluate(FailsAt(), problem_of(two_classes), (GRID[1], GRID[3]))
 
 
-def test_a_failure_to_predict_training_records_is_a_failed_fit(two_classes):
+def test_error_in_training_predictions_is_a_failed_fit(two_classes):
     class NoPredict(Threshold):
         def predict(self, X):
             raise RuntimeError("not today")
@@ -266,12 +266,12 @@ def test_a_failure_to_predict_training_records_is_a_failed_fit(two_classes):
         evaluate(NoPredict(), problem_of(two_classes))
 
 
-def test_a_missing_response_method_is_a_failed_fit(two_classes):
+def test_missing_response_method_is_a_failed_fit(two_classes):
     with pytest.raises(ValueError, match=r"Threshold has none of the methods \['predict_proba'\]"):
         evaluate(Threshold(), problem_of(two_classes), scoring="neg_log_loss")
 
 
-def test_scikit_learns_configuration_reaches_the_workers(rng):
+def test_scikit_learn_configuration_reaches_workers(rng):
     import pandas as pd
     import sklearn
     from sklearn.preprocessing import FunctionTransformer, StandardScaler
@@ -311,7 +311,7 @@ def _look(handover, _i):
 
 
 @pytest.mark.parametrize("size", [10, 1_000_000])
-def test_a_handover_is_packed_once_and_a_small_one_opened_once_per_worker(size):
+def test_broadcast_is_pickled_once_and_small_one_unpickled_once_per_worker(size):
     handover = Broadcast(Parcel(np.ones(size)))
     found = joblib.Parallel(n_jobs=2)(joblib.delayed(_look)(handover, i) for i in range(20))
     assert Parcel.packed[size] == 1
@@ -320,14 +320,14 @@ def test_a_handover_is_packed_once_and_a_small_one_opened_once_per_worker(size):
         assert {opened for opened, _ in found} == {1}
 
 
-def test_a_new_handover_replaces_the_old_in_workers():
+def test_new_broadcast_replaces_old_in_workers():
     for value in (1.0, 2.0):
         handover = Broadcast(Parcel(np.full(5, value)))
         found = joblib.Parallel(n_jobs=2)(joblib.delayed(_look)(handover, i) for i in range(4))
         assert {total for _, total in found} == {5 * value}
 
 
-def test_a_handover_copies_nothing_within_the_process():
+def test_broadcast_copies_nothing_within_the_process():
     value = object()
     assert Broadcast(value).value is value
     data = Broadcast(np.arange(3))

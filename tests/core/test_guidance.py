@@ -10,7 +10,7 @@ import opendp.prelude as dp
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import chisquare, loguniform, randint, uniform
+from scipy.stats import loguniform, randint, uniform
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
@@ -22,7 +22,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
 from sklearn_dpbo._privacy.accounting import Budget, Purpose
 from sklearn_dpbo._privacy.mechanisms import Mechanisms
-from sklearn_dpbo._privacy.noise import OpenDPNoise, SeededNoise
+from sklearn_dpbo._privacy.noise import SeededNoise
 from sklearn_dpbo._privacy.sensitive import Sensitive
 from sklearn_dpbo._privacy.zcdp import Draws, delta_of_zcdp, zcdp_within
 from sklearn_dpbo.acquisition import ExpectedImprovement
@@ -47,7 +47,7 @@ def brute_force(weights, D):
     ),
     D=st.integers(1, 9),
 )
-def test_a_linear_map_has_the_sensitivity_that_brute_force_finds(weights, D):
+def test_sensitivity_of_linear_map_equals_brute_force(weights, D):
     weights = np.array(weights)
     table = Sensitive(np.array([[5], [50], [99]]), (D,))
     mapped = table.linear(weights, np.arange(len(weights)), largest=100)
@@ -62,7 +62,7 @@ def test_a_linear_map_has_the_sensitivity_that_brute_force_finds(weights, D):
     move=st.tuples(st.integers(-77, 77), st.integers(-77, 77)),
     shift=st.integers(0, 6),
 )
-def test_clipping_and_shifting_keep_neighbours_within_the_bound(x, move, shift):
+def test_clipped_and_shifted_map_moves_within_its_sensitivity(x, move, shift):
     weights, offsets = np.array([[3, -2], [1, 1], [0, 4]]), np.zeros(3, dtype=np.int64)
     kwargs = dict(largest=2**44, shift=shift)
     a = Sensitive(np.array([x]).T, (77,)).linear(weights, offsets, **kwargs)
@@ -70,14 +70,14 @@ def test_clipping_and_shifting_keep_neighbours_within_the_bound(x, move, shift):
     assert np.abs(a._open() - b._open()).max() <= a.sensitivity[0]
 
 
-def test_a_map_that_could_overflow_is_refused_whatever_the_values():
+def test_linear_map_that_could_overflow_is_refused_for_all_values():
     table = Sensitive([[0], [0]], (1,))
     with pytest.raises(ValueError, match="overflow"):
         table.linear(np.full((1, 2), 2**40), np.zeros(1, dtype=np.int64), largest=2**23)
     table.linear(np.full((1, 2), 2**37), np.zeros(1, dtype=np.int64), largest=2**23)
 
 
-def test_an_interrupted_map_leaves_no_frame_that_saw_the_value():
+def test_interrupted_linear_map_leaves_no_frame_with_the_value():
     class Interrupting(np.ndarray):
         def __matmul__(self, other):
             raise KeyboardInterrupt
@@ -96,7 +96,7 @@ def test_an_interrupted_map_leaves_no_frame_that_saw_the_value():
     a=st.floats(-10, 10),
     scale=st.floats(1e-3, 1e3),
 )
-def test_the_integer_scores_are_the_posterior_mean_on_a_public_scale(seed, n, bits, a, scale):
+def test_integer_scores_are_proportional_to_posterior_mean(seed, n, bits, a, scale):
     rng = np.random.default_rng(seed)
     weights, offsets = rng.normal(size=(n, 30)), rng.normal(size=30) * scale
     largest = 2**bits
@@ -119,7 +119,7 @@ def test_the_integer_scores_are_the_posterior_mean_on_a_public_scale(seed, n, bi
     assert unit <= D * np.abs(centred).sum(axis=0).max() * 1.01 + D * 2.0 ** (1 - min(bits, 40))
 
 
-def test_the_bound_of_integer_scores_holds_for_every_sign_pattern(rng):
+def test_sensitivity_of_integer_scores_is_reached_and_not_exceeded(rng):
     weights, offsets, D = rng.normal(size=(5, 20)), rng.normal(size=20), 3
     x = rng.integers(10, 90, size=5)
 
@@ -135,7 +135,7 @@ def test_the_bound_of_integer_scores_holds_for_every_sign_pattern(rng):
 # ---------------------------------------------------------------- accounting
 @settings(max_examples=60)
 @given(rho=st.floats(1e-6, 100), epsilon=st.floats(0.01, 200))
-def test_the_conversion_of_zcdp_is_that_of_the_noise_library(rho, epsilon):
+def test_zcdp_conversion_equals_that_of_opendp(rho, epsilon):
     dp.enable_features("contrib")
     space = dp.vector_domain(dp.atom_domain(T="i64")), dp.linf_distance(T="i64")
     scale = 2 / math.sqrt(8 * rho)
@@ -154,7 +154,7 @@ def test_the_conversion_of_zcdp_is_that_of_the_noise_library(rho, epsilon):
 
 @settings(max_examples=60)
 @given(epsilon=st.floats(1e-3, 1e3), delta=st.floats(1e-12, 0.1), n=st.integers(1, 200))
-def test_draws_never_cost_more_than_was_granted(epsilon, delta, n):
+def test_draws_cost_at_most_their_budget(epsilon, delta, n):
     draws = Draws.within(n, epsilon, delta)
     assert draws.n == n and draws.epsilon <= epsilon and draws.delta <= delta
     pure = Draws.within(n, epsilon, 0.0)
@@ -166,14 +166,14 @@ def test_draws_never_cost_more_than_was_granted(epsilon, delta, n):
         assert draws.rho == pytest.approx(zcdp_within(epsilon, delta), rel=1e-6)
 
 
-def test_few_draws_are_cheaper_pure_and_many_are_cheaper_concentrated():
+def test_few_draws_use_pure_dp_and_many_draws_use_zcdp():
     assert not Draws.within(2, 0.3, 1e-6).concentrated
     many = Draws.within(48, 0.3, 1e-6)
     assert many.concentrated and many.epsilon_each > 2 * 0.3 / 48
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.3, 0.0), (3.0, 0.0), (3.0, 1e-6), (1e6, 0.0)])
-def test_a_plan_fits_its_budget_and_its_evaluations(epsilon, delta):
+def test_plan_fits_budget_and_number_of_evaluations(epsilon, delta):
     plan = Plan.of(48, 8, epsilon, delta, step=1 / 4000, learns=True)
     assert plan.n_evaluations <= 0.85 * 48
     assert sum(n for _, n in plan.rounds) == plan.draws.n
@@ -183,33 +183,11 @@ def test_a_plan_fits_its_budget_and_its_evaluations(epsilon, delta):
     assert 2 / 4000 / plan.draws.epsilon_each <= 0.0101
 
 
-def test_what_cannot_pay_for_one_draw_is_not_spent():
+def test_no_plan_if_budget_is_too_small_for_one_draw():
     assert Plan.of(48, 8, 0.15, 0.0, step=1 / 500, learns=True) is None
 
 
-N_DRAWS = 20_000
-
-
-@pytest.mark.parametrize("source", [OpenDPNoise, lambda: SeededNoise(0)], ids=["opendp", "seed"])
-def test_concentrated_draws_are_the_exponential_mechanism_and_half_the_noise_is_seen(source):
-    scores, D, delta = np.array([7, 10, 9, 4]), 1, 0.01
-    draws = Draws.within(N_DRAWS, 60.0, delta)
-    assert draws.concentrated
-    select = Mechanisms(Budget(60, delta), source()).selections(draws, purpose="a test")
-    picks = [select(Sensitive(scores[:, None], (D,))) for _ in range(N_DRAWS)]
-    observed = np.bincount(picks, minlength=4)
-
-    def p_value(epsilon):
-        pmf = np.exp(epsilon * scores / (2 * D))
-        return chisquare(observed, N_DRAWS * pmf / pmf.sum()).pvalue
-
-    assert p_value(draws.epsilon_each) > 1e-6
-    assert p_value(2 * draws.epsilon_each) < 1e-6
-    with pytest.raises(BudgetExceededError, match="have been made"):
-        select(Sensitive(scores[:, None], (D,)))
-
-
-def test_concentrated_draws_are_charged_all_at_once_before_the_first():
+def test_concentrated_draws_are_charged_together_before_the_first():
     class Watching(SeededNoise):
         def exponential_mechanism(self, scale):
             assert len(budget.losses) == 1
@@ -279,7 +257,7 @@ def search_of(guidance="public", *, space=SPACE, m=4000, estimator=None, validat
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 0.0), (1.0, 1e-6), (30.0, 1e-6)])
-def test_each_guidance_spends_what_was_asked_and_finds_a_good_setting(kind, epsilon, delta):
+def test_each_guidance_spends_epsilon_and_finds_good_candidate(kind, epsilon, delta):
     search = search_of(kind, epsilon=epsilon, delta=delta, n_iter=48, m=10_000)
     spent = search.privacy_.spends
     assert sum(Fraction(loss.epsilon) for loss in spent) <= Fraction(epsilon)
@@ -295,7 +273,7 @@ def test_each_guidance_spends_what_was_asked_and_finds_a_good_setting(kind, epsi
     assert drew == (kind in ("private", "both"))
 
 
-def test_the_statement_adds_up_what_was_spent_repeatedly():
+def test_privacy_report_adds_up_repeated_draws():
     search = search_of("private", epsilon=50.0, delta=1e-6, n_iter=24, batch_size=2)
     text = str(search.privacy_)
     assert len(search.privacy_.spends) > 4
@@ -305,12 +283,12 @@ def test_the_statement_adds_up_what_was_spent_repeatedly():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_result_does_not_depend_on_the_number_of_workers(kind):
+def test_candidates_do_not_depend_on_n_jobs(kind):
     one, two = (search_of(kind, n_jobs=n, epsilon=20.0).cv_results_["params"] for n in (1, 2))
     assert one == two
 
 
-def test_public_guidance_never_sees_the_validation_set():
+def test_public_guidance_does_not_depend_on_validation_set():
     X, y = numbered(1000)
     paths = [
         search_of("public", validation=(X, labels)).cv_results_["params"]
@@ -319,7 +297,7 @@ def test_public_guidance_never_sees_the_validation_set():
     assert paths[0] == paths[1] == paths[2]
 
 
-def test_private_guidance_does_see_it():
+def test_private_guidance_depends_on_validation_set():
     X, y = numbered(4000)
     high = search_of("private", validation=(X, y), epsilon=100.0).cv_results_["params"]
     low = search_of("private", validation=(X, 1 - y), epsilon=100.0).cv_results_["params"]
@@ -331,7 +309,7 @@ def test_private_guidance_does_see_it():
     assert mean_share(high) > mean_share(low) + 0.3
 
 
-def test_at_a_large_epsilon_private_guidance_is_gp_ucb(monkeypatch):
+def test_private_guidance_equals_gp_ucb_when_epsilon_is_large(monkeypatch):
     """On a grid, with a fixed kernel: the same path as a plain implementation without privacy."""
     monkeypatch.setattr(_private, "_LEARNING_NOISE", 0.0)
     grid = {"x": np.linspace(0, 1, 13).tolist(), "y": np.linspace(0, 1, 11).tolist()}
@@ -358,14 +336,14 @@ def test_at_a_large_epsilon_private_guidance_is_gp_ucb(monkeypatch):
 
 
 @pytest.mark.parametrize("kind", ["public", "private"])
-def test_guidance_looks_where_it_is_good(kind):
+def test_guided_candidates_concentrate_on_good_region(kind):
     params = search_of(kind, epsilon=100.0, n_iter=64).cv_results_["params"]
     shares = [Surface(**setting).share() for setting in params]
     assert np.mean(np.array(shares[40:]) > 0.9) > 0.35
     assert np.mean(np.array(shares[:16]) > 0.9) < 0.3
 
 
-def test_a_space_that_n_iter_exhausts_is_evaluated_whole_on_the_validation_set():
+def test_all_candidates_of_small_space_are_validated():
     grid = {"x": [0.1, 0.5, 0.9], "y": [0.1, 0.2, 0.3]}
     for kind in KINDS:
         found = search_of(kind, space=grid, epsilon=100.0).cv_results_
@@ -374,7 +352,7 @@ def test_a_space_that_n_iter_exhausts_is_evaluated_whole_on_the_validation_set()
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_distribution_of_few_values_runs_out(kind):
+def test_each_value_of_small_distribution_is_tried_once(kind):
     found = search_of(
         kind, space={"x": randint(0, 2), "y": randint(0, 6)}, epsilon=100.0
     ).cv_results_
@@ -382,7 +360,7 @@ def test_a_distribution_of_few_values_runs_out(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_spaces_with_conditions_and_categories(kind):
+def test_guidance_handles_conditional_and_categorical_parameters(kind):
     space = [
         {"x": uniform(0, 1), "z": ["a", "b", None]},
         {"x": uniform(0, 1), "y": uniform(0, 1), "z": ["c"]},
@@ -396,7 +374,7 @@ def test_spaces_with_conditions_and_categories(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("scoring", ["roc_auc", "neg_log_loss"])
-def test_other_scores(kind, scoring, two_classes):
+def test_guidance_works_with_auc_and_log_loss_of_groups(kind, scoring, two_classes):
     X, y, X_val, y_val = two_classes
     search = PrivateBayesSearchCV(
         LogisticRegression(), {"C": loguniform(1e-4, 1e4)}, epsilon=500.0, n_iter=16,
@@ -408,7 +386,7 @@ def test_other_scores(kind, scoring, two_classes):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_fails_to_fit_is_survived(kind):
+def test_failed_fits_are_reported_and_not_selected(kind):
     space = {**SPACE, "z": ["a", "fails", "b"]}
     with pytest.warns(Warning, match="candidates failed"):
         search = search_of(kind, space=space, epsilon=100.0, n_iter=32)
@@ -418,13 +396,13 @@ def test_what_fails_to_fit_is_survived(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_if_everything_fails_nothing_is_spent(kind):
+def test_error_if_all_fits_fail_says_no_privacy_was_spent(kind):
     with pytest.raises(ValueError, match=r"All \d+ candidates failed.*no privacy was spent"):
         search_of(kind, space={**SPACE, "z": ["fails"]}, epsilon=100.0)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_settings_to_try_first_are_validated(kind):
+def test_initial_points_are_validated_first(kind):
     start = [{"x": 0.71, "y": 0.21}, {"x": 0.1, "y": 0.9}]
     search = search_of(kind, initial_points=start, epsilon=1000.0)
     found = search.cv_results_
@@ -435,7 +413,7 @@ def test_settings_to_try_first_are_validated(kind):
 @pytest.mark.parametrize("timeout", [None, 1e-3])
 @pytest.mark.parametrize("n_start", [2, 7, 12])
 @pytest.mark.parametrize("kind", KINDS)
-def test_all_of_them_are_validated_however_few_evaluations_there_are(kind, n_start, timeout):
+def test_all_initial_points_are_validated_even_with_few_evaluations(kind, n_start, timeout):
     start = [{"x": i / 16, "y": 1 - i / 16} for i in range(n_start)]
     params = {"initial_points": start, "n_iter": max(8, n_start), "epsilon": 1000.0}
     search = search_of(kind, **params, timeout=timeout, batch_size=2)
@@ -453,12 +431,12 @@ def test_all_of_them_are_validated_however_few_evaluations_there_are(kind, n_sta
         ([{"x": i / 50, "y": 0.5} for i in range(40)], "has 40 settings; n_iter=32"),
     ],
 )
-def test_settings_to_try_first_must_lie_in_the_space(start, message):
+def test_invalid_initial_points_raise_value_error(start, message):
     with pytest.raises(ValueError, match=message):
         search_of(initial_points=start)
 
 
-def test_patience_ends_the_exploration_early():
+def test_patience_stops_exploration_early():
     class Flat(Surface):
         def share(self):
             return 0.5
@@ -473,7 +451,7 @@ def test_patience_ends_the_exploration_early():
 @pytest.mark.parametrize(
     ("timeout", "expected"), [(20.0, 20), (1.0, None), (1000.0, 64), (1e308, 64)]
 )
-def test_a_timeout_is_kept_by_counting(kind, timeout, expected, monkeypatch):
+def test_timeout_limits_number_of_evaluations(kind, timeout, expected, monkeypatch):
     """Each fit takes one second, by this clock; without exploring, four are timed beforehand."""
     seconds = itertools.count()
     monkeypatch.setattr(
@@ -489,13 +467,13 @@ def test_a_timeout_is_kept_by_counting(kind, timeout, expected, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_clock_is_looked_at_once_the_validation_set_is_in_use(kind):
+def test_no_fit_times_are_recorded_for_validated_candidates(kind):
     """Times of later fits depend on how long validation records take to predict."""
     results = search_of(kind, n_iter=24, refit=False, epsilon=100.0).cv_results_
     assert (np.isnan(results["mean_fit_time"]) == results["validated"]).all()
 
 
-def test_another_acquisition_serves():
+def test_custom_acquisition_finds_good_candidate():
     def greedy(mean, std, best):
         return mean
 
@@ -504,7 +482,7 @@ def test_another_acquisition_serves():
         assert Surface(**search.best_params_).share() > 0.85
 
 
-def test_how_the_training_set_is_cut_can_be_said():
+def test_public_cv_splits_the_training_set():
     split = PredefinedSplit(np.repeat([-1, 0], [300, 100]))
     search = search_of(public_cv=split, epsilon=100.0)
     # The 100 held-out records have the numbers from 0.75 up: most settings are wrong on all.
@@ -536,7 +514,7 @@ def test_how_the_training_set_is_cut_can_be_said():
         ("acquisition", "ei", "callable"),
     ],
 )
-def test_bad_parameters_are_refused_before_anything_is_fitted(parameter, value, message):
+def test_invalid_strategy_parameters_raise_value_error_before_any_fit(parameter, value, message):
     class Never(Surface):
         def fit(self, X, y):
             raise AssertionError("fitted")
@@ -579,7 +557,7 @@ def odd_case(rng):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("seed", range(8))
-def test_odd_searches_end_in_a_sound_result_or_say_that_all_fits_failed(seed):
+def test_unusual_searches_end_with_valid_result_or_all_fits_failed(seed):
     rng, n_sound = np.random.default_rng(seed), 0
     for _ in range(60):
         search, data = odd_case(rng)
@@ -597,12 +575,12 @@ def test_odd_searches_end_in_a_sound_result_or_say_that_all_fits_failed(seed):
     assert n_sound > 45
 
 
-def test_shares_that_leave_nothing_for_the_choice_are_refused():
+def test_shares_that_leave_no_epsilon_for_choice_raise_value_error():
     with pytest.raises(ValueError, match="leave nothing"):
         search_of("private", guidance_share=0.6, score_share=0.4)
 
 
-def test_a_regressor_and_a_public_score_column(two_classes):
+def test_guided_search_with_regressor_reports_public_scores(two_classes):
     X, _, X_val, _ = two_classes
     from sklearn.linear_model import Ridge
 

@@ -12,7 +12,6 @@ from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
-from sklearn.utils import all_estimators
 
 from sklearn_dpbo import make_private_scorer
 from sklearn_dpbo._data.split import Problem, Training
@@ -47,7 +46,7 @@ IN_PLACE = [
 @pytest.mark.parametrize("transformer", IN_PLACE, ids=lambda t: str(t)[:20])
 @pytest.mark.parametrize("spoil", [False, True])
 @pytest.mark.filterwarnings("ignore:lbfgs failed")
-def test_transforms_in_place_reach_neither_other_records_nor_the_users_data(
+def test_in_place_transforms_change_no_other_record_and_no_user_data(
     tumours, transformer, spoil
 ):
     X, y, X_val, y_val = tumours
@@ -64,7 +63,7 @@ def test_transforms_in_place_reach_neither_other_records_nor_the_users_data(
         assert np.array_equal(A, B, equal_nan=True)
 
 
-def test_a_frame_is_not_given_columns(rng):
+def test_transformer_does_not_add_columns_to_users_frame(rng):
     def add(frame):
         frame["ratio"] = frame["a"] / (1 + frame["b"] ** 2)
         return frame
@@ -78,7 +77,7 @@ def test_a_frame_is_not_given_columns(rng):
 
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("grouped", [False, True])
-def test_a_failing_record_moves_no_other_even_on_the_decision_boundary(rng, order, grouped):
+def test_failing_record_changes_no_other_on_decision_boundary(rng, order, grouped):
     """Copies of a record whose decision value is rounding error: any change of its last bits
     flips its label, so the count would move by hundreds."""
     X = rng.normal(size=(200, 11))
@@ -122,7 +121,7 @@ class Panic(BaseException):
 
 @pytest.mark.parametrize("error", [RuntimeError, SystemExit, Panic, GeneratorExit, MemoryError])
 @pytest.mark.parametrize("failing", [[], [0], [5, 6, 39], range(40)])
-def test_whatever_is_raised_on_a_protected_record_is_a_wrong_answer(rng, error, failing):
+def test_any_exception_on_protected_record_counts_as_wrong(rng, error, failing):
     X = np.stack([rng.normal(size=40), np.zeros(40)], axis=1)
     y = (X[:, 0] > 0).astype(int)
     model = Picky(error).fit(X, y)
@@ -151,7 +150,7 @@ class Shrinks(BaseEstimator):
 @pytest.mark.parametrize("share", [1.0, 0.3, 0.01, 1e-4])
 @pytest.mark.parametrize("C", [1e-4, 1.0, 1e4])
 @pytest.mark.parametrize("statistic", [np.mean, np.max, np.std, np.median])
-def test_a_little_of_the_batch_is_seen(tumours, share, C, statistic):
+def test_slightly_batch_dependent_classifier_is_refused(tumours, share, C, statistic):
     X, y, X_val, y_val = tumours
     model = make_pipeline(
         StandardScaler(), Shrinks(share, statistic), LogisticRegression(C=C, max_iter=3000)
@@ -161,7 +160,7 @@ def test_a_little_of_the_batch_is_seen(tumours, share, C, statistic):
 
 
 @pytest.mark.parametrize("scale", [1.0, 2000.0])
-def test_a_little_of_the_batch_is_seen_in_regression(scale):
+def test_slightly_batch_dependent_regressor_is_refused(scale):
     X, y = load_diabetes(return_X_y=True)
 
     class Average(RegressorMixin, BaseEstimator):
@@ -190,42 +189,12 @@ class MinMax(ClassifierMixin, BaseEstimator):
 
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("noise", [0.0, 1.0])
-def test_the_range_of_the_batch_is_seen(seed, noise):
+def test_classifier_that_scales_by_batch_range_is_refused(seed, noise):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(100, 1))
     y = (X[:, 0] + noise * rng.normal(size=100) > 0).astype(int)
     with pytest.raises(BatchDependentError):
         RowByRowCheck.on(X, y).predictions(MinMax().fit(X, y), ACCURACY.prepare(y))
-
-
-# Their predictions depend on chance or on the batch, by design.
-_REFUSED = {"DummyClassifier"}
-# Need other data, other estimators, or take long.
-_LEFT_OUT = {"GaussianProcessClassifier", "IsotonicRegression", "RadiusNeighborsClassifier",
-             "RadiusNeighborsRegressor", "MultiTaskElasticNetCV", "MultiTaskLassoCV"}  # fmt: skip
-
-
-@pytest.mark.parametrize("kind", ["classifier", "regressor"])
-@pytest.mark.filterwarnings("ignore")
-def test_ordinary_estimators_are_not_refused(kind, tumours):
-    X, y = tumours[:2] if kind == "classifier" else load_diabetes(return_X_y=True)
-    X = (X - X.min(axis=0))[:80, :8]
-    y = y[:80]
-    name = "accuracy" if kind == "classifier" else "neg_mean_absolute_error"
-    scorer = make_private_scorer(name, bounds=None if kind == "classifier" else (-100, 0)).prepare(
-        y
-    )
-    checked = 0
-    for name, Estimator in all_estimators(type_filter=kind):
-        try:
-            model = Estimator().fit(X, y)
-        except (TypeError, ValueError):
-            continue
-        if name in _LEFT_OUT | _REFUSED:
-            continue
-        RowByRowCheck.on(X, y).predictions(model, scorer)
-        checked += 1
-    assert checked > 25
 
 
 class Chatty(ClassifierMixin, BaseEstimator):
@@ -249,7 +218,7 @@ class Chatty(ClassifierMixin, BaseEstimator):
         return (X[:, 0] > 0).astype(int)
 
 
-def test_threads_that_handle_warnings_break_no_silence(two_classes):
+def test_validation_warnings_are_suppressed_in_threads(two_classes):
     X, y, X_val, y_val = two_classes
     filters = list(warnings.filters)
     with warnings.catch_warnings(record=True) as caught, joblib.parallel_config("threading"):
@@ -260,13 +229,13 @@ def test_threads_that_handle_warnings_break_no_silence(two_classes):
     assert warnings.filters == filters
 
 
-def test_verbose_lines_are_heard_from_threads(two_classes, capsys):
+def test_verbose_lines_are_printed_from_threads(two_classes, capsys):
     with joblib.parallel_config("threading"):
         count(LogisticRegression(), *two_classes, [{}] * 4, n_jobs=2, verbose=2)
     assert capsys.readouterr().out.count(": fitted\n") == 4
 
 
-def test_predictions_leave_no_trace_in_random_states(two_classes):
+def test_validation_predictions_do_not_change_global_random_states(two_classes):
     X, y, X_val, y_val = two_classes
     spoilt = X_val.copy()
     spoilt[3, 0] = np.nan

@@ -1,4 +1,4 @@
-"""Scores: equal to scikit-learn's where they should be, and their sensitivity by brute force."""
+"""Scores equal scikit-learn's, and one unit changes them by at most the sensitivity."""
 
 import math
 
@@ -41,26 +41,26 @@ def prepared(name, y=CLASSES, **params):
     return make_private_scorer(name, **params).prepare(y)
 
 
-def test_accuracy_is_scikit_learns(labels):
+def test_accuracy_equals_scikit_learn(labels):
     y, _, predicted = labels
     assert score(prepared("accuracy"), y, predicted) == metrics.accuracy_score(y, predicted)
 
 
 @pytest.mark.parametrize("k", [1, 2])
-def test_top_k_is_scikit_learns(labels, k):
+def test_top_k_accuracy_equals_scikit_learn(labels, k):
     y, proba, _ = labels
     proba = np.round(proba, 1)  # ties
     ours = score(prepared("top_k_accuracy", k=k), y, proba)
     assert ours == metrics.top_k_accuracy_score(y, proba, k=k, labels=CLASSES)
 
 
-def test_balanced_accuracy_is_scikit_learns_when_prevalences_agree(labels):
+def test_balanced_accuracy_equals_scikit_learn_if_prevalences_are_the_same(labels):
     y, _, predicted = labels
     ours = score(prepared("balanced_accuracy", y), y, predicted)
     assert ours == pytest.approx(metrics.balanced_accuracy_score(y, predicted), abs=1e-5)
 
 
-def test_brier_is_scikit_learns(labels, rng):
+def test_brier_score_equals_scikit_learn(labels, rng):
     y, proba, _ = labels
     one_hot = (y[:, None] == CLASSES).astype(float)
     expected = -((proba - one_hot) ** 2).sum(axis=1).mean()
@@ -72,7 +72,7 @@ def test_brier_is_scikit_learns(labels, rng):
     assert two.bounds == (-1, 0)
 
 
-def test_log_loss_is_scikit_learns_within_the_bounds(labels):
+def test_log_loss_equals_scikit_learn_within_the_bounds_and_is_clipped_to_them(labels):
     y, proba, _ = labels
     proba = 0.7 * proba + 0.1
     ours = score(prepared("neg_log_loss"), y, proba)
@@ -97,7 +97,7 @@ def test_log_loss_is_scikit_learns_within_the_bounds(labels):
     ],
 )
 @pytest.mark.parametrize("shape", [(100,), (100, 3)])
-def test_regression_losses_are_scikit_learns(rng, name, params, metric, shape):
+def test_regression_losses_equal_scikit_learn_within_the_bounds(rng, name, params, metric, shape):
     y, predicted = rng.normal(size=shape), rng.normal(size=shape)
     scorer = prepared(name, bounds=(-100, 0), **params)
     assert score(scorer, y, predicted, classes=None) == pytest.approx(
@@ -107,7 +107,7 @@ def test_regression_losses_are_scikit_learns(rng, name, params, metric, shape):
     assert -0.1 <= score(narrow, y, predicted, classes=None) <= 0
 
 
-def test_roc_auc_is_scikit_learns(rng):
+def test_roc_auc_equals_scikit_learn_with_and_without_groups(rng):
     y, s = rng.choice(["no", "yes"], 300, p=[0.9, 0.1]), np.round(rng.normal(size=300), 1)
     classes = np.array(["no", "yes"])
     scorer = prepared("roc_auc", classes)
@@ -120,7 +120,7 @@ def test_roc_auc_is_scikit_learns(rng):
     assert grouped == pytest.approx(weighted, abs=2e-3)
 
 
-def test_roc_auc_of_two_classes_takes_probabilities(two_classes):
+def test_roc_auc_of_a_classifier_equals_scikit_learn(two_classes):
     X, y, X_val, y_val = two_classes
     model = LogisticRegression().fit(X, y)
     scorer = make_private_scorer("roc_auc")
@@ -129,7 +129,7 @@ def test_roc_auc_of_two_classes_takes_probabilities(two_classes):
     )
 
 
-# ----------------------------------------------------------- sensitivity, by brute force
+# ------------------------------------------------------- sensitivity, on random neighbours
 LABELS = st.sampled_from(["a", "b", "c", "never seen"])
 FLOATS = st.floats(-3, 3) | st.sampled_from([math.nan, math.inf, -math.inf])
 
@@ -168,22 +168,23 @@ def check_sensitivity(which, grouped, data):
     ]
     k = data.draw(size)
     other = data.draw(st.lists(record, min_size=k, max_size=k))
-    where = data.draw(st.integers(0, m - 1))
-    neighbour = [*units[:where], other, *units[where + 1 :]]
+    replaced = data.draw(st.integers(0, m - 1))
+    neighbour = [*units[:replaced], other, *units[replaced + 1 :]]
 
-    def integers(of):
+    def statistics_of(data_set):
         y, predicted = (
-            np.array(column) for column in zip(*[r for u in of for r in u], strict=True)
+            np.array(column)
+            for column in zip(*[record for unit in data_set for record in unit], strict=True)
         )
         classes = None if y.dtype.kind == "f" else np.array(["a", "b", "c"])
-        groups = np.repeat(np.arange(m), [len(u) for u in of]) if grouped else None
+        groups = np.repeat(np.arange(m), [len(unit) for unit in data_set]) if grouped else None
         return statistics(scorer, y, predicted, groups, classes)
 
-    (found, bound_units), (moved, _) = integers(units), integers(neighbour)
-    bound = scorer.sensitivity(bound_units)
-    assert all(abs(a - b) <= s for a, b, s in zip(found, moved, bound, strict=True))
+    (found, protected), (changed, _) = statistics_of(units), statistics_of(neighbour)
+    sensitivity = scorer.sensitivity(protected)
+    assert all(abs(a - b) <= s for a, b, s in zip(found, changed, sensitivity, strict=True))
     a, b = scorer.bounds
-    assert a <= scorer.value(found, bound_units) <= b
+    assert a <= scorer.value(found, protected) <= b
 
 
 @pytest.mark.parametrize("which", SCORERS)
@@ -191,7 +192,7 @@ def check_sensitivity(which, grouped, data):
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 @pytest.mark.filterwarnings("ignore:invalid value")
-def test_one_unit_moves_a_statistic_by_its_sensitivity_at_most(which, grouped, data):
+def test_one_unit_changes_a_statistic_by_at_most_the_sensitivity(which, grouped, data):
     check_sensitivity(which, grouped, data)
 
 
@@ -201,7 +202,7 @@ def test_one_unit_moves_a_statistic_by_its_sensitivity_at_most(which, grouped, d
 @settings(max_examples=1500, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 @pytest.mark.filterwarnings("ignore:invalid value")
-def test_sensitivity_at_length(which, grouped, data):
+def test_many_neighbours_change_a_statistic_by_at_most_the_sensitivity(which, grouped, data):
     check_sensitivity(which, grouped, data)
 
 
@@ -214,8 +215,8 @@ def test_sensitivity_at_length(which, grouped, data):
         ("brier", ("a", (1.0, 0.0, 0.0)), ("a", (0.0, 1.0, 0.0))),
     ],
 )
-def test_the_sensitivity_is_reached(which, good, bad):
-    """A bound that is never reached would waste accuracy."""
+def test_one_record_can_change_a_mean_gain_by_the_sensitivity(which, good, bad):
+    """A larger sensitivity than needed would add more noise than needed."""
     scorer = SCORERS[which][0]
     classes = None if which == "absolute" else CLASSES
     totals = []
@@ -225,7 +226,7 @@ def test_the_sensitivity_is_reached(which, good, bad):
     assert totals[0] - totals[1] == scorer.sensitivity(Units.of(2))[0]
 
 
-def test_roc_auc_sensitivity_is_reached():
+def test_one_record_can_change_roc_auc_by_the_sensitivity():
     scorer, classes = SCORERS["roc auc"][0], np.array(["a", "b"])
     y = np.array(["a"] * 9 + ["b"])
     high, low = np.arange(10.0), np.append(np.arange(9.0), -1.0)
@@ -233,7 +234,7 @@ def test_roc_auc_sensitivity_is_reached():
     assert found[0] - found[1] == 2 * (10 - 1) == scorer.sensitivity(Units.of(10))[0]
 
 
-def test_roc_auc_has_room_in_64_bits_for_a_million_groups(rng):
+def test_roc_auc_of_a_million_groups_does_not_overflow_64_bits(rng):
     m = 1_000_000
     y, s = np.where(np.arange(m) % 2, "b", "a"), rng.normal(size=m) + np.arange(m) % 2
     classes = np.array(["a", "b"])
@@ -241,16 +242,12 @@ def test_roc_auc_has_room_in_64_bits_for_a_million_groups(rng):
     assert SCORERS["roc auc"][0].value(found, units) == pytest.approx(
         metrics.roc_auc_score(y, s), abs=1e-9
     )
-    assert scorer_room(SCORERS["roc auc"][0], units) < 2**63
+    assert SCORERS["roc auc"][0].sensitivity(units)[0] * units.m < 2**63
 
 
-def scorer_room(scorer, units):
-    return scorer.sensitivity(units)[0] * units.m
-
-
-# ----------------------------------------------------------------------- units
+# ------------------------------------------------------------------------------ units
 @given(groups=st.lists(st.sampled_from(["p", "q", "r", 7.5, 3]), min_size=1, max_size=30))
-def test_units_gather_rows_of_a_group(groups):
+def test_each_unit_has_the_rows_mean_and_weight_of_one_group(groups):
     units = Units.of(len(groups), np.array(groups, dtype=object))
     assert units.m == len(set(groups))
     seen = [units.rows(u, u + 1).tolist() for u in range(units.m)]
@@ -271,12 +268,12 @@ def test_units_gather_rows_of_a_group(groups):
         ([[1, 2], [1, 2]], "one entry per record"),
     ],
 )
-def test_malformed_groups_are_refused(groups, message):
+def test_units_refuse_invalid_groups(groups, message):
     with pytest.raises(ValueError, match=message):
         Units.of(2, groups)
 
 
-# ---------------------------------------------------------------- what is refused
+# -------------------------------------------------------- invalid scores and arguments
 @pytest.mark.parametrize(
     "scoring",
     [
@@ -289,7 +286,7 @@ def test_malformed_groups_are_refused(groups, message):
         print,
     ],
 )
-def test_scores_without_a_known_sensitivity_are_refused_with_the_remedy(scoring):
+def test_a_score_without_known_sensitivity_is_refused_and_the_message_says_what_to_use(scoring):
     with pytest.raises(ValueError, match=r"no proven sensitivity.*make_private_scorer\(gain"):
         resolve_scorer(scoring, LogisticRegression())
 
@@ -304,7 +301,7 @@ def test_scores_without_a_known_sensitivity_are_refused_with_the_remedy(scoring)
         (Ridge(), "neg_mean_absolute_error", r"needs bounds=\(a, b\)"),
     ],
 )
-def test_scores_that_do_not_fit_the_estimator_are_refused(estimator, scoring, message):
+def test_a_score_that_does_not_fit_the_estimator_is_refused(estimator, scoring, message):
     with pytest.raises(ValueError, match=message):
         resolve_scorer(scoring, estimator)
 
@@ -328,12 +325,12 @@ def test_scores_that_do_not_fit_the_estimator_are_refused(estimator, scoring, me
         (dict(gain=_hits, bounds=(-1.7e308, 1.7e308)), "finite"),
     ],
 )
-def test_malformed_scorers_are_refused(arguments, message):
+def test_make_private_scorer_refuses_invalid_arguments(arguments, message):
     with pytest.raises(ValueError, match=message):
         make_private_scorer(**arguments)
 
 
-def test_scorers_that_do_not_fit_the_labels_are_refused():
+def test_prepare_refuses_labels_that_the_score_does_not_fit():
     with pytest.raises(ValueError, match="takes two classes; y has 3"):
         prepared("roc_auc", CLASSES)
     for k in (0, 3, 2.5, "2", True):
@@ -346,13 +343,13 @@ def test_scorers_that_do_not_fit_the_labels_are_refused():
             prepared(name, np.zeros((5, 2)))
 
 
-def test_a_gain_must_give_a_number_per_record():
+def test_a_gain_that_does_not_return_one_number_per_record_is_refused():
     scorer = make_private_scorer(lambda y, p: 0.5, bounds=(0, 1))
     with pytest.raises(ValueError, match="one number per record"):
         scorer.record_values(np.zeros(3), np.zeros(3), None)
 
 
-def test_a_gain_sees_the_second_classs_column():
+def test_a_callable_gain_gets_the_second_column_of_binary_probabilities():
     seen = []
     scorer = make_private_scorer(
         lambda y, p: seen.append(p.shape) or p, bounds=(0, 1), response_method="predict_proba"
@@ -361,8 +358,8 @@ def test_a_gain_sees_the_second_classs_column():
     assert seen == [(4,)]
 
 
-def test_a_fitted_scorer_keeps_to_the_training_labels(rng):
-    """Three classes in training, two in the rows scored: still the three-class Brier score."""
+def test_a_prepared_scorer_keeps_the_number_of_training_classes(rng):
+    """Training has three classes and the rows have two: this is the three-class Brier score."""
 
     class Model:
         classes_ = CLASSES
@@ -376,7 +373,7 @@ def test_a_fitted_scorer_keeps_to_the_training_labels(rng):
     assert fitted(Model(), np.zeros((2, 1)), y) == pytest.approx(expected, abs=1e-5)
 
 
-def test_missing_and_odd_labels_do_not_stop_the_ranking():
+def test_roc_auc_counts_missing_and_unhashable_labels_as_negative():
     import pandas as pd
 
     odd = np.empty(4, dtype=object)
@@ -386,22 +383,22 @@ def test_missing_and_odd_labels_do_not_stop_the_ranking():
     assert scorer.statistics(np.arange(4.0), odd, Units.of(4)) == (6, 1)
 
 
-def test_scores_per_pair_of_classes_are_no_top_k():
+def test_top_k_accuracy_refuses_one_score_per_pair_of_classes():
     with pytest.raises(ValueError, match="one score per class"):
         prepared("top_k_accuracy", np.array(list("abcd"))).record_values(
             np.array(["a"]), np.zeros((1, 6)), np.array(list("abcd"))
         )
 
 
-def test_repr_is_the_call():
+def test_the_repr_of_a_scorer_is_the_call_that_made_it():
     assert repr(make_private_scorer("top_k_accuracy", k=3)) == (
         "make_private_scorer('top_k_accuracy', k=3)"
     )
     assert repr(make_private_scorer("accuracy")) == "make_private_scorer('accuracy')"
 
 
-class Fickle:
-    """Compares with everything as it likes."""
+class EqualToEverything:
+    """A label whose comparisons are inconsistent."""
 
     def __eq__(self, other):
         return True
@@ -415,11 +412,11 @@ class Fickle:
         return hash(2)
 
 
-class Shy:
+class Incomparable:
     __hash__ = None
 
     def __eq__(self, other):
-        raise RuntimeError("not to be compared")
+        raise RuntimeError("cannot be compared")
 
 
 ODD_LABELS = [
@@ -429,8 +426,8 @@ ODD_LABELS = [
     2,
     2.0,
     True,
-    Fickle(),
-    Shy(),
+    EqualToEverything(),
+    Incomparable(),
     (1, 2),
     np.float64(3),
     10**400,
@@ -438,14 +435,14 @@ ODD_LABELS = [
 
 
 @given(st.lists(st.sampled_from([0, 1, 2, 3, *ODD_LABELS]), min_size=1, max_size=8))
-def test_labels_of_any_kind_are_looked_up_one_by_one(labels):
-    """Sorted search with a label that has no order once moved the records after it."""
+def test_the_position_of_a_label_does_not_depend_on_other_labels(labels):
+    """Regression test: sorted search with a label without order changed those of other records."""
     y = np.empty(len(labels), dtype=object)
     y[:] = labels
     for classes in (np.arange(4), np.array(["a", "b"]), np.array(["a", "b"], dtype=object)):
         alone = [gains.encode(y[[i]], classes)[0] for i in range(len(y))]
         assert gains.encode(y, classes).tolist() == alone
-        assert all(0 <= place < len(classes) or place == -1 for place in alone)
+        assert all(0 <= position < len(classes) or position == -1 for position in alone)
     for y, classes in ((np.array([0.0, np.nan, 2.0, 7.0]), np.arange(3)),
                        (np.array(["b", "c", "a"]), np.array(["a", "b"]))):  # fmt: skip
         alone = [gains.encode(y[[i]], classes)[0] for i in range(len(y))]
@@ -454,25 +451,25 @@ def test_labels_of_any_kind_are_looked_up_one_by_one(labels):
 
 @pytest.mark.parametrize("name", ["neg_cost", "balanced_accuracy", "neg_brier_score",
                                   "neg_log_loss"])  # fmt: skip
-def test_a_missing_label_moves_its_own_record_only(name):
+def test_a_missing_label_changes_the_statistic_by_at_most_the_sensitivity(name):
     K = 12
     X, y = np.repeat(np.arange(K), 10)[:, None].astype(float), np.repeat(np.arange(K), 10)
     params = {"cost_matrix": 1 - np.eye(K)} if name == "neg_cost" else {}
     scorer = make_private_scorer(name, **params).prepare(y)
     model = KNeighborsClassifier(3).fit(X, y)
     y_val = np.full(40, K - 1, dtype=object)
-    near = y_val.copy()
-    near[0] = float("nan")
+    neighbour = y_val.copy()
+    neighbour[0] = float("nan")
     units = Units.of(40)
 
     def statistic(labels):
-        rows = protected_values(model, scorer, np.full((40, 1), K - 1.0), labels, units)
-        return scorer.statistics(rows, labels, units)[0]
+        values = protected_values(model, scorer, np.full((40, 1), K - 1.0), labels, units)
+        return scorer.statistics(values, labels, units)[0]
 
-    assert abs(statistic(y_val) - statistic(near)) <= scorer.sensitivity(units)[0]
+    assert abs(statistic(y_val) - statistic(neighbour)) <= scorer.sensitivity(units)[0]
 
 
-def test_a_misspelt_score_is_told_from_one_without_sensitivity():
+def test_a_misspelt_score_gets_a_suggestion_and_a_known_score_without_sensitivity_does_not():
     with pytest.raises(ValueError, match="did you mean 'accuracy'"):
         make_private_scorer("acuracy")
     for name in ("f1", "neg_root_mean_squared_error", "neg_median_absolute_error"):

@@ -37,20 +37,20 @@ def secret():
         lambda s: f"{s:d}", lambda s: np.add(s, 1), lambda s: joblib.dump(s, "/dev/null"),
     ],
 )  # fmt: skip
-def test_a_sensitive_cannot_be_read_by_accident(secret, operation):
+def test_ordinary_operations_do_not_read_sensitive(secret, operation):
     with pytest.raises((TypeError, AttributeError)) as caught:
         operation(secret)
     assert str(SECRET) not in str(caught.value)
 
 
-def test_a_sensitive_is_not_printed(secret, caplog):
+def test_sensitive_is_not_printed_or_logged(secret, caplog):
     logging.getLogger("any").warning("found %s and %r", secret, secret)
     shown = [repr(secret), str(secret), f"{secret}", repr([secret]), caplog.text]
     assert all(str(SECRET) not in text for text in shown)
     assert "withheld" in repr(secret)
 
 
-def test_a_sensitive_keeps_its_sensitivity(secret):
+def test_rows_and_columns_of_sensitive_keep_their_sensitivity(secret):
     table = Sensitive([[1, 2], [3, 4], [5, 6]], (7, 8))
     assert table.take([0, 2]).shape == (2, 2)
     assert table.take(1).sensitivity == (7, 8)
@@ -59,12 +59,12 @@ def test_a_sensitive_keeps_its_sensitivity(secret):
 
 
 @pytest.mark.parametrize("sensitivity", [(0,), (-1,), (1.0,), (1, 1), ()])
-def test_a_sensitive_needs_a_bound_for_each_statistic(sensitivity):
+def test_invalid_sensitivity_raises_value_error(sensitivity):
     with pytest.raises(ValueError, match="sensitivities are|one column for each"):
         Sensitive([[1]], sensitivity)
 
 
-def test_a_secret_cannot_be_read_and_its_results_stay_shut():
+def test_secret_and_its_results_cannot_be_read():
     secret = Sensitive([[SECRET]], (1,)).sealed()
     for operation in (np.asarray, list, bool, pickle.dumps, copy.copy, lambda s: s == s):
         with pytest.raises(TypeError, match="Secret depends on protected records"):
@@ -75,7 +75,7 @@ def test_a_secret_cannot_be_read_and_its_results_stay_shut():
     assert doubled.measured(lambda value: value, (4,))._open().tolist() == [[2 * SECRET]]
 
 
-def test_a_failure_inside_a_secret_leaves_no_frame_behind():
+def test_error_inside_secret_leaves_no_frame_with_the_value():
     def fail(value):
         raise ZeroDivisionError("of a computation")
 
@@ -91,7 +91,7 @@ def loss(epsilon, delta=0.0):
     return PrivacyLoss(epsilon, delta, "a test", "no mechanism")
 
 
-def test_ten_tenths_fit_and_not_one_more():
+def test_budget_refuses_charge_that_exceeds_it_exactly():
     budget = Budget(1.0)
     with pytest.raises(BudgetExceededError):
         for _ in range(11):
@@ -102,7 +102,7 @@ def test_ten_tenths_fit_and_not_one_more():
 
 
 @given(epsilon=st.floats(1e-6, 1e6), share=st.floats(0.001, 0.999))
-def test_two_shares_never_exceed_the_whole(epsilon, share):
+def test_two_charges_never_exceed_the_budget(epsilon, share):
     budget = Budget(epsilon)
     budget.charge(loss(round_down(Fraction(epsilon) * (1 - Fraction(share)))))
     budget.charge(loss(budget.epsilon_left))
@@ -110,7 +110,7 @@ def test_two_shares_never_exceed_the_whole(epsilon, share):
     assert Fraction(epsilon) * (1 - Fraction(1, 2**50)) <= spent <= Fraction(epsilon)
 
 
-def test_delta_is_charged_too():
+def test_budget_refuses_charge_that_exceeds_delta():
     budget = Budget(1.0, 1e-5)
     budget.charge(loss(0.1, 1e-5))
     with pytest.raises(BudgetExceededError, match="delta"):
@@ -120,6 +120,6 @@ def test_delta_is_charged_too():
 @pytest.mark.parametrize(
     ("epsilon", "delta"), [(0, 0), (-1, 0), (float("inf"), 0), (1, 1), (1, -1)]
 )
-def test_a_loss_makes_sense(epsilon, delta):
+def test_invalid_privacy_loss_raises_value_error(epsilon, delta):
     with pytest.raises(ValueError, match="found"):
         loss(epsilon, delta)

@@ -1,4 +1,4 @@
-"""What is trained on and what is protected."""
+"""The split into training data and protected validation data, and checks of both."""
 
 import numpy as np
 import pandas as pd
@@ -31,14 +31,14 @@ def split(
     )  # fmt: skip
 
 
-def test_a_given_validation_set_is_used_as_it_is():
+def test_a_given_validation_set_is_not_changed():
     problem = split(X_val=X[:5] + 1, y_val=list(Y[:5]))
     assert problem.training.X is not None and len(problem.training.X) == 40
     assert problem.units.m == 5 and problem.units.name == "record"
     assert np.array_equal(problem.X_val, X[:5] + 1)
 
 
-def test_by_default_a_quarter_is_held_out_by_row_number_and_said_so():
+def test_by_default_a_quarter_of_the_rows_is_held_out_by_number_with_a_warning():
     with pytest.warns(PrivacyWarning, match=r"10 records \(10 of 40 rows.*Only those 10") as caught:
         problem = split()
     assert caught[0].filename == __file__ or "split" not in caught[0].filename
@@ -49,14 +49,16 @@ def test_by_default_a_quarter_is_held_out_by_row_number_and_said_so():
     assert np.array_equal(rows, X[:, 0])
 
 
-def test_by_default_whole_groups_are_held_out():
+def test_by_default_a_quarter_of_the_groups_is_held_out_as_a_whole():
     groups = np.repeat(np.arange(8), 5)
     with pytest.warns(PrivacyWarning, match=r"2 groups \(10 of 40 rows"):
         problem = split(groups_val=groups)
     assert problem.units.m == 2 and problem.units.name == "group"
-    of = {x: g for x, g in zip(X[:, 0], groups, strict=True)}
-    held, trained = ({of[x] for x in part[:, 0]} for part in (problem.X_val, problem.training.X))
-    assert not held & trained
+    group_of = dict(zip(X[:, 0], groups, strict=True))
+    held_out, trained_on = (
+        {group_of[x] for x in part[:, 0]} for part in (problem.X_val, problem.training.X)
+    )
+    assert not held_out & trained_on
 
 
 @pytest.mark.parametrize(
@@ -68,12 +70,12 @@ def test_by_default_whole_groups_are_held_out():
         [(np.arange(40) < 30, np.arange(40) >= 30)],
     ],
 )
-def test_a_splitter_with_one_split_is_used(cv):
+def test_cv_with_one_split_is_used(cv):
     problem = split(cv=cv)
     assert (len(problem.training.X), problem.units.m) == (30, 10)
 
 
-def test_groups_reach_a_group_splitter():
+def test_groups_are_passed_to_a_group_splitter_and_only_groups_val_makes_units():
     groups = np.repeat(np.arange(8), 5)
     cv = GroupShuffleSplit(n_splits=1, test_size=2, random_state=0)
     assert split(cv=cv, groups_val=groups).units.m == 2
@@ -81,17 +83,17 @@ def test_groups_reach_a_group_splitter():
 
 
 @pytest.mark.parametrize("cv", [5, 3, KFold(2), ShuffleSplit(n_splits=2), "three", 1, 0.2])
-def test_several_splits_are_refused_with_the_remedy(cv):
+def test_cv_with_several_splits_is_refused_and_the_message_says_what_to_pass(cv):
     with pytest.raises(ValueError, match=r"cv=.* cannot be used.*ShuffleSplit\(n_splits=1\)"):
         split(cv=cv)
 
 
-def test_a_stratified_splitter_is_used_with_a_warning():
+def test_a_stratified_splitter_is_used_with_a_warning_about_labels():
     with pytest.warns(PrivacyWarning, match="by their labels"):
         assert split(cv=StratifiedShuffleSplit(1, test_size=10, random_state=0)).units.m == 10
 
 
-def test_overlapping_parts_are_refused():
+def test_a_split_with_rows_in_both_parts_is_refused():
     with pytest.raises(ValueError, match="5 rows are in both"):
         split(cv=[(np.arange(30), np.arange(25, 40))])
 
@@ -106,19 +108,19 @@ def test_overlapping_parts_are_refused():
         (np.arange(40), [], "m = 0"),
     ],
 )
-def test_odd_splits_are_refused(train, test, message):
+def test_a_split_with_repeated_missing_or_no_rows_is_refused(train, test, message):
     with pytest.raises(ValueError, match=message):
         split(cv=[(np.array(train, dtype=int), np.array(test, dtype=int))])
 
 
 @pytest.mark.filterwarnings("ignore:The groups parameter")
-def test_groups_on_both_sides_are_refused():
+def test_a_split_with_groups_in_both_parts_is_refused():
     groups = np.repeat(np.arange(8), 5)
     with pytest.raises(ValueError, match=r"groups of groups_val .*GroupShuffleSplit"):
         split(cv=ShuffleSplit(1, random_state=0), groups_val=groups)
 
 
-def test_kernel_matrices_lose_rows_and_columns():
+def test_kernel_matrices_are_split_by_rows_and_columns():
     from scipy.sparse import csr_matrix
     from sklearn.svm import SVC
 
@@ -131,8 +133,8 @@ def test_kernel_matrices_lose_rows_and_columns():
         assert problem.training.X.shape == (30, 30) and problem.X_val.shape == (10, 30)
 
 
-def test_labels_in_a_list_are_not_inspected():
-    """Whether one label is of another type than the rest is nobody's business."""
+def test_one_label_in_a_list_does_not_change_how_others_are_read():
+    """Otherwise results could reveal whether one label is of another type than the rest."""
     for odd in ("x", None, [1, 2], 1):
         problem = split(X_val=X[:3], y_val=[0, 1, odd])
         assert problem.y_val.dtype == float and problem.y_val[:2].tolist() == [0, 1]
@@ -145,21 +147,21 @@ def test_labels_in_a_list_are_not_inspected():
     assert np.array_equal(two.y_val, [[0, 0], [np.nan] * 2, [1, 1]], equal_nan=True)
 
 
-@pytest.mark.parametrize("own", [True, False])
-def test_one_record_of_a_list_does_not_decide_how_others_are_read(own):
-    """numpy would read whole numbers as integers, but for one fraction among them."""
+@pytest.mark.parametrize("given", [True, False])
+def test_one_record_in_a_list_does_not_change_how_others_are_read(given):
+    """numpy reads integers as int, but as float if there is one fraction among them."""
     whole = (np.arange(80).reshape(40, 2)).tolist()
     for odd in ([0.5, 1], [1, "x"], [1, None], [1, 10**400]):
         table = [*whole[:-1], odd]
-        if own:
+        if given:
             problem = split(X=whole, X_val=table, y_val=Y)
         else:
             problem = split(X=table, cv=[(np.arange(30), np.arange(30, 40))])
         assert problem.X_val.dtype == float and problem.training.X.dtype == float
-        assert np.array_equal(problem.X_val[:-1], whole[:-1] if own else whole[30:-1])
+        assert np.array_equal(problem.X_val[:-1], whole[:-1] if given else whole[30:-1])
 
 
-def test_lists_of_texts_and_dicts_stay_as_they_are():
+def test_lists_of_texts_dicts_and_tokens_are_not_converted():
     texts = ["a b", "c d e"] * 20
     dicts = [{"a": 1}, {"b": 2, "c": 3}] * 20
     tokens = [["a"], ["b", "c"]] * 20
@@ -167,7 +169,7 @@ def test_lists_of_texts_and_dicts_stay_as_they_are():
         assert split(X=X, X_val=X[1:3], y_val=Y[:2]).X_val == X[1:3]
 
 
-def test_categories_are_compared():
+def test_different_categories_are_refused():
     def frame(categories):
         return pd.DataFrame({"place": pd.Categorical(["p", "q"] * 20, categories=categories)})
 
@@ -177,7 +179,7 @@ def test_categories_are_compared():
         split(X=same, X_val=frame(["q", "p", "r"]), y_val=Y)
 
 
-def test_fit_params_follow_the_training_rows():
+def test_fit_params_with_one_entry_per_row_are_split_with_the_rows():
     weight = np.arange(40)
     params = {"sample_weight": weight, "w": weight.tolist(), "flag": "x" * 40, "n": 3}
     problem = split(fit_params=params, cv=[(np.arange(10, 40), np.arange(10))])
@@ -217,13 +219,13 @@ FRAME = pd.DataFrame(X, columns=["a", "b"])
         (dict(y=Y[:3]), "inconsistent numbers"),
     ],
 )
-def test_bad_input_is_refused(arguments, message):
+def test_hold_out_refuses_inconsistent_data(arguments, message):
     with pytest.raises(ValueError, match=message):
         split(**arguments)
 
 
-def test_groups_beside_a_validation_set_are_refused(two_classes):
-    """They would be for a splitter: whoever gives them believes that persons are protected."""
+def test_groups_for_a_splitter_with_a_validation_set_are_refused(two_classes):
+    """`groups` is for a splitter, but users may expect it to protect all records of a person."""
     X, y, X_val, y_val = two_classes
     for estimator in (
         PrivateBayesSearchCV(LogisticRegression(), {"C": [1.0]}),
@@ -233,7 +235,7 @@ def test_groups_beside_a_validation_set_are_refused(two_classes):
             estimator.fit(X, y, X_val=X_val, y_val=y_val, groups=np.arange(len(X)))
 
 
-def test_a_public_split_by_groups_is_made_beforehand(two_classes):
+def test_public_cv_with_groups_is_refused_unless_the_split_is_made_beforehand(two_classes):
     X, y, X_val, y_val = two_classes
     groups = np.arange(len(X)) // 2
     by_groups = GroupShuffleSplit(1, random_state=0)

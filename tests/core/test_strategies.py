@@ -5,12 +5,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from leaks import found_in
 from scipy.stats import loguniform
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from test_leaks import found_in
 
 from sklearn_dpbo import PrivateBayesSearchCV
 from sklearn_dpbo.kusner2015 import GPNoiseFree, GPNoisy, LipschitzConvex, UnitBall
@@ -79,7 +79,7 @@ def fitted(strategy, **params):
 
 @every_strategy
 @pytest.mark.parametrize(("epsilon", "delta"), [(3.0, 0.1), (0.1, 1e-6), (1e-3, 0.3)])
-def test_no_more_is_spent_than_was_asked_for(strategy, epsilon, delta):
+def test_spends_do_not_exceed_epsilon_and_delta(strategy, epsilon, delta):
     search = fitted(strategy, epsilon=epsilon, delta=delta)
     losses = search.privacy_.spends
     assert 0 < sum(Fraction(loss.epsilon) for loss in losses) <= Fraction(epsilon)
@@ -89,7 +89,7 @@ def test_no_more_is_spent_than_was_asked_for(strategy, epsilon, delta):
 
 
 @every_strategy
-def test_no_more_is_fitted_than_was_asked_for(strategy):
+def test_number_of_fits_does_not_exceed_n_iter(strategy):
     search = fitted(strategy, refit=False)
     assert 0 < len(FITS) <= T
     assert set(FITS) <= {100, 80}, "on training records, or on the part that is not held out"
@@ -97,7 +97,7 @@ def test_no_more_is_fitted_than_was_asked_for(strategy):
 
 
 @every_strategy
-def test_released_values_are_consistent(strategy):
+def test_released_attributes_are_consistent(strategy):
     search = fitted(strategy)
     low, high = search.best_score_interval_
     assert 0 <= low <= search.best_score_ <= high <= 1
@@ -113,7 +113,7 @@ def test_released_values_are_consistent(strategy):
 
 
 @every_strategy
-def test_the_result_does_not_depend_on_n_jobs(strategy):
+def test_result_of_strategy_does_not_depend_on_n_jobs(strategy):
     one, two = fitted(strategy), fitted(strategy, n_jobs=2)
     assert one.best_score_ == two.best_score_
     assert getattr(one, "best_params_", None) == getattr(two, "best_params_", None)
@@ -121,7 +121,7 @@ def test_the_result_does_not_depend_on_n_jobs(strategy):
 
 
 @every_strategy
-def test_parameters_clone_and_pickle(strategy):
+def test_strategy_survives_clone_and_pickle(strategy):
     search = fitted(strategy)
     again = clone(search).set_params(strategy=clone(strategy))
     assert repr(again.strategy) == repr(strategy)
@@ -135,7 +135,7 @@ def test_parameters_clone_and_pickle(strategy):
 
 
 @every_strategy
-def test_no_raw_score_is_kept(strategy):
+def test_no_raw_score_of_any_candidate_is_kept(strategy):
     """Neither as a score nor as the statistic behind it, of any setting that could be evaluated."""
     search = fitted(strategy, epsilon=0.01)
     d, scorer = data(), search.scorer_
@@ -151,7 +151,7 @@ def test_no_raw_score_is_kept(strategy):
 
 
 @every_strategy
-def test_noise_comes_from_the_library_and_differs(strategy):
+def test_unseeded_noise_differs_between_fits(strategy):
     # So much epsilon that scores are not clipped to the bounds, and so little that steps are many.
     scores = [
         fitted(strategy, epsilon=100.0, noise_random_state=None).best_score_ for _ in range(4)
@@ -160,7 +160,7 @@ def test_noise_comes_from_the_library_and_differs(strategy):
 
 
 @every_strategy
-def test_the_statement_says_what_is_released(strategy):
+def test_privacy_report_states_assumption_and_released_attributes(strategy):
     text = " ".join(str(fitted(strategy, noise_random_state=None).privacy_).split())
     assert ("under an assumption" in text) == (strategy.assumption is not None)
     assert ("worst case" in text) == (strategy.assumption is None)

@@ -1,7 +1,8 @@
-"""Audits: what they say is true, and what they are for is seen.
+"""Audits: their bounds are true, and they detect bugs.
 
-The table of audits (`benchmarks/audits.py`) is run here too: every mechanism as it is, and with
-bugs planted. So rarely is a true claim refuted by accident that noise need not be seeded.
+The audits of `benchmarks/audits.py` also run here: every mechanism as it is, and with planted bugs.
+The noise need not be seeded, because the confidence is so high that a true claim is hardly ever
+refuted by accident.
 """
 
 import contextlib
@@ -35,13 +36,13 @@ def table_of_audits():
 
 AUDITS = table_of_audits()
 QUICK = ["permute_and_flip", "exponential_choice", "noisy_counts", "noisy_rows"]
-# Runs of those that take long; the others have 4,000.
+# Numbers of runs of the slow audits; the others have 4,000.
 RUNS = {"search, no guidance": 2000, "search, public": 2000, "search, private": 2000,
         "search, both": 2000, "GPNoisy": 2000, "GPNoiseFree": 2000,
         "LipschitzConvex": 1500}  # fmt: skip
-# The bugs that so few runs are sure to show, of rows where those are not all. The others have tests
-# with seeded noise: `guided` below, test_configuration.py, test_threshold.py.
-SHOWN = {
+# The bugs that are tested here, for audits with too few runs to detect every bug reliably. The
+# others are tested with seeded noise: by `guided` below, test_configuration.py, test_threshold.py.
+DETECTED = {
     "selections": ("split forgotten",),
     "selections, zCDP": ("split forgotten",),
     **dict.fromkeys(("configurator", "threshold"), ()),
@@ -50,13 +51,13 @@ SHOWN = {
 EVERY = [
     pytest.param(name, bug, marks=[] if name in QUICK else pytest.mark.slow)
     for name, row in AUDITS.ROWS.items()
-    for bug in (None, *SHOWN.get(name, row.bugs))
+    for bug in (None, *DETECTED.get(name, row.bugs))
 ]
 
 
 @pytest.mark.parametrize(("name", "bug"), EVERY)
-def test_a_claim_is_refuted_if_and_only_if_there_is_a_bug(name, bug):
-    # One run is never that sure: delta stands in its way. And a bug is to be seen, not proven.
+def test_audit_refutes_a_claim_if_and_only_if_a_bug_is_planted(name, bug):
+    # Because of delta, one run cannot reach the confidence SURE. To detect a bug, 95 % are enough.
     confidence = SURE
     if bug is not None or name.endswith("one run"):
         confidence = 0.95
@@ -66,7 +67,7 @@ def test_a_claim_is_refuted_if_and_only_if_there_is_a_bug(name, bug):
 
 @pytest.fixture
 def guided(monkeypatch):
-    """Make draws however little they tell, and of few points, so that runs are short."""
+    """Make private draws however large their noise, and from few points, so that runs are short."""
     monkeypatch.setattr(_private, "_TOLERANCE", math.inf)
     monkeypatch.setattr(_guidance, "_POOL", 16)
     monkeypatch.setattr("sklearn_dpbo.strategies._proposals._POINTS_PER_RADIUS", 2)
@@ -75,8 +76,8 @@ def guided(monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize("bug", [None, "noise halved"])
 @pytest.mark.parametrize("guidance", ["public", "private"])
-def test_guided_searches_keep_their_promise_and_half_the_noise_is_seen(guided, guidance, bug):
-    """The path shows what was drawn: how often, of the last three settings, with label 1."""
+def test_audit_refutes_a_guided_search_if_and_only_if_its_noise_is_halved(guided, guidance, bug):
+    """Private draws show in the last three candidates: how many of them have label 1."""
     train, *pair = cases.opposed_models(9)
     seeds = count()
     s = search(n_iter=8, random_state=0, refit=False).set_params(
@@ -84,7 +85,7 @@ def test_guided_searches_keep_their_promise_and_half_the_noise_is_seen(guided, g
         strategy=WorstCase(guidance, initial_points=[{"label": i, "x": 0.5} for i in (0, 1)]),
     )
 
-    def seen(held_out):
+    def output(held_out):
         X_val, y_val = held_out
         s.set_params(noise_random_state=next(seeds)).fit(*train, X_val=X_val, y_val=y_val)
         path = s.cv_results_["param_label"][s.cv_results_["validated"]]
@@ -94,13 +95,13 @@ def test_guided_searches_keep_their_promise_and_half_the_noise_is_seen(guided, g
         if bug is not None:
             AUDITS.BUGS[bug](stack)
         confidence = SURE if bug is None else 0.95
-        report = audit_mechanism(seen, pair, 1500, epsilon=2.0, confidence=confidence)
+        report = audit_mechanism(output, pair, 1500, epsilon=2.0, confidence=confidence)
     assert report.refuted == (bug is not None), str(report)
 
 
 # ------------------------------------------------------------------ the bound
 @pytest.mark.parametrize(("k", "k_neighbour", "n", "delta"), [(60, 20, 100, 0), (90, 3, 100, 0.1)])
-def test_the_bound_is_that_of_clopper_and_pearson(k, k_neighbour, n, delta):
+def test_epsilon_lower_bound_uses_clopper_pearson_bounds(k, k_neighbour, n, delta):
     tail = 0.005
     p = beta.ppf(tail, k, n - k + 1)
     q = beta.ppf(1 - tail, k_neighbour + 1, n - k_neighbour)
@@ -110,7 +111,7 @@ def test_the_bound_is_that_of_clopper_and_pearson(k, k_neighbour, n, delta):
     assert epsilon_lower_bound(k, k_neighbour, n, delta=delta, tail=tail) == pytest.approx(expected)
 
 
-def test_the_ends_of_the_bound():
+def test_epsilon_lower_bound_of_events_that_occur_never_or_always():
     k, other = np.array([0, 100, 0, 100]), np.array([0, 0, 100, 100])
     found = epsilon_lower_bound(k, other, 100, delta=0.0, tail=0.005)
     assert found[0] == found[2] == -math.inf
@@ -123,21 +124,21 @@ def coin(p, seed):
     return lambda bit: int(rng.random() < (p if bit else 1 - p))
 
 
-def test_confidence_is_kept():
-    """A true claim is refuted in 10 % of audits at most, at a confidence of 90 %."""
+def test_a_true_claim_is_refuted_no_more_often_than_the_confidence_allows():
+    """At a confidence of 90 %, at most 10 % of audits refute a true claim."""
     epsilon = math.log(3)
     refuted = sum(
         audit_mechanism(coin(0.75, seed), (0, 1), 200, epsilon=epsilon, confidence=0.9).refuted
         for seed in range(150)
     )
-    assert refuted <= 30  # binomial of 150 and 0.1 exceeds it once in 10,000 such tests
+    assert refuted <= 30  # a binomial with 150 trials of 0.1 exceeds it once in 10,000 tests
 
 
-def test_an_event_chosen_on_the_runs_that_it_is_tested_on_would_not_be():
-    """Why there are two halves: of pure noise, some event always seems to tell something."""
+def test_events_need_other_runs_for_their_bound_than_for_their_choice():
+    """On the runs that chose it, an event seems to distinguish even pure noise."""
     rng = np.random.default_rng(0)
     bound = {"delta": 0.0, "tail": 0.1 / 4}
-    seems, tells = 0, 0
+    same_runs, other_runs = 0, 0
     for _ in range(100):
         columns, p, q = as_tables(*rng.standard_normal((2, 200, 4)).tolist())
         (event,) = choose_events(columns, p[:100], q[:100], 1, **bound)
@@ -145,12 +146,12 @@ def test_an_event_chosen_on_the_runs_that_it_is_tested_on_would_not_be():
             epsilon_lower_bound(event.count(p[part]), event.count(q[part]), 100, **bound)
             for part in (slice(None, 100), slice(100, None))
         ]
-        seems, tells = seems + (halves[0] > 0), tells + (halves[1] > 0)
-    assert seems > 80 and tells <= 15
+        same_runs, other_runs = same_runs + (halves[0] > 0), other_runs + (halves[1] > 0)
+    assert same_runs > 80 and other_runs <= 15
 
 
 @pytest.mark.parametrize("p", [0.6, 0.75, 0.9])
-def test_randomized_response_is_seen_nearly_whole(p):
+def test_bound_of_randomized_response_is_close_to_its_epsilon(p):
     epsilon = math.log(p / (1 - p))
     report = audit_mechanism(coin(p, 1), (0, 1), 20_000, epsilon=epsilon)
     assert epsilon - 0.15 < report.epsilon_lower_bound <= epsilon
@@ -172,14 +173,14 @@ def test_randomized_response_is_seen_nearly_whole(p):
         lambda bit: bool(bit),
     ],
 )
-def test_outputs_of_any_kind_tell(output):
-    said = coin(0.9, 0)
-    report = audit_mechanism(lambda bit: output(said(bit)), (0, 1), 1000)
+def test_outputs_of_any_type_are_told_apart(output):
+    flipped = coin(0.9, 0)
+    report = audit_mechanism(lambda bit: output(flipped(bit)), (0, 1), 1000)
     assert report.epsilon_lower_bound > 1.5
 
 
-def test_two_columns_are_combined():
-    """Neither tells anything alone."""
+def test_columns_that_only_differ_jointly_are_told_apart():
+    """Each column alone has the same distribution on both data sets."""
     rng = np.random.default_rng(0)
 
     def parity(bit):
@@ -189,20 +190,20 @@ def test_two_columns_are_combined():
     assert audit_mechanism(parity, (0, 1), 1000).epsilon_lower_bound > 3
 
 
-def test_nothing_to_tell():
+def test_constant_outputs_give_a_bound_of_zero():
     for constant in (1, "a", (), {}):
         report = audit_mechanism(lambda data, c=constant: c, (0, 1), 100, epsilon=0.0)
         assert report.epsilon_lower_bound == 0 and not report.refuted
         assert "(all outputs are the same)" in " ".join(str(report).split())
 
 
-def test_more_events_share_the_confidence():
+def test_more_events_give_a_smaller_bound_because_they_share_the_confidence():
     one = audit_mechanism(coin(0.75, 3), (0, 1), 2000)
     three = audit_mechanism(coin(0.75, 3), (0, 1), 2000, n_events=3)
     assert 0 < three.epsilon_lower_bound < one.epsilon_lower_bound
 
 
-def test_processes_and_the_bar_change_nothing(capsys):
+def test_audit_runs_with_a_progress_bar_and_in_parallel(capsys):
     case = cases.permute_and_flip(noise=SeededNoise(0))
     alone = case.audit(400)
     assert "THE CLAIM" not in str(alone) and alone.subject == "permute-and-flip"
@@ -223,7 +224,7 @@ def test_processes_and_the_bar_change_nothing(capsys):
         ({"pair": (1, 2, 3)}, "pair is two data sets"),
     ],
 )
-def test_parameters_that_make_no_sense(params, message):
+def test_invalid_parameters_of_audit_mechanism_are_refused(params, message):
     params = {"pair": (0, 1), "n": 100} | params
     with pytest.raises(ValueError, match=message):
         audit_mechanism(coin(0.5, 0), **params)
@@ -236,20 +237,20 @@ def search(**params):
 
 
 @pytest.mark.parametrize("seed", [None, 0], ids=["OpenDP", "seeded"])
-def test_the_whole_estimator_keeps_its_promise_and_the_audit_can_see(seed):
+def test_bound_of_a_whole_search_is_below_its_epsilon_and_not_trivial(seed):
     report = audit_search(search(), *cases.opposed_models(), 1500, random_state=seed)
     assert 0.7 <= report.epsilon_lower_bound <= 2.0
     assert (report.epsilon, report.delta) == (2.0, 0.0)
 
 
-def test_a_seed_makes_it_reproducible_and_the_search_is_left_alone():
+def test_audit_search_is_reproducible_with_a_seed_and_leaves_the_search_unchanged():
     s = search(random_state=None)
     before = s.get_params()
     found = [audit_search(s, *cases.opposed_models(), 100, random_state=1).counts for _ in "ab"]
     assert found[0] == found[1] and s.get_params() == before and not hasattr(s, "privacy_")
 
 
-def test_groups_are_units():
+def test_audit_search_takes_groups_as_units():
     train, (X, y), (_, other) = cases.opposed_models(9)
     groups = np.repeat(np.arange(9), 4)
     held_out, neighbour = ((np.repeat(X, 4, axis=0), np.repeat(v, 4), groups) for v in (y, other))
@@ -257,7 +258,7 @@ def test_groups_are_units():
     assert 0.7 <= report.epsilon_lower_bound <= 2.0
 
 
-def test_your_own_output():
+def test_audit_search_compares_what_output_returns():
     report = audit_search(
         search(), *cases.opposed_models(), 200, random_state=0,
         output=lambda s: s.best_params_["label"],
@@ -265,7 +266,7 @@ def test_your_own_output():
     assert "output" in report.event
 
 
-def test_no_neighbours_are_refused():
+def test_validation_sets_that_are_not_neighbours_are_refused():
     train, (X, y), (_, other) = cases.opposed_models()
     for held_out, neighbour, message in (
         ((X, y), (X, 1 - y), "differ in one record; these differ in 21"),
@@ -279,13 +280,13 @@ def test_no_neighbours_are_refused():
             audit_search(search(), train, held_out, neighbour)
 
 
-def test_an_audit_is_not_charged(tmp_path):
+def test_audit_search_refuses_a_search_with_a_ledger(tmp_path):
     ledger = PrivacyLedger(tmp_path / "l.db", "a", 1.0)
     with pytest.raises(ValueError, match=r"fits the search 4,000 times: take its ledger away"):
         audit_search(search(ledger=ledger), *cases.opposed_models())
 
 
-def test_a_threshold_that_is_tuned_after_a_search_claims_the_sum():
+def test_claim_of_a_threshold_classifier_includes_the_epsilon_of_its_inner_search():
     inner = PrivateBayesSearchCV(LogisticRegression(), {"C": [1.0, 2.0]}, epsilon=0.5)
     tuned = PrivateThresholdClassifier(inner, epsilon=0.5, scoring="accuracy", thresholds=[-1, 1])
     train, held_out, neighbour = cases.opposed_models(9)
@@ -293,13 +294,13 @@ def test_a_threshold_that_is_tuned_after_a_search_claims_the_sum():
 
 
 # ------------------------------------------------------------------ one run
-def test_the_chance_of_guesses_without_delta_is_a_binomial_tail():
+def test_chance_of_guesses_without_delta_is_a_binomial_tail():
     for v in range(11):
         tail = binom.sf(v - 1, 10, math.e / (1 + math.e))
         assert chance_of_guesses(v, 10, 1000, 1.0, 0.0) == pytest.approx(tail)
 
 
-def test_the_chance_of_guesses_by_enumeration():
+def test_chance_of_guesses_equals_the_theorem_by_enumeration():
     r, v, m, epsilon, delta = 12, 9, 40, 0.7, 1e-3
     B = binom(r, math.exp(epsilon) / (1 + math.exp(epsilon)))
     worst = max(sum(B.pmf(v - j) for j in range(1, i + 1)) / i for i in range(1, v + 1))
@@ -319,8 +320,8 @@ def responses(p, seed):
 CANARIES = np.ones((3000, 1)), np.zeros((3000, 1))
 
 
-def test_one_run_of_many_randomized_responses():
-    """Each is ln 3-private; one run refutes what is less, and keeps its confidence."""
+def test_one_run_audit_of_randomized_responses_is_tight_and_keeps_its_confidence():
+    """Each response is ln 3-private; a smaller epsilon is refuted."""
     report = audit_one_run(
         responses(0.75, 0), CANARIES, epsilon=math.log(3), n_guesses=3000, random_state=0
     )
@@ -333,26 +334,26 @@ def test_one_run_of_many_randomized_responses():
         ).refuted
         for i in range(200)
     )  # fmt: skip
-    assert refuted <= 38  # binomial of 200 and 0.1 exceeds it once in 10,000 such tests
+    assert refuted <= 38  # a binomial with 200 trials of 0.1 exceeds it once in 10,000 tests
     assert audit_one_run(
         responses(0.9, 0), CANARIES, epsilon=math.log(3), n_guesses=3000, random_state=0
     ).refuted
 
 
-def test_one_run_that_tells_nothing():
+def test_one_run_audit_of_a_constant_release_gives_a_bound_of_zero():
     report = audit_one_run(
         lambda table: np.zeros_like(table), CANARIES, epsilon=0.1, random_state=0
     )
     assert report.epsilon_lower_bound == 0 and "of 3,000" not in str(report)
 
 
-def test_one_run_that_tells_everything():
+def test_one_run_audit_of_the_data_themselves_refutes_the_claim():
     report = audit_one_run(lambda table: table, CANARIES, epsilon=1.5, random_state=0)
     assert report.refuted and "THE CLAIM IS REFUTED" in str(report)
     assert report.n_guesses == report.n_right == 30
 
 
-def test_one_run_takes_a_score():
+def test_one_run_audit_takes_a_score_and_refuses_shapes_that_do_not_match():
     def total(table):
         return table.sum()
 
@@ -369,7 +370,7 @@ def test_one_run_takes_a_score():
 
 
 # ------------------------------------------------------------------ the report
-def test_the_report_as_text_and_picture():
+def test_audit_report_prints_and_plots_the_bound():
     pytest.importorskip("matplotlib").use("Agg")
     from matplotlib import pyplot as plt
 

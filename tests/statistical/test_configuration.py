@@ -814,10 +814,10 @@ def test_error_of_an_invalid_instance_does_not_reveal_it(family, bad, _, n_jobs,
     assert not [w for w in recwarn if "SECRET" in str(w.message)]
 
 
-@pytest.mark.parametrize(("family", "bad", "worth"), INVALID)
-def test_invalid_zero_counts_failures_as_0_and_clips_utilities(family, bad, worth):
+@pytest.mark.parametrize(("family", "bad", "expected"), INVALID)
+def test_invalid_zero_counts_failures_as_0_and_clips_utilities(family, bad, expected):
     c = configurator(family, invalid="zero", epsilon=1e4, interval=(0.8, 1)).fit([bad] * 10)
-    assert c.best_score_ == pytest.approx(worth, abs=0.01)
+    assert c.best_score_ == pytest.approx(expected, abs=0.01)
     assert "without a utility" not in str(c.privacy_)
 
 

@@ -12,10 +12,10 @@ import joblib
 import numpy as np
 import pytest
 from conftest import EveryFourth
+from leaks import Known, data, found_in_text, search_of, secrets
 from scipy.stats import loguniform
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
-from test_leaks import Known, data, found_in_text, search_of, secrets
 
 from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV
 from sklearn_dpbo._evaluation.broadcast import Broadcast

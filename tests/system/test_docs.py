@@ -81,7 +81,7 @@ def test_examples_run(example, capsys, monkeypatch):
         "kusner2015._unit_ball",
         "ledger._ledger",
         "outsourced._modeler",
-        "planning._plan",
+        "planning._solve",
         "scoring._make",
         "search",
         "threshold",

@@ -31,11 +31,23 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from leaks import (
+    COUNTS,
+    EPSILON,
+    Known,
+    M,
+    data,
+    found_in,
+    found_in_text,
+    frames_of,
+    search_of,
+    secrets,
+)
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import ShuffleSplit
-from test_leaks import COUNTS, EPSILON, Known, M, data, found_in, found_in_text, search_of, secrets
 
+import sklearn_dpbo
 from sklearn_dpbo import (
     PrivacyLedger,
     PrivateBayesSearchCV,
@@ -50,8 +62,9 @@ from sklearn_dpbo.ledger import _file as ledger_file
 from sklearn_dpbo.outsourced import GaussianCurator
 from sklearn_dpbo.strategies import WorstCase
 
-ROOT, HERE = Path(__file__).parents[2], Path(__file__).parent
-PACKAGE = str(Path(mechanisms.__file__).parent)
+HERE = Path(__file__).parent
+TESTS, ROOT = HERE.parent, HERE.parents[1]
+PACKAGE = str(Path(sklearn_dpbo.__file__).parent)
 pytestmark = [
     pytest.mark.filterwarnings("ignore"),
     pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here"),
@@ -91,7 +104,7 @@ def fit_small(ledger, **params):
 
 def helper(task, *args, env=None, timeout=500):
     """Run a function of this file in a process of its own; return what it says (JSON)."""
-    path = os.pathsep.join([str(ROOT), str(HERE)])
+    path = os.pathsep.join(map(str, [ROOT, TESTS, HERE]))
     done = subprocess.run(
         [sys.executable, __file__, task, *map(str, args)],
         env={**os.environ, "PYTHONPATH": path, **(env or {})},
@@ -308,20 +321,6 @@ def test_workers_without_room_are_an_error_and_cost_nothing(tmp_path, how):
 
 
 # ---------------------------------------------------------------- what holds after a fault
-
-
-def frames_of(error):
-    """All that a debugger could show of an exception, but for frames of tests, which know."""
-    seen = {}
-    while error is not None:
-        for frame, _line in traceback.walk_tb(error.__traceback__):
-            while frame is not None:
-                if Path(frame.f_code.co_filename).parent != HERE:
-                    seen[id(frame)] = dict(frame.f_locals)
-                frame = frame.f_back if frame.f_code.co_name != "outcome_of" else None
-        seen[id(error)] = (error.args, getattr(error, "__notes__", []))
-        error = error.__cause__ or error.__context__
-    return list(seen.values())
 
 
 @pytest.fixture
@@ -733,7 +732,7 @@ def test_no_raw_score_is_left_on_disk(tmp_path, how):
 
 def kill_in_mid_search(marker, env):
     """Kill the process and its workers once three of four candidates have been counted."""
-    path = os.pathsep.join([str(ROOT), str(HERE)])
+    path = os.pathsep.join(map(str, [ROOT, TESTS, HERE]))
     process = subprocess.Popen(
         [sys.executable, __file__, "on_disk", str(marker), "killed"],
         env={**os.environ, "PYTHONPATH": path, **env},

@@ -6,10 +6,10 @@ import joblib
 import numpy as np
 import pytest
 from joblib import Memory
+from leaks import EPSILON, Known, data, found_in, found_in_text, secrets
 from scipy.stats import loguniform
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
-from test_leaks import EPSILON, Known, data, found_in, found_in_text, secrets
 
 from sklearn_dpbo import PrivateBayesSearchCV
 from sklearn_dpbo._evaluation.fit_cache import FitCache

@@ -1,135 +1,20 @@
-"""A search keeps no raw validation score, anywhere that a user can look.
-
-The validation sets have a size for which every correct count is a number that cannot occur by
-accident (it, and the score that it makes, are searched for as numbers and as text), and the noise
-is far larger than those numbers.
-"""
+"""A search keeps no raw validation score anywhere that a user can look."""
 
 import gc
 import io
 import logging
 import pickle
-import re
 import traceback
-import types
 
 import joblib
 import numpy as np
 import pytest
 from joblib.externals.loky import get_reusable_executor
-from sklearn.base import BaseEstimator, ClassifierMixin
+from leaks import COUNTS, Known, M, data, found_in, found_in_text, frames_of, search_of, secrets
 from sklearn.exceptions import FitFailedWarning
 
-from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
-from sklearn_dpbo._privacy.sensitive import Secret, Sensitive
+from sklearn_dpbo import make_private_scorer
 from sklearn_dpbo.strategies import WorstCase
-
-M = 15_485_863 // 1000  # 15,485
-# What each candidate gets right: recognisable, and far from each other.
-COUNTS = {0: 7_717, 1: 9_311, 2: 12_923, 3: 4_243}
-# Noise of millions of counts: a released number is a raw one by accident once in 100,000 runs.
-EPSILON = 1e-7
-
-
-class Known(ClassifierMixin, BaseEstimator):
-    """Gets ``COUNTS[which]`` validation records right; the first feature is the record number."""
-
-    def __init__(self, which=0, fail=None, letter="a"):
-        self.which = which
-        self.fail = fail
-        self.letter = letter
-
-    def fit(self, X, y):
-        if self.fail == "fit" and self.which == 3:
-            raise RuntimeError("cannot fit this one")
-        self.classes_ = np.array([0, 1])
-        return self
-
-    def predict(self, X):
-        if len(X) > 1000 and self.fail == "interrupt" and self.which == 2:
-            raise KeyboardInterrupt
-        if self.fail == "predict" and (X[:, 0] == M - 1).any():
-            raise RuntimeError(f"{(X[:, 0] < COUNTS[self.which]).sum()} of {len(X)}")
-        return (X[:, 0] < COUNTS[self.which]).astype(int)
-
-    def predict_proba(self, X):
-        p = self.predict(X)
-        return np.stack([1 - p, p], axis=1).astype(float)
-
-
-def data():
-    train = np.stack([np.linspace(0, M, 40), np.zeros(40)], axis=1)
-    val = np.stack([np.arange(M), np.zeros(M)], axis=1)
-    return dict(X=train, y=np.arange(40) % 2), dict(X_val=val, y_val=np.ones(M, dtype=int))
-
-
-def secrets(scoring, fail):
-    """The raw statistics, and the raw scores, that must not be found."""
-    counts = [c for which, c in COUNTS.items() if not (fail == "fit" and which == 3)]
-    return {*counts, *(M - c for c in counts)} if scoring == "accuracy" else {*counts}
-
-
-def search_of(**params):
-    grid = {"which": list(COUNTS)}
-    if "strategy" in params:  # guided: a space too large to be evaluated whole, noise of 12 counts
-        grid["letter"] = list("abcdefghijklmnopqrstuvwxyz")
-        params = dict(epsilon=0.2, n_iter=16, noise_random_state=1, random_state=0) | params
-    params = dict(epsilon=EPSILON, n_iter=4) | params
-    return PrivateBayesSearchCV(Known(fail=params.pop("fail", None)), grid, **params)
-
-
-def numbers_of(counts):
-    scores = {c / M for c in counts}
-    return counts | scores | {s - 1 for s in scores}
-
-
-def found_in_text(text, counts):
-    """The secrets among the numbers of a text; digits inside a longer number are no finding.
-
-    A fit time of 0.0077171 s holds the digits of a count by accident.
-    """
-    without_separators = re.sub(r"(?<=\d),(?=\d{3})", "", text)
-    numbers = re.findall(r"(?<![\d.])\d+(?:\.\d+)?", f"{text} {without_separators}")
-    scores = tuple(repr(c / M)[:9] for c in counts)
-    whole = {str(c) for c in counts}
-    return [n for n in numbers if n.partition(".")[0] in whole or n.startswith(scores)]
-
-
-def walk(thing, seen, depth=0):
-    """Yield everything reachable from an object through attributes, containers and arrays.
-
-    A `Sensitive` or `Secret` is shut (see its own tests); that none is kept is tested apart.
-    """
-    shut = types.ModuleType | type | Sensitive | Secret
-    if id(thing) in seen or depth > 12 or isinstance(thing, shut):
-        return
-    seen[id(thing)] = thing
-    yield thing
-    if isinstance(thing, dict):
-        inside = [*thing.keys(), *thing.values()]
-    elif isinstance(thing, np.ndarray):
-        inside = thing.ravel().tolist() if thing.size < 10_000 else []
-    elif isinstance(thing, list | tuple | set | frozenset):
-        inside = list(thing)
-    elif isinstance(thing, types.FunctionType):
-        inside = [c.cell_contents for c in thing.__closure__ or ()] + list(thing.__defaults__ or ())
-    else:
-        inside = list(getattr(thing, "__dict__", {}).values())
-        slots = [s for k in type(thing).__mro__ for s in getattr(k, "__slots__", ())]
-        mangled = [f"_{k.__name__}{s}" for k in type(thing).__mro__ for s in slots]
-        inside += [getattr(thing, s) for s in [*slots, *mangled] if hasattr(thing, s)]
-    for each in inside:
-        yield from walk(each, seen, depth + 1)
-
-
-def is_number(v):
-    return isinstance(v, int | float | np.number) and not isinstance(v, bool)
-
-
-def found_in(thing, counts):
-    wanted = np.array(sorted(numbers_of(counts)))
-    numbers = [float(v) for v in walk(thing, {}) if is_number(v)]
-    return [v for v in numbers if np.abs(wanted - v).min() < 1e-9]
 
 
 def test_the_walker_finds_what_is_there():
@@ -213,23 +98,6 @@ def test_nothing_raw_is_kept_printed_or_logged(settings, backend, capfd, caplog,
         assert not found_in(vars(pickled), counts)
         raw = pickle.dumps(search)
         assert not [c for c in counts if c > 4096 and c.to_bytes(8, "little") in raw]
-
-
-def frames_of(error):
-    """All that a debugger could show of an exception: frames, their callers, causes, contexts.
-
-    Frames of this file and of the test runner, which know the counts themselves, are left out.
-    """
-    seen = {}
-    while error is not None:
-        for frame, _line in traceback.walk_tb(error.__traceback__):
-            while frame is not None and not frame.f_code.co_name.startswith("test_"):
-                if frame.f_code.co_filename != __file__:
-                    seen[id(frame)] = dict(frame.f_locals)
-                frame = frame.f_back
-        seen[id(error)] = (error.args, getattr(error, "__notes__", []))
-        error = error.__cause__ or error.__context__
-    return list(seen.values())
 
 
 @pytest.mark.parametrize("fail", ["interrupt", "fit"])

@@ -7,12 +7,7 @@ from importlib.util import find_spec
 import joblib
 import numpy as np
 import pytest
-from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
-from test_kusner2015 import NOISY, known_data
-from test_kusner2015 import search_of as gp_search_of
-from test_leaks import (
+from leaks import (
     COUNTS,
     Known,
     M,
@@ -25,6 +20,11 @@ from test_leaks import (
     secrets,
     walk,
 )
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from test_kusner2015 import NOISY, known_data
+from test_kusner2015 import search_of as gp_search_of
 
 from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV, PrivateThresholdClassifier
 from sklearn_dpbo._evaluation import evaluator as evaluation

@@ -26,9 +26,10 @@ BUILT = ("_build", "auto_gallery", "generated", "jupyter_execute")
 PUBLIC = (
     "sklearn_dpbo", "sklearn_dpbo.acquisition", "sklearn_dpbo.audit", "sklearn_dpbo.configuration",
     "sklearn_dpbo.configuration.published", "sklearn_dpbo.exceptions", "sklearn_dpbo.kusner2015",
-    "sklearn_dpbo.kusner2015.bounds", "sklearn_dpbo.ledger", "sklearn_dpbo.outsourced",
-    "sklearn_dpbo.outsourced.published", "sklearn_dpbo.planning", "sklearn_dpbo.plotting",
-    "sklearn_dpbo.scoring", "sklearn_dpbo.strategies",
+    "sklearn_dpbo.kusner2015.bounds", "sklearn_dpbo.kusner2015.published", "sklearn_dpbo.ledger",
+    "sklearn_dpbo.outsourced", "sklearn_dpbo.outsourced.published", "sklearn_dpbo.planning",
+    "sklearn_dpbo.plotting", "sklearn_dpbo.report", "sklearn_dpbo.scoring",
+    "sklearn_dpbo.strategies",
 )  # fmt: skip
 NOT_LISTED = {
     "bounds", "cases",
@@ -185,7 +186,10 @@ def test_docstrings_are_as_numpydoc_reads_them():
         (name, code, text)
         for name in listed()
         for code, text in validate(name)["errors"]
-        if code in MUST_NOT and "'*args'" not in text  # of a protocol, which nobody makes
+        if code in MUST_NOT
+        and "'*args'" not in text  # of a protocol, which nobody makes
+        # Variants have the parameters of the class that they name.
+        and not (code == "PR01" and ".kusner2015.published." in name)
     ]
     assert not found
 

@@ -1,16 +1,16 @@
-"""The threshold tuner against plain counting, its distribution, and scikit-learn's contract."""
+"""`PrivateThresholdClassifier`: counting at each threshold, the scikit-learn interface, errors.
+
+Tests in ``statistical/test_threshold_distribution.py`` look at its noise.
+"""
 
 import math
 import pickle
-import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import EveryFourth
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import chisquare
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import make_classification
@@ -28,48 +28,16 @@ from sklearn.model_selection import (
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
-from sklearn.utils.estimator_checks import check_estimator
+from thresholds import GRID, FirstColumn, data_of, fitted, tuner
 
 from sklearn_dpbo import PrivateBayesSearchCV, PrivateThresholdClassifier, make_private_scorer
 from sklearn_dpbo._data.split import Problem, Training
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo._evaluation.threshold_curve import LabelGains, public_thresholds, threshold_curve
-from sklearn_dpbo._privacy import mechanisms
-from sklearn_dpbo.audit import audit_search
 from sklearn_dpbo.exceptions import BatchDependentError, InsecureNoiseWarning, PrivacyWarning
 from sklearn_dpbo.scoring._make import resolve_scorer
 
 pytestmark = pytest.mark.filterwarnings("ignore:No X_val and no cv")
-ALPHA = 1e-6
-
-
-class Says(ClassifierMixin, BaseEstimator):
-    """Its decision value is the first column; NaN there makes it fail."""
-
-    def fit(self, X, y):
-        self.classes_ = np.unique(y)
-        return self
-
-    def decision_function(self, X):
-        X = np.asarray(X, dtype=float)
-        if np.isnan(X).any():
-            raise ValueError("SECRET of a record")
-        return X[:, 0]
-
-    def predict(self, X):
-        return self.classes_[(self.decision_function(X) >= 0).astype(int)]
-
-
-def tuner(estimator=None, **params):
-    # At this epsilon the noise is below one record: the result is the non-private one.
-    params = {"epsilon": 1e4, "noise_random_state": 0, "random_state": 0} | params
-    estimator = LogisticRegression() if estimator is None else estimator
-    return PrivateThresholdClassifier(estimator, **params)
-
-
-def fitted(data, *args, groups_val=None, **params):
-    X, y, X_val, y_val = data
-    return tuner(*args, **params).fit(X, y, X_val=X_val, y_val=y_val, groups_val=groups_val)
 
 
 @pytest.fixture(scope="module")
@@ -111,15 +79,15 @@ def plain(scorer, scores, y, grid, units):
     st.sampled_from(SCORINGS), st.booleans(),
     st.lists(st.sampled_from([-1.0, 0.0, 0.2, 0.25, 0.5, 0.9, 1.0]), min_size=2, max_size=7),
 )  # fmt: skip
-def test_the_total_equals_counting_at_each_threshold(records, scoring, grouped, grid):
+def test_threshold_curve_equals_counting_at_each_threshold(records, scoring, grouped, grid):
     """Ties, failing records, labels that the estimator does not know, groups of any size."""
     scores, y, groups = (np.array(column) for column in zip(*records, strict=True))
     units, grid = Units.of(len(y), groups if grouped else None), np.sort(grid)
     if grouped and np.isnan(scores).any():  # then the whole group cannot be predicted
         scores[np.isin(groups, groups[np.isnan(scores)])] = np.nan
     train = [0, 0, 0, 1]
-    scorer = resolve_scorer(scoring, Says()).prepare(train)
-    estimator = Says().fit(np.zeros((4, 1)), train)
+    scorer = resolve_scorer(scoring, FirstColumn()).prepare(train)
+    estimator = FirstColumn().fit(np.zeros((4, 1)), train)
     problem = Problem(Training(None, train), scores[:, None], y, units, "")
     total = threshold_curve(
         estimator, LabelGains(scorer, ("decision_function",)), problem, grid
@@ -130,11 +98,11 @@ def test_the_total_equals_counting_at_each_threshold(records, scoring, grouped, 
 
 @settings(max_examples=50)
 @given(st.data(), st.sampled_from(SCORINGS), st.booleans())
-def test_one_unit_moves_no_threshold_by_more_than_the_sensitivity(data, scoring, grouped):
+def test_one_unit_moves_threshold_curve_within_its_sensitivity(data, scoring, grouped):
     groups = np.array([0, 0, 1, 1, 1, 2]) if grouped else None
     units, grid = Units.of(6, groups), np.array([-1.0, 0.0, 1.0, 2.0])
-    scorer = resolve_scorer(scoring, Says()).prepare([0, 0, 0, 1])
-    estimator = Says().fit(np.zeros((2, 1)), [0, 1])
+    scorer = resolve_scorer(scoring, FirstColumn()).prepare([0, 0, 0, 1])
+    estimator = FirstColumn().fit(np.zeros((2, 1)), [0, 1])
     values = st.sampled_from([-2.0, -0.5, 0.5, 1.5, math.nan])
     x = np.array(data.draw(st.lists(values, min_size=6, max_size=6)))
     y = np.array(data.draw(st.lists(st.sampled_from([0, 1, 9]), min_size=6, max_size=6)))
@@ -155,14 +123,14 @@ def test_one_unit_moves_no_threshold_by_more_than_the_sensitivity(data, scoring,
 
 @pytest.mark.parametrize("scoring", SCORINGS)
 @pytest.mark.parametrize("estimator", [LogisticRegression(), LinearSVC()])
-def test_without_noise_it_finds_the_best_threshold(rare, scoring, estimator):
+def test_best_threshold_is_found_when_epsilon_is_large(rare, scoring, estimator):
     X, y, X_val, y_val = rare
     t = fitted(rare, estimator, scoring=scoring)
     method = "predict_proba" if isinstance(estimator, LogisticRegression) else "decision_function"
     scores = getattr(t.estimator_, method)(X_val)
     scores = scores[:, 1] if scores.ndim == 2 else scores
 
-    class At(Says):
+    class At(FirstColumn):
         def predict(self, X):
             return (scores >= self.at).astype(int)
 
@@ -181,7 +149,7 @@ def test_without_noise_it_finds_the_best_threshold(rare, scoring, estimator):
     assert low - 1e-5 <= exact(t.best_threshold_) <= high + 1e-5
 
 
-def test_it_finds_what_scikit_learn_s_finds(rare):
+def test_accuracy_is_not_below_tuned_threshold_classifier_cv(rare):
     X, y, X_val, y_val = rare
     model = FrozenEstimator(LogisticRegression().fit(X, y))
     theirs = TunedThresholdClassifierCV(model, scoring="accuracy", cv="prefit", refit=False)
@@ -194,7 +162,7 @@ def test_it_finds_what_scikit_learn_s_finds(rare):
     assert (fixed.predict(X_val) == ours.predict(X_val)).all()
 
 
-def test_it_helps_where_positives_are_rare(rare):
+def test_tuned_threshold_improves_balanced_accuracy_of_rare_class(rare):
     X, y, X_val, y_val = rare
     t = fitted(rare, epsilon=1.0)
     plain = balanced_accuracy_score(y_val, LogisticRegression().fit(X, y).predict(X_val))
@@ -203,53 +171,6 @@ def test_it_helps_where_positives_are_rare(rare):
 
 
 # ---------------------------------------------------------------- the draw
-
-
-def data_of(labels, x=None):
-    """A validation set with these labels; the estimator says x of each, 0.5 if not given."""
-    x = np.full(len(labels), 0.5) if x is None else np.asarray(x, dtype=float)
-    return np.array([[0.0], [1.0]]), [0, 1], x[:, None], np.asarray(labels)
-
-
-GRID = [-1.0, 0.2, 0.3, 0.4, 0.6, 2.0]
-
-
-def test_the_threshold_has_the_stated_distribution():
-    labels, x = [0, 1, 1, 0, 1], [0.25, 0.35, 0.5, 0.5, 1.0]
-    drawn = [
-        fitted(data_of(labels, x), Says(), scoring="accuracy", thresholds=GRID, epsilon=4.0,
-               score_share=0.5, noise_random_state=i).best_threshold_ for i in range(2500)
-    ]  # fmt: skip
-    observed = np.array([drawn.count(t) for t in GRID])
-    right = np.array([sum((s >= t) == y for s, y in zip(x, labels, strict=True)) for t in GRID])
-
-    def p(epsilon):
-        weight = np.exp(epsilon * right / 2)
-        return chisquare(observed, weight / weight.sum() * len(drawn)).pvalue
-
-    assert p(2.0) > ALPHA and p(4.0) < ALPHA and p(1.0) < ALPHA
-
-
-def audited(n_runs):
-    """All records at 0.5: everything is said to be of one class or of the other; half are each."""
-    tuned = PrivateThresholdClassifier(
-        Says(), scoring="accuracy", thresholds=[0.0, 1.0], epsilon=2.0, random_state=0
-    )
-    X, y, X_val, held_out = data_of([0] * 5 + [1] * 4)
-    neighbour = data_of([0] * 4 + [1] * 5)[3]
-    return audit_search(
-        tuned, (X, y), (X_val, held_out), (X_val, neighbour), n_runs, random_state=0
-    )
-
-
-def test_neighbouring_validation_sets_keep_the_promise_and_the_audit_can_see():
-    assert 0.8 < audited(1500).epsilon_lower_bound <= 2.0
-
-
-def test_the_audit_catches_half_the_noise(monkeypatch):
-    right = mechanisms._scale
-    monkeypatch.setattr(mechanisms, "_scale", lambda *args: right(*args) / 2)
-    assert audited(1500).refuted
 
 
 class Keeps(LogisticRegression):
@@ -261,7 +182,7 @@ class Keeps(LogisticRegression):
 
 
 @pytest.mark.parametrize("frozen", [False, True])
-def test_what_predictions_leave_behind_is_not_kept(rare, frozen):
+def test_estimator_state_left_by_validation_predictions_is_not_kept(rare, frozen):
     X, y, X_val, y_val = rare
     model = FrozenEstimator(Keeps().fit(X, y)) if frozen else Keeps()
     tuned = PrivateThresholdClassifier(model).fit(X, y, X_val=X_val, y_val=y_val)
@@ -270,7 +191,7 @@ def test_what_predictions_leave_behind_is_not_kept(rare, frozen):
     assert not np.isin(X_val[:, 0], kept[:, 0]).any()
 
 
-def test_groups_are_units(rare):
+def test_groups_are_units_of_noise(rare):
     groups = np.arange(2000) // 4
     t = fitted(rare, groups_val=groups)
     assert (t.privacy_.unit, t.privacy_.m) == ("group", 500)
@@ -283,37 +204,7 @@ def test_groups_are_units(rare):
 # ---------------------------------------------------------------- the scikit-learn contract
 
 
-# TunedThresholdClassifierCV fails it too: labels are no longer those of a threshold of 0.
-EXPECTED = {"check_classifiers_train"}
-
-
-def failed_checks(estimator):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        results = check_estimator(estimator, on_fail=None, on_skip=None)
-    return {r["check_name"]: r["exception"] for r in results if r["status"] == "failed"}, len(
-        results
-    )
-
-
-@pytest.mark.parametrize(
-    ("scoring", "method"), [("accuracy", "auto"), ("balanced_accuracy", "decision_function")]
-)
-def test_scikit_learns_own_checks(scoring, method):
-    ours = tuner(scoring=scoring, response_method=method, cv=EveryFourth())
-    failed, n_checks = failed_checks(ours)
-    assert set(failed) <= EXPECTED, failed
-    assert n_checks > 40
-
-
-@pytest.mark.slow
-def test_scikit_learn_s_own_tuner_fails_the_same_checks():
-    failed, n_checks = failed_checks(TunedThresholdClassifierCV(LogisticRegression(C=1), cv=3))
-    assert set(failed) >= EXPECTED
-    assert n_checks == failed_checks(tuner(cv=EveryFourth()))[1]
-
-
-def test_clone_parameters_and_pickle(rare):
+def test_clone_set_params_and_pickle(rare):
     t = tuner().set_params(estimator__C=0.5)
     assert clone(t).estimator.C == 0.5 and not hasattr(clone(fitted(rare)), "best_threshold_")
     done = fitted(rare, t.estimator)
@@ -322,7 +213,7 @@ def test_clone_parameters_and_pickle(rare):
     assert not hasattr(t.estimator, "coef_"), "the estimator given is not touched"
 
 
-def test_what_the_estimator_has_is_passed_on(rare):
+def test_methods_and_attributes_are_delegated_to_estimator(rare):
     X = rare[0]
     t = fitted(rare)
     assert (t.predict_proba(X) == t.estimator_.predict_proba(X)).all()
@@ -334,7 +225,7 @@ def test_what_the_estimator_has_is_passed_on(rare):
     assert t.score(X, rare[1]) == accuracy_score(rare[1], t.predict(X))
 
 
-def test_labels_of_text_and_tables_with_names(rare):
+def test_text_labels_and_data_frames_give_the_same_threshold(rare):
     X, y, X_val, y_val = rare
     names = [f"column {i}" for i in range(6)]
     frame, frame_val = (pd.DataFrame(part, columns=names) for part in (X, X_val))
@@ -345,7 +236,7 @@ def test_labels_of_text_and_tables_with_names(rare):
     assert t.best_threshold_ == fitted(rare).best_threshold_
 
 
-def test_in_a_pipeline_the_earlier_steps_transform_the_validation_set(rare):
+def test_pipeline_steps_transform_the_validation_set(rare):
     X, y, X_val, y_val = rare
     with config_context(enable_metadata_routing=True):
         step = tuner().set_fit_request(X_val=True, y_val=True)
@@ -359,7 +250,7 @@ def test_in_a_pipeline_the_earlier_steps_transform_the_validation_set(rare):
     assert plain[-1].privacy_.m == 250 and plain.predict(X_val).shape == (2000,)
 
 
-def test_as_the_estimator_of_other_tools(rare):
+def test_tuner_works_in_cross_val_score_and_grid_search(rare):
     X, y, _, _ = rare
     cv = ShuffleSplit(1, random_state=0)
     assert cross_val_score(tuner(cv=cv), X, y, cv=3).min() > 0.5
@@ -367,7 +258,7 @@ def test_as_the_estimator_of_other_tools(rare):
     assert hasattr(grid.best_estimator_, "best_threshold_")
 
 
-def test_a_search_over_tuned_classifiers(rare):
+def test_search_over_tuned_classifiers(rare):
     """Each candidate tunes its threshold on a part of the training set."""
     X, y, X_val, y_val = rare
     inner = tuner(cv=ShuffleSplit(1, random_state=0), epsilon=10.0)
@@ -399,7 +290,7 @@ def searched(rare, search_params={}, **params):
     return fitted(rare, search, epsilon=0.3, **params)
 
 
-def test_budgets_add_up_over_the_same_records(rare):
+def test_epsilons_of_search_and_threshold_add_up(rare):
     t = searched(rare)
     inner = t.estimator_
     assert inner.best_params_["C"] in (0.01, 0.1, 1.0)
@@ -421,21 +312,21 @@ def test_groups_reach_the_search(rare):
     assert (t.estimator_.privacy_.unit, t.estimator_.privacy_.m) == ("group", 500)
 
 
-def test_a_held_out_part_is_the_search_s_validation_set(rare):
+def test_held_out_part_is_validation_set_of_the_search(rare):
     search = PrivateBayesSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, noise_random_state=0)
     t = tuner(search).fit(rare[0], rare[1])
     assert t.privacy_.m == t.estimator_.privacy_.m == 250
     assert t.estimator_.privacy_.protected == "X_val as given"
 
 
-def test_an_unsafe_search_withdraws_the_guarantee_of_all(rare):
+def test_seeded_search_makes_privacy_report_not_private(rare):
     X, y, X_val, y_val = rare
     search = PrivateBayesSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, noise_random_state=0)
     t = PrivateThresholdClassifier(search, random_state=0).fit(X, y, X_val=X_val, y_val=y_val)
     assert not t.privacy_.secure and "NONE" in str(t.privacy_)
 
 
-def test_a_search_s_result_is_not_lost_when_tuning_fails(rare, monkeypatch):
+def test_error_after_search_notes_what_the_search_released(rare, monkeypatch):
     monkeypatch.setattr(
         PrivateThresholdClassifier, "_grid", lambda *a: (_ for _ in ()).throw(OSError("late"))
     )
@@ -445,7 +336,7 @@ def test_a_search_s_result_is_not_lost_when_tuning_fails(rare, monkeypatch):
     assert "best_params_={'C'" in notes and "paid for" in notes
 
 
-def test_assumptions_of_the_search_are_repeated(rare):
+def test_assumption_and_delta_of_search_are_in_privacy_report(rare):
     from sklearn_dpbo.exceptions import GuaranteeAssumptionWarning
     from sklearn_dpbo.kusner2015 import GPNoisy
 
@@ -482,7 +373,7 @@ def test_assumptions_of_the_search_are_repeated(rare):
          "must refit"),
     ],
 )  # fmt: skip
-def test_parameters_that_make_no_sense_are_refused(rare, params, says):
+def test_invalid_parameters_raise_errors(rare, params, says):
     t = tuner().set_params(**params)
     with pytest.raises((ValueError, TypeError), match=says):
         t.fit(rare[0], rare[1])
@@ -490,14 +381,14 @@ def test_parameters_that_make_no_sense_are_refused(rare, params, says):
 
 
 @pytest.mark.parametrize("cost", [None, [[1, 1], [1, 1]], [[0, 1]], [[0, math.nan], [1, 0]], "x"])
-def test_costs_that_make_no_sense_are_refused(cost):
+def test_invalid_cost_matrix_raises_value_error(cost):
     with pytest.raises(ValueError, match="cost_matrix is a square table"):
         make_private_scorer("neg_cost", cost_matrix=cost)
     with pytest.raises(ValueError, match="cost_matrix"):
         make_private_scorer("neg_cost")
 
 
-def test_costs_as_a_score(rare):
+def test_neg_cost_equals_mean_cost(rare):
     X, y, X_val, y_val = rare
     scorer = make_private_scorer("neg_cost", cost_matrix=[[0, 1], [8, 0]])
     assert repr(scorer) == "make_private_scorer('neg_cost', cost_matrix=[[0, 1], [8, 0]])"
@@ -508,14 +399,14 @@ def test_costs_as_a_score(rare):
     assert scorer.bounds == (-8, 0)
 
 
-def test_more_than_two_classes_are_refused(rare):
+def test_more_than_two_classes_raise_value_error(rare):
     X, y, _, _ = rare
     with pytest.raises(ValueError, match="Only binary classification"):
         tuner().fit(X, np.arange(len(X)) % 3)
 
 
-def test_an_estimator_that_looks_at_the_batch_is_refused(rare):
-    class Ranks(Says):
+def test_batch_dependent_estimator_is_refused(rare):
+    class Ranks(FirstColumn):
         def decision_function(self, X):
             return np.argsort(np.argsort(np.asarray(X)[:, 0])).astype(float)
 
@@ -523,7 +414,7 @@ def test_an_estimator_that_looks_at_the_batch_is_refused(rare):
         fitted(rare, Ranks())
 
 
-def test_a_gain_that_looks_at_the_batch_is_refused(rare):
+def test_batch_dependent_gain_is_refused(rare):
     def relative(y, labels):
         return (y == labels) / len(y)
 
@@ -531,20 +422,20 @@ def test_a_gain_that_looks_at_the_batch_is_refused(rare):
         fitted(rare, scoring=make_private_scorer(relative, bounds=(0, 1)))
 
 
-def test_records_that_cannot_be_predicted_count_as_wrong_and_say_nothing(capsys, recwarn):
+def test_records_that_cannot_be_predicted_count_as_wrong_silently(capsys, recwarn):
     x = np.r_[np.full(50, 0.3), np.full(50, np.nan)]
     data = data_of(np.ones(100), x)
-    t = fitted(data, Says(), scoring="accuracy", thresholds=GRID)
+    t = fitted(data, FirstColumn(), scoring="accuracy", thresholds=GRID)
     assert t.best_score_ == pytest.approx(0.5, abs=0.01) and t.best_threshold_ <= 0.3
     assert "SECRET" not in "".join(capsys.readouterr()) + str([w.message for w in recwarn])
 
 
-def test_an_estimator_that_says_the_same_of_everything(rare):
+def test_constant_estimator_is_tuned(rare):
     t = fitted(rare, LogisticRegression(C=1e-300), scoring="accuracy")
     assert t.best_score_ == pytest.approx(np.mean(rare[3] == 0), abs=0.002)
 
 
-def test_thresholds_are_public_points():
+def test_thresholds_do_not_depend_on_validation_set():
     X, y = make_classification(400, random_state=0)
     a = tuner(thresholds=9).fit(X[:200], y[:200], X_val=X[200:], y_val=y[200:])
     b = tuner(thresholds=9).fit(X[:200], y[:200], X_val=X[300:] + 9, y_val=1 - y[300:])
@@ -553,7 +444,7 @@ def test_thresholds_are_public_points():
     assert a.best_threshold_ in grid and b.best_threshold_ in grid
 
 
-def test_half_of_the_thresholds_are_where_the_training_set_is_classified_well(rare):
+def test_many_thresholds_are_good_on_training_set(rare):
     X, y, _, _ = rare
     model, n = LogisticRegression().fit(X, y), 4096
     label_gains = LabelGains(
@@ -575,7 +466,7 @@ def test_half_of_the_thresholds_are_where_the_training_set_is_classified_well(ra
     assert np.mean(grid <= np.quantile(p, 0.1)) > 0.02
 
 
-def test_forests_have_a_threshold_to_find(rare):
+def test_threshold_of_random_forest_is_tuned(rare):
     t = fitted(rare, RandomForestClassifier(20, random_state=0))
     assert balanced_accuracy_score(rare[3], t.predict(rare[2])) > 0.7
 
@@ -621,7 +512,7 @@ def test_seeded_noise_warns(rare):
         fitted(rare)
 
 
-def test_a_refused_second_fit_keeps_the_first(rare):
+def test_refused_second_fit_keeps_result_of_first(rare):
     t = fitted(rare)
     found = t.best_threshold_
     with pytest.raises(ValueError):
@@ -630,7 +521,7 @@ def test_a_refused_second_fit_keeps_the_first(rare):
 
 
 @pytest.mark.parametrize("odd", [2.0, 1.5, math.nan])
-def test_held_out_labels_decide_no_error(rare, odd):
+def test_invalid_held_out_labels_raise_no_error(rare, odd):
     X, y = rare[0], rare[1].astype(float)
     split = [(np.arange(800), np.arange(800, 1000))]
     y[850] = odd
@@ -659,7 +550,7 @@ KINDS = [np.asarray, np.float32, pd.DataFrame, np.asfortranarray]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_predictions_are_those_that_were_tuned(kind):
+def test_predictions_agree_with_the_tuned_score(kind):
     """A response of NaN is not at least any threshold; float32 is compared as what it is."""
     x = np.r_[np.full(400, 0.7), np.full(400, 0.3), np.full(200, np.nan)]
     y = np.r_[np.ones(400, int), np.zeros(600, int)]
@@ -671,7 +562,7 @@ def test_predictions_are_those_that_were_tuned(kind):
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64, np.float16, int])
-def test_numbers_of_any_kind_are_parameters(rare, kind):
+def test_numbers_of_any_type_are_accepted(rare, kind):
     t = fitted(rare, epsilon=kind(2), score_share=np.float32(0.25))
     assert t.privacy_.epsilon == 2.0
 
@@ -679,23 +570,23 @@ def test_numbers_of_any_kind_are_parameters(rare, kind):
 @pytest.mark.parametrize(
     ("estimator", "says"),
     [
-        (FrozenEstimator(Says().fit(None, ["a", "b"])), "no classifier of the labels"),
+        (FrozenEstimator(FirstColumn().fit(None, ["a", "b"])), "no classifier of the labels"),
         (LinearSVC, "with a fit method"),
         (StandardScaler(), "no such method"),
     ],
 )
-def test_estimators_that_have_no_threshold_are_refused(rare, estimator, says):
+def test_estimators_without_threshold_raise_value_error(rare, estimator, says):
     with pytest.raises(ValueError, match=says):
         fitted(rare, estimator)
 
 
-def test_one_class_is_refused(rare):
+def test_one_class_raises_value_error(rare):
     X, y, X_val, y_val = rare
     with pytest.raises(ValueError, match="two classes; y has 1 class"):
-        fitted((X, np.zeros(len(X), int), X_val, y_val), Says())
+        fitted((X, np.zeros(len(X), int), X_val, y_val), FirstColumn())
 
 
-def test_a_budget_spent_further_inside_is_pointed_out(rare):
+def test_budget_spent_inside_frozen_or_nested_search_warns(rare):
     search = PrivateBayesSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, noise_random_state=0)
     X, y, X_val, y_val = rare
     frozen = FrozenEstimator(search.fit(X, y, X_val=X_val, y_val=y_val))

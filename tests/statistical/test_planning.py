@@ -1,4 +1,4 @@
-"""Plans: the formulas, the inversion, and the mechanisms they are about."""
+"""Planning: the formulas of the bounds, their inversion, and the mechanisms they bound."""
 
 import itertools
 import math
@@ -24,13 +24,16 @@ from sklearn_dpbo.kusner2015 import GPNoisy
 from sklearn_dpbo.planning import UtilityBounds
 from sklearn_dpbo.planning import _bounds as utility
 from sklearn_dpbo.planning._bounds import tail_of_choice, utility_of
-from sklearn_dpbo.scoring._scorers import _GRID
+from sklearn_dpbo.scoring._mean_gain import _GRID
 from sklearn_dpbo.strategies import WorstCase
 
 
 # ---------------------------------------------------------------- formulas
 def brute_force(distances):
-    """Return P(i is chosen) by permute-and-flip, summed over all orders; distances over scale."""
+    """Return P(i is chosen) by permute-and-flip, summed over all orders.
+
+    `distances` are those from the best score, divided by the noise scale.
+    """
     n, chosen = len(distances), np.zeros(len(distances))
     for order in itertools.permutations(range(n)):
         tails = 1.0
@@ -43,7 +46,7 @@ def brute_force(distances):
 
 @pytest.mark.parametrize("n", [2, 3, 6])
 @pytest.mark.parametrize("t", [0.0, 0.3, 2.0, 9.0, 14.0])
-def test_the_tail_is_that_of_all_orders(n, t):
+def test_tail_of_choice_equals_the_sum_over_all_orders(n, t):
     worst = brute_force([0.0] + [t] * (n - 1))
     if t > 0:
         assert tail_of_choice(n, t) == pytest.approx(worst[1:].sum(), rel=1e-9)
@@ -53,7 +56,7 @@ def test_the_tail_is_that_of_all_orders(n, t):
 
 @given(st.lists(st.floats(0, 12), min_size=1, max_size=4), st.floats(0.01, 8))
 @settings(max_examples=200)
-def test_no_scores_are_worse(distances, t):
+def test_no_score_vector_exceeds_the_tail_or_the_expected_regret(distances, t):
     distances = np.array([0.0, *distances])
     chosen = brute_force(distances)
     n = len(distances)
@@ -62,7 +65,7 @@ def test_no_scores_are_worse(distances, t):
 
 
 @given(st.integers(2, 10**6), st.floats(0, 60))
-def test_the_tail_is_accurate_and_within_lemma_1(n, t):
+def test_tail_of_choice_is_accurate_and_below_the_bound_of_lemma_1(n, t):
     tail = tail_of_choice(n, t)
     assert 0 <= tail <= min(1.0, n * math.exp(-t) / 2)
     with mpmath.workdps(60):
@@ -71,7 +74,7 @@ def test_the_tail_is_accurate_and_within_lemma_1(n, t):
         assert tail == pytest.approx(float(direct), rel=1e-9, abs=1e-13)
 
 
-def test_bounds_by_independent_formulas():
+def test_utility_bounds_equal_independent_formulas():
     b = UtilityBounds(2000, 64, 1.0)
     p = brentq(lambda p: 1 - (1 - (1 - p) ** 64) / (64 * p) - 0.05, 1e-9, 1)
     steps = -math.log(p) * 2 / 0.6
@@ -86,17 +89,17 @@ def test_bounds_by_independent_formulas():
     assert b.expected_regret <= 2 / (2000 * 0.6) * math.log(64)
 
 
-def test_gains_in_between_are_rounded():
+def test_bounds_without_counts_include_the_error_of_rounding():
     counts, fine = UtilityBounds(500, 10, 1.0), UtilityBounds(500, 10, 1.0, counts=False)
-    assert utility.FINE == _GRID
+    assert utility.GRID_STEPS == _GRID
     t = utility._quantile_of_choice(10, 1 - 0.95)
     assert fine.regret == pytest.approx(t * 2 / 0.6 / 500 + 2 / _GRID, abs=1e-8)
     assert 0 < fine.regret - counts.regret < 1 / 500
-    # A fine grid is nearly continuous: P(|Z| > x) = e^-x.
+    # On a fine grid the noise is nearly continuous: P(|Z| > x) = e^-x.
     assert fine.score_error == pytest.approx(math.log(20) / 0.4 / 500 + 1 / _GRID, rel=1e-5)
 
 
-def test_one_candidate_is_no_choice():
+def test_one_candidate_has_no_regret_and_its_score_gets_all_of_epsilon():
     alone = UtilityBounds(100, 1, 1.0)
     assert (alone.regret, alone.expected_regret, alone.epsilon_score) == (0, 0, 1.0)
 
@@ -111,7 +114,7 @@ numbers = {
 
 
 @given(**numbers)
-def test_more_of_what_helps_never_hurts(m, n, epsilon, share, counts):
+def test_bounds_are_monotone_and_never_exceed_the_score_range(m, n, epsilon, share, counts):
     here = UtilityBounds(m, n, epsilon, share, counts=counts)
     errors = ("regret", "expected_regret", "score_error")
     for better in ({"m": m + 1}, {"epsilon": 1.1 * epsilon}):
@@ -140,22 +143,22 @@ def asked(regret, error, confidence, counts):
 
 
 @given(n=st.integers(2, 10**4), epsilon=st.floats(1e-3, 50), **targets)
-def test_the_smallest_m(n, epsilon, **rest):
+def test_plan_finds_the_smallest_m_that_meets_the_targets(n, epsilon, **rest):
     plan = plan_search(n_iter=n, epsilon=epsilon, **asked(**rest))
     assert plan.meets_targets and plan.solved_for == "m"
     assert plan.m == 1 or not replace(plan, m=plan.m - 1).meets_targets
 
 
 @given(n=st.integers(2, 10**4), m=st.integers(1, 10**6), **targets)
-def test_the_smallest_epsilon(n, m, **rest):
+def test_plan_finds_the_smallest_epsilon_that_meets_the_targets(n, m, **rest):
     plan = plan_search(m, n, **asked(**rest))
     assert plan.meets_targets and plan.solved_for == "epsilon"
-    if plan.epsilon > 1e-9:  # the least that a search takes
+    if plan.epsilon > 1e-9:  # the least epsilon that a search takes
         assert not replace(plan, epsilon=math.nextafter(plan.epsilon, 0)).meets_targets
 
 
 @given(epsilon=st.floats(0.05, 5), m=st.integers(100, 10**5), **targets)
-def test_the_largest_n_iter(epsilon, m, **rest):
+def test_plan_finds_the_largest_n_iter_that_meets_the_targets(epsilon, m, **rest):
     try:
         plan = plan_search(m, None, epsilon, **asked(**rest))
     except ValueError as error:
@@ -171,7 +174,7 @@ def test_the_largest_n_iter(epsilon, m, **rest):
 
 
 @pytest.mark.parametrize(
-    ("given_", "message"),
+    ("params", "message"),
     [
         ({"m": 10, "epsilon": 1.0}, "nothing to solve for"),
         ({"m": 10, "epsilon": 1.0, "target_regret": 0.1}, "over-determined"),
@@ -197,12 +200,12 @@ def test_the_largest_n_iter(epsilon, m, **rest):
         ({"m": 10, "target_regret": 0.1, "counts": 1}, "counts is True or False"),
     ],
 )
-def test_wrong_inputs(given_, message):
+def test_invalid_or_unreachable_plans_are_refused(params, message):
     with pytest.raises(ValueError, match=message):
-        plan_search(**given_)
+        plan_search(**params)
 
 
-def test_a_plan_in_words_and_as_a_table():
+def test_plan_prints_its_guarantees_and_returns_them_as_a_table():
     plan = plan_search(epsilon=1.0, target_regret=0.01, target_score_error=0.05)
     text = str(plan)
     for part in ("2,100 validation records", "asked for: 0.01", "0.0214",
@@ -218,17 +221,20 @@ def test_a_plan_in_words_and_as_a_table():
     assert len(plan.table()) == 25
 
 
-def test_figures_in_words_are_rounded_up():
-    from sklearn_dpbo.planning._plan import _up
+def test_printed_figures_are_rounded_up_to_three_digits():
+    from sklearn_dpbo.planning._plan import _three_digits
 
-    assert [_up(x) for x in (0.01, 0.010001, 1.635104, 123.4, 0.0)] == [
+    assert [_three_digits(x) for x in (0.01, 0.010001, 1.635104, 123.4, 0.0)] == [
         "0.01", "0.0101", "1.64", "124", "0",
     ]  # fmt: skip
 
 
 # ---------------------------------------------------------------- against the mechanisms
-def frequencies(bounds, scale_by=1.0, runs=4000):
-    """Miss frequencies at the worst scores for a plan, with noise of scale_by times the scale."""
+def failures(bounds, scale_by=1.0, runs=4000):
+    """Count how often choice and score miss their bounds at the worst scores.
+
+    The noise has `scale_by` times the right scale.
+    """
     k = round(bounds.regret * bounds.m)
     noise, missed, off = SeededNoise(0), 0, 0
     scores = Sensitive([[k + 1]] + [[0]] * (bounds.n_candidates - 1), (1,))
@@ -242,11 +248,11 @@ def frequencies(bounds, scale_by=1.0, runs=4000):
 
 
 @pytest.mark.parametrize("scale_by", [0.5, 1.0, 2.0])
-def test_what_is_promised_holds_and_is_no_more_than_that(scale_by):
-    """At the worst scores, frequencies are those of the theorems; with other noise they are not."""
+def test_failure_frequencies_at_the_worst_scores_equal_those_of_the_theorems(scale_by):
+    """With noise of any other scale, the frequencies differ."""
     bounds, runs = UtilityBounds(1000, 20, 0.4, confidence=0.9), 4000
     k = round(bounds.regret * bounds.m)
-    missed, off = frequencies(bounds, scale_by, runs)
+    missed, off = failures(bounds, scale_by, runs)
     tail = tail_of_choice(20, (k + 1) * bounds.epsilon_select / 2)
     a, steps = math.exp(-bounds.epsilon_score), round(bounds.score_error * bounds.m)
     expected = tail, 2 * a ** (steps + 1) / (1 + a)
@@ -259,7 +265,7 @@ def test_what_is_promised_holds_and_is_no_more_than_that(scale_by):
 
 
 # ---------------------------------------------------------------- of a search
-def test_utility_of_a_fitted_search(two_classes):
+def test_utility_of_reads_the_bounds_from_a_fitted_search(two_classes):
     X, y, X_val, y_val = two_classes
     val = {"X_val": X_val, "y_val": y_val}
     search = PrivateBayesSearchCV(
@@ -295,7 +301,7 @@ def tree_search(**params):
     return PrivateBayesSearchCV(DecisionTreeClassifier(random_state=0), SPACE, **params)
 
 
-def test_a_simulation_keeps_what_is_promised(public, tmp_path):
+def test_simulated_errors_stay_within_the_bounds(public, tmp_path):
     plan = plan_search(m=200, n_iter=12, target_regret=0.05)
     ledger = PrivacyLedger(tmp_path / "l.db", "public", epsilon=1e-6)
     search = tree_search(ledger=ledger)
@@ -316,7 +322,7 @@ def test_a_simulation_keeps_what_is_promised(public, tmp_path):
     assert worse.score_error.mean() > 5 * runs.score_error.mean()
 
 
-def test_a_simulation_with_private_draws_runs_the_whole_search(public):
+def test_simulation_with_private_draws_repeats_the_whole_search(public):
     bounds = plan_search(200, 16, target_regret=0.01, guidance_share=0.2)
     search = tree_search(strategy=WorstCase("private", batch_size=4))
     with pytest.raises(ValueError, match=r"plan with guidance_share=0\.15"):
@@ -325,7 +331,7 @@ def test_a_simulation_with_private_draws_runs_the_whole_search(public):
     assert len(runs.regret) == 3 and runs.n_candidates == 16
 
 
-def test_a_simulation_takes_one_score_in_a_list(public):
+def test_simulation_takes_one_score_in_a_list_and_refuses_several(public):
     search = PrivateBayesSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, scoring=["accuracy"])
     plan = plan_search(m=60, n_iter=2, target_regret=0.3)
     assert len(plan.simulate(search, *public, n_runs=3, random_state=0).regret) == 3
@@ -334,7 +340,7 @@ def test_a_simulation_takes_one_score_in_a_list(public):
         plan.simulate(several, *public, n_runs=3)
 
 
-def test_a_simulation_promises_nothing_of_ratios(public):
+def test_simulation_guarantees_nothing_for_ratio_scores(public):
     plan = plan_search(m=200, n_iter=8, target_regret=0.1)
     runs = plan.simulate(tree_search(scoring="roc_auc"), *public, n_runs=20, random_state=0)
     assert "nothing promised" in str(runs) and math.isnan(runs.table()[0]["promised"])
@@ -349,7 +355,7 @@ def test_a_simulation_promises_nothing_of_ratios(public):
         (200, {"strategy": GPNoisy()}, "plans are for strategy='worst_case'"),
     ],
 )
-def test_a_simulation_that_does_not_match(m, params, message, public):
+def test_simulation_refuses_a_search_or_data_that_do_not_match_the_plan(m, params, message, public):
     with pytest.raises(ValueError, match=message):
         plan_search(m, 8, target_regret=0.1).simulate(tree_search(**params), *public)
     with pytest.raises(ValueError, match="n_runs is 1 or more"):

@@ -1,0 +1,109 @@
+"""scikit-learn's checks pass for our estimators, and our row-by-row check accepts theirs."""
+
+import warnings
+
+import numpy as np
+import pytest
+from conftest import EveryFourth
+from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import TunedThresholdClassifierCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from sklearn.utils import all_estimators
+from sklearn.utils.estimator_checks import check_estimator
+
+from sklearn_dpbo import PrivateBayesSearchCV, PrivateThresholdClassifier, make_private_scorer
+from sklearn_dpbo._evaluation.row_by_row import RowByRowCheck
+
+
+def failed_checks(estimator):
+    """Return the failed checks and their exceptions, and the number of checks."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = check_estimator(estimator, on_fail=None, on_skip=None)
+    failed = {r["check_name"]: r["exception"] for r in results if r["status"] == "failed"}
+    return failed, len(results)
+
+
+def closeness(y, predicted):
+    return 1 - np.abs(y - predicted)
+
+
+SEARCHES = [
+    (LogisticRegression(), {"C": [0.1, 1.0]}, None),
+    (Ridge(), {"alpha": [0.1, 1.0]}, make_private_scorer(closeness, bounds=(0, 1))),
+    # Without break_ties SVC's own predictions differ from the argmax of its decision values.
+    (make_pipeline(StandardScaler(), SVC(break_ties=True)), {"svc__C": [0.1, 1.0]}, None),
+]
+
+
+@pytest.mark.parametrize(("estimator", "grid", "scoring"), SEARCHES)
+def test_search_passes_scikit_learn_estimator_checks(estimator, grid, scoring):
+    search = PrivateBayesSearchCV(
+        estimator, grid, scoring=scoring, epsilon=10.0, cv=EveryFourth(), error_score="raise",
+        random_state=0, noise_random_state=0,
+    )  # fmt: skip
+    failed, n_checks = failed_checks(search)
+    # GridSearchCV declares the same failure: no DataConversionWarning is caught.
+    assert set(failed) <= {"check_supervised_y_2d"}, failed
+    assert n_checks > 40
+
+
+# TunedThresholdClassifierCV fails it too: labels are no longer those of a threshold of 0.
+EXPECTED = {"check_classifiers_train"}
+
+
+def tuner(**params):
+    return PrivateThresholdClassifier(
+        LogisticRegression(), epsilon=1e4, cv=EveryFourth(), random_state=0, noise_random_state=0,
+        **params,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("scoring", "method"), [("accuracy", "auto"), ("balanced_accuracy", "decision_function")]
+)
+def test_threshold_classifier_passes_scikit_learn_estimator_checks(scoring, method):
+    failed, n_checks = failed_checks(tuner(scoring=scoring, response_method=method))
+    assert set(failed) <= EXPECTED, failed
+    assert n_checks > 40
+
+
+@pytest.mark.slow
+def test_threshold_classifier_of_scikit_learn_fails_the_same_checks():
+    failed, n_checks = failed_checks(TunedThresholdClassifierCV(LogisticRegression(C=1), cv=3))
+    assert set(failed) >= EXPECTED
+    assert n_checks == failed_checks(tuner())[1]
+
+
+# The predictions of DummyClassifier depend on chance. The others need other data or take long.
+LEFT_OUT = {
+    "DummyClassifier", "GaussianProcessClassifier", "IsotonicRegression", "MultiTaskElasticNetCV",
+    "MultiTaskLassoCV", "RadiusNeighborsClassifier", "RadiusNeighborsRegressor",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["classifier", "regressor"])
+@pytest.mark.filterwarnings("ignore")
+def test_row_by_row_check_accepts_scikit_learn_estimators(kind):
+    load = load_breast_cancer if kind == "classifier" else load_diabetes
+    X, y = load(return_X_y=True)
+    X, y = X[:80, :8], y[:80]
+    X = X - X.min(axis=0)
+    if kind == "classifier":
+        scorer = make_private_scorer("accuracy").prepare(y)
+    else:
+        scorer = make_private_scorer("neg_mean_absolute_error", bounds=(-100, 0)).prepare(y)
+    checked = 0
+    for name, Estimator in all_estimators(type_filter=kind):
+        if name in LEFT_OUT:
+            continue
+        try:
+            model = Estimator().fit(X, y)
+        except (TypeError, ValueError):
+            continue
+        RowByRowCheck.on(X, y).predictions(model, scorer)
+        checked += 1
+    assert checked > 25
