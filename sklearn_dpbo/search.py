@@ -1,4 +1,4 @@
-"""`PrivateBayesSearchCV`: the whole flow on one screen (zone: released)."""
+"""`PrivateBayesSearchCV`: its `fit` is the whole flow (zone: released)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ._privacy.noise import noise_source
 from ._sklearn.delegation import DelegatesToBest, RoutesToEstimator, replace_fitted
 from ._sklearn.html import ShowsEstimatorAndPrivacy
 from ._sklearn.nesting import SpendsOnValidationSet
-from ._sklearn.results import fitted_attributes, note_on_error, privacy_report
+from ._sklearn.results import already_released, fitted_attributes, note_on_error, privacy_report
 from ._space.space import SearchSpace
 from .exceptions import GuaranteeAssumptionWarning
 from .kusner2015._gp_noise_free import GPNoiseFree
@@ -42,7 +42,6 @@ _STRATEGIES = {
     "gp_noise_free": GPNoiseFree,
     "lipschitz": LipschitzConvex,
 }
-_RESULT = ("best_params_", "best_score_", "best_score_interval_")
 
 
 class PrivateBayesSearchCV(
@@ -111,8 +110,8 @@ class PrivateBayesSearchCV(
         Where fitted candidates are kept (as scikit-learn's `Pipeline` has it), so that the same
         search, after a crash, does not fit them twice. Fits depend on the training set alone;
         validation scores are never kept. Those that begin after the first prediction on the
-        validation set (``guidance="private"``) are not kept either, as a file tells when it was
-        written. Anyone who can write to this folder can run code here.
+        validation set (``guidance="private"``) are not kept either, as the time stamp of a file
+        would tell when predictions ended. Anyone who can write to this folder can run code here.
 
     Attributes
     ----------
@@ -294,7 +293,7 @@ class PrivateBayesSearchCV(
                 "multimetric_": several,
                 "n_splits_": 1,
             }
-            with note_on_error(lambda: _released_before(fitted)):
+            with note_on_error(lambda: already_released(fitted)):
                 oracle.progress.searched()
                 if self.refit:
                     fitted["best_estimator_"] = self._refit(fitted["best_params_"], oracle)
@@ -400,13 +399,6 @@ def _spent_on_draws(budget: Budget) -> str:
     return (
         f"epsilon={epsilon:g}, delta={delta:g} had been spent on private draws before this; no "
         "result was released"
-    )
-
-
-def _released_before(fitted: dict[str, Any]) -> str:
-    """Return the private result: it has been paid for, and must not be lost over a refit."""
-    return "The private result had been released and paid for before this: " + ", ".join(
-        f"{name}={fitted[name]}" for name in _RESULT if name in fitted
     )
 
 

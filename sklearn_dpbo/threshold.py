@@ -86,9 +86,10 @@ class PrivateThresholdClassifier(
         Privacy loss of the threshold and its score together; what a search in `estimator` spends
         comes on top.
     scoring : str or PrivateScorer, default="balanced_accuracy"
-        What a *label* is worth: "accuracy", "balanced_accuracy" (with public class weights: those
-        of the training set if not given), ``make_private_scorer("neg_cost", cost_matrix=...)``, or
-        a gain of your own, ``make_private_scorer(gain, bounds=(a, b))``.
+        A mean of gains of *labels*: "accuracy", "balanced_accuracy" (with public class weights:
+        those of the training set if not given), or a cost matrix,
+        ``make_private_scorer("neg_cost", cost_matrix=...)``, or a gain of your own,
+        ``make_private_scorer(gain, bounds=(a, b))``.
     response_method : {"auto", "decision_function", "predict_proba"}, default="auto"
         What the threshold is applied to; "auto" takes `predict_proba` if there is one.
     thresholds : int or array-like of float, default=2**14

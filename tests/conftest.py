@@ -1,7 +1,11 @@
-"""Shared by all tests."""
+"""Fixtures and data that all tests share."""
 
 import os
 from pathlib import Path
+
+# Before numpy is imported. The matrices here are small: with more threads, libraries of linear
+# algebra spend five times the CPU time waiting. Set the variable to run tests with more threads.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import pytest

@@ -1,7 +1,7 @@
 """Training data and protected validation data (zone: public).
 
-Of the validation set, this module uses the schema alone, which is public: row counts, column names
-and kinds of dtype.
+This module carries the validation set, and looks only at its schema, which is public: row counts,
+column names and kinds of dtype.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ class Evaluator:
     scorers: tuple[PrivateScorer, ...]
     accept: Callable[[Any, Training], None] | None = None
     progress: Progress = field(default_factory=Progress)
-    _began: bool = field(default=False, init=False, repr=False)
+    _cached_fits_done: bool = field(default=False, init=False, repr=False)
 
     def __call__(self, candidate_params: tuple[dict[str, Any], ...]) -> Evaluation:
         """Evaluate candidates, in parallel.
@@ -157,12 +157,12 @@ class Evaluator:
     ) -> list[str | None]:
         """Fit and keep all candidates before the first of them predicts the validation set.
 
-        Return why each failed, or None. Nothing is fitted here if nothing is kept, or later on.
+        Return why each failed, or None. Does nothing without a cache, and after the first call.
         """
         errors: list[str | None] = [None] * len(candidate_params)
-        if self._began or not self.fitter.cache.keeps:
+        if self._cached_fits_done or not self.fitter.cache.keeps:
             return errors
-        self._began = True
+        self._cached_fits_done = True
         tasks = [(i, self._task, params) for i, params in enumerate(candidate_params)]
         with self._results(_fit_and_keep, tasks) as found:
             for i, errors[i] in found:
@@ -218,13 +218,15 @@ class Fitter:
     def evaluable(self, params: dict[str, Any], secret: bool = False) -> tuple[str | None, Any]:
         """Return (why the candidate failed or None, the fitted estimator).
 
-        What is secret has no side effects.
+        With `secret`, nothing is cached, printed or reported to callbacks.
         """
-        estimator, fitter = self.options.candidate(params), self.cache.find
+        estimator, fit_with = self.options.candidate(params), self.cache.find
         if secret:
-            estimator, fitter = without_side_effects(estimator), timed
+            estimator, fit_with = without_side_effects(estimator), timed
         error_score = self.options.error_score
-        error, found = timed_fit(estimator, self.training, error_score, self._probe, fitter)[1:]
+        error, found = timed_fit(
+            estimator, self.training, error_score, self._check_predictions, fit_with
+        )[1:]
         if error is not None:
             return error, None
         estimator, responses = found
@@ -242,7 +244,7 @@ class Fitter:
         """Return the fitted candidate, from the cache if it is there."""
         return self.cache.find(self.options.candidate(params), self.training)[0]
 
-    def _probe(self, estimator: Any) -> tuple[Any, list[NDArray[Any]]]:
+    def _check_predictions(self, estimator: Any) -> tuple[Any, list[NDArray[Any]]]:
         if self.accept is not None:
             self.accept(estimator, self.training)
         responses = [self.check.predictions(estimator, scorer) for scorer in self.scorers]

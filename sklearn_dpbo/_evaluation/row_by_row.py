@@ -124,7 +124,7 @@ class RowByRowCheck:
         together = respond(estimator, take_rows(self.X, self.probes), methods)
         self._compare(estimator, methods, together, self._mixed())
         if finer is None:
-            # One label may agree by chance; of two that differ, not both can.
+            # One label may agree by chance: test the two most different ones.
             for position in _extremes(together):
                 self._compare(estimator, methods, together, self._copies(position))
         else:

@@ -27,7 +27,7 @@ __all__ = ["LabelGains", "public_thresholds", "second_class_score", "threshold_c
 
 # Training records that say where thresholds may lie.
 _MOST_RECORDS = 2**12
-# How much a threshold's score on them counts: the whole range is worth a factor of e^200.
+# How much a threshold's score on them counts: the whole range of scores is a factor of e^200.
 _TRUST = 200.0
 
 

@@ -9,7 +9,7 @@ __all__ = ["ClearFrames"]
 
 
 class ClearFrames(contextlib.ContextDecorator):
-    """Take the frames off whatever is raised inside: debuggers keep and show them.
+    """Remove stack frames from exceptions raised inside: debuggers would show their variables.
 
     As a decorator it covers the frame of the decorated function, too.
 
@@ -17,7 +17,7 @@ class ClearFrames(contextlib.ContextDecorator):
     ----------
     *public : code objects
         Of functions that see public values only. From the first frame of one of them on, the
-        traceback stays, and so does the cause: users find their mistake by it.
+        traceback and the cause are kept, so that users can find their error.
     """
 
     # Not `contextlib.contextmanager`: it puts the traceback back that was there before.

@@ -15,10 +15,9 @@ from .._data.split import Problem
 from .._evaluation.fitting import fit
 from .._privacy.rounding import round_up
 from ..report._report import PrivacyReport
+from .results import already_released
 
 __all__ = ["Inner", "SpendsOnValidationSet"]
-
-_RELEASED = ("best_params_", "best_score_", "best_score_interval_")
 
 
 class SpendsOnValidationSet:
@@ -84,12 +83,7 @@ class Inner:
         """Return what the estimator has released, in words; an empty string if nothing."""
         if not self.spends or not hasattr(self.estimator, "best_score_"):
             return ""
-        values = [
-            f"{name}={getattr(self.estimator, name)}"
-            for name in _RELEASED
-            if hasattr(self.estimator, name)
-        ]
-        return "The search had released, and paid for, before this: " + ", ".join(values)
+        return already_released(vars(self.estimator))
 
     def add_to(self, report: PrivacyReport) -> PrivacyReport:
         """Return the report of what was spent afterwards, with the estimator's spending added."""

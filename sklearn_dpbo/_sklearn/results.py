@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,13 @@ from .._privacy.mechanisms import Mechanisms
 from ..report._report import PREDICTIONS_ROW_BY_ROW, TRAINING_NOT_PROTECTED, PrivacyReport
 from ..strategies._base import Release, Strategy
 
-__all__ = ["fitted_attributes", "note_on_error", "param_columns", "privacy_report"]
+__all__ = [
+    "already_released",
+    "fitted_attributes",
+    "note_on_error",
+    "param_columns",
+    "privacy_report",
+]
 
 
 def fitted_attributes(release: Release, names: list[str]) -> dict[str, Any]:
@@ -127,3 +133,11 @@ def note_on_error(describe: Callable[[], str]) -> Iterator[None]:
         if note := describe():
             error.add_note(note)
         raise
+
+
+def already_released(fitted: Mapping[str, Any]) -> str:
+    """Return the private result in words, for the note on an error: it has been paid for."""
+    names = ("best_params_", "best_score_", "best_score_interval_")
+    return "The private result had been released and paid for before this: " + ", ".join(
+        f"{name}={fitted[name]}" for name in names if name in fitted
+    )

@@ -63,7 +63,7 @@ class DatasetKernel:
 def estimate_dataset_kernel(
     scores: ArrayLike,
     neighbour_scores: ArrayLike,
-    settings: ArrayLike,
+    candidates: ArrayLike,
     *,
     kernel: str = "squared_exponential",
     length_scale: Any = None,
@@ -82,7 +82,7 @@ def estimate_dataset_kernel(
     scores, neighbour_scores : array-like of shape (n_pairs, n_candidates)
         Scores of each candidate on each data set, and on its neighbour. They must be *public*:
         `neighbouring_scores` makes them from public records.
-    settings : array-like of shape (n_candidates, n_features)
+    candidates : array-like of shape (n_candidates, n_features)
         Places of the candidates; in the unit cube if the length-scale is to be learnt.
     kernel : {"squared_exponential", "matern32", "matern52"}, default="squared_exponential"
         Shape of k2.
@@ -109,14 +109,14 @@ def estimate_dataset_kernel(
     ValueError
         If shapes do not match or a value is out of its range.
     """
-    F, G, X = (np.asarray(a, dtype=float) for a in (scores, neighbour_scores, settings))
+    F, G, X = (np.asarray(a, dtype=float) for a in (scores, neighbour_scores, candidates))
     if F.ndim != 2 or F.shape != G.shape or X.ndim != 2 or X.shape[0] != F.shape[1]:
         raise ValueError(
             "scores and neighbour_scores have one row per pair and one column per candidate, and "
-            f"settings one row per candidate; found shapes {F.shape}, {G.shape} and {X.shape}"
+            f"candidates one row per candidate; found shapes {F.shape}, {G.shape} and {X.shape}"
         )
     if not all(np.isfinite(a).all() for a in (F, G, X)):
-        raise ValueError("some scores or settings are not finite numbers")
+        raise ValueError("some scores or candidates are not finite numbers")
     k1 = np.union1d(PAPER_GRID, LOG_GRID) if grid is None else np.sort(np.asarray(grid, float))
     if not (k1.size and (k1 >= -1).all() and (k1 < 1).all()):
         raise ValueError(f"grid has values of k1 in [-1, 1); found {k1}")

@@ -19,6 +19,10 @@ from ._scorers import PrivateScorer
 
 __all__ = ["make_private_scorer", "resolve_scorer", "resolve_scorers", "selecting_scorer"]
 
+# Scores that are no means of gains.
+_NOT_MEANS = {"roc_auc": RocAuc}
+_NAMES = sorted([*gains.NAMED, *_NOT_MEANS])
+
 
 def make_private_scorer(
     gain: Callable[..., Any] | str,
@@ -77,14 +81,14 @@ def make_private_scorer(
         methods = response_method or "predict"
         methods = (methods,) if isinstance(methods, str) else tuple(methods)
         return MeanGain(name, gains.Custom(gain), _check_bounds(name, bounds), methods)
-    if not isinstance(gain, str) or (gain not in gains.NAMED and gain != "roc_auc"):
+    if not isinstance(gain, str) or gain not in _NAMES:
         raise ValueError(_unknown_sensitivity_message(gain))
     if response_method is not None:
         raise ValueError(f"{gain!r} chooses its response_method itself; leave it out")
-    if gain == "roc_auc":
+    if gain in _NOT_MEANS:
         if bounds is not None or params:
-            raise ValueError("'roc_auc' takes neither bounds nor parameters")
-        return RocAuc()
+            raise ValueError(f"{gain!r} takes neither bounds nor parameters")
+        return _NOT_MEANS[gain]()
     return _named_scorer(gain, bounds, params)
 
 
@@ -199,11 +203,11 @@ def selecting_scorer(search: Any) -> PrivateScorer:
 def _unknown_sensitivity_message(scoring: Any) -> str:
     """Return what is wrong with ``scoring=`` and what to use instead."""
     if isinstance(scoring, str) and scoring not in get_scorer_names():
-        near = difflib.get_close_matches(scoring, [*gains.NAMED, "roc_auc"], n=1, cutoff=0.7)
+        near = difflib.get_close_matches(scoring, _NAMES, n=1, cutoff=0.7)
         if near:
             return f"scoring={scoring!r} is not a score; did you mean {near[0]!r}?"
     return (
         f"scoring={scoring!r} has no proven sensitivity to one record, so it cannot be made "
-        f"private. Use one of {sorted([*gains.NAMED, 'roc_auc'])}, or "
+        f"private. Use one of {_NAMES}, or "
         "make_private_scorer(gain, bounds=(a, b)) with a gain computed record by record."
     )

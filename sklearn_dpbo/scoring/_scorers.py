@@ -1,4 +1,4 @@
-"""Scores as integers of known sensitivity (zone: sensitive).
+"""`PrivateScorer`: the interface of all scores, and how they ask for predictions (zone: sensitive).
 
 A score on a validation set of m units is a function of one or two integer *statistics*; the first
 one ranks the candidates. One unit changes a statistic by at most its sensitivity. This bound is

@@ -19,7 +19,7 @@ from .._space.space import Points, SearchSpace
 from ..acquisition import UpperConfidenceBound
 from ._explore import Explorer
 from ._history import History
-from ._private import NoisyScores, Plan, PrivateGuide, fixed_prior, residual_prior
+from ._private import DrawPlan, NoisyScores, PrivateGuide, fixed_prior, residual_prior
 from ._proposals import PublicModel, initial_points, validation_batch
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _LEAST_EXPLORED = 3
 # Points that fill the space and that the surrogate is asked about, beside those around the best.
 _POOL = 1024
 # Candidates fitted beforehand to measure the time of a fit, with a timeout and no exploration.
-_PROBES = 4
+_N_TIMED = 4
 # Standard deviation of scores over the space, as a share of their range, if nothing is public.
 _SCORE_STD = 0.1
 
@@ -81,8 +81,8 @@ class Guidance:
         return self._history
 
     def _batches(self, model: PublicModel | None) -> Iterator[Points]:
-        """Yield the points to validate next; each batch may depend on how the last one did."""
-        plan = self._plan(model) if self._kind in ("private", "both") else None
+        """Yield the points to validate next; a batch may depend on the results of earlier ones."""
+        plan = self._plan_draws(model) if self._kind in ("private", "both") else None
         left = self._n_iter - len(self._history)
         n_guided = 0 if plan is None else plan.n_evaluations
         if points := self._without_draws(model, left - n_guided):
@@ -99,7 +99,7 @@ class Guidance:
         strategy = self._strategy
         times: Any = self._history.fit_times
         if not times:
-            first = self._space.candidates(self._pool.take(slice(_PROBES))).params
+            first = self._space.candidates(self._pool.take(slice(_N_TIMED))).params
             times = self._oracle.public(strategy.public_cv, self._rng)(first).fit_times
         seconds, left = timeout - self._history.seconds, self._n_iter - len(self._history)
         fits = min(seconds / max(float(np.mean(times)), 1e-9), left)  # before int: may be inf
@@ -108,7 +108,9 @@ class Guidance:
     def _explore(self) -> PublicModel | None:
         strategy = self._strategy
         n = math.ceil(strategy.public_share * self._n_iter)
-        n = min(n, self._n_iter - max(1, len(self._start)))  # which are all to be validated
+        n = min(
+            n, self._n_iter - max(1, len(self._start))
+        )  # keep room to validate every start point
         if n < _LEAST_EXPLORED:
             return None
         explorer = Explorer(
@@ -140,11 +142,11 @@ class Guidance:
         )
 
     # ------------------------------------------------------------ private
-    def _plan(self, model: PublicModel | None) -> Plan | None:
+    def _plan_draws(self, model: PublicModel | None) -> DrawPlan | None:
         strategy, problem, scorer = self._strategy, self._oracle.problem, self._oracle.scorer
         step = scorer.sensitivity(problem.units)[0] * scorer.line(problem.units)[1]
         budget = self._mechanisms.budget
-        return Plan.of(
+        return DrawPlan.of(
             self._n_iter - len(self._history),
             strategy.batch_size,
             round_down(Fraction(budget.epsilon) * Fraction(strategy.guidance_share)),
@@ -154,7 +156,7 @@ class Guidance:
             n_given=len(self._start),
         )
 
-    def _drawn(self, plan: Plan, model: PublicModel | None) -> Iterator[Points]:
+    def _drawn(self, plan: DrawPlan, model: PublicModel | None) -> Iterator[Points]:
         """Yield round after round of points that are drawn, and of others around them."""
         guide = self._guide(plan, model)
         for size, n_draws in plan.rounds:
@@ -167,7 +169,7 @@ class Guidance:
             yield self._without_draws(None, self._n_iter).take(slice(-missing, None))
 
     @single_threaded
-    def _guide(self, plan: Plan, model: PublicModel | None) -> PrivateGuide:
+    def _guide(self, plan: DrawPlan, model: PublicModel | None) -> PrivateGuide:
         strategy, scorer, noisy_scores = self._strategy, self._oracle.scorer, None
         if model is None:
             std = _SCORE_STD * (scorer.bounds[1] - scorer.bounds[0])

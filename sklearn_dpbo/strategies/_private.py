@@ -28,8 +28,8 @@ from ._history import History
 from ._proposals import Domain, PublicModel, choose_batch
 
 __all__ = [
+    "DrawPlan",
     "NoisyScores",
-    "Plan",
     "PrivateGuide",
     "fixed_prior",
     "linear_scores",
@@ -55,7 +55,7 @@ _RESIDUAL_AMPLITUDE, _NUGGET = 0.5, 1e-2
 
 
 @dataclass(frozen=True)
-class Plan:
+class DrawPlan:
     """How private guidance is spread over evaluations, and what it costs.
 
     Parameters
@@ -87,8 +87,8 @@ class Plan:
         step: float,
         learns: bool,
         n_given: int = 0,
-    ) -> Plan | None:
-        """Plan as many draws as are worth their privacy; None if not even one is.
+    ) -> DrawPlan | None:
+        """DrawPlan as many draws as are worth their privacy; None if not even one is.
 
         Parameters
         ----------

@@ -28,7 +28,7 @@ from sklearn_dpbo._privacy.zcdp import Draws, delta_of_zcdp, zcdp_within
 from sklearn_dpbo.acquisition import ExpectedImprovement
 from sklearn_dpbo.exceptions import BudgetExceededError
 from sklearn_dpbo.strategies import WorstCase, _private
-from sklearn_dpbo.strategies._private import Plan, linear_scores
+from sklearn_dpbo.strategies._private import DrawPlan, linear_scores
 
 KINDS = ["none", "public", "private", "both"]
 
@@ -174,7 +174,7 @@ def test_few_draws_use_pure_dp_and_many_draws_use_zcdp():
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.3, 0.0), (3.0, 0.0), (3.0, 1e-6), (1e6, 0.0)])
 def test_plan_fits_budget_and_number_of_evaluations(epsilon, delta):
-    plan = Plan.of(48, 8, epsilon, delta, step=1 / 4000, learns=True)
+    plan = DrawPlan.of(48, 8, epsilon, delta, step=1 / 4000, learns=True)
     assert plan.n_evaluations <= 0.85 * 48
     assert sum(n for _, n in plan.rounds) == plan.draws.n
     assert all(1 <= n <= size for size, n in plan.rounds)
@@ -184,7 +184,7 @@ def test_plan_fits_budget_and_number_of_evaluations(epsilon, delta):
 
 
 def test_no_plan_if_budget_is_too_small_for_one_draw():
-    assert Plan.of(48, 8, 0.15, 0.0, step=1 / 500, learns=True) is None
+    assert DrawPlan.of(48, 8, 0.15, 0.0, step=1 / 500, learns=True) is None
 
 
 def test_concentrated_draws_are_charged_together_before_the_first():
@@ -428,7 +428,10 @@ def test_all_initial_points_are_validated_even_with_few_evaluations(kind, n_star
         ([{"x": 2.0, "y": 0.1}], r"x=2.0 is not a value of its distribution.*from 0 to 1"),
         ([{"x": 0.5}], r"has the parameters \['x'\], not \['x', 'y'\]"),
         ({"x": 0.5, "y": 0.5}, "list of dicts"),
-        ([{"x": i / 50, "y": 0.5} for i in range(40)], "has 40 settings; n_iter=32"),
+        (
+            [{"x": i / 50, "y": 0.5} for i in range(40)],
+            "has 40 candidates, which is more than n_iter=32",
+        ),
     ],
 )
 def test_invalid_initial_points_raise_value_error(start, message):

@@ -46,9 +46,7 @@ IN_PLACE = [
 @pytest.mark.parametrize("transformer", IN_PLACE, ids=lambda t: str(t)[:20])
 @pytest.mark.parametrize("spoil", [False, True])
 @pytest.mark.filterwarnings("ignore:lbfgs failed")
-def test_in_place_transforms_change_no_other_record_and_no_user_data(
-    tumours, transformer, spoil
-):
+def test_in_place_transforms_change_no_other_record_and_no_user_data(tumours, transformer, spoil):
     X, y, X_val, y_val = tumours
     model = make_pipeline(transformer, LogisticRegression(max_iter=50))
     (whole,) = count(model, X, y, X_val, y_val)

@@ -130,5 +130,3 @@ def test_no_raw_score_of_several_is_kept():
         refit="accuracy",
     ).fit(**train, **val)  # fmt: skip
     assert not found_in(s, secrets("accuracy", None))
-
-

@@ -70,7 +70,7 @@ def test_data_sets_larger_than_public_records_are_drawn_with_replacement(rng):
     ("change", "message"),
     [
         (dict(neighbour_scores=np.zeros((2, 4))), "found shapes"),
-        (dict(settings=np.zeros((3, 1, 1))), "found shapes"),
+        (dict(candidates=np.zeros((3, 1, 1))), "found shapes"),
         (dict(scores=np.full((2, 3), np.nan)), "not finite"),
         (dict(grid=[1.0]), r"\[-1, 1\)"),
         (dict(grid=[]), r"\[-1, 1\)"),
@@ -79,7 +79,7 @@ def test_data_sets_larger_than_public_records_are_drawn_with_replacement(rng):
     ],
 )
 def test_invalid_input_raises_value_error(change, message):
-    good = dict(scores=np.eye(2, 3), neighbour_scores=np.eye(2, 3), settings=np.eye(3))
+    good = dict(scores=np.eye(2, 3), neighbour_scores=np.eye(2, 3), candidates=np.eye(3))
     with pytest.raises(ValueError, match=message):
         estimate_dataset_kernel(**(good | GIVEN | change))
 

@@ -135,7 +135,8 @@ def test_an_interrupt_after_draws_holds_no_raw_score_and_sets_nothing():
     with pytest.raises(KeyboardInterrupt) as caught:
         search.fit(**public, **protected)
     seen = frames_of(caught.value)
-    assert any("_select" in str(frame) or "PrivateGuide" in str(frame) for frame in seen)
+    assert "had been spent on private draws" in caught.value.__notes__[0]
+    assert any("Guidance object" in str(frame) for frame in seen)
     assert not found_in(seen, secrets("accuracy", None))
     assert not hasattr(search, "best_params_")
 

@@ -16,6 +16,7 @@ from leaks import (
     found_in_text,
     frames_of,
     is_number,
+    is_of_tests,
     search_of,
     secrets,
     walk,
@@ -49,7 +50,7 @@ class Spy:
         self.events.append((hook, context.task_name, context.task_id, facts, estimator, context))
         frame = sys._getframe(2)
         while frame is not None and not frame.f_code.co_name.startswith("test_"):
-            if frame.f_code.co_filename != __file__:
+            if not is_of_tests(frame):
                 self.frames.append(dict(frame.f_locals))
             frame = frame.f_back
         if (hook, context.task_name) == self.at:
@@ -242,10 +243,10 @@ def test_the_spy_finds_what_it_is_told(monkeypatch):
 
     def in_words(self, found):
         i, _, sealed = right(self, found)
-        return i, f"{found[1][1][0]} right", sealed
+        return i, f"{found[2][0]} right", sealed
 
     def unsealed(self, found):
-        return found[0], None, found[1][1]
+        return found[0], None, found[2]
 
     for planted in (in_words, unsealed):
         monkeypatch.setattr(evaluation.Evaluator, "_sealed", planted)
@@ -293,7 +294,7 @@ def test_callbacks_of_the_estimator_see_training_records_alone(backend, planted,
     search = search_of(n_jobs=2)
     search.estimator = Watched().set_callbacks(spy)
     if planted:
-        monkeypatch.setattr(evaluation, "unwatched", lambda estimator: estimator)
+        monkeypatch.setattr(evaluation, "without_callbacks", lambda estimator: estimator)
     with joblib.parallel_config(backend):
         search.fit(**public, **protected)
     fits = [facts["X"] for hook, *_, facts, _, _ in spy.events if hook == "begin"]

@@ -37,7 +37,7 @@ NOT_LISTED = {
 # What numpydoc may find: no wording, examples or cross-references that nothing is to be said in.
 MUST_NOT = {
     "GL05", "GL06", "GL07", "GL08", "GL09", "GL10", "SS01", "SS04", "PR01", "PR02", "PR03", "PR04",
-    "PR05", "PR10", "RT01", "YD01",
+    "PR05", "PR07", "PR10", "RT01", "YD01",
 }  # fmt: skip
 PREAMBLE = """
 from sklearn.datasets import load_breast_cancer
