@@ -3,18 +3,19 @@
 import os
 from pathlib import Path
 
-# Before numpy is imported. The matrices here are small: with more threads, libraries of linear
-# algebra spend five times the CPU time waiting. Set the variable to run tests with more threads.
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-
 import numpy as np
 import pytest
 from hypothesis import settings
 from postgresql import database, own_database, server  # noqa: F401
 from sklearn.datasets import make_classification
+from threadpoolctl import threadpool_limits
 
 from sklearn_dpbo._data.tables import n_rows
 from sklearn_dpbo.exceptions import InsecureNoiseWarning
+
+# The matrices here are small: with two threads, libraries of linear algebra spend five times the
+# CPU time, waiting. Set the variable to test with more. Processes that tests start read it, too.
+threadpool_limits(int(os.environ.setdefault("OMP_NUM_THREADS", "1")))
 
 # Real data that is not part of the package: a folder beside it, or one that the variable names.
 DATA = Path(os.environ.get("SKLEARN_DPBO_DATA", Path(__file__).parents[2] / "shared" / "data"))
@@ -32,6 +33,8 @@ def pytest_configure(config):
     seeded = config.getoption("--hypothesis-seed", None) is not None
     settings.register_profile("seeded", derandomize=not seeded, database=None, deadline=None)
     settings.load_profile("seeded")
+    # Not in pyproject.toml: pytest would import the package before coverage begins.
+    config.addinivalue_line("filterwarnings", "error::sklearn_dpbo.exceptions.PrivacyWarning")
 
 
 @pytest.fixture

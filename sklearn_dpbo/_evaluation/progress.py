@@ -85,9 +85,13 @@ def as_they_finish(
         pre_dispatch=pre_dispatch,
         return_as="generator_unordered" if stepwise else "list",
     )(delayed(function)(*task) for task in tasks)
+    results = iter(found)
     try:
-        for each in found:  # noqa: UP028 (`yield from` would close it with warnings)
-            yield each
+        while True:
+            try:
+                yield next(results)  # not a variable: callbacks can inspect frames
+            except StopIteration:
+                return
     finally:
         if stepwise:
             with warnings.catch_warnings():  # of tasks whose results nobody will fetch

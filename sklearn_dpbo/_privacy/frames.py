@@ -33,7 +33,11 @@ class ClearFrames(contextlib.ContextDecorator):
         if error is None:
             return
         cause, error.__context__ = error.__cause__ if self._public else None, None
-        raise error.with_traceback(self._public_part(traceback)) from cause
+        kept, traceback = self._public_part(traceback), None
+        try:
+            raise error.with_traceback(kept) from cause
+        finally:  # this frame stays in the traceback, and must not lead back to the others
+            del error, kept
 
     def _public_part(self, traceback: TracebackType | None) -> TracebackType | None:
         """Clear the variables of all frames before the first public one; return the rest."""

@@ -5,6 +5,7 @@ import json
 import logging
 import pickle
 import traceback
+import types
 from fractions import Fraction
 
 import joblib
@@ -85,6 +86,34 @@ def test_error_inside_secret_leaves_no_frame_with_the_value():
         frames = [f for f, _ in traceback.walk_tb(caught.value.__traceback__)]
         assert fail.__code__ not in [f.f_code for f in frames]
         assert not [f for f in frames if SECRET in f.f_locals.values()]
+
+
+def test_frames_that_are_still_running_cannot_be_reached_from_an_exception():
+    """A generator that the computation leaves running cannot be cleared, only cut off."""
+    running = []
+
+    def fail(value):
+        def generator():
+            seen = value
+            try:
+                raise ZeroDivisionError
+            except ZeroDivisionError as error:
+                yield error, seen
+
+        running.append(generator())
+        raise next(running[0])[0]
+
+    with pytest.raises(ZeroDivisionError) as caught:
+        Secret(SECRET).then(fail)
+    tracebacks, variables = [caught.value.__traceback__], []
+    while tracebacks:
+        for frame, _ in traceback.walk_tb(tracebacks.pop()):
+            if "running" not in frame.f_locals or frame.f_code is fail.__code__:  # not this test
+                variables += frame.f_locals.values()
+                tracebacks += [
+                    v for v in frame.f_locals.values() if isinstance(v, types.TracebackType)
+                ]
+    assert SECRET not in [v for v in variables if isinstance(v, int)]
 
 
 def loss(epsilon, delta=0.0):

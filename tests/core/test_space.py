@@ -217,7 +217,7 @@ LISTS = [[3, 1, 2], [1, 1.0, 2], ["b", "a"], [None, 0.5, "x"], [True, False], [(
 @pytest.mark.parametrize("values", DISTRIBUTIONS + LISTS, ids=range(13))
 def test_coordinates_and_values_convert_into_each_other(values):
     axis = axis_of("p", values)
-    u = np.random.default_rng(0).random(200)
+    u = np.random.default_rng(0).random(100)
     snapped = axis.snap(u)
     assert np.array_equal(axis.snap(snapped), snapped)
     found = axis.values_at(snapped)
@@ -268,7 +268,7 @@ def test_locate_rejects_a_fraction_of_an_integer_distribution():
         SearchSpace({"n": stats.randint(1, 5)}).locate({"n": 2.5})
 
 
-@settings(max_examples=60)
+@settings(max_examples=15)
 @given(grids=st.lists(GRIDS, min_size=1, max_size=3), seed=st.integers(0, 99))
 def test_near_stays_in_the_space_and_features_are_in_the_unit_cube(grids, seed):
     rng = np.random.default_rng(seed)
