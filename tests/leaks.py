@@ -82,11 +82,11 @@ def numbers_of(counts):
 def found_in_text(text, counts):
     """Return the secrets among the numbers of a text.
 
-    Digits inside a longer number do not count: a fit time of 0.0077171 s contains the digits of
-    a count by accident.
+    Digits inside a longer number or word do not count: a fit time of 0.0077171 s, or the address
+    of an object (0x7fd6174ab), contains the digits of a count by accident.
     """
     without_separators = re.sub(r"(?<=\d),(?=\d{3})", "", text)
-    numbers = re.findall(r"(?<![\d.])\d+(?:\.\d+)?", f"{text} {without_separators}")
+    numbers = re.findall(r"(?<![\w.])\d+(?:\.\d+)?", f"{text} {without_separators}")
     scores = tuple(repr(c / M)[:9] for c in counts)
     whole = {str(c) for c in counts}
     return [n for n in numbers if n.partition(".")[0] in whole or n.startswith(scores)]

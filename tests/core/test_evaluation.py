@@ -1,4 +1,4 @@
-"""Fitting and counting: once each, in silence, and without one record touching another."""
+"""Evaluation: each candidate is fitted and predicts once, without output, record by record."""
 
 import pickle
 import sys
@@ -31,11 +31,13 @@ def problem_of(data, groups=None, **changes):
     return Problem(**parts | changes, protected="a test")
 
 
-def evaluate(estimator, problem, settings=({},), scoring="accuracy", error_score=np.nan, **kw):
+def evaluate(
+    estimator, problem, candidate_params=({},), scoring="accuracy", error_score=np.nan, **kw
+):
     scorer = make_private_scorer(scoring) if isinstance(scoring, str) else scoring
     options = FitOptions(estimator, error_score, **kw)
     evaluator = Evaluator(options, problem, (scorer.prepare(problem.training.y),))
-    found = evaluator(tuple(settings))
+    found = evaluator(tuple(candidate_params))
     report_failures(found.fit_errors)
     return found
 
@@ -75,7 +77,7 @@ class Threshold(ClassifierMixin, BaseEstimator):
 
 @pytest.fixture
 def spoilt(two_classes):
-    """Three validation records that `Threshold("raise")` cannot predict."""
+    """Three validation records that `Threshold(misbehave="raise")` cannot predict."""
     X, y, X_val, y_val = two_classes
     X_val = X_val.copy()
     X_val[[3, 70, 149], -1] = 1000
@@ -84,10 +86,11 @@ def spoilt(two_classes):
 
 def test_statistics_count_correct_predictions(two_classes):
     X, y, X_val, y_val = two_classes
-    settings = [{"C": 0.01}, {"C": 1.0}]
-    found = evaluate(LogisticRegression(), problem_of(two_classes), settings)
+    candidate_params = [{"C": 0.01}, {"C": 1.0}]
+    found = evaluate(LogisticRegression(), problem_of(two_classes), candidate_params)
     expected = [
-        int((LogisticRegression(**s).fit(X, y).predict(X_val) == y_val).sum()) for s in settings
+        int((LogisticRegression(**params).fit(X, y).predict(X_val) == y_val).sum())
+        for params in candidate_params
     ]
     assert counts(found) == expected
     assert found.statistics.sensitivity == (1,)
@@ -202,7 +205,7 @@ def test_output_and_warnings_of_validation_predictions_are_suppressed(two_classe
     text = captured.out + captured.err + "".join(str(w.message) for w in caught)
     assert "54321" not in text
     if n_jobs == 1:
-        assert text.count("secret") > 3, "the training side is public and stays visible_stdout"
+        assert text.count("secret") > 3, "output about training records is public and is shown"
 
 
 def test_suppression_is_shared_by_threads_and_ends_with_the_last(capsys):
@@ -218,7 +221,7 @@ def test_suppression_is_shared_by_threads_and_ends_with_the_last(capsys):
     inside.wait(5)
     with suppress_output():
         print("hidden")
-    print("hidden as well: the other thread is still inside")
+    print("hidden as well, because the other thread still suppresses output")
     leave.set()
     thread.join()
     print("shown")
@@ -305,15 +308,15 @@ class Parcel:
         self.opened[self.data.size] += 1
 
 
-def _look(handover, _i):
-    parcel = handover.value
+def _look(broadcast, _i):
+    parcel = broadcast.value
     return parcel.opened[parcel.data.size], float(parcel.data.sum())
 
 
 @pytest.mark.parametrize("size", [10, 1_000_000])
 def test_broadcast_is_pickled_once_and_small_one_unpickled_once_per_worker(size):
-    handover = Broadcast(Parcel(np.ones(size)))
-    found = joblib.Parallel(n_jobs=2)(joblib.delayed(_look)(handover, i) for i in range(20))
+    broadcast = Broadcast(Parcel(np.ones(size)))
+    found = joblib.Parallel(n_jobs=2)(joblib.delayed(_look)(broadcast, i) for i in range(20))
     assert Parcel.packed[size] == 1
     assert {total for _, total in found} == {float(size)}
     if size == 10:
@@ -322,8 +325,8 @@ def test_broadcast_is_pickled_once_and_small_one_unpickled_once_per_worker(size)
 
 def test_new_broadcast_replaces_old_in_workers():
     for value in (1.0, 2.0):
-        handover = Broadcast(Parcel(np.full(5, value)))
-        found = joblib.Parallel(n_jobs=2)(joblib.delayed(_look)(handover, i) for i in range(4))
+        broadcast = Broadcast(Parcel(np.full(5, value)))
+        found = joblib.Parallel(n_jobs=2)(joblib.delayed(_look)(broadcast, i) for i in range(4))
         assert {total for _, total in found} == {5 * value}
 
 

@@ -125,5 +125,5 @@ def test_selection_accepts_integers_of_any_size(source, scores, epsilon):
         Sensitive(np.array(scores)[:, None], (1,)), epsilon, purpose="odd input"
     )
     assert 0 <= picked < len(scores)
-    if epsilon > 100:  # a gap of one is then e^-50
+    if epsilon > 100:  # a gap of one has odds of e^-50
         assert scores[picked] == max(scores)

@@ -1,4 +1,4 @@
-"""No record touches another: in-place transforms, failures, batches, threads, random states."""
+"""Records do not affect each other: in-place transforms, failures, batches, threads."""
 
 import random
 import warnings
@@ -24,10 +24,10 @@ from sklearn_dpbo.exceptions import BatchDependentError
 ACCURACY = make_private_scorer("accuracy")
 
 
-def count(estimator, X, y, X_val, y_val, settings=({},), groups=None, **params):
+def count(estimator, X, y, X_val, y_val, candidate_params=({},), groups=None, **params):
     problem = Problem(Training(X, y), X_val, y_val, Units.of(len(y_val), groups), "a test")
     evaluator = Evaluator(FitOptions(estimator, **params), problem, (ACCURACY.prepare(y),))
-    return evaluator(tuple(settings)).statistics._open()[:, 0].tolist()
+    return evaluator(tuple(candidate_params)).statistics._open()[:, 0].tolist()
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ def test_in_place_transforms_change_no_other_record_and_no_user_data(tumours, tr
         spoilt[7, 3] = np.nan
     before = [A.copy() for A in (X, spoilt)]
     found = count(model, X, y, spoilt, y_val, [{}, {}, {}])
-    assert len(set(found)) == 1, "candidates do not see each other's data"
+    assert len(set(found)) == 1, "candidates do not change each other's data"
     assert abs(found[0] - whole) <= (1 if spoil else 0)
     for A, B in zip((X, spoilt), before, strict=True):
         assert np.array_equal(A, B, equal_nan=True)
@@ -76,8 +76,10 @@ def test_transformer_does_not_add_columns_to_users_frame(rng):
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("grouped", [False, True])
 def test_failing_record_changes_no_other_on_decision_boundary(rng, order, grouped):
-    """Copies of a record whose decision value is rounding error: any change of its last bits
-    flips its label, so the count would move by hundreds."""
+    """Copies of a record whose decision value is a rounding error.
+
+    Any change of its last bits changes its label, so that the count would change by hundreds.
+    """
     X = rng.normal(size=(200, 11))
     y = (X @ rng.normal(size=11) > 0).astype(int)
     model = LogisticRegression().fit(X, y)
@@ -98,7 +100,7 @@ def test_failing_record_changes_no_other_on_decision_boundary(rng, order, groupe
 
 
 class Picky(ClassifierMixin, BaseEstimator):
-    """Fails on marked rows, with whatever exception is asked for."""
+    """Raises an exception of a given type on marked rows."""
 
     def __init__(self, error=RuntimeError):
         self.error = error
@@ -114,7 +116,7 @@ class Picky(ClassifierMixin, BaseEstimator):
 
 
 class Panic(BaseException):
-    """As native extensions raise."""
+    """Not an `Exception`, as the panics of native extensions."""
 
 
 @pytest.mark.parametrize("error", [RuntimeError, SystemExit, Panic, GeneratorExit, MemoryError])
@@ -196,7 +198,7 @@ def test_classifier_that_scales_by_batch_range_is_refused(seed, noise):
 
 
 class Chatty(ClassifierMixin, BaseEstimator):
-    """Its fit handles warnings, as much of scikit-learn does; its predict quotes records."""
+    """Changes warning filters in `fit`, as scikit-learn does; warns of records in `predict`."""
 
     def __init__(self, seed=0):
         self.seed = seed

@@ -41,7 +41,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:No X_val and no cv")
 def search_over(estimator=None, grid=None, **params):
     estimator = LogisticRegression() if estimator is None else estimator
     grid = {"C": [0.01, 0.1, 1.0]} if grid is None else grid
-    # At this epsilon the noise is below one record: the result is the non-private one.
+    # At this epsilon the noise is below one record, so the result is the non-private one.
     params = {"epsilon": 1000.0, "noise_random_state": 0, "random_state": 0} | params
     return PrivateBayesSearchCV(estimator, grid, **params)
 
@@ -190,7 +190,7 @@ def test_unpickled_search_has_same_result_and_predictions(two_classes, dump, tmp
     assert np.array_equal(copy.predict(two_classes[2]), search.predict(two_classes[2]))
 
 
-# --------------------------------------------------------------------------- inputs
+# --------------------------------------------------------------------------- types of input
 FRAMES = {
     "pandas": lambda X: pd.DataFrame(X, columns=list("abcde")),
     "polars": lambda X: pl.DataFrame(X, schema=list("abcde")),
@@ -318,6 +318,12 @@ def test_search_without_labels_finds_best_bandwidth(rng):
     assert search.score_samples(X).shape == (300,)
 
 
+def test_empty_grid_evaluates_the_estimator_itself(two_classes):
+    search = fitted(two_classes, grid={}, epsilon=1.0)
+    assert search.best_params_ == {} and search.cv_results_["params"] == [{}]
+    assert [loss.epsilon for loss in search.privacy_.spends] == [1.0]
+
+
 def test_groups_are_units_of_equal_weight(two_classes):
     X, y, X_val, y_val = two_classes
     groups = np.arange(150) % 30
@@ -340,7 +346,7 @@ def test_estimators_among_parameter_values_are_cloned(two_classes):
     search = fitted(two_classes, model, grid)
     assert len(search.cv_results_["params"]) == 4
     for value in grid["clf"]:
-        assert not hasattr(value, "classes_"), "values must be cloned before they are fitted"
+        assert not hasattr(value, "classes_"), "values are cloned before they are fitted"
 
 
 def test_distributions_and_lists_mix_in_one_space(two_classes):
@@ -429,7 +435,7 @@ def test_active_joblib_backend_is_used(two_classes):
     assert used
 
 
-# ----------------------------------------------------------------- privacy, as users see it
+# ----------------------------------------------------------------- privacy reports and noise
 def test_privacy_report_states_guarantee_and_spends(two_classes):
     search = fitted(two_classes, epsilon=1.5, noise_random_state=None)
     report = search.privacy_
@@ -486,7 +492,7 @@ def test_epsilons_of_any_number_type_are_spent_exactly(two_classes, kind):
 
 
 def test_worst_case_strategy_spends_no_delta(two_classes):
-    """The worst-case strategy is given a delta and does not use it."""
+    """The worst-case strategy without guidance does not use its delta."""
     assert fitted(two_classes, delta=1e-6).privacy_.delta == 0
 
 
@@ -500,7 +506,7 @@ def test_score_share_divides_epsilon(two_classes):
     assert [loss.epsilon for loss in search.privacy_.spends] == pytest.approx([0.1, 0.9])
 
 
-# -------------------------------------------------------------------------- bad input
+# -------------------------------------------------------------------------- invalid input
 BAD = [
     (dict(epsilon=0), "epsilon is a number from 1e-9 up; found 0"),
     (dict(epsilon=-1.0), "epsilon is a number"),
@@ -513,7 +519,6 @@ BAD = [
     (dict(delta=-1e-9), r"delta is in \[0, 1\)"),
     (dict(n_iter=0), "n_iter is a whole number"),
     (dict(n_iter=2.5), "n_iter is a whole number"),
-    (dict(grid={}), None),
     (dict(grid=[]), "param_grid"),
     (dict(grid={"C": []}), "'C'.* is empty"),
     (dict(grid={"CC": [1]}), "Invalid parameter 'CC'"),
@@ -540,8 +545,6 @@ def test_invalid_parameters_raise_value_error_before_any_fit(two_classes, params
     search = search_over(Never()).set_params(**{
         {"grid": "param_grid"}.get(k, k): v for k, v in params.items()
     })  # fmt: skip
-    if message is None:
-        return
     with pytest.raises(ValueError, match=message):
         search.fit(X, y)
     assert not [name for name in vars(search) if name.endswith("_")]
@@ -563,7 +566,9 @@ def test_failed_candidate_is_never_selected(two_classes, error_score):
     assert search.best_params_ == {"C": 1.0}
     assert search.cv_results_["fit_error"][1] is None
     assert "InvalidParameterError" in search.cv_results_["fit_error"][0]
-    assert [loss.epsilon for loss in search.privacy_.spends] == [1000.0], "no choice was left"
+    assert [loss.epsilon for loss in search.privacy_.spends] == [1000.0], (
+        "there was no choice to pay for"
+    )
 
 
 def test_error_score_raise_raises_error_of_fit(two_classes):
@@ -572,7 +577,7 @@ def test_error_score_raise_raises_error_of_fit(two_classes):
 
 
 class Interrupts(ClassifierMixin, BaseEstimator):
-    """Raises Ctrl-C in its n-th fit or prediction."""
+    """Raises KeyboardInterrupt in its n-th fit or prediction."""
 
     def __init__(self, stage=None, at=0, C=0):
         self.stage = stage
@@ -607,7 +612,7 @@ def test_interrupted_fit_sets_no_attributes(two_classes, stage, at):
     with pytest.raises(KeyboardInterrupt) as caught:
         search.fit(X, y, X_val=X_val, y_val=y_val)
     assert not [name for name in vars(search) if name.endswith("_")]
-    # The fourth fit is the refit: the result had been paid for, and is not lost.
+    # The fourth fit is the refit: the result has been charged, and a note contains it.
     assert ("best_params_=" in "".join(getattr(caught.value, "__notes__", []))) == (at == 4)
 
 

@@ -1,4 +1,4 @@
-"""Sensitive values stay shut; budgets add up exactly."""
+"""Sensitive values cannot be read; budgets add up exactly."""
 
 import copy
 import json
@@ -125,7 +125,7 @@ def test_budget_refuses_charge_that_exceeds_it_exactly():
     with pytest.raises(BudgetExceededError):
         for _ in range(11):
             budget.charge(loss(0.1))
-    # Ten times the float 0.1 is a little more than 1: the tenth does not fit, exactly.
+    # Ten times the float 0.1 is slightly more than 1, so the tenth charge is refused.
     assert len(budget.losses) == 9
     assert Fraction(budget.epsilon_left) <= 1 - 9 * Fraction(0.1)
 

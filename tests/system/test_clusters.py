@@ -27,7 +27,7 @@ SPACE = {"C": loguniform(1e-4, 1e2)}
 
 @contextlib.contextmanager
 def two_workers():
-    """Two worker processes of one thread each, which are started again when they die."""
+    """Two worker processes of one thread each, which Dask restarts when they die."""
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
@@ -51,7 +51,7 @@ def client(cluster):
 
 @pytest.fixture
 def mortals():
-    """A client of workers that no other test has, on a cluster that does not drop copies."""
+    """A client of workers that no other test uses, on a cluster that does not drop copies."""
     dask, distributed = pytest.importorskip("dask"), pytest.importorskip("distributed")
     keeping = {"distributed.scheduler.active-memory-manager.start": False}
     with (
@@ -74,23 +74,23 @@ def fit(search, two_classes):
 
 
 def result(search):
-    """What a search gave; without times."""
+    """Return what a search released, without times."""
     shown = {k: v for k, v in search.cv_results_.items() if "time" not in k}
     return repr((search.best_params_, search.best_score_, search.best_score_interval_, shown))
 
 
 def wait_until(condition, seconds=30):
-    """Dask forgets a little later than it is told to."""
+    """Dask releases tasks and data with a delay."""
     end = time.monotonic() + seconds
     while not condition() and time.monotonic() < end:
         time.sleep(0.05)
     return condition()
 
 
-# ---------------------------------------------------------------- one result
+# ---------------------------------------------------------------- the same result everywhere
 @pytest.mark.parametrize("space", [GRID, SPACE], ids=["grid", "guided"])
 @pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing", "dask"])
-def test_the_result_does_not_depend_on_the_backend(two_classes, request, backend, space):
+def test_result_does_not_depend_on_joblib_backend(two_classes, request, backend, space):
     if backend == "dask":
         request.getfixturevalue("client")
     alone = result(fit(search(space=space), two_classes))
@@ -99,7 +99,7 @@ def test_the_result_does_not_depend_on_the_backend(two_classes, request, backend
 
 
 @pytest.mark.slow
-def test_the_result_does_not_depend_on_ray(two_classes, tmp_path):
+def test_result_does_not_depend_on_ray(two_classes, tmp_path):
     ray = pytest.importorskip("ray")
     from ray.util.joblib import register_ray
 
@@ -120,7 +120,7 @@ def test_the_result_does_not_depend_on_ray(two_classes, tmp_path):
         ray.shutdown()
 
 
-def test_nested_in_a_cross_validation(two_classes, client):
+def test_search_in_cross_validation_on_dask_gives_same_scores(two_classes, client):
     X, y, _, _ = two_classes
     nested = search(space=GRID, cv=EveryFourth())
     alone = cross_val_score(nested, X, y, cv=3, error_score="raise")
@@ -130,9 +130,11 @@ def test_nested_in_a_cross_validation(two_classes, client):
     assert wait_until(lambda: not client.cluster.scheduler.tasks)
 
 
-# ---------------------------------------------------------------- what travels
-def test_data_travel_to_the_cluster_once(two_classes, client, tmp_path, monkeypatch):
-    """Counted where they are pickled, in the parent; workers pass them on among themselves."""
+# ---------------------------------------------------------------- what is sent to workers
+def test_data_are_sent_to_cluster_once_and_without_ledger(
+    two_classes, client, tmp_path, monkeypatch
+):
+    """Counted where they are pickled, in the parent; workers copy them from each other."""
     sent, pack = [], Broadcast.__reduce__
 
     def counted(self):
@@ -143,28 +145,28 @@ def test_data_travel_to_the_cluster_once(two_classes, client, tmp_path, monkeypa
     ledger = PrivacyLedger(tmp_path / "budget.db", "patients", 10.0)
     with joblib.parallel_config("dask"):
         fit(search(ledger=ledger), two_classes)
-    assert len(sent) == 2, "the training set that is explored, and that with the validation set"
+    assert len(sent) == 2, "one for exploration, and one with the validation set"
     assert ledger.spent["epsilon"] == 5.0 and len(ledger.history) == 1
     for each in sent:
         head, buffers = each._packed
-        assert b"budget" not in head.tobytes(), "workers do not know the ledger"
+        assert b"budget" not in head.tobytes(), "the ledger is not sent to workers"
         assert max(buffer.nbytes for buffer in buffers) < 150 * 5 * 8 + 1
     sent.clear()
     with joblib.parallel_config("dask"):
         for _ in range(3):
-            handover = Broadcast(np.ones(1000))
-            with handover.sent():
-                found = as_they_finish(_sum, [(handover, i) for i in range(9)], None, "2*n_jobs")
+            broadcast = Broadcast(np.ones(1000))
+            with broadcast.sent():
+                found = as_they_finish(_sum, [(broadcast, i) for i in range(9)], None, "2*n_jobs")
                 assert sorted(found) == [(i, 1000.0) for i in range(9)]
     assert len(sent) == 3
 
 
-def _sum(handover, _i):
-    return float(handover.value.sum())
+def _sum(broadcast, i):
+    return i, float(broadcast.value.sum())
 
 
-def test_data_that_cannot_be_spread_beforehand_are_fetched(two_classes, client, monkeypatch):
-    """As when a worker dies meanwhile."""
+def test_workers_fetch_data_if_replication_fails(two_classes, client, monkeypatch):
+    """Replication fails if a worker dies meanwhile."""
 
     def fails(*args, **kwargs):
         raise ValueError("Sample larger than population or is negative")
@@ -175,7 +177,7 @@ def test_data_that_cannot_be_spread_beforehand_are_fetched(two_classes, client, 
     assert found == result(fit(search(), two_classes))
 
 
-def test_what_cannot_be_pickled_is_an_error(two_classes, client):
+def test_estimator_that_cannot_be_pickled_raises_error(two_classes, client):
     class Locked(LogisticRegression):
         def __getstate__(self):
             raise TypeError("cannot be pickled")
@@ -184,7 +186,7 @@ def test_what_cannot_be_pickled_is_an_error(two_classes, client):
         fit(search(Locked()), two_classes)
 
 
-# ---------------------------------------------------------------- what is left
+# ---------------------------------------------------------------- what stays on the cluster
 def memory_of_workers(client):
     def kept(dask_worker):
         from sklearn_dpbo._evaluation.broadcast import _received
@@ -195,7 +197,7 @@ def memory_of_workers(client):
 
 
 def seen_by(client):
-    """All that a cluster says: names of tasks, events, logs, and whatever it still keeps."""
+    """Return names of tasks, events, logs, and what the cluster still keeps, as a text."""
     scheduler = client.cluster.scheduler
     seen = [client.get_worker_logs(), client.get_scheduler_logs(), scheduler.get_events()]
     seen += [list(scheduler.transition_log), dict(scheduler.tasks), dict(client.futures)]
@@ -203,10 +205,10 @@ def seen_by(client):
 
 
 @pytest.mark.parametrize("fail", [None, "fit"])
-def test_nothing_raw_stays_on_the_cluster(client, fail):
+def test_cluster_keeps_no_data_and_no_raw_score(client, fail):
     public, protected = data()
     tried = search_of(fail=fail, error_score="raise", verbose=10)
-    tried.set_params(param_grid={"which": [3, 0, 1, 2]})  # the first may fail beside the others
+    tried.set_params(param_grid={"which": [3, 0, 1, 2]})  # the first fails while others run
     with joblib.parallel_config("dask"):
         if fail:
             with pytest.raises(RuntimeError, match="cannot fit this one"):
@@ -216,10 +218,10 @@ def test_nothing_raw_stays_on_the_cluster(client, fail):
     assert wait_until(lambda: not client.cluster.scheduler.tasks)
     assert wait_until(lambda: not memory_of_workers(client))
     text = seen_by(client)
-    assert "numbered" in text and not found_in_text(text, secrets("accuracy", None))
+    assert "_evaluate" in text and not found_in_text(text, secrets("accuracy", None))
 
 
-def test_the_reader_of_a_cluster_finds_what_is_there(client):
+def test_cluster_inspection_finds_planted_score(client):
     kept = client.submit(lambda: 7_717, key="kept-7717")
     kept.result()
     assert memory_of_workers(client) and found_in_text(seen_by(client), {7_717})
@@ -227,7 +229,7 @@ def test_the_reader_of_a_cluster_finds_what_is_there(client):
 
 # ---------------------------------------------------------------- workers that die
 class Mortal(LogisticRegression):
-    """Kills its worker when it predicts so many rows, until there were so many deaths."""
+    """Kills its worker when it predicts `rows` rows, until there were `deaths` deaths."""
 
     def __init__(self, C=1.0, folder=".", deaths=1, parent=0, rows=150):
         super().__init__(C=C)
@@ -246,24 +248,24 @@ class Mortal(LogisticRegression):
 
 
 @pytest.mark.slow
-def test_a_worker_that_dies_changes_nothing(two_classes, mortals, tmp_path):
+def test_dying_worker_does_not_change_result_or_cost(two_classes, mortals, tmp_path):
     ledger, deaths = PrivacyLedger(tmp_path / "budget.db", "patients", 10.0), tmp_path / "deaths"
     deaths.mkdir()
     alone = fit(search(space=GRID), two_classes)
     mortal = search(Mortal(folder=str(deaths), parent=os.getpid()), GRID, ledger=ledger)
     with joblib.parallel_config("dask"):
         fit(mortal, two_classes)
-    assert len(os.listdir(deaths)) == 1, "one did die"
+    assert len(os.listdir(deaths)) == 1, "one worker died"
     assert result(mortal) == result(alone)
     assert ledger.spent["epsilon"] == 5.0 and len(ledger.history) == 1
 
 
 @pytest.mark.slow
-def test_workers_that_all_die_are_an_error_and_cost_nothing(two_classes, mortals, tmp_path):
+def test_death_of_all_workers_raises_error_and_costs_nothing(two_classes, mortals, tmp_path):
     ledger, deaths = PrivacyLedger(tmp_path / "budget.db", "patients", 10.0), tmp_path / "deaths"
     deaths.mkdir()
     mortal = search(Mortal(folder=str(deaths), deaths=100, parent=os.getpid()), GRID, ledger=ledger)
-    with joblib.parallel_config("dask"), pytest.raises(BaseException, match="numbered") as caught:
+    with joblib.parallel_config("dask"), pytest.raises(BaseException, match="_evaluate") as caught:
         fit(mortal, two_classes)
     assert "KilledWorker" in repr(caught.type) or "have died" in caught.value.__notes__[0]
     assert not hasattr(mortal, "best_score_") and not ledger.history
@@ -271,10 +273,8 @@ def test_workers_that_all_die_are_an_error_and_cost_nothing(two_classes, mortals
 
 
 @pytest.mark.slow
-def test_a_search_that_died_in_a_worker_after_its_charge_is_charged_again(
-    two_classes, mortals, tmp_path
-):
-    """In a cross-validation, beside the 50 rows of its test part: the search has ended by then."""
+def test_search_that_is_repeated_after_its_charge_is_charged_again(two_classes, mortals, tmp_path):
+    """The worker dies when the 50 test rows are predicted: the search inside has ended then."""
     X, y, _, _ = two_classes
     ledger, deaths = PrivacyLedger(tmp_path / "budget.db", "patients", 100.0), tmp_path / "deaths"
     deaths.mkdir()
@@ -290,7 +290,7 @@ def test_a_search_that_died_in_a_worker_after_its_charge_is_charged_again(
 
 # ---------------------------------------------------------------- files and threads
 class Noted(LogisticRegression):
-    """Leaves a file for each fit."""
+    """Writes a file in each fit."""
 
     def __init__(self, C=1.0, folder="."):
         super().__init__(C=C)
@@ -301,7 +301,7 @@ class Noted(LogisticRegression):
         return super().fit(X, y)
 
 
-def test_memory_is_shared_by_workers(two_classes, client, tmp_path):
+def test_workers_share_memory_of_fits(two_classes, client, tmp_path):
     fits = tmp_path / "fits"
     fits.mkdir()
     found = []
@@ -314,7 +314,7 @@ def test_memory_is_shared_by_workers(two_classes, client, tmp_path):
 
 
 class Warns(Known):
-    """Says something in each fit, which is public, and in each prediction."""
+    """Warns in each fit and in each prediction of the validation set."""
 
     def fit(self, X, y):
         warnings.warn("fitting", stacklevel=1)
@@ -326,8 +326,8 @@ class Warns(Known):
         return super().predict(X)
 
 
-def test_a_cluster_within_the_process(two_classes):
-    """Its threads share one silence, and it does not keep the data for ever."""
+def test_cluster_of_threads_suppresses_warnings_and_keeps_no_data(two_classes):
+    """Its threads share one suppression of output, and it drops the data afterwards."""
     distributed = pytest.importorskip("distributed")
     public, protected = data()
     alone = result(fit(search(), two_classes))

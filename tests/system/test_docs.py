@@ -1,4 +1,4 @@
-"""The documentation's code is run as it stands."""
+"""Code in the documentation runs, and links lead to files."""
 
 import doctest
 import importlib
@@ -29,7 +29,7 @@ def sessions_of(page):
 
 @pytest.fixture
 def names():
-    """What a reader has at hand: data, and nothing else."""
+    """Variables that the documentation takes for granted: data, and nothing else."""
     X, y = load_breast_cancer(return_X_y=True)
     X = scale(X)
     return {
@@ -40,21 +40,21 @@ def names():
 
 @pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.GuaranteeAssumptionWarning")
 @pytest.mark.parametrize("page", list(filter(blocks_of, PAGES)), ids=lambda page: page.name)
-def test_blocks_run(page, names, capsys, request):
-    """One after another, as a reader would run them."""
+def test_python_blocks_of_documentation_run(page, names, capsys, request):
+    """One after another, in one namespace."""
     if page.name == "clusters.md":
         pytest.importorskip("distributed")
     for block in blocks_of(page):
         if "sklearn.callback" in block and find_spec("sklearn.callback") is None:
             continue  # before scikit-learn 1.9
-        if SERVER in block:  # the last of its page, as it may have to be skipped
+        if SERVER in block:  # the last block of its page, because the fixture may skip the rest
             block = block.replace(SERVER, request.getfixturevalue("database"))
         exec(block, names)
 
 
 @pytest.mark.parametrize("page", list(filter(sessions_of, PAGES)), ids=lambda page: page.name)
-def test_sessions_say_what_is_printed(page, names):
-    """Errors are quoted as they are, but for line breaks."""
+def test_doctest_sessions_of_documentation_print_what_they_show(page, names):
+    """Errors are quoted literally, apart from line breaks."""
     for block in blocks_of(page):
         exec(block, names)
     session = doctest.DocTestParser().get_doctest(sessions_of(page), names, page.name, None, 0)
@@ -64,7 +64,7 @@ def test_sessions_say_what_is_printed(page, names):
 
 
 @pytest.mark.parametrize("example", sorted((ROOT / "docs" / "examples").glob("*.py")))
-def test_examples_run(example, capsys, monkeypatch):
+def test_example_scripts_run(example, capsys, monkeypatch):
     if "FOLDER" in example.read_text():
         monkeypatch.setattr("sys.argv", [str(example), str(data_file("diabetes130.csv.gz").parent)])
     runpy.run_path(str(example), run_name="__main__")
@@ -87,12 +87,12 @@ def test_examples_run(example, capsys, monkeypatch):
         "threshold",
     ],
 )
-def test_docstrings_run(module):
+def test_docstring_examples_run(module):
     result = doctest.testmod(importlib.import_module(f"sklearn_dpbo.{module}"))
     assert result.attempted and not result.failed
 
 
-def test_links_lead_somewhere():
+def test_links_of_documentation_lead_to_files():
     for page in PAGES:
         for target in re.findall(r"\]\(([^)#h][^)#]*)", page.read_text()):
             assert (page.parent / target).exists(), (page.name, target)

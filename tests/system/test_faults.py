@@ -1,9 +1,9 @@
-"""Kills, full disks, errors and interrupts at any place: what must hold always.
+"""Kills, full disks, errors and interrupts at any place.
 
-A ledger is never overspent; nothing is released (no fitted attribute, no line) without a durable
-charge before it; no raw validation score is left on disk or in an exception.
+In all cases a ledger is never overspent; nothing is released (no fitted attribute, no line)
+without a durable charge before it; no raw validation score is on disk or in an exception.
 
-What has to be killed runs in a helper process: this file as a script, which imports everything
+Processes that are killed run in a helper process: this file as a script, which imports everything
 once and forks. Counts are printed (``-n 0 -s``).
 """
 
@@ -79,7 +79,7 @@ def sizes(few, many):
 
 
 class Cut(ClassifierMixin, BaseEstimator):
-    """Cuts the first column at a: a fit of next to no time."""
+    """Predicts whether the first column exceeds a; its fit takes next to no time."""
 
     def __init__(self, a=0.5):
         self.a = a
@@ -103,7 +103,7 @@ def fit_small(ledger, **params):
 
 
 def helper(task, *args, env=None, timeout=500):
-    """Run a function of this file in a process of its own; return what it says (JSON)."""
+    """Run a function of this file in a process of its own; return its result (by JSON)."""
     path = os.pathsep.join(map(str, [ROOT, TESTS, HERE]))
     done = subprocess.run(
         [sys.executable, __file__, task, *map(str, args)],
@@ -118,7 +118,7 @@ def helper(task, *args, env=None, timeout=500):
 
 
 def fork(function, *args) -> int:
-    """Run a function in a child of this process; return its number."""
+    """Run a function in a child of this process; return the process id."""
     sys.stdout.flush()
     if (child := os.fork()) != 0:
         return child
@@ -173,12 +173,12 @@ def kills(folder, n, seed):
 
 
 @sizes(20, 240)
-def test_kills_cost_a_charge_at_most_and_release_nothing_for_free(tmp_path, n):
+def test_kill_costs_at_most_one_charge_and_nothing_is_released_without_one(tmp_path, n):
     counts = helper("kills", tmp_path, n, 1)
     print("\nkilled:", counts)
     assert counts["kills"] >= n and counts["idle"] == 0
     assert counts["results"] <= counts["charges"] <= counts["results"] + counts["kills"]
-    assert counts["results"] > n / 4, "children got so far as to release something"
+    assert counts["results"] > n / 4, "children released results"
     assert not list(tmp_path.glob("*-wal"))
 
 
@@ -190,8 +190,8 @@ def race(folder):
     return {"ends": ends, "charges": len(ledger.history) - 1, "results": results_in(folder)}
 
 
-def test_eight_processes_share_the_last_of_a_budget(tmp_path):
-    """1.45 is left: fourteen fits at 0.1, whoever makes them, and not one more."""
+def test_eight_processes_do_not_overspend_a_budget(tmp_path):
+    """1.45 is left, so all processes together make fourteen fits at 0.1."""
     found = helper("race", tmp_path)
     assert found == {"ends": [0] * 8, "charges": 14, "results": 14}
 
@@ -219,7 +219,7 @@ def small_disk(folder: Path, kilobytes: int):
 
 @contextlib.contextmanager
 def drawing():
-    """Collect what is drawn meanwhile."""
+    """Collect the draws that are made meanwhile."""
     drawn, draw = [], mechanisms._draw
     mechanisms._draw = lambda *args: drawn.append(1) or draw(*args)
     try:
@@ -238,7 +238,7 @@ def refused_without_room(ledger):
     assert not [name for name in vars(search) if name.endswith("_")]
 
 
-def test_a_ledger_on_a_full_disk_draws_nothing_and_stays_whole(tmp_path):
+def test_nothing_is_drawn_when_ledger_is_on_full_disk(tmp_path):
     with small_disk(tmp_path / "disk", 256) as disk:
         ledger = PrivacyLedger(disk / "budget.db", "patients", 1)
         fit_small(ledger)
@@ -249,14 +249,14 @@ def test_a_ledger_on_a_full_disk_draws_nothing_and_stays_whole(tmp_path):
         with pytest.raises(LedgerError):
             PrivacyLedger(disk / "other.db", "patients", 1)
         assert sorted(path.name for path in disk.iterdir()) == ["budget.db", "filler"]
-        assert len(ledger.history) == 1, "it can be read all the same"
+        assert len(ledger.history) == 1, "it can still be read"
         (disk / "filler").unlink()
         fit_small(ledger)
         assert ledger.spent["epsilon"] == 0.2
 
 
 def limited(folder):
-    """Charge until the file may grow no more; a signal would end us, and Python ignores it."""
+    """Charge until the file cannot grow; Python ignores the signal that is sent then."""
     ledger = PrivacyLedger(f"{folder}/budget.db", "patients", 1000)
     size = os.path.getsize(ledger.path)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size + 4096, resource.RLIM_INFINITY))
@@ -277,13 +277,13 @@ def limited(folder):
     return {"made": made}
 
 
-def test_a_ledger_that_may_not_grow_draws_nothing_and_stays_whole(tmp_path):
+def test_nothing_is_drawn_when_ledger_file_cannot_grow(tmp_path):
     found = helper("limited", tmp_path)
     assert 5 < found["made"] < 1000
 
 
 def wide_data():
-    """Data of `test_leaks`, so wide that joblib maps them to files."""
+    """Return data of `leaks`, so wide that joblib maps them to files."""
     public, protected = data()
     public["X"] = np.hstack([public["X"], np.zeros((40, 10))])
     protected["X_val"] = np.hstack([protected["X_val"], np.zeros((M, 10))])
@@ -291,7 +291,7 @@ def wide_data():
 
 
 def no_room_for_workers(folder, limit):
-    """Fit with two workers where there is no room for the data that they are handed."""
+    """Fit with two workers where there is no room for the data that they receive."""
     if limit != "0":
         resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), resource.RLIM_INFINITY))
     ledger, error = PrivacyLedger(f"{folder}/budget.db", "patients", 1), None
@@ -306,7 +306,7 @@ def no_room_for_workers(folder, limit):
 
 
 @pytest.mark.parametrize("how", [pytest.param("disk", marks=pytest.mark.slow), "limit"])
-def test_workers_without_room_are_an_error_and_cost_nothing(tmp_path, how):
+def test_full_disk_of_workers_raises_error_and_costs_nothing(tmp_path, how):
     with contextlib.ExitStack() as stack:
         folder = tmp_path / "joblib"
         if how == "disk":
@@ -320,7 +320,7 @@ def test_workers_without_room_are_an_error_and_cost_nothing(tmp_path, how):
     assert re.search("No space left|File too large|requested and 0 written", found["error"]), found
 
 
-# ---------------------------------------------------------------- what holds after a fault
+# ---------------------------------------------------------------- what holds after any fault
 
 
 @pytest.fixture
@@ -335,7 +335,7 @@ def new_ledger(tmp_path):
 
 
 def outcome_of(estimator, run, ledger, counts):
-    """Run a fit that may fail; assert all that must hold afterwards; say how it ended."""
+    """Run a fit that may fail; assert what must hold afterwards; return how it ended."""
     error, stdout = None, sys.stdout
     with drawing() as drawn:
         try:
@@ -344,8 +344,8 @@ def outcome_of(estimator, run, ledger, counts):
             error = raised
         finally:
             sys.settrace(None)
-    assert sys.stdout is stdout and suppress_output._depth == 0, "silence has ended"
-    assert not ledger_file._here.locked(), "the ledger is free"
+    assert sys.stdout is stdout and suppress_output._depth == 0, "output is no longer suppressed"
+    assert not ledger_file._here.locked(), "the ledger is not locked"
     assert gc.isenabled()
     fitted = [name for name in vars(estimator) if name.endswith("_")]
     charges = len(ledger.history)
@@ -366,7 +366,7 @@ FAULT = {"stage": None, "kind": None, "seen": 0}
 
 
 def fault(stage, *, at=1):
-    """Raise what is asked for, at the n-th time that this stage is reached."""
+    """Raise the planted error the n-th time that this stage is reached."""
     if FAULT["stage"] == stage:
         FAULT["seen"] += 1
         if FAULT["seen"] == at:
@@ -374,7 +374,7 @@ def fault(stage, *, at=1):
 
 
 class Faulty(Known):
-    """Gets as many right as `Known`; fails at the stage that is asked for."""
+    """Predicts as `Known`; fails at the planted stage."""
 
     def __sklearn_clone__(self):
         fault("clone", at=4)
@@ -448,7 +448,7 @@ def faulty_search(ledger, stage, guidance=None, **params):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("stage", STAGES)
-def test_an_error_at_any_stage_breaks_no_promise(stage, kind, new_ledger):
+def test_error_at_any_stage_keeps_ledger_and_reveals_no_raw_score(stage, kind, new_ledger):
     for error_score in (np.nan, "raise"):
         FAULT.update(stage=stage, kind=kind, seen=0)
         ledger = new_ledger()
@@ -462,7 +462,7 @@ def test_an_error_at_any_stage_breaks_no_promise(stage, kind, new_ledger):
         finally:
             FAULT.update(stage=None)
         assert FAULT["seen"] > 0, "the stage was reached"
-        # Only what concerns one candidate's fit, or a protected record, may be survived.
+        # A search goes on only if one candidate's fit or one record's prediction fails.
         if stage in ("predict", "gain"):
             assert fitted == (kind is not KeyboardInterrupt)
         elif stage in ("first fit", "third fit", "probe") and error_score != "raise":
@@ -474,7 +474,7 @@ def test_an_error_at_any_stage_breaks_no_promise(stage, kind, new_ledger):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("hook", ["setup", "on_fit_task_begin", "on_fit_task_end", "teardown"])
-def test_a_callback_that_fails_breaks_no_promise(hook, kind, new_ledger):
+def test_error_in_callback_of_estimator_keeps_ledger(hook, kind, new_ledger):
     pytest.importorskip("sklearn.callback")
 
     class Callback:
@@ -509,11 +509,11 @@ def test_a_callback_that_fails_breaks_no_promise(hook, kind, new_ledger):
 # ---------------------------------------------------------------- interrupts at any line
 
 
-def no_signal_comes_in(frame) -> bool:
-    """Whether a line begins with an instruction before which Python looks for no signals.
+def no_signal_is_handled(frame) -> bool:
+    """Whether a line begins with an instruction before which Python handles no signals.
 
-    It looks after calls. So none comes in at a ``try:`` (which does nothing, and is outside of its
-    own block), nor when the line of a ``with`` is reached again, to leave its block.
+    Python handles them after calls. So none is handled at a ``try:`` (which does nothing, and is
+    outside of its own block), nor when the line of a ``with`` is reached again to leave its block.
     """
     code, at = frame.f_code, frame.f_lasti
     name, argument = dis.opname[code.co_code[at]], code.co_code[at + 1]
@@ -522,10 +522,10 @@ def no_signal_comes_in(frame) -> bool:
 
 
 def lines_of_cleanup(path) -> set[int]:
-    """Return the lines of `finally` and `except`: what undoes things can be interrupted as well.
+    """Return the lines of `finally` and `except`, which can be interrupted as well.
 
-    Nobody can do anything about that in Python. What is at stake then is silence that lasts and a
-    ledger that is locked for this process, which fails closed.
+    Python code cannot prevent that. Afterwards output may stay suppressed and the ledger locked
+    for this process, so that nothing more can be charged or drawn.
     """
     blocks = []
     for node in ast.walk(ast.parse(Path(path).read_text())):
@@ -538,7 +538,7 @@ CLEANUP = {str(path): lines_of_cleanup(path) for path in Path(PACKAGE).rglob("*.
 
 
 class Lines:
-    """Counts the lines that are executed in the package; interrupts at the k-th."""
+    """A trace function that counts executed lines of the package; interrupts at the k-th."""
 
     def __init__(self, k=None):
         self.k = k
@@ -548,7 +548,7 @@ class Lines:
         return self._line if frame.f_code.co_filename.startswith(PACKAGE) else None
 
     def _line(self, frame, event, arg):
-        if event == "line" and not no_signal_comes_in(frame):
+        if event == "line" and not no_signal_is_handled(frame):
             self.places.append((frame.f_code.co_filename[len(PACKAGE) + 1 :], frame.f_lineno))
             if len(self.places) == self.k:
                 raise KeyboardInterrupt
@@ -574,7 +574,7 @@ def run_search(search):
 
 
 def fits(name, ledger):
-    """Return (an estimator, how to fit it, what must not be found)."""
+    """Return an estimator, a function that fits it, and the numbers that must not be found."""
     counts = secrets("accuracy", None)
     if name in ("none", "public", "private"):
         params = {} if name == "none" else {"strategy": WorstCase(name, batch_size=4)}
@@ -597,13 +597,13 @@ def fits(name, ledger):
     return curator, lambda c: c.fit(rows), set()
 
 
-@pytest.mark.skipif(sys.gettrace() is not None, reason="somebody else traces")
+@pytest.mark.skipif(sys.gettrace() is not None, reason="another tool, such as coverage, traces")
 @sizes(8, 120)
 @pytest.mark.parametrize(
     "name", ["none", "public", "private", "threshold", "configurator", "curator"]
 )
-def test_an_interrupt_at_any_line_breaks_no_promise(name, n, new_ledger):
-    """Half of the places are drawn among all lines executed, half among different lines."""
+def test_interrupt_at_any_line_keeps_ledger_and_reveals_no_raw_score(name, n, new_ledger):
+    """Half of the places are drawn among all executed lines, half among distinct lines."""
 
     def interrupted_at(k):
         ledger = new_ledger()
@@ -616,7 +616,7 @@ def test_an_interrupt_at_any_line_breaks_no_promise(name, n, new_ledger):
 
         return lines.places, outcome_of(estimator, traced, ledger, counts)
 
-    interrupted_at(None)  # what is imported and cached at first is not there later
+    interrupted_at(None)  # imports and caches run in the first fit only
     places, (error, fitted, charges, _) = interrupted_at(None)
     assert error is None and fitted and charges == 1
     rng = random.Random(n)
@@ -637,7 +637,7 @@ def test_an_interrupt_at_any_line_breaks_no_promise(name, n, new_ledger):
     assert ends["not reached"] + ends["swallowed, and fitted"] <= len(chosen) / 4
 
 
-def test_an_interrupt_on_the_way_into_silence_leaves_none_of_it(monkeypatch):
+def test_interrupt_while_suppression_begins_restores_output(monkeypatch):
     stdout, filters = sys.stdout, list(warnings.filters)
     with monkeypatch.context() as patch:
         patch.setattr(random, "getstate", lambda: (_ for _ in ()).throw(KeyboardInterrupt))
@@ -651,7 +651,7 @@ def test_an_interrupt_on_the_way_into_silence_leaves_none_of_it(monkeypatch):
 
 
 class Slow(Known):
-    """Says that the others have been counted, and then waits to be killed."""
+    """Signals that the other candidates have been counted, and then waits to be killed."""
 
     def __init__(self, which=0, fail=None, letter="a", marker=None):
         super().__init__(which, fail, letter)
@@ -667,7 +667,7 @@ class Slow(Known):
 
 def on_disk(marker, how):
     """Fit with two workers: normally, then until an error; or until killed."""
-    # By its name: a class of a script is pickled with all that it refers to, and so do tests.
+    # A class of a script would be pickled by value, with all that it refers to.
     from test_faults import Slow
 
     search = search_of(n_jobs=2)
@@ -681,7 +681,7 @@ def on_disk(marker, how):
 
 
 def hidden_in(content: bytes, counts) -> list[str]:
-    """The secrets among the bytes of a file: as integers, as scores, as text."""
+    """Return the secrets among the bytes of a file: as integers, as scores, as text."""
     scores = {c: struct.pack("<d", c / M) for c in counts}
     found = [f"int64 {c}" for c in counts if struct.pack("<q", c) in content]
     found += [f"float64 {c}/{M}" for c, score in scores.items() if score in content]
@@ -693,7 +693,7 @@ def files_in(*folders):
     return {path for folder in folders for path in Path(folder).rglob("*") if path.is_file()}
 
 
-def test_the_scanner_finds_what_is_planted(tmp_path):
+def test_hidden_in_finds_planted_scores(tmp_path):
     counts, score = secrets("accuracy", None), COUNTS[1] / M
     planted = [
         np.array([1, COUNTS[0]]).tobytes(), np.array([score]).tobytes(), b"x" * 7 + b"score: 9311!",
@@ -719,7 +719,7 @@ def test_no_raw_score_is_left_on_disk(tmp_path, how):
     left = files_in(folder) | ((files_in(shared) - before) if shared.is_dir() else set())
     counts, found = secrets("accuracy", None), {}
     for path in left:
-        with contextlib.suppress(OSError):  # of other processes, gone meanwhile
+        with contextlib.suppress(OSError):  # files of other processes may be gone
             if hidden := hidden_in(path.read_bytes(), counts):
                 found[str(path)] = hidden
     print(
@@ -727,7 +727,7 @@ def test_no_raw_score_is_left_on_disk(tmp_path, how):
     )
     assert not found
     if how != "killed":
-        assert not files_in(folder), "a search leaves nothing at all"
+        assert not files_in(folder), "a search leaves no files"
 
 
 def kill_in_mid_search(marker, env):
@@ -744,10 +744,12 @@ def kill_in_mid_search(marker, env):
     try:
         until = time.monotonic() + 120
         while not marker.exists():
-            assert process.poll() is None and time.monotonic() < until, "it never got so far"
+            assert process.poll() is None and time.monotonic() < until, (
+                "the search did not reach the marker"
+            )
             time.sleep(0.05)
     finally:
-        os.killpg(process.pid, signal.SIGKILL)  # of a session of its own, begun above
+        os.killpg(process.pid, signal.SIGKILL)  # its own session, begun above
         process.wait()
 
 

@@ -1,4 +1,4 @@
-"""`memory=`: what is fitted once is not fitted again, and nothing of the validation set is kept."""
+"""`memory` keeps fits, and nothing that depends on the validation set."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ FITS = []
 
 
 class Counting(LogisticRegression):
-    """Notes each fit, and may be interrupted in one."""
+    """Records each fit, and raises KeyboardInterrupt in one of them."""
 
     interrupt_at = None
 
@@ -56,7 +56,7 @@ def fit(search, two_classes, **params):
 
 @pytest.mark.parametrize("space", [GRID, SPACE], ids=["grid", "guided"])
 @pytest.mark.parametrize("n_jobs", [None, 2])
-def test_the_same_search_fits_nothing_again(two_classes, tmp_path, fits, space, n_jobs):
+def test_same_search_with_memory_fits_nothing_again(two_classes, tmp_path, fits, space, n_jobs):
     first = fit(search(tmp_path, space, n_jobs=n_jobs), two_classes)
     fits.clear()
     again = fit(search(Memory(str(tmp_path), verbose=0), space), two_classes)
@@ -69,17 +69,19 @@ def test_the_same_search_fits_nothing_again(two_classes, tmp_path, fits, space, 
     np.testing.assert_array_equal(without.best_estimator_.coef_, again.best_estimator_.coef_)
 
 
-def test_after_an_interrupt_the_rest_is_fitted(two_classes, tmp_path, fits, monkeypatch):
+def test_search_after_interrupt_fits_only_the_rest(two_classes, tmp_path, fits, monkeypatch):
     monkeypatch.setattr(Counting, "interrupt_at", 7)
     with pytest.raises(KeyboardInterrupt):
         fit(search(str(tmp_path), SPACE), two_classes)
     monkeypatch.setattr(Counting, "interrupt_at", None)
     done = list(fits)
     fit(search(str(tmp_path), SPACE), two_classes)
-    assert len(done) == 7 and len(fits) == 12 + 1, "twelve, and the one that was interrupted"
+    assert len(done) == 7 and len(fits) == 12 + 1, (
+        "the rest, and again the one that was interrupted"
+    )
 
 
-def test_what_fails_is_fitted_once_in_a_search(two_classes, tmp_path, fits):
+def test_failing_candidate_is_fitted_once_in_a_search(two_classes, tmp_path, fits):
     space = {"C": [0.1, 1.0, 1e4]}
     with pytest.warns(match="1 of 3 candidates failed"):
         found = fit(search(str(tmp_path), space, refit=False), two_classes)
@@ -89,7 +91,7 @@ def test_what_fails_is_fitted_once_in_a_search(two_classes, tmp_path, fits):
         fit(search(str(tmp_path), space, error_score="raise"), two_classes)
 
 
-def test_other_training_sets_and_parameters_are_other_fits(two_classes, tmp_path, fits):
+def test_other_training_set_or_parameters_are_fitted_again(two_classes, tmp_path, fits):
     X, y, X_val, y_val = two_classes
     memory = str(tmp_path)
     fit(search(memory), two_classes)
@@ -97,7 +99,7 @@ def test_other_training_sets_and_parameters_are_other_fits(two_classes, tmp_path
         (two_classes, {"sample_weight": np.arange(150)}, 4),
         ((X + 1, y, X_val, y_val), {}, 4),
         ((X, 1 - y, X_val, y_val), {}, 4),
-        ((X, y, X_val[:50], y_val[:50]), {}, 0),  # the validation set has no part in it
+        ((X, y, X_val[:50], y_val[:50]), {}, 0),  # the validation set is not part of the key
     ):
         fits.clear()
         fit(search(memory), other, **params)
@@ -108,7 +110,7 @@ def test_other_training_sets_and_parameters_are_other_fits(two_classes, tmp_path
 
 
 class Watched(Known):
-    """Has a look when validation records are predicted."""
+    """Calls `look` when validation records are predicted."""
 
     look = None
 
@@ -119,8 +121,8 @@ class Watched(Known):
 
 
 @pytest.mark.parametrize("guidance", ["none", "public", "private", "both"])
-def test_nothing_is_written_once_the_validation_set_is_in_use(tmp_path, guidance, monkeypatch):
-    """A file says when it was written, and joblib how long the call took."""
+def test_no_file_is_written_once_validation_set_is_in_use(tmp_path, guidance, monkeypatch):
+    """Modification times of files, and times of calls that joblib keeps, would depend on it."""
     before = []
 
     def listing():
@@ -136,7 +138,7 @@ def test_nothing_is_written_once_the_validation_set_is_in_use(tmp_path, guidance
     assert before[0] and listing() == before[0]
 
 
-def test_no_score_is_kept(tmp_path):
+def test_cache_contains_no_raw_score(tmp_path):
     train, val = data()
     PrivateBayesSearchCV(
         Known(), {"which": [0, 1, 2, 3]}, epsilon=EPSILON, memory=str(tmp_path)
@@ -152,20 +154,18 @@ def test_no_score_is_kept(tmp_path):
 @pytest.mark.filterwarnings(
     f"ignore::{GuaranteeAssumptionWarning.__module__}.GuaranteeAssumptionWarning"
 )
-def test_a_setting_that_depends_on_the_validation_set_is_not_looked_up(
-    two_classes, tmp_path, monkeypatch
-):
+def test_candidates_that_depend_on_scores_are_not_looked_up(two_classes, tmp_path, monkeypatch):
     looked_up, find = [], FitCache.find
     monkeypatch.setattr(
         FitCache, "find", lambda self, *args: looked_up.append(args[0].C) or find(self, *args)
     )
     s = search(str(tmp_path), SPACE, strategy=GPNoisy(), delta=1e-3)
     fit(s, two_classes)
-    assert len(looked_up) == 2, "the first setting, which depends on no score, and the refit"
+    assert len(looked_up) == 2, "the first candidate, which depends on no score, and the refit"
     assert looked_up[-1] == s.best_params_["C"]
 
 
-def test_it_is_a_parameter_like_others(two_classes, tmp_path):
+def test_memory_is_cloned_and_validated(two_classes, tmp_path):
     s = clone(search(str(tmp_path)))
     assert s.get_params()["memory"] == str(tmp_path)
     with pytest.raises(ValueError, match="memory"):

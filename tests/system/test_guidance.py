@@ -1,4 +1,4 @@
-"""Guidance of the worst-case strategy: what is evaluated, in which order, and at which price."""
+"""Guidance of the worst-case strategy: the candidates that it tries, and their privacy cost."""
 
 import itertools
 import math
@@ -35,7 +35,7 @@ KINDS = ["none", "public", "private", "both"]
 
 # ---------------------------------------------------------------- linear maps of sensitive values
 def brute_force(weights, D):
-    """The furthest that any entry of W x moves when every entry of x moves by D at most."""
+    """Return the largest change of an entry of W x if each entry of x changes by at most D."""
     patterns = itertools.product((-D, D), repeat=weights.shape[1])
     return max(np.abs(weights @ np.array(signs)).max() for signs in patterns)
 
@@ -106,12 +106,12 @@ def test_integer_scores_are_proportional_to_posterior_mean(seed, n, bits, a, sca
                            offsets, line, largest)  # fmt: skip
     expected = offsets + (line[0] + line[1] * counts) @ weights
     got = scores._open()[:, 0].astype(float)
-    # Up to a positive factor and a constant: differences are in proportion.
+    # They agree up to a positive factor and a constant.
     got, expected = got - got[0], expected - expected[0]
     factor = got @ expected / (expected @ expected)
     assert factor > 0
     assert np.abs(got / factor - expected).max() <= 1e-4 * np.abs(expected).max()
-    # One unit moves them, on this scale, by what the weights (less their centre) say.
+    # On this scale, one unit changes them by the sum of the weights (less their centre).
     unit = scores.sensitivity[0] / factor
     D = max(1, largest // 100) * line[1]
     assert unit <= D * np.abs(weights).sum(axis=0).max() * (1 + 1e-3) + 1e-4
@@ -145,10 +145,10 @@ def test_zcdp_conversion_equals_that_of_opendp(rho, epsilon):
     a = np.logspace(-6, 6, 20_001)  # alpha - 1: every alpha gives a valid delta
     valid = (a * ((a + 1) * rho - epsilon) - np.log(a) - (a + 1) * np.log1p(1 / a)).min()
     valid = math.exp(min(valid, 0.0))
-    # The grid may miss the best order a little, and then says a little more.
+    # The grid may miss the best order slightly, and then gives a slightly larger delta.
     assert 0.99 * valid - 1e-300 <= ours <= valid * (1 + 1e-6) + 1e-300
     assert ours <= theirs * (1 + 1e-4) + 1e-12
-    if theirs < 0.5:  # beyond, the library does not look at small enough orders
+    if theirs < 0.5:  # beyond, OpenDP does not try small enough orders
         assert ours == pytest.approx(theirs, rel=1e-4, abs=1e-12)
 
 
@@ -201,7 +201,7 @@ def test_concentrated_draws_are_charged_together_before_the_first():
     (loss,) = budget.losses
     assert (loss.epsilon, loss.delta) == (0.5, 1e-6)
     refused = mechanisms.selections(Draws.within(30, 0.6, 1e-6), purpose="a test")
-    for _ in range(2):  # a refusal is no charge: the second draw is refused as well
+    for _ in range(2):  # a refusal charges nothing, so the second draw is refused as well
         with pytest.raises(BudgetExceededError):
             refused(Sensitive([[1], [2]], (1,)))
 
@@ -301,16 +301,16 @@ def test_private_guidance_depends_on_validation_set():
     X, y = numbered(4000)
     high = search_of("private", validation=(X, y), epsilon=100.0).cv_results_["params"]
     low = search_of("private", validation=(X, 1 - y), epsilon=100.0).cv_results_["params"]
-    assert high[:5] == low[:5], "the initial design is public"
+    assert high[:5] == low[:5], "the initial candidates are public"
 
     def mean_share(path):
-        return np.mean([Surface(**setting).share() for setting in path[8:]])
+        return np.mean([Surface(**params).share() for params in path[8:]])
 
     assert mean_share(high) > mean_share(low) + 0.3
 
 
 def test_private_guidance_equals_gp_ucb_when_epsilon_is_large(monkeypatch):
-    """On a grid, with a fixed kernel: the same path as a plain implementation without privacy."""
+    """On a grid with a fixed kernel it tries the candidates of a plain GP-UCB without privacy."""
     monkeypatch.setattr(_private, "_LEARNING_NOISE", 0.0)
     grid = {"x": np.linspace(0, 1, 13).tolist(), "y": np.linspace(0, 1, 11).tolist()}
     search = search_of("private", space=grid, epsilon=1e6, batch_size=1, n_iter=24, m=2000)
@@ -320,10 +320,10 @@ def test_private_guidance_equals_gp_ucb_when_epsilon_is_large(monkeypatch):
 
     points = np.array(list(itertools.product(range(13), range(11))))
     unit = (points + 0.5) / [13, 11]
-    settings_ = [{"x": grid["x"][i], "y": grid["y"][j]} for i, j in points]
+    candidates = [{"x": grid["x"][i], "y": grid["y"][j]} for i, j in points]
     X_val, _ = numbered(2000)
-    scores = np.array([(X_val[:, 0] < Surface(**s).share()).mean() for s in settings_])
-    seen = [settings_.index(s) for s in path[: 24 - n_drawn]]
+    scores = np.array([(X_val[:, 0] < Surface(**s).share()).mean() for s in candidates])
+    seen = [candidates.index(s) for s in path[: 24 - n_drawn]]
     length_scale = 0.4 * math.sqrt(2)
     kernel = ConstantKernel(0.01) * Matern(length_scale, nu=2.5) + ConstantKernel(0.1)
     for _ in range(n_drawn):
@@ -332,13 +332,13 @@ def test_private_guidance_equals_gp_ucb_when_epsilon_is_large(monkeypatch):
         bound = mean + 2.0 * std
         bound[seen] = -np.inf
         seen.append(int(np.argmax(bound)))
-    assert [settings_[i] for i in seen] == path
+    assert [candidates[i] for i in seen] == path
 
 
 @pytest.mark.parametrize("kind", ["public", "private"])
 def test_guided_candidates_concentrate_on_good_region(kind):
     params = search_of(kind, epsilon=100.0, n_iter=64).cv_results_["params"]
-    shares = [Surface(**setting).share() for setting in params]
+    shares = [Surface(**p).share() for p in params]
     assert np.mean(np.array(shares[40:]) > 0.9) > 0.35
     assert np.mean(np.array(shares[:16]) > 0.9) < 0.3
 
@@ -348,7 +348,7 @@ def test_all_candidates_of_small_space_are_validated():
     for kind in KINDS:
         found = search_of(kind, space=grid, epsilon=100.0).cv_results_
         assert len(found["params"]) == 9 and found["validated"].all()
-    assert search_of(n_iter=7).cv_results_["validated"].all(), "too few to learn anything from"
+    assert search_of(n_iter=7).cv_results_["validated"].all(), "too few candidates to explore"
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -455,14 +455,14 @@ def test_patience_stops_exploration_early():
     ("timeout", "expected"), [(20.0, 20), (1.0, None), (1000.0, 64), (1e308, 64)]
 )
 def test_timeout_limits_number_of_evaluations(kind, timeout, expected, monkeypatch):
-    """Each fit takes one second, by this clock; without exploring, four are timed beforehand."""
+    """By this clock each fit takes one second; without exploration four fits are timed first."""
     seconds = itertools.count()
     monkeypatch.setattr(
         "sklearn_dpbo._evaluation.fitting.time.perf_counter", lambda: float(next(seconds))
     )
     search = search_of(kind, n_iter=64, timeout=timeout, batch_size=4, refit=False, epsilon=100.0)
     results = search.cv_results_
-    if expected is None:  # one batch, after what was explored before the clock was looked at
+    if expected is None:  # one batch, after the exploration that is timed
         assert results["validated"].sum() == 4
     else:
         assert len(results["params"]) == expected
@@ -471,7 +471,7 @@ def test_timeout_limits_number_of_evaluations(kind, timeout, expected, monkeypat
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_fit_times_are_recorded_for_validated_candidates(kind):
-    """Times of later fits depend on how long validation records take to predict."""
+    """Their times depend on how long validation records take to predict."""
     results = search_of(kind, n_iter=24, refit=False, epsilon=100.0).cv_results_
     assert (np.isnan(results["mean_fit_time"]) == results["validated"]).all()
 
@@ -488,7 +488,7 @@ def test_custom_acquisition_finds_good_candidate():
 def test_public_cv_splits_the_training_set():
     split = PredefinedSplit(np.repeat([-1, 0], [300, 100]))
     search = search_of(public_cv=split, epsilon=100.0)
-    # The 100 held-out records have the numbers from 0.75 up: most settings are wrong on all.
+    # The 100 held-out records have numbers above 0.75: most candidates are wrong on all of them.
     scores = search.cv_results_["public_score"]
     assert set(np.round(scores[~np.isnan(scores)] * 100) % 1) == {0}
     assert np.nanmedian(scores) < 0.2
@@ -528,7 +528,7 @@ def test_invalid_strategy_parameters_raise_value_error_before_any_fit(parameter,
 
 
 def odd_case(rng):
-    """A search that somebody might set up, mostly with too little of something."""
+    """Return an unusual search: few records, few candidates, or extreme parameters."""
     n, m = int(rng.choice([5, 8, 30, 100])), int(rng.choice([1, 7, 200, 3000]))
     X, X_val = rng.normal(size=(n, 4)), rng.normal(size=(m, 4))
     y, y_val = ((Z[:, 0] > 0).astype(int) for Z in (X, X_val))

@@ -17,8 +17,8 @@ from sklearn_dpbo import make_private_scorer
 from sklearn_dpbo.strategies import WorstCase
 
 
-def test_the_walker_finds_what_is_there():
-    """The test must be able to fail: plant a score in each kind of hiding place."""
+def test_found_in_finds_planted_scores():
+    """Tests must be able to fail: scores are planted in different kinds of containers."""
     search = search_of()
     counts = secrets("accuracy", None)
     score = COUNTS[1] / M
@@ -31,7 +31,7 @@ def test_the_walker_finds_what_is_there():
     assert not found_in(search, counts)
 
 
-def test_the_reader_finds_a_secret_in_a_text():
+def test_found_in_text_finds_scores_and_ignores_other_numbers():
     counts = secrets("accuracy", None)
     for shown in (
         "7717",
@@ -47,7 +47,7 @@ def test_the_reader_finds_a_secret_in_a_text():
         assert not found_in_text(f"took {shown} s", counts), shown
 
 
-SETTINGS = [
+CASES = [
     dict(),
     dict(n_jobs=2),
     dict(fail="predict"),
@@ -64,20 +64,20 @@ SETTINGS = [
 ]
 
 
-@pytest.mark.parametrize("settings", SETTINGS, ids=lambda s: str(s)[:40])
+@pytest.mark.parametrize("case", CASES, ids=lambda s: str(s)[:40])
 @pytest.mark.parametrize("backend", ["loky", "threading"])
 @pytest.mark.filterwarnings("always")
-def test_nothing_raw_is_kept_printed_or_logged(settings, backend, capfd, caplog, recwarn):
-    settings = dict(settings)
-    groups = np.arange(M) if settings.pop("groups", False) else None
-    scoring = settings.get("scoring", "accuracy")
-    counts = secrets(scoring, settings.get("fail"))
-    if settings.get("fail") == "predict":
+def test_no_raw_score_is_kept_printed_or_logged(case, backend, capfd, caplog, recwarn):
+    params = dict(case)
+    groups = np.arange(M) if params.pop("groups", False) else None
+    scoring = params.get("scoring", "accuracy")
+    counts = secrets(scoring, params.get("fail"))
+    if params.get("fail") == "predict":
         counts |= {c - 1 for c in counts}
     caplog.set_level(logging.DEBUG)
     public, protected = data()
-    search = search_of(verbose=10, **settings)
-    get_reusable_executor().shutdown()  # workers of another test print to where that looked
+    search = search_of(verbose=10, **params)
+    get_reusable_executor().shutdown()  # workers of another test write to its captured output
     with joblib.parallel_config(backend):
         search.fit(**public, **protected, groups_val=groups)
 
@@ -92,8 +92,8 @@ def test_nothing_raw_is_kept_printed_or_logged(settings, backend, capfd, caplog,
     shown = text.getvalue() + captured.out + captured.err + caplog.text
     shown += "".join(str(w.message) for w in recwarn)
     assert not found_in_text(shown, counts)
-    assert "which" in captured.out, "verbose=10 says something"
-    if scoring != "roc_auc":  # whose released score may be any ratio
+    assert "which" in captured.out, "verbose=10 prints candidates"
+    if scoring != "roc_auc":  # a released AUC may be any ratio
         pickled = pickle.loads(pickle.dumps(search))
         assert not found_in(vars(pickled), counts)
         raw = pickle.dumps(search)
@@ -103,10 +103,10 @@ def test_nothing_raw_is_kept_printed_or_logged(settings, backend, capfd, caplog,
 @pytest.mark.parametrize("fail", ["interrupt", "fit"])
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("guidance", [None, "private"])
-def test_an_exception_holds_no_raw_score(fail, n_jobs, guidance):
+def test_exception_contains_no_raw_score(fail, n_jobs, guidance):
     public, protected = data()
     params = dict(error_score="raise") if fail == "fit" else {}
-    if guidance:  # a batch at a time: what fails comes after others have been counted and drawn by
+    if guidance:  # batches of one, so that other candidates have been counted before the failure
         params["strategy"] = WorstCase(guidance, batch_size=1)
     search = search_of(fail=fail, n_jobs=n_jobs, **params)
     with pytest.raises((KeyboardInterrupt, RuntimeError)) as caught:
@@ -119,7 +119,7 @@ def test_an_exception_holds_no_raw_score(fail, n_jobs, guidance):
     assert not found_in_text(text, counts)
 
 
-def test_an_interrupt_after_draws_holds_no_raw_score_and_sets_nothing():
+def test_interrupt_after_draws_contains_no_raw_score_and_sets_no_attributes():
     class Late(Known):
         calls = 0
 
@@ -143,7 +143,7 @@ def test_an_interrupt_after_draws_holds_no_raw_score_and_sets_nothing():
 
 @pytest.mark.filterwarnings("error::sklearn.exceptions.FitFailedWarning")
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_a_warning_made_an_error_holds_no_raw_score(n_jobs):
+def test_warning_raised_as_error_contains_no_raw_score(n_jobs):
     public, protected = data()
     with pytest.raises(FitFailedWarning) as caught:
         search_of(fail="fit", n_jobs=n_jobs).fit(**public, **protected)
@@ -153,8 +153,8 @@ def test_a_warning_made_an_error_holds_no_raw_score(n_jobs):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_no_raw_count_survives_anywhere_after_the_fit():
-    """Not even unreachable from the search: no live int64 array holds the counts."""
+def test_no_array_of_raw_counts_is_alive_after_fit():
+    """No array in memory contains the counts, whether reachable from the search or not."""
     public, protected = data()
     search_of().fit(**public, **protected)
     gc.collect()

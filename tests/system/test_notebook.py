@@ -1,4 +1,4 @@
-"""What a notebook shows, and what its users do: cards, statements to publish, the usual calls."""
+"""Notebooks: HTML cards, privacy reports to publish, and the calls that users make."""
 
 import json
 import pickle
@@ -44,9 +44,9 @@ def search(frames):
     return fitted(frames)
 
 
-# ------------------------------------------------------------------ the statement
+# ------------------------------------------------------------------ the privacy report
 def report(secure=True, **changes):
-    loss = PrivacyLoss(0.6, 0.0, "choice of <the> setting", "permute & flip")
+    loss = PrivacyLoss(0.6, 0.0, "choice of <the> candidate", "permute & flip")
     facts = dict(
         title="Search <b>", epsilon=1.0, delta=0.0, unit="record", m=1234, data="validation set",
         protected="X_val as given", not_protected="the training set", assumption=None,
@@ -56,7 +56,7 @@ def report(secure=True, **changes):
     return PrivacyReport(**facts | changes)
 
 
-def test_json_has_numbers_and_comes_back():
+def test_json_of_privacy_report_contains_its_numbers():
     found = json.loads(report().to_json())
     assert found == report().to_dict()
     assert (found["epsilon"], found["delta"], found["m"], found["unit"]) == (
@@ -71,7 +71,7 @@ def test_json_has_numbers_and_comes_back():
     assert not json.loads(report(assumption="a prior").to_json())["worst_case"]
 
 
-def test_every_form_says_the_same():
+def test_text_html_and_markdown_of_privacy_report_state_the_same_facts():
     shown = [str(report()), report().to_html(), report().to_markdown()]
     for text in shown:
         plain = (
@@ -85,27 +85,27 @@ def test_every_form_says_the_same():
             assert fact in " ".join(plain.split()), (fact, text)
 
 
-def test_seeded_noise_is_shouted_in_every_form():
+def test_every_format_of_privacy_report_says_not_private_for_seeded_noise():
     r = report(secure=False)
     for text in (str(r), r.to_html(), r.to_markdown(), r.to_json()):
         assert "NOT PRIVATE: the noise was seeded" in text and "epsilon = 1, " not in text
     assert json.loads(r.to_json())["epsilon"] is None
 
 
-def test_html_escapes_and_needs_nothing_else():
+def test_html_is_escaped_and_loads_nothing():
     page = report().to_html() + card("<i>", [("<u>", ["<s>"])], warning="<script>")
     assert not re.search(r"<(b|i|u|s|the|script)>", page)
     assert "Search &lt;b&gt;" in page and "permute &amp; flip" in page
     assert not re.search(r"https?:|<script|<link| id=|url\(|src=|href=", page)
 
 
-def test_markdown_shows_names_as_they_are():
+def test_markdown_escapes_special_characters():
     text = report(released="best_params_ *and* <more>").to_markdown()
     assert r"best\_params\_ \*and\* \<more\>" in text
 
 
 # ------------------------------------------------------------------ the card
-def test_the_card_comes_with_the_fit(search):
+def test_fitted_search_shows_html_card(search):
     assert "sklearn-dpbo" not in clone(search)._repr_html_()
     shown = search._repr_html_()
     assert "sklearn-dpbo" in search._repr_mimebundle_()["text/html"]
@@ -119,7 +119,7 @@ def test_the_card_comes_with_the_fit(search):
     assert "PrivateBayesSearchCV(" in repr(search)
 
 
-def test_other_objects_have_cards(frames):
+def test_threshold_classifier_curator_and_several_scores_show_html_cards(frames):
     tuned = PrivateThresholdClassifier(LogisticRegression(max_iter=5000)).fit(**frames)
     assert "Best threshold" in tuned._repr_html_() and "LogisticRegression" in tuned._repr_html_()
     curator = GaussianCurator(1.0, 1e-5, max_norm=1.0).fit(np.zeros((5, 2)))
@@ -132,15 +132,15 @@ def test_other_objects_have_cards(frames):
     )
 
 
-def test_text_is_shown_where_text_is_asked_for(search):
+def test_display_text_shows_no_html(search):
     with config_context(display="text"):
         assert "text/html" not in search._repr_mimebundle_()
         with pytest.raises(AttributeError):
             search._repr_html_()
 
 
-# ------------------------------------------------------------------ habits
-def test_results_are_a_table(search):
+# ------------------------------------------------------------------ usual calls
+def test_cv_results_convert_to_data_frame(search):
     table = pd.DataFrame(search.cv_results_).sort_values("public_score", ascending=False)
     assert len(table) == 6 and {"params", "param_logisticregression__C"} <= set(table)
     grid = table.pivot_table(
@@ -150,7 +150,7 @@ def test_results_are_a_table(search):
     assert grid.shape == (3, 2)
 
 
-def test_saved_and_loaded(search, frames, tmp_path):
+def test_saved_search_is_loaded_with_predictions_and_report(search, frames, tmp_path):
     joblib.dump(search, tmp_path / "search.joblib")
     for loaded in (joblib.load(tmp_path / "search.joblib"), pickle.loads(pickle.dumps(search))):
         np.testing.assert_array_equal(loaded.predict(frames["X"]), search.predict(frames["X"]))
@@ -158,7 +158,7 @@ def test_saved_and_loaded(search, frames, tmp_path):
         assert "sklearn-dpbo" in loaded._repr_html_()
 
 
-def test_skops_lists_few_types(search):
+def test_skops_lists_only_types_of_this_package(search):
     io = pytest.importorskip("skops.io")
     dumped = io.dumps(search)
     types = io.get_untrusted_types(data=dumped)
@@ -166,13 +166,13 @@ def test_skops_lists_few_types(search):
     assert io.loads(dumped, trusted=types).best_params_ == search.best_params_
 
 
-def test_the_best_model_is_frozen_and_used_again(search, frames):
+def test_frozen_best_estimator_is_tuned(search, frames):
     frozen = FrozenEstimator(search.best_estimator_)
     tuned = PrivateThresholdClassifier(frozen, epsilon=20.0).fit(**frames)
     assert tuned.best_score_ > 0.8
 
 
-def test_cross_validation_over_a_search_spends_in_each_fold(frames):
+def test_cross_val_predict_over_search_warns_and_predicts(frames):
     model = make_pipeline(StandardScaler(), LogisticRegression())
     s = PrivateBayesSearchCV(model, GRID, epsilon=2.0)
     with pytest.warns(PrivacyWarning, match="No X_val and no cv"):
@@ -180,7 +180,7 @@ def test_cross_validation_over_a_search_spends_in_each_fold(frames):
     assert (predicted == frames["y"]).mean() > 0.8
 
 
-def test_a_step_of_a_pipeline_gets_validation_records_transformed(frames):
+def test_search_in_pipeline_receives_transformed_validation_set(frames):
     with config_context(enable_metadata_routing=True):
         s = PrivateBayesSearchCV(LogisticRegression(), {"C": [1e-3, 10.0]}, epsilon=50.0)
         s.set_fit_request(X_val=True, y_val=True)
@@ -191,7 +191,7 @@ def test_a_step_of_a_pipeline_gets_validation_records_transformed(frames):
     assert whole.score(frames["X"], frames["y"]) > 0.9
 
 
-def test_frames_in_and_out(frames):
+def test_data_frames_keep_feature_names(frames):
     model = make_pipeline(StandardScaler(), LogisticRegression()).set_output(transform="pandas")
     s = PrivateBayesSearchCV(model, GRID, epsilon=2.0).fit(**frames)
     assert list(s.feature_names_in_) == list(frames["X"].columns)
@@ -212,7 +212,7 @@ def test_frames_in_and_out(frames):
         ([10**400, 1], "O"),
     ],
 )
-def test_columns_of_numbers_are_numbers(values, kind):
+def test_parameter_columns_have_numeric_dtype(values, kind):
     column = param_columns(tuple({"a": v} for v in values))["param_a"]
     assert column.dtype.kind == kind and column.tolist() == values
     with_gap = param_columns(({"a": values[0]}, {"b": 1}))["param_a"]

@@ -1,4 +1,4 @@
-"""What is told of a search while it runs: all that is public of it, in order, and no more."""
+"""Callbacks and progress bars receive what is public of a search, in order, and nothing else."""
 
 import sys
 import time
@@ -41,12 +41,12 @@ needs_callbacks = pytest.mark.skipif(not has_callbacks, reason="scikit-learn bef
 
 
 class Spy:
-    """Keeps all that it is given, and all that the frames show from which it is called."""
+    """A callback that keeps its arguments and the local variables of all frames that call it."""
 
     def __init__(self, raises=None, at=None):
         self.events, self.frames, self.raises, self.at = [], [], raises, at
 
-    def hear(self, hook, estimator, context, **facts):
+    def record(self, hook, estimator, context, **facts):
         self.events.append((hook, context.task_name, context.task_id, facts, estimator, context))
         frame = sys._getframe(2)
         while frame is not None and not frame.f_code.co_name.startswith("test_"):
@@ -57,25 +57,25 @@ class Spy:
             raise self.raises
 
     def setup(self, estimator, context):
-        self.hear("setup", estimator, context)
+        self.record("setup", estimator, context)
 
     def teardown(self, estimator, context):
-        self.hear("teardown", estimator, context)
+        self.record("teardown", estimator, context)
 
     def on_fit_task_begin(
         self, estimator, context, *, X=None, y=None, metadata=None, fitted_estimator=None
     ):
         facts = dict(X=X, y=y, metadata=metadata, fitted_estimator=fitted_estimator)
-        self.hear("begin", estimator, context, **facts)
+        self.record("begin", estimator, context, **facts)
 
     def on_fit_task_end(
         self, estimator, context, *, X=None, y=None, metadata=None, fitted_estimator=None
     ):
         facts = dict(X=X, y=y, metadata=metadata, fitted_estimator=fitted_estimator)
-        self.hear("end", estimator, context, **facts)
-        return True  # "stop": which is not heeded
+        self.record("end", estimator, context, **facts)
+        return True  # scikit-learn reads this as a request to stop; a search ignores it
 
-    def told(self, hook, task):
+    def metadata_of(self, hook, task):
         return [facts["metadata"] for h, t, _, facts, _, _ in self.events if (h, t) == (hook, task)]
 
     @property
@@ -84,12 +84,12 @@ class Spy:
 
     @property
     def given(self):
-        """All that is reachable from what it was given, but for the frames."""
+        """All objects reachable from its arguments; without those of the frames."""
         return [*walk([event[3:] for event in self.events], {id(self): self})]
 
     @property
     def leaks(self):
-        """Raw numbers among what was given or in the frames, also in texts."""
+        """Raw scores among the arguments or in the frames, as numbers or in texts."""
         counts = secrets("accuracy", None)
         things = [*self.given, *walk(self.frames, {id(self): self})]
         in_texts = [found_in_text(thing, counts) for thing in things if isinstance(thing, str)]
@@ -97,12 +97,12 @@ class Spy:
 
     @property
     def tables(self):
-        """Tables of validation records among what was given."""
+        """Tables of validation records among the arguments."""
         return [a for a in self.given if isinstance(a, np.ndarray) and a.size >= M]
 
 
 class AutoSpy(Spy):
-    """One that is handed on to the estimators inside."""
+    """A callback that scikit-learn propagates to inner estimators."""
 
     max_propagation_depth = None
 
@@ -111,11 +111,11 @@ EVALUATION, EXPLORATION = "candidate-evaluation", "candidate-exploration"
 BACKENDS = [("sequential", 1), ("loky", 2), ("threading", 2), ("multiprocessing", 2)]
 
 
-# ------------------------------------------------------------ what is told, and in which order
+# ------------------------------------------------------------ what callbacks receive, and when
 @needs_callbacks
 @pytest.mark.parametrize(("backend", "n_jobs"), BACKENDS)
-def test_candidates_are_told_of_in_order(n_jobs, backend):
-    class Backwards(Known):  # the first is the last to finish
+def test_callbacks_are_called_in_order_of_candidates(n_jobs, backend):
+    class Backwards(Known):  # the first candidate finishes last
         def predict(self, X):
             time.sleep(0.3 * (len(X) > 1000 and self.which == 0))
             return super().predict(X)
@@ -136,27 +136,29 @@ def test_candidates_are_told_of_in_order(n_jobs, backend):
     ]  # fmt: skip
     errors = [None, None, None, "RuntimeError: cannot fit this one"]
     wanted = [{"params": {"which": i}, "fit_error": errors[i]} for i in numbers]
-    assert spy.told("end", EVALUATION) == wanted
-    assert spy.told("begin", EVALUATION) == [{"params": {"which": i}} for i in numbers]
+    assert spy.metadata_of("end", EVALUATION) == wanted
+    assert spy.metadata_of("begin", EVALUATION) == [{"params": {"which": i}} for i in numbers]
     assert len({event[-1].init_time for event in spy.events}) == 1
-    assert spy.events[-2][4].best_params_ == search.best_params_, "at the end it is fitted"
+    assert spy.events[-2][4].best_params_ == search.best_params_, (
+        "the search is fitted when the last hook is called"
+    )
     assert not [name for name in vars(search) if name.startswith("_callback")]
 
 
 @needs_callbacks
 @pytest.mark.parametrize("memory", [False, True])
 @pytest.mark.parametrize("guidance", ["none", "public", "private", "both"])
-def test_every_guidance_tells_of_every_candidate(guidance, memory, tmp_path):
+def test_callbacks_receive_every_candidate_with_every_guidance(guidance, memory, tmp_path):
     public, protected = data()
     spy = Spy()
     search = search_of(strategy=WorstCase(guidance), memory=tmp_path if memory else None)
     search.set_callbacks(spy).fit(**public, **protected)
     results = search.cv_results_
-    explored = [told["params"] for told in spy.told("end", EXPLORATION)]
-    evaluated = [told["params"] for told in spy.told("end", EVALUATION)]
+    explored = [facts["params"] for facts in spy.metadata_of("end", EXPLORATION)]
+    evaluated = [facts["params"] for facts in spy.metadata_of("end", EVALUATION)]
     tried = list(zip(results["params"], results["validated"], strict=True))
-    assert explored == [setting for setting, validated in tried if not validated]
-    assert evaluated == [setting for setting, validated in tried if validated]
+    assert explored == [params for params, validated in tried if not validated]
+    assert evaluated == [params for params, validated in tried if validated]
     assert len(tried) == 16 and bool(explored) == (guidance in ("public", "both"))
     (context,) = {e[5] for e in spy.events if e[1] == "search"}
     assert context.max_subtasks == 16
@@ -164,54 +166,54 @@ def test_every_guidance_tells_of_every_candidate(guidance, memory, tmp_path):
 
 
 @needs_callbacks
-def test_settings_that_a_callback_writes_into_stay_as_they_are():
+def test_callback_cannot_change_candidates():
     class Vandal(Spy):
-        def hear(self, hook, estimator, context, **facts):
+        def record(self, hook, estimator, context, **facts):
             if facts.get("metadata"):
                 facts["metadata"]["params"]["which"] = 17
 
     public, protected = data()
     search = search_of().set_callbacks(Vandal()).fit(**public, **protected)
-    assert [setting["which"] for setting in search.cv_results_["params"]] == list(COUNTS)
+    assert [params["which"] for params in search.cv_results_["params"]] == list(COUNTS)
 
 
 @needs_callbacks
-def test_fits_that_settle_a_timeout_come_on_top():
+def test_fits_timed_for_timeout_are_reported_in_addition():
     public, protected = data()
     spy = Spy()
     strategy = WorstCase("none", timeout=1e6)
     search_of(strategy=strategy).set_callbacks(spy).fit(**public, **protected)
-    assert len(spy.told("end", EXPLORATION)) == 4
-    assert len(spy.told("end", EVALUATION)) == 16
+    assert len(spy.metadata_of("end", EXPLORATION)) == 4
+    assert len(spy.metadata_of("end", EVALUATION)) == 16
 
 
 @needs_callbacks
-def test_a_secret_path_is_not_told_of():
-    """One setting is evaluated in the open; where the others lie nobody hears, nor of the fits."""
+def test_secret_candidates_are_not_reported_to_callbacks():
+    """Only the first candidate is public; neither the others nor their fits are reported."""
     spy, inner = Spy(), Spy()
     search = gp_search_of(GPNoisy(**NOISY), estimator=WatchedPath(), n_iter=8)
     search.estimator.set_callbacks(inner)
     search.set_callbacks(spy).fit(**known_data())
-    assert len(spy.told("end", EVALUATION)) == 1
-    assert not spy.told("end", EXPLORATION)
+    assert len(spy.metadata_of("end", EVALUATION)) == 1
+    assert not spy.metadata_of("end", EXPLORATION)
     assert len([event for event in inner.events if event[0] == "setup"]) == 1
 
 
-# ------------------------------------------------------------ nothing raw is told
+# ------------------------------------------------------------ no raw scores
 @needs_callbacks
 @pytest.mark.parametrize(("backend", "n_jobs"), BACKENDS[:3])
 @pytest.mark.parametrize(
-    "settings", [{}, dict(fail="fit"), dict(fail="predict"), dict(strategy=WorstCase("private"))],
+    "params", [{}, dict(fail="fit"), dict(fail="predict"), dict(strategy=WorstCase("private"))],
     ids=str,
 )  # fmt: skip
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
-def test_a_spy_finds_nothing_raw(n_jobs, backend, settings):
+def test_callbacks_and_their_frames_receive_no_raw_score(n_jobs, backend, params):
     public, protected = data()
     spy = Spy()
-    search = search_of(n_jobs=n_jobs, **settings).set_callbacks(spy)
+    search = search_of(n_jobs=n_jobs, **params).set_callbacks(spy)
     with joblib.parallel_config(backend):
         search.fit(**public, **protected)
-    assert len(spy.told("end", EVALUATION)) >= 4
+    assert len(spy.metadata_of("end", EVALUATION)) >= 4
     assert spy.frames
     assert not spy.leaks and not spy.tables
 
@@ -225,8 +227,8 @@ class TheLast:
 
 
 @needs_callbacks
-def test_a_held_out_part_is_not_told():
-    """X holds the validation records then."""
+def test_callbacks_do_not_receive_held_out_part_of_X():
+    """X contains the validation records in this case."""
     public, protected = data()
     X = np.concatenate([public["X"], protected["X_val"]])
     y = np.concatenate([public["y"], protected["y_val"]])
@@ -236,8 +238,8 @@ def test_a_held_out_part_is_not_told():
 
 
 @needs_callbacks
-def test_the_spy_finds_what_it_is_told(monkeypatch):
-    """The tests above must be able to fail."""
+def test_spy_detects_planted_raw_scores(monkeypatch):
+    """The tests above must be able to fail: raw scores are planted."""
     public, protected = data()
     right = evaluation.Evaluator._sealed
 
@@ -257,7 +259,7 @@ def test_the_spy_finds_what_it_is_told(monkeypatch):
 
 
 class Watched(CallbackSupportMixin, Known):
-    """Has callbacks of its own, and leaves on itself, and tells, what it predicts."""
+    """Has callbacks; keeps its predictions in attributes and reports them."""
 
     @with_callbacks
     def fit(self, X, y):
@@ -288,7 +290,7 @@ class WatchedPath(CallbackSupportMixin, type(gp_search_of(GPNoisy(**NOISY)).esti
 @needs_callbacks
 @pytest.mark.parametrize("backend", ["sequential", "threading"])
 @pytest.mark.parametrize("planted", [False, True])
-def test_callbacks_of_the_estimator_see_training_records_alone(backend, planted, monkeypatch):
+def test_callbacks_of_estimator_receive_training_records_only(backend, planted, monkeypatch):
     public, protected = data()
     spy = Spy()
     search = search_of(n_jobs=2)
@@ -306,7 +308,7 @@ def test_callbacks_of_the_estimator_see_training_records_alone(backend, planted,
 
 @needs_callbacks
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_scikit_learns_monitor_logs_the_training_side(two_classes, n_jobs):
+def test_scoring_monitor_logs_each_fit(two_classes, n_jobs):
     from sklearn.callback import ScoringMonitor
 
     X, y, X_val, y_val = two_classes
@@ -326,14 +328,14 @@ AFTER = [("end", "search"), ("begin", "refit-with-best-params"), ("end", "refit-
 FITTED = [("end", "fit"), ("teardown", "fit")]
 
 
-# With workers, which an exception makes joblib kill and start anew, the one that matters.
+# With workers only one case: after an exception joblib kills them and starts new ones.
 CASES = [(1, at) for at in BEFORE + AFTER + FITTED] + [(2, ("end", EVALUATION))]
 
 
 @needs_callbacks
 @pytest.mark.parametrize("kind", [RuntimeError, KeyboardInterrupt])
 @pytest.mark.parametrize(("n_jobs", "at"), CASES)
-def test_an_exception_of_a_callback_is_an_interrupt(kind, n_jobs, at, tmp_path):
+def test_exception_in_callback_loses_no_charge_and_reveals_no_raw_score(kind, n_jobs, at, tmp_path):
     raised = kind("no more")
     public, protected = data()
     ledger = PrivacyLedger(tmp_path / "budget.db", "records", 1.0)
@@ -343,24 +345,26 @@ def test_an_exception_of_a_callback_is_an_interrupt(kind, n_jobs, at, tmp_path):
     with pytest.raises(kind) as caught:
         search.fit(**public, **protected)
     assert caught.value is raised
-    assert bool(ledger.history) == (at not in BEFORE), "nothing is drawn without a charge"
+    assert bool(ledger.history) == (at not in BEFORE), "a draw needs a charge"
     notes = "".join(getattr(raised, "__notes__", []))
-    assert ("best_params_=" in notes) == (at in AFTER), "what was paid for is not lost"
+    assert ("best_params_=" in notes) == (at in AFTER), "what was charged for is in a note"
     assert hasattr(search, "best_params_") == (at in FITTED)
-    if (kind, at[0]) != (KeyboardInterrupt, "teardown"):  # which scikit-learn does not expect
+    if (kind, at[0]) != (KeyboardInterrupt, "teardown"):  # scikit-learn does not catch it there
         assert not [name for name in vars(search) if name.startswith("_callback")]
     assert spy.order[-1] == ("teardown", "fit", 0)
     assert not spy.leaks and not spy.tables
     assert not found_in(frames_of(caught.value), secrets("accuracy", None))
     shown = [entry.name for entry in caught.traceback]
-    assert at[0] in ("setup", "teardown") or f"on_fit_task_{at[0]}" in shown, "where it came from"
+    assert at[0] in ("setup", "teardown") or f"on_fit_task_{at[0]}" in shown, (
+        "the traceback shows the hook that raised"
+    )
 
 
 @needs_callbacks
-def test_an_exception_after_draws_says_what_was_spent():
+def test_exception_after_private_draws_notes_what_was_spent():
     class Late(Spy):
-        def hear(self, hook, estimator, context, **facts):
-            super().hear(hook, estimator, context, **facts)
+        def record(self, hook, estimator, context, **facts):
+            super().record(hook, estimator, context, **facts)
             if (hook, context.task_name, context.task_id) == ("end", EVALUATION, 14):
                 raise RuntimeError("no more")
 
@@ -372,14 +376,14 @@ def test_an_exception_after_draws_says_what_was_spent():
     assert not found_in(frames_of(caught.value), secrets("accuracy", None))
 
 
-# ------------------------------------------------------------ scikit-learn's own
+# ------------------------------------------------------------ scikit-learn's callbacks
 @pytest.mark.skipif(has_callbacks, reason="scikit-learn 1.9 and later")
 def test_older_scikit_learn_has_no_callbacks():
     assert not hasattr(search_of(), "set_callbacks")
 
 
 @needs_callbacks
-def test_clones_keep_callbacks_as_scikit_learns_do():
+def test_clones_keep_callbacks():
     spy = Spy()
     for search in (search_of(), GridSearchCV(Known(), {"which": [0, 1]}),
                    PrivateThresholdClassifier(Known())):  # fmt: skip
@@ -394,7 +398,9 @@ def test_clones_keep_callbacks_as_scikit_learns_do():
 @needs_callbacks
 @pytest.mark.parametrize(("backend", "n_jobs"), BACKENDS[:3])
 @pytest.mark.parametrize("guidance", ["none", "public"])
-def test_scikit_learns_bar_shows_all_candidates(n_jobs, backend, guidance, monkeypatch, capsys):
+def test_scikit_learn_progress_bar_shows_all_candidates(
+    n_jobs, backend, guidance, monkeypatch, capsys
+):
     pytest.importorskip("rich")
     from sklearn.callback import ProgressBar, _progressbar
 
@@ -416,7 +422,7 @@ def test_scikit_learns_bar_shows_all_candidates(n_jobs, backend, guidance, monke
 
 # ------------------------------------------------------------ verbose
 def bar_of(err):
-    """What a bar showed, from the first to the last."""
+    """Return the successive texts of a progress bar."""
     return [line.strip() for line in err.replace("\n", "\r").split("\r") if line.strip()]
 
 
@@ -441,7 +447,7 @@ def test_verbose_1_shows_a_bar(n_jobs, backend, memory, capfd, tmp_path):
     assert any(line.startswith("Exploring candidates within") for line in bar_of(err))
 
 
-def test_a_bar_does_not_tell_how_long_it_took(capsys):
+def test_progress_bar_does_not_show_time(capsys):
     pytest.importorskip("tqdm")
 
     class Slow(Known):
@@ -460,13 +466,13 @@ def test_a_bar_does_not_tell_how_long_it_took(capsys):
     assert shown[0] == shown[1] != ""
 
 
-def test_a_bar_ends_full_when_fewer_are_tried(capsys):
+def test_progress_bar_ends_full_with_fewer_candidates(capsys):
     pytest.importorskip("tqdm")
     gp_search_of(GPNoisy(**NOISY), n_iter=8, verbose=1).fit(**known_data())
     assert bar_of(capsys.readouterr().err)[-1].endswith("1/1")
 
 
-def test_a_bar_is_taken_down_after_an_error(capsys):
+def test_progress_bar_is_closed_after_an_error(capsys):
     pytest.importorskip("tqdm")
     public, protected = data()
     with pytest.raises(KeyboardInterrupt):
@@ -475,7 +481,7 @@ def test_a_bar_is_taken_down_after_an_error(capsys):
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_without_tqdm_verbose_1_prints_lines(monkeypatch, capfd, n_jobs):
+def test_verbose_1_without_tqdm_prints_one_line(monkeypatch, capfd, n_jobs):
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
     public, protected = data()
     search_of(verbose=1, n_jobs=n_jobs).fit(**public, **protected)
@@ -484,7 +490,7 @@ def test_without_tqdm_verbose_1_prints_lines(monkeypatch, capfd, n_jobs):
     assert "%|" not in err
 
 
-def test_verbose_0_says_nothing(capfd):
+def test_verbose_0_prints_nothing(capfd):
     public, protected = data()
     search_of().fit(**public, **protected)
     assert capfd.readouterr() == ("", "")
@@ -493,14 +499,14 @@ def test_verbose_0_says_nothing(capfd):
 # ------------------------------------------------------------ thresholds
 @needs_callbacks
 @pytest.mark.parametrize("kind", [Spy, AutoSpy])
-def test_a_threshold_hands_on_what_is_meant_for_a_search_inside(kind):
+def test_threshold_classifier_passes_propagated_callbacks_to_search(kind):
     public, protected = data()
     spy = kind()
     tuned = PrivateThresholdClassifier(search_of(refit=True), epsilon=1e-7)
     tuned.set_callbacks(spy).fit(**public, **protected)
     steps = [(hook, task) for hook, task, _ in spy.order if hook == "end"]
     assert steps[-2:] == [("end", "tune-threshold"), ("end", "fit")]
-    assert len(spy.told("end", EVALUATION)) == (4 if kind is AutoSpy else 0)
+    assert len(spy.metadata_of("end", EVALUATION)) == (4 if kind is AutoSpy else 0)
     assert not spy.leaks
     assert not hasattr(tuned.estimator_, "_skl_callbacks")
     assert not hasattr(tuned.estimator_, "_parent_callback_ctx")
@@ -511,7 +517,7 @@ def test_a_threshold_hands_on_what_is_meant_for_a_search_inside(kind):
     "at", [("begin", "fit-estimator"), ("end", "fit-estimator"), ("begin", "tune-threshold"),
            ("end", "tune-threshold"), ("end", "fit")]
 )  # fmt: skip
-def test_what_a_search_inside_released_is_not_lost(at):
+def test_exception_in_threshold_callback_notes_result_of_search(at):
     public, protected = data()
     tuned = PrivateThresholdClassifier(search_of(), epsilon=1e-7)
     tuned.set_callbacks(Spy(RuntimeError("no more"), at))

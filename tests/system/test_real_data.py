@@ -1,4 +1,4 @@
-"""Sensitive records as they come: mail, and hospital patients with several stays."""
+"""Real sensitive records: mail, and hospital patients with several stays."""
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,7 @@ from sklearn.svm import SVC
 from sklearn_dpbo import PrivateBayesSearchCV
 
 
-def test_spam():
+def test_search_on_spambase_finds_good_classifier():
     frame = pd.read_csv(data_file("spambase.csv.gz"))
     X, y = frame.drop(columns="spam"), frame["spam"].map({0: "ham", 1: "spam"})
     X, X_val, y, y_val = train_test_split(X, y, train_size=1000, random_state=0)
@@ -25,7 +25,8 @@ def test_spam():
     search = PrivateBayesSearchCV(model, space, epsilon=1.0, n_iter=16, n_jobs=2, random_state=0)
     search.fit(X, y, X_val=X_val, y_val=y_val)
     assert search.privacy_.m == 3601
-    # The best of these candidates has 0.94; noise of either kind beyond 0.03 has odds of e^-30.
+    # The best of these candidates has 0.94. Noise of the choice or of the score exceeds 0.03 with
+    # a probability of e^-30.
     assert 0.90 < search.best_score_ < 0.97
     low, high = search.best_score_interval_
     assert low <= search.best_score_ <= high and high - low < 0.01
@@ -33,7 +34,7 @@ def test_spam():
 
 
 @pytest.mark.parametrize("by_patient", [True, False])
-def test_readmission(by_patient):
+def test_search_on_readmissions_protects_records_or_patients(by_patient):
     frame = pd.read_csv(data_file("diabetes130.csv.gz"), keep_default_na=False)
     # Patient numbers are no random numbers (97 % of them are divisible by nine): shuffle them.
     shuffled = np.random.default_rng(0).permutation(frame["patient_nbr"].unique())
@@ -58,8 +59,8 @@ def test_readmission(by_patient):
     report = search.privacy_
     assert report.unit == ("group" if by_patient else "record")
     assert report.m == (patient[~train].nunique() if by_patient else (~train).sum())
-    # The majority class has 0.54 by encounter and 0.67 by patient, as those who stay once return
-    # less often. The models are trained by encounter, and reach 0.63 and 0.68.
+    # The majority class has 0.54 by encounter and 0.67 by patient, because patients with one stay
+    # return less often. The models are trained by encounter, and reach 0.63 and 0.68.
     assert (0.665 if by_patient else 0.60) < search.best_score_ < 0.72
     right = (search.predict(X[~train]) == y[~train]).to_numpy()
     exact = pd.Series(right).groupby(patient[~train].to_numpy()).mean() if by_patient else right
@@ -67,7 +68,7 @@ def test_readmission(by_patient):
     assert low - 0.01 < exact.mean() < high + 0.01
 
 
-def test_the_examples_candidates_are_learnt():
+def test_search_on_breast_cancer_finds_good_classifier():
     """With 369 records and epsilon = 1 most of what can be learnt is found."""
     from sklearn.datasets import load_breast_cancer
 

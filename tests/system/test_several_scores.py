@@ -1,4 +1,4 @@
-"""Several scores: one selects, all are released for the setting chosen, each from its share."""
+"""Several scores: one selects the candidate, and all are released for it."""
 
 from fractions import Fraction
 
@@ -68,7 +68,7 @@ def test_dict_of_scoring_names_the_scores(two_classes):
 
 
 def test_one_score_in_list_is_multimetric(two_classes):
-    """As in scikit-learn, so that code which loops over any number of names goes on working."""
+    """As in scikit-learn, so that code which loops over names works with one name as well."""
     for scoring, refit in ((["accuracy"], True), ({"accuracy": "accuracy"}, "accuracy")):
         s = fit(search(scoring, refit), two_classes)
         assert s.multimetric_ and s.best_scores_ == {"accuracy": s.best_score_}

@@ -1,4 +1,4 @@
-"""The site: it builds without a warning, its links lead somewhere, its examples run."""
+"""The site builds without warnings, its links lead to pages, and its examples run."""
 
 import importlib
 import inspect
@@ -21,8 +21,7 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 EXTENSIONS = ("sphinx", "furo", "myst_nb", "numpydoc", "sphinx_gallery", "matplotlib")
 BUILT = ("_build", "auto_gallery", "generated", "jupyter_execute")
-# Modules whose public names are the package's; the reference lists them all, but for constants and
-# helpers that stand in them.
+# The reference lists all public names of these modules, apart from NOT_LISTED.
 PUBLIC = (
     "sklearn_dpbo", "sklearn_dpbo.acquisition", "sklearn_dpbo.audit", "sklearn_dpbo.configuration",
     "sklearn_dpbo.configuration.published", "sklearn_dpbo.exceptions", "sklearn_dpbo.kusner2015",
@@ -34,7 +33,7 @@ PUBLIC = (
 NOT_LISTED = {
     "bounds", "cases",
 }  # fmt: skip
-# What numpydoc may find: no wording, examples or cross-references that nothing is to be said in.
+# Findings of numpydoc that are errors. Those on wording, examples and cross-references are not.
 MUST_NOT = {
     "GL05", "GL06", "GL07", "GL08", "GL09", "GL10", "SS01", "SS04", "PR01", "PR02", "PR03", "PR04",
     "PR05", "PR07", "PR10", "RT01", "YD01",
@@ -92,7 +91,7 @@ class Page(HTMLParser):
 
 
 def dead_links(site):
-    """(page, link) of what leads to no file, or to no anchor in it."""
+    """Return (page, link) for links that lead to no file, or to no anchor in it."""
     pages = {path.resolve(): Page(path) for path in site.rglob("*.html")}
     dead = []
     for path, page in pages.items():
@@ -117,10 +116,10 @@ def test_dead_links_are_found(tmp_path):
 
 
 @pytest.mark.slow
-def test_site(tmp_path):
-    """As the README says how to build it, from a copy, with the real data where they are.
+def test_site_builds_without_warnings_and_its_first_example_runs(tmp_path):
+    """The site is built as the README says, from a copy, with the real data if there are any.
 
-    Then its first example, as the page shows it, in an environment that has the package alone.
+    Then its first example runs as the page shows it, in an environment with the package only.
     """
     need(*EXTENSIONS)
     copy, site = tmp_path / "copy", tmp_path / "site"
@@ -154,7 +153,7 @@ def test_site(tmp_path):
     assert not done.returncode and "gamma" in done.stdout, done.stderr
 
 
-# Slow, as all that needs .[docs]: that is where CI has it.
+# Slow, because CI installs .[docs] for the slow tests only.
 @pytest.mark.slow
 @pytest.mark.parametrize("path", sorted((DOCS / "notebooks").glob("*.ipynb")), ids=lambda p: p.name)
 def test_notebooks_run(path, monkeypatch):
@@ -170,7 +169,7 @@ def test_notebooks_run(path, monkeypatch):
     assert any("epsilon = 1" in str(cell.get("outputs")) for cell in notebook.cells)
 
 
-def test_reference_lists_what_is_public():
+def test_reference_lists_all_public_names():
     names = {name.rpartition(".")[2] for name in listed()}
     for module in PUBLIC:
         exported = set(importlib.import_module(module).__all__)
@@ -178,7 +177,7 @@ def test_reference_lists_what_is_public():
 
 
 @pytest.mark.slow
-def test_docstrings_are_as_numpydoc_reads_them():
+def test_docstrings_pass_numpydoc_validation():
     need("numpydoc")
     from numpydoc.validate import validate
 
@@ -187,14 +186,14 @@ def test_docstrings_are_as_numpydoc_reads_them():
         for name in listed()
         for code, text in validate(name)["errors"]
         if code in MUST_NOT
-        and "'*args'" not in text  # of a protocol, which nobody makes
+        and "'*args'" not in text  # of a protocol, which nobody instantiates
         # Variants have the parameters of the class that they name.
         and not (code == "PR01" and ".kusner2015.published." in name)
     ]
     assert not found
 
 
-def test_migration_page_has_all_of_grid_search():
+def test_migration_page_lists_all_parameters_and_attributes_of_grid_search():
     page = (DOCS / "from_gridsearchcv.md").read_text()
     attributes = inspect.getdoc(GridSearchCV).partition("\nAttributes\n")[2].partition("\nSee Also")
     names = re.findall(r"^(\w+_) : ", attributes[0], re.MULTILINE)

@@ -42,7 +42,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:No X_val and no cv")
 
 @pytest.fixture(scope="module")
 def rare():
-    """Positives are a tenth."""
+    """Data of which a tenth is positive."""
     X, y = make_classification(3000, 6, weights=[0.9], flip_y=0.05, random_state=0)
     return X[:1000], y[:1000], X[1000:], y[1000:]
 
@@ -63,7 +63,7 @@ SCORINGS = [
 
 
 def plain(scorer, scores, y, grid, units):
-    """The statistics of the labels at each threshold, one threshold after another."""
+    """Return the statistics of the labels, counted for each threshold separately."""
     found = []
     for t in grid:
         labels = np.where(np.nan_to_num(scores, nan=-np.inf) >= t, 1, 0)
@@ -80,7 +80,7 @@ def plain(scorer, scores, y, grid, units):
     st.lists(st.sampled_from([-1.0, 0.0, 0.2, 0.25, 0.5, 0.9, 1.0]), min_size=2, max_size=7),
 )  # fmt: skip
 def test_threshold_curve_equals_counting_at_each_threshold(records, scoring, grouped, grid):
-    """Ties, failing records, labels that the estimator does not know, groups of any size."""
+    """Also with ties, failing records, unknown labels and groups of any size."""
     scores, y, groups = (np.array(column) for column in zip(*records, strict=True))
     units, grid = Units.of(len(y), groups if grouped else None), np.sort(grid)
     if grouped and np.isnan(scores).any():  # then the whole group cannot be predicted
@@ -170,11 +170,11 @@ def test_tuned_threshold_improves_balanced_accuracy_of_rare_class(rare):
     assert t.best_threshold_ < 0.4
 
 
-# ---------------------------------------------------------------- the draw
+# ---------------------------------------------------------------- what is kept, and units
 
 
 class Keeps(LogisticRegression):
-    """Leaves on itself what it predicts."""
+    """Keeps the records that it predicts."""
 
     def predict_proba(self, X):
         self.last = X
@@ -346,7 +346,7 @@ def test_assumption_and_delta_of_search_are_in_privacy_report(rare):
     assert t.privacy_.delta == t.estimator_.privacy_.delta > 0
 
 
-# ---------------------------------------------------------------- bad input, and what leaks
+# ---------------------------------------------------------------- invalid input, raw scores
 
 
 @pytest.mark.parametrize(
@@ -454,13 +454,13 @@ def test_many_thresholds_are_good_on_training_set(rare):
     assert len(grid) == n and (np.diff(grid) >= 0).all() and grid[0] == 0 and grid[-1] == 1
     p = model.predict_proba(X)[:, 1]
 
-    def score(t):
-        return balanced_accuracy_score(y, p >= t)
+    def balanced_accuracy(thresholds):
+        positive = p[:, None] >= thresholds
+        return (positive[y == 1].mean(axis=0) + 1 - positive[y == 0].mean(axis=0)) / 2
 
-    best = max(score(t) for t in p)
-    found = np.array([score(t) for t in grid[::16]])
-    assert np.mean(found > best - 0.02) > 0.4
-    # No less than a quarter is spread evenly, and no less than a quarter as the responses are.
+    assert balanced_accuracy(0.5)[0] == pytest.approx(balanced_accuracy_score(y, p >= 0.5))
+    assert np.mean(balanced_accuracy(grid) > balanced_accuracy(p).max() - 0.02) > 0.4
+    # At least a quarter is spread evenly, and at least a quarter follows the responses.
     even = [np.mean((grid >= low) & (grid <= low + 0.1)) for low in np.arange(0, 0.95, 0.1)]
     assert min(even) > 0.02
     assert np.mean(grid <= np.quantile(p, 0.1)) > 0.02
@@ -494,7 +494,7 @@ def numbers_in(thing, seen):
 
 
 def test_no_raw_score_is_kept():
-    """With so much noise, a released number is a raw one by accident once in 100,000 runs."""
+    """With so much noise, a released number equals a raw one once in 100,000 runs."""
     X, y = make_classification(1994, 4, random_state=0)
     t = PrivateThresholdClassifier(FrozenEstimator(LogisticRegression().fit(X[:997], y[:997])),
                                    scoring="accuracy", epsilon=1e-7)  # fmt: skip
@@ -526,13 +526,13 @@ def test_invalid_held_out_labels_raise_no_error(rare, odd):
     split = [(np.arange(800), np.arange(800, 1000))]
     y[850] = odd
     assert tuner(cv=split).fit(X, y).privacy_.m == 200
-    y[10] = odd  # a training label: that is public
+    y[10] = odd  # a training label, which is public
     with pytest.raises(ValueError, match="binary|NaN"):
         tuner(cv=split).fit(X, y)
 
 
 class Probably(ClassifierMixin, BaseEstimator):
-    """P(1) is the first column, as this kind of thing."""
+    """P(1) is the first column; `kind` converts the table of probabilities."""
 
     def __init__(self, kind=np.asarray):
         self.kind = kind
@@ -551,7 +551,7 @@ KINDS = [np.asarray, np.float32, pd.DataFrame, np.asfortranarray]
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_predictions_agree_with_the_tuned_score(kind):
-    """A response of NaN is not at least any threshold; float32 is compared as what it is."""
+    """Responses of NaN are below all thresholds; responses in float32 are compared exactly."""
     x = np.r_[np.full(400, 0.7), np.full(400, 0.3), np.full(200, np.nan)]
     y = np.r_[np.ones(400, int), np.zeros(600, int)]
     for thresholds in ([0.7, 0.71], [float(np.float32(0.7)), 0.71], 64):
