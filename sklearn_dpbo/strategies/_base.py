@@ -31,8 +31,8 @@ _CONFIDENCE = 0.95
 RELEASED = (
     "best_params_, best_index_, best_score_, best_score_interval_, and which candidates were "
     "evaluated (cv_results_: a matter of the training set alone, unless draws of which candidates "
-    "next are listed below). What else the search keeps (best_estimator_, say) follows from these "
-    "and from the training set."
+    "to evaluate next are listed below). What else the search keeps (best_estimator_, say) follows "
+    "from these and from the training set."
 )
 
 
