@@ -20,7 +20,6 @@ from sklearn_dpbo._privacy.zcdp import Draws
 from sklearn_dpbo.exceptions import BudgetExceededError
 
 ALPHA = 1e-6
-N_DRAWS = 20_000
 
 
 def seeded():
@@ -30,9 +29,9 @@ def seeded():
 every_source = pytest.mark.parametrize(
     ("source", "n_draws"),
     [
-        pytest.param(seeded, N_DRAWS, id="seed"),
+        pytest.param(seeded, 20_000, id="seed"),
         pytest.param(OpenDPNoise, 5_000, id="opendp"),
-        pytest.param(OpenDPNoise, N_DRAWS, id="opendp-many", marks=pytest.mark.slow),
+        pytest.param(OpenDPNoise, 20_000, id="opendp-many", marks=pytest.mark.slow),
     ],
 )
 
@@ -43,7 +42,7 @@ def half_noise(monkeypatch):
     monkeypatch.setattr(mechanisms, "_scale", lambda *args: right(*args) / 2)
 
 
-def draw_selections(scores, epsilon, sensitivity, noise, n_draws=N_DRAWS):
+def draw_selections(scores, epsilon, sensitivity, noise, n_draws):
     sensitive = Sensitive(np.array(scores)[:, None], (sensitivity,))
     picks = [
         Mechanisms(Budget(epsilon), noise).select(sensitive, epsilon, purpose="a test")
@@ -52,7 +51,7 @@ def draw_selections(scores, epsilon, sensitivity, noise, n_draws=N_DRAWS):
     return np.bincount(picks, minlength=len(scores))
 
 
-def draw_counts(count, epsilon, sensitivity, noise, n_draws=N_DRAWS):
+def draw_counts(count, epsilon, sensitivity, noise, n_draws):
     sensitive = Sensitive([[count]], (sensitivity,))
     released = []
     for _ in range(n_draws):
@@ -80,9 +79,8 @@ def test_selection_has_permute_and_flip_distribution(scores, sensitivity, source
     assert chi_square_p(observed, permute_and_flip_pmf(scores, 1.6, sensitivity)) < ALPHA
 
 
-@pytest.mark.parametrize("n_draws", [5_000, N_DRAWS])
-def test_selection_with_half_noise_is_detected(half_noise, n_draws):
-    observed = draw_selections([7, 10, 9, 4], 0.8, 1, seeded(), n_draws)
+def test_selection_with_half_noise_is_detected(half_noise):
+    observed = draw_selections([7, 10, 9, 4], 0.8, 1, seeded(), 5_000)
     assert chi_square_p(observed, permute_and_flip_pmf([7, 10, 9, 4], 0.8, 1)) < ALPHA
 
 
@@ -93,20 +91,19 @@ def test_counts_have_discrete_laplace_noise(source, n_draws):
     assert laplace_p(released, 500, scale=2.5) < ALPHA
 
 
-@pytest.mark.parametrize("n_draws", [5_000, N_DRAWS])
-def test_counts_with_half_noise_are_detected(half_noise, n_draws):
-    assert laplace_p(draw_counts(500, 0.4, 2, seeded(), n_draws), 500, scale=5.0) < ALPHA
+def test_counts_with_half_noise_are_detected(half_noise):
+    assert laplace_p(draw_counts(500, 0.4, 2, seeded(), 5_000), 500, scale=5.0) < ALPHA
 
 
 def test_selection_is_within_stated_distance_of_best():
     """With probability 1 - e^-t, within (2 D / epsilon) (ln n + t) of the largest."""
-    scores, epsilon, t = [100] + [80] * 15, 0.3, 0.5
+    scores, epsilon, t, n_draws = [100] + [80] * 15, 0.3, 0.5, 5_000
     bound = 2 / epsilon * (math.log(len(scores)) + t)
-    observed = draw_selections(scores, epsilon, 1, SeededNoise(1))
-    far = observed[[100 - s > bound for s in scores]].sum() / N_DRAWS
+    observed = draw_selections(scores, epsilon, 1, SeededNoise(1), n_draws)
+    far = observed[[100 - s > bound for s in scores]].sum() / n_draws
     assert bound > 100 - 80 or far <= math.exp(-t) + 0.01
     tight = [100] + [int(100 - bound) - 1] * 15
-    far = draw_selections(tight, epsilon, 1, SeededNoise(1))[1:].sum() / N_DRAWS
+    far = draw_selections(tight, epsilon, 1, SeededNoise(1), n_draws)[1:].sum() / n_draws
     assert 0 < far <= math.exp(-t)
 
 

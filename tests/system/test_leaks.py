@@ -101,9 +101,11 @@ def test_no_raw_score_is_kept_printed_or_logged(case, backend, capfd, caplog, re
 
 
 @pytest.mark.parametrize("fail", ["interrupt", "fit"])
-@pytest.mark.parametrize("n_jobs", [1, 2])
-@pytest.mark.parametrize("guidance", [None, "private"])
-def test_exception_contains_no_raw_score(fail, n_jobs, guidance):
+@pytest.mark.parametrize(
+    ("guidance", "n_jobs"),
+    [(None, 1), (None, 2), ("private", 1), pytest.param("private", 2, marks=pytest.mark.slow)],
+)  # an exception makes joblib kill its workers and start new ones, which takes seconds
+def test_exception_contains_no_raw_score(fail, guidance, n_jobs):
     public, protected = data()
     params = dict(error_score="raise") if fail == "fit" else {}
     if guidance:  # batches of one, so that other candidates have been counted before the failure

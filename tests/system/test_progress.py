@@ -328,13 +328,17 @@ AFTER = [("end", "search"), ("begin", "refit-with-best-params"), ("end", "refit-
 FITTED = [("end", "fit"), ("teardown", "fit")]
 
 
-# With workers only one case: after an exception joblib kills them and starts new ones.
-CASES = [(1, at) for at in BEFORE + AFTER + FITTED] + [(2, ("end", EVALUATION))]
+KINDS = [RuntimeError, KeyboardInterrupt]
+CASES = [(kind, 1, at) for kind in KINDS for at in BEFORE + AFTER + FITTED]
+# With workers only one hook: after an exception joblib kills them and starts new ones.
+CASES += [
+    (RuntimeError, 2, ("end", EVALUATION)),
+    pytest.param(KeyboardInterrupt, 2, ("end", EVALUATION), marks=pytest.mark.slow),
+]
 
 
 @needs_callbacks
-@pytest.mark.parametrize("kind", [RuntimeError, KeyboardInterrupt])
-@pytest.mark.parametrize(("n_jobs", "at"), CASES)
+@pytest.mark.parametrize(("kind", "n_jobs", "at"), CASES)
 def test_exception_in_callback_loses_no_charge_and_reveals_no_raw_score(kind, n_jobs, at, tmp_path):
     raised = kind("no more")
     public, protected = data()
