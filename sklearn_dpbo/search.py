@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import closing
 from numbers import Integral
 from typing import Any, Self
 
@@ -15,6 +16,7 @@ from ._evaluation.evaluator import Evaluator
 from ._evaluation.fit_cache import memory_of
 from ._evaluation.fitting import FitOptions, set_candidate
 from ._evaluation.progress import CallbackSupportMixin, watched
+from ._evaluation.protected_values import check_prediction
 from ._params import check_named, check_number
 from ._privacy.accounting import Budget
 from ._privacy.mechanisms import Mechanisms
@@ -22,6 +24,7 @@ from ._privacy.noise import noise_source
 from ._sklearn.delegation import DelegatesToBest, RoutesToEstimator, replace_fitted
 from ._sklearn.html import ShowsEstimatorAndPrivacy
 from ._sklearn.nesting import SpendsOnValidationSet
+from ._sklearn.pipelines import refuse_raw_validation_set
 from ._sklearn.results import already_released, fitted_attributes, note_on_error, privacy_report
 from ._space.space import SearchSpace
 from .exceptions import GuaranteeAssumptionWarning
@@ -62,7 +65,8 @@ class PrivateBayesSearchCV(
     Parameters
     ----------
     estimator : estimator object
-        Its predictions must be made row by row; this is checked on training records.
+        Its predictions must be made row by row; this is checked on training records (see
+        `prediction`). It must be picklable.
     param_grid : dict or list of dict
         Parameter names to lists of values (categories) or to scipy.stats distributions, mixed
         freely. Several dicts make conditional spaces. A grid of at most n_iter points is
@@ -85,7 +89,7 @@ class PrivateBayesSearchCV(
     n_jobs : int or None, default=None
         As joblib takes it. The result does not depend on it.
     refit : bool or str, default=True
-        Whether to fit `best_estimator_` on the whole training set (never on validation records).
+        Whether to keep `best_estimator_`, fitted on the training set (never on validation records).
         Of several scores, the name of the one that selects; with False it is the first.
     cv : splitter or iterable of one (train, test) pair, default=None
         What to hold out if X_val is not given to `fit`; must make one split. None holds out a
@@ -112,6 +116,11 @@ class PrivateBayesSearchCV(
         validation scores are never kept. Those that begin after the first prediction on the
         validation set (``guidance="private"``) are not kept either, as the time stamp of a file
         would tell when predictions ended. Anyone who can write to this folder can run code here.
+    prediction : {"together", "separate"}, default="together"
+        How a candidate predicts the validation set. "together": all records at once, for
+        estimators that predict row by row, which is checked on training records. "separate": each
+        record (or group) by itself, beside training records, so that no other one can have a part
+        in it whatever the estimator does; that takes a call of `predict` for each.
 
     Attributes
     ----------
@@ -128,7 +137,8 @@ class PrivateBayesSearchCV(
     best_scores_, best_score_intervals_ : dict
         The same of every score, by name (private). Only if `scoring` is a list or a dict.
     best_estimator_ : estimator
-        Refitted on the training set with `best_params_`. Only if refit.
+        Fitted on the training set with `best_params_`: the model that was evaluated, if the
+        strategy is `WorstCase`. Only if refit.
     cv_results_ : dict of arrays
         Candidates tried, in order; failures; whether each was scored on the validation set
         (``validated``), else its score within the training set (``public_score``) and its fit
@@ -194,6 +204,7 @@ class PrivateBayesSearchCV(
         noise_random_state: int | None = None,
         ledger: PrivacyLedger | None = None,
         memory: Any = None,
+        prediction: str = "together",
     ) -> None:
         self.estimator = estimator
         self.param_grid = param_grid
@@ -212,6 +223,7 @@ class PrivateBayesSearchCV(
         self.noise_random_state = noise_random_state
         self.ledger = ledger
         self.memory = memory
+        self.prediction = prediction
 
     def fit(
         self,
@@ -259,6 +271,8 @@ class PrivateBayesSearchCV(
             nothing is released, and nothing is spent but private draws of earlier rounds.
         """
         check_named(self, unnamed)
+        if X_val is not None:
+            refuse_raw_validation_set(self)
         scorers, space, strategy, mechanisms = self._validate()
         rng = check_random_state(self.random_state)
         routed = self._route(fit_params)
@@ -281,14 +295,17 @@ class PrivateBayesSearchCV(
         _warn_of_assumption(strategy)
         public_rng = np.random.default_rng(rng.randint(2**31 - 1, size=4))
         n_candidates = int(min(self.n_iter, space.n_points))
-        with watched(self, 1 + bool(self.refit), n_candidates, self.verbose) as oracle.progress:
-            with note_on_error(lambda: _spent_on_draws(mechanisms.budget)):
+        with (
+            closing(oracle),
+            watched(self, 1 + bool(self.refit), n_candidates, self.verbose) as oracle.progress,
+        ):
+            with note_on_error(lambda: _spent_before(mechanisms.budget)):
                 release = strategy.run(
                     space, oracle, n_iter=self.n_iter, rng=public_rng, mechanisms=mechanisms
                 )
             fitted = {
                 **fitted_attributes(release, names),
-                "privacy_": privacy_report(problem, strategy, mechanisms, names),
+                "privacy_": privacy_report(problem, strategy, mechanisms, names, self.prediction),
                 "scorer_": scorers if several else oracle.scorer,
                 "multimetric_": several,
                 "n_splits_": 1,
@@ -308,12 +325,13 @@ class PrivateBayesSearchCV(
             self.pre_dispatch,
             self.verbose,
             self.memory,
+            self.prediction == "separate",
         )
 
     def _refit(self, best_params: dict[str, Any], oracle: Evaluator) -> Any:
-        """Return the chosen candidate, fitted on the training set."""
+        """Return the chosen candidate, fitted on the training set: as it was evaluated."""
         with oracle.progress.step("refit-with-best-params"):
-            return oracle.fitter.refit(best_params)
+            return oracle.fitted(best_params)
 
     def _validate(
         self,
@@ -333,6 +351,7 @@ class PrivateBayesSearchCV(
         if self.error_score != "raise":
             check_number("error_score", self.error_score, '"raise" or a number', finite=False)
         memory_of(self.memory)
+        check_prediction(self.prediction)
         space = SearchSpace(self.param_grid)
         for params in space.examples():
             try:
@@ -391,13 +410,14 @@ def _warn_of_assumption(strategy: Strategy) -> None:
         )
 
 
-def _spent_on_draws(budget: Budget) -> str:
+def _spent_before(budget: Budget) -> str:
     """Return what a search that failed had spent, if anything."""
-    epsilon, delta = budget.spent
     if not budget.losses:
         return ""
+    epsilon, delta = budget.spent
+    purposes = "; ".join(dict.fromkeys(loss.release for loss in budget.losses))
     return (
-        f"epsilon={epsilon:g}, delta={delta:g} had been spent on private draws before this; no "
+        f"epsilon={epsilon:g}, delta={delta:g} had been charged before this (for: {purposes}); no "
         "result was released"
     )
 

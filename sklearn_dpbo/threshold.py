@@ -14,10 +14,14 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
+from ._data.pickles import fresh
 from ._data.split import Problem, hold_out
 from ._data.tables import dense
+from ._evaluation.companions import Companions
+from ._evaluation.model import Model
 from ._evaluation.progress import CallbackSupportMixin, watched
-from ._evaluation.row_by_row import RowByRowCheck
+from ._evaluation.protected_values import ProtectedTable, check_prediction
+from ._evaluation.row_by_row import RowByRowCheck, check_gain
 from ._evaluation.threshold_curve import (
     LabelGains,
     public_thresholds,
@@ -27,17 +31,18 @@ from ._evaluation.threshold_curve import (
 from ._params import as_floats, check_named, check_number
 from ._privacy.accounting import Budget, Purpose
 from ._privacy.mechanisms import Mechanisms
-from ._privacy.noise import Noise, noise_source
+from ._privacy.noise import noise_source
 from ._sklearn.delegation import RoutesToEstimator, attributes_of, delegate, replace_fitted
 from ._sklearn.html import ShowsEstimatorAndPrivacy
 from ._sklearn.nesting import Inner
+from ._sklearn.pipelines import refuse_raw_validation_set
 from ._sklearn.results import note_on_error
 from .exceptions import PrivacyWarning
 from .ledger._ledger import PrivacyLedger, budget_on, require_ledger
-from .report._report import PREDICTIONS_ROW_BY_ROW, TRAINING_NOT_PROTECTED, PrivacyReport
+from .report._report import PREDICTION_CONDITIONS, TRAINING_NOT_PROTECTED, PrivacyReport
 from .scoring._make import resolve_scorer
 from .scoring._mean_gain import MeanGain
-from .scoring._scorers import method_of
+from .scoring._response import method_of
 
 __all__ = ["PrivateThresholdClassifier"]
 
@@ -109,6 +114,8 @@ class PrivateThresholdClassifier(
     ledger : PrivacyLedger or None, default=None
         What epsilon is charged to, before the first draw; and what a search in `estimator` spends,
         if it has no ledger of its own.
+    prediction : {"together", "separate"}, default="together"
+        How the validation set is predicted; as for `PrivateBayesSearchCV`.
 
     Attributes
     ----------
@@ -174,6 +181,7 @@ class PrivateThresholdClassifier(
         random_state: Any = None,
         noise_random_state: int | None = None,
         ledger: PrivacyLedger | None = None,
+        prediction: str = "together",
     ) -> None:
         self.estimator = estimator
         self.epsilon = epsilon
@@ -185,6 +193,7 @@ class PrivateThresholdClassifier(
         self.random_state = random_state
         self.noise_random_state = noise_random_state
         self.ledger = ledger
+        self.prediction = prediction
 
     def fit(
         self,
@@ -230,6 +239,8 @@ class PrivateThresholdClassifier(
             spent then, but by a search in `estimator` that had ended before; the error says so.
         """
         check_named(self, unnamed)
+        if X_val is not None:
+            refuse_raw_validation_set(self)
         self._validate()
         self._refuse_excess()
         scorer, noise = self._scorer(), noise_source(self.noise_random_state, stacklevel=3)
@@ -249,30 +260,36 @@ class PrivateThresholdClassifier(
         _refuse_other_than_two_classes(problem.training.y)
         scorer = scorer.prepare(problem.training.y)
         inner = Inner(clone(self.estimator)).with_ledger(self.ledger)
+        mechanisms = Mechanisms(self._budget(), noise)  # stamped before fitting
         with watched(self, n_steps=2) as progress, note_on_error(inner.released):
             with progress.step("fit-estimator", hand_to=inner.estimator):
                 inner = Inner(inner.fit(problem))
             _warn_of_other_reports(inner)
             with progress.step("tune-threshold"):
-                released = self._tune(inner, problem, scorer, noise)
+                released = self._tune(inner, problem, scorer, mechanisms)
                 replace_fitted(self, {"estimator_": inner.estimator, "scorer_": scorer, **released})
         return self
 
     def _tune(
-        self, inner: Inner, problem: Problem, scorer: MeanGain, noise: Noise
+        self, inner: Inner, problem: Problem, scorer: MeanGain, mechanisms: Mechanisms
     ) -> dict[str, Any]:
         """Return the fitted attributes that are released."""
         estimator = inner.estimator
         label_gains = LabelGains(scorer, _RESPONSE_METHODS[self.response_method])
         _check_fitted_classes(estimator, problem.training.y)
-        check = RowByRowCheck.on(problem.training.X, problem.training.y)
-        probes = check.predictions(estimator, label_gains)
-        labels = np.resize(estimator.classes_, len(probes))
-        check.check_gain(scorer, labels, estimator.classes_)
-        grid = self._grid(estimator, label_gains, problem)
+        companions = Companions.of(problem)
+        table = ProtectedTable.of(problem, companions, self.prediction == "separate")
+        model = Model.of(estimator, (label_gains,), companions)
+        if not table.separate:
+            sample = problem.form.read(problem.training.X)
+            RowByRowCheck.on(companions, sample, table.n).check(model.pickled, label_gains)
+        if scorer.custom:
+            labels = np.resize(estimator.classes_, len(companions))
+            check_gain(scorer, companions.y, labels, estimator.classes_)
+        grid = self._grid(fresh(model.pickled), label_gains, problem)
 
-        mechanisms, units = Mechanisms(self._budget(), noise), problem.units
-        total = threshold_curve(estimator, label_gains, problem, grid)
+        units = problem.units
+        total = threshold_curve(model, label_gains, table, grid)
         (sensitivity,) = scorer.sensitivity(units)
         index = mechanisms.draw_grid_point(
             total.then(lambda u: u.runs(np.arange(len(grid)))),
@@ -292,7 +309,7 @@ class PrivateThresholdClassifier(
             "best_threshold_": float(grid[index]),
             "best_score_": scorer.value((noisy.count,), units),
             "best_score_interval_": scorer.interval((low,), (high,), units),
-            "privacy_": inner.add_to(_privacy_report(problem, mechanisms)),
+            "privacy_": inner.add_to(_privacy_report(problem, mechanisms, self.prediction)),
         }
 
     def _budget(self) -> Budget:
@@ -362,6 +379,7 @@ class PrivateThresholdClassifier(
         return tags
 
     def _validate(self) -> None:
+        check_prediction(self.prediction)
         check_number("epsilon", self.epsilon, "a number from 1e-9 up", lambda e: e >= 1e-9)
         check_number("score_share", self.score_share, "in (0, 1)", lambda s: 0 < s <= 1 - 1e-6)
         if not isinstance(self.response_method, str) or (
@@ -442,7 +460,7 @@ def _warn_of_other_reports(inner: Inner) -> None:
         )
 
 
-def _privacy_report(problem: Problem, mechanisms: Mechanisms) -> PrivacyReport:
+def _privacy_report(problem: Problem, mechanisms: Mechanisms, prediction: str) -> PrivacyReport:
     """Return what was protected, and what the threshold and its score spent."""
     budget, noise = mechanisms.budget, mechanisms.noise
     return PrivacyReport(
@@ -455,7 +473,7 @@ def _privacy_report(problem: Problem, mechanisms: Mechanisms) -> PrivacyReport:
         protected=problem.protected,
         not_protected=TRAINING_NOT_PROTECTED.format("estimator_"),
         assumption=None,
-        condition=PREDICTIONS_ROW_BY_ROW,
+        condition=PREDICTION_CONDITIONS[prediction],
         released="best_threshold_, best_score_, best_score_interval_",
         spends=budget.losses,
         noise=noise.description,

@@ -1,23 +1,20 @@
 """Checks that the validation set has the schema of the training set (zone: public).
 
 An undetected mismatch would only lower the score. The checks use declared shapes, names and dtypes
-alone, never values: this schema is public. Lists declare no types; they are converted to those of
-the training set record by record, so that no record changes how another is read.
+alone, never values: this schema is public. Lists declare nothing; see `canonical`.
 """
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator
-from numbers import Real
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
+from .canonical import as_labels
 from .tables import dense, n_rows
 
-__all__ = ["as_labels", "as_table", "check_same_columns", "check_targets"]
+__all__ = ["check_same_columns", "check_targets"]
 
 
 def check_targets(y: Any, y_val: Any, n: int) -> NDArray[Any] | None:
@@ -53,61 +50,6 @@ def check_targets(y: Any, y_val: Any, n: int) -> NDArray[Any] | None:
         raise ValueError(f"y holds {kind} and y_val {kind_val}: no label of it can be right")
     checked: NDArray[Any] = y_val
     return checked
-
-
-def as_labels(y_val: Any, like: NDArray[Any]) -> Any:
-    """Return labels as an array; those in a list are converted one by one.
-
-    Parameters
-    ----------
-    y_val : array-like of shape (n,) or (n, n_outputs), or None
-        Validation targets.
-    like : ndarray of shape (n_samples,) or (n_samples, n_outputs)
-        Training targets, whose kind is taken.
-    """
-    if not isinstance(y_val, list | tuple):
-        return dense(y_val)
-    missing = np.nan if like.dtype.kind in "biuf" else None
-    kind = float if missing is not None else object
-    return _convert_one_by_one(y_val, like.shape[1:], kind, missing)
-
-
-def as_table(X: Any, like: Any) -> Any:
-    """Return a list of rows of numbers as an array, converted row by row; other tables unchanged.
-
-    Parameters
-    ----------
-    X : table of shape (n, n_features)
-        What is returned.
-    like : table of shape (n_samples, n_features)
-        Training table: only if it holds numbers in a list of rows or an array, X is converted.
-    """
-    if not isinstance(X, list | tuple):
-        return X
-    first = like[0] if isinstance(like, list | tuple) and len(like) else None
-    if isinstance(first, list | tuple | np.ndarray) and all(isinstance(v, Real) for v in first):
-        return _convert_one_by_one(X, (len(first),), float, np.nan)
-    if isinstance(like, np.ndarray) and like.ndim == 2 and like.dtype.kind in "biuf":
-        return _convert_one_by_one(X, like.shape[1:], float, np.nan)
-    return X
-
-
-def _convert_one_by_one(
-    records: list[Any] | tuple[Any, ...], shape: tuple[int, ...], kind: type, missing: float | None
-) -> NDArray[Any]:
-    """Return an array of records of this shape; those that are not of this kind are missing."""
-    converted: NDArray[Any] = np.full((len(records), *shape), missing, dtype=kind)
-    for i, record in enumerate(records):
-        values = list(record) if shape else [record]
-        if shape and len(values) != shape[0]:
-            raise ValueError(
-                f"a list of records must be a table of {shape[0]} columns, as the training set is; "
-                "found records of another length"
-            )
-        if kind is object or all(isinstance(value, Real | np.bool_) for value in values):
-            with contextlib.suppress(OverflowError):  # of an integer beyond any float
-                converted[i] = values if shape else record
-    return converted
 
 
 def check_same_columns(X: Any, X_val: Any, pairwise: bool) -> None:

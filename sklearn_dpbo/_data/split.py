@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,9 @@ from sklearn.model_selection import (
 from sklearn.utils import get_tags, indexable
 
 from ..exceptions import PrivacyWarning
-from .schema import as_labels, as_table, check_same_columns, check_targets
+from .canonical import Canonical, as_labels, canonical
+from .schema import check_same_columns, check_targets
+from .shared_memory import refuse_protected
 from .tables import dense, n_rows, take_rows
 from .units import Units
 
@@ -75,9 +78,9 @@ class Problem:
     training : Training
         Public; the only data that models are fitted on.
     X_val : table of shape (n_val, n_features)
-        Validation records: protected.
+        Validation records, in canonical form: protected.
     y_val : ndarray of shape (n_val,) or (n_val, n_outputs), or None
-        Their targets: protected. None if the training set has no targets.
+        Their targets, in canonical form: protected. None if the training set has no targets.
     units : Units
         Protected units of the validation records.
     protected : str
@@ -89,6 +92,11 @@ class Problem:
     y_val: NDArray[Any] | None
     units: Units
     protected: str
+
+    @cached_property
+    def form(self) -> Canonical:
+        """The canonical form of tables of the training set's kind."""
+        return canonical(self.training.X)
 
 
 def hold_out(
@@ -141,7 +149,7 @@ def hold_out(
     if X_val is None:
         if y_val is not None:
             raise ValueError("y_val was given without X_val: give both, or neither")
-        X, y, groups = indexable(as_table(X, X), y, groups_val)
+        X, y, groups = indexable(X, y, groups_val)
         return _split(estimator, X, y, fit_params, cv, rng, groups, split_params)
     if cv is not None:
         raise ValueError(f"both X_val and cv={cv!r} say what to hold out: leave cv out")
@@ -151,14 +159,17 @@ def hold_out(
             "nothing is split. To protect all records of a person together, pass groups_val: one "
             "entry for each row of X_val"
         )
-    X_val = as_table(X_val, X)
-    X, y = indexable(as_table(X, X), y)
+    refuse_protected(fit_params, (X_val, y_val), "X_val or y_val")
+    X, y = indexable(X, y)
     X_val, groups_val = indexable(X_val, groups_val)
     _check_not_empty(n_rows(X_val))
+    form = canonical(X)
+    X = form.read(X) if isinstance(X, list | tuple) else X
     check_same_columns(X, X_val, get_tags(estimator).input_tags.pairwise)
     y_val = check_targets(y, y_val, n_rows(X_val))
     units = Units.of(n_rows(X_val), groups_val)
-    return Problem(Training(X, y, fit_params), X_val, y_val, units, "X_val as given")
+    training = Training(X, y, fit_params)
+    return Problem(training, form.read(X_val), y_val, units, "X_val as given")
 
 
 def _split(
@@ -185,10 +196,18 @@ def _split(
     units = Units.of(len(test), None if groups is None else take_rows(groups, test))
     if by_default:
         _warn_of_default(units, len(test), n)
+    if "groups" in split_params and groups is None:
+        _warn_of_ungrouped(cv)
+    kept_whole = {k: v for k, v in fit_params.items() if not _per_row(v, n)}
+    refuse_protected(kept_whole, (X, y), "the rows of X or y, some of which are held out")
     training, X_val, y_val = _divide(estimator, Training(X, y, fit_params), train, test)
+    # The training part alone says how records are read.
+    form = canonical(training.X)
+    if isinstance(training.X, list | tuple):
+        training = replace(training, X=form.read(training.X))
     return Problem(
         training,
-        X_val,
+        form.read(X_val),
         None if y is None else as_labels(y_val, dense(training.y)),
         units,
         "hold-out drawn by row number" if by_default else f"test part of {type(cv).__name__}",
@@ -364,6 +383,16 @@ def _warn_of_default(units: Units, n_held_out: int, n: int) -> None:
     )
 
 
+def _warn_of_ungrouped(cv: Any) -> None:
+    warnings.warn(
+        f"groups= tells {type(cv).__name__} how to split; what is protected is still each *record* "
+        "by itself. If several records belong to one person, protect them together: pass "
+        "groups_val= (an entry for each row of X) in place of groups=.",
+        PrivacyWarning,
+        stacklevel=5,
+    )
+
+
 def _take_part(X: Any, rows: NDArray[np.intp], columns: NDArray[np.intp] | None) -> Any:
     """Return these rows of X; of a kernel matrix, only these columns, too."""
     if columns is None:
@@ -372,10 +401,12 @@ def _take_part(X: Any, rows: NDArray[np.intp], columns: NDArray[np.intp] | None)
 
 
 def _per_row(value: Any, n: int) -> bool:
-    """Whether a fit parameter has an entry for each row."""
-    if isinstance(value, str | bytes | dict) or np.ndim(value) == 0:
+    """Whether a fit parameter has an entry for each row, by scikit-learn's rules."""
+    if isinstance(value, str | bytes | dict | set | type):
         return False
-    return n_rows(value) == n
+    if not hasattr(value, "shape") and not hasattr(value, "__len__"):
+        return False
+    return getattr(value, "shape", None) != () and n_rows(value) == n
 
 
 def _check_not_empty(n: int) -> None:

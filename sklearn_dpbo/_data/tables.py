@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.sparse import issparse
 from sklearn.utils import _safe_indexing
 
-__all__ = ["copy_rows", "dense", "n_rows", "row_norms", "take_rows"]
+__all__ = ["copy_rows", "dense", "is_frame", "n_rows", "row_norms", "stack", "take_rows"]
 
 
 def n_rows(X: Any) -> int:
@@ -27,6 +29,41 @@ def take_rows(X: Any, rows: NDArray[np.intp]) -> Any:
 def copy_rows(X: Any) -> Any:
     """Return a copy of all rows, because an estimator may change its input in place."""
     return take_rows(X, np.arange(n_rows(X)))
+
+
+def is_frame(X: Any) -> bool:
+    """Whether X is a pandas.DataFrame. (It cannot be one if pandas is not loaded.)"""
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(X, pandas.DataFrame)
+
+
+def stack(parts: list[Any]) -> Any:
+    """Return the rows of tables of one kind, one table below the other, as a new table.
+
+    Raises
+    ------
+    ValueError
+        If they are of a kind that cannot be stacked.
+    """
+    first = parts[0]
+    if isinstance(first, list):
+        return [row for part in parts for row in part]
+    if any(issparse(part) for part in parts):
+        return sparse.vstack([sparse.csr_matrix(part) for part in parts], format="csr")
+    if is_frame(first):
+        return sys.modules["pandas"].concat(parts)
+    module = type(first).__module__.partition(".")[0]
+    if module == "polars":
+        return sys.modules["polars"].concat(parts)
+    if module == "pyarrow":
+        return sys.modules["pyarrow"].concat_tables(parts)
+    if isinstance(first, np.ndarray):
+        return np.concatenate(parts)
+    raise ValueError(
+        f"X_val is a {type(first).__module__}.{type(first).__name__}, whose rows cannot be put "
+        "beside those of X: pass arrays, sparse matrices, lists of records, or the frames of "
+        "pandas, polars or pyarrow"
+    )
 
 
 def dense(y: Any) -> Any:

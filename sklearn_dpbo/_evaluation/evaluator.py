@@ -1,15 +1,17 @@
 """Fit each candidate on the training set, count on the validation set (zone: sensitive).
 
-One fit and one prediction per candidate. Whether a fit failed is public; the statistics become a
-`Sensitive` at once. Nothing else leaves this module: no message, no exception, and no time, not
-even of fits. Validation records that take long to predict slow down the fits beside and after them
-(caches, memory), by enough to measure.
+First all candidates are fitted, checked and pickled; then each of them predicts the validation set
+once. Whether a fit failed is public; the statistics become a `Sensitive` where they are computed.
+Nothing else leaves this module: no message, no exception, and no time, not even of fits. Validation
+records that take long to predict slow down the fits beside and after them (caches, memory), by
+enough to measure.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from typing import Any
@@ -17,27 +19,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._data.pickles import fresh, packed
 from .._data.split import Problem, Training, split_training
 from .._privacy.frames import ClearFrames
-from .._privacy.sensitive import Sensitive
+from .._privacy.sensitive import InTransit, Sensitive
 from ..scoring._scorers import PrivateScorer
 from .broadcast import Broadcast, in_threads
+from .companions import Companions
 from .fit_cache import FitCache
-from .fitting import (
-    FitOptions,
-    announce,
-    fit,
-    timed,
-    timed_fit,
-    without_callbacks,
-    without_side_effects,
-)
-from .progress import Listener, Progress, as_they_finish, call_hook
+from .fitter import Fitter, Models, fit_model, to_check
+from .fitting import FitOptions, fit, without_autologging
+from .model import Model, Reference
+from .progress import Progress, as_they_finish, call_hook
+from .protected_values import ProtectedTable
 from .public import PublicEvaluator
-from .row_by_row import RowByRowCheck, protected_values
-from .suppress_output import suppress_all_output, suppress_output, visible_stdout
+from .row_by_row import RowByRowCheck
+from .suppress_output import suppress_all_output, suppress_output
 
-__all__ = ["Evaluation", "Evaluator", "Fitter"]
+__all__ = ["Evaluation", "Evaluator"]
 
 
 @dataclass(frozen=True)
@@ -85,33 +84,40 @@ class Evaluator:
     scorers: tuple[PrivateScorer, ...]
     accept: Callable[[Any, Training], None] | None = None
     progress: Progress = field(default_factory=Progress)
-    _cached_fits_done: bool = field(default=False, init=False, repr=False)
+    _models: Models = field(default_factory=Models, init=False, repr=False)
+    _validation_set_used: bool = field(default=False, init=False, repr=False)
 
     def __call__(self, candidate_params: tuple[dict[str, Any], ...]) -> Evaluation:
-        """Evaluate candidates, in parallel.
+        """Evaluate candidates, in parallel: fit all, and then let all predict.
 
         Raises
         ------
         BatchDependentError
-            If the predictions of any fitted candidate are not made row by row.
+            If the predictions of a fitted candidate are not made row by row.
         """
-        what = f"Evaluating {{}} on {self.problem.units.m} protected {self.problem.units.name}s"
-        with ClearFrames(fit.__code__, call_hook.__code__):
+        units = self.problem.units
+        what = f"Evaluating {{}} on {units.m} protected {units.name}s"
+        with ClearFrames(fit.__code__, call_hook.__code__), without_autologging():
             listener = self.progress.candidates(candidate_params, "candidate-evaluation", what)
-            errors = self._fit_all(candidate_params, listener)
-            tasks = [
-                (i, self._task, params, f"{i + 1}/{len(errors)}", errors[i])
-                for i, params in enumerate(candidate_params)
-            ]
-            statistics: dict[int, Sensitive] = {}
-            # In threads, fits run beside predictions: suppress the output of both.
+            errors, models = self._fit_all(candidate_params)
+            for i, error in enumerate(errors):
+                if error is not None:
+                    listener.finished(i, error)
+            self._warn_of_bounds([references for _, references in models.values()])
+            self._validation_set_used = True
+            statistics = {i: self._nothing() for i, e in enumerate(errors) if e is not None}
+            # Threads share the process's output.
             threads = in_threads(self.options.n_jobs)
+            tasks = (
+                (i, self._protected, Model(self._models[number], references), not threads)
+                for i, (number, references) in models.items()
+            )
             with (
                 suppress_output() if threads else contextlib.nullcontext(),
-                self._results(_evaluate, tasks) as found,
+                self._results(_count, tasks, self._protected) as found,
             ):
-                for i, errors[i], statistics[i] in map(self._sealed, found):
-                    listener.finished(i, errors[i])
+                for i, statistics[i] in map(_received, found):
+                    listener.finished(i, None)
             in_order = (statistics[i] for i in range(len(errors)))
             return Evaluation(reduce(Sensitive.followed_by, in_order), tuple(errors))
 
@@ -123,7 +129,8 @@ class Evaluator:
         """
         with suppress_all_output():
             try:
-                return _evaluate(0, self._task, params, None, None, secret=True)[2]
+                _, model = self.fitter.model(params, checked=True, keep=False, secret=True)
+                return None if model is None else _statistics(self._protected.value, model)
             except KeyboardInterrupt:
                 raise KeyboardInterrupt from None
             except BaseException:
@@ -135,6 +142,15 @@ class Evaluator:
         split = split_training(self.problem.training, self.options.estimator, cv, rng)
         return PublicEvaluator(self.options, split, self.scorer, self.progress)
 
+    def fitted(self, params: dict[str, Any]) -> Any:
+        """Return a candidate, fitted on the training set: as it was evaluated, if it was."""
+        pickled = self._models.find(params)
+        return self.fitter.refit(params) if pickled is None else fresh(pickled)
+
+    def close(self) -> None:
+        """Forget the fitted candidates."""
+        self._models.close()
+
     @property
     def scorer(self) -> PrivateScorer:
         """The score that selects."""
@@ -143,145 +159,115 @@ class Evaluator:
     @cached_property
     def fitter(self) -> Fitter:
         """Fits candidates; it has no access to the validation set."""
-        training = self.problem.training
-        check = RowByRowCheck.on(training.X, training.y)
+        training, companions = self.problem.training, self._companions
+        sample = self.problem.form.read(training.X)
+        check = RowByRowCheck.on(companions, sample, self._table.n)
         cache = FitCache.of(self.options.memory, training)
-        return Fitter(self.options, training, self.scorers, check, self.accept, cache)
+        return Fitter(self.options, training, self.scorers, companions, check, self.accept, cache)
 
     @cached_property
-    def _task(self) -> Broadcast:
-        return Broadcast((self.fitter, self.problem))
+    def _companions(self) -> Companions:
+        return Companions.of(self.problem)
+
+    @cached_property
+    def _table(self) -> ProtectedTable:
+        return ProtectedTable.of(self.problem, self._companions, self.options.separate)
+
+    @cached_property
+    def _public(self) -> Broadcast:
+        return Broadcast(self.fitter)
+
+    @cached_property
+    def _protected(self) -> Broadcast:
+        pickled = tuple(packed(scorer) for scorer in self.scorers)
+        return Broadcast(_Protected(self._table, self.scorers, pickled))
 
     def _fit_all(
-        self, candidate_params: tuple[dict[str, Any], ...], listener: Listener
-    ) -> list[str | None]:
-        """Fit and keep all candidates before the first of them predicts the validation set.
+        self, candidate_params: tuple[dict[str, Any], ...]
+    ) -> tuple[list[str | None], dict[int, tuple[int, tuple[Reference, ...]]]]:
+        """Return why each candidate failed or None; where others' models are, and references."""
+        n, keep = len(candidate_params), not self._validation_set_used
+        errors: list[str | None] = [None] * n
+        models: dict[int, tuple[int, tuple[Reference, ...]]] = {}
+        checked = to_check(candidate_params)
+        tasks = (
+            (i, self._public, params, f"{i + 1}/{n}", i in checked, keep)
+            for i, params in enumerate(candidate_params)
+        )
+        with self._results(fit_model, tasks, self._public) as found:
+            for i, errors[i], model in found:
+                if model is not None:
+                    number = self._models.add(candidate_params[i], model.pickled)
+                    models[i] = number, model.references
+        return errors, dict(sorted(models.items()))
 
-        Return why each failed, or None. Does nothing without a cache, and after the first call.
-        """
-        errors: list[str | None] = [None] * len(candidate_params)
-        if self._cached_fits_done or not self.fitter.cache.keeps:
-            return errors
-        self._cached_fits_done = True
-        tasks = [(i, self._task, params) for i, params in enumerate(candidate_params)]
-        with self._results(_fit_and_keep, tasks) as found:
-            for i, errors[i] in found:
-                listener.finished(i, errors[i])
-        return errors
+    def _warn_of_bounds(self, found: list[tuple[Reference, ...]]) -> None:
+        """Warn, once, of bounds that clip most gains of training records."""
+        if self._validation_set_used or not found:
+            return
+        for k, scorer in enumerate(self.scorers):
+            clipped = float(np.mean([references[k].clipped for references in found]))
+            if clipped > 1 / 2:
+                warnings.warn(
+                    f"The bounds of {scorer!r} clip the gains of {clipped:.0%} of the training "
+                    "records looked at, so that the score hardly tells candidates apart. Choose "
+                    "wider bounds, by what is known without the validation data",
+                    UserWarning,
+                    stacklevel=6,
+                )
+
+    def _nothing(self) -> Sensitive:
+        """Return the statistics of a candidate that could not be fitted."""
+        return _sealed(
+            (0,) * len(_sensitivity(self.scorers, self._table)), self.scorers, self._table
+        )
 
     @contextlib.contextmanager
     def _results(
-        self, function: Callable[..., Any], tasks: list[tuple[Any, ...]]
+        self, function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], sent: Broadcast
     ) -> Iterator[Iterator[Any]]:
         options = self.options
         finished = as_they_finish(function, tasks, options.n_jobs, options.pre_dispatch)
-        with self._task.sent(), contextlib.closing(finished):
+        with sent.sent(), contextlib.closing(finished):
             yield finished
-
-    def _sealed(
-        self, found: tuple[int, str | None, tuple[int, ...] | None]
-    ) -> tuple[int, str | None, Sensitive]:
-        """Wrap statistics immediately: callbacks can inspect stack frames."""
-        i, error, statistics = found
-        units = self.problem.units
-        sensitivity = tuple(D for scorer in self.scorers for D in scorer.sensitivity(units))
-        return i, error, Sensitive([statistics or (0,) * len(sensitivity)], sensitivity)
 
 
 @dataclass(frozen=True)
-class Fitter:
-    """Fits candidates on the training set, and checks how they predict its rows.
+class _Protected:
+    """What counting takes: the protected table, and the scorers, also pickled."""
 
-    Parameters
-    ----------
-    options : FitOptions
-        How candidates are fitted.
-    training : Training
-        What they are fitted on.
-    scorers : tuple of PrivateScorer
-        Prepared; what they need of a prediction is checked.
-    check : RowByRowCheck
-        Training rows on which predictions are repeated.
-    accept : callable or None
-        As in `Evaluator`.
-    cache : FitCache
-        Fits that are kept.
-    """
-
-    options: FitOptions
-    training: Training
+    table: ProtectedTable
     scorers: tuple[PrivateScorer, ...]
-    check: RowByRowCheck
-    accept: Callable[[Any, Training], None] | None
-    cache: FitCache
-
-    def evaluable(self, params: dict[str, Any], secret: bool = False) -> tuple[str | None, Any]:
-        """Return (why the candidate failed or None, the fitted estimator).
-
-        With `secret`, nothing is cached, printed or reported to callbacks.
-        """
-        estimator, fit_with = self.options.candidate(params), self.cache.find
-        if secret:
-            estimator, fit_with = without_side_effects(estimator), timed
-        error_score = self.options.error_score
-        error, found = timed_fit(
-            estimator, self.training, error_score, self._check_predictions, fit_with
-        )[1:]
-        if error is not None:
-            return error, None
-        estimator, responses = found
-        classes = getattr(estimator, "classes_", None)
-        for scorer, response in zip(self.scorers, responses, strict=True):
-            self.check.check_gain(scorer, response, classes)
-        return None, estimator
-
-    def keep(self, params: dict[str, Any]) -> str | None:
-        """Fit a candidate and keep it; return why that failed, or None."""
-        estimator, error_score = self.options.candidate(params), self.options.error_score
-        return timed_fit(estimator, self.training, error_score, id, self.cache.fit)[1]
-
-    def refit(self, params: dict[str, Any]) -> Any:
-        """Return the fitted candidate, from the cache if it is there."""
-        return self.cache.find(self.options.candidate(params), self.training)[0]
-
-    def _check_predictions(self, estimator: Any) -> tuple[Any, list[NDArray[Any]]]:
-        if self.accept is not None:
-            self.accept(estimator, self.training)
-        responses = [self.check.predictions(estimator, scorer) for scorer in self.scorers]
-        return without_callbacks(estimator), responses
+    pickled: tuple[bytes, ...]
 
 
-def _fit_and_keep(i: int, sent: Broadcast, params: dict[str, Any]) -> tuple[int, str | None]:
-    """Return the candidate's number, and why the fit failed or None."""
-    fitter: Fitter = sent.value[0]
-    return i, fitter.keep(params)
+def _count(i: int, sent: Broadcast, model: Model, single_thread: bool) -> tuple[int, InTransit]:
+    """Return the candidate's number and the statistics of all scores, sealed."""
+    protected: _Protected = sent.value
+    with suppress_output(descriptors=single_thread):
+        statistics = _statistics(protected, model)
+        return i, InTransit(_sealed(statistics, protected.scorers, protected.table))
 
 
-def _evaluate(
-    i: int,
-    sent: Broadcast,
-    params: dict[str, Any],
-    position: str | None,
-    error: str | None,
-    secret: bool = False,
-) -> tuple[int, str | None, tuple[int, ...] | None]:
-    """Return the candidate's number, and either its error or the statistics of all scores.
+def _received(found: tuple[int, InTransit]) -> tuple[int, Sensitive]:
+    return found[0], found[1].content
 
-    A candidate that has failed already is not fitted again.
-    """
-    fitter: Fitter
-    problem: Problem
-    fitter, problem = sent.value
-    if error is None:
-        error, estimator = fitter.evaluable(params, secret)
-    if position is not None:
-        announce(fitter.options.verbose, position, params, error, stream=visible_stdout())
-    if error is not None:
-        return i, error, None
+
+def _statistics(protected: _Protected, model: Model) -> tuple[int, ...]:
     statistics: tuple[int, ...] = ()
-    X, y, units = problem.X_val, problem.y_val, problem.units
-    with suppress_output():
-        for scorer in fitter.scorers:
-            values = protected_values(estimator, scorer, X, y, units)
-            statistics += tuple(scorer.statistics(values, y, units))
-    return i, None, statistics
+    table = protected.table
+    each = zip(protected.scorers, protected.pickled, model.references, strict=True)
+    for scorer, pickled, reference in each:
+        values = table.values(model.pickled, pickled, reference)
+        statistics += tuple(scorer.statistics(values, table.y, table.units))
+    return statistics
+
+
+def _sealed(
+    statistics: tuple[int, ...], scorers: tuple[PrivateScorer, ...], table: ProtectedTable
+) -> Sensitive:
+    return Sensitive([statistics], _sensitivity(scorers, table))
+
+
+def _sensitivity(scorers: tuple[PrivateScorer, ...], table: ProtectedTable) -> tuple[int, ...]:
+    return tuple(D for scorer in scorers for D in scorer.sensitivity(table.units))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -27,6 +28,7 @@ __all__ = [
     "set_candidate",
     "timed",
     "timed_fit",
+    "without_autologging",
     "without_callbacks",
     "without_side_effects",
 ]
@@ -48,6 +50,8 @@ class FitOptions:
         From 2 on, a line is printed per fit; what it says is public.
     memory : None, str, path or joblib.Memory, default=None
         Where fits that end before the validation set is first predicted are kept.
+    separate : bool, default=False
+        Whether each protected unit is predicted by itself.
     """
 
     estimator: Any
@@ -56,6 +60,7 @@ class FitOptions:
     pre_dispatch: Any = "2*n_jobs"
     verbose: int = 0
     memory: Any = None
+    separate: bool = False
 
     def candidate(self, params: dict[str, Any]) -> Any:
         """Return the estimator with these parameters, not fitted."""
@@ -122,14 +127,13 @@ def announce(
     params: dict[str, Any],
     error: str | None,
     fit_time: float | None = None,
-    stream: TextIO | None = None,
 ) -> None:
     """Print a line about a fit, if that is wanted; with its time only if that is public."""
     if verbose > 1:
         took = "" if fit_time is None else f" in {fit_time:.2f} s"
         state = "failed" if error else f"fitted{took}"
         # In one piece, so that lines of several workers do not mix.
-        print(f"[{position}] {params}: {state}\n", end="", file=stream, flush=True)
+        print(f"[{position}] {params}: {state}\n", end="", flush=True)
 
 
 def set_candidate(estimator: Any, params: dict[str, Any]) -> Any:
@@ -172,9 +176,8 @@ def _parts(estimator: Any) -> list[Any]:
 def fit(estimator: Any, training: Training) -> Any:
     """Fit the estimator on copies of the rows."""
     X, y, fit_params = copy_rows(training.X), training.y, training.fit_params
-    if y is None:
-        return estimator.fit(X, **fit_params)
-    return estimator.fit(X, copy_rows(y), **fit_params)
+    fitted = estimator.fit(X, *(() if y is None else (copy_rows(y),)), **fit_params)
+    return estimator if fitted is None else fitted
 
 
 def report_failures(errors: tuple[str | None, ...]) -> None:
@@ -198,3 +201,12 @@ def report_failures(errors: tuple[str | None, ...]) -> None:
             FitFailedWarning,
             stacklevel=4,
         )
+
+
+def without_autologging() -> contextlib.AbstractContextManager[None]:
+    """Suspend what MLflow's autologging does with fits and predictions, if it is loaded."""
+    mlflow = sys.modules.get("mlflow.utils.autologging_utils")
+    suspended: contextlib.AbstractContextManager[None] = (
+        contextlib.nullcontext() if mlflow is None else mlflow.disable_autologging()
+    )
+    return suspended

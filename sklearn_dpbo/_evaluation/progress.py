@@ -73,7 +73,7 @@ def _tqdm() -> Any:
 
 def as_they_finish(
     function: Callable[..., Any],
-    tasks: list[tuple[Any, ...]],
+    tasks: Iterable[tuple[Any, ...]],
     n_jobs: int | None,
     pre_dispatch: Any,
 ) -> Generator[Any, None, None]:

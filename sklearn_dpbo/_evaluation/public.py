@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from .._data.split import PublicSplit
 from .broadcast import Broadcast
 from .fit_cache import FitCache
-from .fitting import FitOptions, announce, timed_fit
+from .fitting import FitOptions, announce, timed_fit, without_autologging
 from .progress import Progress, as_they_finish
 
 __all__ = ["PublicEvaluation", "PublicEvaluator"]
@@ -88,7 +88,7 @@ class PublicEvaluator:
             for i, params in enumerate(candidate_params)
         ]
         finished = as_they_finish(_explore, tasks, options.n_jobs, options.pre_dispatch)
-        with self._task.sent(), closing(finished) as found:
+        with self._task.sent(), closing(finished) as found, without_autologging():
             for i, *outcomes[i] in found:
                 listener.finished(i, outcomes[i][1])
         times = np.array([time for time, _, _ in outcomes])

@@ -1,118 +1,80 @@
-"""One value per record, which no other record can change (zone: sensitive).
+"""Does an estimator predict row by row? Tested on training rows (zone: public).
 
-The guarantee needs predictions to be made row by row. `RowByRowCheck` tests that on training rows,
-which are public; `protected_values` keeps records apart even when predicting fails.
+The guarantee needs predictions to be made row by row, unless each unit is predicted by itself.
+`RowByRowCheck` predicts the same rows in two batches that differ in all that a batch can have:
+company, order, size, extremes, missing values, first and last rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import copy
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._data.tables import dense, n_rows, take_rows
-from .._data.units import Units
+from .._data.pickles import fresh
+from .._data.tables import copy_rows, is_frame, n_rows, stack, take_rows
 from ..exceptions import BatchDependentError
-from ..scoring._scorers import PrivateScorer, respond
+from ..scoring._response import respond
+from .companions import Companions, missing_cells, spread_rows
+from .model import RecordScorer
+from .responses import agree
 
-__all__ = ["RowByRowCheck", "protected_values"]
+__all__ = ["RowByRowCheck", "check_gain"]
 
-# Training rows that predictions are repeated on.
-_N_PROBES = 16
-# By how much responses may differ, relative to their range (and to their size), through the
-# rounding of sums in another order.
-_TOLERANCE = {"f4": (1e-4, 1e-5), "f8": (1e-6, 1e-10)}
-
-
-def protected_values(
-    estimator: Any, scorer: PrivateScorer, X: Any, y: NDArray[Any] | None, units: Units
-) -> NDArray[Any]:
-    """Return the scorer's value for each validation record; the lowest where none can be had.
-
-    All records are predicted at once. If that raises, the units that fail are found by halving,
-    their rows are replaced by copies of a row that does not fail, and all records are predicted
-    at once again: so every other record stands at the same place of a matrix of the same shape,
-    and gets the same value to the last bit, whether or not a neighbour fails.
-    """
-    classes = getattr(estimator, "classes_", None)
-
-    def attempt(index: NDArray[np.intp]) -> NDArray[Any] | None:
-        """Return the values of these rows, or None: why it failed depends on protected records."""
-        try:
-            with np.errstate(all="ignore"):  # and restored, whatever a record makes of it
-                response = respond(estimator, take_rows(X, index), scorer.response_method)
-                return scorer.record_values(None if y is None else y[index], response, classes)
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt from None
-        except BaseException:
-            # Also SystemExit, and the panics of native extensions, which are no Exceptions.
-            return None
-
-    everything = np.arange(n_rows(X))
-    values = attempt(everything)
-    if values is not None:
-        return values
-    lowest = scorer.lowest_values(y, len(everything))
-    fine, failing = _find_failing(attempt, units)
-    if fine is None:
-        return lowest
-    index = everything.copy()
-    index[failing] = fine
-    values = attempt(index)
-    if values is None:
-        return lowest
-    values[failing] = lowest[failing]
-    return values
-
-
-def _find_failing(
-    attempt: Callable[[NDArray[np.intp]], NDArray[Any] | None], units: Units
-) -> tuple[int | None, NDArray[np.intp]]:
-    """Return (a row of a unit that does not fail, or None; all rows of the units that do)."""
-    fine: int | None = None
-    failing: list[NDArray[np.intp]] = []
-    pending = [(0, units.m)]
-    while pending:
-        first, last = pending.pop()
-        index = units.rows(first, last)
-        if attempt(index) is not None:
-            fine = int(index[0])
-        elif last - first == 1:
-            failing.append(index)
-        else:
-            middle = (first + last) // 2
-            pending += [(first, middle), (middle, last)]
-    return fine, np.concatenate(failing) if failing else np.array([], dtype=np.intp)
+# Training rows from which odd ones are made.
+_SAMPLE = 2**10
+# A quarter of the rows that are combined of others.
+_N_ODD = 8
+# The larger batch has the size of the validation set, up to this.
+_LARGEST = 2**12
+_MESSAGE = (
+    "{} predicts a training record differently beside other records. One validation record could "
+    "then change the predictions of all, and no noise of size 1/m would hide it. Use an estimator "
+    "that predicts row by row and deterministically (no statistics of the batch, no randomness); "
+    'or let each record be predicted by itself, prediction="separate"'
+)
+# By what numbers are multiplied in rows of another scale.
+_SCALES = (100.0, 0.01, -1.0)
 
 
 @dataclass(frozen=True)
 class RowByRowCheck:
-    """Training rows (public) to repeat predictions on, beside different companions.
+    """Training rows (public), and odd ones made of them, to repeat predictions on.
 
     Parameters
     ----------
-    X, y : array-like
-        The training set.
-    probes : ndarray of int
-        Row numbers on which predictions are repeated, spread evenly over the labels.
+    companions : Companions
+        Whose predictions are repeated.
+    X : table
+        Training rows, in canonical form, that odd rows are made of.
+    m : int
+        Number of records of the validation set.
     """
 
+    companions: Companions
     X: Any
-    y: Any
-    probes: NDArray[np.intp]
+    m: int
 
     @classmethod
-    def on(cls, X: Any, y: Any) -> RowByRowCheck:
-        """Choose probes among these training records."""
-        order = np.arange(n_rows(X)) if y is None or dense(y).ndim > 1 else _argsort(dense(y))
-        spread = np.unique(np.linspace(0, len(order) - 1, _N_PROBES).astype(int))
-        return cls(X, y, order[spread])
+    def on(cls, companions: Companions, X: Any, m: int) -> RowByRowCheck:
+        """Take a sample of these training rows."""
+        return cls(companions, take_rows(X, spread_rows(X, None, _SAMPLE)), m)
 
-    def predictions(self, estimator: Any, scorer: PrivateScorer) -> NDArray[Any]:
-        """Return the responses to the probes, checked to be made row by row.
+    def check(self, pickled: bytes, scorer: RecordScorer) -> None:
+        """Compare the responses to the same rows in two batches.
+
+        Parameters
+        ----------
+        pickled : bytes
+            The fitted estimator.
+        scorer : RecordScorer
+            Whose response is compared, and a finer one where there is one.
 
         Raises
         ------
@@ -120,111 +82,179 @@ class RowByRowCheck:
             If a row's response changes with the rows beside it.
         """
         methods = scorer.response_method
-        finer = _finer(estimator) if "predict" in methods else None
-        together = respond(estimator, take_rows(self.X, self.probes), methods)
-        self._compare(estimator, methods, together, self._mixed())
-        if finer is None:
-            # One label may agree by chance: test the two most different ones.
-            for position in _extremes(together):
-                self._compare(estimator, methods, together, self._copies(position))
-        else:
-            fine = respond(estimator, take_rows(self.X, self.probes), finer)
-            self._compare(estimator, finer, fine, self._copies(len(self.probes) // 2))
-        return together
+        self._compare(pickled, methods)
+        if "predict" in methods:
+            for finer in _finer(fresh(pickled)):
+                try:
+                    _respond(pickled, self.companions.X, finer)
+                except Exception:  # a method that is there, and cannot be called
+                    continue
+                self._compare(pickled, finer)
+                break
 
-    def _mixed(self) -> NDArray[np.intp]:
-        """Positions of half of the probes (no extreme ones), and of copies of one in between."""
-        between = len(self.probes) // 2
-        return np.append(np.arange(1, len(self.probes) - 1, 2), self._copies(between))
-
-    def _copies(self, position: int) -> NDArray[np.intp]:
-        """One position, many times: a batch without a range or variance of its own."""
-        return np.full(2 * _N_PROBES, position)
-
-    def _compare(
-        self,
-        estimator: Any,
-        methods: tuple[str, ...],
-        together: NDArray[Any],
-        batch: NDArray[np.intp],
-    ) -> None:
-        again = respond(estimator, take_rows(self.X, self.probes[batch]), methods)
-        if not _agree(again, together[batch], together, hasattr(estimator, "classes_")):
-            raise BatchDependentError(
-                f"{type(estimator).__name__} predicts a training record differently beside other "
-                "records. One validation record could then change the predictions of all, and no "
-                "noise of size 1/m would hide it. Use an estimator that predicts row by row and "
-                "deterministically (no statistics of the batch, no randomness)"
-            )
-
-    def check_gain(self, scorer: PrivateScorer, response: NDArray[Any], classes: Any) -> None:
-        """Apply the scorer to the probes; if the gain is a user's, compare with one by one.
-
-        Raises
-        ------
-        BatchDependentError
-            If a record's gain changes with the records beside it.
-        ValueError
-            If a label, a response or a gain is a whole number beyond any float.
-        """
-        y = None if self.y is None else dense(take_rows(self.y, self.probes))
-        try:
-            gains = scorer.record_values(y, response, classes)
-        except OverflowError as error:
-            raise ValueError(
-                f"{scorer!r} meets numbers among the training labels, their predictions or gains "
-                f"that no float can hold: rescale the labels ({error})"
-            ) from error
-        if not scorer.custom:
+    def _compare(self, pickled: bytes, methods: tuple[str, ...]) -> None:
+        for rows, crowds in self._batches:
+            n, real = n_rows(rows), len(self.companions)
+            try:
+                beside = [_respond(pickled, crowd, methods)[-n:][::-1] for crowd in crowds]
+            except Exception:  # of odd rows; the last batch has none
+                continue
+            # Without odd rows beside them, which may be the most extreme ones of all batches.
+            real_ones = _respond(pickled, self.companions.X, methods)
+            odd_ones = _respond(pickled, rows, methods)[real:]
+            classifier = hasattr(fresh(pickled), "classes_")
+            for again in beside:
+                for found, known in ((again[:real], real_ones), (again[real:], odd_ones)):
+                    if not agree(found, known, known, classifier):
+                        raise BatchDependentError(_MESSAGE.format(type(fresh(pickled)).__name__))
             return
-        alone = [
-            scorer.record_values(None if y is None else y[[i]], response[[i]], classes)[0]
-            for i in range(len(response))
-        ]
-        if not np.allclose(alone, gains, rtol=1e-5, atol=0):
-            raise BatchDependentError(
-                f"the gain of {scorer!r} values a record differently beside other records: "
-                "compute each record's gain from that record alone"
-            )
+        _respond(pickled, self.companions.X, methods)  # raises
+
+    @cached_property
+    def _batches(self) -> list[tuple[Any, list[Any]]]:
+        """Pairs (rows, crowds): each crowd has many other rows first, and then these in reverse.
+
+        The oddest first: rows with missing values, of another scale and of other combinations, as
+        far as the estimator can predict them.
+        """
+        odd = list(self._odd_rows())
+        batches = []
+        for first in range(len(odd) + 1):
+            rows = stack([self.companions.X, *odd[first:]])
+            reverse = take_rows(rows, np.arange(n_rows(rows))[::-1])
+            batches.append((rows, [stack([c, reverse]) for c in self._crowds(odd[first:])]))
+        return batches
+
+    def _crowds(self, odd: list[Any]) -> Iterator[Any]:
+        """Yield rows to put beside others: mostly copies of one, which is extreme."""
+        size, real = min(max(self.m, 4 * _N_ODD), _LARGEST), len(self.companions)
+        others = [take_rows(self.companions.X, np.arange(real + size // 4) % real)]
+        if odd:  # they share some cells with the companions
+            others.append(_combined(self.companions.X, self.X, seed=1))
+        extreme = odd[-2:][0] if odd else self.companions.X  # those of another scale
+        for row in (0, 1):
+            copies = take_rows(extreme, np.full(size - size // 4, row % n_rows(extreme)))
+            yield stack([copies, *others])
+
+    def _odd_rows(self) -> Iterator[Any]:
+        """Yield odd rows, the least likely to be predicted first."""
+        if not _has_columns(self.X):
+            return
+        combined = _combined(self.X, self.X, seed=0)
+        with_holes, scaled = _with_holes(combined), _scaled(self.X)
+        if with_holes is not None:
+            yield with_holes
+        if scaled is not None:
+            yield scaled
+        yield stack([_extremes(self.X), combined])
 
 
-def _argsort(y: NDArray[Any]) -> NDArray[np.intp]:
-    try:
-        return np.argsort(y, kind="stable")
-    except TypeError:  # labels that have no order
-        return np.arange(len(y))
+def check_gain(
+    scorer: RecordScorer, y: NDArray[Any] | None, response: NDArray[Any], classes: Any
+) -> None:
+    """Compare a user's gain of several public records with its gain of each one.
+
+    Raises
+    ------
+    BatchDependentError
+        If a record's gain changes with the records beside it.
+    """
+    gains = copy.deepcopy(scorer).record_values(y, response, classes)
+    alone = [
+        scorer.record_values(None if y is None else y[[i]], response[[i]], classes)[0]
+        for i in range(len(response))
+    ]
+    if not np.allclose(alone, gains, rtol=1e-5, atol=0):
+        raise BatchDependentError(
+            f"the gain of {scorer!r} values a record differently beside other records: "
+            "compute each record's gain from that record alone"
+        )
 
 
-def _extremes(response: NDArray[Any]) -> set[int]:
-    """Return the positions of the first and the last response in sorted order."""
-    first = response.reshape(len(response), -1)[:, 0]
-    place = np.unique(first, return_inverse=True)[1]
-    return {int(place.argmin()), int(place.argmax())}
+def _respond(pickled: bytes, X: Any, methods: tuple[str, ...]) -> NDArray[Any]:
+    """Return the response of a copy of the estimator to a copy of the rows."""
+    return respond(fresh(pickled), copy_rows(X), methods)
 
 
-def _finer(estimator: Any) -> tuple[str, ...] | None:
-    """Return the method that a classifier's labels follow from: it shows more than they do."""
+def _finer(estimator: Any) -> list[tuple[str, ...]]:
+    """Return the methods that a classifier's labels follow from: they show more than labels do."""
     if not isinstance(getattr(estimator, "classes_", None), np.ndarray):
-        return None
+        return []
     methods = ("decision_function", "predict_proba")
-    return next(((method,) for method in methods if hasattr(estimator, method)), None)
+    return [(method,) for method in methods if hasattr(estimator, method)]
 
 
-def _agree(a: NDArray[Any], b: NDArray[Any], sample: NDArray[Any], classifier: bool) -> bool:
-    """Labels agree exactly; numbers up to rounding errors of their kind."""
-    if sample.dtype.kind != "f" or (classifier and sample.ndim == 1 and _whole(sample)):
-        return np.array_equal(a, b)
-    finite = sample[np.isfinite(sample)]
-    if finite.size == 0:
-        return np.array_equal(a, b, equal_nan=True)
-    relative, floor = _TOLERANCE["f8" if sample.dtype.itemsize >= 8 else "f4"]
-    # Each end by itself, as their difference may be more than a float holds.
-    spread = relative * finite.max() - relative * finite.min()
-    tolerance = spread + floor * np.abs(finite).max()
-    with np.errstate(invalid="ignore", over="ignore"):  # of infinite and of huge responses
-        near = np.abs(a - b) <= tolerance
-        return bool(near.all()) or np.allclose(a, b, rtol=0, atol=tolerance, equal_nan=True)
+# ---------------------------------------------------------------------- odd rows
+def _has_columns(X: Any) -> bool:
+    return is_frame(X) or (isinstance(X, np.ndarray) and X.ndim == 2)
 
 
-def _whole(sample: NDArray[Any]) -> bool:
-    return bool((sample == np.round(sample)).all())
+def _from_cells(X: Any, index: NDArray[np.intp]) -> Any:
+    """Return rows whose cell (i, j) is that of row ``index[i, j]`` in column j."""
+    if isinstance(X, np.ndarray):
+        return X[index, np.arange(X.shape[1])]
+    columns = [X.iloc[index[:, j], j].reset_index(drop=True) for j in range(X.shape[1])]
+    frame = take_rows(X, index[:, 0]).reset_index(drop=True)
+    for j, column in enumerate(columns):
+        frame.isetitem(j, column)
+    return frame
+
+
+def _combined(A: Any, B: Any, seed: int) -> Any:
+    """Return rows that have some columns of a record in A, and the others of one in B."""
+    rng, d, X = np.random.default_rng(seed), A.shape[1], stack([A, B])
+    first = rng.permutation(n_rows(A))[: 4 * _N_ODD]
+    second = n_rows(A) + rng.integers(n_rows(B), size=len(first))
+    from_first = rng.random((len(first), d)) < 0.5
+    return _from_cells(X, np.where(from_first, first[:, None], second[:, None]))
+
+
+def _extremes(X: Any) -> Any:
+    """Return a row of the largest numbers and rarest values, and one of the smallest."""
+    largest, smallest = [], []
+    for j in range(X.shape[1]):
+        ranks = _ranks(X.iloc[:, j] if is_frame(X) else X[:, j])
+        largest.append(int(ranks.argmax()))
+        smallest.append(int(ranks.argmin()))
+    return _from_cells(X, np.array([largest, smallest]))
+
+
+def _ranks(column: Any) -> NDArray[Any]:
+    """Return numbers by which cells of a column are ordered: their size, or how rare they are."""
+    values = np.asarray(column)
+    if values.dtype.kind in "biuf":
+        values = values.astype(float)
+        known = values[np.isfinite(values)]
+        return np.where(np.isfinite(values), values, known.mean() if known.size else 0.0)
+    names = [str(value) for value in values]
+    counts = Counter(names)
+    return np.array([-counts[name] for name in names])
+
+
+def _scaled(X: Any) -> Any | None:
+    """Return a row with its fractions multiplied; None if there are none."""
+    index = np.zeros((len(_SCALES), X.shape[1]), dtype=int)
+    rows = _from_cells(X, index)
+    if isinstance(X, np.ndarray):
+        return rows * np.array(_SCALES)[:, None] if X.dtype.kind == "f" else None
+    fractions = [j for j, dtype in enumerate(X.dtypes) if getattr(dtype, "kind", "") == "f"]
+    for j in fractions:
+        rows.isetitem(j, rows.iloc[:, j] * np.array(_SCALES))
+    return rows if fractions else None
+
+
+def _with_holes(rows: Any) -> Any | None:
+    """Return rows with a third of the cells missing; None if no column can have missing values."""
+    holes = np.random.default_rng(2).random((n_rows(rows), rows.shape[1])) < 1 / 3
+    holes[np.arange(n_rows(rows)), np.arange(n_rows(rows)) % rows.shape[1]] = True
+    if isinstance(rows, np.ndarray):
+        if rows.dtype.kind not in "fO":
+            return None
+        rows = rows.copy()
+        rows[holes] = np.nan
+        return rows
+    for j, dtype in enumerate(rows.dtypes):
+        if not isinstance(dtype, np.dtype) or dtype.kind in "fOmM":
+            rows.isetitem(j, rows.iloc[:, j].mask(holes[:, j]))
+    found = missing_cells(rows)
+    return rows if found is not None and found.any() else None

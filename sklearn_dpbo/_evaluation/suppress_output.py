@@ -15,26 +15,29 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterator
-from typing import TextIO
+from typing import Any
 
 import numpy as np
 from joblib import parallel_config
 
-__all__ = ["suppress_all_output", "suppress_output", "visible_stdout"]
+__all__ = ["suppress_all_output", "suppress_output"]
 
 _lock = threading.Lock()
 _depth = 0
 _suppression = contextlib.ExitStack()
-_outer_stdout: TextIO | None = None
 
 
 @contextlib.contextmanager
-def suppress_output() -> Iterator[None]:
+def suppress_output(descriptors: bool = False) -> Iterator[None]:
     """Drop Python's warnings, logging, stdout and stderr, and restore global random generators.
 
     All of these belong to the whole process: threads that are inside at the same time share one
-    suppression, which ends when the last of them leaves. Native code can still write to file
-    descriptors.
+    suppression, which ends when the last of them leaves.
+
+    Parameters
+    ----------
+    descriptors : bool, default=False
+        Whether to redirect file descriptors 1 and 2, too: for one thread only.
     """
     global _depth, _suppression
     entered = 0
@@ -44,7 +47,8 @@ def suppress_output() -> Iterator[None]:
                 _suppression = contextlib.ExitStack()
                 _begin_suppression(_suppression)
             _depth, entered = _depth + 1, 1
-        yield
+        with _redirected_descriptors() if descriptors else contextlib.nullcontext():
+            yield
     finally:  # also after an interrupt on the way in
         with _lock:
             _depth -= entered
@@ -54,11 +58,15 @@ def suppress_output() -> Iterator[None]:
 
 @contextlib.contextmanager
 def suppress_all_output() -> Iterator[None]:
-    """Suppress output as `suppress_output` does, and that of native code and child processes.
+    """Suppress output of one thread, of native code and of child processes."""
+    with suppress_output(descriptors=True), parallel_config("sequential"):
+        yield
 
-    For one thread only: file descriptors belong to the whole process.
-    """
-    with suppress_output(), contextlib.ExitStack() as stack:
+
+@contextlib.contextmanager
+def _redirected_descriptors() -> Iterator[None]:
+    """Send what goes to file descriptors 1 and 2 nowhere: they belong to the whole process."""
+    with contextlib.ExitStack() as stack:
         sink = os.open(os.devnull, os.O_WRONLY)
         stack.callback(os.close, sink)
         for descriptor in (1, 2):
@@ -71,7 +79,6 @@ def suppress_all_output() -> Iterator[None]:
             _flush_native()
             os.dup2(sink, descriptor)
         stack.callback(_flush_native)  # before native buffers could reach the real descriptors
-        stack.enter_context(parallel_config("sequential"))
         yield
 
 
@@ -81,15 +88,7 @@ def _flush_native() -> None:
         ctypes.CDLL(None).fflush(None)
 
 
-def visible_stdout() -> TextIO:
-    """Return the stdout to print public facts to, even while output is suppressed."""
-    return _outer_stdout or sys.stdout
-
-
 def _begin_suppression(stack: contextlib.ExitStack) -> None:
-    global _outer_stdout
-    stack.callback(_set_outer_stdout, None)
-    _outer_stdout = sys.stdout
     sink = stack.enter_context(open(os.devnull, "w"))
     stack.enter_context(contextlib.redirect_stdout(sink))
     stack.enter_context(contextlib.redirect_stderr(sink))
@@ -97,11 +96,9 @@ def _begin_suppression(stack: contextlib.ExitStack) -> None:
     stack.enter_context(warnings.catch_warnings(record=True))
     warnings.simplefilter("ignore")
     stack.callback(logging.disable, logging.root.manager.disable)
-    logging.disable(logging.CRITICAL)
+    logging.disable(sys.maxsize)  # levels above CRITICAL, too
     stack.callback(np.random.set_state, np.random.get_state())
     stack.callback(random.setstate, random.getstate())
-
-
-def _set_outer_stdout(stream: TextIO | None) -> None:
-    global _outer_stdout
-    _outer_stdout = stream
+    torch: Any = sys.modules.get("torch")
+    if hasattr(torch, "get_rng_state"):
+        stack.callback(torch.set_rng_state, torch.get_rng_state())

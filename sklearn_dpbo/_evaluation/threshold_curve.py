@@ -5,22 +5,25 @@ Also the public thresholds to choose from, which follow from the training set.
 
 from __future__ import annotations
 
-from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._data.split import Problem, Training
+from .._data.pickles import packed
+from .._data.split import Training
 from .._data.tables import dense, n_rows, take_rows
 from .._data.units import Units
 from .._privacy.frames import ClearFrames
 from .._privacy.piecewise import PiecewiseConstant
 from .._privacy.sensitive import Secret
 from ..scoring._mean_gain import MeanGain
-from ..scoring._scorers import PrivateScorer, respond
-from .row_by_row import protected_values
+from ..scoring._response import respond
+from ..scoring._scorers import PrivateScorer
+from .fitting import without_autologging
+from .model import Model
+from .protected_values import ProtectedTable
 from .suppress_output import suppress_output
 
 __all__ = ["LabelGains", "public_thresholds", "second_class_score", "threshold_curve"]
@@ -112,16 +115,12 @@ def second_class_score(response: NDArray[Any]) -> NDArray[np.float64]:
 
 @ClearFrames()
 def threshold_curve(
-    estimator: Any, label_gains: LabelGains, problem: Problem, grid: NDArray[np.float64]
+    model: Model, label_gains: LabelGains, table: ProtectedTable, grid: NDArray[np.float64]
 ) -> Secret:
     """Return the score of each threshold, in steps, as a function of its position in the grid."""
-    # A copy predicts: predictions may leave state on an estimator, and this one is kept.
-    estimator = deepcopy(estimator)
-    with suppress_output():
-        values = protected_values(
-            estimator, label_gains, problem.X_val, problem.y_val, problem.units
-        )
-        return Secret(_total(values, label_gains.scorer, problem.units, grid))
+    with suppress_output(descriptors=True), without_autologging():
+        values = table.values(model.pickled, packed(label_gains), model.references[0])
+        return Secret(_total(values, label_gains.scorer, table.units, grid))
 
 
 def _total(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from .frames import ClearFrames
 
-__all__ = ["Secret", "Sensitive"]
+__all__ = ["InTransit", "Secret", "Sensitive"]
 
 
 class _Sealed:
@@ -142,12 +142,37 @@ class Sensitive(_Sealed):
     def _open(self) -> NDArray[np.int64]:
         return self.__value
 
+    def _packed(self) -> tuple[NDArray[np.int64], tuple[int, ...]]:
+        return self.__value, self.sensitivity
+
     def __repr__(self) -> str:
         return f"<Sensitive: {self.shape[0]} candidates, value withheld>"
 
     def sealed(self) -> Secret:
         """Return the value as a `Secret`, to compute with."""
         return Secret(self.__value)
+
+
+class InTransit:
+    """Carries a `Sensitive` from a worker process to its parent: the only way to pickle one.
+
+    Parameters
+    ----------
+    content : Sensitive
+        Sealed on both sides.
+    """
+
+    __slots__ = ("content",)
+
+    def __init__(self, content: Sensitive) -> None:
+        self.content = content
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _arrived, self.content._packed()
+
+
+def _arrived(value: NDArray[np.int64], sensitivity: tuple[int, ...]) -> InTransit:
+    return InTransit(Sensitive(value, sensitivity))
 
 
 class Secret(_Sealed):

@@ -130,7 +130,7 @@ class DelegatesToBest(BaseEstimator):
     transform = delegate("transform", "Transform with the best estimator.")
     inverse_transform = delegate("inverse_transform", "Undo `transform`.")
 
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the score of the best estimator on data that need no protection.
 
         It is computed exactly, *without privacy*: do not publish the score on the validation set,
@@ -142,6 +142,8 @@ class DelegatesToBest(BaseEstimator):
             Public records, or records of your own.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
             Their targets; None if the scoring needs none.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the records.
 
         Returns
         -------
@@ -149,7 +151,7 @@ class DelegatesToBest(BaseEstimator):
         """
         _best_has("fit")(self)
         check_is_fitted(self)
-        return selecting_scorer(self)(self.best_estimator_, X, y)
+        return selecting_scorer(self)(self.best_estimator_, X, y, sample_weight)
 
     classes_, n_features_in_, feature_names_in_ = attributes_of("best_estimator_")
 

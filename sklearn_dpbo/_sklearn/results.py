@@ -10,7 +10,7 @@ import numpy as np
 
 from .._data.split import Problem
 from .._privacy.mechanisms import Mechanisms
-from ..report._report import PREDICTIONS_ROW_BY_ROW, TRAINING_NOT_PROTECTED, PrivacyReport
+from ..report._report import PREDICTION_CONDITIONS, TRAINING_NOT_PROTECTED, PrivacyReport
 from ..strategies._base import Release, Strategy
 
 __all__ = [
@@ -62,7 +62,11 @@ def fitted_attributes(release: Release, names: list[str]) -> dict[str, Any]:
 
 
 def privacy_report(
-    problem: Problem, strategy: Strategy, mechanisms: Mechanisms, names: list[str]
+    problem: Problem,
+    strategy: Strategy,
+    mechanisms: Mechanisms,
+    names: list[str],
+    prediction: str,
 ) -> PrivacyReport:
     """Return the privacy report of a search.
 
@@ -76,6 +80,8 @@ def privacy_report(
         What the strategy released by: their budget has the losses.
     names : list of str
         Names of the scores if `scoring` has several; else empty.
+    prediction : {"together", "separate"}
+        How the validation set was predicted.
     """
     budget, noise = mechanisms.budget, mechanisms.noise
     by_name = f"best_scores_ and best_score_intervals_ of {', '.join(names)}, "
@@ -89,7 +95,7 @@ def privacy_report(
         protected=problem.protected,
         not_protected=TRAINING_NOT_PROTECTED.format("best_estimator_"),
         assumption=strategy.assumption,
-        condition=PREDICTIONS_ROW_BY_ROW,
+        condition=PREDICTION_CONDITIONS[prediction],
         released=by_name * bool(names) + strategy.released,
         spends=budget.losses,
         noise=noise.description,

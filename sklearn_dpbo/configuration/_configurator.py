@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import pickle
 from numbers import Integral
 from typing import Any, Self
 
-import cloudpickle
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.parallel import Parallel, delayed
 
+from .._data.pickles import fresh, packed
 from .._evaluation.suppress_output import suppress_output
 from .._params import check_number
 from .._privacy.accounting import Purpose
@@ -215,13 +214,14 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
         self, instances: list[Any], interval: tuple[float, float], grid: NDArray[np.float64]
     ) -> Secret | None:
         """Return the sum of the instances' utilities, in steps; None if one is not valid."""
-        task = (self.family, interval, grid, float(self.utility_bound), self.invalid == "zero")
+        H, zero = float(self.utility_bound), self.invalid == "zero"
+        task = (packed(self.family), interval, grid, H, zero)
         chunk = min(_CHUNK, max(1, len(instances) // (4 * effective_n_jobs(self.n_jobs))))
         with suppress_output():
-            packed = [_packed(instance) for instance in instances]
+            pickled = [_packed(instance) for instance in instances]
             totals = Parallel(n_jobs=self.n_jobs)(
-                delayed(_total_of)(packed[i : i + chunk], *task)
-                for i in range(0, len(packed), chunk)
+                delayed(_total_of)(pickled[i : i + chunk], *task)
+                for i in range(0, len(pickled), chunk)
             )
         return None if None in totals else Secret(PiecewiseConstant.total(totals))
 
@@ -307,8 +307,7 @@ def _sequence(instances: Any) -> list[Any]:
 def _packed(instance: Any) -> bytes | None:
     """Pickle an instance; None if it cannot be. Each is worked on as a copy, by itself."""
     try:
-        packed: bytes = cloudpickle.dumps(instance)
-        return packed
+        return packed(instance)
     except KeyboardInterrupt:
         raise KeyboardInterrupt from None
     except BaseException:
@@ -317,7 +316,7 @@ def _packed(instance: Any) -> bytes | None:
 
 def _total_of(
     instances: list[bytes | None],
-    family: Any,
+    family: bytes,
     interval: tuple[float, float],
     grid: NDArray[np.float64],
     H: float,
@@ -331,8 +330,8 @@ def _total_of(
 
 
 def _steps_of(
-    packed: Any,
-    family: Any,
+    instance: Any,
+    family: bytes,
     interval: tuple[float, float],
     grid: NDArray[np.float64],
     H: float,
@@ -341,7 +340,7 @@ def _steps_of(
     """Return an instance's utility on the grid, in {0, ..., _STEPS}; None if it is not valid."""
     try:
         with np.errstate(all="ignore"):  # and restored, whatever an instance makes of it
-            u = utility_on(family, pickle.loads(packed), interval, grid)
+            u = utility_on(fresh(family), fresh(instance), interval, grid)
         outside = (u.values < -_TOLERANCE * H) | (u.values > (1 + _TOLERANCE) * H)
         if outside.any() and not zero:
             return None

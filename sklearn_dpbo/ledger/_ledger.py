@@ -156,6 +156,7 @@ class PrivacyLedger:
         what: str,
         mechanism: str = "",
         assumption: str | None = None,
+        time: datetime | None = None,
     ) -> None:
         """Record a privacy loss durably. Call it before drawing the noise.
 
@@ -171,6 +172,9 @@ class PrivacyLedger:
             The mechanism that releases it, for the history.
         assumption : str or None, default=None
             The assumption that the loss depends on; None for a worst-case guarantee.
+        time : datetime.datetime or None, default=None
+            What the history gives as the time of the charge; None is now. Pass when the work
+            began, if its duration depends on protected records.
 
         Raises
         ------
@@ -187,7 +191,7 @@ class PrivacyLedger:
             self._refuse_excess(execute, entries, [loss], what, assumption)
             row = (
                 len(entries) + 1,
-                datetime.now(UTC).isoformat(timespec="seconds"),
+                (time or datetime.now(UTC)).astimezone(UTC).isoformat(timespec="seconds"),
                 storable_text(what),
                 storable_text(mechanism),
                 str(loss[0]),
@@ -444,9 +448,13 @@ def budget_on(
         return Budget(epsilon, delta)
     require_ledger(ledger)
     ledger.check((epsilon, delta), what=what, assumption=assumption)
+    # The first draw comes after predictions, whose duration depends on protected records.
+    now = datetime.now(UTC)
 
     def charge() -> None:
-        ledger.charge(epsilon, delta, what=what, mechanism=mechanism, assumption=assumption)
+        ledger.charge(
+            epsilon, delta, what=what, mechanism=mechanism, assumption=assumption, time=now
+        )
 
     # The ledger is charged 1/10 for 0.1, which is less than the float 0.1: round down.
     granted_epsilon = round_down(parse_decimal("epsilon", epsilon))

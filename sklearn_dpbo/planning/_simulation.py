@@ -26,7 +26,8 @@ from .._privacy.sensitive import Sensitive
 from ..exceptions import InsecureNoiseWarning
 from ..scoring._make import selecting_scorer
 from ..scoring._mean_gain import MeanGain
-from ..scoring._scorers import PrivateScorer, respond
+from ..scoring._response import respond
+from ..scoring._scorers import PrivateScorer
 from ..strategies._worst_case import WorstCase
 from ._bounds import UtilityBounds
 

@@ -12,7 +12,7 @@ from typing import Any
 from .._privacy.accounting import PrivacyLoss
 from ._card import Row, card
 
-__all__ = ["PREDICTIONS_ROW_BY_ROW", "TRAINING_NOT_PROTECTED", "PrivacyReport"]
+__all__ = ["PREDICTION_CONDITIONS", "TRAINING_NOT_PROTECTED", "PrivacyReport"]
 
 _SEEDED = (
     "NOT PRIVATE: the noise was seeded. Whoever knows the seed can remove it. This is for tests "
@@ -24,8 +24,20 @@ TRAINING_NOT_PROTECTED = (
     "columns, dtypes); the duration of the fit; and whatever else is computed from the validation "
     "records, including another run of this fit"
 )
-PREDICTIONS_ROW_BY_ROW = (
-    "a model's prediction for a record depends on that record alone (checked on training records)"
+PREDICTION_CONDITIONS = {
+    "together": (
+        "a model's prediction for a record depends on that record alone (checked on training "
+        "records)"
+    ),
+    "separate": (
+        "none for predictions: each unit was predicted by itself, beside training records, by a "
+        "copy of the model"
+    ),
+}
+_NOT_REPORTED = (
+    "labels that are missing or that the training set does not have, and records that cannot be "
+    "predicted: they count as wrong, and a message would reveal them. To see how the model copes "
+    "with such records, compare score(X, y) on public ones"
 )
 
 
@@ -106,7 +118,8 @@ class PrivacyReport:
             With the keys "title", "private" (bool), "warning" (None if private), "epsilon" and
             "delta" (None if the noise was seeded: then there is no guarantee), "worst_case" (bool),
             "m", "unit", "data", "protected", "neighbours", "released", "not_protected",
-            "assumption" (None if there is none), "condition", "spent" and "noise". "spent" is a
+            "assumption" (None if there is none), "condition", "not_reported" (of a validation set),
+            "spent" and "noise". "spent" is a
             list with one entry per purpose: "purpose" (in words), "mechanism", "times", "epsilon",
             "delta", and "share" (of the whole epsilon).
         """
@@ -185,6 +198,7 @@ class PrivacyReport:
                 {"assumption": self.assumption},
             ),
             _text("Condition", self.condition, detail=True),
+            *self._not_reported(),
             _Fact("Spent", tuple(_spend_text(each) for each in spent), {"spent": spent}),
             _text("Noise", self.noise, detail=True),
         ]
@@ -200,6 +214,10 @@ class PrivacyReport:
             (f"epsilon = {self.epsilon:g}, delta = {self.delta:g} ({kind})",),
             {"epsilon": self.epsilon, "delta": self.delta, "worst_case": worst_case},
         )
+
+    def _not_reported(self) -> list[_Fact]:
+        of_records = self.data == "validation set"
+        return [_text("Not reported", _NOT_REPORTED, detail=True)] if of_records else []
 
     def _neighbours(self) -> str:
         one = "all the records of one group are" if self.unit == "group" else f"one {self.unit} is"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.base import is_classifier, is_regressor
+from sklearn.base import ClassifierMixin, is_classifier, is_regressor
 from sklearn.metrics import get_scorer_names
 
 from .._params import as_floats
@@ -100,6 +100,11 @@ def _named_scorer(name: str, bounds: Any, params: dict[str, Any]) -> PrivateScor
     if bounds is not None and not gain.takes_bounds:
         raise ValueError(f"{name!r} has bounds of its own; leave bounds out")
     bounds = _check_bounds(name, gain.bounds if bounds is None else bounds)
+    if gain.takes_bounds and name.startswith("neg_") and bounds[0] >= 0:
+        raise ValueError(
+            f"{name!r} is 0 for a perfect prediction and else negative, so that bounds={bounds} "
+            f"would clip every gain: did you mean bounds=({-bounds[1]:g}, {-bounds[0]:g})?"
+        )
     return MeanGain(name, gain, bounds, gain.response_method, params)
 
 
@@ -178,6 +183,13 @@ def resolve_scorer(scoring: Any, estimator: Any) -> PrivateScorer:
     if scoring is None:
         if is_classifier(estimator):
             return make_private_scorer("accuracy")
+        if isinstance(estimator, ClassifierMixin):
+            name = type(estimator).__name__
+            raise ValueError(
+                f"{name} is a ClassifierMixin, and scikit-learn does not take it for a "
+                "classifier, since BaseEstimator stands before the mixin: write "
+                f"class {name}(ClassifierMixin, BaseEstimator)"
+            )
         raise ValueError(
             f"scoring=None means accuracy, which {type(estimator).__name__} does not have: pass a "
             "score and its bounds, e.g. "

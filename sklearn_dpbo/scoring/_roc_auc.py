@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.metrics import roc_auc_score
 
 from .._data.tables import dense
 from .._data.units import Units
@@ -52,6 +53,11 @@ class RocAuc(PrivateScorer):
     def lowest_values(self, y: Any, n: int) -> NDArray[np.float64]:
         """-inf for positive records; others are negative, and worst with the highest score."""
         return np.where(gains.equal(y, self.positive), -np.inf, np.inf)
+
+    def weighted(self, estimator: Any, X: Any, y: Any, sample_weight: Any) -> float:
+        values, y = self._values_and_labels(estimator, X, y)
+        positive = gains.equal(y, self.positive)
+        return float(roc_auc_score(positive, values, sample_weight=sample_weight))
 
     def _unit_weight(self, units: Units) -> int:
         """Return W, such that 2 (W m)^2 stays below 2^62."""

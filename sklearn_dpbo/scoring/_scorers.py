@@ -1,4 +1,4 @@
-"""`PrivateScorer`: the interface of all scores, and how they ask for predictions (zone: sensitive).
+"""`PrivateScorer`: the interface of all scores (zone: sensitive).
 
 A score on a validation set of m units is a function of one or two integer *statistics*; the first
 one ranks the candidates. One unit changes a statistic by at most its sensitivity. This bound is
@@ -25,56 +25,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._data.tables import dense, n_rows
+from .._data.tables import dense
 from .._data.units import Units
+from ._response import respond
 
-__all__ = ["PrivateScorer", "method_of", "respond", "scorer_repr"]
-
-
-def respond(estimator: Any, X: Any, response_method: tuple[str, ...]) -> NDArray[Any]:
-    """Return the response of a fitted estimator to X.
-
-    Parameters
-    ----------
-    estimator : estimator
-        A fitted one.
-    X : table of shape (n, n_features)
-        Records to predict.
-    response_method : tuple of str
-        Names of methods; the first that the estimator has is called.
-
-    Returns
-    -------
-    response : ndarray of shape (n,) or (n, k)
-        A single column becomes one-dimensional.
-
-    Raises
-    ------
-    AttributeError
-        If the estimator has none of the methods.
-    ValueError
-        If the response has not one row per row of X.
-    """
-    method = method_of(estimator, response_method)
-    response: NDArray[Any] = dense(getattr(estimator, method)(X))
-    n = n_rows(X)
-    if response.shape[:1] != (n,):
-        raise ValueError(
-            f"{type(estimator).__name__}.{method} returned an array of shape {response.shape} for "
-            f"{n} rows; the scoring needs one row of it for each"
-        )
-    return response
-
-
-def method_of(estimator: Any, response_method: tuple[str, ...]) -> str:
-    """Return the first of these methods that the estimator has; AttributeError if none."""
-    method = next((name for name in response_method if hasattr(estimator, name)), None)
-    if method is None:
-        raise AttributeError(
-            f"{type(estimator).__name__} has none of the methods {list(response_method)} that "
-            "the scoring needs"
-        )
-    return method
+__all__ = ["PrivateScorer", "scorer_repr"]
 
 
 class PrivateScorer:
@@ -271,9 +226,33 @@ class PrivateScorer:
         """
         raise NotImplementedError
 
-    def __call__(self, estimator: Any, X: Any, y: Any = None) -> float:
+    def share_clipped(self, y: Any, response: NDArray[Any], classes: Any) -> float:
+        """Return the share of these public records whose gains lie outside of `bounds`.
+
+        Parameters
+        ----------
+        y, response, classes
+            As in `record_values`.
+        """
+        return 0.0
+
+    def weighted(self, estimator: Any, X: Any, y: Any, sample_weight: Any) -> float:
+        """Return the score with a weight for each record, *without privacy*.
+
+        Parameters
+        ----------
+        estimator, X, y
+            As in `record_gains`.
+        sample_weight : array-like of shape (n,)
+            Not negative.
+        """
+        raise NotImplementedError
+
+    def __call__(self, estimator: Any, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the score of a fitted estimator on data that need no protection."""
         scorer = self if self.prepared else self.prepare(y)
+        if sample_weight is not None:
+            return scorer.weighted(estimator, X, y, sample_weight)
         values, y = scorer._values_and_labels(estimator, X, y)
         units = Units.of(len(values))
         return scorer.value(scorer.statistics(values, y, units), units)

@@ -14,20 +14,42 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from sklearn_dpbo import make_private_scorer
+from sklearn_dpbo._data.pickles import packed
 from sklearn_dpbo._data.split import Problem, Training
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo._evaluation.evaluator import Evaluator
 from sklearn_dpbo._evaluation.fitting import FitOptions
-from sklearn_dpbo._evaluation.row_by_row import RowByRowCheck, protected_values
+from sklearn_dpbo._evaluation.companions import Companions
+from sklearn_dpbo._evaluation.model import Model
+from sklearn_dpbo._evaluation.protected_values import ProtectedTable
+from sklearn_dpbo._evaluation.row_by_row import RowByRowCheck
 from sklearn_dpbo.exceptions import BatchDependentError
 
 ACCURACY = make_private_scorer("accuracy")
 
 
+def problem_of(X, y, X_val, y_val, groups=None):
+    return Problem(Training(X, y), X_val, y_val, Units.of(len(y_val), groups), "a test")
+
+
 def count(estimator, X, y, X_val, y_val, candidate_params=({},), groups=None, **params):
-    problem = Problem(Training(X, y), X_val, y_val, Units.of(len(y_val), groups), "a test")
+    problem = problem_of(X, y, X_val, y_val, groups)
     evaluator = Evaluator(FitOptions(estimator, **params), problem, (ACCURACY.prepare(y),))
     return evaluator(tuple(candidate_params)).statistics._open()[:, 0].tolist()
+
+
+def values_of(model, X, y, X_val, y_val, groups=None, scorer=ACCURACY, separate=False):
+    """Values of validation records, predicted beside companions from the training set."""
+    problem = problem_of(X, y, X_val, y_val, groups)
+    companions = Companions.of(problem)
+    made = Model.of(model, (scorer.prepare(y),), companions)
+    table = ProtectedTable.of(problem, companions, separate)
+    return table.values(made.pickled, packed(scorer.prepare(y)), made.references[0])
+
+
+def check(model, X, y, scorer=ACCURACY, m=100):
+    companions = Companions.of(problem_of(X, y, X, y))
+    RowByRowCheck.on(companions, X, m).check(packed(model), scorer.prepare(y))
 
 
 @pytest.fixture(scope="module")
@@ -90,9 +112,9 @@ def test_failing_record_changes_no_other_on_decision_boundary(rng, order, groupe
     for point in boundary[:20]:
         X_val = np.array(np.tile(point, (400, 1)), order=order)
         y_val = np.ones(400, dtype=int)
-        rows = protected_values(model, ACCURACY, X_val, y_val, units)
+        rows = values_of(model, X, y, X_val, y_val, groups)
         X_val[123, 0] = np.nan
-        with_failure = protected_values(model, ACCURACY, X_val, y_val, units)
+        with_failure = values_of(model, X, y, X_val, y_val, groups)
         others = np.ones(400, dtype=bool)
         others[units.rows(30, 31) if grouped else [123]] = False
         assert np.array_equal(rows[others], with_failure[others])
@@ -127,7 +149,7 @@ def test_any_exception_on_protected_record_counts_as_wrong(rng, error, failing):
     model = Picky(error).fit(X, y)
     X_val = X.copy()
     X_val[list(failing), 1] = 1
-    rows = protected_values(model, ACCURACY, X_val, y, Units.of(40))
+    rows = values_of(model, X, y, X_val, y)
     expected = np.ones(40)
     expected[list(failing)] = 0
     assert np.array_equal(rows, expected)
@@ -172,7 +194,7 @@ def test_slightly_batch_dependent_regressor_is_refused(scale):
 
     scorer = make_private_scorer("neg_mean_absolute_error", bounds=(-1, 0)).prepare(y)
     with pytest.raises(BatchDependentError):
-        RowByRowCheck.on(X, y).predictions(Average(), scorer)
+        check(Average(), X, y, scorer)
 
 
 class MinMax(ClassifierMixin, BaseEstimator):
@@ -194,32 +216,33 @@ def test_classifier_that_scales_by_batch_range_is_refused(seed, noise):
     X = rng.normal(size=(100, 1))
     y = (X[:, 0] + noise * rng.normal(size=100) > 0).astype(int)
     with pytest.raises(BatchDependentError):
-        RowByRowCheck.on(X, y).predictions(MinMax().fit(X, y), ACCURACY.prepare(y))
+        check(MinMax().fit(X, y), X, y)
+
+
+SECRET = 98765.0
 
 
 class Chatty(ClassifierMixin, BaseEstimator):
-    """Changes warning filters in `fit`, as scikit-learn does; warns of records in `predict`."""
+    """Warns of a protected record in `predict`."""
 
     def __init__(self, seed=0):
         self.seed = seed
 
     def fit(self, X, y):
         self.classes_ = np.unique(y)
-        for _ in range(50):
-            with warnings.catch_warnings():
-                warnings.simplefilter("always")
-                sum(range(1000))
         return self
 
     def predict(self, X):
         for _ in range(20):
-            if len(X) > 100:
-                warnings.warn(f"secret {X[0, 0]}", stacklevel=1)
+            if (X == SECRET).any():
+                warnings.warn("secret", stacklevel=1)
         return (X[:, 0] > 0).astype(int)
 
 
 def test_validation_warnings_are_suppressed_in_threads(two_classes):
     X, y, X_val, y_val = two_classes
+    X_val = X_val.copy()
+    X_val[7, 1] = SECRET
     filters = list(warnings.filters)
     with warnings.catch_warnings(record=True) as caught, joblib.parallel_config("threading"):
         warnings.simplefilter("always")

@@ -13,9 +13,9 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from sklearn_dpbo import make_private_scorer
 from sklearn_dpbo._data.units import Units
-from sklearn_dpbo._evaluation.row_by_row import protected_values
 from sklearn_dpbo.scoring import _gains as gains
 from sklearn_dpbo.scoring._make import resolve_scorer
+from sklearn_dpbo.scoring._response import respond
 
 CLASSES = np.array(["a", "b", "c"])
 
@@ -463,7 +463,8 @@ def test_a_missing_label_changes_the_statistic_by_at_most_the_sensitivity(name):
     units = Units.of(40)
 
     def statistic(labels):
-        values = protected_values(model, scorer, np.full((40, 1), K - 1.0), labels, units)
+        response = respond(model, np.full((40, 1), K - 1.0), scorer.response_method)
+        values = scorer.record_values(labels, response, model.classes_)
         return scorer.statistics(values, labels, units)[0]
 
     assert abs(statistic(y_val) - statistic(neighbour)) <= scorer.sensitivity(units)[0]

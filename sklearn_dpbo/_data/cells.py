@@ -1,0 +1,122 @@
+"""Cells of tables that declare no type, read one by one (zone: public).
+
+Lists and object arrays can hold anything. numpy and pandas choose a type for a whole column, so one
+odd cell can change how all others are read: to integers, say, or to text. Here the *training*
+records decide which kinds of cells there are, and each protected cell is read by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .pickles import fresh, packed
+
+__all__ = ["Cells", "as_number", "is_number"]
+
+# Missing values by the name of their type; NaN is the float that differs from itself.
+_MISSING_TYPES = {"NoneType": "None", "NAType": "NA", "NaTType": "NaT"}
+_MISSING = {"NaN", *_MISSING_TYPES.values()}
+# Kinds of cells that nobody can write into, so that they need no copies.
+_IMMUTABLE = {"truth value", "integer", "number", "text", "bytes", *_MISSING}
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Kinds of cells that the training records have in one column.
+
+    Parameters
+    ----------
+    kinds : frozenset of (str or type)
+        Names of kinds; a type stands for itself.
+    missing : object
+        What a cell of another kind is replaced by.
+    """
+
+    kinds: frozenset[str | type]
+    missing: Any = None
+
+    @classmethod
+    def of(cls, cells: Iterable[Any], missing: Any = None) -> Cells:
+        """Return the kinds of these cells, which are public.
+
+        Parameters
+        ----------
+        cells : iterable
+            Training cells.
+        missing : object, default=None
+            What stands for a missing cell, unless the training cells have something that does.
+        """
+        kinds: dict[str | type, Any] = {}
+        for cell in cells:
+            kinds.setdefault(_kind(cell), cell)
+        own = [kinds[kind] for kind in sorted(_MISSING & kinds.keys())]
+        return cls(frozenset(kinds), own[0] if own else missing)
+
+    @property
+    def mutable(self) -> bool:
+        """Whether a cell may be written into."""
+        return not self.kinds <= _IMMUTABLE
+
+    def has(self, cell: Any) -> bool:
+        """Whether a cell is of one of these kinds; whole numbers are numbers."""
+        kind = _kind(cell)
+        return kind in self.kinds or (kind == "integer" and "number" in self.kinds)
+
+    def read(self, cell: Any) -> Any:
+        """Return a copy of a cell, or what stands for a missing one if its kind is new."""
+        try:
+            return self._read(cell)
+        except Exception:  # of a cell that cannot be compared or pickled
+            return self.missing
+
+    def _read(self, cell: Any) -> Any:
+        kind = _kind(cell)
+        if kind == "integer" and kind not in self.kinds and "number" in self.kinds:
+            return float(cell)
+        if kind == "number" and kind not in self.kinds and "integer" in self.kinds:
+            return int(cell) if float(cell).is_integer() else self.missing
+        if kind not in self.kinds:
+            return self.missing
+        if kind == "text":
+            return str.__str__(cell)
+        return cell if kind in _IMMUTABLE else fresh(packed(cell))
+
+    def column(self, cells: Iterable[Any]) -> NDArray[Any]:
+        """Return cells as an object array of shape (n,), each read by itself."""
+        read = [self.read(cell) for cell in cells]
+        column = np.empty(len(read), dtype=object)
+        column[:] = read
+        return column
+
+
+def is_number(cell: Any) -> bool:
+    """Whether a cell is a number that a float can hold; NaN, a missing number, is one."""
+    try:
+        return isinstance(cell, Real | np.bool_) and isinstance(float(cell), float)
+    except Exception:  # of integers beyond any float
+        return False
+
+
+def as_number(cell: Any) -> float:
+    """Return a cell as a float; NaN if it is no number."""
+    return float(cell) if is_number(cell) else float("nan")
+
+
+def _kind(cell: Any) -> str | type:
+    if isinstance(cell, str):
+        return "text"
+    if isinstance(cell, bool | np.bool_):
+        return "truth value"
+    if isinstance(cell, Integral):
+        return "integer"
+    if isinstance(cell, Real):
+        return "number" if cell == cell else "NaN"  # a NaN differs from itself
+    if type(cell) is bytes:
+        return "bytes"
+    return _MISSING_TYPES.get(type(cell).__name__, type(cell))

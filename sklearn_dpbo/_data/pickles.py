@@ -1,0 +1,66 @@
+"""Copies of objects, by pickling (zone: public).
+
+What is pickled once can be unpickled again and again: whatever is done to one copy reaches neither
+the original nor another copy. What belongs to classes and modules is shared by all copies.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+from typing import Any
+
+import cloudpickle
+from cloudpickle import cloudpickle as internals
+
+__all__ = ["fresh", "packed"]
+
+
+def packed(value: Any) -> bytes:
+    """Return an object pickled, also if its class was defined in a notebook or a function.
+
+    Raises
+    ------
+    TypeError
+        If it cannot be pickled.
+    """
+    try:
+        return pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
+    except Exception:  # of lambdas, and of classes that are not found by name
+        pass
+    try:
+        pickled: bytes = cloudpickle.dumps(value)
+    except Exception as error:
+        raise TypeError(
+            f"{type(value).__name__} cannot be copied by pickling ({type(error).__name__}: "
+            f"{error}). Each prediction of protected records is made by a copy"
+        ) from None
+    return pickled
+
+
+def fresh(pickled: bytes) -> Any:
+    """Return a new copy of what was pickled."""
+    return _Unpickler(io.BytesIO(pickled)).load()
+
+
+class _Unpickler(pickle.Unpickler):
+    """Leaves classes alone that this process knows.
+
+    cloudpickle sends classes of notebooks by value. In the process that they come from it would
+    set their methods anew, to copies that no longer see what the notebook defines later.
+    """
+
+    def find_class(self, module: str, name: str) -> Any:
+        """Return a class or function by name."""
+        found = super().find_class(module, name)
+        if found is internals._class_setstate:
+            return _set_unless_known
+        return found
+
+
+def _set_unless_known(made: type, state: Any) -> Any:
+    """Fill a class that was made from its skeleton just now, and has nothing of its own yet."""
+    own = {name for name in state[0] if not name.startswith("_")} | {"__init__"}
+    if own & vars(made).keys():
+        return made
+    return internals._class_setstate(made, state)

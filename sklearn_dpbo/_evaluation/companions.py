@@ -1,0 +1,95 @@
+"""Training rows that stand beside protected ones in every prediction (zone: public).
+
+No protected record is predicted alone or first: what an estimator takes from the first record, or
+does to a single one, it takes from and does to these. What they are predicted as is known, so that
+a record that changes it is found out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._data.canonical import align
+from .._data.split import Problem, Training
+from .._data.tables import dense, is_frame, n_rows, stack, take_rows
+
+__all__ = ["Companions", "missing_cells", "spread_rows"]
+
+# Training rows spread over the labels, and rows with missing values in addition.
+_N_SPREAD, _N_MISSING = 16, 4
+# Training rows that are looked through for missing values.
+_MOST_ROWS = 2**12
+
+
+@dataclass(frozen=True)
+class Companions:
+    """Training rows that stand above and below protected ones.
+
+    Parameters
+    ----------
+    X : table of shape (n, n_features)
+        In the canonical form of the protected table, with its dtypes.
+    y : ndarray of shape (n,) or (n, n_outputs), or None
+        Their labels.
+    n_above : int
+        How many stand above; the rest stands below.
+    """
+
+    X: Any
+    y: NDArray[Any] | None
+    n_above: int
+
+    @classmethod
+    def of(cls, problem: Problem) -> Companions:
+        """Choose companions among the training rows."""
+        training = problem.training
+        rows = _chosen(training)
+        X = align(problem.form.read(take_rows(training.X, rows)), problem.X_val)
+        stack([take_rows(X, np.arange(1)), take_rows(problem.X_val, np.arange(0))])
+        y = None if training.y is None else dense(take_rows(training.y, rows))
+        return cls(X, y, len(rows) - len(rows) // 2)
+
+    def __len__(self) -> int:
+        return n_rows(self.X)
+
+
+def _chosen(training: Training) -> NDArray[np.intp]:
+    """Return row numbers: spread over the labels, those with missing values first and last."""
+    spread = spread_rows(training.X, training.y, _N_SPREAD)
+    # Each half has records of all labels.
+    spread = np.concatenate([spread[::2], spread[1::2]])
+    sample = spread_rows(training.X, None, _MOST_ROWS)
+    missing = missing_cells(take_rows(training.X, sample))
+    if missing is None or not missing.any():
+        return spread
+    most = np.argsort(-missing.sum(axis=1), kind="stable")[:_N_MISSING]
+    holes = sample[most[missing[most].any(axis=1)]]
+    return np.concatenate([holes[::2], spread, holes[1::2], holes[:1]])
+
+
+def spread_rows(X: Any, y: Any, n: int) -> NDArray[np.intp]:
+    """Return at most n row numbers, spread evenly over the sorted labels, or else over the rows."""
+    order = np.arange(n_rows(X)) if y is None or dense(y).ndim > 1 else _argsort(dense(y))
+    rows: NDArray[np.intp] = order[np.unique(np.linspace(0, len(order) - 1, n).astype(int))]
+    return rows
+
+
+def missing_cells(X: Any) -> NDArray[np.bool_] | None:
+    """Return which cells are missing, shape (n, n_features); None if the table cannot say."""
+    if is_frame(X):
+        missing: NDArray[np.bool_] = X.isna().to_numpy()
+        return missing
+    if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "f":
+        return np.isnan(X)
+    return None
+
+
+def _argsort(y: NDArray[Any]) -> NDArray[np.intp]:
+    try:
+        return np.argsort(y, kind="stable")
+    except TypeError:  # labels that have no order
+        return np.arange(len(y))

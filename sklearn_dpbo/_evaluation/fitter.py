@@ -1,0 +1,184 @@
+"""Candidates fitted, checked and pickled before anything protected is predicted (zone: public).
+
+The validation set is not within reach of this module.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from .._data.pickles import fresh
+from .._data.split import Training
+from .broadcast import Broadcast
+from .companions import Companions
+from .fit_cache import FitCache
+from .fitting import (
+    FitOptions,
+    announce,
+    timed,
+    timed_fit,
+    without_callbacks,
+    without_side_effects,
+)
+from .model import Model, RecordScorer
+from .row_by_row import RowByRowCheck, check_gain
+
+__all__ = ["Fitter", "Models", "fit_model", "to_check"]
+
+
+@dataclass(frozen=True)
+class Fitter:
+    """Fits candidates on the training set, and checks how they predict its rows.
+
+    Parameters
+    ----------
+    options : FitOptions
+        How candidates are fitted.
+    training : Training
+        What they are fitted on.
+    scorers : tuple of RecordScorer
+        Prepared; what they need of a prediction is checked.
+    companions : Companions
+        Training rows that will stand beside protected ones.
+    check : RowByRowCheck
+        Tells estimators that do not predict row by row.
+    accept : callable or None
+        As in `Evaluator`.
+    cache : FitCache
+        Fits that are kept.
+    """
+
+    options: FitOptions
+    training: Training
+    scorers: tuple[RecordScorer, ...]
+    companions: Companions
+    check: RowByRowCheck
+    accept: Callable[[Any, Training], None] | None
+    cache: FitCache
+
+    def model(
+        self, params: dict[str, Any], *, checked: bool, keep: bool, secret: bool = False
+    ) -> tuple[str | None, Model | None]:
+        """Return (why the candidate failed or None, the fitted model or None).
+
+        Parameters
+        ----------
+        params : dict
+            The candidate.
+        checked : bool
+            Whether to check that it predicts row by row.
+        keep : bool
+            Whether the cache may keep the fit.
+        secret : bool, default=False
+            Then nothing is cached, printed or reported to callbacks.
+
+        Raises
+        ------
+        BatchDependentError
+            If predictions or gains depend on the batch.
+        """
+        estimator = self.options.candidate(params)
+        fit_with = self.cache.fit if keep else self.cache.find
+        if secret:
+            estimator, fit_with = without_side_effects(estimator), timed
+        _, error, model = timed_fit(
+            estimator, self.training, self.options.error_score, self._model_of, fit_with
+        )
+        if model is not None:
+            self._check(model, checked)
+        return error, model
+
+    def refit(self, params: dict[str, Any]) -> Any:
+        """Return the fitted candidate, from the cache if it is there."""
+        return self.cache.find(self.options.candidate(params), self.training)[0]
+
+    def _model_of(self, estimator: Any) -> Model:
+        if self.accept is not None:
+            self.accept(estimator, self.training)
+        return Model.of(without_callbacks(estimator), self.scorers, self.companions)
+
+    def _check(self, model: Model, checked: bool) -> None:
+        classes = getattr(fresh(model.pickled), "classes_", None)
+        for scorer, reference in zip(self.scorers, model.references, strict=True):
+            if scorer.custom:
+                check_gain(scorer, self.companions.y, reference.response, classes)
+            if checked and not self.options.separate:
+                self.check.check(model.pickled, scorer)
+
+
+def fit_model(
+    i: int,
+    sent: Broadcast,
+    params: dict[str, Any],
+    position: str,
+    checked: bool,
+    keep: bool,
+) -> tuple[int, str | None, Model | None]:
+    """Return the candidate's number, why it failed or None, and the fitted model."""
+    fitter: Fitter = sent.value
+    error, model = fitter.model(params, checked=checked, keep=keep)
+    announce(fitter.options.verbose, position, params, error)
+    return i, error, model
+
+
+def to_check(candidate_params: tuple[dict[str, Any], ...]) -> set[int]:
+    """Return which candidates to check for row-by-row predictions, by number.
+
+    How an estimator predicts depends on what it is made of, and rarely on a number. So these are
+    the first one of each combination of parameters that are not numbers, and those of the smallest
+    and the largest value of each number.
+    """
+    first: dict[str, int] = {}
+    values: dict[str, dict[int, Any]] = {}
+    for i, params in enumerate(candidate_params):
+        numbers = {k: v for k, v in params.items() if _is_number(v)}
+        others = sorted((k, repr(v)) for k, v in params.items() if k not in numbers)
+        first.setdefault(repr((others, sorted(numbers))), i)
+        for name, value in numbers.items():
+            values.setdefault(name, {})[i] = value
+    ends = {choose(v, key=v.__getitem__) for v in values.values() for choose in (min, max)}
+    return {*first.values(), *ends}
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+
+
+class Models:
+    """Fitted models until one of them is chosen: in memory, and on disk if they are large."""
+
+    _IN_MEMORY = 2**28  # bytes
+
+    def __init__(self) -> None:
+        self._file = tempfile.SpooledTemporaryFile(max_size=self._IN_MEMORY)
+        self._places: list[tuple[dict[str, Any], int, int]] = []
+
+    def add(self, params: dict[str, Any], pickled: bytes) -> int:
+        """Keep a pickled model; return its number."""
+        self._file.seek(0, 2)
+        self._places.append((params, self._file.tell(), len(pickled)))
+        self._file.write(pickled)
+        return len(self._places) - 1
+
+    def __getitem__(self, number: int) -> bytes:
+        """Return the pickled model of this number."""
+        _, first, length = self._places[number]
+        self._file.seek(first)
+        return self._file.read(length)
+
+    def find(self, params: dict[str, Any]) -> bytes | None:
+        """Return the model of this very candidate, or None if there is none."""
+        for number, (kept, _, _) in enumerate(self._places):
+            if kept is params:
+                return self[number]
+        return None
+
+    def close(self) -> None:
+        """Forget all models."""
+        self._file.close()

@@ -1,0 +1,104 @@
+"""A fitted candidate, pickled, with what public records get from it (zone: public)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._data.pickles import packed
+from .._data.tables import copy_rows
+from ..scoring._response import call_method, check_length
+from .companions import Companions
+from .responses import Kind, agree
+
+__all__ = ["Model", "RecordScorer", "Reference"]
+
+# By how much gains of a user's function may differ, in steps of their grid.
+_GAIN_TOLERANCE = 2**20 * 1e-4
+
+
+class RecordScorer(Protocol):
+    """What is asked of a scorer here; see `PrivateScorer`."""
+
+    @property
+    def response_method(self) -> tuple[str, ...]:
+        """Methods of the estimator; the first that it has is called."""
+
+    @property
+    def custom(self) -> bool:
+        """Whether the gain is a user's function."""
+
+    def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
+        """Return one value per record."""
+
+    def share_clipped(self, y: Any, response: NDArray[Any], classes: Any) -> float:
+        """Return the share of gains outside of the bounds."""
+
+
+@dataclass(frozen=True)
+class Reference:
+    """What the companions get from one estimator and one scorer; public.
+
+    Parameters
+    ----------
+    kind : Kind
+        Of a response.
+    response : ndarray of shape (n_companions, ...)
+        To the companions.
+    values : ndarray of shape (n_companions, ...)
+        What the scorer makes of it.
+    clipped : float
+        Share of the companions whose gains are outside of the scorer's bounds.
+    """
+
+    kind: Kind
+    response: NDArray[Any]
+    values: NDArray[Any]
+    clipped: float
+
+    @classmethod
+    def of(cls, estimator: Any, scorer: RecordScorer, companions: Companions) -> Reference:
+        """Return what an estimator gives the companions."""
+        raw = call_method(estimator, copy_rows(companions.X), scorer.response_method)
+        check_length(estimator, raw, len(companions), scorer.response_method)
+        kind = Kind.of(raw)
+        response, _ = kind.read(raw, len(companions))
+        classes = getattr(estimator, "classes_", None)
+        try:
+            values = scorer.record_values(companions.y, response, classes)
+        except OverflowError as error:
+            raise ValueError(
+                f"{scorer!r} meets numbers among the training labels, their predictions or gains "
+                f"that no float can hold: rescale the labels ({error})"
+            ) from error
+        return cls(kind, response, values, scorer.share_clipped(companions.y, response, classes))
+
+    def holds(self, response: NDArray[Any], values: NDArray[Any], classifier: bool) -> bool:
+        """Whether the companions got this beside other records, too."""
+        near = np.allclose(values, self.values, rtol=0, atol=_GAIN_TOLERANCE, equal_nan=True)
+        return near and agree(response, self.response, self.response, classifier)
+
+
+@dataclass(frozen=True)
+class Model:
+    """A fitted estimator, pickled, with what the companions get from it for each score.
+
+    Parameters
+    ----------
+    pickled : bytes
+        The estimator.
+    references : tuple of Reference
+        One per scorer.
+    """
+
+    pickled: bytes
+    references: tuple[Reference, ...]
+
+    @classmethod
+    def of(cls, estimator: Any, scorers: tuple[RecordScorer, ...], companions: Companions) -> Model:
+        """Pickle a fitted estimator before it predicts anything."""
+        pickled = packed(estimator)
+        return cls(pickled, tuple(Reference.of(estimator, s, companions) for s in scorers))

@@ -1,0 +1,68 @@
+"""How scores ask an estimator for its response (zone: public)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import NDArray
+
+from .._data.tables import dense, n_rows
+
+__all__ = ["call_method", "check_length", "method_of", "respond"]
+
+
+def respond(estimator: Any, X: Any, response_method: tuple[str, ...]) -> NDArray[Any]:
+    """Return the response of a fitted estimator to X.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A fitted one.
+    X : table of shape (n, n_features)
+        Records to predict.
+    response_method : tuple of str
+        Names of methods; the first that the estimator has is called.
+
+    Returns
+    -------
+    response : ndarray of shape (n,) or (n, k)
+        A single column becomes one-dimensional.
+
+    Raises
+    ------
+    AttributeError
+        If the estimator has none of the methods.
+    ValueError
+        If the response has not one row per row of X.
+    """
+    raw = call_method(estimator, X, response_method)
+    check_length(estimator, raw, n_rows(X), response_method)
+    response: NDArray[Any] = dense(raw)
+    return response
+
+
+def check_length(estimator: Any, raw: Any, n: int, response_method: tuple[str, ...]) -> None:
+    """Raise ValueError unless a response has n rows."""
+    shape = getattr(raw, "shape", None)
+    shape = (len(raw),) if shape is None else tuple(shape)
+    if shape[:1] != (n,):
+        raise ValueError(
+            f"{type(estimator).__name__}.{method_of(estimator, response_method)} returned an array "
+            f"of shape {shape} for {n} rows; the scoring needs one row of it for each"
+        )
+
+
+def call_method(estimator: Any, X: Any, response_method: tuple[str, ...]) -> Any:
+    """Return what the first of these methods that the estimator has returns, as it is."""
+    return getattr(estimator, method_of(estimator, response_method))(X)
+
+
+def method_of(estimator: Any, response_method: tuple[str, ...]) -> str:
+    """Return the first of these methods that the estimator has; AttributeError if none."""
+    method = next((name for name in response_method if hasattr(estimator, name)), None)
+    if method is None:
+        raise AttributeError(
+            f"{type(estimator).__name__} has none of the methods {list(response_method)} that "
+            "the scoring needs"
+        )
+    return method
