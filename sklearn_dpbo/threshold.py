@@ -281,8 +281,7 @@ class PrivateThresholdClassifier(
         table = ProtectedTable.of(problem, companions, self.prediction == "separate")
         model = Model.of(estimator, (label_gains,), companions)
         if not table.separate:
-            sample = problem.form.read(problem.training.X)
-            RowByRowCheck.on(companions, sample, table.n).check(model.pickled, label_gains)
+            RowByRowCheck.on(companions, problem).check(model.pickled, label_gains)
         if scorer.custom:
             labels = np.resize(estimator.classes_, len(companions))
             check_gain(scorer, companions.y, labels, estimator.classes_)

@@ -135,9 +135,13 @@ def _like_frame(X: Any) -> Canonical:
         if X.dtypes.iloc[j] == np.dtype(object)
     }
 
+    index = Cells.of(X.index)
+
     def read(table: Any) -> Any:
         if not is_frame(table):
             return table
+        if table.index.dtype == np.dtype(object) and X.index.nlevels == table.index.nlevels == 1:
+            table = table.set_axis(index.column(table.index), axis=0)
         read_columns = [
             _column(table.iloc[:, j], X.dtypes.iloc[j], columns.get(j))
             for j in range(table.shape[1])

@@ -23,6 +23,7 @@ __all__ = ["Cells", "as_number", "is_number"]
 _MISSING_TYPES = {"NoneType": "None", "NAType": "NA", "NaTType": "NaT"}
 _MISSING = {"NaN", *_MISSING_TYPES.values()}
 # Kinds of cells that nobody can write into, so that they need no copies.
+_PLAIN = {str, int, bool, bytes, type(None)}
 _IMMUTABLE = {"truth value", "integer", "number", "text", "bytes", *_MISSING}
 
 
@@ -52,9 +53,8 @@ class Cells:
         missing : object, default=None
             What stands for a missing cell, unless the training cells have something that does.
         """
-        kinds: dict[str | type, Any] = {}
-        for cell in cells:
-            kinds.setdefault(_kind(cell), cell)
+        cells = list(cells)
+        kinds: dict[str | type, Any] = {_kind(cell): cell for cell in _one_of_each_type(cells)}
         own = [kinds[kind] for kind in sorted(_MISSING & kinds.keys())]
         return cls(frozenset(kinds), own[0] if own else missing)
 
@@ -89,7 +89,10 @@ class Cells:
 
     def column(self, cells: Iterable[Any]) -> NDArray[Any]:
         """Return cells as an object array of shape (n,), each read by itself."""
-        read = [self.read(cell) for cell in cells]
+        cells = list(cells)
+        plain = _PLAIN.issuperset(map(type, cells))
+        as_it_is = plain and all(_kind(cell) in self.kinds for cell in _one_of_each_type(cells))
+        read = cells if as_it_is else [self.read(cell) for cell in cells]
         column = np.empty(len(read), dtype=object)
         column[:] = read
         return column
@@ -106,6 +109,14 @@ def is_number(cell: Any) -> bool:
 def as_number(cell: Any) -> float:
     """Return a cell as a float; NaN if it is no number."""
     return float(cell) if is_number(cell) else float("nan")
+
+
+def _one_of_each_type(cells: list[Any]) -> list[Any]:
+    """Return a cell of each type; of types of numbers all, as they may be missing."""
+    of_type = {type(cell): cell for cell in cells}
+    fractions = {kind for kind in of_type if issubclass(kind, Real) and kind not in _PLAIN}
+    one = [cell for kind, cell in of_type.items() if kind not in fractions]
+    return one + [cell for cell in cells if type(cell) in fractions] if fractions else one
 
 
 def _kind(cell: Any) -> str | type:

@@ -11,9 +11,12 @@ import pickle
 from typing import Any
 
 import cloudpickle
+import numpy as np
 from cloudpickle import cloudpickle as internals
 
-__all__ = ["fresh", "packed"]
+from .tables import copy_rows
+
+__all__ = ["copied", "fresh", "packed"]
 
 
 def packed(value: Any) -> bytes:
@@ -41,6 +44,26 @@ def packed(value: Any) -> bytes:
 def fresh(pickled: bytes) -> Any:
     """Return a new copy of what was pickled."""
     return _Unpickler(io.BytesIO(pickled)).load()
+
+
+def copied(X: Any, deep: bool) -> Any:
+    """Return a copy of a table; of each of its cells, too, if they may be written into (`deep`).
+
+    Records that are one object (the same one several times) become several.
+    """
+    if not deep:
+        return copy_rows(X)
+    if isinstance(X, list | tuple):
+        return [fresh(packed(record)) for record in X]
+    if isinstance(X, np.ndarray):
+        flat = np.empty(X.size, dtype=object)
+        flat[:] = [fresh(packed(cell)) for cell in X.flat]
+        return flat.reshape(X.shape)
+    X = copy_rows(X)
+    for j, dtype in enumerate(X.dtypes):
+        if dtype == np.dtype(object):
+            X.isetitem(j, copied(X.iloc[:, j].to_numpy(), deep))
+    return X
 
 
 class _Unpickler(pickle.Unpickler):

@@ -1,16 +1,24 @@
 """Arguments of `fit` that would train on protected records (zone: public).
 
-Looks at identity and memory alone, never at values.
+Looks at identity and memory alone, never at values. So copies are not found, nor are slices of
+polars and pyarrow tables, nor what a library has copied into objects of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set, ValuesView
+from functools import partial
+from types import CellType, FunctionType, MethodType, ModuleType, NoneType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
+
+try:
+    from numpy.lib.array_utils import byte_bounds
+except ImportError:  # numpy before 2.0
+    from numpy import byte_bounds  # type: ignore[attr-defined,no-redef]
 
 from .tables import is_frame
 
@@ -20,6 +28,8 @@ __all__ = ["refuse_protected"]
 _DEPTH = 8
 # What `numpy.shares_memory` may try; beyond it, memory counts as shared.
 _WORK: Any = 10_000
+# What contains nothing.
+_ATOMS = (str, bytes, int, float, complex, type, ModuleType, NoneType)
 
 
 def refuse_protected(fit_params: Mapping[str, Any], protected: tuple[Any, ...], what: str) -> None:
@@ -35,12 +45,11 @@ def refuse_protected(fit_params: Mapping[str, Any], protected: tuple[Any, ...], 
         What they are called in the message.
     """
     tables = [table for table in protected if table is not None]
-    arrays = [array for table in tables for array in _arrays(table)]
-    records = {id(record) for table in tables for record in _records(table)}
-    identities = {id(table) for table in tables} | records
+    identities = {id(part) for table in tables for part in (table, *_records(table))}
+    memory = _Memory([array for table in tables for array in _arrays(table)])
     for name, value in fit_params.items():
-        for part in _parts(value, _DEPTH, set()):
-            if id(part) in identities or any(_overlap(a, b) for a in _arrays(part) for b in arrays):
+        for part in _parts(value):
+            if id(part) in identities or any(memory.shared_with(a) for a in _arrays(part)):
                 raise ValueError(
                     f"the fit parameter {name!r} contains {what}: the estimator would be trained "
                     "(or stopped early) on protected records, and what it learns of them is not "
@@ -49,23 +58,51 @@ def refuse_protected(fit_params: Mapping[str, Any], protected: tuple[Any, ...], 
                 )
 
 
-def _parts(value: Any, depth: int, seen: set[int]) -> Iterator[Any]:
-    """Yield a value and all that it contains."""
-    if id(value) in seen or depth == 0:
-        return
-    seen.add(id(value))
-    yield value
+def _parts(value: Any) -> Iterator[Any]:
+    """Yield a value and all that it contains, what is nearest first."""
+    seen, level = {id(value)}, [value]
+    for _ in range(_DEPTH):
+        yield from level
+        inside = [each for part in level for each in _inside(part)]
+        level = []
+        for each in inside:
+            if not isinstance(each, _ATOMS) and id(each) not in seen:
+                seen.add(id(each))
+                level.append(each)
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    """Return what a container, an object or a function holds."""
     if isinstance(value, Mapping):
-        inside: list[Any] = list(value.values())
-    elif isinstance(value, list | tuple | set | frozenset):
-        inside = list(value)
-    elif isinstance(value, np.ndarray):
-        inside = list(value.flat) if value.dtype == object else []
-    else:
-        inside = [] if is_frame(value) else list(getattr(value, "__dict__", {}).values())
-    for each in inside:
-        if not isinstance(each, str | bytes | int | float | type | None):
-            yield from _parts(each, depth - 1, seen)
+        return value.values()
+    if isinstance(value, np.ndarray):
+        return value.flat if value.dtype == np.dtype(object) else ()
+    if is_frame(value):
+        return ()
+    if isinstance(value, Sequence | Set | ValuesView):
+        return value
+    if isinstance(value, partial):
+        return (value.func, *value.args, *value.keywords.values())
+    if isinstance(value, MethodType):
+        return (value.__self__, value.__func__)
+    if isinstance(value, FunctionType):
+        cells = value.__closure__ or ()
+        return [cell.cell_contents for cell in cells if _is_filled(cell)]
+    slots = [name for kind in type(value).__mro__ for name in _slots(kind)]
+    own = [getattr(value, name) for name in slots if hasattr(value, name)]
+    return [*own, *getattr(value, "__dict__", {}).values()]
+
+
+def _slots(kind: type) -> Iterable[str]:
+    slots: Any = vars(kind).get("__slots__", ())
+    return (slots,) if isinstance(slots, str) else slots
+
+
+def _is_filled(cell: CellType) -> bool:
+    try:
+        return cell.cell_contents is not None
+    except ValueError:  # of a variable that has no value yet
+        return False
 
 
 def _arrays(table: Any) -> list[NDArray[Any]]:
@@ -75,23 +112,44 @@ def _arrays(table: Any) -> list[NDArray[Any]]:
     if issparse(table):
         return [a for a in (getattr(table, "data", None),) if isinstance(a, np.ndarray)]
     if is_frame(table):
-        columns = [table.iloc[:, j] for j in range(table.shape[1])]
-        return [np.asarray(column) for column in columns if isinstance(column.dtype, np.dtype)]
-    if isinstance(getattr(table, "dtype", None), np.dtype) and hasattr(table, "index"):
-        return [np.asarray(table)]
-    return []
+        return [a for j in range(table.shape[1]) for a in _column_arrays(table.iloc[:, j])]
+    return _column_arrays(table)
+
+
+def _column_arrays(column: Any) -> list[NDArray[Any]]:
+    """Return the array of a pandas column, or of the codes of its categories."""
+    if not hasattr(column, "index"):
+        return []
+    array = getattr(column, "array", None)
+    parts = (getattr(array, name, None) for name in ("codes", "_data", "_ndarray"))
+    return [part for part in parts if isinstance(part, np.ndarray)]
 
 
 def _records(table: Any) -> list[Any]:
     """Return the records of a list that are objects of their own."""
     if not isinstance(table, list | tuple):
         return []
-    return [record for record in table if isinstance(record, list | dict | np.ndarray)]
+    return [record for record in table if not isinstance(record, _ATOMS)]
+
+
+class _Memory:
+    """Memory of protected arrays."""
+
+    def __init__(self, arrays: list[NDArray[Any]]) -> None:
+        self._arrays = [array for array in arrays if array.size]
+        bounds = np.array([byte_bounds(a) for a in self._arrays], dtype=np.int64).reshape(-1, 2)
+        self._first, self._last = bounds.T
+
+    def shared_with(self, array: NDArray[Any]) -> bool:
+        """Whether another array has any element in it."""
+        if not array.size:
+            return False
+        first, last = byte_bounds(array)
+        near = np.flatnonzero((self._first < last) & (first < self._last))
+        return any(_overlap(array, self._arrays[i]) for i in near)
 
 
 def _overlap(a: NDArray[Any], b: NDArray[Any]) -> bool:
-    if not a.size or not b.size or not np.may_share_memory(a, b):
-        return False
     try:
         return bool(np.shares_memory(a, b, max_work=_WORK))
     except np.exceptions.TooHardError:

@@ -68,6 +68,11 @@ class Training:
     y: Any
     fit_params: dict[str, Any] = field(default_factory=dict)
 
+    @cached_property
+    def form(self) -> Canonical:
+        """The canonical form of tables of this kind."""
+        return canonical(self.X)
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -92,11 +97,6 @@ class Problem:
     y_val: NDArray[Any] | None
     units: Units
     protected: str
-
-    @cached_property
-    def form(self) -> Canonical:
-        """The canonical form of tables of the training set's kind."""
-        return canonical(self.training.X)
 
 
 def hold_out(
@@ -163,13 +163,12 @@ def hold_out(
     X, y = indexable(X, y)
     X_val, groups_val = indexable(X_val, groups_val)
     _check_not_empty(n_rows(X_val))
-    form = canonical(X)
-    X = form.read(X) if isinstance(X, list | tuple) else X
+    X = _as_arrays(X)
     check_same_columns(X, X_val, get_tags(estimator).input_tags.pairwise)
     y_val = check_targets(y, y_val, n_rows(X_val))
     units = Units.of(n_rows(X_val), groups_val)
     training = Training(X, y, fit_params)
-    return Problem(training, form.read(X_val), y_val, units, "X_val as given")
+    return Problem(training, training.form.read(X_val), y_val, units, "X_val as given")
 
 
 def _split(
@@ -202,16 +201,19 @@ def _split(
     refuse_protected(kept_whole, (X, y), "the rows of X or y, some of which are held out")
     training, X_val, y_val = _divide(estimator, Training(X, y, fit_params), train, test)
     # The training part alone says how records are read.
-    form = canonical(training.X)
-    if isinstance(training.X, list | tuple):
-        training = replace(training, X=form.read(training.X))
+    training = replace(training, X=_as_arrays(training.X))
     return Problem(
         training,
-        form.read(X_val),
+        training.form.read(X_val),
         None if y is None else as_labels(y_val, dense(training.y)),
         units,
         "hold-out drawn by row number" if by_default else f"test part of {type(cv).__name__}",
     )
+
+
+def _as_arrays(X: Any) -> Any:
+    """Return a training table; of a list of records of one length, an array."""
+    return canonical(X).read(X) if isinstance(X, list | tuple) else X
 
 
 @dataclass(frozen=True)

@@ -37,21 +37,24 @@ class Companions:
         Their labels.
     n_above : int
         How many stand above; the rest stands below.
+    copies : bool
+        Whether cells may be written into, so that they are copied for each prediction.
     """
 
     X: Any
     y: NDArray[Any] | None
     n_above: int
+    copies: bool
 
     @classmethod
     def of(cls, problem: Problem) -> Companions:
         """Choose companions among the training rows."""
         training = problem.training
         rows = _chosen(training)
-        X = align(problem.form.read(take_rows(training.X, rows)), problem.X_val)
+        X = align(problem.training.form.read(take_rows(training.X, rows)), problem.X_val)
         stack([take_rows(X, np.arange(1)), take_rows(problem.X_val, np.arange(0))])
         y = None if training.y is None else dense(take_rows(training.y, rows))
-        return cls(X, y, len(rows) - len(rows) // 2)
+        return cls(X, y, len(rows) - len(rows) // 2, training.form.copies)
 
     def __len__(self) -> int:
         return n_rows(self.X)

@@ -160,8 +160,7 @@ class Evaluator:
     def fitter(self) -> Fitter:
         """Fits candidates; it has no access to the validation set."""
         training, companions = self.problem.training, self._companions
-        sample = self.problem.form.read(training.X)
-        check = RowByRowCheck.on(companions, sample, self._table.n)
+        check = RowByRowCheck.on(companions, self.problem)
         cache = FitCache.of(self.options.memory, training)
         return Fitter(self.options, training, self.scorers, companions, check, self.accept, cache)
 

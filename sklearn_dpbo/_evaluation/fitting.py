@@ -16,9 +16,11 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
 
+from .._data.pickles import copied
 from .._data.split import Training
 from .._data.tables import copy_rows
 from ..exceptions import BatchDependentError
+from .shared_context import SharedContext
 
 __all__ = [
     "FitOptions",
@@ -175,7 +177,8 @@ def _parts(estimator: Any) -> list[Any]:
 
 def fit(estimator: Any, training: Training) -> Any:
     """Fit the estimator on copies of the rows."""
-    X, y, fit_params = copy_rows(training.X), training.y, training.fit_params
+    X, y, fit_params = training.X, training.y, training.fit_params
+    X = copied(X, training.form.copies)
     fitted = estimator.fit(X, *(() if y is None else (copy_rows(y),)), **fit_params)
     return estimator if fitted is None else fitted
 
@@ -203,10 +206,12 @@ def report_failures(errors: tuple[str | None, ...]) -> None:
         )
 
 
-def without_autologging() -> contextlib.AbstractContextManager[None]:
-    """Suspend what MLflow's autologging does with fits and predictions, if it is loaded."""
+def _suspend_autologging(stack: contextlib.ExitStack) -> None:
     mlflow = sys.modules.get("mlflow.utils.autologging_utils")
-    suspended: contextlib.AbstractContextManager[None] = (
-        contextlib.nullcontext() if mlflow is None else mlflow.disable_autologging()
-    )
-    return suspended
+    # MLflow's own suspension ends with the first that leaves: do not touch that of a user.
+    if mlflow is not None and not getattr(mlflow, "_AUTOLOGGING_GLOBALLY_DISABLED", False):
+        stack.enter_context(mlflow.disable_autologging())
+
+
+# Suspends what MLflow's autologging does with fits and predictions, if it is loaded.
+without_autologging = SharedContext(_suspend_autologging)

@@ -8,8 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from .._data.pickles import packed
-from .._data.tables import copy_rows
+from .._data.pickles import copied, packed
 from ..scoring._response import call_method, check_length
 from .companions import Companions
 from .responses import Kind, agree
@@ -62,7 +61,9 @@ class Reference:
     @classmethod
     def of(cls, estimator: Any, scorer: RecordScorer, companions: Companions) -> Reference:
         """Return what an estimator gives the companions."""
-        raw = call_method(estimator, copy_rows(companions.X), scorer.response_method)
+        raw = call_method(
+            estimator, copied(companions.X, companions.copies), scorer.response_method
+        )
         check_length(estimator, raw, len(companions), scorer.response_method)
         kind = Kind.of(raw)
         response, _ = kind.read(raw, len(companions))

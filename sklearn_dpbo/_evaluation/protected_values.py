@@ -8,20 +8,21 @@ the same: for estimators that predict row by row.
 
 * Each call of the user's code gets copies, unpickled for it and dropped after it.
 * If predicting all at once fails, or the companions get anything else than they should, the units
-  that are to blame are found beside companions, never alone, and companions stand in their places.
-* If it fails even then, each unit is predicted by itself, beside the companions.
+  that are to blame are found by halving, beside companions, never alone. Companions stand in their
+  places; what they get themselves is what they get beside the companions alone.
+* If that fails, too, each unit is predicted beside the companions alone.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._data.pickles import fresh, packed
+from .._data.pickles import copied, fresh
 from .._data.split import Problem
 from .._data.tables import n_rows, stack, take_rows
 from .._data.units import Units
@@ -48,8 +49,6 @@ class ProtectedTable:
         As in `Problem`.
     companions : Companions
         Stand above and below.
-    copies : bool
-        Whether cells may be written into, so that they are copied for each prediction.
     separate : bool, default=False
         Whether each unit is predicted by itself, in any case.
     """
@@ -58,31 +57,30 @@ class ProtectedTable:
     y: NDArray[Any] | None
     units: Units
     companions: Companions
-    copies: bool
     separate: bool = False
 
     @classmethod
     def of(cls, problem: Problem, companions: Companions, separate: bool) -> ProtectedTable:
         """Return the validation set of a problem."""
-        copies = problem.form.copies
-        return cls(problem.X_val, problem.y_val, problem.units, companions, copies, separate)
+        return cls(problem.X_val, problem.y_val, problem.units, companions, separate)
 
     def values(self, model: bytes, scorer: bytes, reference: Reference) -> NDArray[Any]:
         """Return one value per record: see the contract."""
         attempt = _Attempt(self, model, scorer, reference)
-        m, everything = self.units.m, np.arange(self.n)
-        if self.separate:
-            return attempt.one_by_one()
-        values = attempt(everything)
-        if values is not None:
-            return values
-        failing = attempt.find_failing(0, m)
+        everything = np.arange(self.n)
+        if not self.separate:
+            values = attempt(everything)
+            if values is not None:
+                return values
+        apart = range(self.units.m) if self.separate else attempt.units_apart()
+        rows = [self.units.rows(u, u + 1) for u in apart]
         places = everything.copy()
-        places[failing] = -1
-        values = attempt(places)
-        if values is None:
-            return attempt.one_by_one()
-        values[failing] = attempt.lowest[failing]
+        places[np.concatenate(rows)] = -1
+        values = attempt(places) if len(rows) < self.units.m else attempt.lowest.copy()
+        if values is None:  # of units that fail together, and not by themselves
+            return replace(self, separate=True).values(model, scorer, reference)
+        for own in rows:
+            values[own] = attempt.alone(own)
         return values
 
     @property
@@ -113,7 +111,7 @@ class ProtectedTable:
             own[:] = self.X if len(places) == self.n else self.X[places]
             own[places < 0] = beside.X[0]
             X[:k], X[k + len(places) :] = beside.X[:k], beside.X[k:]
-        return fresh(packed(X)) if self.copies else X, y
+        return copied(X, deep=True) if beside.copies else X, y
 
 
 @dataclass(frozen=True)
@@ -125,18 +123,21 @@ class _Attempt:
     scorer: bytes
     reference: Reference
 
-    def __call__(self, places: NDArray[np.intp]) -> NDArray[Any] | None:
-        """Return the values of these rows, or None: why it failed depends on protected records."""
+    def __call__(self, places: NDArray[np.intp], alone: bool = False) -> NDArray[Any] | None:
+        """Return the values of these rows, or None: why it failed depends on protected records.
+
+        Unless they are of one unit alone, the companions must get what they should.
+        """
         try:
             with np.errstate(all="ignore"):  # and restored, whatever a record makes of it
-                return self._values(places)
+                return self._values(places, alone)
         except KeyboardInterrupt:
             raise KeyboardInterrupt from None
         except BaseException:
             # Also SystemExit, and the panics of native extensions, which are no Exceptions.
             return None
 
-    def _values(self, places: NDArray[np.intp]) -> NDArray[Any] | None:
+    def _values(self, places: NDArray[np.intp], alone: bool) -> NDArray[Any] | None:
         X, y = self.table.beside_companions(places)
         estimator, scorer = fresh(self.model), fresh(self.scorer)
         classes = getattr(estimator, "classes_", None)
@@ -147,8 +148,9 @@ class _Attempt:
         values: NDArray[Any] = scorer.record_values(y, response, classes)
         beside = np.ones(total, dtype=bool)
         beside[own] = False
-        if beside[odd].any() or not self.reference.holds(
-            response[beside], values[beside], classes is not None
+        if not alone and (
+            beside[odd].any()
+            or not self.reference.holds(response[beside], values[beside], classes is not None)
         ):
             return None
         values[odd] = scorer.lowest_values(y, total)[odd]
@@ -160,28 +162,25 @@ class _Attempt:
         lowest: NDArray[Any] = fresh(self.scorer).lowest_values(self.table.y, self.table.n)
         return lowest
 
-    def find_failing(self, first: int, last: int) -> NDArray[np.intp]:
-        """Return all rows of those of the units first, ..., last - 1 that fail, by halving."""
-        failing: list[NDArray[np.intp]] = []
-        pending = [(first, last)]
+    def alone(self, rows: NDArray[np.intp]) -> NDArray[Any]:
+        """Return the values of a unit beside the companions alone; the lowest if there are none.
+
+        Whatever it does to the companions, no other unit has a part in it.
+        """
+        values = self(rows, alone=True)
+        return self.lowest[rows] if values is None else values
+
+    def units_apart(self) -> list[int]:
+        """Return the units that fail beside companions, or change what those get, by halving."""
+        apart: list[int] = []
+        pending = [(0, self.table.units.m)]
         while pending:
             first, last = pending.pop()
-            rows = self.table.units.rows(first, last)
-            if self(rows) is not None:
+            if self(self.table.units.rows(first, last)) is not None:
                 continue
             if last - first == 1:
-                failing.append(rows)
+                apart.append(first)
             else:
                 middle = (first + last) // 2
                 pending += [(first, middle), (middle, last)]
-        return np.concatenate(failing) if failing else np.array([], dtype=np.intp)
-
-    def one_by_one(self) -> NDArray[Any]:
-        """Return the values of all records, each unit predicted beside the companions alone."""
-        values = self.lowest.copy()
-        for unit in range(self.table.units.m):
-            rows = self.table.units.rows(unit, unit + 1)
-            found = self(rows)
-            if found is not None:
-                values[rows] = found
-        return values
+        return apart

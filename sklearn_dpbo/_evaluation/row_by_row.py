@@ -17,8 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._data.pickles import fresh
-from .._data.tables import copy_rows, is_frame, n_rows, stack, take_rows
+from .._data.canonical import align
+from .._data.pickles import copied, fresh
+from .._data.split import Problem
+from .._data.tables import is_frame, n_rows, stack, take_rows
 from ..exceptions import BatchDependentError
 from ..scoring._response import respond
 from .companions import Companions, missing_cells, spread_rows
@@ -31,8 +33,8 @@ __all__ = ["RowByRowCheck", "check_gain"]
 _SAMPLE = 2**10
 # A quarter of the rows that are combined of others.
 _N_ODD = 8
-# The larger batch has the size of the validation set, up to this.
-_LARGEST = 2**12
+# Rows of a crowd: of the largest at most, and of the others.
+_LARGEST, _SMALL = 2**12, 32
 _MESSAGE = (
     "{} predicts a training record differently beside other records. One validation record could "
     "then change the predictions of all, and no noise of size 1/m would hide it. Use an estimator "
@@ -40,7 +42,7 @@ _MESSAGE = (
     'or let each record be predicted by itself, prediction="separate"'
 )
 # By what numbers are multiplied in rows of another scale.
-_SCALES = (100.0, 0.01, -1.0)
+_SCALES = (10.0, 0.1, -10.0)
 
 
 @dataclass(frozen=True)
@@ -62,9 +64,11 @@ class RowByRowCheck:
     m: int
 
     @classmethod
-    def on(cls, companions: Companions, X: Any, m: int) -> RowByRowCheck:
-        """Take a sample of these training rows."""
-        return cls(companions, take_rows(X, spread_rows(X, None, _SAMPLE)), m)
+    def on(cls, companions: Companions, problem: Problem) -> RowByRowCheck:
+        """Take a sample of the training rows."""
+        X = problem.training.X
+        sample = problem.training.form.read(take_rows(X, spread_rows(X, None, _SAMPLE)))
+        return cls(companions, align(sample, problem.X_val), n_rows(problem.X_val))
 
     def check(self, pickled: bytes, scorer: RecordScorer) -> None:
         """Compare the responses to the same rows in two batches.
@@ -86,7 +90,7 @@ class RowByRowCheck:
         if "predict" in methods:
             for finer in _finer(fresh(pickled)):
                 try:
-                    _respond(pickled, self.companions.X, finer)
+                    self._respond(pickled, self.companions.X, finer)
                 except Exception:  # a method that is there, and cannot be called
                     continue
                 self._compare(pickled, finer)
@@ -96,19 +100,23 @@ class RowByRowCheck:
         for rows, crowds in self._batches:
             n, real = n_rows(rows), len(self.companions)
             try:
-                beside = [_respond(pickled, crowd, methods)[-n:][::-1] for crowd in crowds]
+                beside = [self._respond(pickled, crowd, methods)[-n:][::-1] for crowd in crowds]
             except Exception:  # of odd rows; the last batch has none
                 continue
             # Without odd rows beside them, which may be the most extreme ones of all batches.
-            real_ones = _respond(pickled, self.companions.X, methods)
-            odd_ones = _respond(pickled, rows, methods)[real:]
+            real_ones = self._respond(pickled, self.companions.X, methods)
+            odd_ones = self._respond(pickled, rows, methods)[real:]
             classifier = hasattr(fresh(pickled), "classes_")
             for again in beside:
                 for found, known in ((again[:real], real_ones), (again[real:], odd_ones)):
                     if not agree(found, known, known, classifier):
                         raise BatchDependentError(_MESSAGE.format(type(fresh(pickled)).__name__))
             return
-        _respond(pickled, self.companions.X, methods)  # raises
+        self._respond(pickled, self.companions.X, methods)  # raises
+
+    def _respond(self, pickled: bytes, X: Any, methods: tuple[str, ...]) -> NDArray[Any]:
+        """Return the response of a copy of the estimator to a copy of the rows."""
+        return respond(fresh(pickled), copied(X, self.companions.copies), methods)
 
     @cached_property
     def _batches(self) -> list[tuple[Any, list[Any]]]:
@@ -126,15 +134,20 @@ class RowByRowCheck:
         return batches
 
     def _crowds(self, odd: list[Any]) -> Iterator[Any]:
-        """Yield rows to put beside others: mostly copies of one, which is extreme."""
-        size, real = min(max(self.m, 4 * _N_ODD), _LARGEST), len(self.companions)
-        others = [take_rows(self.companions.X, np.arange(real + size // 4) % real)]
-        if odd:  # they share some cells with the companions
-            others.append(_combined(self.companions.X, self.X, seed=1))
-        extreme = odd[-2:][0] if odd else self.companions.X  # those of another scale
-        for row in (0, 1):
-            copies = take_rows(extreme, np.full(size - size // 4, row % n_rows(extreme)))
-            yield stack([copies, *others])
+        """Yield rows to put above others: mostly copies of one, which differs from crowd to crowd.
+
+        The first crowd is as large as the validation set, up to a limit.
+        """
+        real, size = len(self.companions), min(max(self.m, _SMALL), _LARGEST)
+        # Of another scale, extreme, and as they come.
+        for source in [*odd[-2:], self.companions.X]:
+            for row in range(min(len(_SCALES), n_rows(source))):
+                copies = take_rows(source, np.full(size - size // 4, row))
+                others = take_rows(self.companions.X, np.arange(real + size // 4) % real)
+                # They share some cells with the companions.
+                combined = [_combined(self.companions.X, self.X, seed=1)] if odd else []
+                yield stack([copies, others, *combined])
+                size = _SMALL
 
     def _odd_rows(self) -> Iterator[Any]:
         """Yield odd rows, the least likely to be predicted first."""
@@ -169,11 +182,6 @@ def check_gain(
             f"the gain of {scorer!r} values a record differently beside other records: "
             "compute each record's gain from that record alone"
         )
-
-
-def _respond(pickled: bytes, X: Any, methods: tuple[str, ...]) -> NDArray[Any]:
-    """Return the response of a copy of the estimator to a copy of the rows."""
-    return respond(fresh(pickled), copy_rows(X), methods)
 
 
 def _finer(estimator: Any) -> list[tuple[str, ...]]:

@@ -12,7 +12,6 @@ import logging
 import os
 import random
 import sys
-import threading
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -20,11 +19,9 @@ from typing import Any
 import numpy as np
 from joblib import parallel_config
 
-__all__ = ["suppress_all_output", "suppress_output"]
+from .shared_context import SharedContext
 
-_lock = threading.Lock()
-_depth = 0
-_suppression = contextlib.ExitStack()
+__all__ = ["suppress_all_output", "suppress_output"]
 
 
 @contextlib.contextmanager
@@ -39,21 +36,8 @@ def suppress_output(descriptors: bool = False) -> Iterator[None]:
     descriptors : bool, default=False
         Whether to redirect file descriptors 1 and 2, too: for one thread only.
     """
-    global _depth, _suppression
-    entered = 0
-    try:
-        with _lock:
-            if _depth == 0:
-                _suppression = contextlib.ExitStack()
-                _begin_suppression(_suppression)
-            _depth, entered = _depth + 1, 1
-        with _redirected_descriptors() if descriptors else contextlib.nullcontext():
-            yield
-    finally:  # also after an interrupt on the way in
-        with _lock:
-            _depth -= entered
-            if _depth == 0:
-                _suppression.close()
+    with _suppression(), _redirected_descriptors() if descriptors else contextlib.nullcontext():
+        yield
 
 
 @contextlib.contextmanager
@@ -76,14 +60,17 @@ def _redirected_descriptors() -> Iterator[None]:
                 continue
             stack.callback(os.close, kept)
             stack.callback(os.dup2, kept, descriptor)
-            _flush_native()
+            _flush()
             os.dup2(sink, descriptor)
-        stack.callback(_flush_native)  # before native buffers could reach the real descriptors
+        stack.callback(_flush)  # before buffers could reach the real descriptors
         yield
 
 
-def _flush_native() -> None:
-    """Empty the buffers of the C library, which writes to pipes and files late."""
+def _flush() -> None:
+    """Empty the buffers of Python's streams and of the C library, which are written late."""
+    for stream in (sys.__stdout__, sys.__stderr__, sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError, OSError, ValueError):  # None, or closed
+            stream.flush()  # type: ignore[union-attr]
     with contextlib.suppress(AttributeError, OSError, TypeError):  # not on every platform
         ctypes.CDLL(None).fflush(None)
 
@@ -102,3 +89,6 @@ def _begin_suppression(stack: contextlib.ExitStack) -> None:
     torch: Any = sys.modules.get("torch")
     if hasattr(torch, "get_rng_state"):
         stack.callback(torch.set_rng_state, torch.get_rng_state())
+
+
+_suppression = SharedContext(_begin_suppression)

@@ -103,7 +103,7 @@ def _named_scorer(name: str, bounds: Any, params: dict[str, Any]) -> PrivateScor
     if gain.takes_bounds and name.startswith("neg_") and bounds[0] >= 0:
         raise ValueError(
             f"{name!r} is 0 for a perfect prediction and else negative, so that bounds={bounds} "
-            f"would clip every gain: did you mean bounds=({-bounds[1]:g}, {-bounds[0]:g})?"
+            f"would clip every gain: did you mean bounds=({-bounds[1]:g}, {0.0 - bounds[0]:g})?"
         )
     return MeanGain(name, gain, bounds, gain.response_method, params)
 

@@ -17,9 +17,9 @@ from sklearn_dpbo import make_private_scorer
 from sklearn_dpbo._data.pickles import packed
 from sklearn_dpbo._data.split import Problem, Training
 from sklearn_dpbo._data.units import Units
+from sklearn_dpbo._evaluation.companions import Companions
 from sklearn_dpbo._evaluation.evaluator import Evaluator
 from sklearn_dpbo._evaluation.fitting import FitOptions
-from sklearn_dpbo._evaluation.companions import Companions
 from sklearn_dpbo._evaluation.model import Model
 from sklearn_dpbo._evaluation.protected_values import ProtectedTable
 from sklearn_dpbo._evaluation.row_by_row import RowByRowCheck
@@ -47,9 +47,9 @@ def values_of(model, X, y, X_val, y_val, groups=None, scorer=ACCURACY, separate=
     return table.values(made.pickled, packed(scorer.prepare(y)), made.references[0])
 
 
-def check(model, X, y, scorer=ACCURACY, m=100):
-    companions = Companions.of(problem_of(X, y, X, y))
-    RowByRowCheck.on(companions, X, m).check(packed(model), scorer.prepare(y))
+def check(model, X, y, scorer=ACCURACY):
+    problem = problem_of(X, y, X, y)
+    RowByRowCheck.on(Companions.of(problem), problem).check(packed(model), scorer.prepare(y))
 
 
 @pytest.fixture(scope="module")

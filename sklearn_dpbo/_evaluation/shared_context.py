@@ -1,0 +1,42 @@
+"""Contexts of the whole process that several threads are in at once (zone: public)."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
+
+__all__ = ["SharedContext"]
+
+
+class SharedContext:
+    """A context that the first to enter begins, and that the last to leave ends.
+
+    Parameters
+    ----------
+    begin : callable
+        Called with the `contextlib.ExitStack` that is closed at the end.
+    """
+
+    def __init__(self, begin: Callable[[contextlib.ExitStack], None]) -> None:
+        self._begin = begin
+        self._lock = threading.Lock()
+        self._depth = 0
+        self._stack = contextlib.ExitStack()
+
+    @contextlib.contextmanager
+    def __call__(self) -> Iterator[None]:
+        """Be inside."""
+        entered = 0
+        try:
+            with self._lock:
+                if self._depth == 0:
+                    self._stack = contextlib.ExitStack()
+                    self._begin(self._stack)
+                self._depth, entered = self._depth + 1, 1
+            yield
+        finally:  # also after an interrupt on the way in
+            with self._lock:
+                self._depth -= entered
+                if self._depth == 0:
+                    self._stack.close()

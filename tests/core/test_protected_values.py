@@ -1,0 +1,489 @@
+"""One protected record touches its own integer, and nothing else.
+
+Each test here is an attack that once worked: one odd record decided the score of all others.
+"""
+
+import collections
+import pickle
+import struct
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+from sklearn_dpbo import PrivateBayesSearchCV, PrivateThresholdClassifier, make_private_scorer
+from sklearn_dpbo._data.split import hold_out
+from sklearn_dpbo._evaluation.evaluator import Evaluator
+from sklearn_dpbo._evaluation.fitting import FitOptions
+from sklearn_dpbo.exceptions import BatchDependentError
+
+M = 101
+
+
+def statistics(estimator, train, val, scoring="accuracy", grid=({},), separate=False):
+    """Raw statistics of all candidates, from the data as a user gives them."""
+    problem = hold_out(
+        estimator, *train, {}, cv=None, rng=None, X_val=val[0], y_val=val[1], groups_val=None,
+        split_params={},
+    )  # fmt: skip
+    scorer = make_private_scorer(scoring) if isinstance(scoring, str) else scoring
+    options = FitOptions(estimator, "raise", separate=separate)
+    oracle = Evaluator(options, problem, (scorer.prepare(problem.training.y),))
+    found = oracle(tuple(grid)).statistics
+    return found._open(), found.sensitivity
+
+
+def assert_only_one_moves(estimator, train, val, neighbour, **params):
+    """Neither statistic moves by more than the sensitivity, together or separately predicted."""
+    for separate in (False, True):
+        a, sensitivity = statistics(estimator, train, val, separate=separate, **params)
+        b, _ = statistics(estimator, train, neighbour, separate=separate, **params)
+        assert (np.abs(a - b) <= sensitivity).all(), (separate, a, b)
+        assert a.max() > M / 2 * sensitivity[0], "there is something to lose"
+
+
+def replaced(values, i, value):
+    """A copy with one entry replaced."""
+    copy = list(values)
+    copy[i] = value
+    return copy
+
+
+# ------------------------------------------------------------ company
+def dates(months, day=5):
+    return pd.DataFrame({"date": [f"2024-{month:02}-{day:02}" for month in months]})
+
+
+MONTHS = np.arange(240) % 12 + 1
+LATE = (MONTHS > 6).astype(int)
+
+
+def month(frame):
+    return pd.to_datetime(frame["date"]).dt.month.to_frame()
+
+
+@pytest.mark.parametrize("place", [0, 50, M - 1])
+@pytest.mark.parametrize("odd", ["13/02/2024", "nonsense", "", None, 5, "2024-13-45"])
+def test_date_that_cannot_be_read_in_company_moves_its_own_count(place, odd):
+    model = make_pipeline(FunctionTransformer(month), DecisionTreeClassifier())
+    val = dates(MONTHS[:M])
+    neighbour = val.astype(object)
+    neighbour.iloc[place, 0] = odd
+    assert_only_one_moves(model, (dates(MONTHS), LATE), (val, LATE[:M]), (neighbour, LATE[:M]))
+
+
+class Responds(ClassifierMixin, BaseEstimator):
+    """Predicts [x_0 > 0], and something else for marked records, in the form that `form` gives."""
+
+    def __init__(self, odd=None, form=list):
+        self.odd = odd
+        self.form = form
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        marked = X[:, 1] > 100
+        labels = (X[:, 0] > 0).astype(int).tolist()
+        return self.form([self.odd if m else v for m, v in zip(marked, labels, strict=True)])
+
+
+def numbers(n=240, seed=0):
+    X = np.random.default_rng(seed).normal(size=(n, 2))
+    return X, (X[:, 0] > 0).astype(int)
+
+
+def with_mark(X, i=17):
+    X = X.copy()
+    X[i, 1] = 1000.0
+    return X
+
+
+@pytest.mark.parametrize("form", [list, np.array, np.squeeze, pd.Series, tuple])
+@pytest.mark.parametrize("odd", ["unknown", [1], None, [0.5], 0.5, float("nan"), 10**400, {}])
+def test_response_of_another_type_moves_its_own_count(odd, form):
+    X, y = numbers()
+    val = X[:M], y[:M]
+    model = Responds(odd, form)
+    assert_only_one_moves(model, (X, y), val, (with_mark(X[:M]), y[:M]))
+
+
+class NeedsCompany(Responds):
+    """Cannot predict fewer than five records, and none that is marked."""
+
+    def predict(self, X):
+        if len(X) < 5 or (X[:, 1] > 100).any():
+            raise ValueError
+        return (X[:, 0] > 0).astype(int)
+
+
+def test_estimator_that_needs_several_records_keeps_all_but_the_failing_one():
+    X, y = numbers()
+    val = X[:M], y[:M]
+    assert_only_one_moves(NeedsCompany(), (X, y), val, (with_mark(X[:M]), y[:M]))
+
+
+class BreaksForGood(Responds):
+    """Predicts nothing any more after one failure."""
+
+    def predict(self, X):
+        if getattr(self, "broken_", False) or (X[:, 1] > 100).any():
+            self.broken_ = True
+            raise RuntimeError
+        return (X[:, 0] > 0).astype(int)
+
+
+def test_estimator_that_stays_broken_loses_one_record_only():
+    X, y = numbers()
+    val = X[:M], y[:M]
+    assert_only_one_moves(
+        BreaksForGood(), (X, y), val, (with_mark(X[:M]), y[:M]), grid=({}, {"odd": 1})
+    )
+
+
+class Rescales(Responds):
+    """Row by row for all but extreme records, beside which it rescales everything."""
+
+    def predict(self, X):
+        scale = -1 if (X[:, 1] == 1000.0).any() else 1
+        return (scale * X[:, 0] > 0).astype(int)
+
+
+def test_record_that_changes_what_its_companions_get_is_predicted_apart():
+    """The check on public rows cannot know this record; its companions do."""
+    X, y = numbers()
+    val = X[:M], y[:M]
+    assert_only_one_moves(Rescales(), (X, y), val, (with_mark(X[:M]), y[:M]))
+
+
+# ------------------------------------------------------------ labels and tables
+@pytest.mark.parametrize("container", [list, tuple, collections.deque, collections.UserList])
+@pytest.mark.parametrize("odd", ["text", None, float("nan"), [1], 10**400, Decimal(1), object()])
+def test_odd_label_moves_its_own_count(container, odd):
+    X, y = numbers()
+    given = [int(v) for v in y[:M]]
+    neighbour = container(replaced(given, 3, odd))
+    model = LogisticRegression()
+    assert_only_one_moves(model, (X, y), (X[:M], container(given)), (X[:M], neighbour))
+
+
+def test_missing_label_among_huge_integers_moves_its_own_count():
+    X, y = numbers()
+    y = 2**60 + y
+    given = y[:M].tolist()
+    for form in (list, lambda v: np.array(v, dtype=object)):
+        neighbour = form(replaced(given, 3, float("nan")))
+        assert_only_one_moves(
+            LogisticRegression(), (X, y), (X[:M], form(given)), (X[:M], neighbour)
+        )
+
+
+def test_missing_nullable_label_does_not_change_the_arithmetic_of_others():
+    X, y = numbers()
+    y = pd.Series(10 * y, dtype="UInt8")
+    scoring = make_private_scorer(lambda y, p: -abs(y - p), bounds=(-200, 0))
+    neighbour = y[:M].copy()
+    neighbour[3] = pd.NA
+
+    class Overshoots(RegressorMixin, BaseEstimator):
+        def fit(self, X, y):
+            return self
+
+        def predict(self, X):
+            return (X[:, 0] > -1).astype(np.uint8) * np.uint8(11)
+
+    assert_only_one_moves(Overshoots(), (X, y), (X[:M], y[:M]), (X[:M], neighbour), scoring=scoring)
+
+
+@pytest.mark.parametrize("odd", [None, [1.0], [], "text", [1.0, None], [1.0, Decimal("1.5")], 5])
+def test_odd_record_of_a_list_raises_nothing_and_moves_its_own_count(odd):
+    X, y = numbers()
+    rows = X[:M].tolist()
+    neighbour = replaced(rows, 5, odd)
+    for table in (X.tolist(), X.astype(str).astype(object).tolist()):
+        model = make_pipeline(
+            FunctionTransformer(lambda Z: np.asarray(Z, dtype=float)), LogisticRegression()
+        )
+        as_given = X[:M].astype(str).astype(object).tolist() if table[0][0] != X[0, 0] else rows
+        assert_only_one_moves(
+            model, (table, y), (as_given, y[:M]), (replaced(as_given, 5, odd), y[:M])
+        )
+    assert neighbour[5] == odd
+
+
+def test_missing_label_of_several_outputs_raises_nothing():
+    X, y = numbers()
+    Y = np.stack([y, 1 - y], axis=1)
+    given = Y[:M].tolist()
+    from sklearn.neighbors import KNeighborsClassifier
+
+    for odd in ([1], None, [1, None], [0, 1, 1]):
+        assert_only_one_moves(
+            KNeighborsClassifier(), (X, Y), (X[:M], given), (X[:M], replaced(given, 2, odd))
+        )
+
+
+def test_held_out_record_does_not_decide_how_training_lists_are_read():
+    """The first row was looked at, held out or not: the refitted model told which it was."""
+    X, y = numbers()
+    split = [(np.arange(1, 240), np.arange(1))]
+    models = []
+    for odd in (["1.0", "2.0"], [None, 1.0], X[0].tolist()):
+        search = PrivateBayesSearchCV(
+            LogisticRegression(), {"C": [1.0]}, cv=split, noise_random_state=0
+        )
+        with pytest.warns(match="seeded|NOT PRIVATE|noise"):
+            search.fit([odd, *X[1:].tolist()], y)
+        models.append(search.best_estimator_.coef_)
+    assert np.array_equal(models[0], models[1]) and np.array_equal(models[0], models[2])
+
+
+class Unpicklable:
+    def __reduce__(self):
+        raise RuntimeError("patient 4711")
+
+
+def test_cell_that_cannot_be_pickled_raises_nothing_in_worker_processes():
+    X, y = numbers()
+    table = pd.DataFrame({"a": X[:, 0], "b": ["x", "y"] * 120}).astype({"b": object})
+    val = table[:M].copy()
+    val.iloc[4, 1] = Unpicklable()
+    model = make_pipeline(FunctionTransformer(lambda d: d[["a"]]), LogisticRegression())
+    search = PrivateBayesSearchCV(model, {}, n_jobs=2, epsilon=1e6)
+    assert search.fit(table, y, X_val=val, y_val=y[:M]).best_score_ > 0.9
+
+
+def test_records_of_lists_are_not_changed_in_place():
+    records = [{"a": float(v)} for v in numbers()[0][:, 0]]
+    y = numbers()[1]
+
+    def spoil(rows):
+        for row in rows:
+            row["a"] = row.pop("a") * 2
+            row["seen"] = True
+        return np.array([[row["a"]] for row in rows])
+
+    val = [dict(record) for record in records[:M]]
+    model = make_pipeline(FunctionTransformer(spoil), LogisticRegression())
+    train = [dict(record) for record in records]
+    found = [statistics(model, (train, y), (val, y[:M]))[0] for _ in range(2)]
+    assert found[0] == found[1] and val == records[:M]
+
+
+# ------------------------------------------------------------ state
+class Memorises(ClassifierMixin, BaseEstimator):
+    """Keeps all records that it has predicted."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        self.seen_ = []
+        return self
+
+    def predict(self, X):
+        self.seen_ += X[:, 0].tolist()
+        return (X[:, 0] > 0).astype(int)
+
+    def decision_function(self, X):
+        self.seen_ += X[:, 0].tolist()
+        return X[:, 0]
+
+
+SECRETS = np.random.default_rng(5).normal(size=M) + 7e6
+
+
+@pytest.mark.parametrize("make", [PrivateBayesSearchCV, PrivateThresholdClassifier])
+def test_frozen_model_keeps_no_protected_record(make):
+    X, y = numbers()
+    val = np.stack([SECRETS, np.zeros(M)], axis=1)
+    model = FrozenEstimator(Memorises().fit(X, y))
+    grid = ({"estimator": [model]},) if make is PrivateBayesSearchCV else ()
+    estimator = make_pipeline(StandardScaler(with_mean=False), model)
+    search = make(model if make is PrivateThresholdClassifier else estimator,
+                  *({"frozenestimator": [model]} for _ in grid))  # fmt: skip
+    search.fit(X, y, X_val=val, y_val=np.ones(M, dtype=int))
+    assert not pickled_contains(search, SECRETS) and not pickled_contains(model, SECRETS)
+
+
+class Metric:
+    """A metric that counts what it sees."""
+
+    def __init__(self):
+        self.gains = []
+
+    def __call__(self, y, response):
+        gains = (y == response).astype(float)
+        self.gains += gains.tolist()
+        return gains
+
+
+def test_metric_object_keeps_nothing_of_protected_records():
+    X, y = numbers()
+    metric = Metric()
+    scoring = make_private_scorer(metric, bounds=(0, 1))
+    search = PrivateBayesSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, scoring=scoring)
+    search.fit(X, y, X_val=X[:M], y_val=y[:M])
+    assert len(metric.gains) < M and len(search.scorer_.gain.function.gains) < M
+
+
+def pickled_contains(value, secrets):
+    kept = pickle.dumps(value)
+    forms = (
+        lambda v: struct.pack("<d", v),
+        lambda v: struct.pack(">d", v),
+        lambda v: repr(v).encode(),
+    )
+    return any(form(secret) in kept for secret in secrets.tolist() for form in forms)
+
+
+def test_planted_secret_is_found():
+    kept = Memorises().fit(*numbers())
+    kept.predict(np.stack([SECRETS, SECRETS], axis=1))
+    assert pickled_contains(kept, SECRETS)
+
+
+COUNTER = iter(range(10**9))
+
+
+class TakesFromGlobal(LogisticRegression):
+    """Each prediction takes a number of a global generator, which seeds the next fit."""
+
+    def fit(self, X, y):
+        self.seed_ = next(COUNTER)
+        return super().fit(X, y)
+
+    def predict(self, X):
+        next(COUNTER)
+        return super().predict(X)
+
+
+def test_released_model_does_not_depend_on_what_predictions_do_to_globals():
+    global COUNTER
+    X, y = numbers()
+    seeds = []
+    for val in (X[:M], with_mark(X[:M]) * np.array([1.0, np.nan])):
+        COUNTER = iter(range(10**9))
+        search = PrivateBayesSearchCV(TakesFromGlobal(), {"C": [1.0, 2.0]}, epsilon=1.0)
+        search.fit(X, y, X_val=val, y_val=y[:M])
+        seeds.append((search.best_params_["C"], search.best_estimator_.seed_))
+    assert len({seed for C, seed in seeds if C == 1.0}) <= 1
+    assert len({seed for C, seed in seeds if C == 2.0}) <= 1
+
+
+def test_released_model_is_the_one_that_was_evaluated():
+    X, y = numbers()
+    search = PrivateBayesSearchCV(
+        DecisionTreeClassifier(splitter="random", max_depth=3), {"min_samples_leaf": [1, 5, 9]},
+        epsilon=1e9,
+    ).fit(X, y, X_val=X[:M], y_val=y[:M])  # fmt: skip
+    assert search.best_score_ == search.best_estimator_.score(X[:M], y[:M])
+
+
+# ------------------------------------------------------------ the check on public rows
+class FillsWith(TransformerMixin, BaseEstimator):
+    """Fills missing values with something that other records have a part in."""
+
+    def __init__(self, how):
+        self.how = how
+
+    def fit(self, X, y=None):
+        return self
+
+    def transform(self, X):
+        return self.how(X).fillna(0)
+
+
+def of_group(frame):
+    return frame.assign(a=frame["a"] - frame.groupby("user")["a"].transform("mean"))
+
+
+def in_metres(frame):
+    return frame / 100 if frame["a"].mean() > 3 else frame
+
+
+BATCH_DEPENDENT = {
+    "mean": lambda frame: frame.fillna(frame.mean()),
+    "median": lambda frame: frame.fillna(frame.median()),
+    "most frequent": lambda frame: frame.fillna(frame.mode().iloc[0]),
+    "above": lambda frame: frame.ffill(),
+    "below": lambda frame: frame.bfill(),
+    "interpolation": lambda frame: frame.interpolate(),
+    "group": of_group,
+    "units": in_metres,
+    "first": lambda frame: frame - frame.iloc[0],
+    "last": lambda frame: frame - frame.iloc[-1],
+    "rank": lambda frame: frame.rank(pct=True),
+    "quantile": lambda frame: (frame > frame.quantile(0.9)).astype(float) + frame,
+    "outliers": lambda frame: frame.clip(frame.quantile(0.01), frame.quantile(0.99), axis=1),
+    "sorted": lambda frame: frame.sort_values("a"),
+    "size": lambda frame: frame + (len(frame) > 90) * 0.5,
+    "duplicates": lambda frame: frame + frame.duplicated().to_numpy()[:, None],
+    "scale": lambda frame: frame / frame.abs().max(),
+    "any missing": lambda frame: frame + frame.isna().any().any(),
+}
+
+
+@pytest.mark.parametrize("share", [0.0, 0.03])
+@pytest.mark.parametrize("name", BATCH_DEPENDENT)
+@pytest.mark.parametrize("seed", range(3))
+def test_statistics_of_the_batch_are_found_on_public_rows(name, share, seed):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(rng.normal(size=(300, 3)), columns=["a", "b", "c"])
+    frame["user"] = rng.integers(40, size=300).astype(float)
+    frame = frame.mask(rng.random(frame.shape) < share)
+    y = (frame["b"].fillna(0) + 0.3 * frame["a"].fillna(0) > 0).astype(int)
+    frame["a"] += 170 * (name == "units")
+    if name == "any missing" and share:
+        pytest.skip("there is a missing value in every batch: a companion has one")
+    model = make_pipeline(FillsWith(BATCH_DEPENDENT[name]), LogisticRegression())
+    with pytest.raises(BatchDependentError):
+        statistics(model, (frame, y), (frame[:200], y[:200]))
+
+
+def test_format_guessed_from_the_first_record_is_found_on_public_rows():
+    def guess(frame):
+        how = "%Y-%m-%d" if "-" in str(frame["date"].iloc[0]) else "%d/%m/%Y"
+        return pd.to_datetime(frame["date"], format=how, errors="coerce").dt.month.to_frame()
+
+    frame = dates(MONTHS)
+    frame.iloc[::3, 0] = [f"05/{month:02}/2024" for month in MONTHS[::3]]
+    tree = DecisionTreeClassifier()
+    with pytest.raises(BatchDependentError):
+        statistics(make_pipeline(FunctionTransformer(guess), tree), (frame, LATE), (frame, LATE))
+
+
+def test_batch_dependent_estimator_is_accepted_if_records_are_predicted_separately():
+    X, y = numbers()
+    model = make_pipeline(FunctionTransformer(lambda Z: Z - Z.mean(axis=0)), LogisticRegression())
+    search = PrivateBayesSearchCV(model, {}, prediction="separate", epsilon=1e6)
+    search.fit(X, y, X_val=X[:M], y_val=y[:M])
+    assert search.best_score_ > 0.9 and "by itself" in search.privacy_.condition
+    with pytest.raises(ValueError, match="prediction is"):
+        PrivateBayesSearchCV(model, {}, prediction="alone").fit(X, y, X_val=X, y_val=y)
+
+
+def test_numbers_at_both_ends_and_each_combination_of_others_are_checked():
+    class Share(TransformerMixin, BaseEstimator):
+        def __init__(self, share=0.0, how="none"):
+            self.share, self.how = share, how
+
+        def fit(self, X, y=None):
+            return self
+
+        def transform(self, X):
+            return X - self.share * X.mean(axis=0) - (self.how == "mean") * X.mean(axis=0)
+
+    X, y = numbers()
+    model = make_pipeline(Share(), LogisticRegression())
+    fine = [{"share__share": 0.0, "logisticregression__C": C} for C in (1.0, 2.0)]
+    statistics(model, (X, y), (X[:M], y[:M]), grid=fine)
+    for bad in ({"share__share": 0.1}, {"share__share": -0.1}, {"share__how": "mean"}):
+        with pytest.raises(BatchDependentError):
+            statistics(model, (X, y), (X[:M], y[:M]), grid=[*fine, {**fine[0], **bad}])

@@ -1,0 +1,209 @@
+"""No record moves a statistic by more than the sensitivity, or shows, whatever estimators do.
+
+`hostile.case_of` draws combinations of hostile estimators, tables, labels and gains, each with
+validation sets that differ in one unit. All of them go the whole way in (`hold_out`, `Evaluator`).
+Any two are neighbours: their statistics may differ by the sensitivity, and nothing else may differ.
+"""
+
+import contextlib
+import io
+import itertools
+import logging
+import pickle
+import random
+import re
+import sys
+import tempfile
+import warnings
+from dataclasses import dataclass
+from os import close, dup, dup2
+from typing import Any
+
+import numpy as np
+import pytest
+from hostile import case_of, shown
+
+from sklearn_dpbo._data.split import hold_out
+from sklearn_dpbo._evaluation.evaluator import Evaluator
+from sklearn_dpbo._evaluation.fitting import FitOptions
+
+# ---------------------------------------------------------------- what one validation set gives
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one validation set gave.
+
+    Parameters
+    ----------
+    statistics, sensitivity : ndarray, tuple or None
+        Of all candidates and scores; None after an exception.
+    seen : dict
+        All else that comes out, by what it is.
+    """
+
+    statistics: Any
+    sensitivity: Any
+    seen: dict
+
+
+class Log(logging.Handler):
+    def __init__(self):
+        super().__init__(0)
+        self.lines = []
+
+    def emit(self, record):
+        self.lines.append(record.getMessage())
+
+
+@contextlib.contextmanager
+def captured(seen):
+    """Put output, warnings, log lines and the state of global things into a dict."""
+    log, text, random_states = Log(), io.StringIO(), (np.random.get_state(), random.getstate())
+    logging.getLogger().addHandler(log)
+    np.random.seed(0), random.seed(0)
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(np.errstate(all="warn"))
+        said = stack.enter_context(warnings.catch_warnings(record=True))
+        warnings.simplefilter("always")
+        file = stack.enter_context(tempfile.TemporaryFile())
+        stack.enter_context(descriptors_to(file.fileno()))
+        stack.enter_context(contextlib.redirect_stdout(text))
+        stack.enter_context(contextlib.redirect_stderr(text))
+        yield
+        seen["errstate"], seen["filters"] = np.geterr(), len(warnings.filters)
+        seen["disabled logging"] = logging.root.manager.disable
+        sys.__stdout__.flush(), sys.__stderr__.flush()
+        file.seek(0)
+        seen["descriptors"] = without_addresses(file.read().decode())
+    seen["output"] = without_addresses(text.getvalue())
+    seen["warnings"] = [(w.category, without_addresses(str(w.message))) for w in said]
+    seen["log"] = [without_addresses(line) for line in log.lines]
+    seen["random"] = np.random.random(), random.random()
+    logging.getLogger().removeHandler(log)
+    np.random.set_state(random_states[0]), random.setstate(random_states[1])
+
+
+@contextlib.contextmanager
+def descriptors_to(target):
+    """Send what goes to descriptors 1 and 2, and Python's first streams, to another one."""
+    sys.__stdout__.flush(), sys.__stderr__.flush()
+    first, kept = (sys.__stdout__, sys.__stderr__), (dup(1), dup(2))
+    for place in (1, 2):
+        dup2(target, place)
+    # Buffered, as they are for a pipe or a file.
+    sys.__stdout__, sys.__stderr__ = (open(place, "w", closefd=False) for place in (1, 2))
+    try:
+        yield
+    finally:
+        sys.__stdout__.close(), sys.__stderr__.close()
+        sys.__stdout__, sys.__stderr__ = first
+        for place, descriptor in zip((1, 2), kept, strict=True):
+            dup2(descriptor, place)
+            close(descriptor)
+
+
+def without_addresses(text):
+    return re.sub("0x[0-9a-f]+", "0x", text)
+
+
+def attempt(run, seen):
+    """Return what a function returns, or None: its exception is part of what is seen."""
+    try:
+        return run()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        notes = getattr(error, "__notes__", [])
+        seen["exception"] = type(error), without_addresses(shown(error)), notes
+        return None
+
+
+def outcome(case, X_val, y_val):
+    """Evaluate the candidates of a case on one validation set."""
+    seen = {}
+    estimator, scorers = pickle.loads(pickle.dumps((case.estimator, case.scorers)))
+    separate = {"separate": True} if case.separate else {}
+
+    def evaluation():
+        problem = hold_out(
+            estimator, case.X, case.y, {}, cv=None, rng=np.random.RandomState(0), X_val=X_val,
+            y_val=y_val, groups_val=case.groups, split_params={},
+        )  # fmt: skip
+        prepared = tuple(scorer.prepare(problem.training.y) for scorer in scorers)
+        evaluator = Evaluator(FitOptions(estimator, **separate), problem, prepared)
+        return evaluator(case.candidates)
+
+    with captured(seen):
+        found = attempt(evaluation, seen)
+    seen["left on estimator"] = shown(estimator)
+    seen["left on scorers"] = shown(scorers)
+    seen["training"] = shown((case.X, case.y))
+    if found is None:
+        return Outcome(None, None, seen)
+    seen["fit errors"] = found.fit_errors
+    return Outcome(found.statistics._open(), found.statistics.sensitivity, seen)
+
+
+# ---------------------------------------------------------------- pairs
+
+
+def difference(a, b):
+    """Return what is wrong with outcomes of neighbours; "" if nothing is."""
+    differs = [
+        f"{name}: {str(a.seen.get(name))[:200]} / {str(b.seen.get(name))[:200]}"
+        for name in sorted({*a.seen, *b.seen})
+        if a.seen.get(name) != b.seen.get(name)
+    ]
+    if a.statistics is not None and b.statistics is not None:
+        moved = np.abs(a.statistics.astype(float) - b.statistics.astype(float))
+        if (moved > np.array(a.sensitivity, dtype=float)).any():
+            differs.append(f"moved by {moved.tolist()}, sensitivity {a.sensitivity}")
+    return "; ".join(differs)
+
+
+@dataclass
+class Tally:
+    """What many cases gave."""
+
+    pairs: int = 0
+    refused: int = 0
+    unfitted: int = 0
+    wrong: int = 0
+    texts: tuple = ()
+
+    def add(self, case, outcomes):
+        """Compare each of these outcomes with each other one."""
+        fitted = None in outcomes[0].seen.get("fit errors", ())
+        found = [difference(a, b) for a, b in itertools.combinations(outcomes, 2)]
+        wrong = [text for text in found if text]
+        self.pairs += len(found)
+        self.refused += len(found) * (outcomes[0].statistics is None)
+        self.unfitted += len(found) * (outcomes[0].statistics is not None and not fitted)
+        self.wrong += len(wrong)
+        if wrong:
+            self.texts += (f"case {case.number} ({case.words}): {wrong[0]}",)
+
+
+def tally(numbers, n_validation, leave_out=lambda case: False):
+    """Evaluate the cases of these numbers, each on so many validation sets."""
+    found = Tally()
+    for number in numbers:
+        case = case_of(number, n_validation)
+        if not leave_out(case):
+            found.add(case, [outcome(case, X_val, y_val) for X_val, y_val in case.validation])
+    return found
+
+
+@pytest.mark.parametrize(
+    ("n", "n_validation", "at_least"),
+    [(80, 4, 450), pytest.param(700, 9, 25_000, marks=pytest.mark.slow)],
+)
+def test_one_unit_moves_no_statistic_beyond_sensitivity_and_shows_in_nothing(
+    n, n_validation, at_least
+):
+    found = tally(range(n), n_validation)
+    print(f"\n{found.pairs} pairs, {found.refused} refused, {found.unfitted} not fitted")
+    assert not found.wrong, "\n".join(found.texts)
+    assert found.pairs >= at_least
+    assert found.refused + found.unfitted < found.pairs / 5, "most cases reach the statistics"

@@ -1,0 +1,422 @@
+"""Gradient boosting with early stopping, and MLflow's autologging, as their users know them."""
+
+import contextlib
+
+import joblib
+import lightgbm
+import mlflow
+import mlflow.lightgbm
+import mlflow.sklearn
+import mlflow.xgboost
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+import xgboost
+from mlflow.utils.autologging_utils import autologging_is_disabled
+from scipy.stats import loguniform
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import ShuffleSplit, cross_val_score
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV, PrivateThresholdClassifier
+from sklearn_dpbo._evaluation import evaluator, public, threshold_curve
+from sklearn_dpbo.strategies import WorstCase
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:No X_val and no cv"),
+    pytest.mark.filterwarnings("ignore::FutureWarning:mlflow"),
+]
+
+# One array: rows to train on, rows to stop early with, protected rows.
+X_ALL, Y_ALL = make_classification(480, 5, n_informative=3, flip_y=0.1, random_state=0)
+X, Y, X_STOP, Y_STOP = X_ALL[:240], Y_ALL[:240], X_ALL[240:320], Y_ALL[240:320]
+X_VAL, Y_VAL = X_ALL[320:], Y_ALL[320:]
+WEIGHT = np.linspace(0.5, 1.5, 240)
+MOST_TREES = 30
+
+
+def search_over(estimator, grid, **params):
+    shared = {"epsilon": 1000.0, "noise_random_state": 0, "random_state": 0, "error_score": "raise"}
+    return PrivateBayesSearchCV(estimator, grid, **shared | params)
+
+
+# ------------------------------------------------------------------------------- early stopping
+class XGBoost:
+    """How users of xgboost stop early."""
+
+    stop = {"verbose": False}
+    rate = "learning_rate"
+
+    @staticmethod
+    def make():
+        return xgboost.XGBClassifier(
+            n_estimators=MOST_TREES, max_depth=2, n_jobs=1, early_stopping_rounds=2
+        )
+
+    @staticmethod
+    def n_trees(fitted):
+        return fitted.best_iteration + 1
+
+
+class LightGBM:
+    """How users of lightgbm stop early."""
+
+    stop = {"callbacks": [lightgbm.early_stopping(2, verbose=False)]}
+    rate = "learning_rate"
+
+    @staticmethod
+    def make():
+        return lightgbm.LGBMClassifier(
+            n_estimators=MOST_TREES, max_depth=2, n_jobs=1, verbose=-1, min_child_samples=5
+        )
+
+    @staticmethod
+    def n_trees(fitted):
+        return fitted.best_iteration_
+
+
+class CatBoost:
+    """How users of catboost stop early."""
+
+    stop = {"early_stopping_rounds": 2, "verbose": False}
+    rate = "learning_rate"
+
+    @staticmethod
+    def make():
+        catboost = pytest.importorskip("catboost")
+        return catboost.CatBoostClassifier(
+            iterations=MOST_TREES, depth=2, thread_count=1, allow_writing_files=False, random_seed=0
+        )
+
+    @staticmethod
+    def n_trees(fitted):
+        return fitted.best_iteration_ + 1
+
+
+LIBRARIES = pytest.mark.parametrize("library", [XGBoost, LightGBM, CatBoost])
+SPACES = {
+    "list": {"param_grid": [0.3, 1.0]},
+    "distribution": {
+        "param_grid": loguniform(0.1, 1.0), "n_iter": 6, "strategy": WorstCase(guidance="public"),
+    },
+}  # fmt: skip
+
+
+@LIBRARIES
+@pytest.mark.parametrize("space", SPACES)
+def test_the_best_estimator_is_stopped_early_by_the_rows_of_eval_set(library, space):
+    params = dict(SPACES[space])
+    grid = {library.rate: params.pop("param_grid")}
+    search = search_over(library.make(), grid, **params)
+    fit_params = library.stop | {"eval_set": [(X_STOP, Y_STOP)], "sample_weight": WEIGHT}
+    search.fit(X, Y, X_val=X_VAL, y_val=Y_VAL, **fit_params)
+    if space == "distribution":
+        assert (~np.isnan(search.cv_results_["public_score"])).any(), "nothing was explored"
+    alone = library.make().set_params(**search.best_params_).fit(X, Y, **fit_params)
+    best = search.best_estimator_
+    assert 1 <= library.n_trees(best) < MOST_TREES
+    assert library.n_trees(best) == library.n_trees(alone)
+    assert np.array_equal(best.predict_proba(X_VAL), alone.predict_proba(X_VAL))
+    assert search.best_score_ == pytest.approx(alone.score(X_VAL, Y_VAL), abs=0.02)
+    unweighted = library.make().set_params(**search.best_params_)
+    unweighted.fit(X, Y, **library.stop, eval_set=[(X_STOP, Y_STOP)])
+    assert not np.array_equal(best.predict_proba(X_VAL), unweighted.predict_proba(X_VAL))
+
+
+@LIBRARIES
+@pytest.mark.parametrize("space", SPACES)
+def test_weights_are_cut_with_the_rows_and_eval_set_is_not_where_rows_are_held_out(library, space):
+    params = dict(SPACES[space])
+    grid = {library.rate: params.pop("param_grid")}
+    fit_params = library.stop | {"eval_set": [(X_STOP, Y_STOP)]}
+    search = search_over(library.make(), grid, **params)
+    search.fit(X, Y, sample_weight=WEIGHT, **fit_params)
+    assert search.privacy_.m == 60
+    cv = ShuffleSplit(1, test_size=80, random_state=0)
+    search = search_over(library.make(), grid, cv=cv, **params)
+    search.fit(X, Y, sample_weight=WEIGHT, **fit_params)
+    ((train, _),) = cv.split(X)
+    alone = library.make().set_params(**search.best_params_)
+    alone.fit(X[train], Y[train], sample_weight=WEIGHT[train], **fit_params)
+    proba = search.best_estimator_.predict_proba(X_STOP)
+    assert np.array_equal(proba, alone.predict_proba(X_STOP))
+
+
+@LIBRARIES
+@pytest.mark.parametrize("table", [np.asarray, pd.DataFrame], ids=["array", "frame"])
+def test_a_step_of_a_pipeline_is_stopped_early(library, table):
+    # The step gets what the step before it makes of the training rows: so has eval_set to be.
+    scaler = StandardScaler().fit(X)
+    pipe = Pipeline([("scale", StandardScaler()), ("model", library.make())])
+    search = search_over(pipe, {f"model__{library.rate}": [0.3, 1.0]})
+    step = {f"model__{name}": value for name, value in library.stop.items()}
+    eval_set = [(scaler.transform(X_STOP), Y_STOP)]
+    search.fit(table(X), Y, X_val=table(X_VAL), y_val=Y_VAL, model__eval_set=eval_set, **step)
+    assert 1 <= library.n_trees(search.best_estimator_[-1]) < MOST_TREES
+
+
+@LIBRARIES
+def test_a_threshold_is_tuned_for_an_estimator_that_is_stopped_early(library):
+    model = library.make().set_params(**{library.rate: 1.0})
+    tuned = PrivateThresholdClassifier(model, epsilon=1000.0, noise_random_state=0)
+    eval_set = [(X_STOP, Y_STOP)]
+    tuned.fit(X, Y, X_val=X_VAL, y_val=Y_VAL, eval_set=eval_set, **library.stop)
+    assert 1 <= library.n_trees(tuned.estimator_) < MOST_TREES
+
+
+@LIBRARIES
+def test_cross_validation_routes_eval_set_and_weights(library):
+    with sklearn.config_context(enable_metadata_routing=True):
+        passed = {"eval_set": [(X_STOP, Y_STOP)], "sample_weight": WEIGHT, **library.stop}
+        try:
+            model = library.make().set_fit_request(**dict.fromkeys(passed, True))
+        except AttributeError:
+            pytest.skip("catboost has no metadata routing")
+        search = search_over(model, {library.rate: [0.3, 1.0]}).set_score_request(
+            sample_weight=True
+        )
+        scores = cross_val_score(search, X, Y, cv=2, params=passed, error_score="raise")
+    assert scores.min() > 0.6
+
+
+@LIBRARIES
+@pytest.mark.parametrize(
+    "rows",
+    [
+        lambda X, y: [(X, y)],
+        lambda X, y: (X, y),
+        lambda X, y: [(X_STOP, Y_STOP), (X[10:40], y[10:40])],
+    ],
+    ids=["the table", "no list", "a slice"],
+)
+@pytest.mark.parametrize("held_out", [False, True])
+def test_protected_rows_in_eval_set_are_refused_before_anything(library, rows, held_out, tmp_path):
+    ledger = PrivacyLedger(tmp_path / "budget.db", "patients", 1e6)
+    search = search_over(library.make(), {library.rate: [0.3, 1.0]}, ledger=ledger)
+    eval_set = rows(X, Y) if held_out else rows(X_VAL, Y_VAL)
+    validation = {} if held_out else {"X_val": X_VAL, "y_val": Y_VAL}
+    with pytest.raises(ValueError, match=r"'eval_set' contains.*Pass public records in 'eval_set'"):
+        search.fit(X, Y, **validation, eval_set=eval_set, **library.stop)
+    assert not ledger.history and not hasattr(search, "best_estimator_")
+
+
+@pytest.mark.parametrize("constructed", [False, True])
+def test_a_dataset_of_lightgbm_that_keeps_protected_rows_is_refused(constructed):
+    dataset = lightgbm.Dataset(X_VAL, Y_VAL, free_raw_data=False, params={"verbose": -1})
+    dataset = dataset.construct() if constructed else dataset
+    search = search_over(LightGBM.make(), {"learning_rate": [0.3, 1.0]})
+    with pytest.raises(ValueError, match="'eval_set' contains X_val or y_val"):
+        search.fit(X, Y, X_val=X_VAL, y_val=Y_VAL, eval_set=[dataset])
+
+
+class Monitored(xgboost.callback.TrainingCallback):
+    """Stops by a score of its own, as callbacks do."""
+
+    def __init__(self, X, y):
+        self.matrix = X, y
+        self.library = xgboost
+
+
+@pytest.mark.parametrize("constructor", [False, True], ids=["fit", "constructor"])
+def test_a_callback_with_public_rows_is_accepted(constructor):
+    callback = Monitored(X_STOP, Y_STOP)
+    model = XGBoost.make().set_params(callbacks=[callback] if constructor else None)
+    fit_params = XGBoost.stop | {"eval_set": [(X_STOP, Y_STOP)]}
+    search = search_over(model, {"learning_rate": [0.3, 1.0]})
+    search.fit(X, Y, X_val=X_VAL, y_val=Y_VAL, **fit_params)
+    assert search.best_score_ > 0.6
+
+
+# --------------------------------------------------------------------- MLflow's autologging
+@pytest.fixture
+def tracked(tmp_path, monkeypatch):
+    """Autologging of scikit-learn, lightgbm and xgboost; yields a function that lists the runs."""
+    # mlflow-skinny has no database backend.
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    flavors = (mlflow.sklearn, mlflow.lightgbm, mlflow.xgboost)
+    before = mlflow.get_tracking_uri()
+    mlflow.set_tracking_uri((tmp_path / "runs").as_uri())
+    for flavor in flavors:
+        flavor.autolog(log_models=False, silent=True)
+    try:
+        yield lambda: mlflow.search_runs(output_format="list", search_all_experiments=True)
+    finally:
+        for flavor in flavors:
+            flavor.autolog(disable=True, silent=True)
+        while mlflow.active_run():
+            mlflow.end_run()
+        mlflow.set_tracking_uri(before)
+
+
+def digests(runs):
+    """Return the digests of all data sets in these runs."""
+    return {data.dataset.digest for run in runs for data in run.inputs.dataset_inputs}
+
+
+def logistic_search(n_jobs=None, **params):
+    return search_over(LogisticRegression(), {"C": [0.01, 1.0]}, n_jobs=n_jobs, **params)
+
+
+SEARCHES = {
+    "list": logistic_search,
+    "distribution": lambda **params: search_over(
+        LogisticRegression(), {"C": loguniform(0.01, 1)}, n_iter=6, **params
+    ),
+    "private guidance": lambda **params: search_over(
+        LogisticRegression(), {"C": loguniform(0.01, 1)}, n_iter=6,
+        strategy=WorstCase(guidance="private"), **params,
+    ),
+    "pipeline": lambda **params: search_over(
+        make_pipeline(StandardScaler(), LogisticRegression()),
+        {"logisticregression__C": [0.01, 1.0]}, **params,
+    ),
+    "separate": lambda **params: logistic_search(prediction="separate", **params),
+    "lightgbm": lambda **params: search_over(
+        LightGBM.make().set_params(n_estimators=3), {"learning_rate": [0.3, 1.0]}, **params
+    ),
+    "xgboost": lambda **params: search_over(
+        XGBoost.make().set_params(n_estimators=3, early_stopping_rounds=None),
+        {"learning_rate": [0.3, 1.0]}, **params,
+    ),
+}  # fmt: skip
+
+
+def fit_search(kind, n_jobs=None):
+    threads = joblib.parallel_config("threading", n_jobs=n_jobs)
+    with threads if n_jobs else contextlib.nullcontext():
+        return SEARCHES[kind](n_jobs=n_jobs).fit(X, Y, X_val=X_VAL, y_val=Y_VAL)
+
+
+def assert_autologging_works(tracked):
+    assert not autologging_is_disabled("sklearn")
+    n = len(tracked())
+    LogisticRegression().fit(X, Y).predict(X_STOP)
+    assert len(tracked()) == n + 1
+
+
+@pytest.mark.parametrize("kind", SEARCHES)
+def test_a_search_logs_no_run(tracked, kind):
+    fit_search(kind)
+    assert tracked() == []
+
+
+@pytest.mark.parametrize("kind", ["list", "distribution"])
+def test_a_search_in_threads_logs_no_run(tracked, kind):
+    fit_search(kind, n_jobs=2)
+    assert tracked() == []
+
+
+def test_autologging_works_again_after_a_search(tracked):
+    logistic_search().fit(X, Y, X_val=X_VAL, y_val=Y_VAL)
+    assert_autologging_works(tracked)
+
+
+def test_autologging_works_again_after_a_search_that_failed(tracked):
+    search = search_over(LogisticRegression(), {"C": [-1.0]})
+    with pytest.raises(ValueError, match="'C' parameter"):
+        search.fit(X, Y, X_val=X_VAL, y_val=Y_VAL)
+    assert tracked() == []
+    assert_autologging_works(tracked)
+
+
+def test_a_run_of_the_users_own_gets_nothing_from_a_search(tracked):
+    with mlflow.start_run():
+        fit_search("list")
+        fit_search("distribution")
+        mlflow.log_param("own", 1)
+    (run,) = tracked()
+    assert run.data.params == {"own": "1"} and run.data.metrics == {}
+    assert digests([run]) == set()
+
+
+def protected_digests(tracked):
+    """Return the digests under which MLflow would log the validation set."""
+    before = digests(tracked())
+    model = LogisticRegression().fit(X_STOP, Y_STOP)
+    model.predict(X_VAL)
+    model.predict_proba(X_VAL)
+    LogisticRegression().fit(X_VAL, Y_VAL)
+    return digests(tracked()) - before
+
+
+@contextlib.contextmanager
+def without_suspension():
+    """Let autologging go on during searches."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (evaluator, public, threshold_curve):
+            patch.setattr(module, "without_autologging", contextlib.nullcontext)
+        yield
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_runs_and_digests_of_protected_records_would_be_logged_without_suspension(tracked, n_jobs):
+    """The tests above can fail."""
+    with without_suspension():
+        fit_search("list", n_jobs)
+        fit_search("distribution", n_jobs)
+    logged = tracked()
+    assert logged
+    if n_jobs is None:
+        assert digests(logged) & protected_digests(tracked)
+
+
+def test_a_threshold_logs_no_digest_of_protected_records(tracked):
+    tuned = PrivateThresholdClassifier(
+        LogisticRegression(), epsilon=1000.0, noise_random_state=0, random_state=0
+    )
+    tuned.fit(X, Y, X_val=X_VAL, y_val=Y_VAL)
+    logged = tracked()
+    assert len(logged) <= 1, "there is one fit, on public records"
+    assert not digests(logged) & protected_digests(tracked)
+    assert_autologging_works(tracked)
+
+
+def test_a_threshold_would_log_digests_of_protected_records_without_suspension(tracked):
+    with without_suspension():
+        test = PrivateThresholdClassifier(LogisticRegression(), epsilon=1.0, noise_random_state=0)
+        test.fit(X, Y, X_val=X_VAL, y_val=Y_VAL)
+    assert digests(tracked()) & protected_digests(tracked)
+
+
+@pytest.mark.parametrize("inner", ["search", "threshold"])
+def test_autologging_stays_suspended_in_a_search_within_a_search(tracked, inner):
+    """MLflow's own suspension ends with the first of several that ends."""
+    if inner == "search":
+        model, grid = logistic_search(refit=True), {"epsilon": [1.0, 2.0]}
+    else:
+        model = PrivateThresholdClassifier(LogisticRegression(), noise_random_state=0)
+        grid = {"epsilon": [1.0, 2.0]}
+    search_over(model, grid).fit(X, Y, X_val=X_VAL, y_val=Y_VAL)
+    logged = tracked()
+    assert not digests(logged) & protected_digests(tracked)
+    assert logged == []
+    assert_autologging_works(tracked)
+
+
+def test_a_suspension_of_the_users_own_outlasts_a_search(tracked):
+    with mlflow.utils.autologging_utils.disable_autologging():
+        fit_search("list")
+        assert autologging_is_disabled("sklearn")
+        LogisticRegression().fit(X, Y)
+    assert tracked() == []
+
+
+def test_two_searches_in_threads_log_no_run(tracked):
+    def fit(seed):
+        search = logistic_search(random_state=seed)
+        return search.fit(X, Y, X_val=X_VAL, y_val=Y_VAL)
+
+    joblib.Parallel(2, backend="threading")(joblib.delayed(fit)(seed) for seed in range(4))
+    assert tracked() == []
+    assert_autologging_works(tracked)
+
+
+def test_a_pipeline_that_ends_in_a_search_logs_training_data_alone(tracked):
+    """The pipeline itself is autologged: what it logs follows from its training set."""
+    pipe = Pipeline([("nothing", "passthrough"), ("search", logistic_search())])
+    pipe.fit(X, Y, search__X_val=X_VAL, search__y_val=Y_VAL)
+    logged = tracked()
+    assert not digests(logged) & protected_digests(tracked)
