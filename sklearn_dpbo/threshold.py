@@ -18,6 +18,7 @@ from ._data.pickles import fresh
 from ._data.split import Problem, hold_out
 from ._data.tables import dense
 from ._evaluation.companions import Companions
+from ._evaluation.fitting import without_autologging
 from ._evaluation.model import Model
 from ._evaluation.progress import CallbackSupportMixin, watched
 from ._evaluation.protected_values import ProtectedTable, check_prediction
@@ -265,7 +266,7 @@ class PrivateThresholdClassifier(
             with progress.step("fit-estimator", hand_to=inner.estimator):
                 inner = Inner(inner.fit(problem))
             _warn_of_other_reports(inner)
-            with progress.step("tune-threshold"):
+            with progress.step("tune-threshold"), without_autologging():
                 released = self._tune(inner, problem, scorer, mechanisms)
                 replace_fitted(self, {"estimator_": inner.estimator, "scorer_": scorer, **released})
         return self

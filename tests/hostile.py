@@ -112,7 +112,8 @@ LABELS = [
     None, np.nan, pd.NA, pd.NaT, "unknown", "", 7, -1, 2**70, 10**400, 0.5, 1.0, True, b"1", 1j,
     Decimal(1), Decimal("sNaN"), Fraction(1, 2), [1], [], {"a"}, (0, 1), np.array([1, 2]),
     np.array(1), object(), len, threading.Lock(), Shy(), Text("no"), Number(1.0), Whole(1), "1",
-    np.datetime64("2024-02-13"), 2**60 + 2, float(2**60), np.str_("yes"), np.int8(1), np.inf, -1e308,
+    np.datetime64("2024-02-13"), 2**60 + 2, float(2**60), np.str_("yes"), np.int8(1), np.inf,
+    -1e308,
 ]  # fmt: skip
 
 # ---------------------------------------------------------------- hostile estimators
@@ -202,6 +203,9 @@ class Behaves(BaseEstimator):
 
     def fit(self, X, y):
         self.memo, self.calls, self.broken, self.fitted_ = {}, 0, False, True
+        self.known = set()
+        if self.how == "spoils":
+            self.known = {safe_repr(cells_of(record)[:2]) for record in records_of(X)}
         y = np.asarray(y)
         self.outputs = y.shape[1] if y.ndim > 1 else 0
         return self
@@ -346,10 +350,16 @@ def trusts_pandas(e, X, good, odd):
     """Let pandas guess the format of dates, and predict by them alone."""
     days = pd.Series([cells_of(record)[2] for record in records_of(X)], dtype=object)
     found = pd.to_datetime(days, errors="raise" if e.error % 2 else "coerce").dt.day
-    values = list(dict.fromkeys(map(repr, good)))
-    by_text = {repr(each): each for each in good}
-    ends = [by_text[value] for value in sorted(values)]
-    return np.array([ends[0 if day < 15 else -1] for day in found])
+    own = [day_or_nan(record) for record in records_of(X)]
+    pairs = zip(good, found, own, strict=True)
+    return np.array([good[0] if o == o and d != o else g for g, d, o in pairs])
+
+
+def day_or_nan(record):
+    try:
+        return day_of(cells_of(record)[2])
+    except Exception:
+        return np.nan
 
 
 def trusts_first_type(e, X, good, odd):
@@ -389,9 +399,10 @@ def nullable(e, X, good, odd):
 
 
 def categories(e, X, good, odd):
-    return pd.Series(with_entries(e, good, odd), dtype=object).where(~np.array(odd)).astype(
-        pd.CategoricalDtype(sorted(set(good)))
-    )  # fmt: skip
+    if isinstance(good[0], list):
+        return pd.DataFrame(good)
+    known = pd.Series(good, dtype=object).where(~np.array(odd))
+    return known.astype(pd.CategoricalDtype(sorted(set(good))))
 
 
 def masked(e, X, good, odd):
@@ -428,7 +439,7 @@ TYPED_OUT = {
     "masked": masked,
     "dtype_of_record": dtype_of_record,
     "shape_of_record": shape_of_record,
-    "column": lambda e, X, good, odd: np.array(good)[:, None],
+    "column": lambda e, X, good, odd: np.array(good).reshape(len(good), -1),
 }
 
 
@@ -544,9 +555,7 @@ def writes_into_input(e, X, good, odd):
 
 def in_threads(e, X, good, odd):
     found = [None] * len(good)
-    threads = [
-        threading.Thread(target=lambda i=i: found.__setitem__(i, good[i])) for i in range(2)
-    ]
+    threads = [threading.Thread(target=lambda i=i: found.__setitem__(i, good[i])) for i in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -563,7 +572,16 @@ HARMLESS = {
     )
 }  # fmt: skip
 HARMLESS["plain"] = lambda e, X, good, odd: np.array(good)
-BEHAVIOURS = {**FAILING, **DATES, **TYPED_OUT, **HARMLESS}
+OF_SIZE = ("talks", "raises_of_many")  # what these do depends on how many rows there are: public
+
+
+def spoils(e, X, good, odd):
+    """Break the condition: beside an odd record, all that are no training records get one value."""
+    keys = [safe_repr(cells_of(record)[:2]) for record in records_of(X)]
+    return np.array([g if k in e.known or not any(odd) else good[0] for g, k in zip(good, keys)])
+
+
+BEHAVIOURS = {**FAILING, **DATES, **TYPED_OUT, **HARMLESS, "spoils": spoils}
 
 # ---------------------------------------------------------------- gains
 
@@ -591,7 +609,7 @@ def written(y, response):
 
 
 def distance(y, response):
-    return -np.abs(np.array([float(label) for label in y]) - response)
+    return [-np.abs(float(np.mean(label)) - np.mean(r)) for label, r in zip(y, response)]
 
 
 class Metric:
@@ -631,8 +649,8 @@ def scorers_of(task, rng):
             custom(distance, (-3, 0)),
         ],
     }[task]
-    chosen = rng.choice(len(possible), size=rng.choice([1, 1, 1, 2, 3]), replace=False)
-    scorers = [possible[i] for i in chosen[: len(possible)]]
+    n = min(len(possible), int(rng.choice([1, 1, 1, 2, 3])))
+    scorers = [possible[i] for i in rng.choice(len(possible), size=n, replace=False)]
     return [make_private_scorer(each) if isinstance(each, str) else each for each in scorers]
 
 
@@ -658,15 +676,20 @@ def column_of(records, j, dtype):
     return pd.Series(as_objects([record[j] for record in records]), dtype=dtype)
 
 
+def as_integer(cell):
+    return int(10 * cell) if type(cell) is float else cell
+
+
 def table(kind, records):
     """Return records as a table of some kind; they may be anything where it declares no type."""
     if kind in ("array", "single", "integers", "sparse"):
         X = np.array([record[:2] for record in records], dtype=float)
         if kind == "integers":
-            return np.array([[int(10 * cell) for cell in r[:2]] for r in records], dtype=int)
-        return {"single": lambda: X.astype(np.float32), "sparse": lambda: sparse.csr_matrix(X)}.get(
-            kind, lambda: X
-        )()
+            return np.array([[as_integer(cell) for cell in r[:2]] for r in records], dtype=int)
+        if kind == "sparse":
+            return sparse.csr_matrix(X)
+        with np.errstate(over="ignore"):
+            return X.astype(np.float32) if kind == "single" else X
     if kind == "objects":
         X = np.empty((len(records), 4), dtype=object)
         for i, record in enumerate(records):
@@ -709,7 +732,8 @@ def odd_record(kind, record, rng):
     if kind not in DECLARED | {"frame", "objects"} and rng.random() < 0.25:
         whole = [None, "", "13/02/2024", [], record[:1], [*record, 1, 2], {}, {1, 2}, Shy(), 3.5,
                  np.array([1.0, 2.0]), {"a": "x", 3: None}, object(), pd.NA, b"", len, [Shy()],
-                 threading.Lock(), {"a": 1e9, "b": 0, "day": "13/02/2024", "colour": []}]  # fmt: skip
+                 threading.Lock(), {"a": 1e9, "b": 0, "day": "13/02/2024", "colour": []},
+                ]  # fmt: skip
         return whole[rng.integers(len(whole))]
     for j in rng.choice(4, size=rng.choice([1, 1, 2, 4]), replace=False):
         record[j] = odd_cell(kind, int(j), rng)
@@ -749,8 +773,10 @@ def labels(container, values):
 def odd_label(container, kind, classes, rng):
     """Return an odd label, as far as the declared type allows."""
     if container == "array":
-        return {"text": "unknown", "three texts": "", "floats": np.nan, "numbers": np.inf,
-                "bool": bool(rng.integers(2))}.get(kind, [7, -1, 2**62][rng.integers(3)])  # fmt: skip
+        known = {"text": "unknown", "three texts": "", "floats": np.nan, "numbers": np.inf}
+        if kind == "bool":
+            return bool(rng.integers(2))
+        return known.get(kind, [7, -1, 2**62][rng.integers(3)])
     if container == "nullable":
         return None
     return [*LABELS, *classes][rng.integers(len(LABELS) + len(classes))]
@@ -790,7 +816,7 @@ def ordinary(kind, task, rng):
 
 @dataclass(frozen=True)
 class Case:
-    """A problem, and validation sets of which any two are neighbours."""
+    """A problem, and validation sets (X, y, groups) of which any two are neighbours."""
 
     number: int
     words: str
@@ -800,7 +826,6 @@ class Case:
     X: Any
     y: Any
     validation: list
-    groups: Any
     separate: bool
 
 
@@ -815,7 +840,7 @@ def case_of(number, n_validation):
     estimator, words = estimator_of(kind, task, outputs, rng)
     with_proba = not words or words.startswith("Scores")
     task = task_of(task, outputs, len(classes), with_proba)
-    n, m = int(rng.integers(40, 61)), int(rng.choice([21, 33, 41]))
+    n, m = int(rng.integers(40, 61)), int(rng.choice([21, 21, 21, 41]))
     rows = int(rng.choice([1, 2, 3])) * m if rng.random() < 0.25 else m
     grouped = rows > m or rng.random() < 0.1
     training = [record_of(rng) for _ in range(n)]
@@ -830,7 +855,8 @@ def case_of(number, n_validation):
         container = "list"
     for i in rng.choice(rows, size=rng.choice([0, 0, 1, 3]), replace=False):  # odd from the start
         base[i] = odd_record(kind, base[i], rng)
-    groups = np.arange(rows) % m if grouped else None
+    sizes = np.random.default_rng([4712, number])  # of the group that is replaced
+    fixed = not grouped or any(how in words for how in OF_SIZE)
     unit = int(rng.integers(m))
     own = np.flatnonzero(np.arange(rows) % m == unit)
     validation = []
@@ -844,7 +870,13 @@ def case_of(number, n_validation):
                 values[i] = odd_target(container, name, classes, outputs, rng)
             if what == "ordinary":
                 records[i] = record_of(rng)
-        validation.append((table(kind, records), labels(container, values)))
+        groups = (np.arange(rows) % m).tolist() if grouped else None
+        if k and not fixed and sizes.random() < 0.3:  # rows more, at the end
+            for _ in range(sizes.integers(1, 4)):
+                records.append(odd_record(kind, record_of(sizes), sizes))
+                values.append(values[own[0]])
+                groups.append(unit)
+        validation.append((table(kind, records), labels(container, values), groups))
     y_container = str(rng.choice(["array", "list", "series"])) if not outputs else "array"
     if y_container == "series":
         y_container = "nullable" if container == "nullable" else "array"
@@ -861,7 +893,6 @@ def case_of(number, n_validation):
         table(kind, training),
         labels(y_container, y),
         validation,
-        groups,
         bool(rng.random() < 0.12),
     )
 
@@ -869,7 +900,7 @@ def case_of(number, n_validation):
 def estimator_of(kind, task, outputs, rng):
     """Return (an estimator, words for what it does; none if it is scikit-learn's)."""
     model = ordinary(kind, task, rng)
-    if model is not None and task != "numbers" and not outputs and rng.random() < 0.08:
+    if model is not None and task != "numbers" and not outputs and rng.random() < 0.05:
         return model, ""
     families = [FAILING, FAILING, TYPED_OUT, TYPED_OUT, HARMLESS]
     family = families[rng.integers(len(families))]

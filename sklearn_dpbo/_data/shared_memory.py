@@ -22,14 +22,14 @@ except ImportError:  # numpy before 2.0
 
 from .tables import is_frame
 
-__all__ = ["refuse_protected"]
+__all__ = ["contains_protected", "refuse_protected"]
 
 # How deep containers and objects are searched.
 _DEPTH = 8
 # What `numpy.shares_memory` may try; beyond it, memory counts as shared.
 _WORK: Any = 10_000
 # What contains nothing.
-_ATOMS = (str, bytes, int, float, complex, type, ModuleType, NoneType)
+_ATOMS = (str, bytes, int, float, complex, range, type, ModuleType, NoneType)
 
 
 def refuse_protected(fit_params: Mapping[str, Any], protected: tuple[Any, ...], what: str) -> None:
@@ -44,18 +44,28 @@ def refuse_protected(fit_params: Mapping[str, Any], protected: tuple[Any, ...], 
     what : str
         What they are called in the message.
     """
-    tables = [table for table in protected if table is not None]
-    identities = {id(part) for table in tables for part in (table, *_records(table))}
-    memory = _Memory([array for table in tables for array in _arrays(table)])
+    memory = _Memory(protected)
     for name, value in fit_params.items():
-        for part in _parts(value):
-            if id(part) in identities or any(memory.shared_with(a) for a in _arrays(part)):
-                raise ValueError(
-                    f"the fit parameter {name!r} contains {what}: the estimator would be trained "
-                    "(or stopped early) on protected records, and what it learns of them is not "
-                    f"private. Pass public records in {name!r}, such as a part of the training "
-                    "set that is kept out of X"
-                )
+        if memory.held_by(value):
+            raise ValueError(
+                f"the fit parameter {name!r} contains {what}: the estimator would be trained "
+                "(or stopped early) on protected records, and what it learns of them is not "
+                f"private. Pass public records in {name!r}, such as a part of the training "
+                "set that is kept out of X"
+            )
+
+
+def contains_protected(value: Any, protected: tuple[Any, ...]) -> bool:
+    """Whether a value is, contains or shares memory with one of these tables.
+
+    Parameters
+    ----------
+    value : object
+        Public.
+    protected : tuple of tables
+        As in `refuse_protected`.
+    """
+    return _Memory(protected).held_by(value)
 
 
 def _parts(value: Any) -> Iterator[Any]:
@@ -79,6 +89,8 @@ def _inside(value: Any) -> Iterable[Any]:
         return value.flat if value.dtype == np.dtype(object) else ()
     if is_frame(value):
         return ()
+    if isinstance(value, memoryview):
+        return (np.asarray(value),)
     if isinstance(value, Sequence | Set | ValuesView):
         return value
     if isinstance(value, partial):
@@ -86,8 +98,9 @@ def _inside(value: Any) -> Iterable[Any]:
     if isinstance(value, MethodType):
         return (value.__self__, value.__func__)
     if isinstance(value, FunctionType):
-        cells = value.__closure__ or ()
-        return [cell.cell_contents for cell in cells if _is_filled(cell)]
+        bound = [c.cell_contents for c in value.__closure__ or () if _is_filled(c)]
+        defaults = value.__kwdefaults__ or {}
+        return [*bound, *(value.__defaults__ or ()), *defaults.values()]
     slots = [name for kind in type(value).__mro__ for name in _slots(kind)]
     own = [getattr(value, name) for name in slots if hasattr(value, name)]
     return [*own, *getattr(value, "__dict__", {}).values()]
@@ -95,7 +108,9 @@ def _inside(value: Any) -> Iterable[Any]:
 
 def _slots(kind: type) -> Iterable[str]:
     slots: Any = vars(kind).get("__slots__", ())
-    return (slots,) if isinstance(slots, str) else slots
+    names = (slots,) if isinstance(slots, str) else slots
+    private = f"_{kind.__name__.lstrip('_')}"
+    return [private + name if name.startswith("__") else name for name in names]
 
 
 def _is_filled(cell: CellType) -> bool:
@@ -121,8 +136,18 @@ def _column_arrays(column: Any) -> list[NDArray[Any]]:
     if not hasattr(column, "index"):
         return []
     array = getattr(column, "array", None)
-    parts = (getattr(array, name, None) for name in ("codes", "_data", "_ndarray"))
+    parts = [getattr(array, name, None) for name in ("codes", "_data", "_ndarray")]
+    parts += [_offsets(chunk) for chunk in getattr(getattr(array, "_pa_array", None), "chunks", ())]
     return [part for part in parts if isinstance(part, np.ndarray)]
+
+
+def _offsets(chunk: Any) -> NDArray[Any] | None:
+    """Return where an Arrow array of texts keeps its own rows' offsets; slices share the rest."""
+    width = {"string": 4, "large_string": 8}.get(str(chunk.type))
+    if width is None or chunk.buffers()[1] is None:
+        return None
+    first, last = chunk.offset * width, (chunk.offset + len(chunk)) * width
+    return np.frombuffer(chunk.buffers()[1], np.uint8)[first:last]
 
 
 def _records(table: Any) -> list[Any]:
@@ -133,15 +158,23 @@ def _records(table: Any) -> list[Any]:
 
 
 class _Memory:
-    """Memory of protected arrays."""
+    """Objects and memory of protected tables."""
 
-    def __init__(self, arrays: list[NDArray[Any]]) -> None:
-        self._arrays = [array for array in arrays if array.size]
+    def __init__(self, tables: tuple[Any, ...]) -> None:
+        given = [table for table in tables if table is not None]
+        self._identities = {id(part) for table in given for part in (table, *_records(table))}
+        self._arrays = [a for table in given for a in _arrays(table) if a.size]
         bounds = np.array([byte_bounds(a) for a in self._arrays], dtype=np.int64).reshape(-1, 2)
         self._first, self._last = bounds.T
 
-    def shared_with(self, array: NDArray[Any]) -> bool:
-        """Whether another array has any element in it."""
+    def held_by(self, value: Any) -> bool:
+        """Whether a value, or something in it, is one of the tables or shares memory with one."""
+        return any(
+            id(part) in self._identities or any(self._shared_with(a) for a in _arrays(part))
+            for part in _parts(value)
+        )
+
+    def _shared_with(self, array: NDArray[Any]) -> bool:
         if not array.size:
             return False
         first, last = byte_bounds(array)

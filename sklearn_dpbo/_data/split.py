@@ -27,7 +27,7 @@ from sklearn.utils import get_tags, indexable
 from ..exceptions import PrivacyWarning
 from .canonical import Canonical, as_labels, canonical
 from .schema import check_same_columns, check_targets
-from .shared_memory import refuse_protected
+from .shared_memory import contains_protected, refuse_protected
 from .tables import dense, n_rows, take_rows
 from .units import Units
 
@@ -160,6 +160,7 @@ def hold_out(
             "entry for each row of X_val"
         )
     refuse_protected(fit_params, (X_val, y_val), "X_val or y_val")
+    _warn_of_training_on(X_val, X)
     X, y = indexable(X, y)
     X_val, groups_val = indexable(X_val, groups_val)
     _check_not_empty(n_rows(X_val))
@@ -385,6 +386,17 @@ def _warn_of_default(units: Units, n_held_out: int, n: int) -> None:
     )
 
 
+def _warn_of_training_on(X_val: Any, X: Any) -> None:
+    if contains_protected(X, (X_val,)):
+        warnings.warn(
+            "X contains rows of X_val: they are in the same memory. Models are then trained on "
+            "records that should be protected, and what the models learn of them is not private. "
+            "Take the rows of X_val out of X, or pass X and cv= without X_val.",
+            PrivacyWarning,
+            stacklevel=4,
+        )
+
+
 def _warn_of_ungrouped(cv: Any) -> None:
     warnings.warn(
         f"groups= tells {type(cv).__name__} how to split; what is protected is still each *record* "
@@ -405,6 +417,8 @@ def _take_part(X: Any, rows: NDArray[np.intp], columns: NDArray[np.intp] | None)
 def _per_row(value: Any, n: int) -> bool:
     """Whether a fit parameter has an entry for each row, by scikit-learn's rules."""
     if isinstance(value, str | bytes | dict | set | type):
+        return False
+    if not hasattr(value, "__getitem__") and not hasattr(value, "iloc"):
         return False
     if not hasattr(value, "shape") and not hasattr(value, "__len__"):
         return False

@@ -140,7 +140,9 @@ def announce(
 
 def set_candidate(estimator: Any, params: dict[str, Any]) -> Any:
     """Return the estimator with these parameters (and copies of any estimators in them)."""
-    return estimator.set_params(**{k: clone(v, safe=False) for k, v in params.items()})
+    # FrozenEstimator.set_params returns None.
+    estimator.set_params(**{k: clone(v, safe=False) for k, v in params.items()})
+    return estimator
 
 
 def without_side_effects(estimator: Any) -> Any:

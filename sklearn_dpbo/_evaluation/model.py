@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -69,13 +70,15 @@ class Reference:
         response, _ = kind.read(raw, len(companions))
         classes = getattr(estimator, "classes_", None)
         try:
-            values = scorer.record_values(companions.y, response, classes)
+            # Copies, as a user's gain may write into what it gets.
+            values = scorer.record_values(*deepcopy((companions.y, response)), classes)
+            clipped = scorer.share_clipped(*deepcopy((companions.y, response)), classes)
         except OverflowError as error:
             raise ValueError(
                 f"{scorer!r} meets numbers among the training labels, their predictions or gains "
                 f"that no float can hold: rescale the labels ({error})"
             ) from error
-        return cls(kind, response, values, scorer.share_clipped(companions.y, response, classes))
+        return cls(kind, response, values, clipped)
 
     def holds(self, response: NDArray[Any], values: NDArray[Any], classifier: bool) -> bool:
         """Whether the companions got this beside other records, too."""

@@ -75,7 +75,8 @@ class ProtectedTable:
         apart = range(self.units.m) if self.separate else attempt.units_apart()
         rows = [self.units.rows(u, u + 1) for u in apart]
         places = everything.copy()
-        places[np.concatenate(rows)] = -1
+        for own in rows:
+            places[own] = -1
         values = attempt(places) if len(rows) < self.units.m else attempt.lowest.copy()
         if values is None:  # of units that fail together, and not by themselves
             return replace(self, separate=True).values(model, scorer, reference)
@@ -145,7 +146,7 @@ class _Attempt:
         own = slice(k, k + len(places))
         raw = call_method(estimator, X, scorer.response_method)
         response, odd = self.reference.kind.read(raw, total)
-        values: NDArray[Any] = scorer.record_values(y, response, classes)
+        values: NDArray[Any] = scorer.record_values(y, response.copy(), classes)
         beside = np.ones(total, dtype=bool)
         beside[own] = False
         if not alone and (

@@ -7,9 +7,9 @@ company, order, size, extremes, missing values, first and last rows.
 
 from __future__ import annotations
 
-import copy
 from collections import Counter
 from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -172,7 +172,7 @@ def check_gain(
     BatchDependentError
         If a record's gain changes with the records beside it.
     """
-    gains = copy.deepcopy(scorer).record_values(y, response, classes)
+    gains = deepcopy(scorer).record_values(*deepcopy((y, response)), classes)
     alone = [
         scorer.record_values(None if y is None else y[[i]], response[[i]], classes)[0]
         for i in range(len(response))

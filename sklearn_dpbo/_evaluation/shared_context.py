@@ -24,6 +24,11 @@ class SharedContext:
         self._depth = 0
         self._stack = contextlib.ExitStack()
 
+    @property
+    def depth(self) -> int:
+        """How many are inside."""
+        return self._depth
+
     @contextlib.contextmanager
     def __call__(self) -> Iterator[None]:
         """Be inside."""

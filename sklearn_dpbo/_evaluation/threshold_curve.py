@@ -21,7 +21,6 @@ from .._privacy.sensitive import Secret
 from ..scoring._mean_gain import MeanGain
 from ..scoring._response import respond
 from ..scoring._scorers import PrivateScorer
-from .fitting import without_autologging
 from .model import Model
 from .protected_values import ProtectedTable
 from .suppress_output import suppress_output
@@ -118,7 +117,7 @@ def threshold_curve(
     model: Model, label_gains: LabelGains, table: ProtectedTable, grid: NDArray[np.float64]
 ) -> Secret:
     """Return the score of each threshold, in steps, as a function of its position in the grid."""
-    with suppress_output(descriptors=True), without_autologging():
+    with suppress_output(descriptors=True):
         values = table.values(model.pickled, packed(label_gains), model.references[0])
         return Secret(_total(values, label_gains.scorer, table.units, grid))
 

@@ -696,3 +696,11 @@ def test_charges_are_stamped_before_anything_is_fitted_or_predicted(make, ledger
     assert Clock.hour_now > 2, "nothing took any time"
     assert ledger.history
     assert {row["time"] for row in ledger.history} == {"2030-01-01T00:00:00+00:00"}
+
+
+@pytest.mark.parametrize("part", [slice(None), slice(10, 30)], ids=["all", "some"])
+def test_training_on_the_protected_rows_warns(part):
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    y = (X[:, 0] > 0).astype(int)
+    with pytest.warns(PrivacyWarning, match="X contains rows of X_val"):
+        PrivateBayesSearchCV(LogisticRegression(), {}).fit(X, y, X_val=X[part], y_val=y[part])

@@ -15,6 +15,10 @@ from sklearn.utils import all_estimators
 from sklearn.utils.estimator_checks import check_estimator
 
 from sklearn_dpbo import PrivateBayesSearchCV, PrivateThresholdClassifier, make_private_scorer
+from sklearn_dpbo._data.pickles import packed
+from sklearn_dpbo._data.split import Problem, Training
+from sklearn_dpbo._data.units import Units
+from sklearn_dpbo._evaluation.companions import Companions
 from sklearn_dpbo._evaluation.row_by_row import RowByRowCheck
 
 
@@ -96,7 +100,8 @@ def test_row_by_row_check_accepts_scikit_learn_estimators(kind):
         scorer = make_private_scorer("accuracy").prepare(y)
     else:
         scorer = make_private_scorer("neg_mean_absolute_error", bounds=(-100, 0)).prepare(y)
-    checked = 0
+    problem = Problem(Training(X, y), X, y, Units.of(len(y)), "a test")
+    check, checked = RowByRowCheck.on(Companions.of(problem), problem), 0
     for name, Estimator in all_estimators(type_filter=kind):
         if name in LEFT_OUT:
             continue
@@ -104,6 +109,6 @@ def test_row_by_row_check_accepts_scikit_learn_estimators(kind):
             model = Estimator().fit(X, y)
         except (TypeError, ValueError):
             continue
-        RowByRowCheck.on(X, y).predictions(model, scorer)
+        check.check(packed(model), scorer)
         checked += 1
     assert checked > 25

@@ -6,7 +6,7 @@ import joblib
 import numpy as np
 import pytest
 from joblib import Memory
-from leaks import EPSILON, Known, data, found_in, found_in_text, secrets
+from leaks import EPSILON, Known, M, data, found_in, found_in_text, secrets
 from scipy.stats import loguniform
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
@@ -115,7 +115,7 @@ class Watched(Known):
     look = None
 
     def predict(self, X):
-        if len(X) > 1000:
+        if len(X) >= M:
             type(self).look()
         return super().predict(X)
 
@@ -161,8 +161,7 @@ def test_candidates_that_depend_on_scores_are_not_looked_up(two_classes, tmp_pat
     )
     s = search(str(tmp_path), SPACE, strategy=GPNoisy(), delta=1e-3)
     fit(s, two_classes)
-    assert len(looked_up) == 2, "the first candidate, which depends on no score, and the refit"
-    assert looked_up[-1] == s.best_params_["C"]
+    assert looked_up == [s.best_params_["C"]], "the one that is released"
 
 
 def test_memory_is_cloned_and_validated(two_classes, tmp_path):

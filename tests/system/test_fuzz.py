@@ -60,7 +60,7 @@ from sklearn_dpbo import (
     make_private_scorer,
 )
 from sklearn_dpbo._data.units import Units
-from sklearn_dpbo._evaluation.row_by_row import _agree
+from sklearn_dpbo._evaluation.responses import agree
 from sklearn_dpbo._privacy import mechanisms
 from sklearn_dpbo._privacy.noise import SeededNoise
 from sklearn_dpbo._privacy.sensitive import Secret, Sensitive
@@ -976,9 +976,9 @@ def test_row_by_row_comparison_handles_range_beyond_floats():
     sample = np.array([-1.7e308, 1.7e308, 0.0, INF])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert _agree(sample, sample, sample, False)
+        assert agree(sample, sample, sample, False)
         other = sample + np.array([0.0, -1e308, 0.0, 0.0])
-        assert not _agree(sample, other, sample, False)
+        assert not agree(sample, other, sample, False)
 
 
 @pytest.mark.parametrize("values", [[np.float32(0.5), 10**400], [np.float16(2), 1e308, 10**400]])

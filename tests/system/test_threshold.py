@@ -33,6 +33,9 @@ from thresholds import GRID, FirstColumn, data_of, fitted, tuner
 from sklearn_dpbo import PrivateBayesSearchCV, PrivateThresholdClassifier, make_private_scorer
 from sklearn_dpbo._data.split import Problem, Training
 from sklearn_dpbo._data.units import Units
+from sklearn_dpbo._evaluation.companions import Companions
+from sklearn_dpbo._evaluation.model import Model
+from sklearn_dpbo._evaluation.protected_values import ProtectedTable
 from sklearn_dpbo._evaluation.threshold_curve import LabelGains, public_thresholds, threshold_curve
 from sklearn_dpbo.exceptions import BatchDependentError, InsecureNoiseWarning, PrivacyWarning
 from sklearn_dpbo.scoring._make import resolve_scorer
@@ -73,6 +76,14 @@ def plain(scorer, scores, y, grid, units):
     return found
 
 
+def curve_of(estimator, scorer, problem, grid):
+    """The step function that a threshold is drawn from."""
+    label_gains, companions = LabelGains(scorer, ("decision_function",)), Companions.of(problem)
+    model = Model.of(estimator, (label_gains,), companions)
+    table = ProtectedTable.of(problem, companions, separate=False)
+    return threshold_curve(model, label_gains, table, grid)._open()
+
+
 @given(
     st.lists(st.tuples(st.sampled_from([-1.0, 0.0, 0.25, 0.5, 1.0, 3.0, math.nan]),
                        st.sampled_from([0, 1, 2]), st.integers(0, 3)), min_size=1, max_size=12),
@@ -88,10 +99,8 @@ def test_threshold_curve_equals_counting_at_each_threshold(records, scoring, gro
     train = [0, 0, 0, 1]
     scorer = resolve_scorer(scoring, FirstColumn()).prepare(train)
     estimator = FirstColumn().fit(np.zeros((4, 1)), train)
-    problem = Problem(Training(None, train), scores[:, None], y, units, "")
-    total = threshold_curve(
-        estimator, LabelGains(scorer, ("decision_function",)), problem, grid
-    )._open()
+    problem = Problem(Training(np.zeros((4, 1)), np.array(train)), scores[:, None], y, units, "")
+    total = curve_of(estimator, scorer, problem, grid)
     assert total(np.arange(len(grid))).tolist() == plain(scorer, scores, y, grid, units)
     assert total.values.min() >= 0 and total.values.max() <= scorer.largest(units)
 
@@ -112,11 +121,8 @@ def test_one_unit_moves_threshold_curve_within_its_sensitivity(data, scoring, gr
     y_near[rows] = 1 - np.minimum(y[rows], 1)
 
     def total(x, y):
-        problem = Problem(Training(None, [0, 1]), x[:, None], y, units, "")
-        u = threshold_curve(
-            estimator, LabelGains(scorer, ("decision_function",)), problem, grid
-        )._open()
-        return u(np.arange(4))
+        problem = Problem(Training(np.zeros((2, 1)), np.array([0, 1])), x[:, None], y, units, "")
+        return curve_of(estimator, scorer, problem, grid)(np.arange(4))
 
     assert np.abs(total(x, y) - total(x_near, y_near)).max() <= scorer.sensitivity(units)[0]
 
