@@ -17,12 +17,14 @@ from .._data.canonical import align
 from .._data.split import Problem, Training
 from .._data.tables import dense, is_frame, n_rows, stack, take_rows
 
-__all__ = ["Companions", "missing_cells", "spread_rows"]
+__all__ = ["Companions", "missing_cells", "spread_rows", "with_own_labels"]
 
 # Training rows spread over the labels, and rows with missing values in addition.
 _N_SPREAD, _N_MISSING = 16, 4
 # Training rows that are looked through for missing values.
 _MOST_ROWS = 2**12
+# Of companions that are numbered.
+_FIRST_LABEL = -(2**62)
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,8 @@ class Companions:
         """Choose companions among the training rows."""
         training = problem.training
         rows = _chosen(training)
-        X = align(problem.training.form.read(take_rows(training.X, rows)), problem.X_val)
+        X = align(training.form.read(take_rows(training.X, rows)), problem.X_val)
+        X = with_own_labels(X)
         stack([take_rows(X, np.arange(1)), take_rows(problem.X_val, np.arange(0))])
         y = None if training.y is None else dense(take_rows(training.y, rows))
         return cls(X, y, len(rows) - len(rows) // 2, training.form.copies)
@@ -78,6 +81,16 @@ def spread_rows(X: Any, y: Any, n: int) -> NDArray[np.intp]:
     """Return at most n row numbers, spread evenly over the sorted labels, or else over the rows."""
     order = np.arange(n_rows(X)) if y is None or dense(y).ndim > 1 else _argsort(dense(y))
     rows: NDArray[np.intp] = order[np.unique(np.linspace(0, len(order) - 1, n).astype(int))]
+    return rows
+
+
+def with_own_labels(rows: Any) -> Any:
+    """Return rows whose labels, if they are numbers, are ones that no other rows have.
+
+    Rows of a training and of a validation frame are often numbered alike, from 0.
+    """
+    if is_frame(rows) and rows.index.nlevels == 1 and rows.index.dtype.kind in "iu":
+        return rows.set_axis(_FIRST_LABEL + np.arange(n_rows(rows)), axis=0)
     return rows
 
 

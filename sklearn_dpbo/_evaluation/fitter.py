@@ -130,20 +130,29 @@ def fit_model(
 def to_check(candidate_params: tuple[dict[str, Any], ...]) -> set[int]:
     """Return which candidates to check for row-by-row predictions, by number.
 
-    How an estimator predicts depends on what it is made of, and rarely on a number. So these are
-    the first one of each combination of parameters that are not numbers, and those of the smallest
-    and the largest value of each number.
+    How an estimator predicts depends on what it is made of, and rarely on the size of a number. So
+    these are the first one of each combination of parameters that are not numbers and of numbers
+    at their smallest or not, and those with the largest value of each number.
     """
-    first: dict[str, int] = {}
     values: dict[str, dict[int, Any]] = {}
     for i, params in enumerate(candidate_params):
-        numbers = {k: v for k, v in params.items() if _is_number(v)}
-        others = sorted((k, repr(v)) for k, v in params.items() if k not in numbers)
-        first.setdefault(repr((others, sorted(numbers))), i)
-        for name, value in numbers.items():
-            values.setdefault(name, {})[i] = value
-    ends = {choose(v, key=v.__getitem__) for v in values.values() for choose in (min, max)}
-    return {*first.values(), *ends}
+        for name, value in params.items():
+            if _is_number(value):
+                values.setdefault(name, {})[i] = value
+    smallest = {name: min(found.values()) for name, found in values.items()}
+    first: dict[Any, int] = {}
+    for i, params in enumerate(candidate_params):
+        key = sorted((name, _key(value, smallest.get(name))) for name, value in params.items())
+        first.setdefault(tuple(key), i)
+    return {*first.values(), *(max(found, key=found.__getitem__) for found in values.values())}
+
+
+def _key(value: Any, smallest: Any) -> str:
+    """Return a text that is the same for values that predictions are taken not to depend on."""
+    if _is_number(value):
+        return f"number {value > smallest}"
+    plain = value is None or isinstance(value, str | bool | np.bool_)
+    return repr(value) if plain else f"object {id(value)}"
 
 
 def _is_number(value: Any) -> bool:

@@ -7,7 +7,6 @@ company, order, size, extremes, missing values, first and last rows.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass
@@ -16,23 +15,27 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import get_tags
 
 from .._data.canonical import align
 from .._data.pickles import copied, fresh
 from .._data.split import Problem
-from .._data.tables import is_frame, n_rows, stack, take_rows
+from .._data.tables import n_rows, stack, take_rows
 from ..exceptions import BatchDependentError
 from ..scoring._response import respond
-from .companions import Companions, missing_cells, spread_rows
+from .companions import Companions, spread_rows, with_own_labels
 from .model import RecordScorer
+from .odd_rows import OddRows, odd_rows
 from .responses import agree
 
 __all__ = ["RowByRowCheck", "check_gain"]
 
 # Training rows from which odd ones are made.
 _SAMPLE = 2**10
-# A quarter of the rows that are combined of others.
-_N_ODD = 8
+# Copies of one row in a crowd, for each row that is compared.
+_MANY = 4
+# How often rows that are odd in some columns are tried.
+_MOST_TRIALS = 32
 # Rows of a crowd: of the largest at most, and of the others.
 _LARGEST, _SMALL = 2**12, 32
 _MESSAGE = (
@@ -41,8 +44,13 @@ _MESSAGE = (
     "that predicts row by row and deterministically (no statistics of the batch, no randomness); "
     'or let each record be predicted by itself, prediction="separate"'
 )
-# By what numbers are multiplied in rows of another scale.
-_SCALES = (10.0, 0.1, -10.0)
+_FAILS = (
+    "{} cannot predict training records beside other ones, so that one validation record could "
+    "keep all others from being predicted. Use an estimator that predicts row by row, or let each "
+    'record be predicted by itself, prediction="separate"'
+)
+# Crowds of ordinary rows, of which one must be predicted.
+_N_CROWDS = 3
 
 
 @dataclass(frozen=True)
@@ -71,7 +79,7 @@ class RowByRowCheck:
         return cls(companions, align(sample, problem.X_val), n_rows(problem.X_val))
 
     def check(self, pickled: bytes, scorer: RecordScorer) -> None:
-        """Compare the responses to the same rows in two batches.
+        """Compare the responses to the same rows in several batches.
 
         Parameters
         ----------
@@ -86,80 +94,140 @@ class RowByRowCheck:
             If a row's response changes with the rows beside it.
         """
         methods = scorer.response_method
-        self._compare(pickled, methods)
-        if "predict" in methods:
-            for finer in _finer(fresh(pickled)):
-                try:
-                    self._respond(pickled, self.companions.X, finer)
-                except Exception:  # a method that is there, and cannot be called
-                    continue
-                self._compare(pickled, finer)
-                break
-
-    def _compare(self, pickled: bytes, methods: tuple[str, ...]) -> None:
-        for rows, crowds in self._batches:
-            n, real = n_rows(rows), len(self.companions)
-            try:
-                beside = [self._respond(pickled, crowd, methods)[-n:][::-1] for crowd in crowds]
-            except Exception:  # of odd rows; the last batch has none
+        finer = self._finer(pickled) if "predict" in methods else None
+        if finer is not None:  # labels show less: a few batches do
+            self._compare_ordinary(pickled, methods, self._ordinary[::_N_CROWDS])
+        self._compare_ordinary(pickled, finer or methods, self._ordinary)
+        for sort in self._sorts:
+            if sort.holes and _refuses_missing(fresh(pickled)):
                 continue
-            # Without odd rows beside them, which may be the most extreme ones of all batches.
-            real_ones = self._respond(pickled, self.companions.X, methods)
-            odd_ones = self._respond(pickled, rows, methods)[real:]
-            classifier = hasattr(fresh(pickled), "classes_")
-            for again in beside:
-                for found, known in ((again[:real], real_ones), (again[real:], odd_ones)):
-                    if not agree(found, known, known, classifier):
-                        raise BatchDependentError(_MESSAGE.format(type(fresh(pickled)).__name__))
-            return
-        self._respond(pickled, self.companions.X, methods)  # raises
+            for rows, expected in self._predictable(pickled, finer or methods, sort):
+                expected[: len(self.companions)] = self._known(pickled, finer or methods)
+                for batch in self._beside(rows):
+                    self._agrees(pickled, finer or methods, batch, expected)
+
+    def _compare_ordinary(
+        self,
+        pickled: bytes,
+        methods: tuple[str, ...],
+        batches: list[tuple[Any, NDArray[np.intp]]],
+    ) -> None:
+        known = self._known(pickled, methods)
+        # A list, for all batches: `any` of a generator would stop at the first.
+        compared = [self._agrees(pickled, methods, batch, known[rows]) for batch, rows in batches]
+        if not any(compared[:_N_CROWDS]):
+            raise BatchDependentError(_FAILS.format(type(fresh(pickled)).__name__))
+
+    def _known(self, pickled: bytes, methods: tuple[str, ...]) -> NDArray[Any]:
+        """Return the response to the companions alone."""
+        return self._respond(pickled, self.companions.X, methods)
+
+    def _agrees(
+        self, pickled: bytes, methods: tuple[str, ...], batch: Any, expected: NDArray[Any]
+    ) -> bool:
+        """Return whether a batch can be predicted; its last rows are those expected, in reverse.
+
+        Raises
+        ------
+        BatchDependentError
+            If they get something else.
+        """
+        try:
+            found = self._respond(pickled, batch, methods)[-len(expected) :][::-1]
+        except Exception:  # of odd rows, or many copies of one
+            return False
+        classifier, real = hasattr(fresh(pickled), "classes_"), len(self.companions)
+        for part in (slice(real), slice(real, None)):
+            if not agree(found[part], expected[part], expected[part], classifier):
+                raise BatchDependentError(_MESSAGE.format(type(fresh(pickled)).__name__))
+        return True
 
     def _respond(self, pickled: bytes, X: Any, methods: tuple[str, ...]) -> NDArray[Any]:
         """Return the response of a copy of the estimator to a copy of the rows."""
-        return respond(fresh(pickled), copied(X, self.companions.copies), methods)
+        X = with_own_labels(copied(X, self.companions.copies))
+        return respond(fresh(pickled), X, methods)
+
+    def _finer(self, pickled: bytes) -> tuple[str, ...] | None:
+        """Return the method that a classifier's labels follow from: it shows more than they do."""
+        if not isinstance(getattr(fresh(pickled), "classes_", None), np.ndarray):
+            return None
+        for method in ("decision_function", "predict_proba"):
+            try:
+                self._respond(pickled, self.companions.X, (method,))
+            except Exception:  # it is not there, or cannot be called
+                continue
+            return (method,)
+        return None
+
+    def _predictable(
+        self, pickled: bytes, methods: tuple[str, ...], sort: OddRows
+    ) -> Iterator[tuple[Any, NDArray[Any]]]:
+        """Yield companions with odd rows, and the response: odd in as many columns as go at once.
+
+        Where an estimator refuses rows that are odd in several columns, each half of the columns
+        is tried.
+        """
+        pending = [sort.columns]
+        for _ in range(_MOST_TRIALS):
+            if not pending:
+                return
+            columns = pending.pop(0)
+            try:
+                rows = stack([self.companions.X, sort.make(columns)])
+                expected = self._respond(pickled, rows, methods).copy()
+            except Exception:  # rows that cannot be predicted
+                half = len(columns) // 2
+                pending += [columns[:half], columns[half:]] if half else []
+                continue
+            yield rows, expected
 
     @cached_property
-    def _batches(self) -> list[tuple[Any, list[Any]]]:
-        """Pairs (rows, crowds): each crowd has many other rows first, and then these in reverse.
+    def _sorts(self) -> list[OddRows]:
+        return odd_rows(self.companions.X, self.X)
 
-        The oddest first: rows with missing values, of another scale and of other combinations, as
-        far as the estimator can predict them.
+    @cached_property
+    def _ordinary(self) -> list[tuple[Any, NDArray[np.intp]]]:
+        """Batches of training rows only, and which companions they end with, in reverse.
+
+        First crowds of other rows, one of the size of the validation set; then many copies of one
+        companion, and few of them: batches without a range or variance of their own.
         """
-        odd = list(self._odd_rows())
-        batches = []
-        for first in range(len(odd) + 1):
-            rows = stack([self.companions.X, *odd[first:]])
-            reverse = take_rows(rows, np.arange(n_rows(rows))[::-1])
-            batches.append((rows, [stack([c, reverse]) for c in self._crowds(odd[first:])]))
-        return batches
+        n, real = n_rows(self.X), len(self.companions)
+        everyone, rng = np.arange(real), np.random.default_rng(3)
+        size = min(max(self.m, _SMALL), _LARGEST)
+        sizes = (size, _SMALL, _SMALL)[:_N_CROWDS]
+        crowds = [take_rows(self.X, rng.permutation(max(n, size))[:size] % n) for size in sizes]
+        reverse = take_rows(self.companions.X, everyone[::-1])
+        copies = [np.full(_SMALL // 2, row) for row in (0, real // 2)]
+        return [(stack([crowd, reverse]), everyone) for crowd in crowds] + [
+            (take_rows(self.companions.X, rows[::-1]), rows)
+            for rows in (*copies, everyone[:4], everyone[-4:])
+        ]
 
-    def _crowds(self, odd: list[Any]) -> Iterator[Any]:
-        """Yield rows to put above others: mostly copies of one, which differs from crowd to crowd.
+    def _beside(self, rows: Any) -> Iterator[Any]:
+        """Yield batches that end with these rows in reverse, below a crowd of others.
 
-        The first crowd is as large as the validation set, up to a limit.
+        Ordinary rows; copies of an extreme one; copies of the odd ones.
         """
-        real, size = len(self.companions), min(max(self.m, _SMALL), _LARGEST)
-        # Of another scale, extreme, and as they come.
-        for source in [*odd[-2:], self.companions.X]:
-            for row in range(min(len(_SCALES), n_rows(source))):
-                copies = take_rows(source, np.full(size - size // 4, row))
-                others = take_rows(self.companions.X, np.arange(real + size // 4) % real)
-                # They share some cells with the companions.
-                combined = [_combined(self.companions.X, self.X, seed=1)] if odd else []
-                yield stack([copies, others, *combined])
-                size = _SMALL
+        n, real = n_rows(rows), len(self.companions)
+        reverse = take_rows(rows, np.arange(n)[::-1])
+        yield stack([take_rows(self.X, np.arange(_SMALL) % n_rows(self.X)), reverse])
+        extremes = self._sorts[-1].make(self._sorts[-1].columns)
+        for source, row in ((extremes, 0), (extremes, 1), (rows, real), (rows, real + 1)):
+            copies = np.full(_MANY * n, min(row, n_rows(source) - 1))
+            yield stack([take_rows(source, copies), reverse])
 
-    def _odd_rows(self) -> Iterator[Any]:
-        """Yield odd rows, the least likely to be predicted first."""
-        if not _has_columns(self.X):
-            return
-        combined = _combined(self.X, self.X, seed=0)
-        with_holes, scaled = _with_holes(combined), _scaled(self.X)
-        if with_holes is not None:
-            yield with_holes
-        if scaled is not None:
-            yield scaled
-        yield stack([_extremes(self.X), combined])
+
+def _refuses_missing(estimator: Any) -> bool:
+    """Whether this is an estimator of scikit-learn itself that takes no missing values."""
+    own = type(estimator).__module__.startswith("sklearn.")
+    nested = any(hasattr(p, "fit") or callable(p) for p in vars(estimator).values())
+    return (
+        own
+        and not nested
+        and not hasattr(estimator, "steps")
+        and (not get_tags(estimator).input_tags.allow_nan)
+    )
 
 
 def check_gain(
@@ -182,87 +250,3 @@ def check_gain(
             f"the gain of {scorer!r} values a record differently beside other records: "
             "compute each record's gain from that record alone"
         )
-
-
-def _finer(estimator: Any) -> list[tuple[str, ...]]:
-    """Return the methods that a classifier's labels follow from: they show more than labels do."""
-    if not isinstance(getattr(estimator, "classes_", None), np.ndarray):
-        return []
-    methods = ("decision_function", "predict_proba")
-    return [(method,) for method in methods if hasattr(estimator, method)]
-
-
-# ---------------------------------------------------------------------- odd rows
-def _has_columns(X: Any) -> bool:
-    return is_frame(X) or (isinstance(X, np.ndarray) and X.ndim == 2)
-
-
-def _from_cells(X: Any, index: NDArray[np.intp]) -> Any:
-    """Return rows whose cell (i, j) is that of row ``index[i, j]`` in column j."""
-    if isinstance(X, np.ndarray):
-        return X[index, np.arange(X.shape[1])]
-    columns = [X.iloc[index[:, j], j].reset_index(drop=True) for j in range(X.shape[1])]
-    frame = take_rows(X, index[:, 0]).reset_index(drop=True)
-    for j, column in enumerate(columns):
-        frame.isetitem(j, column)
-    return frame
-
-
-def _combined(A: Any, B: Any, seed: int) -> Any:
-    """Return rows that have some columns of a record in A, and the others of one in B."""
-    rng, d, X = np.random.default_rng(seed), A.shape[1], stack([A, B])
-    first = rng.permutation(n_rows(A))[: 4 * _N_ODD]
-    second = n_rows(A) + rng.integers(n_rows(B), size=len(first))
-    from_first = rng.random((len(first), d)) < 0.5
-    return _from_cells(X, np.where(from_first, first[:, None], second[:, None]))
-
-
-def _extremes(X: Any) -> Any:
-    """Return a row of the largest numbers and rarest values, and one of the smallest."""
-    largest, smallest = [], []
-    for j in range(X.shape[1]):
-        ranks = _ranks(X.iloc[:, j] if is_frame(X) else X[:, j])
-        largest.append(int(ranks.argmax()))
-        smallest.append(int(ranks.argmin()))
-    return _from_cells(X, np.array([largest, smallest]))
-
-
-def _ranks(column: Any) -> NDArray[Any]:
-    """Return numbers by which cells of a column are ordered: their size, or how rare they are."""
-    values = np.asarray(column)
-    if values.dtype.kind in "biuf":
-        values = values.astype(float)
-        known = values[np.isfinite(values)]
-        return np.where(np.isfinite(values), values, known.mean() if known.size else 0.0)
-    names = [str(value) for value in values]
-    counts = Counter(names)
-    return np.array([-counts[name] for name in names])
-
-
-def _scaled(X: Any) -> Any | None:
-    """Return a row with its fractions multiplied; None if there are none."""
-    index = np.zeros((len(_SCALES), X.shape[1]), dtype=int)
-    rows = _from_cells(X, index)
-    if isinstance(X, np.ndarray):
-        return rows * np.array(_SCALES)[:, None] if X.dtype.kind == "f" else None
-    fractions = [j for j, dtype in enumerate(X.dtypes) if getattr(dtype, "kind", "") == "f"]
-    for j in fractions:
-        rows.isetitem(j, rows.iloc[:, j] * np.array(_SCALES))
-    return rows if fractions else None
-
-
-def _with_holes(rows: Any) -> Any | None:
-    """Return rows with a third of the cells missing; None if no column can have missing values."""
-    holes = np.random.default_rng(2).random((n_rows(rows), rows.shape[1])) < 1 / 3
-    holes[np.arange(n_rows(rows)), np.arange(n_rows(rows)) % rows.shape[1]] = True
-    if isinstance(rows, np.ndarray):
-        if rows.dtype.kind not in "fO":
-            return None
-        rows = rows.copy()
-        rows[holes] = np.nan
-        return rows
-    for j, dtype in enumerate(rows.dtypes):
-        if not isinstance(dtype, np.dtype) or dtype.kind in "fOmM":
-            rows.isetitem(j, rows.iloc[:, j].mask(holes[:, j]))
-    found = missing_cells(rows)
-    return rows if found is not None and found.any() else None

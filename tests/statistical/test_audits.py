@@ -12,11 +12,18 @@ from itertools import count
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import beta, binom, uniform
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV, PrivateThresholdClassifier
+from sklearn_dpbo._evaluation.model import Reference
+from sklearn_dpbo._evaluation.protected_values import ProtectedTable, _Attempt
+from sklearn_dpbo._evaluation.responses import Kind
 from sklearn_dpbo._privacy.noise import SeededNoise
 from sklearn_dpbo.audit import audit_mechanism, audit_one_run, audit_search, cases
 from sklearn_dpbo.audit._events import as_tables, choose_events, epsilon_lower_bound
@@ -386,3 +393,69 @@ def test_audit_report_prints_and_plots_the_bound():
     report = audit_mechanism(coin(0.9, 0), (0, 1), 400, epsilon=0.5, subject="a coin")
     text = " ".join(str(report).split())
     assert "Audit of a coin" in text and "THE CLAIM IS REFUTED" in text and "of 200 runs" in text
+
+
+# ------------------------------------------------------------------ records that broke the promise
+def late_dates(n):
+    """Records with a date in ISO form, and whether it is in the second half of a year."""
+    months = np.arange(n) % 12 + 1
+    return pd.DataFrame({"date": [f"2024-{m:02}-05" for m in months]}), (months > 6).astype(int)
+
+
+def month(frame):
+    return pd.to_datetime(frame["date"]).dt.month.to_frame()
+
+
+class SaysUnknown(LogisticRegression):
+    """Answers with a list, in which a far-off record has a text."""
+
+    def predict(self, X):
+        labels = super().predict(X).tolist()
+        return ["unknown" if x > 100 else label for x, label in zip(X[:, 0], labels, strict=True)]
+
+
+def critical_case(name):
+    """Return (estimator, training set, validation set, neighbour) that differ in one record."""
+    if name == "date in another format":
+        X, y = late_dates(31)
+        other = X.copy()
+        other.iloc[3, 0] = "13/02/2024"
+        model = make_pipeline(FunctionTransformer(month), DecisionTreeClassifier())
+        return model, late_dates(60), (X, y), (other, y)
+    X = np.linspace(-1, 1, 31)[:, None]
+    other = X.copy()
+    other[3] = 1000.0
+    y = (X[:, 0] > 0).astype(int)
+    return SaysUnknown(), (X, y), (X, y), (other, y)
+
+
+def read_by_numpy(kind, raw, n):
+    """What was done once: numpy chooses one type for all responses."""
+    return np.asarray(raw), np.empty(0, dtype=int)
+
+
+@pytest.mark.parametrize("planted", [False, True])
+@pytest.mark.parametrize("name", ["date in another format", "text among labels"])
+def test_audit_refutes_search_on_odd_record_if_and_only_if_records_reach_each_other(
+    name, planted, monkeypatch
+):
+    """The bugs of once, planted: a failing record takes all others; one type for all responses."""
+    model, train, held_out, neighbour = critical_case(name)
+    if planted:
+        monkeypatch.setattr(Reference, "holds", lambda *_: True)
+        monkeypatch.setattr(Kind, "read", read_by_numpy)
+        monkeypatch.setattr(ProtectedTable, "values", all_or_nothing(ProtectedTable.values))
+    tuned = PrivateBayesSearchCV(model, {}, epsilon=0.5)
+    report = audit_search(tuned, train, held_out, neighbour, 400, random_state=0)
+    assert (report.epsilon_lower_bound > 0.5) == planted
+
+
+def all_or_nothing(values):
+    """Return the lowest values for all records if one fails."""
+
+    def found(table, model, scorer, reference):
+        attempt = _Attempt(table, model, scorer, reference)
+        together = attempt(np.arange(table.n))
+        return attempt.lowest.copy() if together is None else together
+
+    return found
