@@ -6,6 +6,7 @@ the original nor another copy. What belongs to classes and modules is shared by 
 
 from __future__ import annotations
 
+import contextlib
 import io
 import pickle
 from typing import Any
@@ -19,18 +20,25 @@ from .tables import copy_rows
 __all__ = ["copied", "fresh", "packed"]
 
 
-def packed(value: Any) -> bytes:
+def packed(value: Any, *, by_value: bool = False) -> bytes:
     """Return an object pickled, also if its class was defined in a notebook or a function.
+
+    Parameters
+    ----------
+    value : object
+        What is pickled.
+    by_value : bool, default=False
+        Whether other processes, which do not know what a notebook defines, will unpickle it.
 
     Raises
     ------
     TypeError
         If it cannot be pickled.
     """
-    try:
-        return pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
-    except Exception:  # of lambdas, and of classes that are not found by name
-        pass
+    # Of lambdas, and of classes that are not found by name, there is a second try.
+    with contextlib.suppress(Exception):
+        if not by_value:
+            return pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
     try:
         pickled: bytes = cloudpickle.dumps(value)
     except Exception as error:

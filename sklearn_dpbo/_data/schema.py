@@ -112,8 +112,9 @@ def _message_on_names(names: list[str] | None, names_val: list[str] | None) -> s
 
 
 def _column_names(X: Any) -> list[str] | None:
-    columns = getattr(X, "columns", None)
-    return None if columns is None else [str(name) for name in columns]
+    # pyarrow's `columns` are the data.
+    names = getattr(X, "column_names", None) or getattr(X, "columns", None)
+    return None if names is None else [str(name) for name in names]
 
 
 def _n_columns(X: Any) -> int | None:

@@ -151,10 +151,13 @@ def _offsets(chunk: Any) -> NDArray[Any] | None:
 
 
 def _records(table: Any) -> list[Any]:
-    """Return the records of a list that are objects of their own."""
+    """Return the records of a list that can be written into.
+
+    Others may be one object because they are equal (an empty tuple, a missing value).
+    """
     if not isinstance(table, list | tuple):
         return []
-    return [record for record in table if not isinstance(record, _ATOMS)]
+    return [record for record in table if isinstance(record, list | dict | set | np.ndarray)]
 
 
 class _Memory:

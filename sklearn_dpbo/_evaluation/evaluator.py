@@ -178,7 +178,7 @@ class Evaluator:
 
     @cached_property
     def _protected(self) -> Broadcast:
-        pickled = tuple(packed(scorer) for scorer in self.scorers)
+        pickled = tuple(packed(scorer, by_value=True) for scorer in self.scorers)
         return Broadcast(_Protected(self._table, self.scorers, pickled))
 
     def _fit_all(

@@ -29,13 +29,13 @@ _NEW_TEXTS = ("\t!new", "~new", "\U0001f600 new")
 _MOST_COLUMNS = 10_000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class OddRows:
     """Rows of one sort.
 
     Parameters
     ----------
-    columns : ndarray of int
+    columns : tuple of int
         Numbers of the columns that can be odd.
     make : callable
         Takes some of them, and returns rows that are odd in these.
@@ -43,8 +43,8 @@ class OddRows:
         Whether odd cells are missing ones.
     """
 
-    columns: NDArray[np.intp]
-    make: Callable[[NDArray[np.intp]], Any]
+    columns: tuple[int, ...]
+    make: Callable[[tuple[int, ...]], Any]
     holes: bool = False
 
 
@@ -62,7 +62,7 @@ def odd_rows(companions: Any, X: Any) -> list[OddRows]:
     (first, back), (second, _) = _columns(companions), _columns(X)
     if first is None or second is None:
         every = np.arange(min(_N_COMBINED, n_rows(X)))
-        return [OddRows(np.arange(1), lambda columns: take_rows(X, every))]
+        return [OddRows((0,), lambda columns: take_rows(X, every))]
     combined = _combined(first, second)
     sorts = [(_with_new_texts, False), (_with_holes, True), (_larger, False), (_negative, False)]
     found = [
@@ -71,18 +71,18 @@ def odd_rows(companions: Any, X: Any) -> list[OddRows]:
         if len(columns := _columns_that_change(change, combined))
     ]
     last = stack([_extremes(second), combined])
-    return [*found, OddRows(np.arange(1), lambda columns: back(last))]
+    return [*found, OddRows((0,), lambda columns: back(last))]
 
 
 def _made(
-    change: Callable[..., Any], rows: Any, back: Callable[[Any], Any], columns: NDArray[np.intp]
+    change: Callable[..., Any], rows: Any, back: Callable[[Any], Any], columns: tuple[int, ...]
 ) -> Any:
     return back(change(rows, columns))
 
 
-def _columns_that_change(change: Callable[..., Any], rows: Any) -> NDArray[np.intp]:
+def _columns_that_change(change: Callable[..., Any], rows: Any) -> tuple[int, ...]:
     """Return the numbers of the columns that a change can be made to."""
-    return np.array([j for j in range(rows.shape[1]) if change(rows, np.array([j])) is not None])
+    return tuple(j for j in range(rows.shape[1]) if change(rows, (j,)) is not None)
 
 
 def _columns(X: Any) -> tuple[Any, Callable[[Any], Any]]:
@@ -195,7 +195,7 @@ def _is_number(cell: Any) -> bool:
 
 
 def _changed(
-    rows: Any, columns: NDArray[np.intp], change: Callable[[Any], list[Any] | None]
+    rows: Any, columns: tuple[int, ...], change: Callable[[Any], list[Any] | None]
 ) -> Any | None:
     """Return rows with the cells of some columns changed; None if one of them cannot be."""
     rows = rows.copy()
@@ -211,11 +211,11 @@ def _changed(
     return rows
 
 
-def _larger(rows: Any, columns: NDArray[np.intp]) -> Any | None:
+def _larger(rows: Any, columns: tuple[int, ...]) -> Any | None:
     return _changed(rows, columns, lambda column: _scaled(column, (10.0, 0.1)))
 
 
-def _negative(rows: Any, columns: NDArray[np.intp]) -> Any | None:
+def _negative(rows: Any, columns: tuple[int, ...]) -> Any | None:
     return _changed(rows, columns, lambda column: _scaled(column, (-10.0,)))
 
 
@@ -233,7 +233,7 @@ def _scaled(column: Any, scales: tuple[float, ...]) -> list[Any] | None:
     ]
 
 
-def _with_holes(rows: Any, columns: NDArray[np.intp]) -> Any | None:
+def _with_holes(rows: Any, columns: tuple[int, ...]) -> Any | None:
     """Return rows of which every other one lacks a cell in some columns."""
     return _changed(rows, columns, _halved)
 
@@ -247,7 +247,7 @@ def _halved(column: Any) -> list[Any] | None:
     return [hole if i % 2 else cell for i, cell in enumerate(column.tolist())]
 
 
-def _with_new_texts(rows: Any, columns: NDArray[np.intp]) -> Any | None:
+def _with_new_texts(rows: Any, columns: tuple[int, ...]) -> Any | None:
     """Return rows with texts that are new, or with categories that no row has."""
     return _changed(rows, columns, _new_values)
 

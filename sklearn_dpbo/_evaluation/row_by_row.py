@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -54,6 +54,57 @@ _N_CROWDS = 3
 
 
 @dataclass(frozen=True)
+class _Predictor:
+    """Predicts public rows: each call with a copy of the estimator, and of the rows."""
+
+    pickled: bytes
+    methods: tuple[str, ...]
+    deep: bool
+    name: str
+    is_classifier: bool
+    has_classes: bool
+    refuses_missing: bool
+
+    @classmethod
+    def of(cls, pickled: bytes, methods: tuple[str, ...], deep: bool) -> _Predictor:
+        estimator = fresh(pickled)
+        classes = getattr(estimator, "classes_", None)
+        has_classes = isinstance(classes, np.ndarray)
+        name, refuses = type(estimator).__name__, _refuses_missing(estimator)
+        return cls(pickled, methods, deep, name, classes is not None, has_classes, refuses)
+
+    def __call__(self, X: Any) -> NDArray[Any]:
+        X = with_own_labels(copied(X, self.deep))
+        return respond(fresh(self.pickled), X, self.methods)
+
+    def agrees(self, batch: Any, expected: NDArray[Any], real: int) -> bool:
+        """Return whether a batch can be predicted; its last rows are those expected, in reverse.
+
+        Raises
+        ------
+        BatchDependentError
+            If they get something else.
+        """
+        try:
+            found = self(batch)[-len(expected) :][::-1]
+        except Exception:  # of odd rows, or many copies of one
+            return False
+        for part in (slice(real), slice(real, None)):
+            if not agree(found[part], expected[part], expected[part], self.is_classifier):
+                raise BatchDependentError(_MESSAGE.format(self.name))
+        return True
+
+
+def _refuses_missing(estimator: Any) -> bool:
+    """Whether this is an estimator of scikit-learn itself that takes no missing values."""
+    if not type(estimator).__module__.startswith("sklearn.") or hasattr(estimator, "steps"):
+        return False
+    if any(hasattr(part, "fit") or callable(part) for part in vars(estimator).values()):
+        return False  # there is other code in it
+    return not get_tags(estimator).input_tags.allow_nan
+
+
+@dataclass(frozen=True)
 class RowByRowCheck:
     """Training rows (public), and odd ones made of them, to repeat predictions on.
 
@@ -94,75 +145,45 @@ class RowByRowCheck:
             If a row's response changes with the rows beside it.
         """
         methods = scorer.response_method
-        finer = self._finer(pickled) if "predict" in methods else None
+        predictor = _Predictor.of(pickled, methods, self.companions.copies)
+        finer = self._finer(predictor) if "predict" in methods else None
         if finer is not None:  # labels show less: a few batches do
-            self._compare_ordinary(pickled, methods, self._ordinary[::_N_CROWDS])
-        self._compare_ordinary(pickled, finer or methods, self._ordinary)
+            self._compare_ordinary(predictor, self._ordinary[::_N_CROWDS])
+            predictor = finer
+        known = self._compare_ordinary(predictor, self._ordinary)
         for sort in self._sorts:
-            if sort.holes and _refuses_missing(fresh(pickled)):
-                continue
-            for rows, expected in self._predictable(pickled, finer or methods, sort):
-                expected[: len(self.companions)] = self._known(pickled, finer or methods)
-                for batch in self._beside(rows):
-                    self._agrees(pickled, finer or methods, batch, expected)
+            if not (sort.holes and predictor.refuses_missing):
+                for columns, expected in self._predictable(predictor, sort):
+                    expected[: len(known)] = known
+                    for batch in self._batches(sort, columns)[1:]:
+                        predictor.agrees(batch, expected, len(known))
 
     def _compare_ordinary(
-        self,
-        pickled: bytes,
-        methods: tuple[str, ...],
-        batches: list[tuple[Any, NDArray[np.intp]]],
-    ) -> None:
-        known = self._known(pickled, methods)
+        self, predictor: _Predictor, batches: list[tuple[Any, NDArray[np.intp]]]
+    ) -> NDArray[Any]:
+        """Compare what the companions get in these batches; return what they get alone."""
+        known = predictor(self.companions.X)
         # A list, for all batches: `any` of a generator would stop at the first.
-        compared = [self._agrees(pickled, methods, batch, known[rows]) for batch, rows in batches]
+        compared = [predictor.agrees(batch, known[rows], len(known)) for batch, rows in batches]
         if not any(compared[:_N_CROWDS]):
-            raise BatchDependentError(_FAILS.format(type(fresh(pickled)).__name__))
+            raise BatchDependentError(_FAILS.format(predictor.name))
+        return known
 
-    def _known(self, pickled: bytes, methods: tuple[str, ...]) -> NDArray[Any]:
-        """Return the response to the companions alone."""
-        return self._respond(pickled, self.companions.X, methods)
-
-    def _agrees(
-        self, pickled: bytes, methods: tuple[str, ...], batch: Any, expected: NDArray[Any]
-    ) -> bool:
-        """Return whether a batch can be predicted; its last rows are those expected, in reverse.
-
-        Raises
-        ------
-        BatchDependentError
-            If they get something else.
-        """
-        try:
-            found = self._respond(pickled, batch, methods)[-len(expected) :][::-1]
-        except Exception:  # of odd rows, or many copies of one
-            return False
-        classifier, real = hasattr(fresh(pickled), "classes_"), len(self.companions)
-        for part in (slice(real), slice(real, None)):
-            if not agree(found[part], expected[part], expected[part], classifier):
-                raise BatchDependentError(_MESSAGE.format(type(fresh(pickled)).__name__))
-        return True
-
-    def _respond(self, pickled: bytes, X: Any, methods: tuple[str, ...]) -> NDArray[Any]:
-        """Return the response of a copy of the estimator to a copy of the rows."""
-        X = with_own_labels(copied(X, self.companions.copies))
-        return respond(fresh(pickled), X, methods)
-
-    def _finer(self, pickled: bytes) -> tuple[str, ...] | None:
+    def _finer(self, predictor: _Predictor) -> _Predictor | None:
         """Return the method that a classifier's labels follow from: it shows more than they do."""
-        if not isinstance(getattr(fresh(pickled), "classes_", None), np.ndarray):
-            return None
-        for method in ("decision_function", "predict_proba"):
+        for method in ("decision_function", "predict_proba") if predictor.has_classes else ():
+            finer = replace(predictor, methods=(method,))
             try:
-                self._respond(pickled, self.companions.X, (method,))
+                finer(self.companions.X)
             except Exception:  # it is not there, or cannot be called
                 continue
-            return (method,)
+            return finer
         return None
 
     def _predictable(
-        self, pickled: bytes, methods: tuple[str, ...], sort: OddRows
-    ) -> Iterator[tuple[Any, NDArray[Any]]]:
-        """Yield companions with odd rows, and the response: odd in as many columns as go at once.
+        self, predictor: _Predictor, sort: OddRows
+    ) -> Iterator[tuple[tuple[int, ...], NDArray[Any]]]:
+        """Yield columns that can be odd at once, and the response to rows that are odd there.
 
         Where an estimator refuses rows that are odd in several columns, each half of the columns
         is tried.
@@ -173,13 +194,12 @@ class RowByRowCheck:
                 return
             columns = pending.pop(0)
             try:
-                rows = stack([self.companions.X, sort.make(columns)])
-                expected = self._respond(pickled, rows, methods).copy()
+                expected = predictor(self._batches(sort, columns)[0]).copy()
             except Exception:  # rows that cannot be predicted
                 half = len(columns) // 2
                 pending += [columns[:half], columns[half:]] if half else []
                 continue
-            yield rows, expected
+            yield columns, expected
 
     @cached_property
     def _sorts(self) -> list[OddRows]:
@@ -204,30 +224,25 @@ class RowByRowCheck:
             for rows in (*copies, everyone[:4], everyone[-4:])
         ]
 
-    def _beside(self, rows: Any) -> Iterator[Any]:
-        """Yield batches that end with these rows in reverse, below a crowd of others.
+    def _batches(self, sort: OddRows, columns: tuple[int, ...]) -> list[Any]:
+        """Return companions with odd rows, and batches that end with these in reverse.
 
-        Ordinary rows; copies of an extreme one; copies of the odd ones.
+        Below ordinary rows, copies of an extreme one, and copies of odd ones.
         """
-        n, real = n_rows(rows), len(self.companions)
-        reverse = take_rows(rows, np.arange(n)[::-1])
-        yield stack([take_rows(self.X, np.arange(_SMALL) % n_rows(self.X)), reverse])
-        extremes = self._sorts[-1].make(self._sorts[-1].columns)
-        for source, row in ((extremes, 0), (extremes, 1), (rows, real), (rows, real + 1)):
-            copies = np.full(_MANY * n, min(row, n_rows(source) - 1))
-            yield stack([take_rows(source, copies), reverse])
+        if (sort, columns) not in self._made:
+            rows = stack([self.companions.X, sort.make(columns)])
+            n, real, size = n_rows(rows), len(self.companions), n_rows(self.X)
+            reverse = take_rows(rows, np.arange(n)[::-1])
+            extremes = self._sorts[-1].make(self._sorts[-1].columns)
+            many = np.full(_MANY * n, 0)
+            crowds = [take_rows(self.X, np.arange(_SMALL) % size), take_rows(extremes, many)]
+            crowds += [take_rows(rows, many + real + i) for i in (0, 1)]
+            self._made[sort, columns] = [rows, *(stack([crowd, reverse]) for crowd in crowds)]
+        return self._made[sort, columns]
 
-
-def _refuses_missing(estimator: Any) -> bool:
-    """Whether this is an estimator of scikit-learn itself that takes no missing values."""
-    own = type(estimator).__module__.startswith("sklearn.")
-    nested = any(hasattr(p, "fit") or callable(p) for p in vars(estimator).values())
-    return (
-        own
-        and not nested
-        and not hasattr(estimator, "steps")
-        and (not get_tags(estimator).input_tags.allow_nan)
-    )
+    @cached_property
+    def _made(self) -> dict[tuple[OddRows, tuple[int, ...]], list[Any]]:
+        return {}
 
 
 def check_gain(

@@ -14,6 +14,7 @@ import random
 import sys
 import warnings
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,7 @@ def _redirected_descriptors() -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         sink = os.open(os.devnull, os.O_WRONLY)
         stack.callback(os.close, sink)
+        _flush()
         for descriptor in (1, 2):
             try:
                 kept = os.dup(descriptor)
@@ -60,7 +62,6 @@ def _redirected_descriptors() -> Iterator[None]:
                 continue
             stack.callback(os.close, kept)
             stack.callback(os.dup2, kept, descriptor)
-            _flush()
             os.dup2(sink, descriptor)
         stack.callback(_flush)  # before buffers could reach the real descriptors
         yield
@@ -72,7 +73,12 @@ def _flush() -> None:
         with contextlib.suppress(AttributeError, OSError, ValueError):  # None, or closed
             stream.flush()  # type: ignore[union-attr]
     with contextlib.suppress(AttributeError, OSError, TypeError):  # not on every platform
-        ctypes.CDLL(None).fflush(None)
+        _c_library().fflush(None)
+
+
+@cache
+def _c_library() -> ctypes.CDLL:
+    return ctypes.CDLL(None)
 
 
 def _begin_suppression(stack: contextlib.ExitStack) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from numbers import Integral
 from typing import Any, Self
 
@@ -12,6 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.parallel import Parallel, delayed
 
 from .._data.pickles import fresh, packed
+from .._evaluation.broadcast import in_threads
 from .._evaluation.suppress_output import suppress_output
 from .._params import check_number
 from .._privacy.accounting import Purpose
@@ -215,9 +217,11 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
     ) -> Secret | None:
         """Return the sum of the instances' utilities, in steps; None if one is not valid."""
         H, zero = float(self.utility_bound), self.invalid == "zero"
-        task = (packed(self.family), interval, grid, H, zero)
+        threads = in_threads(self.n_jobs)
+        family = packed(self.family, by_value=True)
+        task = (family, interval, grid, H, zero, not threads)
         chunk = min(_CHUNK, max(1, len(instances) // (4 * effective_n_jobs(self.n_jobs))))
-        with suppress_output():
+        with suppress_output() if threads else contextlib.nullcontext():
             pickled = [_packed(instance) for instance in instances]
             totals = Parallel(n_jobs=self.n_jobs)(
                 delayed(_total_of)(pickled[i : i + chunk], *task)
@@ -307,7 +311,7 @@ def _sequence(instances: Any) -> list[Any]:
 def _packed(instance: Any) -> bytes | None:
     """Pickle an instance; None if it cannot be. Each is worked on as a copy, by itself."""
     try:
-        return packed(instance)
+        return packed(instance, by_value=True)
     except KeyboardInterrupt:
         raise KeyboardInterrupt from None
     except BaseException:
@@ -321,9 +325,10 @@ def _total_of(
     grid: NDArray[np.float64],
     H: float,
     zero: bool,
+    single_thread: bool,
 ) -> PiecewiseConstant | None:
     """Return the sum of instances' utilities in steps; None if one has none that is valid."""
-    with suppress_output():
+    with suppress_output(descriptors=single_thread):
         utilities = [_steps_of(x, family, interval, grid, H, zero) for x in instances]
         valid = [u for u in utilities if u is not None]
         return PiecewiseConstant.total(valid) if len(valid) == len(utilities) else None

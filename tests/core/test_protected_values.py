@@ -11,6 +11,7 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -467,6 +468,81 @@ def test_batch_dependent_estimator_is_accepted_if_records_are_predicted_separate
     assert search.best_score_ > 0.9 and "by itself" in search.privacy_.condition
     with pytest.raises(ValueError, match="prediction is"):
         PrivateBayesSearchCV(model, {}, prediction="alone").fit(X, y, X_val=X, y_val=y)
+
+
+def labels_of(f, colours):
+    return f["x"] + 0.15 * f["colour"].map({c: i for i, c in enumerate(colours)})
+
+
+# What an attack found: each of these moved more than one count, and passed the check of its time.
+COLOURS = ["blue", "green", "red", "white"]
+FOUND = {
+    "codes of the batch": lambda f: pd.DataFrame(
+        {"x": f["x"], "c": np.unique(f["colour"], return_inverse=True)[1]}
+    ),
+    "filled with the mean, in one column": lambda f: pd.DataFrame(
+        {"x": f["x"], "age": f["age"].fillna(f["age"].mean())}
+    ),
+    "whole numbers by their maximum": lambda f: pd.DataFrame(
+        {"x": f["x"], "stars": f["stars"] / f["stars"].max()}
+    ),
+    "recency": lambda f: pd.DataFrame({"x": f["x"], "days": (f["day"].max() - f["day"]).dt.days}),
+    "mean of a person's last records": lambda f: f[["x"]].assign(
+        r=f.groupby("user")["x"].transform(lambda s: s.rolling(3, min_periods=1).mean())
+    ),
+    "bins of equal size": lambda f: f[["x"]].assign(b=pd.qcut(f["x"], 4, labels=False)),
+}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_batch_dependence_that_an_attack_found_is_refused(name):
+    rng = np.random.default_rng(0)
+    n = 400
+    frame = pd.DataFrame({
+        "x": rng.normal(size=n), "colour": rng.choice(COLOURS, n), "age": rng.normal(40, 10, n),
+        "stars": rng.integers(1, 6, n), "user": rng.integers(30, size=n),
+        "day": pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(365, size=n), "D"),
+    })  # fmt: skip
+    y = (labels_of(frame, COLOURS) > 0.2).astype(int)
+    model = make_pipeline(FunctionTransformer(FOUND[name]), LogisticRegression(max_iter=500))
+    with pytest.raises(BatchDependentError):
+        statistics(model, (frame, y), (frame, y))
+
+
+@pytest.mark.parametrize("kind", ["polars", "pyarrow", "texts", "dicts", "sparse", "images"])
+def test_batch_dependence_is_found_on_tables_of_any_kind(kind):
+    X, y = numbers(200)
+    X = np.abs(X)
+    if kind == "texts":
+        table = [f"{'a ' * int(10 * v)}b" for v in X[:, 0]]
+        read = lambda t: np.array([[len(s) / max(map(len, t))] for s in t])  # noqa: E731
+    elif kind == "dicts":
+        table = [{"a": v} for v in X[:, 0].tolist()]
+        read = lambda t: np.array([[r.get("a", 0) / max(r.get("a", 0) for r in t)] for r in t])  # noqa: E731
+    elif kind == "sparse":
+        table, read = sparse.csr_matrix(X), lambda t: t.toarray() / t.toarray().max(axis=0)
+    elif kind == "images":
+        table, read = X.reshape(-1, 2, 1), lambda t: (t / t.max()).reshape(len(t), -1)
+    else:
+        frame = pytest.importorskip(kind)
+        columns = {"a": X[:, 0], "b": X[:, 1]}
+        table = frame.table(columns) if kind == "pyarrow" else frame.DataFrame(columns)
+        read = lambda t: t.to_pandas().to_numpy() / t.to_pandas().to_numpy().max(axis=0)  # noqa: E731
+    y = (X[:, 0] > 0.7).astype(int)
+    model = make_pipeline(FunctionTransformer(read), LogisticRegression())
+    with pytest.raises(BatchDependentError):
+        statistics(model, (table, y), (table, y))
+
+
+def test_message_on_columns_of_pyarrow_tables_quotes_no_record():
+    pa = pytest.importorskip("pyarrow")
+    X, y = numbers()
+    table, val = pa.table({"a": X[:, 0]}), pa.table({"a": X[:M, 0] + 4711})
+    model = make_pipeline(FunctionTransformer(lambda t: t.to_pandas()), LogisticRegression())
+    assert statistics(model, (table, y), (val, y[:M]))[0].shape == (1, 1)
+    with pytest.raises(ValueError, match="X_val lacks columns") as caught:
+        statistics(model, (table, y), (pa.table({"b": X[:M, 0] + 4711}), y[:M]))
+    assert "471" not in str(caught.value)
 
 
 def test_numbers_at_both_ends_and_each_combination_of_others_are_checked():
