@@ -10,6 +10,7 @@ enough to measure.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from .._data.pickles import fresh, packed
@@ -37,6 +39,11 @@ from .row_by_row import RowByRowCheck
 from .suppress_output import suppress_all_output, suppress_output
 
 __all__ = ["Evaluation", "Evaluator"]
+
+# How finely predictions are divided among workers, and the size of models up to which one task
+# takes several.
+_TASKS_PER_WORKER = 4
+_CHUNK_BYTES = 2**20
 
 
 @dataclass(frozen=True)
@@ -109,14 +116,15 @@ class Evaluator:
             # Threads share the process's output.
             threads = in_threads(self.options.n_jobs)
             tasks = (
-                (i, self._protected, Model(self._models[number], references), not threads)
-                for i, (number, references) in models.items()
+                ([(i, self._model(*models[i])) for i in chunk], self._protected, not threads)
+                for chunk in self._chunks(models)
             )
             with (
                 suppress_output() if threads else contextlib.nullcontext(),
                 self._results(_count, tasks, self._protected) as found,
             ):
-                for i, statistics[i] in map(_received, found):
+                for i, sealed in itertools.chain.from_iterable(found):
+                    statistics[i] = sealed.content
                     listener.finished(i, None)
             in_order = (statistics[i] for i in range(len(errors)))
             return Evaluation(reduce(Sensitive.followed_by, in_order), tuple(errors))
@@ -200,6 +208,27 @@ class Evaluator:
                     models[i] = number, model.references
         return errors, dict(sorted(models.items()))
 
+    def _model(self, number: int, references: tuple[Reference, ...]) -> Model:
+        return Model(self._models[number], references)
+
+    def _chunks(self, models: dict[int, tuple[int, tuple[Reference, ...]]]) -> Iterator[list[int]]:
+        """Yield the numbers of candidates that one task counts: several if their models are small.
+
+        What is sent with a task, and the wait for it, cost more than a small prediction.
+        """
+        workers = effective_n_jobs(self.options.n_jobs)
+        most = 1 if workers == 1 else -(-len(models) // (_TASKS_PER_WORKER * workers))
+        chunk: list[int] = []
+        size = 0
+        for i, (number, _) in models.items():
+            chunk.append(i)
+            size += self._models.size(number)
+            if len(chunk) >= most or size > _CHUNK_BYTES:
+                yield chunk
+                chunk, size = [], 0
+        if chunk:
+            yield chunk
+
     def _warn_of_bounds(self, found: list[tuple[Reference, ...]]) -> None:
         """Warn, once, of bounds that clip most gains of training records."""
         if self._validation_set_used or not found:
@@ -240,16 +269,17 @@ class _Protected:
     pickled: tuple[bytes, ...]
 
 
-def _count(i: int, sent: Broadcast, model: Model, single_thread: bool) -> tuple[int, InTransit]:
-    """Return the candidate's number and the statistics of all scores, sealed."""
+def _count(
+    models: list[tuple[int, Model]], sent: Broadcast, single_thread: bool
+) -> list[tuple[int, InTransit]]:
+    """Return each candidate's number and the statistics of all scores, sealed."""
     protected: _Protected = sent.value
-    with suppress_output(descriptors=single_thread):
-        statistics = _statistics(protected, model)
-        return i, InTransit(_sealed(statistics, protected.scorers, protected.table))
-
-
-def _received(found: tuple[int, InTransit]) -> tuple[int, Sensitive]:
-    return found[0], found[1].content
+    found = []
+    for i, model in models:
+        with suppress_output(descriptors=single_thread):
+            sealed = _sealed(_statistics(protected, model), protected.scorers, protected.table)
+            found.append((i, InTransit(sealed)))
+    return found
 
 
 def _statistics(protected: _Protected, model: Model) -> tuple[int, ...]:

@@ -131,8 +131,8 @@ def to_check(candidate_params: tuple[dict[str, Any], ...]) -> set[int]:
     """Return which candidates to check for row-by-row predictions, by number.
 
     How an estimator predicts depends on what it is made of, and rarely on the size of a number. So
-    these are the first one of each combination of parameters that are not numbers and of numbers
-    at their smallest or not, and those with the largest value of each number.
+    these are one of each combination of parameters that are not numbers and of numbers at their
+    smallest or not, with numbers as large as there are, and those with the largest value of each.
     """
     values: dict[str, dict[int, Any]] = {}
     for i, params in enumerate(candidate_params):
@@ -140,11 +140,16 @@ def to_check(candidate_params: tuple[dict[str, Any], ...]) -> set[int]:
             if _is_number(value):
                 values.setdefault(name, {})[i] = value
     smallest = {name: min(found.values()) for name, found in values.items()}
-    first: dict[Any, int] = {}
+    alike: dict[Any, list[int]] = {}
     for i, params in enumerate(candidate_params):
         key = sorted((name, _key(value, smallest.get(name))) for name, value in params.items())
-        first.setdefault(tuple(key), i)
-    return {*first.values(), *(max(found, key=found.__getitem__) for found in values.values())}
+        alike.setdefault(tuple(key), []).append(i)
+
+    def size(i: int) -> list[Any]:
+        return [found[i] for found in values.values() if i in found]
+
+    largest = (max(found, key=found.__getitem__) for found in values.values())
+    return {*(max(group, key=size) for group in alike.values()), *largest}
 
 
 def _key(value: Any, smallest: Any) -> str:
@@ -180,6 +185,10 @@ class Models:
         _, first, length = self._places[number]
         self._file.seek(first)
         return self._file.read(length)
+
+    def size(self, number: int) -> int:
+        """Return the size of a pickled model, in bytes."""
+        return self._places[number][2]
 
     def find(self, params: dict[str, Any]) -> bytes | None:
         """Return the model of this very candidate, or None if there is none."""
