@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from .cells import Cells, as_number, is_number
-from .tables import dense, is_frame
+from .tables import dense, is_frame, is_series
 
 __all__ = ["Canonical", "align", "as_labels", "canonical"]
 
@@ -52,6 +52,9 @@ def canonical(X: Any) -> Canonical:
     """
     if is_frame(X):
         return _like_frame(X)
+    if is_series(X):
+        form = _like_frame(X.to_frame())
+        return Canonical(lambda series: _of_series(form, series), form.copies)
     if isinstance(X, list | tuple):
         return _like_list(X)
     if isinstance(X, np.ndarray) and X.dtype == object and X.ndim <= 2:
@@ -155,6 +158,14 @@ def _like_frame(X: Any) -> Canonical:
     return Canonical(read, any(cells.mutable for cells in columns.values()))
 
 
+def _of_series(form: Canonical, series: Any) -> Any:
+    """Return a series in canonical form: as the only column of a frame."""
+    if not is_series(series):
+        return series
+    (column,) = form.read(series.to_frame()).items()
+    return column[1].rename(series.name)
+
+
 def _column(column: Any, dtype: Any, cells: Cells | None) -> tuple[Any, Any]:
     """Return (the column of a frame in canonical form, the column as it was)."""
     Series = sys.modules["pandas"].Series
@@ -197,6 +208,8 @@ def align(rows: Any, like: Any) -> Any:
     like : table
         Only its declared schema is used.
     """
+    if is_series(rows) and is_series(like):
+        return rows.astype(like.dtype)
     if is_frame(rows) and is_frame(like):
         own = {j: like.dtypes.iloc[j] for j in range(rows.shape[1])}
         changed = [j for j in own if rows.dtypes.iloc[j] != own[j]]

@@ -11,7 +11,16 @@ from scipy import sparse
 from scipy.sparse import issparse
 from sklearn.utils import _safe_indexing
 
-__all__ = ["copy_rows", "dense", "is_frame", "n_rows", "row_norms", "stack", "take_rows"]
+__all__ = [
+    "copy_rows",
+    "dense",
+    "is_frame",
+    "is_series",
+    "n_rows",
+    "row_norms",
+    "stack",
+    "take_rows",
+]
 
 
 def n_rows(X: Any) -> int:
@@ -37,6 +46,12 @@ def is_frame(X: Any) -> bool:
     return pandas is not None and isinstance(X, pandas.DataFrame)
 
 
+def is_series(X: Any) -> bool:
+    """Whether X is a pandas.Series, a table of one column (of texts, say)."""
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(X, pandas.Series)
+
+
 def stack(parts: list[Any]) -> Any:
     """Return the rows of tables of one kind, one table below the other, as a new table.
 
@@ -50,7 +65,7 @@ def stack(parts: list[Any]) -> Any:
         return [row for part in parts for row in part]
     if any(issparse(part) for part in parts):
         return sparse.vstack([sparse.csr_matrix(part) for part in parts], format="csr")
-    if is_frame(first):
+    if is_frame(first) or is_series(first):
         return sys.modules["pandas"].concat(parts)
     module = type(first).__module__.partition(".")[0]
     if module == "polars":

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from .._data.canonical import align
 from .._data.split import Problem, Training
-from .._data.tables import dense, is_frame, n_rows, stack, take_rows
+from .._data.tables import dense, is_frame, is_series, n_rows, stack, take_rows
 
 __all__ = ["Companions", "missing_cells", "spread_rows", "with_own_labels"]
 
@@ -89,7 +89,11 @@ def with_own_labels(rows: Any) -> Any:
 
     Rows of a training and of a validation frame are often numbered alike, from 0.
     """
-    if is_frame(rows) and rows.index.nlevels == 1 and rows.index.dtype.kind in "iu":
+    if (
+        (is_frame(rows) or is_series(rows))
+        and rows.index.nlevels == 1
+        and rows.index.dtype.kind in "iu"
+    ):
         return rows.set_axis(_FIRST_LABEL + np.arange(n_rows(rows)), axis=0)
     return rows
 

@@ -36,7 +36,7 @@ from .progress import Progress, as_they_finish, call_hook
 from .protected_values import ProtectedTable
 from .public import PublicEvaluator
 from .row_by_row import RowByRowCheck
-from .suppress_output import suppress_all_output, suppress_output
+from .suppress_output import kept_warning_registries, suppress_all_output, suppress_output
 
 __all__ = ["Evaluation", "Evaluator"]
 
@@ -120,6 +120,7 @@ class Evaluator:
                 for chunk in self._chunks(models)
             )
             with (
+                kept_warning_registries(),
                 suppress_output() if threads else contextlib.nullcontext(),
                 self._results(_count, tasks, self._protected) as found,
             ):

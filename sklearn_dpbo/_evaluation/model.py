@@ -34,6 +34,9 @@ class RecordScorer(Protocol):
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
         """Return one value per record."""
 
+    def unclipped(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.float64]:
+        """Return the gain of each record, outside of the bounds, too."""
+
     def share_clipped(self, y: Any, response: NDArray[Any], classes: Any) -> float:
         """Return the share of gains outside of the bounds."""
 

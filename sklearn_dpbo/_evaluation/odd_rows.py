@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .._data.tables import is_frame, n_rows, stack, take_rows
+from .._data.tables import is_frame, is_series, n_rows, stack, take_rows
 
 __all__ = ["OddRows", "odd_rows"]
 
@@ -89,13 +89,15 @@ def _columns(X: Any) -> tuple[Any, Callable[[Any], Any]]:
     """Return (a frame or an array of cells in columns, what turns such rows back); or None."""
     if is_frame(X):
         return X, _same
+    if is_series(X):
+        return X.to_frame(), lambda rows: rows.iloc[:, 0].rename(X.name)
     if isinstance(X, np.ndarray):
         shape = X.shape[1:]
         return X.reshape(len(X), -1), lambda rows: rows.reshape(-1, *shape)
     if sparse.issparse(X) and X.shape[1] <= _MOST_COLUMNS:
         return X.toarray(), sparse.csr_matrix
     module = type(X).__module__.partition(".")[0]
-    if module in ("polars", "pyarrow"):
+    if module in ("polars", "pyarrow") and len(X.shape) == 2:
         return _of_other_frame(X, sys.modules[module])
     if isinstance(X, list) and all(isinstance(record, str) for record in X):
         return _objects([[text] for text in X]), lambda rows: rows[:, 0].tolist()

@@ -32,6 +32,8 @@ __all__ = ["RowByRowCheck", "check_gain"]
 
 # Training rows from which odd ones are made.
 _SAMPLE = 2**10
+# How often the responses of companions are paired with other companions' labels.
+_N_ROLLED = 3
 # Copies of one row in a crowd, for each row that is compared.
 _MANY = 4
 # How often rows that are odd in some columns are tried.
@@ -248,20 +250,47 @@ class RowByRowCheck:
 def check_gain(
     scorer: RecordScorer, y: NDArray[Any] | None, response: NDArray[Any], classes: Any
 ) -> None:
-    """Compare a user's gain of several public records with its gain of each one.
+    """Compare a user's gain of many public records with its gain of each one.
+
+    Also of records with the labels of others, and with labels of another scale: an estimator may
+    predict all training records without any error, so that nothing could be seen.
 
     Raises
     ------
     BatchDependentError
         If a record's gain changes with the records beside it.
     """
-    gains = deepcopy(scorer).record_values(*deepcopy((y, response)), classes)
-    alone = [
-        scorer.record_values(None if y is None else y[[i]], response[[i]], classes)[0]
-        for i in range(len(response))
-    ]
-    if not np.allclose(alone, gains, rtol=1e-5, atol=0):
-        raise BatchDependentError(
-            f"the gain of {scorer!r} values a record differently beside other records: "
-            "compute each record's gain from that record alone"
-        )
+
+    def gains(pair: tuple[Any, NDArray[Any]]) -> NDArray[np.float64]:
+        return deepcopy(scorer).unclipped(*deepcopy(pair), classes)
+
+    pairs = [(y, np.roll(response, shift, axis=0)) for shift in range(_N_ROLLED)]
+    if y is not None and y.dtype.kind in "if":
+        pairs += [(scale * y, response) for scale in (10, -10)]
+    known: list[tuple[Any, NDArray[Any]]] = []
+    alone: list[NDArray[np.float64]] = []
+    for pair in pairs:
+        try:
+            alone.append(np.concatenate([gains(_one(pair, i)) for i in range(len(response))]))
+        except Exception:  # of labels that are none
+            if not known:
+                raise
+            continue
+        known.append(pair)
+    together = (
+        None if y is None else np.concatenate([labels for labels, _ in known]),
+        np.concatenate([each for _, each in known]),
+    )
+    batches = [*zip(known, alone, strict=True), (together, np.concatenate(alone))]
+    for pair, expected in batches:
+        if not np.allclose(gains(pair), expected, rtol=1e-5, atol=1e-12, equal_nan=True):
+            raise BatchDependentError(
+                f"the gain of {scorer!r} values a record differently beside other records: "
+                "compute each record's gain from that record alone"
+            )
+
+
+def _one(pair: tuple[Any, NDArray[Any]], i: int) -> tuple[Any, NDArray[Any]]:
+    """Return one of several records, as a batch."""
+    y, response = pair
+    return None if y is None else y[[i]], response[[i]]

@@ -22,7 +22,7 @@ from joblib import parallel_config
 
 from .shared_context import SharedContext
 
-__all__ = ["suppress_all_output", "suppress_output"]
+__all__ = ["kept_warning_registries", "suppress_all_output", "suppress_output"]
 
 
 @contextlib.contextmanager
@@ -42,9 +42,32 @@ def suppress_output(descriptors: bool = False) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def kept_warning_registries() -> Iterator[None]:
+    """Restore what modules remember of warnings, which they do of suppressed ones, too."""
+    name = "__warningregistry__"
+    before = {
+        key: dict(vars(module)[name])
+        for key, module in list(sys.modules.items())
+        if name in getattr(module, "__dict__", ())
+    }
+    try:
+        yield
+    finally:
+        for key, module in list(sys.modules.items()):
+            registry = getattr(module, "__dict__", {}).get(name)
+            if registry is not None:
+                registry.clear()
+                registry.update(before.get(key, {}))
+
+
+@contextlib.contextmanager
 def suppress_all_output() -> Iterator[None]:
     """Suppress output of one thread, of native code and of child processes."""
-    with suppress_output(descriptors=True), parallel_config("sequential"):
+    with (
+        kept_warning_registries(),
+        suppress_output(descriptors=True),
+        parallel_config("sequential"),
+    ):
         yield
 
 

@@ -23,7 +23,7 @@ from ..scoring._response import respond
 from ..scoring._scorers import PrivateScorer
 from .model import Model
 from .protected_values import ProtectedTable
-from .suppress_output import suppress_output
+from .suppress_output import kept_warning_registries, suppress_output
 
 __all__ = ["LabelGains", "public_thresholds", "second_class_score", "threshold_curve"]
 
@@ -117,7 +117,7 @@ def threshold_curve(
     model: Model, label_gains: LabelGains, table: ProtectedTable, grid: NDArray[np.float64]
 ) -> Secret:
     """Return the score of each threshold, in steps, as a function of its position in the grid."""
-    with suppress_output(descriptors=True):
+    with kept_warning_registries(), suppress_output(descriptors=True):
         values = table.values(model.pickled, packed(label_gains), model.references[0])
         return Secret(_total(values, label_gains.scorer, table.units, grid))
 

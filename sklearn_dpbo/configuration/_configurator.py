@@ -14,7 +14,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from .._data.pickles import fresh, packed
 from .._evaluation.broadcast import in_threads
-from .._evaluation.suppress_output import suppress_output
+from .._evaluation.suppress_output import kept_warning_registries, suppress_output
 from .._params import check_number
 from .._privacy.accounting import Purpose
 from .._privacy.frames import ClearFrames
@@ -221,7 +221,10 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
         family = packed(self.family, by_value=True)
         task = (family, interval, grid, H, zero, not threads)
         chunk = min(_CHUNK, max(1, len(instances) // (4 * effective_n_jobs(self.n_jobs))))
-        with suppress_output() if threads else contextlib.nullcontext():
+        with (
+            kept_warning_registries(),
+            suppress_output() if threads else contextlib.nullcontext(),
+        ):
             pickled = [_packed(instance) for instance in instances]
             totals = Parallel(n_jobs=self.n_jobs)(
                 delayed(_total_of)(pickled[i : i + chunk], *task)

@@ -66,11 +66,11 @@ class MeanGain(PrivateScorer):
         """round(G (clip(gain, a, b) - a) / (b - a)); a gain that is not a number counts as a."""
         a, b = self.bounds
         with np.errstate(over="ignore"):  # numbers that overflow are clipped
-            gain = self._gains(y, response, classes)
+            gain = self.unclipped(y, response, classes)
             share = np.clip((np.where(np.isnan(gain), a, gain) - a) / (b - a), 0, 1)
         return np.rint(share * self._record_steps).astype(np.int64)
 
-    def _gains(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.float64]:
+    def unclipped(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.float64]:
         gain: NDArray[np.float64] = np.asarray(self.gain(y, response, classes), dtype=float)
         if gain.shape != (len(response),):
             raise ValueError(
@@ -82,7 +82,7 @@ class MeanGain(PrivateScorer):
     def share_clipped(self, y: Any, response: NDArray[Any], classes: Any) -> float:
         if not self.gain.takes_bounds:
             return 0.0
-        gain, (a, b) = self._gains(y, response, classes), self.bounds
+        gain, (a, b) = self.unclipped(y, response, classes), self.bounds
         return float(np.mean((gain < a) | (gain > b)))
 
     def weighted(self, estimator: Any, X: Any, y: Any, sample_weight: Any) -> float:

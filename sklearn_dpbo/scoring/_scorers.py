@@ -226,6 +226,16 @@ class PrivateScorer:
         """
         raise NotImplementedError
 
+    def unclipped(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.float64]:
+        """Return the gain of each public record, outside of `bounds`, too; only if `custom`.
+
+        Parameters
+        ----------
+        y, response, classes
+            As in `record_values`.
+        """
+        raise NotImplementedError
+
     def share_clipped(self, y: Any, response: NDArray[Any], classes: Any) -> float:
         """Return the share of these public records whose gains lie outside of `bounds`.
 

@@ -6,6 +6,7 @@ Each test here is an attack that once worked: one odd record decided the score o
 import collections
 import pickle
 import struct
+import sys
 from decimal import Decimal
 
 import numpy as np
@@ -13,11 +14,12 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from sklearn_dpbo import PrivateBayesSearchCV, PrivateThresholdClassifier, make_private_scorer
 from sklearn_dpbo._data.split import hold_out
@@ -543,6 +545,53 @@ def test_message_on_columns_of_pyarrow_tables_quotes_no_record():
     with pytest.raises(ValueError, match="X_val lacks columns") as caught:
         statistics(model, (table, y), (pa.table({"b": X[:M, 0] + 4711}), y[:M]))
     assert "471" not in str(caught.value)
+
+
+@pytest.mark.parametrize("largest", [np.max, np.mean, np.std], ids=["max", "mean", "std"])
+def test_gain_of_several_records_is_refused_though_companions_are_predicted_exactly(largest):
+    """A tree predicts its training records without error: nothing relative to it shows there."""
+
+    def gain(y, p):
+        error = np.abs(y - p)
+        return -error / max(largest(error), 1e-9)
+
+    X, _ = numbers()
+    scoring = make_private_scorer(gain, bounds=(-1, 0))
+    with pytest.raises(BatchDependentError, match="the gain of"):
+        statistics(DecisionTreeRegressor(), (X, X[:, 0]), (X, X[:, 0]), scoring=scoring)
+
+
+def test_warnings_about_protected_records_leave_no_trace_in_modules():
+    colours = pd.DataFrame({"colour": ["red", "green"] * 30})
+    y = np.arange(60) % 2
+    encoder = OneHotEncoder(handle_unknown="ignore", drop="first")
+    model = make_pipeline(encoder, LogisticRegression())
+    found = []
+    for new in ("red", "unseen"):
+        val = colours.copy()
+        val.iloc[3, 0] = new
+        statistics(model, (colours, y), (val, y))
+        registry = getattr(sys.modules[OneHotEncoder.__module__], "__warningregistry__", {})
+        found.append({key for key in registry if key != "version"})
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("form", ["series", "object series", "list", "array"])
+def test_texts_are_a_table_of_one_column(form):
+    texts = pd.Series(["good day", "bad night", "good thing", "bad luck"] * 40)
+    y = np.array([1, 0] * 80)
+    forms = {
+        "series": lambda t: pd.Series(t),
+        "object series": lambda t: pd.Series(t, dtype=object),
+        "list": list,
+        "array": lambda t: np.array(t, dtype=object),
+    }
+    table, val = forms[form](texts.tolist()), texts[:M].tolist()
+    model = make_pipeline(TfidfVectorizer(), LogisticRegression())
+    assert statistics(model, (table, y), (forms[form](val), y[:M]))[0].tolist() == [[M]]
+    if form != "series":  # a series of texts cannot hold a number
+        odd = forms[form](replaced(val, 5, 3.5))
+        assert statistics(model, (table, y), (odd, y[:M]))[0].tolist() == [[M - 1]]
 
 
 def test_numbers_at_both_ends_and_each_combination_of_others_are_checked():
