@@ -156,6 +156,8 @@ def without_side_effects(estimator: Any) -> Any:
     estimator.set_params(**{name: silent[leaf] for name, leaf in leaves.items() if leaf in silent})
     for part in _parts(estimator):
         vars(part).pop("_skl_callbacks", None)
+        if type(part).__module__.startswith("catboost"):  # which writes how each fit went
+            part.set_params(allow_writing_files=False)
     return estimator
 
 

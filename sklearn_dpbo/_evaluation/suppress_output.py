@@ -15,6 +15,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from functools import cache
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -45,19 +46,16 @@ def suppress_output(descriptors: bool = False) -> Iterator[None]:
 def kept_warning_registries() -> Iterator[None]:
     """Restore what modules remember of warnings, which they do of suppressed ones, too."""
     name = "__warningregistry__"
-    before = {
-        key: dict(vars(module)[name])
-        for key, module in list(sys.modules.items())
-        if name in getattr(module, "__dict__", ())
-    }
+    found = (vars(m) for m in list(sys.modules.values()) if type(m) is ModuleType)
+    before = {id(names): dict(names[name]) for names in found if name in names}
     try:
         yield
     finally:
-        for key, module in list(sys.modules.items()):
-            registry = getattr(module, "__dict__", {}).get(name)
-            if registry is not None:
-                registry.clear()
-                registry.update(before.get(key, {}))
+        found = (vars(m) for m in list(sys.modules.values()) if type(m) is ModuleType)
+        for names in found:
+            if name in names:
+                names[name].clear()
+                names[name].update(before.get(id(names), {}))
 
 
 @contextlib.contextmanager
