@@ -16,8 +16,9 @@ from .responses import Kind, agree
 
 __all__ = ["Model", "RecordScorer", "Reference"]
 
-# By how much gains of a user's function may differ, in steps of their grid.
-_GAIN_TOLERANCE = 2**20 * 1e-4
+# By how much the companions' gains may differ through rounding, in steps of their grid. A difference
+# that all of 65,536 records had would be one unit's.
+_GAIN_TOLERANCE = 16
 
 
 class RecordScorer(Protocol):
