@@ -37,8 +37,10 @@ def packed(value: Any, *, by_value: bool = False) -> bytes:
     """
     # Of lambdas, and of classes that are not found by name, there is a second try.
     with contextlib.suppress(Exception):
-        if not by_value:
-            return pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
+        plain = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
+        # What a notebook or a script defines is found by name in its own process only.
+        if not by_value or b"__main__" not in plain:
+            return plain
     try:
         pickled: bytes = cloudpickle.dumps(value)
     except Exception as error:
@@ -51,7 +53,8 @@ def packed(value: Any, *, by_value: bool = False) -> bytes:
 
 def fresh(pickled: bytes) -> Any:
     """Return a new copy of what was pickled."""
-    return _Unpickler(io.BytesIO(pickled)).load()
+    by_value = b"cloudpickle" in pickled
+    return _Unpickler(io.BytesIO(pickled)).load() if by_value else pickle.loads(pickled)
 
 
 def copied(X: Any, deep: bool) -> Any:

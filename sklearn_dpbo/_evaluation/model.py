@@ -16,8 +16,8 @@ from .responses import Kind, agree
 
 __all__ = ["Model", "RecordScorer", "Reference"]
 
-# By how much the companions' gains may differ through rounding, in steps of their grid. A difference
-# that all of 65,536 records had would be one unit's.
+# By how much the companions' gains may differ through rounding, in steps of their grid. One unit's
+# is what 65,536 records would make together of such a difference.
 _GAIN_TOLERANCE = 16
 
 
