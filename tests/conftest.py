@@ -72,3 +72,16 @@ class EveryFourth:
         if len(rows) < 2:
             raise ValueError(f"n_samples={len(rows)} cannot be split")
         yield rows[rows % 4 != 1], rows[rows % 4 == 1]
+
+
+@pytest.fixture(autouse=True)
+def no_check_of_public_rows_in_statistical_tests(request, monkeypatch):
+    """Leave out the check of row-by-row predictions where thousands of small searches are made.
+
+    It draws nothing, and takes most of their time. `test_hostile.py` keeps it.
+    """
+    path = request.node.path
+    if path.parent.name == "statistical" and path.stem != "test_hostile":
+        from sklearn_dpbo._evaluation.row_by_row import RowByRowCheck
+
+        monkeypatch.setattr(RowByRowCheck, "check", lambda *_: None)
