@@ -22,8 +22,9 @@ __all__ = ["Cells", "as_number", "is_number"]
 # Missing values by the name of their type; NaN is the float that differs from itself.
 _MISSING_TYPES = {"NoneType": "None", "NAType": "NA", "NaTType": "NaT"}
 _MISSING = {"NaN", *_MISSING_TYPES.values()}
-# Kinds of cells that nobody can write into, so that they need no copies.
+# Types of which every cell is of the same kind.
 _PLAIN = {str, int, bool, bytes, type(None)}
+# Kinds of cells that nobody can write into, so that they need no copies.
 _IMMUTABLE = {"truth value", "integer", "number", "text", "bytes", *_MISSING}
 
 

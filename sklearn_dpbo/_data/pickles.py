@@ -70,7 +70,7 @@ def copied(X: Any, deep: bool) -> Any:
         flat = np.empty(X.size, dtype=object)
         flat[:] = [fresh(packed(cell)) for cell in X.flat]
         return flat.reshape(X.shape)
-    if not hasattr(X, "dtypes") or not hasattr(X, "isetitem"):  # a series
+    if not hasattr(X, "isetitem"):  # a series
         return type(X)(copied(X.to_numpy(), deep), index=X.index, name=X.name, dtype=X.dtype)
     X = copy_rows(X)
     for j, dtype in enumerate(X.dtypes):

@@ -55,6 +55,7 @@ class Companions:
         rows = _chosen(training)
         X = align(training.form.read(take_rows(training.X, rows)), problem.X_val)
         X = with_own_labels(X)
+        # Raises before anything is fitted if these tables cannot be put together.
         stack([take_rows(X, np.arange(1)), take_rows(problem.X_val, np.arange(0))])
         y = None if training.y is None else dense(take_rows(training.y, rows))
         return cls(X, y, len(rows) - len(rows) // 2, training.form.copies)

@@ -136,7 +136,7 @@ class Evaluator:
         To be called from within a `Secret`. It runs in this process, without output, and keeps no
         state; a failure is not reported, but gives None: all of that could tell the candidate.
         """
-        with suppress_all_output():
+        with suppress_all_output(), without_autologging():
             try:
                 _, model = self.fitter.model(params, checked=True, keep=False, secret=True)
                 return None if model is None else _statistics(self._protected.value, model)

@@ -109,8 +109,10 @@ class ProtectedTable:
         else:  # one copy, always of the same memory layout
             X = np.empty((len(index), *self.X.shape[1:]), dtype=np.result_type(beside.X, self.X))
             own = X[k : k + len(places)]
-            own[:] = self.X if len(places) == self.n else self.X[places]
-            own[places < 0] = beside.X[0]
+            kept = places >= 0
+            in_place = len(places) == self.n and (places == np.arange(self.n))[kept].all()
+            own[:] = self.X if in_place else self.X[places]
+            own[~kept] = beside.X[0]
             X[:k], X[k + len(places) :] = beside.X[:k], beside.X[k:]
         return copied(X, deep=True) if beside.copies else X, y
 

@@ -53,9 +53,11 @@ def kept_warning_registries() -> Iterator[None]:
     finally:
         found = (vars(m) for m in list(sys.modules.values()) if type(m) is ModuleType)
         for names in found:
-            if name in names:
+            if name in names and id(names) not in before:
+                del names[name]  # that it is there would tell, too
+            elif name in names:
                 names[name].clear()
-                names[name].update(before.get(id(names), {}))
+                names[name].update(before[id(names)])
 
 
 @contextlib.contextmanager

@@ -22,9 +22,13 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from sklearn_dpbo import PrivateBayesSearchCV, PrivateThresholdClassifier, make_private_scorer
-from sklearn_dpbo._data.split import hold_out
+from sklearn_dpbo._data.split import Problem, Training, hold_out
+from sklearn_dpbo._data.units import Units
+from sklearn_dpbo._evaluation.companions import Companions
 from sklearn_dpbo._evaluation.evaluator import Evaluator
 from sklearn_dpbo._evaluation.fitting import FitOptions
+from sklearn_dpbo._evaluation.protected_values import ProtectedTable
+from sklearn_dpbo._evaluation.suppress_output import kept_warning_registries
 from sklearn_dpbo.exceptions import BatchDependentError
 
 M = 101
@@ -612,3 +616,26 @@ def test_numbers_at_both_ends_and_each_combination_of_others_are_checked():
     for bad in ({"share__share": 0.1}, {"share__share": -0.1}, {"share__how": "mean"}):
         with pytest.raises(BatchDependentError):
             statistics(model, (X, y), (X[:M], y[:M]), grid=[*fine, {**fine[0], **bad}])
+
+
+def test_rows_in_another_order_keep_their_labels():
+    """Groups are predicted in the order of their units, also when all rows are predicted."""
+    X, y = numbers()
+    problem = Problem(Training(X, y), X[:M], y[:M], Units.of(M), "a test")
+    companions = Companions.of(problem)
+    table = ProtectedTable.of(problem, companions, separate=False)
+    places = np.random.default_rng(0).permutation(M)
+    found, labels = table.beside_companions(places)
+    own = slice(companions.n_above, companions.n_above + M)
+    assert np.array_equal(found[own], X[places]) and np.array_equal(labels[own], y[places])
+    places[3] = -1
+    found, labels = table.beside_companions(places)
+    assert np.array_equal(found[own][3], companions.X[0]) and labels[own][3] == companions.y[0]
+
+
+def test_registry_of_a_module_that_had_none_is_gone_afterwards():
+    module = sys.modules["decimal"]
+    vars(module).pop("__warningregistry__", None)
+    with kept_warning_registries():
+        vars(module)["__warningregistry__"] = {"version": 1}
+    assert "__warningregistry__" not in vars(module)
