@@ -75,13 +75,16 @@ class EveryFourth:
 
 
 @pytest.fixture(autouse=True)
-def no_check_of_public_rows_in_statistical_tests(request, monkeypatch):
+def no_check_of_public_rows_in_statistical_tests(request):
     """Leave out the check of row-by-row predictions where thousands of small searches are made.
 
     It draws nothing, and takes most of their time. `test_hostile.py` keeps it.
     """
     path = request.node.path
-    if path.parent.name == "statistical" and path.stem != "test_hostile":
-        from sklearn_dpbo._evaluation.row_by_row import RowByRowCheck
+    # Not the fixture `monkeypatch`: tests expect that it is undone before their own fixtures are.
+    with pytest.MonkeyPatch.context() as patch:
+        if path.parent.name == "statistical" and path.stem != "test_hostile":
+            from sklearn_dpbo._evaluation.row_by_row import RowByRowCheck
 
-        monkeypatch.setattr(RowByRowCheck, "check", lambda *_: None)
+            patch.setattr(RowByRowCheck, "check", lambda *_: None)
+        yield

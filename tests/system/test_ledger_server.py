@@ -437,8 +437,8 @@ def test_a_pooled_connection_keeps_no_settings_locks_or_statements(database, mon
     run_sql(database, f"ALTER DATABASE {name} SET synchronous_commit = off")
     with psycopg.connect(database, **ledger_server._CONNECTION_OPTIONS) as pooled:
         before = pooled.execute(state).fetchall()
-        monkeypatch.setattr(psycopg, "connect", lambda *args, **params: pooled)
         with monkeypatch.context() as patch:
+            patch.setattr(psycopg, "connect", lambda *args, **params: pooled)
             patch.setattr(psycopg.Connection, "close", lambda self: None)
             for _ in range(8):
                 for ledger in ledgers:
