@@ -93,9 +93,9 @@ def sensitivity_halved(stack):
 
     def init(self, value, sensitivity):
         # What is made of something halved (a row, a column) is halved already.
-        halved = [Half(s) if isinstance(s, Fraction) else Half(s, 2) for s in sensitivity]
-        begin(self, value, (1,) * len(halved))
-        self.sensitivity = tuple(halved)
+        whole = not isinstance(sensitivity, Fraction)
+        begin(self, value, 1)
+        self.sensitivity = Half(sensitivity, 2) if whole else sensitivity
 
     def grid_point(self, runs, sensitivity, *args, **kwargs):
         return draw(self, runs, Half(sensitivity, 2), *args, **kwargs)

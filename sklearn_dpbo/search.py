@@ -306,7 +306,9 @@ class PrivateBayesSearchCV(
             fitted = {
                 **fitted_attributes(release, names),
                 "privacy_": privacy_report(problem, strategy, mechanisms, names, self.prediction),
-                "scorer_": scorers if several else oracle.scorer,
+                "scorer_": dict(zip(names, oracle.scorers, strict=True))
+                if several
+                else oracle.scorer,
                 "multimetric_": several,
                 "n_splits_": 1,
             }

@@ -290,7 +290,7 @@ class PrivateThresholdClassifier(
 
         units = problem.units
         total = threshold_curve(model, label_gains, table, grid)
-        (sensitivity,) = scorer.sensitivity(units)
+        sensitivity = scorer.sensitivity(units)
         index = mechanisms.draw_grid_point(
             total.then(lambda u: u.runs(np.arange(len(grid)))),
             sensitivity,
@@ -299,16 +299,15 @@ class PrivateThresholdClassifier(
             largest=scorer.largest(units),
             purpose=Purpose.THRESHOLD,
         )
-        (noisy,) = mechanisms.release_counts(
-            total.measured(lambda u: [[int(u(index))]], scorer.sensitivity(units)),
+        noisy = mechanisms.release_counts(
+            total.measured(lambda u: [[int(u(index))]], sensitivity),
             mechanisms.budget.epsilon_left,
             purpose=Purpose.THRESHOLD_SCORE,
         )
-        low, high = noisy.interval(_CONFIDENCE)
         return {
             "best_threshold_": float(grid[index]),
-            "best_score_": scorer.value((noisy.count,), units),
-            "best_score_interval_": scorer.interval((low,), (high,), units),
+            "best_score_": scorer.value(noisy.counts, units),
+            "best_score_interval_": scorer.interval(noisy, units, _CONFIDENCE),
             "privacy_": inner.add_to(_privacy_report(problem, mechanisms, self.prediction)),
         }
 

@@ -26,6 +26,7 @@ from .._data.split import Problem, Training, split_training
 from .._privacy.frames import ClearFrames
 from .._privacy.sensitive import InTransit, Sensitive
 from ..scoring._scorers import PrivateScorer
+from ..scoring._statistics import Predictions, Statistics
 from .broadcast import Broadcast, in_threads
 from .companions import Companions
 from .fit_cache import FitCache
@@ -52,8 +53,8 @@ class Evaluation:
 
     Parameters
     ----------
-    statistics : Sensitive of shape (n_candidates, n_statistics)
-        Those of all scores; zeros where the fit failed.
+    statistics : Sensitive of shape (n_candidates, 1)
+        By which they are compared; zero where the fit failed.
     fit_errors : tuple of str or None, length n_candidates
         Why a fit failed; public, as it depends on the training set alone.
     """
@@ -131,7 +132,7 @@ class Evaluator:
             return Evaluation(reduce(Sensitive.followed_by, in_order), tuple(errors))
 
     def secretly(self, params: dict[str, Any]) -> tuple[int, ...] | None:
-        """Return the raw statistics of a candidate that itself depends on protected records.
+        """Return the raw statistic of a candidate that itself depends on protected records.
 
         To be called from within a `Secret`. It runs in this process, without output, and keeps no
         state; a failure is not reported, but gives None: all of that could tell the candidate.
@@ -145,6 +146,28 @@ class Evaluator:
             except BaseException:
                 # Also SystemExit, and the panics of native extensions, which are no Exceptions.
                 return None
+
+    def counts(self, params: dict[str, Any], counts: Statistics) -> Sensitive:
+        """Return what is released of a candidate, without noise yet, in a table of one row.
+
+        Parameters
+        ----------
+        params : dict
+            A candidate that was evaluated.
+        counts : Statistics
+            What is released.
+        """
+        pickled = self._models.find(params) or packed(self.fitter.refit(params))
+        reference = Reference.of(fresh(pickled), counts, self._companions)
+        model = Model(pickled, (reference,))
+        protected = _Protected(self._table, counts, packed(counts, by_value=True))
+        with ClearFrames(), without_autologging(), kept_warning_registries():
+            with suppress_output(descriptors=True):
+                return _sealed(_statistics(protected, model), counts, self._table)
+
+    def select_at(self, public: Predictions) -> None:
+        """Prepare the score that selects, before anything is evaluated; see `PrivateScorer`."""
+        self.scorers = (self.scorer.selecting_at(public), *self.scorers[1:])
 
     def public(self, cv: Any, rng: np.random.Generator) -> PublicEvaluator:
         """Return an oracle that scores on a part of the training set, and costs no privacy."""
@@ -187,8 +210,8 @@ class Evaluator:
 
     @cached_property
     def _protected(self) -> Broadcast:
-        pickled = tuple(packed(scorer, by_value=True) for scorer in self.scorers)
-        return Broadcast(_Protected(self._table, self.scorers, pickled))
+        pickled = packed(self.scorer, by_value=True)
+        return Broadcast(_Protected(self._table, self.scorer, pickled))
 
     def _fit_all(
         self, candidate_params: tuple[dict[str, Any], ...]
@@ -247,9 +270,7 @@ class Evaluator:
 
     def _nothing(self) -> Sensitive:
         """Return the statistics of a candidate that could not be fitted."""
-        return _sealed(
-            (0,) * len(_sensitivity(self.scorers, self._table)), self.scorers, self._table
-        )
+        return _sealed((0,), self.scorer, self._table)
 
     @contextlib.contextmanager
     def _results(
@@ -263,41 +284,31 @@ class Evaluator:
 
 @dataclass(frozen=True)
 class _Protected:
-    """What counting takes: the protected table, and the scorers, also pickled."""
+    """What counting takes: the protected table, and what is counted, also pickled."""
 
     table: ProtectedTable
-    scorers: tuple[PrivateScorer, ...]
-    pickled: tuple[bytes, ...]
+    scorer: Statistics
+    pickled: bytes
 
 
 def _count(
     models: list[tuple[int, Model]], sent: Broadcast, single_thread: bool
 ) -> list[tuple[int, InTransit]]:
-    """Return each candidate's number and the statistics of all scores, sealed."""
+    """Return each candidate's number and its statistics, sealed."""
     protected: _Protected = sent.value
     found = []
     for i, model in models:
         with suppress_output(descriptors=single_thread):
-            sealed = _sealed(_statistics(protected, model), protected.scorers, protected.table)
+            sealed = _sealed(_statistics(protected, model), protected.scorer, protected.table)
             found.append((i, InTransit(sealed)))
     return found
 
 
 def _statistics(protected: _Protected, model: Model) -> tuple[int, ...]:
-    statistics: tuple[int, ...] = ()
-    table = protected.table
-    each = zip(protected.scorers, protected.pickled, model.references, strict=True)
-    for scorer, pickled, reference in each:
-        values = table.values(model.pickled, pickled, reference)
-        statistics += tuple(scorer.statistics(values, table.y, table.units))
-    return statistics
+    table, scorer = protected.table, protected.scorer
+    values = table.values(model.pickled, protected.pickled, model.references[0])
+    return tuple(scorer.statistics(values, table.y, table.units))
 
 
-def _sealed(
-    statistics: tuple[int, ...], scorers: tuple[PrivateScorer, ...], table: ProtectedTable
-) -> Sensitive:
-    return Sensitive([statistics], _sensitivity(scorers, table))
-
-
-def _sensitivity(scorers: tuple[PrivateScorer, ...], table: ProtectedTable) -> tuple[int, ...]:
-    return tuple(D for scorer in scorers for D in scorer.sensitivity(table.units))
+def _sealed(statistics: tuple[int, ...], scorer: Statistics, table: ProtectedTable) -> Sensitive:
+    return Sensitive([statistics], scorer.sensitivity(table.units))

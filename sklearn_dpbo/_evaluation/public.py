@@ -97,6 +97,17 @@ class PublicEvaluator:
         gains = [value if by_record and not error else None for _, error, value in outcomes]
         return PublicEvaluation(scores, times, errors, gains)
 
+    def fitted(self, params: dict[str, Any]) -> Any:
+        """Return a candidate fitted on one part of the training set; None if that fails.
+
+        It is fitted in this process.
+        """
+        options, split = self.options, self.split
+        cache = FitCache.of(options.memory, split.training)
+        estimator = options.candidate(params)
+        with without_autologging():
+            return timed_fit(estimator, split.training, np.nan, lambda e: e, cache.find)[2]
+
     @cached_property
     def _task(self) -> Broadcast:
         cache = FitCache.of(self.options.memory, self.split.training)

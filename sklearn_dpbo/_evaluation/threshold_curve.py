@@ -20,7 +20,7 @@ from .._privacy.piecewise import PiecewiseConstant
 from .._privacy.sensitive import Secret
 from ..scoring._mean_gain import MeanGain
 from ..scoring._response import respond
-from ..scoring._scorers import PrivateScorer
+from ..scoring._statistics import Statistics
 from .model import Model
 from .protected_values import ProtectedTable
 from .suppress_output import kept_warning_registries, suppress_output
@@ -77,7 +77,7 @@ def _spread(
 
 
 @dataclass(frozen=True)
-class LabelGains(PrivateScorer):
+class LabelGains(Statistics):
     """Per record: the response, and the gain of either label, in steps; shape (n, 3).
 
     Parameters

@@ -19,41 +19,16 @@ from ..exceptions import BudgetExceededError
 from .accounting import Budget, PrivacyLoss
 from .frames import ClearFrames
 from .noise import Noise
+from .noisy_counts import NoisyCounts
 from .sensitive import Secret, Sensitive
 from .zcdp import Draws
 
-__all__ = ["Mechanisms", "NoisyCount", "Selections"]
+__all__ = ["Mechanisms", "Selections"]
 
 R = TypeVar("R")
 
 # A run of several points is scored in steps so fine that rounding costs a millionth of epsilon.
 _FINE = 2**20
-
-
-@dataclass(frozen=True)
-class NoisyCount:
-    """A released count: an integer plus discrete Laplace noise of known scale.
-
-    Parameters
-    ----------
-    count : int
-        With the noise.
-    scale : float
-        Of the noise, in counts.
-    """
-
-    count: int
-    scale: float
-
-    def interval(self, confidence: float) -> tuple[int, int]:
-        """Return where the count without noise lies, with at least this probability.
-
-        The noise Z has ``P(|Z| > t) = 2 a^(t+1) / (1 + a)`` with ``a = exp(-1 / scale)``.
-        """
-        a = math.exp(-1 / self.scale)
-        tail = self.scale * math.log(2 / ((1 + a) * (1 - confidence)))
-        t = max(0, math.ceil(tail) - 1)
-        return self.count - t, self.count + t
 
 
 @dataclass(frozen=True)
@@ -101,7 +76,7 @@ class Mechanisms:
         n_candidates = _n_to_choose_from(scores)
         if n_candidates == 1:
             return 0
-        (D,) = scores.sensitivity
+        D = scores.sensitivity
         how = f"permute-and-flip among {n_candidates:,} candidates"
         self.budget.charge(PrivacyLoss(epsilon, 0.0, purpose, how))
         return _choose(self.noise.permute_and_flip(_scale(2 * D, epsilon)), scores)
@@ -144,7 +119,7 @@ class Mechanisms:
         n_candidates = _n_to_choose_from(scores)
         if n_candidates == 1:
             return 0
-        (D,) = scores.sensitivity
+        D = scores.sensitivity
         how = f"the exponential mechanism over {n_candidates:,} candidates"
         self.budget.charge(PrivacyLoss(epsilon, delta, purpose, how, assumption))
         return _choose(self.noise.exponential_mechanism(_scale(2 * D, epsilon)), scores)
@@ -242,12 +217,12 @@ class Mechanisms:
         detail: str = "",
         delta: float = 0.0,
         assumption: str | None = None,
-    ) -> tuple[NoisyCount, ...]:
+    ) -> NoisyCounts:
         """Release candidates' statistics, at a cost of epsilon (and delta) in all.
 
-        Statistic j, of sensitivity D_j, gets discrete Laplace noise of scale ``q D_j / epsilon``
-        where q is how many numbers there are: ``P(Z = z)`` is proportional to
-        ``exp(-|z| / scale)``.
+        Every number gets discrete Laplace noise of scale ``n D / epsilon``, where D is how far one
+        unit moves a candidate's statistics together (the sum of absolute differences), and n how
+        many candidates there are: ``P(Z = z)`` is proportional to ``exp(-|z| / scale)``.
 
         Parameters
         ----------
@@ -265,25 +240,27 @@ class Mechanisms:
 
         Returns
         -------
-        noisy : tuple of NoisyCount
+        noisy : NoisyCounts
             One per statistic of the first candidate, then of the second, and so on.
 
         References
         ----------
-        Ghosh, Roughgarden and Sundararajan, "Universally utility-maximizing privacy mechanisms",
-        STOC 2009; sampled exactly as in Canonne, Kamath and Steinke, NeurIPS 2020, Algorithm 2.
+        Dwork, McSherry, Nissim and Smith, "Calibrating noise to sensitivity in private data
+        analysis", TCC 2006, for sums of absolute differences; Ghosh, Roughgarden and Sundararajan,
+        "Universally utility-maximizing privacy mechanisms", STOC 2009; sampled exactly as in
+        Canonne, Kamath and Steinke, NeurIPS 2020, Algorithm 2.
         """
         n_candidates, n_statistics = counts.shape
         q = n_candidates * n_statistics
         how = "discrete Laplace noise" + f" on {q} counts" * (q > 1)
         self.budget.charge(PrivacyLoss(epsilon, delta, purpose, how, assumption, detail))
-        scales = [_scale(q * D, epsilon) for D in counts.sensitivity] * n_candidates
-        samplers = [self.noise.discrete_laplace(b) for b in scales]
+        scale = _scale(n_candidates * counts.sensitivity, epsilon)
+        draw = self.noise.discrete_laplace(scale)
 
-        def sample(opened: NDArray[np.int64]) -> list[int]:
-            return [draw(c) for draw, c in zip(samplers, opened.ravel().tolist(), strict=True)]
+        def sample(opened: NDArray[np.int64]) -> tuple[int, ...]:
+            return tuple(draw(count) for count in opened.ravel().tolist())
 
-        return tuple(NoisyCount(c, b) for c, b in zip(_draw(sample, counts), scales, strict=True))
+        return NoisyCounts(_draw(sample, counts), scale)
 
     def release_table(self, table: Secret, scale: float, *, loss: PrivacyLoss) -> NDArray[Any]:
         """Release a table of integers with discrete Gaussian noise on each of them.
@@ -358,7 +335,7 @@ class Selections:
             self._charge()
             self._charged = True
         self._made += 1
-        (D,) = scores.sensitivity
+        D = scores.sensitivity
         scale = _scale(2 * D, draws.epsilon_each)
         return _choose(mechanisms.noise.exponential_mechanism(scale), scores)
 

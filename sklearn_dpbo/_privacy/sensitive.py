@@ -49,23 +49,20 @@ class Sensitive(_Sealed):
     ----------
     value : array-like of int, shape (n_candidates, n_statistics)
         One row per candidate.
-    sensitivity : tuple of int, length n_statistics
-        ``sensitivity[j]`` bounds ``|value(V)[i, j] - value(V')[i, j]|`` for every row i and all
-        validation sets V, V' that differ in one unit.
+    sensitivity : int
+        Bounds ``sum_j |value(V)[i, j] - value(V')[i, j]|`` for every row i and all validation sets
+        V, V' that differ in one unit: how far a unit moves one candidate's statistics together.
     """
 
     __slots__ = ("__value", "sensitivity")
 
     @ClearFrames()
-    def __init__(self, value: Any, sensitivity: tuple[int, ...]) -> None:
+    def __init__(self, value: Any, sensitivity: int) -> None:
         value = np.array(value, dtype=np.int64, ndmin=2)
-        if value.ndim != 2 or value.shape[1] != len(sensitivity):
-            raise ValueError(
-                f"a Sensitive of {len(sensitivity)} statistics takes one column for each; "
-                f"found shape {value.shape}"
-            )
-        if not all(isinstance(s, int) and s >= 1 for s in sensitivity):
-            raise ValueError(f"sensitivities are positive integers; found {sensitivity!r}")
+        if value.ndim != 2:
+            raise ValueError(f"a Sensitive has a row per candidate; found shape {value.shape}")
+        if not isinstance(sensitivity, int) or sensitivity < 1:
+            raise ValueError(f"a sensitivity is a positive integer; found {sensitivity!r}")
         self.__value: NDArray[np.int64] = value
         self.sensitivity = sensitivity
 
@@ -79,15 +76,6 @@ class Sensitive(_Sealed):
     def take(self, index: Any) -> Sensitive:
         """Return the candidates at these (public) positions, of the same sensitivity."""
         return Sensitive(self.__value[np.atleast_1d(index)], self.sensitivity)
-
-    def column(self, j: int) -> Sensitive:
-        """Return statistic j of every candidate."""
-        return self.columns(j, j + 1)
-
-    @ClearFrames()
-    def columns(self, first: int, last: int) -> Sensitive:
-        """Return statistics first, ..., last - 1 of every candidate."""
-        return Sensitive(self.__value[:, first:last], self.sensitivity[first:last])
 
     @ClearFrames()
     def followed_by(self, other: Sensitive) -> Sensitive:
@@ -136,13 +124,13 @@ class Sensitive(_Sealed):
             raise ValueError("weights of this size could overflow; take smaller ones")
         norm = int(np.abs(weights).sum(axis=1).max())
         x = np.clip(self.__value[:, 0], 0, largest) >> shift
-        D = -(-self.sensitivity[0] >> shift)
-        return Sensitive((offsets + weights @ x)[:, None], (max(1, D * norm),))
+        D = -(-self.sensitivity >> shift)
+        return Sensitive((offsets + weights @ x)[:, None], max(1, D * norm))
 
     def _open(self) -> NDArray[np.int64]:
         return self.__value
 
-    def _packed(self) -> tuple[NDArray[np.int64], tuple[int, ...]]:
+    def _packed(self) -> tuple[NDArray[np.int64], int]:
         return self.__value, self.sensitivity
 
     def __repr__(self) -> str:
@@ -171,7 +159,7 @@ class InTransit:
         return _arrived, self.content._packed()
 
 
-def _arrived(value: NDArray[np.int64], sensitivity: tuple[int, ...]) -> InTransit:
+def _arrived(value: NDArray[np.int64], sensitivity: int) -> InTransit:
     return InTransit(Sensitive(value, sensitivity))
 
 
@@ -198,7 +186,7 @@ class Secret(_Sealed):
         return Secret(compute(self.__value))
 
     @ClearFrames()
-    def measured(self, compute: Callable[[Any], Any], sensitivity: tuple[int, ...]) -> Sensitive:
+    def measured(self, compute: Callable[[Any], Any], sensitivity: int) -> Sensitive:
         """Return ``compute(value)``, integers whose sensitivity the caller vouches for."""
         return Sensitive(compute(self.__value), sensitivity)
 

@@ -110,7 +110,7 @@ def _mechanisms(epsilon: float, noise: Noise | None, delta: float = 0.0) -> Mech
 
 
 def _scores(scores: list[int], D: int) -> Sensitive:
-    return Sensitive(np.transpose([scores]), (D,))
+    return Sensitive(np.transpose([scores]), D)
 
 
 def _chosen(
@@ -178,15 +178,15 @@ def selections(
 
 
 def _released_counts(D: int, epsilon: float, noise: Noise | None, counts: list[int]) -> list[int]:
-    sensitive = Sensitive([counts], (D,) * len(counts))
+    sensitive = Sensitive([counts], D * len(counts))
     noisy = _mechanisms(epsilon, noise).release_counts(sensitive, epsilon, purpose=_PURPOSE)
-    return [each.count for each in noisy]
+    return list(noisy.counts)
 
 
 def noisy_counts(
     epsilon: float = 2.0, *, n_counts: int = 2, sensitivity: int = 3, noise: Noise | None = None
 ) -> Case:
-    """`n_counts` counts, all of which grow by their sensitivity."""
+    """`n_counts` counts, all of which grow by the sensitivity that each has."""
     D = sensitivity
     call = partial(_released_counts, D, epsilon, noise)
     return Case(call, ([9 * D] * n_counts, [10 * D] * n_counts), epsilon, 0.0, "noisy counts")

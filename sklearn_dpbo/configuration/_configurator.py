@@ -235,14 +235,14 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
     def _score(
         self, total: Secret, parameter: float, n: int, mechanisms: Mechanisms
     ) -> dict[str, Any]:
-        count = total.measured(lambda u: [[int(u(parameter))]], (_STEPS,))
-        (noisy,) = mechanisms.release_counts(
+        count = total.measured(lambda u: [[int(u(parameter))]], _STEPS)
+        noisy = mechanisms.release_counts(
             count, mechanisms.budget.epsilon_left, purpose=Purpose.MEAN_UTILITY
         )
         H, most = float(self.utility_bound), _STEPS * n
+        ((low, high),) = noisy.interval(_CONFIDENCE)
         low, at, high = (
-            H * min(max(c / most, 0.0), 1.0)
-            for c in (noisy.interval(_CONFIDENCE)[0], noisy.count, noisy.interval(_CONFIDENCE)[1])
+            H * min(max(count / most, 0.0), 1.0) for count in (low, *noisy.counts, high)
         )
         return {"best_score_": at, "best_score_interval_": (low, high)}
 

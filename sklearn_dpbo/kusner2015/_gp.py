@@ -22,7 +22,8 @@ from .._gp.likelihood import fit_kernel
 from .._gp.surrogate import KERNEL_SHAPES, Kernel, Surrogate
 from .._params import is_finite
 from .._privacy.accounting import Budget, Purpose
-from .._privacy.mechanisms import Mechanisms, NoisyCount
+from .._privacy.mechanisms import Mechanisms
+from .._privacy.noisy_counts import NoisyCounts
 from .._privacy.sensitive import Secret
 from .._space.space import Candidates, Points, SearchSpace
 from ..strategies._base import Release, Strategy, all_masked, positive, score_and_interval
@@ -299,7 +300,7 @@ class GPStrategy(Strategy):
     def _draw(self, trace: Secret, sensitivity: float, mechanisms: Mechanisms) -> int:
         """Draw a candidate, ``P(l)`` proportional to ``exp(epsilon mean(l) / (2 sensitivity))``."""
         unit = sensitivity / _STEPS
-        mean = trace.measured(lambda trace: trace.mean_in(unit), (_STEPS + 1,))
+        mean = trace.measured(lambda trace: trace.mean_in(unit), _STEPS + 1)
         return mechanisms.draw_exponentially(
             mean, purpose=Purpose.CANDIDATE, **self._half(mechanisms.budget)
         )
@@ -310,13 +311,12 @@ class GPStrategy(Strategy):
         value: Callable[[tuple[int, ...]], int],
         steps: int,
         mechanisms: Mechanisms,
-    ) -> NoisyCount:
+    ) -> NoisyCounts:
         """Release ``value(statistics)``, of sensitivity `steps`, with Laplace noise."""
-        score = trace.measured(lambda trace: [value(trace.statistics)], (steps,))
-        (noisy,) = mechanisms.release_counts(
+        score = trace.measured(lambda trace: [value(trace.statistics)], steps)
+        return mechanisms.release_counts(
             score, purpose=self.score_released, **self._half(mechanisms.budget)
         )
-        return noisy
 
     def _half(self, budget: Budget) -> dict[str, Any]:
         """Return the half that each of the two releases spends: Corollaries 1 and 2 compose."""
@@ -324,7 +324,7 @@ class GPStrategy(Strategy):
         return {**half, "assumption": self.assumption}
 
 
-def assemble(model: Model, oracle: Evaluator, chosen: int, noisy: NoisyCount) -> Release:
+def assemble(model: Model, oracle: Evaluator, chosen: int, noisy: NoisyCounts) -> Release:
     """Return the release; it contains nothing of the path."""
     n = len(model)
     score, interval = score_and_interval(oracle.scorer, oracle.problem.units, noisy)

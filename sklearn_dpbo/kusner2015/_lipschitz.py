@@ -179,7 +179,7 @@ class LipschitzConvex(Strategy):
             return self._from_fixed_candidates(candidates, oracle, bounds, mechanisms)
         seen = self._search(space.features(points), space.owner, candidates.params, oracle, n_iter)
         steps = _steps(oracle, bounds.sensitivity)
-        best = seen.measured(lambda seen: [max(seen.statistics)], (steps,))  # 3-4
+        best = seen.measured(lambda seen: [max(seen.statistics)], steps)  # 3-4
         return self._released(candidates, oracle, best, mechanisms)
 
     def _bounds(self, oracle: Evaluator, lambdas: np.ndarray) -> LipschitzBounds:
@@ -263,8 +263,8 @@ class LipschitzConvex(Strategy):
         share = round_down(Fraction(budget.epsilon) * Fraction(self.candidate_share))
         chosen = mechanisms.select(statistics, share, purpose=Purpose.CANDIDATE)
         same_model = bounds.between(bounds.lambda_bounds[0], bounds.lambda_bounds[0])
-        steps = min(_steps(oracle, same_model), statistics.sensitivity[0])
-        best = statistics.sealed().measured(lambda values: [values.max()], (steps,))
+        steps = min(_steps(oracle, same_model), statistics.sensitivity)
+        best = statistics.sealed().measured(lambda values: [values.max()], steps)
         release = self._released(candidates, oracle, best, mechanisms)
         return replace(
             release,
@@ -280,7 +280,7 @@ class LipschitzConvex(Strategy):
         best: Sensitive,
         mechanisms: Mechanisms,
     ) -> Release:
-        (noisy,) = mechanisms.release_counts(
+        noisy = mechanisms.release_counts(
             best,
             mechanisms.budget.epsilon_left,
             purpose=Purpose.BEST_SCORE_SEEN,

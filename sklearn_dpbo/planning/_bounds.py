@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._params import check_number
 from .._privacy.accounting import Purpose
-from .._privacy.mechanisms import NoisyCount
+from .._privacy.noisy_counts import NoisyCounts
 from ..scoring._make import selecting_scorer
 from ..scoring._mean_gain import MeanGain
 
@@ -174,8 +174,8 @@ class UtilityBounds:
 
         It holds with probability `confidence`.
         """
-        noise = NoisyCount(0, self._steps / self.epsilon_score)
-        return self._as_score(noise.interval(self.confidence)[1], 1)
+        noise = NoisyCounts((0,), self._steps / self.epsilon_score)
+        return self._as_score(noise.interval(self.confidence)[0][1], 1)
 
     @property
     def sampling_error(self) -> float:

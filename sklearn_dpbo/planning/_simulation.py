@@ -192,10 +192,10 @@ class _Path:
         score, choice = spent[Purpose.SCORE], spent.get(Purpose.CANDIDATE, 1)
         table = Sensitive(self.statistics, scorer.sensitivity(self.units))
         mechanisms = Mechanisms(Budget(2 * (choice + score)), noise)
-        chosen = mechanisms.select(table.column(0), choice, purpose=Purpose.CANDIDATE)
+        chosen = mechanisms.select(table, choice, purpose=Purpose.CANDIDATE)
         counts = mechanisms.release_counts(table.take(chosen), score, purpose=Purpose.SCORE)
         exact = [scorer.value(each, self.units) for each in self.statistics]
-        released = scorer.value([count.count for count in counts], self.units)
+        released = scorer.value(counts.counts, self.units)
         return max(exact) - exact[chosen], abs(released - exact[chosen])
 
 

@@ -430,7 +430,6 @@ def _check_same_shape(y: NDArray[Any], response: NDArray[Any]) -> None:
 
 NAMED: dict[str, Callable[..., Gain]] = {
     "accuracy": Accuracy,
-    "balanced_accuracy": WeightedAccuracy,
     "neg_brier_score": Brier,
     "neg_cost": NegativeCost,
     "neg_log_loss": LogLoss,
@@ -440,4 +439,5 @@ NAMED: dict[str, Callable[..., Gain]] = {
     "normalized_sigmoid": NormalizedSigmoid,
     "ramp": Ramp,
     "top_k_accuracy": TopK,
+    "weighted_accuracy": WeightedAccuracy,
 }

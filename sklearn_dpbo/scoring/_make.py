@@ -13,15 +13,17 @@ from sklearn.metrics import get_scorer_names
 
 from .._params import as_floats
 from . import _gains as gains
+from ._confusion import CONFUSION, confusion_scorer
 from ._mean_gain import MeanGain
-from ._roc_auc import RocAuc
+from ._names import REFUSED, name_and_params
+from ._ranking import Ranking
 from ._scorers import PrivateScorer
 
 __all__ = ["make_private_scorer", "resolve_scorer", "resolve_scorers", "selecting_scorer"]
 
 # Scores that are no means of gains.
-_NOT_MEANS = {"roc_auc": RocAuc}
-_NAMES = sorted([*gains.NAMED, *_NOT_MEANS])
+_RANKING = ("average_precision", "roc_auc")
+_NAMES = sorted([*gains.NAMED, *_RANKING, *CONFUSION])
 
 
 def make_private_scorer(
@@ -85,10 +87,14 @@ def make_private_scorer(
         raise ValueError(_unknown_sensitivity_message(gain))
     if response_method is not None:
         raise ValueError(f"{gain!r} chooses its response_method itself; leave it out")
-    if gain in _NOT_MEANS:
+    if gain in _RANKING:
         if bounds is not None or params:
             raise ValueError(f"{gain!r} takes neither bounds nor parameters")
-        return _NOT_MEANS[gain]()
+        return Ranking(gain)
+    if gain in CONFUSION:
+        if bounds is not None:
+            raise ValueError(f"{gain!r} has bounds of its own; leave bounds out")
+        return confusion_scorer(gain, params)
     return _named_scorer(gain, bounds, params)
 
 
@@ -196,6 +202,10 @@ def resolve_scorer(scoring: Any, estimator: Any) -> PrivateScorer:
             "scoring=make_private_scorer('neg_mean_absolute_error', bounds=(-100, 0))"
         )
     scorer = make_private_scorer(scoring) if isinstance(scoring, str) else scoring
+    known = name_and_params(scorer)
+    if known is not None:
+        name, params = known
+        scorer = make_private_scorer(name, **params)
     if not isinstance(scorer, PrivateScorer):
         raise ValueError(_unknown_sensitivity_message(scoring))
     if scorer.task == "classification" and is_regressor(estimator):
@@ -218,6 +228,9 @@ def _unknown_sensitivity_message(scoring: Any) -> str:
         near = difflib.get_close_matches(scoring, _NAMES, n=1, cutoff=0.7)
         if near:
             return f"scoring={scoring!r} is not a score; did you mean {near[0]!r}?"
+    if isinstance(scoring, str) and scoring in REFUSED:
+        reason, nearest = REFUSED[scoring]
+        return f"scoring={scoring!r} {reason}, so it cannot be made private. Use {nearest}"
     return (
         f"scoring={scoring!r} has no proven sensitivity to one record, so it cannot be made "
         f"private. Use one of {_NAMES}, or "

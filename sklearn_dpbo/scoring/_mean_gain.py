@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from .._data.tables import dense
 from .._data.units import Units
+from .._privacy.noisy_counts import NoisyCounts
 from . import _gains as gains
 from ._scorers import PrivateScorer, scorer_repr
 
@@ -64,7 +65,7 @@ class MeanGain(PrivateScorer):
 
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.int64]:
         """round(G (clip(gain, a, b) - a) / (b - a)); a gain that is not a number counts as a."""
-        a, b = self.bounds
+        a, b = self.gain_bounds
         with np.errstate(over="ignore"):  # numbers that overflow are clipped
             gain = self.unclipped(y, response, classes)
             share = np.clip((np.where(np.isnan(gain), a, gain) - a) / (b - a), 0, 1)
@@ -82,20 +83,31 @@ class MeanGain(PrivateScorer):
     def share_clipped(self, y: Any, response: NDArray[Any], classes: Any) -> float:
         if not self.gain.takes_bounds:
             return 0.0
-        gain, (a, b) = self.unclipped(y, response, classes), self.bounds
+        gain, (a, b) = self.unclipped(y, response, classes), self.gain_bounds
         return float(np.mean((gain < a) | (gain > b)))
 
-    def weighted(self, estimator: Any, X: Any, y: Any, sample_weight: Any) -> float:
-        return float(np.average(self.record_gains(estimator, X, y), weights=sample_weight))
+    def exact(
+        self, y: Any, response: NDArray[Any], classes: Any, sample_weight: Any = None
+    ) -> float:
+        return float(np.average(self._gains(y, response, classes), weights=sample_weight))
 
     def record_gains(self, estimator: Any, X: Any, y: Any = None) -> NDArray[np.float64]:
-        values, _ = self._values_and_labels(estimator, X, y)
-        a, b = self.bounds
-        found: NDArray[np.float64] = a + (b - a) * values / self._record_steps
+        found = self.predictions(estimator, X, y)
+        return self._gains(found.y, found.response, found.classes)
+
+    def _gains(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.float64]:
+        a, b = self.gain_bounds
+        steps = self.record_values(y, response, classes)
+        found: NDArray[np.float64] = a + (b - a) * steps / self._record_steps
         return found
 
     def lowest_values(self, y: Any, n: int) -> NDArray[np.int64]:
         return np.zeros(n, dtype=np.int64)
+
+    @property
+    def gain_bounds(self) -> tuple[float, float]:
+        """What gains are clipped to."""
+        return self.bounds
 
     @property
     def _record_steps(self) -> int:
@@ -121,8 +133,8 @@ class MeanGain(PrivateScorer):
     def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
         return (int(units.mean(self.fine(values, units)).sum()),)
 
-    def sensitivity(self, units: Units) -> tuple[int, ...]:
-        return (self._unit_steps(units),)
+    def sensitivity(self, units: Units) -> int:
+        return self._unit_steps(units)
 
     def largest(self, units: Units) -> int:
         return self._unit_steps(units) * units.m
@@ -131,15 +143,14 @@ class MeanGain(PrivateScorer):
         a, b = self.bounds
         return a, (b - a) / self.largest(units)
 
-    def value(self, statistics: Sequence[int], units: Units) -> float:
+    def value(self, counts: Sequence[int], units: Units) -> float:
         a, b = self.bounds
-        share = statistics[0] / self.largest(units)
+        share = counts[0] / self.largest(units)
         return a + (b - a) * min(max(share, 0.0), 1.0)
 
-    def interval(
-        self, low: Sequence[int], high: Sequence[int], units: Units
-    ) -> tuple[float, float]:
-        return self.value(low, units), self.value(high, units)
+    def interval(self, noisy: NoisyCounts, units: Units, confidence: float) -> tuple[float, float]:
+        ((low, high),) = noisy.interval(confidence)
+        return self.value((low,), units), self.value((high,), units)
 
     def __repr__(self) -> str:
         bounds = {"bounds": self.bounds} if self.gain.takes_bounds else {}

@@ -1,20 +1,31 @@
 """`PrivateScorer`: the interface of all scores (zone: sensitive).
 
-A score on a validation set of m units is a function of one or two integer *statistics*; the first
-one ranks the candidates. One unit changes a statistic by at most its sensitivity. This bound is
-exact, because sums of integers have no rounding error.
+A search uses a score twice. One integer *statistic* per candidate ranks the candidates; then
+integers of the chosen candidate alone, its *counts*, are released with noise, and the score is
+computed from them. One unit changes either by at most a sensitivity. This bound is exact, because
+sums of integers have no rounding error.
 
-==========  ==============================================  ================================
-score       statistics                                      sensitivity
-==========  ==============================================  ================================
-mean gain   sum over units of g in {0, ..., G}              G
-ROC AUC     sum over positive i, negative j of              2 (W^2 (m - 1) + floor(W^2 / 4))
-            w_i w_j (2 [s_i > s_j] + [s_i = s_j]),
-            and the sum of w_i over positive i              W
-==========  ==============================================  ================================
+==================  ======================================  ================================
+score               statistic                               sensitivity
+==================  ======================================  ================================
+mean gain           sum over units of g in {0, ..., G}      G
+confusion matrix    the same, with gains that are the       G
+                    metric's gradient at a public matrix
+ROC AUC             sum over positive i, negative j of      2 (W^2 (m - 1) + floor(W^2 / 4))
+                    w_i w_j (2 [s_i > s_j] + [s_i = s_j])
+==================  ======================================  ================================
 
-A unit's gain is the mean of its records' gains; the weights of its records add up to W. When each
+A unit's gain is the mean of its records' gains; the weights w of its records add up to W. When each
 record is a unit, W = 1, and the sum over pairs has sensitivity 2 (m - 1).
+
+==================  ======================================  ================================
+score               counts                                  sensitivity, all together
+==================  ======================================  ================================
+mean gain           the statistic                           G
+confusion matrix    w, by true and predicted class          2 W
+ranking             w, by class and bin of the score        2 W for each score of a record
+R2 and its like     sums of y, y^2 and (y - prediction)^2   see `_regression`
+==================  ======================================  ================================
 """
 
 from __future__ import annotations
@@ -27,12 +38,14 @@ from numpy.typing import NDArray
 
 from .._data.tables import dense
 from .._data.units import Units
+from .._privacy.noisy_counts import NoisyCounts
 from ._response import respond
+from ._statistics import Predictions, Statistics
 
 __all__ = ["PrivateScorer", "scorer_repr"]
 
 
-class PrivateScorer:
+class PrivateScorer(Statistics):
     """A score whose sensitivity to one protected unit is proven.
 
     Made by `make_private_scorer`. It is also an ordinary scikit-learn scorer: called as
@@ -60,21 +73,22 @@ class PrivateScorer:
     is_mean : bool
         Whether it is the mean of gains of single records (`record_gains`), and therefore a linear
         function of its only statistic.
+    selects_at : bool
+        Whether public predictions say how records count in the choice; see `selecting_at`.
+    releases_at : bool
+        Whether public predictions say what is released; see `releasing_at`.
     """
 
     name: str
     is_mean = False
     prepared = False
-    response_method: tuple[str, ...]
+    selects_at = False
+    releases_at = False
     bounds: tuple[float, float]
 
     @property
     def task(self) -> str | None:
         return None
-
-    @property
-    def custom(self) -> bool:
-        return False
 
     @property
     def lipschitz(self) -> float | None:
@@ -99,68 +113,37 @@ class PrivateScorer:
         """
         return self
 
-    def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
-        """Return one value per record, which depends on that record alone.
+    def selecting_at(self, public: Predictions) -> PrivateScorer:
+        """Return this scorer, prepared to tell candidates apart that are about as good as this.
 
         Parameters
         ----------
-        y : ndarray of shape (n,) or (n, n_outputs), or None
-            Labels of the records.
-        response : ndarray of shape (n,) or (n, k)
-            Response of the estimator to each record, see `response_method`.
-        classes : ndarray of shape (n_classes,), list of them or None
-            ``classes_`` of the fitted estimator: one array per output, None for regressors.
-
-        Returns
-        -------
-        values : ndarray of shape (n,)
-            What `statistics` takes; not in units of the score.
+        public : Predictions
+            Of a candidate that is good on public records.
         """
-        raise NotImplementedError
+        return self
 
-    def lowest_values(self, y: Any, n: int) -> NDArray[Any]:
-        """Return the worst possible value of each record.
+    def releasing_at(self, public: Predictions, m: int, epsilon: float) -> PrivateScorer:
+        """Return this scorer, prepared to release the score of this candidate.
 
         Parameters
         ----------
-        y : ndarray of shape (n,) or (n, n_outputs), or None
-            Labels of the records.
-        n : int
-            Number of records.
-
-        Returns
-        -------
-        values : ndarray of shape (n,)
-            As returned by `record_values`.
+        public : Predictions
+            Of the candidate that was chosen.
+        m : int
+            Number of protected units.
+        epsilon : float
+            Of the release, or more if it is shared.
         """
-        raise NotImplementedError
+        return self
 
-    def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
-        """Return the integer statistics; the first is larger for better candidates.
-
-        Parameters
-        ----------
-        values : ndarray of shape (n,)
-            As returned by `record_values`.
-        y : ndarray of shape (n,) or (n, n_outputs), or None
-            Labels of the records.
-        units : Units
-            Which of the n records belong to the same unit.
-        """
-        raise NotImplementedError
-
-    def sensitivity(self, units: Units) -> tuple[int, ...]:
-        """Return how far one unit can change each statistic.
-
-        Parameters
-        ----------
-        units : Units
-            Protected units; only their number, and whether they are groups, is used.
-        """
-        raise NotImplementedError
+    @property
+    def counts(self) -> Statistics:
+        """What is released of the chosen candidate; equal ones of several scores are shared."""
+        return self
 
     def largest(self, units: Units) -> int:
-        """Return the largest possible value of the first statistic; the smallest is 0.
+        """Return the largest possible value of the statistic; the smallest is 0.
 
         Parameters
         ----------
@@ -170,7 +153,7 @@ class PrivateScorer:
         raise NotImplementedError
 
     def line(self, units: Units) -> tuple[float, float]:
-        """Return (a, b) such that the score is about a + b times the first statistic.
+        """Return (a, b) such that the score is about a + b times the statistic.
 
         Public, and for guidance only. Exact if `is_mean`.
 
@@ -181,29 +164,43 @@ class PrivateScorer:
         """
         raise NotImplementedError
 
-    def value(self, statistics: Sequence[int], units: Units) -> float:
+    def value(self, counts: Sequence[int], units: Units) -> float:
         """Return the score, within `bounds`.
 
         Parameters
         ----------
-        statistics : sequence of int
-            Statistics, or any integers in their place (such as noisy statistics).
+        counts : sequence of int
+            What `counts` are, or any integers in their place (such as noisy ones).
         units : Units
             Protected units; only their number, and whether they are groups, is used.
         """
         raise NotImplementedError
 
-    def interval(
-        self, low: Sequence[int], high: Sequence[int], units: Units
-    ) -> tuple[float, float]:
-        """Return the lowest and highest `value` for statistics between low and high.
+    def interval(self, noisy: NoisyCounts, units: Units, confidence: float) -> tuple[float, float]:
+        """Return where the score of the counts without noise lies, with this probability.
 
         Parameters
         ----------
-        low, high : sequence of int
-            Lower and upper bound of each statistic.
+        noisy : NoisyCounts
+            What was released.
         units : Units
             Protected units; only their number, and whether they are groups, is used.
+        confidence : float
+            In (0, 1).
+        """
+        raise NotImplementedError
+
+    def exact(
+        self, y: Any, response: NDArray[Any], classes: Any, sample_weight: Any = None
+    ) -> float:
+        """Return the score of predictions of public records.
+
+        Parameters
+        ----------
+        y, response, classes
+            As in `record_values`.
+        sample_weight : array-like of shape (n,), default=None
+            Not negative.
         """
         raise NotImplementedError
 
@@ -226,51 +223,22 @@ class PrivateScorer:
         """
         raise NotImplementedError
 
-    def unclipped(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.float64]:
-        """Return the gain of each public record, outside of `bounds`, too; only if `custom`.
-
-        Parameters
-        ----------
-        y, response, classes
-            As in `record_values`.
-        """
-        raise NotImplementedError
-
-    def share_clipped(self, y: Any, response: NDArray[Any], classes: Any) -> float:
-        """Return the share of these public records whose gains lie outside of `bounds`.
-
-        Parameters
-        ----------
-        y, response, classes
-            As in `record_values`.
-        """
-        return 0.0
-
-    def weighted(self, estimator: Any, X: Any, y: Any, sample_weight: Any) -> float:
-        """Return the score with a weight for each record, *without privacy*.
+    def predictions(self, estimator: Any, X: Any, y: Any = None) -> Predictions:
+        """Return what a fitted estimator predicts for records that need no protection.
 
         Parameters
         ----------
         estimator, X, y
             As in `record_gains`.
-        sample_weight : array-like of shape (n,)
-            Not negative.
         """
-        raise NotImplementedError
+        response = respond(estimator, X, self.response_method)
+        return Predictions(dense(y), response, getattr(estimator, "classes_", None))
 
     def __call__(self, estimator: Any, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the score of a fitted estimator on data that need no protection."""
         scorer = self if self.prepared else self.prepare(y)
-        if sample_weight is not None:
-            return scorer.weighted(estimator, X, y, sample_weight)
-        values, y = scorer._values_and_labels(estimator, X, y)
-        units = Units.of(len(values))
-        return scorer.value(scorer.statistics(values, y, units), units)
-
-    def _values_and_labels(self, estimator: Any, X: Any, y: Any) -> tuple[NDArray[Any], Any]:
-        y = dense(y)
-        response = respond(estimator, X, self.response_method)
-        return self.record_values(y, response, getattr(estimator, "classes_", None)), y
+        found = scorer.predictions(estimator, X, y)
+        return scorer.exact(found.y, found.response, found.classes, sample_weight)
 
 
 def scorer_repr(name: str, params: Mapping[str, Any]) -> str:

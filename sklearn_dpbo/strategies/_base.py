@@ -13,7 +13,8 @@ from .._data.units import Units
 from .._evaluation.evaluator import Evaluator
 from .._params import check_number
 from .._privacy.accounting import Budget
-from .._privacy.mechanisms import Mechanisms, NoisyCount
+from .._privacy.mechanisms import Mechanisms
+from .._privacy.noisy_counts import NoisyCounts
 from .._space.space import Candidates, SearchSpace
 from ..scoring._scorers import PrivateScorer
 
@@ -147,15 +148,13 @@ def require_mean_gain(scorer: PrivateScorer, who: str) -> None:
     """Raise ValueError unless the score is a mean of gains, on a line with one statistic."""
     if not scorer.is_mean:
         raise ValueError(
-            f"{who} releases one number, and scoring={scorer.name!r} is a ratio of two. Use a mean "
-            "of gains, such as 'accuracy' or 'neg_brier_score', or strategy='worst_case'"
+            f"{who} takes means of gains, and scoring={scorer.name!r} is none. Use one, such as "
+            "'accuracy' or 'neg_brier_score', or strategy='worst_case'"
         )
 
 
 def score_and_interval(
-    scorer: PrivateScorer, units: Units, *noisy: NoisyCount
+    scorer: PrivateScorer, units: Units, noisy: NoisyCounts
 ) -> tuple[float, tuple[float, float]]:
-    """Return the score of released statistics, and where it lies without noise (95 %)."""
-    confidence = 1 - (1 - _CONFIDENCE) / len(noisy)  # union bound
-    low, high = np.transpose([count.interval(confidence) for count in noisy]).tolist()
-    return scorer.value([each.count for each in noisy], units), scorer.interval(low, high, units)
+    """Return the score of released counts, and where it lies without noise (95 %)."""
+    return scorer.value(noisy.counts, units), scorer.interval(noisy, units, _CONFIDENCE)

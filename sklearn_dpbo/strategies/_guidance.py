@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from fractions import Fraction
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._evaluation.evaluator import Evaluator
+from .._evaluation.public import PublicEvaluator
 from .._gp.threads import single_threaded
 from .._privacy.accounting import Purpose
 from .._privacy.mechanisms import Mechanisms
@@ -35,6 +36,8 @@ _LEAST_EXPLORED = 3
 _POOL = 1024
 # Candidates fitted beforehand to measure the time of a fit, with a timeout and no exploration.
 _N_TIMED = 4
+# Candidates fitted within the training set, if none are explored, to see how a good one predicts.
+_N_LOOKED_AT = 3
 # Standard deviation of scores over the space, as a share of their range, if nothing is public.
 _SCORE_STD = 0.1
 
@@ -75,6 +78,8 @@ class Guidance:
         model = self._explore() if self._kind in ("public", "both") else None
         if self._strategy.timeout is not None:
             self._n_iter = len(self._history) + self._affordable(self._strategy.timeout)
+        if self._oracle.scorer.selects_at:
+            self._look_at_good_candidate()
         for points in self._batches(model):
             candidates = self._space.candidates(points)
             self._history.add_validated(candidates, self._oracle(candidates.params))
@@ -91,6 +96,39 @@ class Guidance:
             yield from self._drawn(plan, model)
 
     # ------------------------------------------------------------ public
+    @cached_property
+    def _public(self) -> PublicEvaluator:
+        return self._oracle.public(self._strategy.public_cv, self._rng)
+
+    def public_model(self, params: dict[str, Any]) -> tuple[Any, Any, Any]:
+        """Return a candidate fitted within the training set, and X and y of other rows of it.
+
+        If it cannot be fitted without these, as it was evaluated, and all rows.
+        """
+        estimator, split = self._public.fitted(params), self._public.split
+        if estimator is not None:
+            return estimator, split.X_test, split.y_test
+        training = self._oracle.problem.training
+        return self._oracle.fitted(params), training.X, training.y
+
+    def _look_at_good_candidate(self) -> None:
+        """Let the score that selects know how good candidates predict, within the training set.
+
+        The best of those explored is taken or, if there are none, of a few.
+        """
+        candidates, scores = self._few(), np.array(self._history.public_scores)
+        if len(scores):
+            candidates = self._history.candidates.params
+        else:
+            scores = self._public(candidates).scores
+        if not np.isnan(scores).all():
+            model = self.public_model(candidates[int(np.nanargmax(scores))])
+            self._oracle.select_at(self._oracle.scorer.predictions(*model))
+
+    def _few(self) -> tuple[dict[str, Any], ...]:
+        places = np.unique(np.linspace(0, len(self._pool) - 1, _N_LOOKED_AT).astype(int))
+        return self._space.candidates(self._pool.take(places)).params
+
     def _affordable(self, timeout: float) -> int:
         """Return how many more fits the timeout allows, at the pace of public ones.
 
@@ -100,7 +138,7 @@ class Guidance:
         times: Any = self._history.fit_times
         if not times:
             first = self._space.candidates(self._pool.take(slice(_N_TIMED))).params
-            times = self._oracle.public(strategy.public_cv, self._rng)(first).fit_times
+            times = self._public(first).fit_times
         seconds, left = timeout - self._history.seconds, self._n_iter - len(self._history)
         fits = min(seconds / max(float(np.mean(times)), 1e-9), left)  # before int: may be inf
         return min(max(int(strategy.batch_size), len(self._start), int(fits)), left)
@@ -115,7 +153,7 @@ class Guidance:
             return None
         explorer = Explorer(
             self._space,
-            self._oracle.public(strategy.public_cv, self._rng),
+            self._public,
             acquisition=strategy.acquisition or UpperConfidenceBound(strategy.kappa),
             shape=strategy.kernel,
             pool=self._pool,
@@ -144,14 +182,14 @@ class Guidance:
     # ------------------------------------------------------------ private
     def _plan_draws(self, model: PublicModel | None) -> DrawPlan | None:
         strategy, problem, scorer = self._strategy, self._oracle.problem, self._oracle.scorer
-        step = scorer.sensitivity(problem.units)[0] * scorer.line(problem.units)[1]
+        step = scorer.sensitivity(problem.units) / scorer.largest(problem.units)
         budget = self._mechanisms.budget
         return DrawPlan.of(
             self._n_iter - len(self._history),
             strategy.batch_size,
             round_down(Fraction(budget.epsilon) * Fraction(strategy.guidance_share)),
             budget.delta,
-            step / (scorer.bounds[1] - scorer.bounds[0]),
+            step,
             learns=model is None,
             n_given=len(self._start),
         )
@@ -172,7 +210,8 @@ class Guidance:
     def _guide(self, plan: DrawPlan, model: PublicModel | None) -> PrivateGuide:
         strategy, scorer, noisy_scores = self._strategy, self._oracle.scorer, None
         if model is None:
-            std = _SCORE_STD * (scorer.bounds[1] - scorer.bounds[0])
+            units = self._oracle.problem.units
+            std = _SCORE_STD * scorer.line(units)[1] * scorer.largest(units)
             prior = partial(fixed_prior, PublicModel.ignorant(self._space, strategy.kernel, std))
             if plan.epsilon_each_score > 0:
                 noisy_scores = NoisyScores(

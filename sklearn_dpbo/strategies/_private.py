@@ -203,11 +203,11 @@ class NoisyScores:
         if not len(new):
             return
         noisy = self.mechanisms.release_counts(
-            statistics.column(0).take(new),
+            statistics.take(new),
             self.epsilon_each * len(new),
             purpose=Purpose.KERNEL_SCORES,
         )
-        self.counts += [count.count for count in noisy]
+        self.counts += noisy.counts
 
 
 def residual_prior(model: PublicModel, domain: Domain, capacity: int) -> Surrogate:
@@ -324,7 +324,7 @@ class PrivateGuide:
         for _ in range(n):
             free = np.setdiff1d(np.arange(len(domain.points)), taken + drawn)
             scores = linear_scores(
-                history.statistics.column(0),
+                history.statistics,
                 weights[:, free],
                 self._acquisition(known, posterior.std, None)[free],
                 self._line,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from fractions import Fraction
 from numbers import Integral
 from typing import Any
 
@@ -14,12 +13,11 @@ from .._evaluation.fitting import report_failures
 from .._gp.surrogate import KERNEL_SHAPES
 from .._privacy.accounting import Budget, Purpose
 from .._privacy.mechanisms import Mechanisms
-from .._privacy.rounding import round_down
-from .._privacy.sensitive import Sensitive
 from .._space.space import SearchSpace
-from ._base import Release, Strategy, positive, score_and_interval
+from ._base import Release, Strategy, positive
 from ._guidance import Guidance
 from ._proposals import Acquisition
+from ._release import release_scores
 
 __all__ = ["WorstCase"]
 
@@ -169,18 +167,24 @@ class WorstCase(Strategy):
         mechanisms: Mechanisms,
     ) -> Release:
         """Guide and evaluate, select, release."""
-        history = Guidance(self, space, oracle, n_iter, rng, mechanisms).run()
+        guidance = Guidance(self, space, oracle, n_iter, rng, mechanisms)
+        history = guidance.run()
         if not history.fitted:
             report_failures(tuple(np.array(history.fit_errors)[history.validated]))
         report_failures(tuple(history.fit_errors))
 
         chosen = mechanisms.select(
-            history.statistics.column(0),
+            history.statistics,
             mechanisms.budget.epsilon_beside(self.score_share),
             purpose=Purpose.CANDIDATE,
         )
-        (score, interval), *others = _release_scores(
-            history.statistics.take(chosen), oracle, mechanisms
+        best_index = history.fitted[chosen]
+        (score, interval), *others = release_scores(
+            history.candidates.params[best_index],
+            history.statistics.take(chosen),
+            oracle,
+            mechanisms,
+            guidance.public_model,
         )
         return Release(
             candidates=history.candidates,
@@ -188,26 +192,8 @@ class WorstCase(Strategy):
             fit_errors=tuple(history.fit_errors),
             validated=np.array(history.validated),
             public_scores=np.array(history.public_scores),
-            best_index=history.fitted[chosen],
+            best_index=best_index,
             best_score=score,
             interval=interval,
             others=others,
         )
-
-
-def _release_scores(
-    statistics: Sensitive, oracle: Evaluator, mechanisms: Mechanisms
-) -> list[tuple[float, tuple[float, float]]]:
-    """Release all scores of one candidate, each with the same share of what is left."""
-    released, first, scorers = [], 0, oracle.scorers
-    for i, scorer in enumerate(scorers):
-        last = first + len(scorer.sensitivity(oracle.problem.units))
-        noisy = mechanisms.release_counts(
-            statistics.columns(first, last),
-            round_down(Fraction(mechanisms.budget.epsilon_left) / (len(scorers) - i)),
-            purpose=Purpose.SCORE,
-            detail=scorer.name if len(scorers) > 1 else "",
-        )
-        released.append(score_and_interval(scorer, oracle.problem.units, *noisy))
-        first = last
-    return released

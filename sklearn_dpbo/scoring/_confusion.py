@@ -1,0 +1,280 @@
+"""Scores that are functions of the confusion matrix (zone: sensitive).
+
+*Choice.* Let f be the metric, and C0 a public confusion matrix, in shares. To first order,
+``f(C) = f(C0) + sum_ij (C_ij - C0_ij) G_ij`` with G the gradient of f at C0: a mean of gains. How
+many records a class has is the same for all candidates; so a number may be taken off each row of G,
+and we make the lowest gain of each row 0. The sensitivity is the largest difference *within* a row.
+
+*Score.* The confusion matrix of the candidate chosen is released with noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._data.tables import dense
+from .._data.units import Units
+from .._params import check_number
+from .._privacy.noisy_counts import NoisyCounts
+from . import _gains as gains
+from ._confusion_metrics import AVERAGES, Metric, gradient
+from ._intervals import simulated_interval
+from ._mean_gain import MeanGain
+from ._scorers import scorer_repr
+from ._statistics import Predictions, Statistics, unit_weight, weights
+
+__all__ = ["CONFUSION", "ConfusionCounts", "ConfusionScorer", "MatrixGain", "confusion_scorer"]
+
+# As many numbers as the square of this are released.
+_MOST_CLASSES = 50
+# Share of correct predictions of each class, where nothing public is known.
+_ASSUMED_RECALL = 0.8
+
+
+@dataclass(frozen=True)
+class MatrixGain(gains.Gain):
+    """M[true class, predicted class], of a public matrix with entries in [0, 1].
+
+    Parameters
+    ----------
+    matrix : tuple of tuple of float
+        The lowest entry of each row is 0, the largest of all is 1.
+    classes : ndarray of shape (n_classes,)
+        Sorted.
+    """
+
+    matrix: tuple[tuple[float, ...], ...]
+    classes: Any
+
+    def __call__(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
+        true, predicted = gains.encode(y, self.classes), gains.encode(response, self.classes)
+        known = (true >= 0) & (predicted >= 0)
+        return np.where(known, np.array(self.matrix)[true, predicted], 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class ConfusionCounts(Statistics):
+    """How many records there are of each true class, by predicted class.
+
+    The first K numbers are those of the first class. A unit's records weigh W together, see
+    `unit_weight`; a record of a class that the training set does not have is not counted.
+    """
+
+    classes: NDArray[Any]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ConfusionCounts) and np.array_equal(self.classes, other.classes)
+
+    def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.intp]:
+        """K times the true class plus the predicted one; -1 for a record that is not counted."""
+        true, predicted = gains.encode(y, self.classes), gains.encode(response, self.classes)
+        return np.where(predicted < 0, self.lowest_values(y, len(y)), self._cell(true, predicted))
+
+    def lowest_values(self, y: Any, n: int) -> NDArray[np.intp]:
+        """A record that cannot be predicted counts as one of the next class."""
+        true = gains.encode(y, self.classes)
+        return self._cell(true, (true + 1) % len(self.classes))
+
+    def _cell(self, true: NDArray[np.intp], predicted: NDArray[np.intp]) -> NDArray[np.intp]:
+        return np.where(true >= 0, len(self.classes) * true + predicted, -1)
+
+    def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
+        counted = values >= 0
+        counts = np.zeros(len(self.classes) ** 2, dtype=np.int64)
+        np.add.at(counts, values[counted], weights(units)[counted])
+        return tuple(counts.tolist())
+
+    def sensitivity(self, units: Units) -> int:
+        """What a unit adds to the cells is W at most, and what replaces it, too."""
+        return 2 * unit_weight(units)
+
+
+@dataclass(frozen=True, repr=False)
+class ConfusionScorer(MeanGain):
+    """A metric of the confusion matrix.
+
+    As a mean of gains it is what the choice is made by: the metric's gradient, see above.
+
+    Parameters
+    ----------
+    metric : Metric
+        Its positive class is set by `prepare`.
+    pos_label : object, default=1
+        The positive class, if the metric has one.
+    classes : ndarray of shape (n_classes,) or None
+        Set by `prepare`.
+    offset, slope : float
+        The metric is about ``offset + slope (mean gain)``.
+    """
+
+    metric: Metric = Metric("accuracy")
+    pos_label: Any = 1
+    classes: Any = None
+    offset: float = 0.0
+    slope: float = 1.0
+    is_mean = False
+    selects_at = True
+
+    @classmethod
+    def of(cls, name: str, metric: Metric, pos_label: Any, params: dict[str, Any]) -> Any:
+        """Return the scorer of this name; what depends on the training labels is not set yet."""
+        return cls(
+            name,
+            gains.Accuracy(),
+            metric.bounds,
+            ("predict",),
+            params,
+            metric=metric,
+            pos_label=pos_label,
+        )
+
+    def prepare(self, y_train: Any) -> ConfusionScorer:
+        y = dense(y_train)
+        if y.ndim > 1:
+            raise ValueError(
+                f"scoring={self.name!r} takes one label per record; y has shape {y.shape}. Use "
+                f"'accuracy' (all labels right), or '{self.name.split('_')[0]}_samples'"
+            )
+        classes, sizes = np.unique(y, return_counts=True)
+        if not 2 <= len(classes) <= _MOST_CLASSES:
+            raise ValueError(
+                f"scoring={self.name!r} takes from 2 to {_MOST_CLASSES} classes; y has "
+                f"{len(classes)}. Use 'accuracy' or 'top_k_accuracy'"
+            )
+        metric = self.metric
+        if metric.average == "binary":
+            metric = replace(metric, positive=self._position(classes))
+        prepared = replace(self, metric=metric, classes=classes, prepared=True)
+        # As if each class were recognised equally well, and errors were as frequent as classes.
+        assumed = np.outer(sizes, (1 - _ASSUMED_RECALL) * sizes / sizes.sum())
+        return prepared._linear_at(assumed + np.diag(_ASSUMED_RECALL * sizes))
+
+    def _position(self, classes: NDArray[Any]) -> int:
+        if len(classes) > 2:
+            raise ValueError(
+                f"scoring={self.name!r} is for two classes, and y has {len(classes)}: use "
+                f"'{self.name}_macro', '{self.name}_micro' or '{self.name}_weighted'"
+            )
+        found = np.flatnonzero(gains.equal(classes, self.pos_label))
+        if not len(found):
+            raise ValueError(
+                f"pos_label={self.pos_label!r} is not a class of y, which has {classes.tolist()}: "
+                f"name the positive one, make_private_scorer({self.name!r}, pos_label=...)"
+            )
+        return int(found[0])
+
+    def selecting_at(self, public: Predictions) -> ConfusionScorer:
+        return self._linear_at(self._matrix(public))
+
+    def _matrix(self, public: Predictions, sample_weight: Any = None) -> NDArray[np.float64]:
+        """Return the confusion matrix of public predictions."""
+        K, cells = len(self.classes), self.counts.record_values(*_arguments(public))
+        w = None if sample_weight is None else np.asarray(sample_weight, dtype=float)[cells >= 0]
+        counts = np.bincount(cells[cells >= 0], weights=w, minlength=K * K)
+        return counts.reshape(K, K).astype(float)
+
+    def _linear_at(self, C: NDArray[np.float64]) -> ConfusionScorer:
+        G = gradient(self.metric, C)
+        lowest = G.min(axis=1, keepdims=True)
+        slope = float((G - lowest).max())
+        if slope == 0:  # no prediction changes the metric: then all candidates are as good
+            return replace(self, gain=MatrixGain(_table(0 * G), self.classes), slope=1.0)
+        shares = C / C.sum()
+        offset = float(self.metric(C) - (shares * G).sum() + (shares * lowest).sum())
+        matrix = _table((G - lowest) / slope)
+        return replace(self, gain=MatrixGain(matrix, self.classes), offset=offset, slope=slope)
+
+    @property
+    def gain_bounds(self) -> tuple[float, float]:
+        return (0.0, 1.0)
+
+    @property
+    def counts(self) -> ConfusionCounts:
+        return ConfusionCounts(self.classes)
+
+    def line(self, units: Units) -> tuple[float, float]:
+        return self.offset, self.slope / self.largest(units)
+
+    def value(self, counts: Sequence[int], units: Units) -> float:
+        return float(self._of(np.array([counts]))[0])
+
+    def _of(self, counts: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the metric of each row of counts; negative ones, from noise, count as 0."""
+        K = len(self.classes)
+        found = self.metric(np.maximum(counts, 0).astype(float).reshape(-1, K, K))
+        return np.clip(found, *self.bounds)
+
+    def interval(self, noisy: NoisyCounts, units: Units, confidence: float) -> tuple[float, float]:
+        return simulated_interval(self._of, noisy, confidence)
+
+    def exact(
+        self, y: Any, response: NDArray[Any], classes: Any, sample_weight: Any = None
+    ) -> float:
+        C = self._matrix(Predictions(y, response, classes), sample_weight)
+        return float(self.metric(C))
+
+    def __repr__(self) -> str:
+        return scorer_repr(self.name, self.params)
+
+
+def _arguments(public: Predictions) -> tuple[Any, Any, Any]:
+    return public.y, public.response, public.classes
+
+
+def _table(matrix: NDArray[np.float64]) -> tuple[tuple[float, ...], ...]:
+    return tuple(map(tuple, matrix.tolist()))
+
+
+_OF_ONE_CLASS = {
+    "f1": "f",
+    "fbeta": "f",
+    "precision": "precision",
+    "recall": "recall",
+    "jaccard": "jaccard",
+}
+_OF_ALL = ("balanced_accuracy", "cohen_kappa", "geometric_mean", "matthews_corrcoef")
+# By name: the metric, and the average over classes, None for metrics of the whole matrix.
+CONFUSION: dict[str, tuple[str, str | None]] = {
+    **{name: (name, None) for name in _OF_ALL},
+    **{name: (metric, "binary") for name, metric in _OF_ONE_CLASS.items()},
+    **{
+        f"{name}_{average}": (metric, average)
+        for name, metric in _OF_ONE_CLASS.items()
+        for average in AVERAGES[1:]
+    },
+}
+_PARAMS = {
+    "balanced_accuracy": {"adjusted": (False, True)},
+    "cohen_kappa": {"weights": (None, "linear", "quadratic")},
+}
+
+
+def confusion_scorer(name: str, params: dict[str, Any]) -> ConfusionScorer:
+    """Return the scorer of this name.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is not one of this score, or has a value that it does not take.
+    """
+    metric, average = CONFUSION[name]
+    given = dict(params)
+    pos_label = given.pop("pos_label", 1) if average == "binary" else 1
+    if name.startswith("fbeta"):
+        beta = given.pop("beta", None)
+        check_number("beta of 'fbeta'", beta, "a positive number", lambda b: b > 0)
+        own = (("beta", float(beta)),)
+    else:
+        allowed = _PARAMS.get(name, {})
+        own = tuple((key, given.pop(key)) for key in allowed if key in given)
+        for key, value in own:
+            if value not in allowed[key]:
+                raise ValueError(f"{key} of {name!r} is one of {allowed[key]}; found {value!r}")
+    if given:
+        raise ValueError(f"{name!r} has no parameters {sorted(given)}")
+    return ConfusionScorer.of(name, Metric(metric, average, params=own), pos_label, params)

@@ -1,0 +1,159 @@
+"""How predicted scores are distributed in each class: what curves are drawn from (zone: sensitive).
+
+A record falls into one bin of each of its scores, of which there is one for two classes, and one per
+class for more. So it is counted once per score, whatever the bins are; these are public.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._data.units import Units
+from . import _gains as gains
+from ._statistics import Predictions, Statistics, unit_weight, weights
+
+__all__ = ["ScoreHistogram", "class_scores", "n_bins"]
+
+_FEWEST, _MOST = 10, 50
+
+
+def n_bins(m: int, epsilon: float) -> int:
+    """Return how many bins suit m units and this epsilon: sqrt(m epsilon) / 1.5, from 10 to 50.
+
+    More bins hide less of the order of scores, and sum up more noise.
+    """
+    return int(min(max(math.sqrt(m * epsilon) / 1.5, _FEWEST), _MOST))
+
+
+def class_scores(response: NDArray[Any]) -> NDArray[np.float64]:
+    """Return one column for two classes (the second's score), and one per class for more."""
+    response = np.array(response, dtype=float)
+    if response.ndim == 1:
+        return response[:, None]
+    return response[:, 1:] if response.shape[1] == 2 else response
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreHistogram(Statistics):
+    """How many records of each class there are in each bin of each score.
+
+    Parameters
+    ----------
+    edges : tuple of tuple of float
+        For each score, where its bins part, ascending; a bin includes its lower edge.
+    classes : ndarray of shape (n_classes,)
+        Sorted.
+    response_method : tuple of str
+        Methods of the estimator; the first that it has is called.
+    against_rest : bool, default=False
+        Whether all classes but the one that a score is for are counted together, in the first row.
+    """
+
+    edges: tuple[tuple[float, ...], ...]
+    classes: NDArray[Any]
+    response_method: tuple[str, ...]
+    against_rest: bool = False
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ScoreHistogram) and (
+            np.array_equal(self.classes, other.classes)
+            and (self.edges, self.response_method, self.against_rest)
+            == (other.edges, other.response_method, other.against_rest)
+        )
+
+    @classmethod
+    def at(
+        cls,
+        public: Predictions,
+        classes: NDArray[Any],
+        response_method: tuple[str, ...],
+        n: int,
+        against_rest: bool = False,
+    ) -> ScoreHistogram:
+        """Place about n bins of each score such that public records of each class fill them evenly.
+
+        The number at which a classifier changes its mind is among the edges: 1/2 for
+        probabilities, 0 for decision values.
+        """
+        scores = class_scores(public.response)
+        code = gains.encode(public.y, classes)
+        cut = 0.5 if np.ndim(public.response) == 2 and scores.shape[1] == 1 else 0.0
+        columns = scores.T
+        many = len(columns) > 1
+        edges = tuple(
+            _edges(column, code == (c if many else 1), n, () if many else (cut,))
+            for c, column in enumerate(columns)
+        )
+        return cls(edges, classes, response_method, against_rest)
+
+    @property
+    def n_rows(self) -> int:
+        """Classes that are told apart."""
+        return 2 if self.against_rest else len(self.classes)
+
+    def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.intp]:
+        """One place per score; -1 for a record of a class that the training set does not have."""
+        scores = class_scores(response)
+        if scores.shape[1] != len(self.edges):
+            raise ValueError(f"{scores.shape[1]} scores per record; expected {len(self.edges)}")
+        code = gains.encode(y, self.classes)
+        columns, first = [], 0
+        for c, (edges, s) in enumerate(zip(self.edges, scores.T, strict=True)):
+            row, n = self._rows(code, c), len(edges) + 1
+            worst = np.where(self._wants_high(code, c), 0, n - 1)
+            place = np.where(np.isnan(s), worst, np.searchsorted(edges, s, side="right"))
+            columns.append(np.where(code >= 0, first + row * n + place, -1))
+            first += self.n_rows * n
+        return np.stack(columns, axis=1)
+
+    def lowest_values(self, y: Any, n: int) -> NDArray[np.intp]:
+        """A record that cannot be predicted stands where its class should not."""
+        n_scores = len(self.edges)
+        return self.record_values(y, np.full((n, n_scores) if n_scores > 1 else n, np.nan), None)
+
+    def _rows(self, code: NDArray[np.intp], c: int) -> NDArray[np.intp]:
+        return self._wants_high(code, c).astype(np.intp) if self.against_rest else code
+
+    def _wants_high(self, code: NDArray[np.intp], c: int) -> NDArray[np.bool_]:
+        return code == (c if len(self.edges) > 1 else 1)
+
+    def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
+        counts = np.zeros(sum(self.n_rows * (len(e) + 1) for e in self.edges), dtype=np.int64)
+        w = weights(units)
+        for column in values.T:
+            np.add.at(counts, column[column >= 0], w[column >= 0])
+        return tuple(counts.tolist())
+
+    def sensitivity(self, units: Units) -> int:
+        """A unit adds W to the bins of each score, and so does what replaces it."""
+        return 2 * unit_weight(units) * len(self.edges)
+
+    def tables(self, counts: NDArray[Any]) -> list[NDArray[Any]]:
+        """Return, for each score, the counts of shape (..., n_rows, n_bins)."""
+        tables, first = [], 0
+        for edges in self.edges:
+            n = len(edges) + 1
+            last = first + self.n_rows * n
+            tables.append(counts[..., first:last].reshape(*counts.shape[:-1], self.n_rows, n))
+            first = last
+        return tables
+
+
+def _edges(
+    scores: NDArray[np.float64], high: NDArray[np.bool_], n: int, more: tuple[float, ...]
+) -> tuple[float, ...]:
+    """Return the quantiles of scores in which both classes weigh the same, with more edges."""
+    finite = np.isfinite(scores)
+    scores, high = scores[finite], high[finite]
+    if not len(scores):
+        return more or (0.0,)
+    order = np.argsort(scores)
+    weight = np.where(high, 1 / max(high.sum(), 1), 1 / max((~high).sum(), 1))[order]
+    share = np.cumsum(weight) / weight.sum()
+    quantiles = scores[order][np.searchsorted(share, np.arange(1, n) / n)]
+    return tuple(np.unique([*quantiles, *more]).tolist())

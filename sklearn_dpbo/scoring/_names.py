@@ -1,0 +1,140 @@
+"""scikit-learn's scorers by name: those that are known here, and why others are not (zone: public).
+
+Every name of ``sklearn.metrics.get_scorer_names()`` is either a key of a table of scores in this
+package, or of `REFUSED`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sklearn import metrics
+
+__all__ = ["REFUSED", "name_and_params"]
+
+_CLUSTERS = (
+    "compares groupings, whose numbers mean nothing across candidates",
+    "make_private_scorer(gain, bounds=(a, b)) with a gain of each record, such as minus its "
+    "distance from the centre",
+)
+_LIKELIHOOD_RATIO = (
+    "has no upper bound: a single false positive can double it",
+    "'geometric_mean' or 'balanced_accuracy'",
+)
+# Names that cannot be made private: why, and the nearest that works.
+REFUSED: dict[str, tuple[str, str]] = {
+    **dict.fromkeys(
+        (
+            "adjusted_mutual_info_score",
+            "adjusted_rand_score",
+            "completeness_score",
+            "fowlkes_mallows_score",
+            "homogeneity_score",
+            "mutual_info_score",
+            "normalized_mutual_info_score",
+            "rand_score",
+            "v_measure_score",
+        ),
+        _CLUSTERS,
+    ),
+    "neg_max_error": (
+        "is decided by a single record, and that is what privacy hides",
+        "'neg_median_absolute_error', or make_private_scorer('neg_mean_pinball_loss', alpha=0.95)",
+    ),
+    "positive_likelihood_ratio": _LIKELIHOOD_RATIO,
+    "neg_negative_likelihood_ratio": _LIKELIHOOD_RATIO,
+    "d2_absolute_error_score": (
+        "divides by deviations from the median of the validation labels, which is no sum",
+        "'r2' or 'neg_mean_absolute_error'",
+    ),
+}
+
+# By the function of sklearn.metrics: the name here and, for parameters whose values are part of a
+# name, which. Other parameters keep their names.
+_BY_FUNCTION: dict[str, str] = {
+    "accuracy_score": "accuracy",
+    "average_precision_score": "average_precision",
+    "balanced_accuracy_score": "balanced_accuracy",
+    "brier_score_loss": "neg_brier_score",
+    "cohen_kappa_score": "cohen_kappa",
+    "d2_brier_score": "d2_brier_score",
+    "d2_log_loss_score": "d2_log_loss_score",
+    "explained_variance_score": "explained_variance",
+    "f1_score": "f1",
+    "fbeta_score": "fbeta",
+    "jaccard_score": "jaccard",
+    "log_loss": "neg_log_loss",
+    "matthews_corrcoef": "matthews_corrcoef",
+    "mean_absolute_error": "neg_mean_absolute_error",
+    "mean_absolute_percentage_error": "neg_mean_absolute_percentage_error",
+    "mean_gamma_deviance": "neg_mean_gamma_deviance",
+    "mean_pinball_loss": "neg_mean_pinball_loss",
+    "mean_poisson_deviance": "neg_mean_poisson_deviance",
+    "mean_squared_error": "neg_mean_squared_error",
+    "mean_squared_log_error": "neg_mean_squared_log_error",
+    "median_absolute_error": "neg_median_absolute_error",
+    "precision_score": "precision",
+    "r2_score": "r2",
+    "recall_score": "recall",
+    "roc_auc_score": "roc_auc",
+    "root_mean_squared_error": "neg_root_mean_squared_error",
+    "root_mean_squared_log_error": "neg_root_mean_squared_log_error",
+    "top_k_accuracy_score": "top_k_accuracy",
+}
+# Parameters at values that change nothing here.
+_WITHOUT_EFFECT = {
+    "normalize": (True,),
+    "zero_division": (0, 0.0, "warn"),
+    "sample_weight": (None,),
+    "labels": (None,),
+    "multioutput": ("uniform_average",),
+    "force_finite": (True,),
+    "max_fpr": (None,),
+    "replace_undefined_by": (0, 0.0),
+    "squared": (True,),
+}
+
+
+def name_and_params(scorer: Any) -> tuple[str, dict[str, Any]] | None:
+    """Return the name and the parameters that a scorer of scikit-learn has here; None if none.
+
+    Parameters
+    ----------
+    scorer : object
+        What `sklearn.metrics.make_scorer` or `get_scorer` returned, perhaps.
+    """
+    function = getattr(scorer, "_score_func", None)
+    kwargs = getattr(scorer, "_kwargs", None)
+    name = _BY_FUNCTION.get(getattr(function, "__name__", ""))
+    if name is None or not isinstance(kwargs, Mapping):
+        return None
+    if getattr(metrics, function.__name__, None) is not function:
+        return None  # a function of another library, or of the user's
+    if scorer._sign != (-1 if name.startswith("neg_") else 1):
+        return None
+    params = {
+        key: value
+        for key, value in kwargs.items()
+        if not (key in _WITHOUT_EFFECT and _among(value, _WITHOUT_EFFECT[key]))
+    }
+    return _with_average(name, params)
+
+
+def _among(value: Any, values: tuple[Any, ...]) -> bool:
+    return any(type(value) is type(v) and value == v for v in values)
+
+
+def _with_average(name: str, params: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Move what is part of a name from the parameters into it."""
+    average = params.pop("average", None)
+    if name == "roc_auc":
+        kind = params.pop("multi_class", "raise")
+        if kind != "raise":
+            name = f"{name}_{kind}"
+        return (f"{name}_weighted" if average == "weighted" else name), params
+    if average in (None, "binary"):
+        return name, params
+    if params.get("pos_label") in (None, 1):
+        params.pop("pos_label", None)
+    return f"{name}_{average}", params
