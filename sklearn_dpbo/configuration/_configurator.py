@@ -240,9 +240,9 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
             count, mechanisms.budget.epsilon_left, purpose=Purpose.MEAN_UTILITY
         )
         H, most = float(self.utility_bound), _STEPS * n
-        ((low, high),) = noisy.interval(_CONFIDENCE)
+        ((fewest, largest),) = noisy.interval(_CONFIDENCE)
         low, at, high = (
-            H * min(max(count / most, 0.0), 1.0) for count in (low, *noisy.counts, high)
+            H * min(max(count / most, 0.0), 1.0) for count in (fewest, *noisy.counts, largest)
         )
         return {"best_score_": at, "best_score_interval_": (low, high)}
 

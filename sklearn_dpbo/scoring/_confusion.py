@@ -11,7 +11,7 @@ and we make the lowest gain of each row 0. The sensitivity is the largest differ
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -23,10 +23,10 @@ from .._params import check_number
 from .._privacy.noisy_counts import NoisyCounts
 from . import _gains as gains
 from ._confusion_metrics import AVERAGES, Metric, gradient
-from ._intervals import simulated_interval
+from ._intervals import nearest_counts, simulated_interval
 from ._mean_gain import MeanGain
 from ._scorers import scorer_repr
-from ._statistics import Predictions, Statistics, unit_weight, weights
+from ._statistics import Predictions, Statistics, total_weight, unit_weight, weights
 
 __all__ = ["CONFUSION", "ConfusionCounts", "ConfusionScorer", "MatrixGain", "confusion_scorer"]
 
@@ -62,31 +62,31 @@ class ConfusionCounts(Statistics):
     """How many records there are of each true class, by predicted class.
 
     The first K numbers are those of the first class. A unit's records weigh W together, see
-    `unit_weight`; a record of a class that the training set does not have is not counted.
+    `unit_weight`. A record that cannot be predicted, or whose label the training set does not have,
+    counts as predicted wrongly: as if the class had been the next one.
     """
 
     classes: NDArray[Any]
+    response_method = ("predict",)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ConfusionCounts) and np.array_equal(self.classes, other.classes)
 
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.intp]:
-        """K times the true class plus the predicted one; -1 for a record that is not counted."""
-        true, predicted = gains.encode(y, self.classes), gains.encode(response, self.classes)
-        return np.where(predicted < 0, self.lowest_values(y, len(y)), self._cell(true, predicted))
+        """K times the true class plus the predicted one."""
+        return self._cells(gains.encode(y, self.classes), gains.encode(response, self.classes))
 
     def lowest_values(self, y: Any, n: int) -> NDArray[np.intp]:
-        """A record that cannot be predicted counts as one of the next class."""
-        true = gains.encode(y, self.classes)
-        return self._cell(true, (true + 1) % len(self.classes))
+        return self._cells(gains.encode(y, self.classes), np.full(n, -1))
 
-    def _cell(self, true: NDArray[np.intp], predicted: NDArray[np.intp]) -> NDArray[np.intp]:
-        return np.where(true >= 0, len(self.classes) * true + predicted, -1)
+    def _cells(self, true: NDArray[np.intp], predicted: NDArray[np.intp]) -> NDArray[np.intp]:
+        K = len(self.classes)
+        true = np.where(true < 0, (predicted + 1) % K, true)
+        return K * true + np.where(predicted < 0, (true + 1) % K, predicted)
 
     def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
-        counted = values >= 0
         counts = np.zeros(len(self.classes) ** 2, dtype=np.int64)
-        np.add.at(counts, values[counted], weights(units)[counted])
+        np.add.at(counts, values, weights(units))
         return tuple(counts.tolist())
 
     def sensitivity(self, units: Units) -> int:
@@ -112,7 +112,7 @@ class ConfusionScorer(MeanGain):
         The metric is about ``offset + slope (mean gain)``.
     """
 
-    metric: Metric = Metric("accuracy")
+    metric: Metric = field(default_factory=lambda: Metric("accuracy"))
     pos_label: Any = 1
     classes: Any = None
     offset: float = 0.0
@@ -121,7 +121,9 @@ class ConfusionScorer(MeanGain):
     selects_at = True
 
     @classmethod
-    def of(cls, name: str, metric: Metric, pos_label: Any, params: dict[str, Any]) -> Any:
+    def of(
+        cls, name: str, metric: Metric, pos_label: Any, params: dict[str, Any]
+    ) -> ConfusionScorer:
         """Return the scorer of this name; what depends on the training labels is not set yet."""
         return cls(
             name,
@@ -160,23 +162,17 @@ class ConfusionScorer(MeanGain):
                 f"scoring={self.name!r} is for two classes, and y has {len(classes)}: use "
                 f"'{self.name}_macro', '{self.name}_micro' or '{self.name}_weighted'"
             )
-        found = np.flatnonzero(gains.equal(classes, self.pos_label))
-        if not len(found):
-            raise ValueError(
-                f"pos_label={self.pos_label!r} is not a class of y, which has {classes.tolist()}: "
-                f"name the positive one, make_private_scorer({self.name!r}, pos_label=...)"
-            )
-        return int(found[0])
+        return gains.position_of(self.pos_label, classes, self.name)
 
     def selecting_at(self, public: Predictions) -> ConfusionScorer:
         return self._linear_at(self._matrix(public))
 
     def _matrix(self, public: Predictions, sample_weight: Any = None) -> NDArray[np.float64]:
         """Return the confusion matrix of public predictions."""
-        K, cells = len(self.classes), self.counts.record_values(*_arguments(public))
-        w = None if sample_weight is None else np.asarray(sample_weight, dtype=float)[cells >= 0]
-        counts = np.bincount(cells[cells >= 0], weights=w, minlength=K * K)
-        return counts.reshape(K, K).astype(float)
+        K = len(self.classes)
+        cells = self.counts.record_values(public.y, public.response, public.classes)
+        w = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
+        return np.bincount(cells, weights=w, minlength=K * K).reshape(K, K).astype(float)
 
     def _linear_at(self, C: NDArray[np.float64]) -> ConfusionScorer:
         G = gradient(self.metric, C)
@@ -201,16 +197,20 @@ class ConfusionScorer(MeanGain):
         return self.offset, self.slope / self.largest(units)
 
     def value(self, counts: Sequence[int], units: Units) -> float:
-        return float(self._of(np.array([counts]))[0])
-
-    def _of(self, counts: NDArray[Any]) -> NDArray[np.float64]:
-        """Return the metric of each row of counts; negative ones, from noise, count as 0."""
-        K = len(self.classes)
-        found = self.metric(np.maximum(counts, 0).astype(float).reshape(-1, K, K))
-        return np.clip(found, *self.bounds)
+        C = nearest_counts(counts, total_weight(units))
+        return float(self.metric(self._matrices(C)))
 
     def interval(self, noisy: NoisyCounts, units: Units, confidence: float) -> tuple[float, float]:
-        return simulated_interval(self._of, noisy, confidence)
+        def ends(counts: NDArray[np.float64]) -> tuple[Any, Any]:
+            C = self._matrices(counts)
+            return self.metric(C, "low"), self.metric(C, "high")
+
+        total = total_weight(units)
+        return simulated_interval(ends, noisy, confidence, self.bounds, total)
+
+    def _matrices(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
+        K = len(self.classes)
+        return counts.reshape(*counts.shape[:-1], K, K)
 
     def exact(
         self, y: Any, response: NDArray[Any], classes: Any, sample_weight: Any = None
@@ -220,10 +220,6 @@ class ConfusionScorer(MeanGain):
 
     def __repr__(self) -> str:
         return scorer_repr(self.name, self.params)
-
-
-def _arguments(public: Predictions) -> tuple[Any, Any, Any]:
-    return public.y, public.response, public.classes
 
 
 def _table(matrix: NDArray[np.float64]) -> tuple[tuple[float, ...], ...]:
@@ -248,7 +244,7 @@ CONFUSION: dict[str, tuple[str, str | None]] = {
         for average in AVERAGES[1:]
     },
 }
-_PARAMS = {
+_PARAMS: dict[str, dict[str, tuple[Any, ...]]] = {
     "balanced_accuracy": {"adjusted": (False, True)},
     "cohen_kappa": {"weights": (None, "linear", "quadratic")},
 }
@@ -268,7 +264,7 @@ def confusion_scorer(name: str, params: dict[str, Any]) -> ConfusionScorer:
     if name.startswith("fbeta"):
         beta = given.pop("beta", None)
         check_number("beta of 'fbeta'", beta, "a positive number", lambda b: b > 0)
-        own = (("beta", float(beta)),)
+        own: tuple[tuple[str, Any], ...] = (("beta", float(beta)),)
     else:
         allowed = _PARAMS.get(name, {})
         own = tuple((key, given.pop(key)) for key in allowed if key in given)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -15,7 +16,16 @@ from scipy.special import expit
 from .._data.tables import dense
 from .._params import as_floats, is_finite
 
-__all__ = ["NAMED", "Custom", "Gain", "MarginGain", "encode", "equal"]
+__all__ = [
+    "NAMED",
+    "Custom",
+    "Gain",
+    "MarginGain",
+    "check_same_shape",
+    "encode",
+    "equal",
+    "position_of",
+]
 
 
 def encode(y: Any, classes: Any) -> NDArray[np.intp]:
@@ -54,6 +64,23 @@ def equal(y: Any, label: Any) -> NDArray[np.bool_]:
         return found
     except Exception:
         return np.array([is_equal(value) for value in y])
+
+
+def position_of(pos_label: Any, classes: Any, name: str) -> int:
+    """Return the position of the positive class.
+
+    Raises
+    ------
+    ValueError
+        If it is none of the classes.
+    """
+    found = np.flatnonzero(equal(classes, pos_label))
+    if not len(found):
+        raise ValueError(
+            f"pos_label={pos_label!r} is not a class of y, which has {classes.tolist()}: name the "
+            f"positive one, make_private_scorer({name!r}, pos_label=...)"
+        )
+    return int(found[0])
 
 
 class Gain:
@@ -119,6 +146,16 @@ class Gain:
         """
         return self
 
+    def bounds_from(self, y_train: Any) -> tuple[float, float]:
+        """Return bounds for labels like these; only if none need be given, and there are none.
+
+        Parameters
+        ----------
+        y_train : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Public.
+        """
+        raise NotImplementedError
+
 
 @dataclass(frozen=True)
 class Custom(Gain):
@@ -144,7 +181,7 @@ class Accuracy(Gain):
     one_output = False
 
     def __call__(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
-        _check_same_shape(y, response)
+        check_same_shape(y, response)
         correct: NDArray[Any] = y == response
         return correct if correct.ndim == 1 else np.all(correct, axis=1)
 
@@ -184,7 +221,7 @@ class WeightedAccuracy(Gain):
         return (0.0, float(max((self.class_weight or {None: 1.0}).values())))
 
     def __call__(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
-        _check_same_shape(y, response)
+        check_same_shape(y, response)
         assert self.class_weight is not None, "`prepare` sets it"
         # The last weight is for labels that are not among the classes (position -1).
         weight = [self.class_weight.get(c, 0.0) for c in np.asarray(classes).tolist()] + [0.0]
@@ -222,7 +259,7 @@ class NegativeCost(Gain):
         return (-max(costs), -min(costs))
 
     def __call__(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
-        _check_same_shape(y, response)
+        check_same_shape(y, response)
         true, predicted = encode(y, classes), encode(response, classes)
         cost = np.array(self.cost_matrix)[true, predicted]
         return np.where((true >= 0) & (predicted >= 0), -cost, -np.inf)
@@ -269,6 +306,44 @@ def _one_column_per_class(response: NDArray[Any], classes: Any) -> NDArray[Any]:
             "one score per class"
         )
     return response
+
+
+SAMPLE_RATIOS = ("f1", "jaccard", "precision", "recall")
+
+
+@dataclass(frozen=True)
+class SampleRatio(Gain):
+    """A ratio of numbers of labels of one record, which has several of them: 0 if it is 0 / 0.
+
+    Parameters
+    ----------
+    kind : {"f1", "jaccard", "precision", "recall"}
+        Which: with t labels, p predicted and b that are both, 2 b / (t + p), b / (t + p - b), b / p
+        or b / t.
+    """
+
+    kind: str
+    one_output = False
+
+    def prepare(self, y_train: Any) -> SampleRatio:
+        y = dense(y_train)
+        if y.ndim != 2 or not np.isin(y, (0, 1)).all():
+            raise ValueError(
+                f"'{self.kind}_samples' takes a column of zeros and ones for each label; y has "
+                f"shape {y.shape}. Use '{self.kind}' or '{self.kind}_macro'"
+            )
+        return self
+
+    def __call__(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
+        check_same_shape(y, response)
+        t, p, b = ((a != 0).sum(axis=1) for a in (y, response, (y != 0) & (response != 0)))
+        over, under = {
+            "f1": (2 * b, t + p),
+            "jaccard": (b, t + p - b),
+            "precision": (b, p),
+            "recall": (b, t),
+        }[self.kind]
+        return np.where(under > 0, over / np.maximum(under, 1), 0.0)
 
 
 class Brier(Gain):
@@ -370,72 +445,17 @@ class NormalizedSigmoid(MarginGain):
         return expit(self.slope * margin)
 
 
-class AbsoluteLoss(Gain):
-    """-|y - prediction|, averaged over outputs."""
-
-    task = "regression"
-    takes_bounds = True
-    one_output = False
-    bounds = None
-
-    def loss(self, error: NDArray[Any]) -> NDArray[Any]:
-        """Return the loss of each error.
-
-        Parameters
-        ----------
-        error : ndarray of shape (n,) or (n, n_outputs)
-            Labels less predictions.
-
-        Returns
-        -------
-        loss : ndarray of the same shape
-            Not negative.
-        """
-        loss: NDArray[Any] = np.abs(error)
-        return loss
-
-    def __call__(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
-        _check_same_shape(y, response)
-        loss = self.loss(y.astype(float) - response)
-        return -loss if loss.ndim == 1 else -loss.mean(axis=1)
-
-
-class SquaredLoss(AbsoluteLoss):
-    """-(y - prediction)^2, averaged over outputs."""
-
-    def loss(self, error: NDArray[Any]) -> NDArray[Any]:
-        loss: NDArray[Any] = error**2
-        return loss
-
-
-@dataclass(frozen=True)
-class PinballLoss(AbsoluteLoss):
-    """-max(alpha e, (alpha - 1) e) with e = y - prediction, averaged over outputs."""
-
-    alpha: float = 0.5
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.alpha <= 1:
-            raise ValueError(f"alpha is a quantile, from 0 to 1; found {self.alpha!r}")
-
-    def loss(self, error: NDArray[Any]) -> NDArray[Any]:
-        loss: NDArray[Any] = np.maximum(self.alpha * error, (self.alpha - 1) * error)
-        return loss
-
-
-def _check_same_shape(y: NDArray[Any], response: NDArray[Any]) -> None:
+def check_same_shape(y: NDArray[Any], response: NDArray[Any]) -> None:
     if y.shape != response.shape:
         raise ValueError(f"y has shape {y.shape}, the predictions have shape {response.shape}")
 
 
 NAMED: dict[str, Callable[..., Gain]] = {
     "accuracy": Accuracy,
+    **{f"{name}_samples": partial(SampleRatio, name) for name in SAMPLE_RATIOS},
     "neg_brier_score": Brier,
     "neg_cost": NegativeCost,
     "neg_log_loss": LogLoss,
-    "neg_mean_absolute_error": AbsoluteLoss,
-    "neg_mean_pinball_loss": PinballLoss,
-    "neg_mean_squared_error": SquaredLoss,
     "normalized_sigmoid": NormalizedSigmoid,
     "ramp": Ramp,
     "top_k_accuracy": TopK,

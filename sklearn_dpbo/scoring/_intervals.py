@@ -1,36 +1,84 @@
-"""Where a score lies, given noisy counts: by simulation of the noise (zone: released)."""
+"""What noisy counts say of a score: an estimate, and an interval by simulation (zone: released).
+
+The distribution of the noise Z is known, so that ``noisy - Z'``, with fresh draws Z' of it, is what
+the counts may have been. Quantiles of the score over these draws make an interval. For a ratio of
+sums of counts it contains the set of Fieller (1954), and so the score with the probability asked
+for; for other scores that is measured, see the documentation, "Releasing".
+
+Draws are not cut off at 0: that would pull the quantiles to one side. So the denominators of a few
+draws may not be positive; such a draw stands for a lowest and a highest value.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._privacy.noisy_counts import NoisyCounts
 
-__all__ = ["simulated_interval"]
+__all__ = ["Ends", "draws", "nearest_counts", "simulated_interval"]
+
+Floats = NDArray[np.float64]
+# The lowest and the highest score that each of several draws of the counts stands for.
+Ends: TypeAlias = Callable[[Floats], tuple[Floats, Floats]]
 
 _N_DRAWS = 4_000
 
 
 def simulated_interval(
-    score: Callable[[NDArray[np.int64]], NDArray[np.float64]],
+    ends: Ends,
     noisy: NoisyCounts,
     confidence: float,
+    bounds: tuple[float, float],
+    total: int | None = None,
 ) -> tuple[float, float]:
-    """Return quantiles of the score of ``noisy counts - noise``, over draws of fresh noise.
+    """Return where the score of the counts without noise lies, with about this probability.
 
     Parameters
     ----------
-    score : callable
-        From counts of shape (n, n_counts) to scores of shape (n,).
+    ends : callable
+        From counts of shape (n, n_counts), which may be negative, to the lowest and the highest
+        score of each, of shape (n,).
     noisy : NoisyCounts
         What was released.
     confidence : float
         In (0, 1).
+    bounds : tuple of float
+        Lowest and highest possible score.
+    total : int or None, default=None
+        The sum of the counts, if that is public.
     """
-    noise = noisy.noise(_N_DRAWS, np.random.default_rng(0))
-    scores = score(np.array(noisy.counts) - noise)
-    low, high = np.quantile(scores, [(1 - confidence) / 2, (1 + confidence) / 2])
-    return float(low), float(high)
+    low, high = ends(draws(noisy, total))
+    k = max(1, int((1 - confidence) / 2 * (len(low) + 1)))
+    a = float(np.clip(np.partition(low, k - 1)[k - 1], *bounds))
+    b = float(np.clip(np.partition(high, len(high) - k)[len(high) - k], *bounds))
+    return min(a, b), max(a, b)
+
+
+def draws(noisy: NoisyCounts, total: int | None = None) -> Floats:
+    """Return what the counts may have been, shape (n_draws, n_counts): not all are possible."""
+    noise = noisy.noise(_N_DRAWS, np.random.default_rng(0)).astype(float)
+    counts = np.array(noisy.counts, dtype=float)
+    if total is None:
+        found: Floats = counts - noise
+        return found
+    return _with_total(counts, total) - _with_total(noise, 0)
+
+
+def nearest_counts(noisy: Any, total: int) -> Floats:
+    """Return the counts nearest to noisy ones that are not negative and have the public sum."""
+    x = _with_total(np.array(noisy, dtype=float), total)
+    ordered = np.sort(x)[::-1]
+    excess = (np.cumsum(ordered) - total) / np.arange(1, len(x) + 1)
+    last = np.flatnonzero(ordered > excess)[-1]
+    nearest: Floats = np.maximum(x - excess[last], 0.0)
+    return nearest
+
+
+def _with_total(x: Floats, total: int) -> Floats:
+    """Return the nearest numbers (in the sense of least squares) that have this sum."""
+    found: Floats = x - (x.sum(axis=-1, keepdims=True) - total) / x.shape[-1]
+    return found

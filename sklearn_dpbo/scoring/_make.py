@@ -14,16 +14,17 @@ from sklearn.metrics import get_scorer_names
 from .._params import as_floats
 from . import _gains as gains
 from ._confusion import CONFUSION, confusion_scorer
+from ._losses import LOSSES
 from ._mean_gain import MeanGain
 from ._names import REFUSED, name_and_params
-from ._ranking import Ranking
+from ._ranking import RANKING, ranking_scorer
+from ._regression import REGRESSION, regression_scorer
 from ._scorers import PrivateScorer
 
 __all__ = ["make_private_scorer", "resolve_scorer", "resolve_scorers", "selecting_scorer"]
 
 # Scores that are no means of gains.
-_RANKING = ("average_precision", "roc_auc")
-_NAMES = sorted([*gains.NAMED, *_RANKING, *CONFUSION])
+_NAMES = sorted([*gains.NAMED, *RANKING, *REGRESSION, *LOSSES, *CONFUSION])
 
 
 def make_private_scorer(
@@ -87,31 +88,42 @@ def make_private_scorer(
         raise ValueError(_unknown_sensitivity_message(gain))
     if response_method is not None:
         raise ValueError(f"{gain!r} chooses its response_method itself; leave it out")
-    if gain in _RANKING:
-        if bounds is not None or params:
-            raise ValueError(f"{gain!r} takes neither bounds nor parameters")
-        return Ranking(gain)
-    if gain in CONFUSION:
+    if gain in REGRESSION:
         if bounds is not None:
-            raise ValueError(f"{gain!r} has bounds of its own; leave bounds out")
-        return confusion_scorer(gain, params)
-    return _named_scorer(gain, bounds, params)
+            bounds = _check_losses(gain, _check_bounds(gain, bounds))
+        return regression_scorer(gain, bounds, params)
+    if gain in gains.NAMED or gain in LOSSES:
+        return _mean_of(gain, bounds, params)
+    if bounds is not None:
+        raise ValueError(f"{gain!r} has bounds of its own; leave bounds out")
+    return confusion_scorer(gain, params) if gain in CONFUSION else ranking_scorer(gain, params)
 
 
-def _named_scorer(name: str, bounds: Any, params: dict[str, Any]) -> PrivateScorer:
+def _mean_of(name: str, bounds: Any, params: dict[str, Any]) -> PrivateScorer:
     try:
-        gain = gains.NAMED[name](**params)
+        gain = {**gains.NAMED, **LOSSES}[name](**params)
     except TypeError as error:
         raise ValueError(f"parameters of {name!r}: {error}") from None
     if bounds is not None and not gain.takes_bounds:
         raise ValueError(f"{name!r} has bounds of its own; leave bounds out")
-    bounds = _check_bounds(name, gain.bounds if bounds is None else bounds)
-    if gain.takes_bounds and name.startswith("neg_") and bounds[0] >= 0:
+    if bounds is not None:
+        bounds = _check_bounds(name, bounds)
+        if name.startswith("neg_"):
+            bounds = _check_losses(name, bounds)
+        return MeanGain(name, gain, bounds, gain.response_method, params)
+    bounds = gain.bounds or (-math.inf, 0.0)  # until they are learnt from the training labels
+    learns = gain.bounds is None
+    return MeanGain(name, gain, bounds, gain.response_method, params, learns_bounds=learns)
+
+
+def _check_losses(name: str, bounds: tuple[float, float]) -> tuple[float, float]:
+    """Return the bounds of minus a loss, or say that they are the wrong way round."""
+    if bounds[0] >= 0:
         raise ValueError(
             f"{name!r} is 0 for a perfect prediction and else negative, so that bounds={bounds} "
             f"would clip every gain: did you mean bounds=({-bounds[1]:g}, {0.0 - bounds[0]:g})?"
         )
-    return MeanGain(name, gain, bounds, gain.response_method, params)
+    return bounds
 
 
 def _check_bounds(name: str, bounds: Any) -> tuple[float, float]:
@@ -189,6 +201,8 @@ def resolve_scorer(scoring: Any, estimator: Any) -> PrivateScorer:
     if scoring is None:
         if is_classifier(estimator):
             return make_private_scorer("accuracy")
+        if is_regressor(estimator):
+            return make_private_scorer("r2")
         if isinstance(estimator, ClassifierMixin):
             name = type(estimator).__name__
             raise ValueError(
@@ -197,15 +211,15 @@ def resolve_scorer(scoring: Any, estimator: Any) -> PrivateScorer:
                 f"class {name}(ClassifierMixin, BaseEstimator)"
             )
         raise ValueError(
-            f"scoring=None means accuracy, which {type(estimator).__name__} does not have: pass a "
-            "score and its bounds, e.g. "
-            "scoring=make_private_scorer('neg_mean_absolute_error', bounds=(-100, 0))"
+            f"scoring=None means accuracy or r2, and {type(estimator).__name__} is neither a "
+            "classifier nor a regressor: pass a score, e.g. "
+            "scoring=make_private_scorer(gain, bounds=(-100, 0))"
         )
     scorer = make_private_scorer(scoring) if isinstance(scoring, str) else scoring
     known = name_and_params(scorer)
     if known is not None:
         name, params = known
-        scorer = make_private_scorer(name, **params)
+        scorer = _same_response(scoring, make_private_scorer(name, **params))
     if not isinstance(scorer, PrivateScorer):
         raise ValueError(_unknown_sensitivity_message(scoring))
     if scorer.task == "classification" and is_regressor(estimator):
@@ -214,6 +228,19 @@ def resolve_scorer(scoring: Any, estimator: Any) -> PrivateScorer:
             "regressor: use make_private_scorer('neg_mean_absolute_error', bounds=(-100, 0))"
         )
     return scorer
+
+
+def _same_response(theirs: Any, ours: PrivateScorer) -> PrivateScorer:
+    """Return our scorer if it asks estimators for the same as that of scikit-learn."""
+    methods = getattr(theirs, "_response_method", "predict")
+    asked = {methods} if isinstance(methods, str) else set(methods)
+    if asked & set(ours.response_method):
+        return ours
+    raise ValueError(
+        f"scoring={theirs!r} is computed from {' or '.join(sorted(asked))}; here {ours.name!r} "
+        f"is computed from {' or '.join(ours.response_method)}. Use make_scorer(..., "
+        f"response_method={ours.response_method[0]!r}), or scoring={ours.name!r}"
+    )
 
 
 def selecting_scorer(search: Any) -> PrivateScorer:

@@ -13,7 +13,9 @@ from .._data.tables import dense
 from .._data.units import Units
 from .._privacy.noisy_counts import NoisyCounts
 from . import _gains as gains
+from ._public_error import public_error
 from ._scorers import PrivateScorer, scorer_repr
+from ._statistics import Predictions
 
 __all__ = ["MeanGain"]
 
@@ -26,6 +28,24 @@ class MeanGain(PrivateScorer):
     """Mean over units of a gain, clipped to [a, b] and rounded to a grid.
 
     Values of records are integers in {0, ..., _GRID}, or in {0, 1} if every gain is a or b.
+
+    Parameters
+    ----------
+    name : str
+        Of the score.
+    gain : Gain
+        Of each record.
+    bounds : tuple of float
+        That gains are clipped to.
+    response_method : tuple of str
+        Methods of the estimator; the first that it has is called.
+    params : dict
+        Of `make_private_scorer`, as given.
+    learns_bounds : bool, default=False
+        Whether bounds come from the training labels. What they cut off is estimated then.
+    shift, allowance : float, default=0.0
+        By how much the score is more than that of clipped gains, and how uncertain that is; set by
+        `releasing_at`.
     """
 
     name: str
@@ -33,7 +53,10 @@ class MeanGain(PrivateScorer):
     bounds: tuple[float, float]
     response_method: tuple[str, ...]
     params: dict[str, Any] = field(default_factory=dict)
+    learns_bounds: bool = False
     prepared: bool = False
+    shift: float = 0.0
+    allowance: float = 0.0
     is_mean = True
 
     @property
@@ -53,15 +76,27 @@ class MeanGain(PrivateScorer):
         return isinstance(self.gain, gains.MarginGain) and self.gain.phi(0.0) == self.bounds[0]
 
     def prepare(self, y_train: Any) -> MeanGain:
-        if self.gain.one_output and y_train is not None and dense(y_train).ndim > 1:
+        if self.gain.one_output and y_train is not None:
+            self._check_one_output(y_train)
+        gain = self.gain.prepare(y_train)
+        bounds = self.bounds
+        if self.learns_bounds:
+            bounds = self._learn_bounds(y_train)
+        elif not gain.takes_bounds and gain.bounds is not None:
+            bounds = gain.bounds
+        return replace(self, gain=gain, bounds=bounds, prepared=True)
+
+    def _check_one_output(self, y_train: Any) -> None:
+        if dense(y_train).ndim > 1:
             raise ValueError(
                 f"scoring={self.name!r} takes one label per record; y has shape "
-                f"{dense(y_train).shape}. Use 'accuracy' (all labels right), or "
-                "make_private_scorer(gain, bounds=(a, b))"
+                f"{dense(y_train).shape}. Use 'accuracy' (all labels right), "
+                "'neg_mean_squared_error', or make_private_scorer(gain, bounds=(a, b))"
             )
-        gain = self.gain.prepare(y_train)
-        bounds = self.bounds if gain.takes_bounds or gain.bounds is None else gain.bounds
-        return replace(self, gain=gain, bounds=bounds, prepared=True)
+
+    def _learn_bounds(self, y_train: Any) -> tuple[float, float]:
+        """Return bounds for training labels like these."""
+        return self.gain.bounds_from(y_train)
 
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.int64]:
         """round(G (clip(gain, a, b) - a) / (b - a)); a gain that is not a number counts as a."""
@@ -89,7 +124,8 @@ class MeanGain(PrivateScorer):
     def exact(
         self, y: Any, response: NDArray[Any], classes: Any, sample_weight: Any = None
     ) -> float:
-        return float(np.average(self._gains(y, response, classes), weights=sample_weight))
+        gains_of = self.unclipped if self.learns_bounds else self._gains
+        return float(np.average(gains_of(y, response, classes), weights=sample_weight))
 
     def record_gains(self, estimator: Any, X: Any, y: Any = None) -> NDArray[np.float64]:
         found = self.predictions(estimator, X, y)
@@ -144,15 +180,31 @@ class MeanGain(PrivateScorer):
         return a, (b - a) / self.largest(units)
 
     def value(self, counts: Sequence[int], units: Units) -> float:
-        a, b = self.bounds
+        a, b = self.gain_bounds
         share = counts[0] / self.largest(units)
-        return a + (b - a) * min(max(share, 0.0), 1.0)
+        return self._score(a + (b - a) * min(max(share, 0.0), 1.0)) + self.shift
+
+    def _score(self, mean: float) -> float:
+        """Return the score of a mean of gains; an increasing function."""
+        return mean
 
     def interval(self, noisy: NoisyCounts, units: Units, confidence: float) -> tuple[float, float]:
-        ((low, high),) = noisy.interval(confidence)
-        return self.value((low,), units), self.value((high,), units)
+        (ends,) = noisy.interval(confidence)
+        low, high = (self.value((end,), units) for end in ends)
+        return low - self.allowance, high + self.allowance
+
+    @property
+    def releases_at(self) -> bool:  # type: ignore[override]
+        return self.learns_bounds
+
+    def releasing_at(
+        self, public: Predictions, m: int, epsilon: float, shared: bool = False
+    ) -> MeanGain:
+        shift, allowance = public_error(replace(self, shift=0.0, allowance=0.0), public, m)
+        return replace(self, shift=shift, allowance=allowance)
 
     def __repr__(self) -> str:
-        bounds = {"bounds": self.bounds} if self.gain.takes_bounds else {}
+        given = self.gain.takes_bounds and not self.learns_bounds
+        bounds = {"bounds": self.bounds} if given else {}
         params = {**bounds, **self.params}
         return scorer_repr(self.name, params)

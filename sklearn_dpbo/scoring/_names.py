@@ -18,6 +18,10 @@ _CLUSTERS = (
     "make_private_scorer(gain, bounds=(a, b)) with a gain of each record, such as minus its "
     "distance from the centre",
 )
+_SKILL = (
+    "divides a mean by another, of what the validation labels' own shares would have cost, and "
+    "orders candidates as that mean does"
+)
 _LIKELIHOOD_RATIO = (
     "has no upper bound: a single false positive can double it",
     "'geometric_mean' or 'balanced_accuracy'",
@@ -44,6 +48,8 @@ REFUSED: dict[str, tuple[str, str]] = {
     ),
     "positive_likelihood_ratio": _LIKELIHOOD_RATIO,
     "neg_negative_likelihood_ratio": _LIKELIHOOD_RATIO,
+    "d2_brier_score": (_SKILL, "'neg_brier_score'"),
+    "d2_log_loss_score": (_SKILL, "'neg_log_loss'"),
     "d2_absolute_error_score": (
         "divides by deviations from the median of the validation labels, which is no sum",
         "'r2' or 'neg_mean_absolute_error'",
@@ -58,8 +64,6 @@ _BY_FUNCTION: dict[str, str] = {
     "balanced_accuracy_score": "balanced_accuracy",
     "brier_score_loss": "neg_brier_score",
     "cohen_kappa_score": "cohen_kappa",
-    "d2_brier_score": "d2_brier_score",
-    "d2_log_loss_score": "d2_log_loss_score",
     "explained_variance_score": "explained_variance",
     "f1_score": "f1",
     "fbeta_score": "fbeta",
@@ -106,10 +110,11 @@ def name_and_params(scorer: Any) -> tuple[str, dict[str, Any]] | None:
     """
     function = getattr(scorer, "_score_func", None)
     kwargs = getattr(scorer, "_kwargs", None)
-    name = _BY_FUNCTION.get(getattr(function, "__name__", ""))
+    function_name = getattr(function, "__name__", "")
+    name = _BY_FUNCTION.get(function_name)
     if name is None or not isinstance(kwargs, Mapping):
         return None
-    if getattr(metrics, function.__name__, None) is not function:
+    if getattr(metrics, function_name, None) is not function:
         return None  # a function of another library, or of the user's
     if scorer._sign != (-1 if name.startswith("neg_") else 1):
         return None

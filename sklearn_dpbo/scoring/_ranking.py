@@ -1,7 +1,11 @@
 """Scores of how a classifier orders records, with their sensitivity (zone: sensitive).
 
-The choice is by numbers of pairs of a positive and a negative record in the right order. A
-histogram of predicted scores is released, and the score computed from it.
+*Choice.* By numbers of pairs of a positive and a negative record in the right order, or by the
+Brier score after the best of some public recalibrations: see `_orders`.
+
+*Score.* A histogram of the predicted scores of the candidate chosen is released, and the score
+computed from it. What the bins hide is estimated from public predictions. The area under one ROC
+curve is better computed from a number of pairs where there are many records.
 """
 
 from __future__ import annotations
@@ -19,107 +23,251 @@ from .._data.units import Units
 from .._privacy.noisy_counts import NoisyCounts
 from . import _gains as gains
 from ._histogram import ScoreHistogram, n_bins
-from ._intervals import simulated_interval
-from ._ranking_metrics import average_precision, roc_auc
+from ._intervals import nearest_counts, simulated_interval
+from ._orders import (
+    FlooredPairs,
+    Order,
+    PairCounts,
+    PairsOfAllClasses,
+    RecalibratedBrier,
+    positive_scores,
+)
+from ._public_error import public_error
+from ._ranking_metrics import RANKING_METRICS, monotone
 from ._scorers import PrivateScorer, scorer_repr
-from ._statistics import Predictions, Statistics, total_weight, unit_weight, weights
+from ._statistics import Predictions, Statistics, total_weight
 
-__all__ = ["Ranking"]
+__all__ = ["RANKING", "Ranking", "ranking_scorer"]
+
+# Share of the negative records that a positive one has to beat before it counts, by metric: what
+# matters to the average precision happens among the highest scores.
+_FLOORS = {"roc_auc": 0.5, "average_precision": 0.7}
+# By name: whether it is for more than two classes.
+RANKING: dict[str, bool] = {
+    "average_precision": False,
+    "roc_auc": False,
+    "roc_auc_ovo": True,
+    "roc_auc_ovo_weighted": True,
+    "roc_auc_ovr": True,
+    "roc_auc_ovr_weighted": True,
+}
+_METHODS = {"pairs": ("decision_function", "predict_proba"), "brier": ("predict_proba",)}
+# Number of units times epsilon from which on pairs tell the area better than a histogram.
+_ENOUGH_FOR_PAIRS = 1_000
 
 
 @dataclass(frozen=True, repr=False)
 class Ranking(PrivateScorer):
-    """Area under the ROC curve, or average precision, of two classes."""
+    """Area under the ROC curve, or average precision.
+
+    Parameters
+    ----------
+    name : str
+        A key of `RANKING`.
+    choose_by : {"pairs", "brier"}
+        What ranks the candidates; for more than two classes always pairs.
+    response_method : tuple of str
+        Methods of the estimator; the first that it has is called.
+    params : dict
+        Of `make_private_scorer`, as given.
+    pos_label : object, default=None
+        The positive one of two classes; None is the second.
+    classes : ndarray of shape (n_classes,) or None
+        Set by `prepare`.
+    order : Order or None
+        What ranks the candidates; set by `prepare`.
+    released : Statistics or None
+        What is released; set by `releasing_at`.
+    shift, allowance : float
+        By how much the score is more than that of the histogram, and how uncertain that is; set by
+        `releasing_at`.
+    """
 
     name: str
+    choose_by: str
+    response_method: tuple[str, ...]
+    params: dict[str, Any]
     pos_label: Any = None
     classes: Any = None
-    prevalence: float = 0.5
-    histogram: ScoreHistogram | None = None
+    order: Order | None = None
+    released: ScoreHistogram | PairCounts | None = None
+    shift: float = 0.0
+    allowance: float = 0.0
     prepared: bool = False
-    task = "classification"
-    response_method = ("decision_function", "predict_proba")
     bounds = (0.0, 1.0)
     releases_at = True
 
+    @property
+    def task(self) -> str:
+        return "classification"
+
     def prepare(self, y_train: Any) -> Ranking:
         y = dense(y_train)
-        classes = np.unique(y)
-        if len(classes) != 2 or y.ndim > 1:
+        if y.ndim > 1:
             raise ValueError(
-                f"scoring={self.name!r} takes two classes; y has {len(classes)}. Use "
-                "'roc_auc_ovr', 'balanced_accuracy' or 'neg_log_loss'"
+                f"scoring={self.name!r} takes one label per record; y has shape {y.shape}"
             )
-        prevalence = float(gains.equal(y, classes[1]).mean())
-        return replace(self, classes=classes, prevalence=prevalence, prepared=True)
+        classes, sizes = np.unique(y, return_counts=True)
+        if RANKING[self.name] != (len(classes) > 2) or len(classes) < 2:
+            wanted, other = "two classes", "'roc_auc_ovr' or 'balanced_accuracy'"
+            if RANKING[self.name]:
+                wanted, other = "three classes or more", "'roc_auc'"
+            raise ValueError(
+                f"scoring={self.name!r} takes {wanted}; y has {len(classes)}. Use {other}"
+            )
+        prepared = replace(self, classes=classes, prepared=True)
+        return replace(prepared, order=prepared._order_by(sizes / sizes.sum()))
+
+    def _order_by(self, prevalences: NDArray[np.float64]) -> Order:
+        if RANKING[self.name]:
+            return PairsOfAllClasses(self.classes)
+        positive = self._positive
+        prevalence = float(prevalences[positive])
+        if self.choose_by == "brier":
+            return RecalibratedBrier(self.classes, positive, prevalence)
+        return FlooredPairs(self.classes, positive, prevalence, _FLOORS[self.name])
 
     @property
-    def positive(self) -> Any:
-        """The class whose records should have high scores."""
-        return self.classes[1]
+    def _positive(self) -> int:
+        """Position of the positive one of two classes."""
+        if self.pos_label is None:
+            return 1
+        return gains.position_of(self.pos_label, self.classes, self.name)
 
-    def releasing_at(self, public: Predictions, m: int, epsilon: float) -> Ranking:
-        bins = n_bins(m, epsilon)
-        histogram = ScoreHistogram.at(public, self.classes, self.response_method, bins)
-        return replace(self, histogram=histogram)
+    # ------------------------------------------------------------ the choice
+    @property
+    def _order(self) -> Order:
+        assert self.order is not None, "`prepare` sets it"
+        return self.order
+
+    def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
+        return self._order.record_values(y, response, classes)
+
+    def lowest_values(self, y: Any, n: int) -> NDArray[Any]:
+        return self._order.lowest_values(y, n)
+
+    def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
+        return self._order.statistics(values, y, units)
+
+    def sensitivity(self, units: Units) -> int:
+        return self._order.sensitivity(units)
+
+    def largest(self, units: Units) -> int:
+        return self._order.largest(units)
+
+    def line(self, units: Units) -> tuple[float, float]:
+        """From 0 for the smallest statistic to 1 for the largest."""
+        return 0.0, 1 / self.largest(units)
+
+    # ------------------------------------------------------------ the score
+    def releasing_at(
+        self, public: Predictions, m: int, epsilon: float, shared: bool = False
+    ) -> Ranking:
+        if self.name == "roc_auc" and not shared and m * epsilon >= _ENOUGH_FOR_PAIRS:
+            pairs = FlooredPairs(self.classes, self._positive, 0.5, 0.0)
+            return replace(self, released=PairCounts(pairs, self.response_method))
+        histogram = ScoreHistogram.at(
+            public, self.classes, self.response_method, n_bins(m, epsilon), "ovr" in self.name
+        )
+        placed = replace(self, released=histogram, shift=0.0, allowance=0.0)
+        shift, allowance = public_error(placed, public, m, placed._unsmoothed)
+        return replace(placed, shift=shift, allowance=allowance)
 
     @property
     def counts(self) -> Statistics:
-        assert self.histogram is not None, "`releasing_at` sets it"
-        return self.histogram
+        assert self.released is not None, "`releasing_at` sets it"
+        return self.released
 
-    def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.float64]:
-        s = np.array(response[:, 1] if response.ndim == 2 else response, dtype=float)
-        invalid = np.isnan(s) | (gains.encode(y, classes) < 0)
-        s[invalid] = self.lowest_values(y, len(s))[invalid]
-        return s
+    def value(self, counts: Sequence[int], units: Units) -> float:
+        """Smoothed, for two classes: a higher score means more positive records."""
+        total = total_weight(units)
+        if isinstance(self.released, PairCounts):
+            return float(self.released.area(np.array(counts, dtype=float), units))
+        tables = self._tables(nearest_counts(counts, total * self._n_scores))
+        if not RANKING[self.name]:
+            tables = [monotone(table) for table in tables]
+        return min(max(float(RANKING_METRICS[self.name](tables)) + self.shift, 0.0), 1.0)
 
-    def lowest_values(self, y: Any, n: int) -> NDArray[np.float64]:
-        """-inf for positive records; others are negative, and worst with the highest score."""
-        return np.where(gains.equal(y, self.positive), -np.inf, np.inf)
+    def _unsmoothed(self, counts: tuple[int, ...], units: Units) -> float:
+        return float(self._of(np.array(counts, dtype=float)))
+
+    def interval(self, noisy: NoisyCounts, units: Units, confidence: float) -> tuple[float, float]:
+        released = self.released
+        if isinstance(released, PairCounts):
+            return simulated_interval(
+                lambda counts: (
+                    released.area(counts, units, "low"),
+                    released.area(counts, units, "high"),
+                ),
+                noisy,
+                confidence,
+                self.bounds,
+            )
+        low, high = simulated_interval(
+            lambda counts: (self._of(counts, "low"), self._of(counts, "high")),
+            noisy,
+            confidence,
+            self.bounds,
+            total_weight(units) * self._n_scores,
+        )
+        low, high = low + self.shift - self.allowance, high + self.shift + self.allowance
+        return max(low, 0.0), min(high, 1.0)
+
+    def _of(self, counts: NDArray[np.float64], end: str | None = None) -> NDArray[np.float64]:
+        found: NDArray[np.float64] = RANKING_METRICS[self.name](self._tables(counts), end)
+        return found
+
+    def _tables(self, counts: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+        assert isinstance(self.released, ScoreHistogram)
+        tables = self.released.tables(counts)
+        if not RANKING[self.name] and self._positive == 0:
+            return [table[..., ::-1, ::-1] for table in tables]
+        return tables
+
+    @property
+    def _n_scores(self) -> int:
+        """How often each record is counted."""
+        assert isinstance(self.released, ScoreHistogram)
+        return len(self.released.edges)
 
     def exact(
         self, y: Any, response: NDArray[Any], classes: Any, sample_weight: Any = None
     ) -> float:
-        values = self.record_values(y, response, classes)
-        compute = {"roc_auc": roc_auc_score, "average_precision": average_precision_score}
-        positive = gains.equal(y, self.positive)
-        return float(compute[self.name](positive, values, sample_weight=sample_weight))
-
-    def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
-        w = weights(units)
-        positive = gains.equal(y, self.positive)
-        order = np.argsort(values[~positive])
-        s_negative = values[~positive][order]
-        below = np.concatenate([[0], np.cumsum(w[~positive][order])])
-        # 2 [s_i > s_j] + [s_i = s_j]  =  [s_i > s_j] + [s_i >= s_j]
-        s_positive = values[positive]
-        n_less = np.searchsorted(s_negative, s_positive, "left")
-        n_not_greater = np.searchsorted(s_negative, s_positive, "right")
-        pairs = below[n_less] + below[n_not_greater]
-        return (int((w[positive] * pairs).sum()),)
-
-    def sensitivity(self, units: Units) -> int:
-        W = unit_weight(units)
-        return max(1, 2 * (W * W * (units.m - 1) + W * W // 4))
-
-    def largest(self, units: Units) -> int:
-        return total_weight(units) ** 2 // 2
-
-    def line(self, units: Units) -> tuple[float, float]:
-        """The validation set's share of positives is taken to be the training set's."""
-        return 0.0, 1 / (2 * self.prevalence * (1 - self.prevalence) * total_weight(units) ** 2)
-
-    def value(self, counts: Sequence[int], units: Units) -> float:
-        return float(self._of(np.array([counts]))[0])
-
-    def _of(self, counts: NDArray[Any]) -> NDArray[np.float64]:
-        assert self.histogram is not None, "`releasing_at` sets it"
-        (table,) = self.histogram.tables(np.maximum(counts, 0))
-        return {"roc_auc": roc_auc, "average_precision": average_precision}[self.name](table)
-
-    def interval(self, noisy: NoisyCounts, units: Units, confidence: float) -> tuple[float, float]:
-        return simulated_interval(self._of, noisy, confidence)
+        if RANKING[self.name]:
+            kind, *weighted = self.name.removeprefix("roc_auc_").split("_")
+            return float(
+                roc_auc_score(
+                    y,
+                    response,
+                    multi_class=kind,
+                    average="weighted" if weighted else "macro",
+                    sample_weight=sample_weight,
+                    labels=self.classes,
+                )
+            )
+        positive = gains.encode(y, self.classes) == self._positive
+        s = positive_scores(response, self._positive)
+        area = roc_auc_score if self.name == "roc_auc" else average_precision_score
+        return float(area(positive, s, sample_weight=sample_weight))
 
     def __repr__(self) -> str:
-        return scorer_repr(self.name, {})
+        return scorer_repr(self.name, self.params)
+
+
+def ranking_scorer(name: str, params: dict[str, Any]) -> Ranking:
+    """Return the scorer of this name, of `RANKING`.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is not one of this score, or has a value that it does not take.
+    """
+    several = RANKING[name]
+    known = set() if several else {"choose_by", "pos_label"}
+    if others := sorted(set(params) - known):
+        raise ValueError(f"{name!r} has no parameters {others}")
+    choose_by = params.get("choose_by", "brier" if name == "average_precision" else "pairs")
+    if choose_by not in _METHODS:
+        raise ValueError(f"choose_by is one of {sorted(_METHODS)}; found {choose_by!r}")
+    methods = ("predict_proba",) if several else _METHODS[choose_by]
+    return Ranking(name, choose_by, methods, params, params.get("pos_label"))

@@ -1,11 +1,12 @@
 """Scores of regressors that are no means of gains (zone: sensitive).
 
-R2 and explained variance divide by the variance of the labels, which is the same for all candidates:
-the choice is by the clipped squared error. Sums of labels and errors are released, and divided.
+*R2 and explained variance* divide by the variance of the labels, which is the same for all
+candidates: the choice is by the clipped squared error. Sums of errors, labels and their squares are
+released, and divided.
 
-The median absolute error of one candidate is below t if half of the errors are. The choice is by how
-many errors are below a public t, the median that a good candidate has on public records; a histogram
-of errors is released.
+*The median absolute error* of a candidate is below t if half of its errors are. The choice is by
+how many errors are below a public t, the median that a good candidate has on public records. A
+histogram of errors is released.
 """
 
 from __future__ import annotations
@@ -16,24 +17,42 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from sklearn.metrics import explained_variance_score, median_absolute_error, r2_score
 
 from .._data.tables import dense
 from .._data.units import Units
+from .._params import check_number
 from .._privacy.noisy_counts import NoisyCounts
-from . import _gains as gains
-from ._intervals import simulated_interval
+from ._confusion_metrics import ratio
+from ._intervals import draws, nearest_counts, simulated_interval
+from ._losses import SquaredLogLoss, SquaredLoss, WithinError
 from ._mean_gain import MeanGain
-from ._statistics import Predictions, Statistics, unit_weight, weights
+from ._statistics import Predictions, Statistics, total_weight, unit_weight, weights
 
-__all__ = ["ErrorHistogram", "MedianError", "RegressionSums", "RootMeanError", "VarianceExplained"]
+__all__ = [
+    "REGRESSION",
+    "ErrorHistogram",
+    "MedianError",
+    "RegressionSums",
+    "RootMeanError",
+    "VarianceExplained",
+    "regression_scorer",
+]
 
-# Steps in which squares of errors and labels are summed, each at most 1.
+# Steps in which squares of errors are summed, each at most 1.
 _GRID = 2**20
-# Steps of the labels and errors themselves: their sums matter less, and get a smaller part.
-_MEAN_GRID = _GRID // 4
-# Bins of absolute errors, and how far they reach from the public median, as a factor.
-_N_BINS, _REACH = 48, 8.0
+# Steps for e^2, t^2, t and e. All sums get the same noise: so the shares of epsilon are about .49,
+# .37, .08 and .06, near the best for models of all kinds.
+_STEPS = np.array([_GRID, 3 * _GRID // 4, 2 * _GRID // 25, 3 * _GRID // 50])
+# Bins of absolute errors, for up to so many units times epsilon and for more; and by which factor
+# they reach below and beyond the public median.
+_FEW_BINS, _ENOUGH, _MANY_BINS = 20, 400, 50
+_REACH = 8.0
+# Share of the training labels whose distance from their mean counts fully.
+_COUNTED = 0.99
+# For guidance: the largest squared error, in variances of the labels.
+_ASSUMED = 9.0
 
 
 @dataclass(frozen=True)
@@ -41,7 +60,7 @@ class RegressionSums(Statistics):
     """Sums of squared errors, of labels and their squares, and of errors; all of them clipped.
 
     With e = (y - prediction) / c and t = (y - centre) / c, clipped to [-1, 1], the sums over units
-    of e^2 and t^2 in steps of 1 / 2^20, and of t and e in steps of 1 / 2^18.
+    of e^2, t^2, t and e, each in steps of its own.
 
     Parameters
     ----------
@@ -51,18 +70,17 @@ class RegressionSums(Statistics):
 
     centre: float
     c: float
+    response_method = ("predict",)
 
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.int64]:
         y = np.asarray(y, dtype=float)
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(all="ignore"):
             e, t = (y - response) / self.c, (y - self.centre) / self.c
         e, t = np.where(np.isnan(e), 1.0, e), np.where(np.isnan(t), 0.0, t)
-        return self._steps(np.clip(e, -1, 1), np.clip(t, -1, 1))
-
-    @staticmethod
-    def _steps(e: NDArray[np.float64], t: NDArray[np.float64]) -> NDArray[np.int64]:
-        columns = [_GRID * e**2, _GRID * t**2, _MEAN_GRID * t, _MEAN_GRID * e]
-        return np.rint(np.stack(columns, axis=1)).astype(np.int64)
+        e, t = np.clip(e, -1, 1), np.clip(t, -1, 1)
+        columns = np.stack([e**2, t**2, t, e], axis=1)
+        found: NDArray[np.int64] = np.rint(columns * _STEPS).astype(np.int64)
+        return found
 
     def lowest_values(self, y: Any, n: int) -> NDArray[np.int64]:
         """A record that cannot be predicted has the largest error."""
@@ -73,10 +91,284 @@ class RegressionSums(Statistics):
 
     def sensitivity(self, units: Units) -> int:
         """Squares lie in [0, 1], the other two in [-1, 1]."""
-        return 2 * _GRID + 4 * _MEAN_GRID
+        return int(_STEPS @ [1, 1, 2, 2])
 
-    def means(self, counts: NDArray[Any], units: Units) -> NDArray[np.float64]:
-        """Return the means of e^2, t^2, t and e, shape (n, 4), of counts of shape (n, 4)."""
-        steps = np.array([_GRID, _GRID, _MEAN_GRID, _MEAN_GRID])
-        found: NDArray[np.float64] = counts / steps / units.m
+    def means(self, counts: ArrayLike, units: Units) -> NDArray[np.float64]:
+        """Return the means of e^2, t^2, t and e, shape (4, ...), of counts of shape (..., 4)."""
+        found: NDArray[np.float64] = np.moveaxis(np.asarray(counts) / _STEPS / units.m, -1, 0)
         return found
+
+
+@dataclass(frozen=True, eq=False)
+class ErrorHistogram(Statistics):
+    """How many absolute errors lie in each of some public bins; the last has no upper edge.
+
+    Parameters
+    ----------
+    edges : ndarray of shape (n_bins,)
+        Lower edges, ascending from 0.
+    """
+
+    edges: NDArray[np.float64]
+    response_method = ("predict",)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ErrorHistogram) and np.array_equal(self.edges, other.edges)
+
+    @classmethod
+    def around(cls, median: float, n: int) -> ErrorHistogram:
+        """Place n bins, each wider than the one before by the same factor, around this median."""
+        median = median if median > 0 else 1.0
+        steps = np.geomspace(median / _REACH, median * _REACH, n - 1)
+        return cls(np.concatenate([[0.0], steps]))
+
+    def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.intp]:
+        with np.errstate(all="ignore"):
+            error = np.abs(np.asarray(y, dtype=float) - response)
+        place = np.searchsorted(self.edges, error, side="right") - 1
+        found: NDArray[np.intp] = np.where(np.isnan(error), len(self.edges) - 1, place)
+        return found
+
+    def lowest_values(self, y: Any, n: int) -> NDArray[np.intp]:
+        return np.full(n, len(self.edges) - 1)
+
+    def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
+        counts = np.zeros(len(self.edges), dtype=np.int64)
+        np.add.at(counts, values, weights(units))
+        return tuple(counts.tolist())
+
+    def sensitivity(self, units: Units) -> int:
+        """A unit adds W to the bins, and so does what replaces it."""
+        return 2 * unit_weight(units)
+
+
+@dataclass(frozen=True, repr=False)
+class RootMeanError(MeanGain):
+    """Minus the square root of a mean loss; `bounds` are those of the root."""
+
+    is_mean = False
+
+    @property
+    def gain_bounds(self) -> tuple[float, float]:
+        a, b = self.bounds
+        return (-(a**2), -(b**2))
+
+    def _learn_bounds(self, y_train: Any) -> tuple[float, float]:
+        a, b = super()._learn_bounds(y_train)
+        return -math.sqrt(-a), -math.sqrt(-b)
+
+    def _score(self, mean: float) -> float:
+        return -math.sqrt(-mean)
+
+    def exact(
+        self, y: Any, response: NDArray[Any], classes: Any, sample_weight: Any = None
+    ) -> float:
+        return self._score(super().exact(y, response, classes, sample_weight))
+
+
+@dataclass(frozen=True, repr=False)
+class VarianceExplained(MeanGain):
+    """R2, or the explained variance: 1 - (squared errors) / (squared deviations of the labels).
+
+    Errors, and the labels' distances from their mean, count up to the same public bound c.
+
+    Parameters
+    ----------
+    centre : float, default=0.0
+        Mean of the training labels, set by `prepare`.
+    largest_error : float or None, default=None
+        c; None is the 99 % quantile of the training labels' distances from their mean.
+    """
+
+    centre: float = 0.0
+    largest_error: float | None = None
+    is_mean = False
+
+    def prepare(self, y_train: Any) -> VarianceExplained:
+        self._check_one_output(y_train)
+        y = np.asarray(dense(y_train), dtype=float)
+        centre, c = float(np.mean(y)), self.largest_error
+        if c is None:
+            c = float(np.quantile(np.abs(y - centre), _COUNTED, method="higher")) or 1.0
+        return replace(self, centre=centre, largest_error=c, prepared=True)
+
+    @property
+    def _c(self) -> float:
+        assert self.largest_error is not None, "`prepare` sets it"
+        return self.largest_error
+
+    @property
+    def gain_bounds(self) -> tuple[float, float]:
+        return (-(self._c**2), 0.0)
+
+    @property
+    def counts(self) -> RegressionSums:
+        return RegressionSums(self.centre, self._c)
+
+    def line(self, units: Units) -> tuple[float, float]:
+        """As if the labels' variance were a ninth of the largest squared error."""
+        return 1 - _ASSUMED, _ASSUMED / self.largest(units)
+
+    def value(self, counts: Sequence[int], units: Units) -> float:
+        ee, tt, t, e = self.counts.means(counts, units)
+        total = tt - t**2
+        share = max(ee - self._centred * e**2, 0.0) / total if total > 0 else 1.0
+        return 1 - float(share) + self.shift
+
+    @property
+    def _centred(self) -> bool:
+        return self.name == "explained_variance"
+
+    def interval(self, noisy: NoisyCounts, units: Units, confidence: float) -> tuple[float, float]:
+        """The square of a noisy number is too large on average: one end takes a smaller one."""
+        _, _, t0, e0 = self.counts.means(noisy.counts, units)
+
+        def ends(counts: NDArray[np.float64]) -> tuple[Any, Any]:
+            ee, tt, t, e = self.counts.means(counts, units)
+            small_t, small_e = (
+                np.maximum(abs(at) - abs(x - at), 0) ** 2 for at, x in ((t0, t), (e0, e))
+            )
+            low = ratio(ee - self._centred * small_e, tt - t**2, "high", 0.0, math.inf)
+            high = ratio(ee - self._centred * e**2, tt - small_t, "low", 0.0, math.inf)
+            return 1 - low, 1 - high
+
+        low, high = simulated_interval(ends, noisy, confidence, (-math.inf, 1.0))
+        low, high = low + self.shift - self.allowance, high + self.shift + self.allowance
+        return low, min(high, 1.0)
+
+    def exact(
+        self, y: Any, response: NDArray[Any], classes: Any, sample_weight: Any = None
+    ) -> float:
+        compute = explained_variance_score if self._centred else r2_score
+        return float(compute(y, response, sample_weight=sample_weight))
+
+
+@dataclass(frozen=True, repr=False)
+class MedianError(MeanGain):
+    """Minus the median of the absolute errors; its gain says which errors are small.
+
+    Parameters
+    ----------
+    histogram : ErrorHistogram or None
+        Set by `releasing_at`.
+    """
+
+    histogram: ErrorHistogram | None = None
+    is_mean = False
+    selects_at = True
+
+    @property
+    def releases_at(self) -> bool:  # type: ignore[override]
+        return True
+
+    def prepare(self, y_train: Any) -> MedianError:
+        """Until `selecting_at` knows better, errors are small that a constant makes."""
+        self._check_one_output(y_train)
+        y = np.asarray(dense(y_train), dtype=float)
+        spread = float(np.median(np.abs(y - np.median(y))))
+        return replace(self, gain=WithinError(spread), prepared=True)
+
+    @property
+    def gain_bounds(self) -> tuple[float, float]:
+        return (0.0, 1.0)
+
+    def selecting_at(self, public: Predictions) -> MedianError:
+        return replace(self, gain=WithinError(_median_error(public)))
+
+    def releasing_at(
+        self, public: Predictions, m: int, epsilon: float, shared: bool = False
+    ) -> MedianError:
+        n = _FEW_BINS if m * epsilon <= _ENOUGH else _MANY_BINS
+        return replace(self, histogram=ErrorHistogram.around(_median_error(public), n))
+
+    @property
+    def counts(self) -> ErrorHistogram:
+        assert self.histogram is not None, "`releasing_at` sets it"
+        return self.histogram
+
+    def line(self, units: Units) -> tuple[float, float]:
+        """The share of small errors, in units of what is small."""
+        largest: Any = self.gain
+        return -largest.largest, largest.largest / self.largest(units)
+
+    def value(self, counts: Sequence[int], units: Units) -> float:
+        total, edges = total_weight(units), self.counts.edges
+        below = np.concatenate([[0], np.cumsum(nearest_counts(counts, total))])
+        place = int(np.clip(np.searchsorted(below, total / 2), 1, len(edges) - 1))
+        share = (total / 2 - below[place - 1]) / max(below[place] - below[place - 1], 1e-9)
+        width = edges[place] - edges[place - 1]
+        return -float(edges[place - 1] + width * min(max(share, 0.0), 1.0))
+
+    def interval(self, noisy: NoisyCounts, units: Units, confidence: float) -> tuple[float, float]:
+        """All bins of which the noise does not rule out that the median lies there."""
+        total, edges = total_weight(units), np.append(self.counts.edges, math.inf)
+        below = np.cumsum(draws(noisy, total), axis=1)
+        low, high = np.quantile(below, [(1 - confidence) / 2, (1 + confidence) / 2], axis=0)
+        low[-1] = high[-1] = total
+        possible = (high >= total / 2) & (np.append(-math.inf, low[:-1]) < total / 2)
+        first, last = np.flatnonzero(possible)[[0, -1]] if possible.any() else (0, len(low) - 1)
+        return -float(edges[last + 1]), -float(edges[first])
+
+    def exact(
+        self, y: Any, response: NDArray[Any], classes: Any, sample_weight: Any = None
+    ) -> float:
+        return -float(median_absolute_error(y, response, sample_weight=sample_weight))
+
+
+def _median_error(public: Predictions) -> float:
+    error = np.abs(np.asarray(public.y, dtype=float) - public.response)
+    return float(np.median(error[np.isfinite(error)])) if np.isfinite(error).any() else 0.0
+
+
+REGRESSION = (
+    "explained_variance",
+    "neg_median_absolute_error",
+    "neg_root_mean_squared_error",
+    "neg_root_mean_squared_log_error",
+    "r2",
+)
+
+
+def regression_scorer(name: str, bounds: Any, params: dict[str, Any]) -> MeanGain:
+    """Return the scorer of this name, of `REGRESSION`.
+
+    Parameters
+    ----------
+    name : str
+        Of the score.
+    bounds : tuple of float or None
+        Of roots of means; others have none.
+    params : dict
+        Parameters of the score.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is not one of this score.
+    """
+    if name.startswith("neg_root"):
+        gain = SquaredLogLoss() if "log" in name else SquaredLoss()
+        _refuse_others(name, params)
+        return RootMeanError(name, gain, bounds, ("predict",), params, learns_bounds=bounds is None)
+    if bounds is not None:
+        raise ValueError(f"{name!r} takes no bounds; leave them out")
+    if name == "neg_median_absolute_error":
+        _refuse_others(name, params)
+        return MedianError(name, WithinError(1.0), (-math.inf, 0.0), ("predict",), params)
+    c = params.get("largest_error")
+    _refuse_others(name, params, "largest_error")
+    check_number("largest_error", c, "a positive number", lambda v: v > 0, optional=True)
+    return VarianceExplained(
+        name,
+        SquaredLoss(),
+        (-math.inf, 1.0),
+        ("predict",),
+        params,
+        learns_bounds=True,
+        largest_error=c,
+    )
+
+
+def _refuse_others(name: str, params: dict[str, Any], *known: str) -> None:
+    if others := sorted(set(params) - set(known)):
+        raise ValueError(f"{name!r} has no parameters {others}")

@@ -123,7 +123,9 @@ class PrivateScorer(Statistics):
         """
         return self
 
-    def releasing_at(self, public: Predictions, m: int, epsilon: float) -> PrivateScorer:
+    def releasing_at(
+        self, public: Predictions, m: int, epsilon: float, shared: bool = False
+    ) -> PrivateScorer:
         """Return this scorer, prepared to release the score of this candidate.
 
         Parameters
@@ -133,7 +135,9 @@ class PrivateScorer(Statistics):
         m : int
             Number of protected units.
         epsilon : float
-            Of the release, or more if it is shared.
+            Of the release.
+        shared : bool, default=False
+            Whether other scores are released that could be computed from the same counts.
         """
         return self
 

@@ -27,7 +27,7 @@ class Statistics:
         Whether a user's function is called, which may depend on other records, too.
     """
 
-    response_method: tuple[str, ...] = ("predict",)
+    response_method: tuple[str, ...]
 
     @property
     def custom(self) -> bool:

@@ -54,7 +54,7 @@ def release_scores(
     scorers = list(oracle.scorers)
     if any(scorer.releases_at for scorer in scorers):
         model, left = public_model(params), mechanisms.budget.epsilon_left
-        scorers = [_placed(scorer, model, units.m, left) for scorer in scorers]
+        scorers = [_placed(s, model, units.m, left, len(scorers) > 1) for s in scorers]
     shared = _shared(scorers)
     noisy: list[NoisyCounts] = []
     for i, (counts, names) in enumerate(shared):
@@ -72,12 +72,12 @@ def release_scores(
 
 
 def _placed(
-    scorer: PrivateScorer, model: tuple[Any, Any, Any], m: int, epsilon: float
+    scorer: PrivateScorer, model: tuple[Any, Any, Any], m: int, epsilon: float, shared: bool
 ) -> PrivateScorer:
     """Return a scorer with everything set that public predictions of the candidate say."""
     if not scorer.releases_at:
         return scorer
-    return scorer.releasing_at(scorer.predictions(*model), m, epsilon)
+    return scorer.releasing_at(scorer.predictions(*model), m, epsilon, shared)
 
 
 def _shared(scorers: list[PrivateScorer]) -> list[tuple[Statistics, list[str]]]:
