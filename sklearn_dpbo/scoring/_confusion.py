@@ -251,14 +251,14 @@ _PARAMS: dict[str, dict[str, tuple[Any, ...]]] = {
 
 
 def confusion_scorer(name: str, params: dict[str, Any]) -> ConfusionScorer:
-    """Return the scorer of this name.
+    """Return the scorer of this name: one of `CONFUSION`, or "accuracy".
 
     Raises
     ------
     ValueError
         If a parameter is not one of this score, or has a value that it does not take.
     """
-    metric, average = CONFUSION[name]
+    metric, average = CONFUSION.get(name, (name, None))
     given = dict(params)
     pos_label = given.pop("pos_label", 1) if average == "binary" else 1
     if name.startswith("fbeta"):

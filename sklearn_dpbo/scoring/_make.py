@@ -13,7 +13,7 @@ from sklearn.metrics import get_scorer_names
 
 from .._params import as_floats
 from . import _gains as gains
-from ._confusion import CONFUSION, confusion_scorer
+from ._confusion import CONFUSION, ConfusionScorer, confusion_scorer
 from ._losses import LOSSES
 from ._mean_gain import MeanGain
 from ._names import REFUSED, name_and_params
@@ -89,7 +89,7 @@ def make_private_scorer(
     if response_method is not None:
         raise ValueError(f"{gain!r} chooses its response_method itself; leave it out")
     if gain in REGRESSION:
-        if bounds is not None:
+        if bounds is not None and gain.startswith("neg_root"):
             bounds = _check_losses(gain, _check_bounds(gain, bounds))
         return regression_scorer(gain, bounds, params)
     if gain in gains.NAMED or gain in LOSSES:
@@ -176,11 +176,22 @@ def resolve_scorers(scoring: Any, estimator: Any, selects: str | None) -> dict[s
             "scoring= has one score, or several of different names (with a dict you choose them); "
             f"found {scoring!r}"
         )
+    found = _sharing(found)
     if selects is None:
         return found
     if selects not in found:
         raise ValueError(f"refit={selects!r} names no score; scoring has {list(found)}")
     return {selects: found.pop(selects), **found}
+
+
+def _sharing(scorers: dict[str, PrivateScorer]) -> dict[str, PrivateScorer]:
+    """Let accuracy be computed from the confusion matrix, if that is released for another score."""
+    if not any(isinstance(scorer, ConfusionScorer) for scorer in scorers.values()):
+        return scorers
+    return {
+        name: confusion_scorer("accuracy", {}) if scorer.name == "accuracy" else scorer
+        for name, scorer in scorers.items()
+    }
 
 
 def resolve_scorer(scoring: Any, estimator: Any) -> PrivateScorer:

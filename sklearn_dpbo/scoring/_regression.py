@@ -349,7 +349,9 @@ def regression_scorer(name: str, bounds: Any, params: dict[str, Any]) -> MeanGai
     if name.startswith("neg_root"):
         gain = SquaredLogLoss() if "log" in name else SquaredLoss()
         _refuse_others(name, params)
-        return RootMeanError(name, gain, bounds, ("predict",), params, learns_bounds=bounds is None)
+        return RootMeanError(
+            name, gain, bounds or (-math.inf, 0.0), ("predict",), params, bounds is None
+        )
     if bounds is not None:
         raise ValueError(f"{name!r} takes no bounds; leave them out")
     if name == "neg_median_absolute_error":

@@ -1,0 +1,409 @@
+"""Scores of all names: as scikit-learn computes them, with the sensitivity that is claimed."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn import metrics
+from sklearn.linear_model import LogisticRegression, Ridge
+
+from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
+from sklearn_dpbo._data.units import Units
+from sklearn_dpbo.scoring._confusion import CONFUSION, ConfusionCounts
+from sklearn_dpbo.scoring._gains import NAMED
+from sklearn_dpbo.scoring._histogram import ScoreHistogram, n_bins
+from sklearn_dpbo.scoring._intervals import nearest_counts
+from sklearn_dpbo.scoring._losses import LOSSES
+from sklearn_dpbo.scoring._make import resolve_scorer, resolve_scorers
+from sklearn_dpbo.scoring._names import REFUSED
+from sklearn_dpbo.scoring._orders import FlooredPairs, PairCounts, PairsOfAllClasses
+from sklearn_dpbo.scoring._ranking import RANKING
+from sklearn_dpbo.scoring._regression import REGRESSION, ErrorHistogram, RegressionSums
+from sklearn_dpbo.scoring._statistics import Predictions, unit_weight
+
+TWO = np.array([0, 1])
+THREE = np.array(["a", "b", "c"])
+CLASSIFIER, REGRESSOR = LogisticRegression(), Ridge()
+
+
+def prepared(name, y, **params):
+    return make_private_scorer(name, **params).prepare(y)
+
+
+# ------------------------------------------------------------------ names
+EXACT = {*NAMED, *LOSSES, "neg_root_mean_squared_error", "neg_root_mean_squared_log_error"}
+COUNTED = {*CONFUSION, *RANKING, *REGRESSION} - EXACT
+
+
+def test_every_name_of_scikit_learn_is_in_one_of_three_lists():
+    for name in metrics.get_scorer_names():
+        assert (name in EXACT) + (name in COUNTED) + (name in REFUSED) == 1, name
+
+
+@pytest.mark.parametrize("name", sorted(REFUSED))
+def test_a_refused_name_says_why_and_what_works_instead(name):
+    reason, nearest = REFUSED[name]
+    with pytest.raises(ValueError, match="cannot be made private") as caught:
+        make_private_scorer(name)
+    assert reason in str(caught.value) and nearest in str(caught.value)
+
+
+@pytest.mark.parametrize("name", sorted(set(metrics.get_scorer_names()) - set(REFUSED)))
+def test_scorers_of_scikit_learn_are_recognised_by_what_they_compute(name):
+    estimator = REGRESSOR if name in LOSSES or name in REGRESSION else CLASSIFIER
+    found = resolve_scorer(metrics.get_scorer(name), estimator)
+    assert found.name == make_private_scorer(name).name
+
+
+def test_scorers_made_of_metrics_are_recognised_with_their_parameters():
+    def made(function, **params):
+        return resolve_scorer(metrics.make_scorer(function, **params), CLASSIFIER)
+
+    f2 = made(metrics.fbeta_score, beta=2, pos_label="yes")
+    assert (f2.name, f2.pos_label, f2.metric.params) == ("fbeta", "yes", (("beta", 2.0),))
+    assert made(metrics.f1_score, average="macro").name == "f1_macro"
+    assert made(metrics.cohen_kappa_score, weights="linear").metric.params == (
+        ("weights", "linear"),
+    )
+    assert made(metrics.precision_score, zero_division=0).name == "precision"
+    proba = "predict_proba"
+    assert made(metrics.roc_auc_score, response_method=proba, multi_class="ovr").name == (
+        "roc_auc_ovr"
+    )
+
+
+@pytest.mark.parametrize(
+    "scoring",
+    [
+        metrics.make_scorer(metrics.f1_score, zero_division=1),
+        metrics.make_scorer(metrics.f1_score, labels=[0]),
+        metrics.make_scorer(metrics.f1_score, greater_is_better=False),
+        metrics.make_scorer(metrics.roc_auc_score),  # of labels
+        metrics.make_scorer(metrics.hamming_loss, greater_is_better=False),
+        metrics.make_scorer(lambda y, p: 0.0),
+        metrics.make_scorer(metrics.accuracy_score, normalize=False),
+    ],
+)
+def test_scorers_with_other_parameters_are_refused(scoring):
+    with pytest.raises(ValueError, match="scoring=|has no parameters|parameters of"):
+        resolve_scorer(scoring, CLASSIFIER)
+
+
+@pytest.mark.parametrize(
+    ("call", "what"),
+    [
+        (dict(gain="f1", beta=2), "no parameters"),
+        (dict(gain="fbeta"), "beta"),
+        (dict(gain="fbeta", beta=-1), "beta"),
+        (dict(gain="cohen_kappa", weights="cubic"), "weights"),
+        (dict(gain="f1", bounds=(0, 1)), "bounds of its own"),
+        (dict(gain="roc_auc", choose_by="magic"), "choose_by"),
+        (dict(gain="r2", bounds=(0, 1)), "no bounds"),
+        (dict(gain="r2", largest_error=-1), "largest_error"),
+        (dict(gain="neg_root_mean_squared_error", bounds=(0, 1)), "did you mean"),
+    ],
+)
+def test_wrong_parameters_are_named(call, what):
+    with pytest.raises(ValueError, match=what):
+        make_private_scorer(**call)
+
+
+@pytest.mark.parametrize(
+    ("name", "y", "what"),
+    [
+        ("f1", THREE, "f1_macro"),
+        ("f1", np.array(["no", "yes"]), "pos_label"),
+        ("roc_auc", THREE, "roc_auc_ovr"),
+        ("roc_auc_ovr", TWO, "roc_auc"),
+        ("f1", np.eye(3), "f1_samples"),
+        ("f1_samples", TWO, "'f1'"),
+        ("r2", np.ones((4, 2)), "one label"),
+        ("matthews_corrcoef", np.ones(4), "classes"),
+    ],
+)
+def test_labels_that_do_not_suit_a_score_are_refused_with_the_nearest_that_does(name, y, what):
+    with pytest.raises(ValueError, match=what):
+        prepared(name, y)
+
+
+# ------------------------------------------------------------------ the same as scikit-learn
+def of_counts(scorer, y, response, classes=None):
+    units = Units.of(len(y))
+    values = scorer.counts.record_values(y, response, classes)
+    return scorer.value(scorer.counts.statistics(values, y, units), units)
+
+
+def theirs(name, y, predicted):
+    base, _, average = name.partition("_")
+    if name == "geometric_mean":
+        recalls = metrics.recall_score(y, predicted, average=None, zero_division=0)
+        return np.prod(recalls[np.isin(np.unique(np.r_[y, predicted]), y)]) ** (
+            1 / len(np.unique(y))
+        )
+    if base in ("f1", "fbeta", "precision", "recall", "jaccard"):
+        compute = getattr(metrics, f"{base}_score")
+        extra = {"beta": 2} if base == "fbeta" else {}
+        return compute(y, predicted, average=average or "binary", zero_division=0, **extra)
+    suffix = {"cohen_kappa": "_score", "balanced_accuracy": "_score"}.get(name, "")
+    return getattr(metrics, name + suffix)(y, predicted)
+
+
+@pytest.mark.parametrize("name", sorted(CONFUSION))
+@pytest.mark.filterwarnings("ignore:y_pred contains classes not in y_true", "ignore:A single label")
+@settings(max_examples=60)
+@given(st.data())
+def test_scores_of_the_confusion_matrix_equal_scikit_learn_also_in_edge_cases(name, data):
+    """One class only, nothing predicted positive, a perfect classifier: all of that occurs."""
+    classes = np.arange(2 if name in ("f1", "fbeta", "precision", "recall", "jaccard") else 3)
+    labels = st.lists(st.sampled_from(classes.tolist()), min_size=5, max_size=9)
+    y = np.array(data.draw(labels))
+    predicted = np.array(data.draw(st.lists(st.sampled_from(classes.tolist()), min_size=len(y),
+                                            max_size=len(y))))  # fmt: skip
+    scorer = prepared(name, classes, **({"beta": 2} if name.startswith("fbeta") else {}))
+    expected = theirs(name, y, predicted)
+    expected = 0.0 if math.isnan(expected) else expected  # kappa of one class
+    assert of_counts(scorer, y, predicted) == pytest.approx(expected, abs=1e-12)
+    assert scorer.exact(y, predicted, classes) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["f1_samples", "jaccard_samples", "precision_samples",
+                                  "recall_samples"])  # fmt: skip
+def test_scores_of_several_labels_equal_scikit_learn(name, rng):
+    y, predicted = rng.integers(0, 2, (2, 60, 4))
+    kind = name.removesuffix("_samples")
+    compute = getattr(metrics, f"{kind}_score")
+    expected = compute(y, predicted, average="samples", zero_division=0)
+    assert of_counts(prepared(name, y), y, predicted) == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "metric"),
+    [
+        ("neg_mean_absolute_percentage_error", metrics.mean_absolute_percentage_error),
+        ("neg_mean_squared_log_error", metrics.mean_squared_log_error),
+        ("neg_root_mean_squared_log_error", metrics.root_mean_squared_log_error),
+        ("neg_mean_poisson_deviance", metrics.mean_poisson_deviance),
+        ("neg_mean_gamma_deviance", metrics.mean_gamma_deviance),
+        ("neg_root_mean_squared_error", metrics.root_mean_squared_error),
+    ],
+)
+def test_losses_equal_scikit_learn_within_wide_bounds(name, metric, rng):
+    y, predicted = rng.gamma(2, size=(2, 300)) + 0.1
+    scorer = prepared(name, y, bounds=(-40, 0))
+    assert of_counts(scorer, y, predicted) == pytest.approx(-metric(y, predicted), abs=2e-3)
+    learnt = prepared(name, y)
+    assert learnt.exact(y, predicted, None) == pytest.approx(-metric(y, predicted))
+
+
+@pytest.mark.parametrize("name", ["r2", "explained_variance"])
+def test_variance_explained_equals_scikit_learn_if_nothing_is_clipped(name, rng):
+    y = rng.normal(3, 2, 400)
+    predicted = y + rng.normal(0.3, 1, 400)
+    scorer = prepared(name, y, largest_error=100.0)
+    expected = metrics.get_scorer(name)._score_func(y, predicted)
+    assert of_counts(scorer, y, predicted) == pytest.approx(expected, abs=1e-2)
+    assert scorer.exact(y, predicted, None) == pytest.approx(expected)
+
+
+def test_the_median_error_lies_in_its_bin(rng):
+    y = rng.normal(size=500)
+    predicted = y + rng.normal(0, 0.5, 500)
+    scorer = prepared("neg_median_absolute_error", y)
+    scorer = scorer.releasing_at(Predictions(y, predicted, None), 500, 5.0)
+    found, exact = of_counts(scorer, y, predicted), metrics.median_absolute_error(y, predicted)
+    assert -found == pytest.approx(exact, rel=0.1)
+
+
+@pytest.mark.parametrize("name", sorted(RANKING))
+def test_areas_from_histograms_are_near_the_exact_ones(name, rng):
+    classes = np.arange(3 if RANKING[name] else 2)
+    y = rng.choice(classes, 4_000, p=[0.6, 0.3, 0.1] if RANKING[name] else [0.8, 0.2])
+    scores = rng.normal(size=(4_000, len(classes))) + 1.5 * np.eye(len(classes))[y]
+    proba = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    public = Predictions(y[:2000], proba[:2000], classes)
+    scorer = prepared(name, y).releasing_at(public, 2_000, 1.0, shared=True)
+    exact = scorer.exact(y[2000:], proba[2000:], classes)
+    assert of_counts(scorer, y[2000:], proba[2000:], classes) == pytest.approx(exact, abs=0.02)
+    assert 0.5 < exact < 0.95
+
+
+# ------------------------------------------------------------------ sensitivity, by brute force
+def neighbours(universe, m):
+    """All sets of m records, each with all sets in which one record is another."""
+    for records in itertools.product(universe, repeat=m):
+        for i, other in itertools.product(range(m), universe):
+            yield records, (*records[:i], other, *records[i + 1 :])
+
+
+def moved(statistics, records, others, units, labels=object):
+    totals = []
+    for each in (records, others):
+        y = np.array([record[0] for record in each], dtype=labels)
+        response = np.array([record[1] for record in each])
+        values = statistics.record_values(y, response, None)
+        totals.append(np.array(statistics.statistics(values, y, units)))
+    return int(np.abs(totals[0] - totals[1]).sum())
+
+
+NAN = math.nan
+SCORES = list(itertools.product([0, 1, 9], [0.1, 0.5, NAN]))
+LABELS = list(itertools.product([0, 1, 9], [0, 1, 9]))
+PAIRS = FlooredPairs(TWO, 1, 0.3, 0.0)
+BINARY_HISTOGRAM = ScoreHistogram(((0.3, 0.6),), TWO, ("decision_function",))
+SMALL = {
+    "confusion": (ConfusionCounts(TWO), LABELS, int),
+    "pairs": (PAIRS, SCORES, int),
+    "floored pairs": (FlooredPairs(TWO, 1, 0.3, 0.6), SCORES, int),
+    "first class positive": (FlooredPairs(TWO, 0, 0.3, 0.6), SCORES, int),
+    "pair counts": (PairCounts(PAIRS, ()), SCORES, int),
+    "histogram": (BINARY_HISTOGRAM, SCORES, int),
+    "sums": (RegressionSums(0.5, 1.0), list(itertools.product([0.0, 1.0, NAN], [-9.0, 1.0, NAN])),
+             float),
+    "errors": (ErrorHistogram(np.array([0.0, 1.0])), list(itertools.product([0.0, NAN], [0.0, 9.0])),
+               float),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", SMALL)
+def test_no_record_moves_the_counts_further_than_the_sensitivity(what):
+    statistics, universe, labels = SMALL[what]
+    for m in (1, 2, 3):
+        units = Units.of(m)
+        claimed = statistics.sensitivity(units)
+        worst = max(moved(statistics, a, b, units, labels) for a, b in neighbours(universe, m))
+        assert worst <= claimed
+        if what in ("confusion", "histogram", "errors", "pairs") and m > 1:
+            assert worst == claimed, "it is attained"
+
+
+GROUPS = [[0, 0, 1, 2], [0, 1, 1, 1], [0, 0, 0, 0], [0, 1, 2, 3]]
+
+
+@pytest.mark.parametrize("what", SMALL)
+@settings(max_examples=80)
+@given(st.data())
+def test_no_group_moves_the_counts_further_than_the_sensitivity(what, data):
+    statistics, universe, labels = SMALL[what]
+    groups = data.draw(st.sampled_from(GROUPS))
+    units = Units.of(4, groups)
+    records = data.draw(st.lists(st.sampled_from(universe), min_size=4, max_size=4))
+    others = [
+        data.draw(st.sampled_from(universe)) if group == groups[-1] else record
+        for record, group in zip(records, groups, strict=True)
+    ]
+    assert moved(statistics, records, others, units, labels) <= statistics.sensitivity(units)
+
+
+def test_no_record_moves_pairs_of_all_classes_further_than_the_sensitivity():
+    order = PairsOfAllClasses(np.arange(3))
+    tall = [np.array(s, dtype=float) for s in ([1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, NAN])]
+    universe = list(itertools.product([0, 1, 2, 9], tall))
+    rng = np.random.default_rng(0)
+    worst = 0
+    for m in (2, 3, 4):
+        units = Units.of(m)
+        for _ in range(4_000):
+            records = [universe[i] for i in rng.integers(len(universe), size=m)]
+            others = [universe[rng.integers(len(universe))], *records[1:]]
+            far = moved(order, records, others, units, int)
+            assert far <= order.sensitivity(units)
+            worst = max(worst, far / order.sensitivity(units))
+    assert worst > 0.7, "there is something to see"
+
+
+def test_no_record_moves_the_best_recalibration_further_than_one_gain():
+    scorer = prepared("average_precision", np.array([0] * 9 + [1]))
+    rng, units = np.random.default_rng(0), Units.of(4)
+    assert scorer.choose_by == "brier"
+    for _ in range(2_000):
+        y, p = rng.choice([0, 1, 9], 4), rng.choice([0, 1e-9, 0.2, 0.9, 1, NAN], 4)
+        y2, p2 = y.copy(), p.copy()
+        y2[0], p2[0] = rng.choice([0, 1, 9]), rng.choice([0, 0.5, 1, NAN])
+        a, b = (
+            scorer.statistics(scorer.record_values(y, np.stack([1 - p, p], 1), TWO), y, units)[0]
+            for y, p in ((y, p), (y2, p2))
+        )
+        assert abs(a - b) <= scorer.sensitivity(units)
+
+
+@pytest.mark.parametrize("groups", [None, [0, 0, 1, 2, 2]])
+def test_the_choice_by_a_confusion_matrix_moves_by_one_gain_at_most(groups):
+    scorer = prepared("f1_macro", np.array(["a"] * 5 + ["b", "c"]))
+    units, rng = Units.of(5, groups), np.random.default_rng(0)
+    universe = ["a", "b", "c", "?"]
+    worst = 0
+    for _ in range(3_000):
+        y, predicted = rng.choice(universe, (2, 5))
+        y2, predicted2 = y.copy(), predicted.copy()
+        last = [4] if groups is None else [3, 4]
+        y2[last], predicted2[last] = rng.choice(universe, (2, len(last)))
+        a, b = (
+            scorer.statistics(scorer.record_values(*each, THREE), each[0], units)[0]
+            for each in ((y, predicted), (y2, predicted2))
+        )
+        worst = max(worst, abs(a - b))
+    assert 0.9 * scorer.sensitivity(units) <= worst <= scorer.sensitivity(units)
+
+
+def test_weights_of_a_group_add_up_to_what_a_record_has():
+    units = Units.of(4, [0, 0, 0, 1])
+    assert unit_weight(Units.of(4)) == 1 and unit_weight(units) > 1
+    counts = ConfusionCounts(TWO).statistics(np.array([0, 1, 2, 3]), None, units)
+    assert sum(counts[:3]) == counts[3] == unit_weight(units)
+
+
+# ------------------------------------------------------------------ first order
+@pytest.mark.parametrize("name", sorted(CONFUSION))
+def test_gains_are_the_metric_to_first_order_at_the_public_matrix(name, rng):
+    """With the classes' sizes unchanged, as they are for all candidates."""
+    classes = np.arange(2 if name in ("f1", "fbeta", "precision", "recall", "jaccard") else 3)
+    scorer = prepared(name, classes, **({"beta": 2} if name.startswith("fbeta") else {}))
+    K, n = len(classes), 300_000
+    C = rng.integers(10_000, 20_000, (K, K)) + np.diag([30_000] * K)
+    units = Units.of(int(C.sum()))
+
+    def predictions(C):
+        cells = np.repeat(np.arange(K * K), C.ravel())
+        return Predictions(cells // K, cells % K, classes)
+
+    at = scorer.selecting_at(predictions(C))
+    a, b = at.line(units)
+    for step in (0, n // 3000):
+        D = C.copy()
+        D[:, 0] += step
+        D[:, 1] -= step
+        each = predictions(D)
+        (total,) = at.statistics(at.record_values(each.y, each.response, classes), each.y, units)
+        exact = at.exact(each.y, each.response, classes)
+        assert a + b * total == pytest.approx(exact, abs=2e-5 + 1e-3 * (step > 0) * 0.1)
+
+
+# ------------------------------------------------------------------ what is released
+def test_scores_of_the_same_counts_share_one_release(two_classes):
+    X, y, X_val, y_val = two_classes
+    search = PrivateBayesSearchCV(
+        LogisticRegression(), {"C": [0.01, 1.0]}, scoring=["f1", "precision", "accuracy"],
+        refit="f1", epsilon=1.0, noise_random_state=0,
+    ).fit(X, y, X_val=X_val, y_val=y_val)  # fmt: skip
+    spent = search.privacy_.to_dict()["spent"]
+    assert [each["epsilon"] for each in spent] == pytest.approx([0.6, 0.4])
+    assert "4 counts" in spent[1]["mechanism"]
+    assert set(search.best_scores_) == {"f1", "precision", "accuracy"}
+
+
+def test_accuracy_alone_is_one_count():
+    (scorer,) = resolve_scorers("accuracy", CLASSIFIER, None).values()
+    assert scorer.sensitivity(Units.of(9)) == 1 and scorer.counts is scorer
+
+
+@pytest.mark.parametrize("noisy", [[5, -3, 9, 2], [0, 0, 0, 0], [-1, -2, -3, -4], [100, 0, 0, 0]])
+def test_nearest_counts_are_not_negative_and_have_the_public_sum(noisy):
+    found = nearest_counts(noisy, 10)
+    assert found.min() >= 0 and found.sum() == pytest.approx(10)
+
+
+def test_bins_grow_with_the_records_and_epsilon():
+    assert [n_bins(m, 1.0) for m in (10, 1_000, 10_000)] == [10, 21, 50]
