@@ -6,8 +6,13 @@ __all__ = [
     "GuaranteeAssumptionWarning",
     "InsecureNoiseWarning",
     "LedgerError",
+    "LowUtilityWarning",
     "PrivacyWarning",
 ]
+
+
+class LowUtilityWarning(UserWarning):
+    """The noise is large beside what candidates differ by, so that the result says little."""
 
 
 class PrivacyWarning(UserWarning):

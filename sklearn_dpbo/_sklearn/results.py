@@ -49,7 +49,8 @@ def fitted_attributes(release: Release, names: list[str]) -> dict[str, Any]:
     return fitted | {
         "best_score_": release.best_score,
         "best_score_interval_": release.interval,
-        "cv_results_": {
+        "cv_results_": CVResults(
+            {
             "mean_fit_time": release.fit_times,
             "std_fit_time": 0 * release.fit_times,  # one fit per candidate
             **param_columns(candidates.params),

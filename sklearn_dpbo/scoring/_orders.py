@@ -69,6 +69,10 @@ class Order:
         """Return its largest possible value."""
         raise NotImplementedError
 
+    def line(self, units: Units) -> tuple[float, float]:
+        """Return (a, b) such that the area is about a + b times it, at the public prevalences."""
+        raise NotImplementedError
+
 
 def positive_scores(response: NDArray[Any], positive: int) -> NDArray[np.float64]:
     """Return how strongly each record is taken for the positive one of two classes."""
@@ -129,6 +133,11 @@ class FlooredPairs(Order):
         V, t = total_weight(units), self._floor(units)
         return max(1, (2 * V - t) ** 2 // 8)
 
+    def line(self, units: Units) -> tuple[float, float]:
+        """As if every positive record beat more than the floor."""
+        V, pi = total_weight(units), self.prevalence
+        return self.floor, 1 / (2 * pi * (1 - pi) * V**2)
+
     def is_positive(self, y: Any) -> NDArray[np.bool_]:
         """Return which records are positive."""
         found: NDArray[np.bool_] = gains.encode(y, self.classes) == self.positive
@@ -148,9 +157,12 @@ class PairsOfAllClasses(Order):
     ----------
     classes : ndarray of shape (n_classes,)
         Sorted; three or more.
+    prevalences : ndarray of shape (n_classes,)
+        Shares of the classes in the training set.
     """
 
     classes: NDArray[Any]
+    prevalences: NDArray[np.float64]
 
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.float64]:
         s = np.array(response, dtype=float)
@@ -183,6 +195,10 @@ class PairsOfAllClasses(Order):
     def largest(self, units: Units) -> int:
         """Each record is beaten, or beats, by 2 at most for each pair and each of two classes."""
         return 2 * total_weight(units) ** 2
+
+    def line(self, units: Units) -> tuple[float, float]:
+        pi = self.prevalences
+        return 0.0, 1 / (2 * float((pi * (1 - pi)).sum()) * total_weight(units) ** 2)
 
 
 @dataclass(frozen=True)
@@ -229,6 +245,10 @@ class RecalibratedBrier(Order):
 
     def largest(self, units: Units) -> int:
         return _GRID * units.m
+
+    def line(self, units: Units) -> tuple[float, float]:
+        """The largest and the smallest error that there may be stand for 0 and 1: a guess."""
+        return 0.0, 1 / self.largest(units)
 
 
 @dataclass(frozen=True)

@@ -120,7 +120,7 @@ class Ranking(PrivateScorer):
 
     def _order_by(self, prevalences: NDArray[np.float64]) -> Order:
         if RANKING[self.name]:
-            return PairsOfAllClasses(self.classes)
+            return PairsOfAllClasses(self.classes, prevalences)
         positive = self._positive
         prevalence = float(prevalences[positive])
         if self.choose_by == "brier":
@@ -156,8 +156,7 @@ class Ranking(PrivateScorer):
         return self._order.largest(units)
 
     def line(self, units: Units) -> tuple[float, float]:
-        """From 0 for the smallest statistic to 1 for the largest."""
-        return 0.0, 1 / self.largest(units)
+        return self._order.line(units)
 
     # ------------------------------------------------------------ the score
     def releasing_at(

@@ -65,6 +65,7 @@ class Guidance:
         self._strategy, self._space, self._oracle = strategy, space, oracle
         self._n_iter, self._rng, self._mechanisms = n_iter, rng, mechanisms
         self._history = History()
+        self._scores_of_few: list[float] = []
         self._start = initial_points(space, strategy.initial_points or (), n_iter, rng)
         self._kind = "none" if n_iter < _FEWEST else strategy.guidance
         if self._kind != "none":
@@ -116,14 +117,20 @@ class Guidance:
 
         The best of those explored is taken or, if there are none, of a few.
         """
-        candidates, scores = self._few(), np.array(self._history.public_scores)
-        if len(scores):
+        if len(self._history):
             candidates = self._history.candidates.params
         else:
-            scores = self._public(candidates).scores
+            candidates = self._few()
+            self._scores_of_few = self._public(candidates).scores.tolist()
+        scores = np.array(self.public_scores)
         if not np.isnan(scores).all():
             model = self.public_model(candidates[int(np.nanargmax(scores))])
             self._oracle.select_at(self._oracle.scorer.predictions(*model))
+
+    @property
+    def public_scores(self) -> list[float]:
+        """Scores of candidates within the training set; NaN where there is none."""
+        return [*self._history.public_scores, *self._scores_of_few]
 
     def _few(self) -> tuple[dict[str, Any], ...]:
         places = np.unique(np.linspace(0, len(self._pool) - 1, _N_LOOKED_AT).astype(int))

@@ -18,6 +18,7 @@ from ._base import Release, Strategy, positive
 from ._guidance import Guidance
 from ._proposals import Acquisition
 from ._release import release_scores
+from ._utility import warn_of_noise_of_choice, warn_of_noise_of_score
 
 __all__ = ["WorstCase"]
 
@@ -173,11 +174,10 @@ class WorstCase(Strategy):
             report_failures(tuple(np.array(history.fit_errors)[history.validated]))
         report_failures(tuple(history.fit_errors))
 
-        chosen = mechanisms.select(
-            history.statistics,
-            mechanisms.budget.epsilon_beside(self.score_share),
-            purpose=Purpose.CANDIDATE,
-        )
+        epsilon, units = mechanisms.budget.epsilon_beside(self.score_share), oracle.problem.units
+        if len(history.fitted) > 1:
+            warn_of_noise_of_choice(oracle.scorer, units, epsilon, guidance.public_scores)
+        chosen = mechanisms.select(history.statistics, epsilon, purpose=Purpose.CANDIDATE)
         best_index = history.fitted[chosen]
         (score, interval), *others = release_scores(
             history.candidates.params[best_index],
@@ -186,6 +186,8 @@ class WorstCase(Strategy):
             mechanisms,
             guidance.public_model,
         )
+        if len(history.fitted) > 1:
+            warn_of_noise_of_score(oracle.scorer, units, interval, guidance.public_scores)
         return Release(
             candidates=history.candidates,
             fit_times=np.array(history.fit_times),

@@ -298,7 +298,7 @@ def test_no_group_moves_the_counts_further_than_the_sensitivity(what, data):
 
 
 def test_no_record_moves_pairs_of_all_classes_further_than_the_sensitivity():
-    order = PairsOfAllClasses(np.arange(3))
+    order = PairsOfAllClasses(np.arange(3), np.ones(3) / 3)
     tall = [np.array(s, dtype=float) for s in ([1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, NAN])]
     universe = list(itertools.product([0, 1, 2, 9], tall))
     rng = np.random.default_rng(0)

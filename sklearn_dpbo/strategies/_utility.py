@@ -1,0 +1,92 @@
+"""Warnings of noise that hides what candidates differ by (zone: released).
+
+From public and released facts only.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+
+from .._data.units import Units
+from ..exceptions import LowUtilityWarning
+from ..scoring._scorers import PrivateScorer
+
+__all__ = ["warn_of_noise_of_choice", "warn_of_noise_of_score"]
+
+# With fewer public scores than this, what candidates differ by is not known.
+_FEWEST = 3
+# Taken then: a share of the largest possible difference of scores.
+_ASSUMED_SPREAD = 0.1
+
+
+# Half the width of an interval of 95 %, in standard deviations.
+_HALF_WIDTH = 1.96
+
+
+def warn_of_noise_of_choice(
+    scorer: PrivateScorer, units: Units, epsilon: float, public_scores: Sequence[float]
+) -> None:
+    """Warn if the noise of the choice is more than what candidates differ by.
+
+    Parameters
+    ----------
+    scorer : PrivateScorer
+        That selects.
+    units : Units
+        Of the validation set.
+    epsilon : float
+        Of the choice.
+    public_scores : sequence of float
+        Scores of candidates within the training set; NaN where there is none.
+    """
+    _, slope = scorer.line(units)
+    noise = 2 * scorer.sensitivity(units) * slope / epsilon
+    _warn("choice", scorer.name, noise, *_spread(public_scores, slope * scorer.largest(units)))
+
+
+def warn_of_noise_of_score(
+    scorer: PrivateScorer,
+    units: Units,
+    interval: tuple[float, float],
+    public_scores: Sequence[float],
+) -> None:
+    """Warn if the noise of the released score is more than what candidates differ by.
+
+    Parameters
+    ----------
+    scorer : PrivateScorer
+        That selects.
+    units : Units
+        Of the validation set.
+    interval : tuple of float
+        Released with the score.
+    public_scores : sequence of float
+        Scores of candidates within the training set; NaN where there is none.
+    """
+    low, high = interval
+    _, slope = scorer.line(units)
+    spread, known = _spread(public_scores, slope * scorer.largest(units))
+    _warn("score", scorer.name, (high - low) / 2 / _HALF_WIDTH, spread, known)
+
+
+def _spread(public_scores: Sequence[float], largest: float) -> tuple[float, str]:
+    """Return what candidates differ by (a standard deviation), and how that is known."""
+    known = np.array([score for score in public_scores if math.isfinite(score)])
+    if len(known) < _FEWEST:
+        return _ASSUMED_SPREAD * largest, "a tenth of what is possible, as no public score is known"
+    return float(np.std(known)), f"by {len(known)} scores within the training set"
+
+
+def _warn(what: str, name: str, noise: float, spread: float, known: str) -> None:
+    if noise > spread:
+        warnings.warn(
+            f"The noise of the {what} has a standard deviation of {noise:.2g} in units of {name}, "
+            f"and candidates differ by {spread:.2g} ({known}): it says little. Use more validation "
+            "records (where a class is rare: of that class) or a larger epsilon",
+            LowUtilityWarning,
+            stacklevel=6,
+        )
