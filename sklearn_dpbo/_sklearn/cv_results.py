@@ -1,4 +1,4 @@
-"""`cv_results_`: what is known of the candidates, and why other columns are not there (zone: released)."""
+"""`cv_results_`: what is known of candidates, and why other columns lack (zone: released)."""
 
 from __future__ import annotations
 

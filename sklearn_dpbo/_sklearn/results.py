@@ -12,6 +12,7 @@ from .._data.split import Problem
 from .._privacy.mechanisms import Mechanisms
 from ..report._report import PREDICTION_CONDITIONS, TRAINING_NOT_PROTECTED, PrivacyReport
 from ..strategies._base import Release, Strategy
+from .cv_results import CVResults
 
 __all__ = [
     "already_released",
@@ -51,14 +52,15 @@ def fitted_attributes(release: Release, names: list[str]) -> dict[str, Any]:
         "best_score_interval_": release.interval,
         "cv_results_": CVResults(
             {
-            "mean_fit_time": release.fit_times,
-            "std_fit_time": 0 * release.fit_times,  # one fit per candidate
-            **param_columns(candidates.params),
-            "params": list(candidates.params),
-            "validated": release.validated,
-            "public_score": release.public_scores,
-            "fit_error": np.array(release.fit_errors, dtype=object),
-        },
+                "mean_fit_time": release.fit_times,
+                "std_fit_time": 0 * release.fit_times,  # one fit per candidate
+                **param_columns(candidates.params),
+                "params": list(candidates.params),
+                "validated": release.validated,
+                "public_score": release.public_scores,
+                "fit_error": np.array(release.fit_errors, dtype=object),
+            }
+        ),
     }
 
 

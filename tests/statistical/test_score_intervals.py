@@ -1,0 +1,150 @@
+"""Intervals of released scores contain the score on these very records, in 95 % of releases."""
+
+import math
+
+import numpy as np
+import pytest
+
+from sklearn_dpbo import make_private_scorer
+from sklearn_dpbo._data.units import Units
+from sklearn_dpbo._privacy.noise import SeededNoise
+from sklearn_dpbo._privacy.noisy_counts import NoisyCounts
+from sklearn_dpbo.scoring._statistics import Predictions
+
+R = 500
+
+
+def released(scorer, y, response, classes, epsilon, *, claimed=1.0, runs=R):
+    """Release the counts many times; yield (score, interval), as if the noise had another scale."""
+    units = Units.of(len(y))
+    counts = scorer.counts
+    exact = counts.statistics(counts.record_values(y, response, classes), y, units)
+    scale = counts.sensitivity(units) / epsilon
+    draw = SeededNoise(0).discrete_laplace(scale)
+    for _ in range(runs):
+        noisy = NoisyCounts(tuple(draw(count) for count in exact), scale * claimed)
+        yield scorer.value(noisy.counts, units), scorer.interval(noisy, units, 0.95)
+
+
+def coverage(scorer, y, response, classes, epsilon, **kwargs):
+    exact = scorer.exact(y, response, classes)
+    found = list(released(scorer, y, response, classes, epsilon, **kwargs))
+    return np.mean([low - 1e-9 <= exact <= high + 1e-9 for _, (low, high) in found])
+
+
+def least(runs=R):
+    """What 95 % may look like in so many runs."""
+    return 0.95 - 3.5 * math.sqrt(0.95 * 0.05 / runs)
+
+
+def labels_and_predictions(m, prevalence, recall, false_positives, seed=0):
+    rng = np.random.default_rng(seed)
+    y = (rng.random(m) < prevalence).astype(int)
+    p = np.where(y == 1, recall, false_positives)
+    return y, (rng.random(m) < p).astype(int)
+
+
+CASES = {
+    "good": (1_000, 0.2, 0.8, 0.05, 0.4),
+    "rare": (4_000, 0.01, 0.5, 0.01, 0.4),
+    "poor": (1_000, 0.5, 0.5, 0.45, 0.1),
+    "perfect": (1_000, 0.2, 1.0, 0.0, 0.1),
+    "no positives": (1_000, 0.0, 0.0, 0.01, 0.4),
+    "nothing predicted": (1_000, 0.2, 0.0, 0.0, 0.4),
+    "large": (16_000, 0.05, 0.7, 0.05, 1.0),
+    "small": (60, 0.3, 0.8, 0.2, 1.0),
+}
+METRICS = ["f1", "precision", "recall", "jaccard", "matthews_corrcoef", "balanced_accuracy",
+           "cohen_kappa", "geometric_mean", "f1_macro", "f1_weighted"]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("name", METRICS)
+@pytest.mark.filterwarnings("ignore")
+def test_intervals_of_the_confusion_matrix_cover(name, case):
+    m, prevalence, recall, fpr, epsilon = CASES[case]
+    y, predicted = labels_and_predictions(m, prevalence, recall, fpr)
+    classes = np.array([0, 1])
+    scorer = make_private_scorer(name).prepare(classes)
+    assert coverage(scorer, y, predicted, classes, epsilon) >= least()
+
+
+@pytest.mark.parametrize("name", ["f1_macro", "matthews_corrcoef", "balanced_accuracy"])
+def test_intervals_of_several_classes_cover(name):
+    rng = np.random.default_rng(0)
+    y = rng.choice(5, 3_000, p=[0.4, 0.3, 0.2, 0.08, 0.02])
+    predicted = np.where(rng.random(3_000) < 0.7, y, rng.integers(0, 5, 3_000))
+    scorer = make_private_scorer(name).prepare(y)
+    assert coverage(scorer, y, predicted, np.arange(5), 0.4) >= least()
+
+
+@pytest.mark.parametrize("name", ["f1", "matthews_corrcoef", "f1_macro"])
+def test_intervals_do_not_cover_if_there_is_twice_the_noise(name):
+    y, predicted = labels_and_predictions(1_000, 0.2, 0.8, 0.05)
+    scorer = make_private_scorer(name).prepare(y)
+    assert coverage(scorer, y, predicted, np.array([0, 1]), 0.4, claimed=0.5) < 0.9
+
+
+def scores_of(m, prevalence, shift, seed=0):
+    rng = np.random.default_rng(seed)
+    y = (rng.random(m) < prevalence).astype(int)
+    return y, rng.normal(size=m) + shift * y
+
+
+@pytest.mark.parametrize(
+    ("name", "m", "prevalence", "shift", "epsilon", "shared"),
+    [
+        ("roc_auc", 1_000, 0.3, 1.5, 0.4, False),
+        ("roc_auc", 4_000, 0.1, 1.5, 0.4, False),  # from pairs
+        ("roc_auc", 16_000, 0.3, 0.5, 1.0, False),
+        ("roc_auc", 4_000, 0.1, 1.5, 0.4, True),
+        ("roc_auc", 1_000, 0.1, 0.0, 0.1, True),
+        ("average_precision", 1_000, 0.3, 1.5, 0.4, True),
+        ("average_precision", 4_000, 0.1, 1.5, 0.4, True),
+        ("average_precision", 4_000, 0.1, 1.5, 3.0, True),
+    ],
+)
+def test_intervals_of_areas_cover(name, m, prevalence, shift, epsilon, shared):
+    classes = np.array([0, 1])
+    public = Predictions(*scores_of(1_000, prevalence, shift, seed=1), classes)
+    y, scores = scores_of(m, prevalence, shift)
+    scorer = make_private_scorer(name).prepare(public.y)
+    scorer = scorer.releasing_at(public, m, epsilon, shared)
+    assert coverage(scorer, y, scores, classes, epsilon) >= least()
+
+
+def test_intervals_of_areas_do_not_cover_if_there_is_twice_the_noise():
+    classes = np.array([0, 1])
+    public = Predictions(*scores_of(1_000, 0.3, 1.5, seed=1), classes)
+    y, scores = scores_of(4_000, 0.3, 1.5)
+    scorer = make_private_scorer("roc_auc").prepare(public.y)
+    scorer = scorer.releasing_at(public, 4_000, 0.4)
+    assert coverage(scorer, y, scores, classes, 0.4, claimed=0.5) < 0.9
+
+
+def errors_of(m, noise, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.normal(5, 2, m)
+    return y, y + rng.normal(0, noise, m)
+
+
+@pytest.mark.parametrize("name", ["r2", "explained_variance", "neg_root_mean_squared_error",
+                                  "neg_median_absolute_error"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("m", "noise", "epsilon"), [(1_000, 1.0, 0.4), (4_000, 0.5, 1.0), (1_000, 3.0, 0.4)]
+)
+def test_intervals_of_regressors_cover(name, m, noise, epsilon):
+    public = Predictions(*errors_of(1_000, noise, seed=1), None)
+    y, predicted = errors_of(m, noise)
+    scorer = make_private_scorer(name).prepare(public.y)
+    scorer = scorer.releasing_at(public, m, epsilon)
+    assert coverage(scorer, y, predicted, None, epsilon) >= least()
+
+
+@pytest.mark.parametrize("name", ["r2", "neg_root_mean_squared_error"])
+def test_intervals_of_regressors_do_not_cover_if_there_is_twice_the_noise(name):
+    public = Predictions(*errors_of(1_000, 1.0, seed=1), None)
+    y, predicted = errors_of(1_000, 1.0)
+    scorer = make_private_scorer(name).prepare(public.y)
+    scorer = scorer.releasing_at(public, 1_000, 0.1)
+    assert coverage(scorer, y, predicted, None, 0.1, claimed=0.4) < 0.9
