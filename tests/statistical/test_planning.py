@@ -237,13 +237,13 @@ def failures(bounds, scale_by=1.0, runs=4000):
     """
     k = round(bounds.regret * bounds.m)
     noise, missed, off = SeededNoise(0), 0, 0
-    scores = Sensitive([[k + 1]] + [[0]] * (bounds.n_candidates - 1), (1,))
+    scores = Sensitive([[k + 1]] + [[0]] * (bounds.n_candidates - 1), 1)
     for _ in range(runs):
         epsilons = bounds.epsilon_select / scale_by, bounds.epsilon_score / scale_by
         mechanisms = Mechanisms(Budget(2 * sum(epsilons)), noise)
         missed += mechanisms.select(scores, epsilons[0], purpose="a choice") != 0
-        (count,) = mechanisms.release_counts(scores.take(0), epsilons[1], purpose="a score")
-        off += abs(count.count - (k + 1)) > round(bounds.score_error * bounds.m)
+        noisy = mechanisms.release_counts(scores.take(0), epsilons[1], purpose="a score")
+        off += abs(noisy.counts[0] - (k + 1)) > round(bounds.score_error * bounds.m)
     return missed, off
 
 
