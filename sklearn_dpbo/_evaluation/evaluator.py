@@ -161,9 +161,13 @@ class Evaluator:
         reference = Reference.of(fresh(pickled), counts, self._companions)
         model = Model(pickled, (reference,))
         protected = _Protected(self._table, counts, packed(counts, by_value=True))
-        with ClearFrames(), without_autologging(), kept_warning_registries():
-            with suppress_output(descriptors=True):
-                return _sealed(_statistics(protected, model), counts, self._table)
+        with (
+            ClearFrames(),
+            without_autologging(),
+            kept_warning_registries(),
+            suppress_output(descriptors=True),
+        ):
+            return _sealed(_statistics(protected, model), counts, self._table)
 
     def select_at(self, public: Predictions) -> None:
         """Prepare the score that selects, before anything is evaluated; see `PrivateScorer`."""

@@ -241,10 +241,10 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
         )
         H, most = float(self.utility_bound), _STEPS * n
         ((low, high),) = noisy.interval(_CONFIDENCE)
-        low, at, high = (
+        lowest, at, highest = (
             H * min(max(count / most, 0.0), 1.0) for count in (low, *noisy.counts, high)
         )
-        return {"best_score_": at, "best_score_interval_": (low, high)}
+        return {"best_score_": at, "best_score_interval_": (lowest, highest)}
 
     def _privacy_report(self, fitted: dict[str, Any], mechanisms: Mechanisms) -> PrivacyReport:
         not_protected = (

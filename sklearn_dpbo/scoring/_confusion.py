@@ -11,7 +11,7 @@ and we make the lowest gain of each row 0. The sensitivity is the largest differ
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -112,16 +112,22 @@ class ConfusionScorer(MeanGain):
         The metric is about ``offset + slope (mean gain)``.
     """
 
-    metric: Metric = Metric("accuracy")
+    metric: Metric = field(default_factory=lambda: Metric("accuracy"))
     pos_label: Any = 1
     classes: Any = None
     offset: float = 0.0
     slope: float = 1.0
     is_mean = False
-    selects_at = True
+
+    @property
+    def selects_at(self) -> bool:
+        """Recalls are means over records of one class: where their gradient is taken is all one."""
+        return self.metric.name not in ("balanced_accuracy", "recall")
 
     @classmethod
-    def of(cls, name: str, metric: Metric, pos_label: Any, params: dict[str, Any]) -> Any:
+    def of(
+        cls, name: str, metric: Metric, pos_label: Any, params: dict[str, Any]
+    ) -> ConfusionScorer:
         """Return the scorer of this name; what depends on the training labels is not set yet."""
         return cls(
             name,
@@ -248,7 +254,7 @@ CONFUSION: dict[str, tuple[str, str | None]] = {
         for average in AVERAGES[1:]
     },
 }
-_PARAMS = {
+_PARAMS: dict[str, dict[str, tuple[Any, ...]]] = {
     "balanced_accuracy": {"adjusted": (False, True)},
     "cohen_kappa": {"weights": (None, "linear", "quadratic")},
 }
@@ -268,7 +274,7 @@ def confusion_scorer(name: str, params: dict[str, Any]) -> ConfusionScorer:
     if name.startswith("fbeta"):
         beta = given.pop("beta", None)
         check_number("beta of 'fbeta'", beta, "a positive number", lambda b: b > 0)
-        own = (("beta", float(beta)),)
+        own: tuple[tuple[str, Any], ...] = (("beta", float(beta)),)
     else:
         allowed = _PARAMS.get(name, {})
         own = tuple((key, given.pop(key)) for key in allowed if key in given)

@@ -46,13 +46,14 @@ class Metric:
 
     def __call__(self, C: Floats) -> Floats:
         """Return the metric of each confusion matrix."""
-        compute = METRICS[self.name]
-        params = dict(self.params)
+        compute, params = METRICS[self.name], dict(self.params)
         if self.average is None:
-            return compute(C, **params)
+            found: Floats = compute(C, **params)
+            return found
         tp = np.diagonal(C, axis1=-2, axis2=-1)
         fp, fn = C.sum(axis=-2) - tp, C.sum(axis=-1) - tp
-        return self._averaged(*compute(tp, fp, fn, **params), tp, fp, fn)
+        over, under = compute(tp, fp, fn, **params)
+        return self._averaged(over, under, tp, fp, fn)
 
     def _averaged(self, over: Floats, under: Floats, tp: Floats, fp: Floats, fn: Floats) -> Floats:
         """Return the average of the ratios over / under of all classes."""

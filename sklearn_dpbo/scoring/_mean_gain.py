@@ -14,6 +14,7 @@ from .._data.units import Units
 from .._privacy.noisy_counts import NoisyCounts
 from . import _gains as gains
 from ._scorers import PrivateScorer, scorer_repr
+from ._statistics import Predictions
 
 __all__ = ["MeanGain"]
 
@@ -62,6 +63,9 @@ class MeanGain(PrivateScorer):
         gain = self.gain.prepare(y_train)
         bounds = self.bounds if gain.takes_bounds or gain.bounds is None else gain.bounds
         return replace(self, gain=gain, bounds=bounds, prepared=True)
+
+    def selecting_at(self, public: Predictions) -> MeanGain:
+        return self
 
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.int64]:
         """round(G (clip(gain, a, b) - a) / (b - a)); a gain that is not a number counts as a."""

@@ -128,9 +128,7 @@ def test_interrupted_draw_leaves_no_frame_with_the_value():
 
 def test_choice_among_one_candidate_costs_nothing():
     budget = Budget(1.0)
-    chosen = Mechanisms(budget, OpenDPNoise()).select(
-        Sensitive([[5]], 1), 1.0, purpose="no choice"
-    )
+    chosen = Mechanisms(budget, OpenDPNoise()).select(Sensitive([[5]], 1), 1.0, purpose="no choice")
     assert chosen == 0
     assert budget.losses == ()
 

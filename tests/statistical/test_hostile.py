@@ -2,8 +2,8 @@
 
 `hostile.case_of` draws combinations of hostile estimators, tables, labels and gains, each with
 validation sets that differ in one unit. All of them go the whole way in (`hold_out`, `Evaluator`).
-Any two are neighbours: the statistics that candidates are compared by may differ by the sensitivity,
-so may the counts that are released of each score, and nothing else may differ.
+Any two are neighbours: the statistics that candidates are compared by may differ by the
+sensitivity, so may the counts that are released of each score, and nothing else may differ.
 """
 
 import contextlib

@@ -11,7 +11,9 @@ from sklearn_dpbo._privacy import mechanisms
 from sklearn_dpbo.audit import audit_search, cases
 
 
-@pytest.mark.parametrize("scoring", ["accuracy", "roc_auc", "neg_log_loss", "balanced_accuracy", "weighted_accuracy"])
+@pytest.mark.parametrize(
+    "scoring", ["accuracy", "roc_auc", "neg_log_loss", "balanced_accuracy", "weighted_accuracy"]
+)
 def test_score_interval_covers_score_at_its_confidence(two_classes, scoring):
     X, y, X_val, y_val = two_classes
     model, intervals = LogisticRegression(), []

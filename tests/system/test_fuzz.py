@@ -283,7 +283,8 @@ REGRESS = [
     make_private_scorer(closeness, bounds=(0, 1)),
 ]
 ODD_SCORING = [
-    "rand_score", "neg_max_error", "top_k_accuracy", 3, ["accuracy"], {"accuracy"}, gain, "", make_private_scorer, b"x",
+    "rand_score", "neg_max_error", "top_k_accuracy", 3, ["accuracy"], {"accuracy"}, gain, "", b"x",
+    make_private_scorer,
     make_private_scorer("top_k_accuracy", k=1), make_private_scorer("top_k_accuracy", k=0), True,
     make_private_scorer("top_k_accuracy", k="1"), "ramp", "normalized_sigmoid", MemoryError,
     make_private_scorer(odd_gain, bounds=(0, 1)), make_private_scorer(gain, bounds=(-1e308, 1e307)),
