@@ -91,11 +91,11 @@ class PrivateThresholdClassifier(
     epsilon : float, default=1.0
         Privacy loss of the threshold and its score together; what a search in `estimator` spends
         comes on top.
-    scoring : str or PrivateScorer, default="balanced_accuracy"
-        A mean of gains of *labels*: "accuracy", "balanced_accuracy" (with public class weights:
-        those of the training set if not given), or a cost matrix,
-        ``make_private_scorer("neg_cost", cost_matrix=...)``, or a gain of your own,
-        ``make_private_scorer(gain, bounds=(a, b))``.
+    scoring : str, PrivateScorer or scikit-learn scorer, default="balanced_accuracy"
+        A score of *labels*. "f1", "precision", "matthews_corrcoef" or another function of the
+        confusion matrix (``make_private_scorer("f1", pos_label="yes")``); "accuracy"; a cost
+        matrix, ``make_private_scorer("neg_cost", cost_matrix=...)``; or the mean of a gain of your
+        own, ``make_private_scorer(gain, bounds=(a, b))``.
     response_method : {"auto", "decision_function", "predict_proba"}, default="auto"
         What the threshold is applied to; "auto" takes `predict_proba` if there is one.
     thresholds : int or array-like of float, default=2**14
@@ -125,7 +125,7 @@ class PrivateThresholdClassifier(
     best_threshold_ : float
         One of the public thresholds (private): the second class is predicted from it on upwards.
     best_score_ : float
-        The validation score at that threshold with noise, within the scorer's bounds (private).
+        The validation score of `predict` with noise, within the scorer's bounds (private).
     best_score_interval_ : tuple of float
         Where that score lies without noise, with probability 95 % (private).
     privacy_ : PrivacyReport
@@ -147,7 +147,8 @@ class PrivateThresholdClassifier(
     -----
     The share of records that lie between two thresholds bounds how far their scores differ; so the
     threshold drawn loses little as soon as the estimator spreads the records out. Theorem and
-    proof: documentation, "Thresholds".
+    proof: documentation, "Thresholds". For functions of the confusion matrix a copy is fitted on
+    four fifths of the training set: predictions of the rest say where the function is linearised.
 
     Examples
     --------
@@ -391,9 +392,8 @@ class PrivateThresholdClassifier(
         scorer = resolve_scorer(self.scoring, self.estimator)
         if not (isinstance(scorer, MeanGain) and scorer.response_method == ("predict",)):
             raise ValueError(
-                f"scoring={scorer.name!r} is not a mean of gains of single labels, so that no "
-                'threshold follows from it. Use "accuracy", "balanced_accuracy", '
-                'make_private_scorer("neg_cost", cost_matrix=[[0, 1], [5, 0]]), or '
+                f"scoring={scorer.name!r} is no score of single labels, so that no threshold "
+                'follows from it. Use "f1", "balanced_accuracy", "accuracy", or '
                 "make_private_scorer(gain, bounds=(a, b)) with gain(y_true, labels)"
             )
         return scorer
