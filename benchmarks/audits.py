@@ -86,6 +86,9 @@ class Half(Fraction):
     def __rshift__(self, bits):
         return Half(self, 2**bits)
 
+    def __reduce__(self):
+        return Fraction, (self.numerator, self.denominator)  # workers do not know this module
+
 
 def sensitivity_halved(stack):
     """Whatever is protected says that it moves by half of what it does."""
@@ -95,7 +98,7 @@ def sensitivity_halved(stack):
         # What is made of something halved (a row, a column) is halved already.
         whole = not isinstance(sensitivity, Fraction)
         begin(self, value, 1)
-        self.sensitivity = Half(sensitivity, 2) if whole else sensitivity
+        self.sensitivity = Half(sensitivity, 2) if whole else Half(sensitivity)
 
     def grid_point(self, runs, sensitivity, *args, **kwargs):
         return draw(self, runs, Half(sensitivity, 2), *args, **kwargs)

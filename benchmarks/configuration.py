@@ -12,8 +12,7 @@
 * threshold: `PrivateThresholdClassifier` and scikit-learn's `TunedThresholdClassifierCV`, on the
   same validation set and the same fitted classifier. Regret is the score of the best of all
   possible thresholds minus that of the one chosen, on the validation set and on a test set (there
-  against the best for the test set, which nobody knows). Balanced accuracy has the class weights of
-  the training set, for everyone. Then seconds of `fit`.
+  against the best for the test set, which nobody knows). Then seconds of `fit`.
 
 epsilon is that of the whole fit, score included. For regrets, noise is seeded, which is quicker and
 has the same distribution; where time is measured, it is not.
@@ -277,18 +276,18 @@ SCORINGS = {  # ours, and scikit-learn's
 }
 
 
-def worth(scoring, y, y_train):
+def worth(scoring, y):
     """What predicting the first class is worth for each record, and predicting the second."""
     if scoring == "cost":
         return -MISS * (y == 1.0), -1.0 * (y == 0)
-    share = np.bincount(y_train) / len(y_train)
+    share = np.bincount(y) / len(y)
     weight = 1 / (2 * share[y]) if scoring == "balanced accuracy" else 1.0
     return weight * (y == 0), weight * (y == 1)
 
 
-def regrets(p, y, scoring, y_train, thresholds):
+def regrets(p, y, scoring, thresholds):
     """The best score of any threshold on the probabilities p, minus the score of each of these."""
-    first, second = worth(scoring, y, y_train)
+    first, second = worth(scoring, y)
     order = np.argsort(p)
     p = p[order]
     # scores[k]: the k lowest are predicted to be of the first class.
@@ -379,7 +378,7 @@ def one_repetition(said, m, scoring, seed, with_peer):
     if with_peer:
         chosen = peer(estimator, scoring).fit(p_val[:, None], y_val).best_threshold_
     thresholds = np.array([*thresholds, chosen, 0.5])
-    found = np.array([regrets(p, y, scoring, y_train, thresholds)
+    found = np.array([regrets(p, y, scoring, thresholds)
                       for p, y in ((p_val, y_val), (p_test, y_test))])  # fmt: skip
     found[:, np.isnan(thresholds)] = np.nan
     return found

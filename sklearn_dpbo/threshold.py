@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from numbers import Integral
 from typing import Any, Self
@@ -11,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils import check_random_state, get_tags
-from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
-from ._data.pickles import fresh
+from ._data.pickles import fresh, packed
 from ._data.split import Problem, hold_out
 from ._data.tables import dense
 from ._evaluation.companions import Companions
@@ -23,35 +21,37 @@ from ._evaluation.model import Model
 from ._evaluation.progress import CallbackSupportMixin, watched
 from ._evaluation.protected_values import ProtectedTable, check_prediction
 from ._evaluation.row_by_row import RowByRowCheck, check_gain
-from ._evaluation.threshold_curve import (
-    LabelGains,
+from ._evaluation.threshold_curve import LabelGains, counts_at, label_values, threshold_curve
+from ._evaluation.threshold_grid import (
+    labels_at_best_threshold,
+    public_responses,
     public_thresholds,
-    second_class_score,
-    threshold_curve,
 )
-from ._params import as_floats, check_named, check_number
+from ._params import check_named, check_number
 from ._privacy.accounting import Budget, Purpose
 from ._privacy.mechanisms import Mechanisms
 from ._privacy.noise import noise_source
 from ._sklearn.delegation import RoutesToEstimator, attributes_of, delegate, replace_fitted
 from ._sklearn.html import ShowsEstimatorAndPrivacy
-from ._sklearn.nesting import Inner
+from ._sklearn.nesting import Inner, refuse_excess
 from ._sklearn.pipelines import refuse_raw_validation_set
-from ._sklearn.results import note_on_error
-from .exceptions import PrivacyWarning
-from .ledger._ledger import PrivacyLedger, budget_on, require_ledger
-from .report._report import PREDICTION_CONDITIONS, TRAINING_NOT_PROTECTED, PrivacyReport
+from ._sklearn.results import note_on_error, threshold_report
+from ._sklearn.two_classes import (
+    RESPONSE_METHODS,
+    check_fitted_classes,
+    check_takes_threshold,
+    check_thresholds,
+    check_two_classes,
+)
+from .ledger._ledger import PrivacyLedger, budget_on
+from .report._report import PrivacyReport
 from .scoring._make import resolve_scorer
 from .scoring._mean_gain import MeanGain
-from .scoring._response import method_of
+from .scoring._response import method_of, second_class_score
+from .scoring._statistics import Predictions
 
 __all__ = ["PrivateThresholdClassifier"]
 
-_RESPONSE_METHODS = {
-    "auto": ("predict_proba", "decision_function"),
-    "predict_proba": ("predict_proba",),
-    "decision_function": ("decision_function",),
-}
 _CONFIDENCE = 0.95
 
 
@@ -91,11 +91,11 @@ class PrivateThresholdClassifier(
     epsilon : float, default=1.0
         Privacy loss of the threshold and its score together; what a search in `estimator` spends
         comes on top.
-    scoring : str or PrivateScorer, default="balanced_accuracy"
-        A mean of gains of *labels*: "accuracy", "balanced_accuracy" (with public class weights:
-        those of the training set if not given), or a cost matrix,
-        ``make_private_scorer("neg_cost", cost_matrix=...)``, or a gain of your own,
-        ``make_private_scorer(gain, bounds=(a, b))``.
+    scoring : str, PrivateScorer or scikit-learn scorer, default="balanced_accuracy"
+        A score of *labels*. "f1", "precision", "matthews_corrcoef" or another function of the
+        confusion matrix (``make_private_scorer("f1", pos_label="yes")``); "accuracy"; a cost
+        matrix, ``make_private_scorer("neg_cost", cost_matrix=...)``; or the mean of a gain of your
+        own, ``make_private_scorer(gain, bounds=(a, b))``.
     response_method : {"auto", "decision_function", "predict_proba"}, default="auto"
         What the threshold is applied to; "auto" takes `predict_proba` if there is one.
     thresholds : int or array-like of float, default=2**14
@@ -125,7 +125,7 @@ class PrivateThresholdClassifier(
     best_threshold_ : float
         One of the public thresholds (private): the second class is predicted from it on upwards.
     best_score_ : float
-        The validation score at that threshold with noise, within the scorer's bounds (private).
+        The validation score of `predict` with noise, within the scorer's bounds (private).
     best_score_interval_ : tuple of float
         Where that score lies without noise, with probability 95 % (private).
     privacy_ : PrivacyReport
@@ -147,7 +147,8 @@ class PrivateThresholdClassifier(
     -----
     The share of records that lie between two thresholds bounds how far their scores differ; so the
     threshold drawn loses little as soon as the estimator spreads the records out. Theorem and
-    proof: documentation, "Thresholds".
+    proof: documentation, "Thresholds". For functions of the confusion matrix a copy is fitted on
+    four fifths of the training set: predictions of the rest say where the function is linearised.
 
     Examples
     --------
@@ -243,41 +244,55 @@ class PrivateThresholdClassifier(
         if X_val is not None:
             refuse_raw_validation_set(self)
         self._validate()
-        self._refuse_excess()
+        refuse_excess(self.estimator, self.epsilon, self.ledger)
         scorer, noise = self._scorer(), noise_source(self.noise_random_state, stacklevel=3)
-        routed = self._route(fit_params)
+        routed, rng = self._route(fit_params), check_random_state(self.random_state)
         problem = hold_out(
             self.estimator,
             X,
             y,
             routed["estimator"],
             cv=self.cv,
-            rng=check_random_state(self.random_state),
+            rng=rng,
             X_val=X_val,
             y_val=y_val,
             groups_val=groups_val,
             split_params=routed["splitter"],
         )
-        _refuse_other_than_two_classes(problem.training.y)
+        check_two_classes(problem.training.y)
         scorer = scorer.prepare(problem.training.y)
+        public_rng = np.random.default_rng(rng.randint(2**31 - 1, size=4))
         inner = Inner(clone(self.estimator)).with_ledger(self.ledger)
         mechanisms = Mechanisms(self._budget(), noise)  # stamped before fitting
         with watched(self, n_steps=2) as progress, note_on_error(inner.released):
             with progress.step("fit-estimator", hand_to=inner.estimator):
                 inner = Inner(inner.fit(problem))
-            _warn_of_other_reports(inner)
+                check_fitted_classes(inner.estimator, problem.training.y)
+            inner.warn_of_other_reports(stacklevel=3)
             with progress.step("tune-threshold"), without_autologging():
-                released = self._tune(inner, problem, scorer, mechanisms)
+                selecting = self._selecting(inner, problem, scorer, public_rng)
+                released = self._tune(inner, problem, selecting, mechanisms)
                 replace_fitted(self, {"estimator_": inner.estimator, "scorer_": scorer, **released})
         return self
+
+    def _selecting(
+        self, inner: Inner, problem: Problem, scorer: MeanGain, rng: np.random.Generator
+    ) -> MeanGain:
+        """Return the scorer, prepared to tell thresholds apart that are good on public records."""
+        if not scorer.selects_at:
+            return scorer
+        methods, classes = RESPONSE_METHODS[self.response_method], inner.estimator.classes_
+        estimator, model = fresh(packed(inner.estimator)), inner.model
+        y, responses = public_responses(estimator, model, problem.training, methods, rng)
+        labels = labels_at_best_threshold(scorer.exact, y, responses, classes)
+        return scorer.selecting_at(Predictions(y, labels, classes))
 
     def _tune(
         self, inner: Inner, problem: Problem, scorer: MeanGain, mechanisms: Mechanisms
     ) -> dict[str, Any]:
         """Return the fitted attributes that are released."""
         estimator = inner.estimator
-        label_gains = LabelGains(scorer, _RESPONSE_METHODS[self.response_method])
-        _check_fitted_classes(estimator, problem.training.y)
+        label_gains = LabelGains(scorer, RESPONSE_METHODS[self.response_method])
         companions = Companions.of(problem)
         table = ProtectedTable.of(problem, companions, self.prediction == "separate")
         model = Model.of(estimator, (label_gains,), companions)
@@ -289,18 +304,18 @@ class PrivateThresholdClassifier(
         grid = self._grid(fresh(model.pickled), label_gains, problem)
 
         units = problem.units
-        total = threshold_curve(model, label_gains, table, grid)
-        sensitivity = scorer.sensitivity(units)
+        values = label_values(model, label_gains, table)
+        total = threshold_curve(values, label_gains, table, grid)
         index = mechanisms.draw_grid_point(
             total.then(lambda u: u.runs(np.arange(len(grid)))),
-            sensitivity,
+            scorer.sensitivity(units),
             mechanisms.budget.epsilon_beside(float(self.score_share)),
             n_points=len(grid),
             largest=scorer.largest(units),
             purpose=Purpose.THRESHOLD,
         )
         noisy = mechanisms.release_counts(
-            total.measured(lambda u: [[int(u(index))]], sensitivity),
+            counts_at(float(grid[index]), values, label_gains, table),
             mechanisms.budget.epsilon_left,
             purpose=Purpose.THRESHOLD_SCORE,
         )
@@ -308,31 +323,13 @@ class PrivateThresholdClassifier(
             "best_threshold_": float(grid[index]),
             "best_score_": scorer.value(noisy.counts, units),
             "best_score_interval_": scorer.interval(noisy, units, _CONFIDENCE),
-            "privacy_": inner.add_to(_privacy_report(problem, mechanisms, self.prediction)),
+            "privacy_": inner.add_to(threshold_report(problem, mechanisms, self.prediction)),
         }
 
     def _budget(self) -> Budget:
         mechanism = f"{type(self).__name__}, {type(self.estimator).__name__}"
         what = "choice and score of a threshold"
         return budget_on(self.ledger, self.epsilon, what=what, mechanism=mechanism)
-
-    def _refuse_excess(self) -> None:
-        """Ask the ledgers for all that this fit will spend, before anything is fitted."""
-        charges = [(self.ledger, (self.epsilon, 0.0)), *Inner(self.estimator).charges(self.ledger)]
-        if self.ledger is None and any(ledger is not None for ledger, _ in charges):
-            warnings.warn(
-                "The search has a ledger and the threshold has none: what the threshold spends is "
-                "not charged. Pass ledger= to both, or to the threshold classifier alone.",
-                PrivacyWarning,
-                stacklevel=3,
-            )
-        by_name: dict[Any, Any] = {}
-        for ledger, charge in charges:
-            if ledger is not None:
-                require_ledger(ledger)
-                by_name.setdefault((ledger.path, ledger.dataset), (ledger, []))[1].append(charge)
-        for ledger, together in by_name.values():
-            ledger.check(*together, what="the threshold, with any search before it,")
 
     def _grid(
         self, estimator: Any, label_gains: LabelGains, problem: Problem
@@ -355,7 +352,7 @@ class PrivateThresholdClassifier(
         labels : ndarray of shape (n_samples,)
         """
         check_is_fitted(self, "estimator_")
-        method = method_of(self.estimator_, _RESPONSE_METHODS[self.response_method])
+        method = method_of(self.estimator_, RESPONSE_METHODS[self.response_method])
         scores = second_class_score(dense(getattr(self.estimator_, method)(X)))
         labels: NDArray[Any] = self.classes_[(scores >= self.best_threshold_).astype(int)]
         return labels
@@ -381,100 +378,22 @@ class PrivateThresholdClassifier(
         check_prediction(self.prediction)
         check_number("epsilon", self.epsilon, "a number from 1e-9 up", lambda e: e >= 1e-9)
         check_number("score_share", self.score_share, "in (0, 1)", lambda s: 0 < s <= 1 - 1e-6)
-        if not isinstance(self.response_method, str) or (
-            self.response_method not in _RESPONSE_METHODS
-        ):
-            raise ValueError(
-                f"response_method is one of {sorted(_RESPONSE_METHODS)}; found "
-                f"{self.response_method!r}"
-            )
-        if not hasattr(self.estimator, "fit") or isinstance(self.estimator, type):
-            raise ValueError(
-                f"estimator is an object with a fit method, such as LogisticRegression(); found "
-                f"{self.estimator!r}"
-            )
         if Inner(self.estimator).spends and not self.estimator.refit:
             raise ValueError("a search in `estimator` must refit: its model gets the threshold")
-        methods = _RESPONSE_METHODS[self.response_method]
-        if not any(hasattr(self.estimator, method) for method in methods):
-            raise ValueError(
-                f"a threshold is applied to what {' or '.join(methods)} returns; "
-                f"{type(self.estimator).__name__} has no such method"
-            )
+        check_takes_threshold(self.estimator, self.response_method)
         if isinstance(self.cv, str) and self.cv == "prefit":
             raise ValueError(
                 "cv='prefit' is not needed: pass a fitted classifier in a FrozenEstimator, and the "
                 "protected records as X_val and y_val"
             )
-        self._validate_thresholds()
-
-    def _validate_thresholds(self) -> None:
-        if np.ndim(self.thresholds) == 0:
-            what = "a whole number, 4 to 2**24, or an array"
-            check_number("thresholds", self.thresholds, what, lambda n: 4 <= n <= 2**24, Integral)
-            return
-        given = as_floats(self.thresholds)
-        if given is None or given.ndim != 1 or len(given) < 2:
-            raise ValueError("thresholds are two finite numbers or more; found others")
+        check_thresholds(self.thresholds)
 
     def _scorer(self) -> MeanGain:
         scorer = resolve_scorer(self.scoring, self.estimator)
         if not (isinstance(scorer, MeanGain) and scorer.response_method == ("predict",)):
             raise ValueError(
-                f"scoring={scorer.name!r} is not a mean of gains of single labels, so that no "
-                'threshold follows from it. Use "accuracy", "balanced_accuracy", '
-                'make_private_scorer("neg_cost", cost_matrix=[[0, 1], [5, 0]]), or '
+                f"scoring={scorer.name!r} is no score of single labels, so that no threshold "
+                'follows from it. Use "f1", "balanced_accuracy", "accuracy", or '
                 "make_private_scorer(gain, bounds=(a, b)) with gain(y_true, labels)"
             )
         return scorer
-
-
-def _refuse_other_than_two_classes(y_train: Any) -> None:
-    """Look at training labels alone: those of the validation set are protected."""
-    if (kind := type_of_target(y_train, input_name="y")) != "binary":
-        raise ValueError(f"Only binary classification is supported. Unknown label type: {kind}")
-    if len(classes := np.unique(dense(y_train))) != 2:
-        raise ValueError(f"a threshold parts two classes; y has {len(classes)} class")
-
-
-def _check_fitted_classes(estimator: Any, y_train: Any) -> None:
-    classes, expected = getattr(estimator, "classes_", None), np.unique(dense(y_train))
-    if classes is None or not np.array_equal(classes, expected):
-        raise ValueError(
-            f"{type(estimator).__name__} is no classifier of the labels {expected.tolist()} of y: "
-            f"its classes_ are {None if classes is None else list(classes)}"
-        )
-
-
-def _warn_of_other_reports(inner: Inner) -> None:
-    """Warn of what a part of the estimator may have spent: on which records is not known."""
-    estimator = inner.estimator
-    parts = estimator.get_params().values() if hasattr(estimator, "get_params") else ()
-    if not inner.spends and any(hasattr(part, "privacy_") for part in parts):
-        warnings.warn(
-            "A part of estimator_ was itself fitted with a privacy budget. If that was spent on "
-            "the same records, add it up: privacy_ here reports the threshold alone.",
-            PrivacyWarning,
-            stacklevel=3,
-        )
-
-
-def _privacy_report(problem: Problem, mechanisms: Mechanisms, prediction: str) -> PrivacyReport:
-    """Return what was protected, and what the threshold and its score spent."""
-    budget, noise = mechanisms.budget, mechanisms.noise
-    return PrivacyReport(
-        title="Differentially private decision threshold",
-        epsilon=budget.epsilon,
-        delta=0.0,
-        unit=problem.units.name,
-        m=problem.units.m,
-        data="validation set",
-        protected=problem.protected,
-        not_protected=TRAINING_NOT_PROTECTED.format("estimator_"),
-        assumption=None,
-        condition=PREDICTION_CONDITIONS[prediction],
-        released="best_threshold_, best_score_, best_score_interval_",
-        spends=budget.losses,
-        noise=noise.description,
-        secure=noise.secure,
-    )

@@ -638,10 +638,11 @@ def scorers_of(task, rng):
         "accuracy", "accuracy", custom(right), custom(as_list), custom(particular),
         custom(written), custom(Metric(False)), custom(Metric(True)),
     ]  # fmt: skip
+    of_matrix = ["balanced_accuracy", "weighted_accuracy", "f1_macro", "matthews_corrcoef"]
     possible = {
-        "two": [*by_label, "balanced_accuracy", "neg_log_loss", "roc_auc", "neg_brier_score"],
-        "several": [*by_label, "balanced_accuracy", "neg_log_loss"],
-        "labels": [*by_label, "balanced_accuracy"],
+        "two": [*by_label, *of_matrix, "neg_log_loss", "roc_auc", "neg_brier_score"],
+        "several": [*by_label, *of_matrix, "neg_log_loss"],
+        "labels": [*by_label, *of_matrix],
         "outputs": ["accuracy", custom(right)],
         "numbers": [
             make_private_scorer("neg_mean_absolute_error", bounds=(-3, 0)),

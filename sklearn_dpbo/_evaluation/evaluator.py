@@ -172,6 +172,7 @@ class Evaluator:
     def select_at(self, public: Predictions) -> None:
         """Prepare the score that selects, before anything is evaluated; see `PrivateScorer`."""
         self.scorers = (self.scorer.selecting_at(public), *self.scorers[1:])
+        vars(self).pop("fitter", None)  # was made for the scorers before, if at all
 
     def public(self, cv: Any, rng: np.random.Generator) -> PublicEvaluator:
         """Return an oracle that scores on a part of the training set, and costs no privacy."""

@@ -1,6 +1,7 @@
 """The score of each decision threshold on the validation set (zone: sensitive).
 
-Also the public thresholds to choose from, which follow from the training set.
+Each protected record is predicted once. Its response says which label it gets from a threshold; and
+what either label is worth, and is counted as, is computed with it.
 """
 
 from __future__ import annotations
@@ -12,73 +13,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._data.pickles import packed
-from .._data.split import Training
-from .._data.tables import dense, n_rows, take_rows
 from .._data.units import Units
 from .._privacy.frames import ClearFrames
 from .._privacy.piecewise import PiecewiseConstant
-from .._privacy.sensitive import Secret
+from .._privacy.sensitive import Secret, Sensitive
 from ..scoring._mean_gain import MeanGain
-from ..scoring._response import respond
+from ..scoring._response import second_class_score
 from ..scoring._statistics import Statistics
 from .model import Model
 from .protected_values import ProtectedTable
 from .suppress_output import kept_warning_registries, suppress_output
 
-__all__ = ["LabelGains", "public_thresholds", "second_class_score", "threshold_curve"]
-
-# Training records that say where thresholds may lie.
-_MOST_RECORDS = 2**12
-# How much a threshold's score on them counts: the whole range of scores is a factor of e^200.
-_TRUST = 200.0
-
-
-def public_thresholds(
-    estimator: Any, label_gains: LabelGains, training: Training, n: int
-) -> NDArray[np.float64]:
-    """Return n thresholds, ascending, some of them several times: where they lie is a prior.
-
-    A quarter are spread evenly over the range of responses, a quarter are quantiles of the
-    responses to training records, and half are drawn from these two quarters with weights
-    ``exp(200 u)``, where u in [0, 1] is the score of a threshold on the training records.
-    """
-    index = np.unique(np.linspace(0, n_rows(training.X) - 1, _MOST_RECORDS).astype(int))
-    response = respond(estimator, take_rows(training.X, index), label_gains.response_method)
-    values = label_gains.record_values(
-        dense(take_rows(training.y, index)), response, estimator.classes_
-    )
-    spread = _spread(values[:, 0], response.ndim == 2, n - n // 2, type(estimator).__name__)
-    units = Units.of(len(index))
-    u = _total(values, label_gains.scorer, units, spread)(np.arange(len(spread)))
-    u = u / label_gains.scorer.largest(units)
-    cumulated = np.cumsum(np.exp(_TRUST * (u - u.max())))
-    shares = (np.arange(n // 2) + 0.5) / (n // 2)
-    promising = spread[np.searchsorted(cumulated, shares * cumulated[-1])]
-    return np.sort(np.concatenate([spread, promising]))
-
-
-def _spread(
-    scores: NDArray[np.float64], probabilities: bool, n: int, who: str
-) -> NDArray[np.float64]:
-    """Return n thresholds, ascending: half evenly spread, half quantiles of these responses."""
-    scores = np.sort(scores[np.isfinite(scores)])
-    if not len(scores):
-        raise ValueError(
-            f"{who} gives no finite number for any training record: there is nothing to set a "
-            "threshold in"
-        )
-    low, high = (0.0, 1.0) if probabilities else (scores[0], scores[-1])
-    if low == high:  # of an estimator that responds the same to everything
-        low, high = low - 1, high + 1
-    # The same as np.quantile, which is slow for many quantiles.
-    places = (np.arange(n // 2) + 0.5) / max(1, n // 2) * (len(scores) - 1)
-    quantiles = np.interp(places, np.arange(len(scores)), scores)
-    return np.sort(np.concatenate([np.linspace(low, high, n - n // 2), quantiles]))
+__all__ = ["LabelGains", "counts_at", "label_values", "threshold_curve"]
 
 
 @dataclass(frozen=True)
 class LabelGains(Statistics):
-    """Per record: the response, and the gain of either label, in steps; shape (n, 3).
+    """Per record: the response, and what either label is worth and counted as; shape (n, 5).
 
     Parameters
     ----------
@@ -92,47 +43,75 @@ class LabelGains(Statistics):
     response_method: tuple[str, ...]
 
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
-        """Return columns (response of the second class, gain of the first, of the second)."""
-        gains = [self.scorer.record_values(y, np.full(len(y), label), classes) for label in classes]
-        return np.stack([second_class_score(response), *gains], axis=1)
+        """Return the response, the gains of both labels, and their values for `counts`."""
+        scorer, counts = self.scorer, self.scorer.counts
+        gains = _of_either_label(scorer, y, classes)
+        counted = gains if counts is scorer else _of_either_label(counts, y, classes)
+        return np.stack([second_class_score(response), *gains, *counted], axis=1)
 
     def lowest_values(self, y: Any, n: int) -> NDArray[Any]:
-        """A record that cannot be predicted gains the least, whatever the threshold."""
-        return np.zeros((n, 3))
+        """A record that cannot be predicted is worth the least, whatever the threshold."""
+        counted = self.scorer.counts.lowest_values(y, n)
+        return np.stack([*np.zeros((3, n)), counted, counted], axis=1)
+
+    def total(
+        self, values: NDArray[Any], units: Units, grid: NDArray[np.float64]
+    ) -> PiecewiseConstant:
+        """Return the sum over units, in steps, as a function of the position in the grid."""
+        score, (first, second) = values[:, 0], values[:, 1:3].T.astype(np.int64)
+        # The second class is predicted at thresholds 0, ..., place - 1; never for NaN.
+        place = np.where(np.isnan(score), 0, np.searchsorted(grid, score, side="right"))
+        start, place, jumps = _jumps(
+            place, self.scorer.fine(first, units), self.scorer.fine(second, units), units
+        )
+        return PiecewiseConstant.from_jumps((0.0, len(grid) - 1.0), start, place, jumps)
+
+    def shares(
+        self, values: NDArray[Any], units: Units, grid: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return the mean gain of public records at each threshold of a grid, in [0, 1]."""
+        total = self.total(values, units, grid)(np.arange(len(grid)))
+        found: NDArray[np.float64] = total / self.scorer.largest(units)
+        return found
+
+    def counted(
+        self, values: NDArray[Any], y: Any, units: Units, threshold: float
+    ) -> tuple[int, ...]:
+        """Return what `counts` are for the labels that a threshold gives."""
+        column = np.where(values[:, 0] >= threshold, values[:, 4], values[:, 3])
+        return self.scorer.counts.statistics(column.astype(np.int64), y, units)
 
 
-def second_class_score(response: NDArray[Any]) -> NDArray[np.float64]:
-    """Return one number per record, larger where the second class is more likely."""
-    response = response.astype(float)
-    if response.ndim == 2 and response.shape[1] == 2:
-        second: NDArray[np.float64] = response[:, 1]
-        return second
-    if response.ndim == 1:
-        return response
-    raise ValueError(f"expected the responses of two classes; found shape {response.shape}")
+def _of_either_label(counted: Statistics, y: Any, classes: Any) -> list[NDArray[Any]]:
+    """Return each record's value if it gets the first label, and if it gets the second."""
+    return [counted.record_values(y, np.full(len(y), label), classes) for label in classes]
 
 
 @ClearFrames()
+def label_values(model: Model, label_gains: LabelGains, table: ProtectedTable) -> Secret:
+    """Return the values of all protected records, see `LabelGains`."""
+    with kept_warning_registries(), suppress_output(descriptors=True):
+        return Secret(table.values(model.pickled, packed(label_gains), model.references[0]))
+
+
 def threshold_curve(
-    model: Model, label_gains: LabelGains, table: ProtectedTable, grid: NDArray[np.float64]
+    values: Secret, label_gains: LabelGains, table: ProtectedTable, grid: NDArray[np.float64]
 ) -> Secret:
     """Return the score of each threshold, in steps, as a function of its position in the grid."""
-    with kept_warning_registries(), suppress_output(descriptors=True):
-        values = table.values(model.pickled, packed(label_gains), model.references[0])
-        return Secret(_total(values, label_gains.scorer, table.units, grid))
+    return values.then(lambda v: label_gains.total(v, table.units, grid))
 
 
-def _total(
-    values: NDArray[Any], scorer: MeanGain, units: Units, grid: NDArray[np.float64]
-) -> PiecewiseConstant:
-    """Return the sum over units, as a function of the position in the grid."""
-    score, (first, second) = values[:, 0], values[:, 1:].T.astype(np.int64)
-    # The second class is predicted at thresholds 0, ..., place - 1; never for NaN.
-    place = np.where(np.isnan(score), 0, np.searchsorted(grid, score, side="right"))
-    start, place, jumps = _jumps(
-        place, scorer.fine(first, units), scorer.fine(second, units), units
+def counts_at(
+    threshold: float, values: Secret, label_gains: LabelGains, table: ProtectedTable
+) -> Sensitive:
+    """Return what is released of the labels that a threshold gives, in a table of one row.
+
+    A unit's values say what it adds to the counts, so their sensitivity is that of `counts`.
+    """
+    return values.measured(
+        lambda v: [label_gains.counted(v, table.y, table.units, threshold)],
+        label_gains.scorer.counts.sensitivity(table.units),
     )
-    return PiecewiseConstant.from_jumps((0.0, len(grid) - 1.0), start, place, jumps)
 
 
 def _jumps(

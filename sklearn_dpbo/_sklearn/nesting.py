@@ -7,6 +7,7 @@ spends nothing.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -14,10 +15,12 @@ from typing import Any
 from .._data.split import Problem
 from .._evaluation.fitting import fit
 from .._privacy.rounding import round_up
+from ..exceptions import PrivacyWarning
+from ..ledger._ledger import require_ledger
 from ..report._report import PrivacyReport
 from .results import already_released
 
-__all__ = ["Inner", "SpendsOnValidationSet"]
+__all__ = ["Inner", "SpendsOnValidationSet", "refuse_excess"]
 
 
 class SpendsOnValidationSet:
@@ -46,6 +49,11 @@ class Inner:
     def spends(self) -> bool:
         """Whether the estimator spends privacy on the validation set."""
         return isinstance(self.estimator, SpendsOnValidationSet)
+
+    @property
+    def model(self) -> Any:
+        """What predicts, of a fitted estimator: of a search, its best estimator."""
+        return self.estimator.best_estimator_ if self.spends else self.estimator
 
     def with_ledger(self, ledger: Any) -> Inner:
         """Give the estimator this ledger if it spends and has none; return self."""
@@ -85,6 +93,18 @@ class Inner:
             return ""
         return already_released(vars(self.estimator))
 
+    def warn_of_other_reports(self, stacklevel: int) -> None:
+        """Warn of what a part of the estimator may have spent: on which records is not known."""
+        estimator = self.estimator
+        parts = estimator.get_params().values() if hasattr(estimator, "get_params") else ()
+        if not self.spends and any(hasattr(part, "privacy_") for part in parts):
+            warnings.warn(
+                "A part of estimator_ was itself fitted with a privacy budget. If that was spent "
+                "on the same records, add it up: privacy_ here reports the threshold alone.",
+                PrivacyWarning,
+                stacklevel=stacklevel,
+            )
+
     def add_to(self, report: PrivacyReport) -> PrivacyReport:
         """Return the report of what was spent afterwards, with the estimator's spending added."""
         if not self.spends:
@@ -99,3 +119,39 @@ class Inner:
             spends=inner.spends + report.spends,
             secure=report.secure and inner.secure,
         )
+
+
+def refuse_excess(estimator: Any, epsilon: float, ledger: Any) -> None:
+    """Ask the ledgers for all that a threshold and what is before it will spend.
+
+    To be called by `fit`, before anything is fitted.
+
+    Parameters
+    ----------
+    estimator : estimator
+        What is fitted before the threshold is chosen.
+    epsilon : float
+        Of the threshold.
+    ledger : PrivacyLedger or None
+        Of the threshold; and of the estimator, if it spends and has none.
+
+    Raises
+    ------
+    BudgetExceededError
+        If a ledger does not allow it.
+    """
+    charges = [(ledger, (epsilon, 0.0)), *Inner(estimator).charges(ledger)]
+    if ledger is None and any(charged is not None for charged, _ in charges):
+        warnings.warn(
+            "The search has a ledger and the threshold has none: what the threshold spends is "
+            "not charged. Pass ledger= to both, or to the threshold classifier alone.",
+            PrivacyWarning,
+            stacklevel=3,
+        )
+    by_name: dict[Any, Any] = {}
+    for charged, charge in charges:
+        if charged is not None:
+            require_ledger(charged)
+            by_name.setdefault((charged.path, charged.dataset), (charged, []))[1].append(charge)
+    for charged, together in by_name.values():
+        charged.check(*together, what="the threshold, with any search before it,")

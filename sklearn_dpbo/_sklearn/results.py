@@ -1,4 +1,4 @@
-"""The fitted attributes of a search, from what its strategy released (zone: released)."""
+"""Fitted attributes of a search from what its strategy released, and reports (zone: released)."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ __all__ = [
     "note_on_error",
     "param_columns",
     "privacy_report",
+    "threshold_report",
 ]
 
 
@@ -100,6 +101,33 @@ def privacy_report(
         assumption=strategy.assumption,
         condition=PREDICTION_CONDITIONS[prediction],
         released=by_name * bool(names) + strategy.released,
+        spends=budget.losses,
+        noise=noise.description,
+        secure=noise.secure,
+    )
+
+
+def threshold_report(problem: Problem, mechanisms: Mechanisms, prediction: str) -> PrivacyReport:
+    """Return what was protected, and what a threshold and its score spent.
+
+    Parameters
+    ----------
+    problem, mechanisms, prediction
+        As in `privacy_report`.
+    """
+    budget, noise = mechanisms.budget, mechanisms.noise
+    return PrivacyReport(
+        title="Differentially private decision threshold",
+        epsilon=budget.epsilon,
+        delta=0.0,
+        unit=problem.units.name,
+        m=problem.units.m,
+        data="validation set",
+        protected=problem.protected,
+        not_protected=TRAINING_NOT_PROTECTED.format("estimator_"),
+        assumption=None,
+        condition=PREDICTION_CONDITIONS[prediction],
+        released="best_threshold_, best_score_, best_score_interval_",
         spends=budget.losses,
         noise=noise.description,
         secure=noise.secure,

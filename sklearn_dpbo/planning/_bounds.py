@@ -245,7 +245,7 @@ def utility_of(search: Any, confidence: float = 0.95) -> UtilityBounds:
             "scoring has several scores, which share the epsilon for scores. Use UtilityBounds for "
             "one of them, with the score_share that privacy_ shows"
         )
-    if not isinstance(scorer, MeanGain):
+    if not (isinstance(scorer, MeanGain) and scorer.is_mean):
         raise ValueError(
             f"scoring={scorer.name!r} is a ratio, and the theorems are about means of gains. Use "
             "'accuracy', 'neg_brier_score' or another mean"

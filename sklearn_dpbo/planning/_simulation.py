@@ -28,6 +28,7 @@ from ..scoring._make import selecting_scorer
 from ..scoring._mean_gain import MeanGain
 from ..scoring._response import respond
 from ..scoring._scorers import PrivateScorer
+from ..scoring._statistics import Statistics
 from ..strategies._worst_case import WorstCase
 from ._bounds import UtilityBounds
 
@@ -144,7 +145,45 @@ def simulate(
         errors += [path.draw(noise) for _ in range(n_runs // n_paths)]
     regret, score_error = np.array(errors).T
     is_mean = selecting_scorer(path.search).is_mean
-    return Simulation(bounds, regret, score_error, len(path.statistics), is_mean)
+    return Simulation(bounds, regret, score_error, len(path.candidates), is_mean)
+
+
+@dataclass(frozen=True)
+class _Counted:
+    """What a candidate is compared by, and what is released of it, without noise.
+
+    Parameters
+    ----------
+    scorer : PrivateScorer
+        Prepared to release this candidate's score.
+    statistic, counts : tuple of int
+        Without noise, because the data are public.
+    """
+
+    scorer: PrivateScorer
+    statistic: tuple[int, ...]
+    counts: tuple[int, ...]
+
+    @classmethod
+    def of(
+        cls,
+        estimator: Any,
+        params: dict[str, Any],
+        parts: list[Any],
+        scorer: PrivateScorer,
+        units: Units,
+        epsilon: float,
+    ) -> _Counted:
+        X, X_val, y, y_val = parts
+        model = set_candidate(clone(estimator), params).fit(X, y)
+        if scorer.releases_at:
+            public = scorer.predictions(model, X_val, y_val)
+            scorer = scorer.releasing_at(public, units.m, epsilon)
+        statistic, counts = (
+            _statistics(each, model, X_val, np.asarray(y_val), units)
+            for each in (scorer, scorer.counts)
+        )
+        return cls(scorer, statistic, counts)
 
 
 @dataclass(frozen=True)
@@ -157,13 +196,13 @@ class _Path:
         Fitted.
     units : Units
         Of its validation set.
-    statistics : tuple of tuple of int
-        Of each candidate, without noise, because the data are public.
+    candidates : tuple of _Counted
+        Those that could be fitted.
     """
 
     search: Any
     units: Units
-    statistics: tuple[tuple[int, ...], ...]
+    candidates: tuple[_Counted, ...]
 
     @classmethod
     def of(cls, search: Any, parts: list[Any], bounds: UtilityBounds, seeds: list[int]) -> _Path:
@@ -176,38 +215,44 @@ class _Path:
             raise ValueError("the plan is for one score, and scoring has several: pass one of them")
         scorer = selecting_scorer(search)
         _check_gains(scorer, bounds)
+        if scorer.selects_at:
+            chosen = set_candidate(clone(search.estimator), search.best_params_).fit(X, y)
+            scorer = scorer.selecting_at(scorer.predictions(chosen, X_val, y_val))
         results, units = search.cv_results_, Units.of(bounds.m)
+        epsilon = _spent(search)[Purpose.SCORE]
         rows = zip(results["params"], results["validated"], results["fit_error"], strict=True)
-        statistics = Parallel(n_jobs=search.n_jobs)(
-            delayed(_statistics)(search.estimator, params, parts, scorer, units)
+        counted = Parallel(n_jobs=search.n_jobs)(
+            delayed(_Counted.of)(search.estimator, params, parts, scorer, units, epsilon)
             for params, validated, error in rows
             if validated and error is None
         )
-        return cls(search, units, tuple(statistics))
+        return cls(search, units, tuple(counted))
 
     def draw(self, noise: Noise) -> tuple[float, float]:
         """Return (regret, score error) of one choice and one released score."""
-        scorer = selecting_scorer(self.search)
-        spent = {loss.purpose: loss.epsilon for loss in self.search.privacy_.spends}
+        spent, candidates = _spent(self.search), self.candidates
         score, choice = spent[Purpose.SCORE], spent.get(Purpose.CANDIDATE, 1)
-        table = Sensitive(self.statistics, scorer.sensitivity(self.units))
         mechanisms = Mechanisms(Budget(2 * (choice + score)), noise)
-        chosen = mechanisms.select(table, choice, purpose=Purpose.CANDIDATE)
-        counts = mechanisms.release_counts(table.take(chosen), score, purpose=Purpose.SCORE)
-        exact = [scorer.value(each, self.units) for each in self.statistics]
-        released = scorer.value(counts.counts, self.units)
-        return max(exact) - exact[chosen], abs(released - exact[chosen])
+        statistics = [each.statistic for each in candidates]
+        table = Sensitive(statistics, candidates[0].scorer.sensitivity(self.units))
+        best = candidates[mechanisms.select(table, choice, purpose=Purpose.CANDIDATE)]
+        counts = Sensitive([best.counts], best.scorer.counts.sensitivity(self.units))
+        noisy = mechanisms.release_counts(counts, score, purpose=Purpose.SCORE)
+        exact = best.scorer.value(best.counts, self.units)
+        most = max(each.scorer.value(each.counts, self.units) for each in candidates)
+        return most - exact, abs(best.scorer.value(noisy.counts, self.units) - exact)
+
+
+def _spent(search: Any) -> dict[str, float]:
+    return {loss.purpose: loss.epsilon for loss in search.privacy_.spends}
 
 
 def _statistics(
-    estimator: Any, params: dict[str, Any], parts: list[Any], scorer: PrivateScorer, units: Units
+    counted: Statistics, model: Any, X_val: Any, y_val: Any, units: Units
 ) -> tuple[int, ...]:
-    X, X_val, y, y_val = parts
-    model = set_candidate(clone(estimator), params).fit(X, y)
-    y_val = np.asarray(y_val)
-    response = respond(model, X_val, scorer.response_method)
-    values = scorer.record_values(y_val, response, getattr(model, "classes_", None))
-    return scorer.statistics(values, y_val, units)
+    response = respond(model, X_val, counted.response_method)
+    values = counted.record_values(y_val, response, getattr(model, "classes_", None))
+    return counted.statistics(values, y_val, units)
 
 
 def _check_gains(scorer: PrivateScorer, bounds: UtilityBounds) -> None:
@@ -218,7 +263,7 @@ def _check_gains(scorer: PrivateScorer, bounds: UtilityBounds) -> None:
             f"the plan is for gains that differ by score_range={bounds.score_range:g} at most; "
             f"scoring={scorer!r} has the bounds {(a, b)}. Plan with score_range={b - a:g}"
         )
-    if isinstance(scorer, MeanGain) and scorer.gain.counts != bounds.counts:
+    if isinstance(scorer, MeanGain) and scorer.is_mean and scorer.gain.counts != bounds.counts:
         kind = "all or nothing" if scorer.gain.counts else "rounded, with gains in between"
         raise ValueError(
             f"the plan has counts={bounds.counts}; gains of scoring={scorer!r} are {kind}. Plan "

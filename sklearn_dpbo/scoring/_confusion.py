@@ -118,7 +118,11 @@ class ConfusionScorer(MeanGain):
     offset: float = 0.0
     slope: float = 1.0
     is_mean = False
-    selects_at = True
+
+    @property
+    def selects_at(self) -> bool:
+        """Recalls are means over records of one class: where their gradient is taken is all one."""
+        return self.metric.name not in ("accuracy", "balanced_accuracy", "recall")
 
     @classmethod
     def of(

@@ -98,6 +98,9 @@ class MeanGain(PrivateScorer):
         """Return bounds for training labels like these."""
         return self.gain.bounds_from(y_train)
 
+    def selecting_at(self, public: Predictions) -> MeanGain:
+        return self
+
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.int64]:
         """round(G (clip(gain, a, b) - a) / (b - a)); a gain that is not a number counts as a."""
         a, b = self.gain_bounds
@@ -194,7 +197,7 @@ class MeanGain(PrivateScorer):
         return low - self.allowance, high + self.allowance
 
     @property
-    def releases_at(self) -> bool:  # type: ignore[override]
+    def releases_at(self) -> bool:
         return self.learns_bounds
 
     def releasing_at(

@@ -95,11 +95,14 @@ class Ranking(PrivateScorer):
     allowance: float = 0.0
     prepared: bool = False
     bounds = (0.0, 1.0)
-    releases_at = True
 
     @property
     def task(self) -> str:
         return "classification"
+
+    @property
+    def releases_at(self) -> bool:
+        return True
 
     def prepare(self, y_train: Any) -> Ranking:
         y = dense(y_train)

@@ -255,10 +255,13 @@ class MedianError(MeanGain):
 
     histogram: ErrorHistogram | None = None
     is_mean = False
-    selects_at = True
 
     @property
-    def releases_at(self) -> bool:  # type: ignore[override]
+    def selects_at(self) -> bool:
+        return True
+
+    @property
+    def releases_at(self) -> bool:
         return True
 
     def prepare(self, y_train: Any) -> MedianError:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from .._data.tables import dense, n_rows
 
-__all__ = ["call_method", "check_length", "method_of", "respond"]
+__all__ = ["call_method", "check_length", "method_of", "respond", "second_class_score"]
 
 
 def respond(estimator: Any, X: Any, response_method: tuple[str, ...]) -> NDArray[Any]:
@@ -39,6 +40,17 @@ def respond(estimator: Any, X: Any, response_method: tuple[str, ...]) -> NDArray
     check_length(estimator, raw, n_rows(X), response_method)
     response: NDArray[Any] = dense(raw)
     return response
+
+
+def second_class_score(response: NDArray[Any]) -> NDArray[np.float64]:
+    """Return one number per record, larger where the second of two classes is more likely."""
+    response = response.astype(float)
+    if response.ndim == 2 and response.shape[1] == 2:
+        second: NDArray[np.float64] = response[:, 1]
+        return second
+    if response.ndim == 1:
+        return response
+    raise ValueError(f"expected the responses of two classes; found shape {response.shape}")
 
 
 def check_length(estimator: Any, raw: Any, n: int, response_method: tuple[str, ...]) -> None:

@@ -82,13 +82,19 @@ class PrivateScorer(Statistics):
     name: str
     is_mean = False
     prepared = False
-    selects_at = False
-    releases_at = False
     bounds: tuple[float, float]
 
     @property
     def task(self) -> str | None:
         return None
+
+    @property
+    def selects_at(self) -> bool:
+        return False
+
+    @property
+    def releases_at(self) -> bool:
+        return False
 
     @property
     def lipschitz(self) -> float | None:

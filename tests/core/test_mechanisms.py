@@ -11,24 +11,28 @@ import pytest
 from distributions import chi_square_p  # noqa: F401  (test_outsourced imports it from here)
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import chi2_contingency
 
 from sklearn_dpbo._privacy import mechanisms
 from sklearn_dpbo._privacy.accounting import Budget
-from sklearn_dpbo._privacy.mechanisms import Mechanisms, NoisyCount
+from sklearn_dpbo._privacy.mechanisms import Mechanisms
 from sklearn_dpbo._privacy.noise import OpenDPNoise, SeededNoise
+from sklearn_dpbo._privacy.noisy_counts import NoisyCounts
 from sklearn_dpbo._privacy.sensitive import Sensitive
 from sklearn_dpbo.exceptions import BudgetExceededError
 
 SOURCES = [pytest.param(OpenDPNoise, id="opendp"), pytest.param(lambda: SeededNoise(0), id="seed")]
 
 
-def test_epsilon_is_divided_among_several_counts():
-    budget = Budget(1.0)
-    noisy = Mechanisms(budget, SeededNoise(0)).release_counts(
-        Sensitive([[10, 20]], (3, 1)), 1.0, purpose="two counts"
-    )
-    assert [count.scale for count in noisy] == [6.0, 2.0]
-    assert [loss.epsilon for loss in budget.losses] == [1.0]
+def test_noise_has_scale_of_joint_sensitivity_of_counts_and_of_all_candidates():
+    """A unit moves a row by 4 in all, and so n rows by 4 n."""
+    for n_candidates in (1, 3):
+        budget = Budget(0.5)
+        noisy = Mechanisms(budget, SeededNoise(0)).release_counts(
+            Sensitive([[10, 20]] * n_candidates, 4), 0.5, purpose="two counts of each"
+        )
+        assert noisy.scale == 8.0 * n_candidates and len(noisy.counts) == 2 * n_candidates
+        assert [loss.epsilon for loss in budget.losses] == [0.5]
 
 
 @settings(max_examples=300)
@@ -45,7 +49,7 @@ def test_scale_never_costs_more_than_epsilon(numerator, epsilon):
 @settings(max_examples=200)
 @given(scale=st.floats(0.05, 1e6), confidence=st.floats(0.5, 0.999))
 def test_interval_is_the_smallest_with_its_coverage(scale, confidence):
-    low, high = NoisyCount(0, scale).interval(confidence)
+    ((low, high),) = NoisyCounts((0,), scale).interval(confidence)
     a = math.exp(-1 / scale)
 
     def outside(t):
@@ -54,6 +58,23 @@ def test_interval_is_the_smallest_with_its_coverage(scale, confidence):
     assert low == -high
     assert outside(high) <= (1 - confidence) * (1 + 1e-9)
     assert high == 0 or outside(high - 1) >= (1 - confidence) * (1 - 1e-9)
+
+
+def test_intervals_of_several_counts_cover_all_of_them_by_a_union_bound():
+    several = NoisyCounts((5, -2, 0), 7.0).interval(0.94)
+    ((low, high),) = NoisyCounts((0,), 7.0).interval(0.98)
+    assert several == [(5 + low, 5 + high), (-2 + low, -2 + high), (low, high)]
+
+
+@pytest.mark.parametrize("half", [False, True])
+def test_simulated_noise_of_counts_has_the_frequencies_of_drawn_noise(half):
+    scale, draw = 3.0, SeededNoise(1).discrete_laplace(3.0)
+    simulated = NoisyCounts((0, 0), scale / 2 if half else scale).noise(
+        3_000, np.random.default_rng(0)
+    )
+    drawn = np.array([draw(0) for _ in range(6_000)])
+    counted = [np.bincount(np.clip(z, -8, 8) + 8, minlength=17) for z in (drawn, simulated.ravel())]
+    assert (chi2_contingency(counted).pvalue > 1e-3) != half
 
 
 def test_budget_is_charged_before_the_draw():
@@ -66,7 +87,7 @@ def test_budget_is_charged_before_the_draw():
             assert len(budget.losses) == 2
             return super().discrete_laplace(scale)
 
-    budget, scores = Budget(1.0), Sensitive([[1], [2]], (1,))
+    budget, scores = Budget(1.0), Sensitive([[1], [2]], 1)
     mechanisms = Mechanisms(budget, Watching(0))
     mechanisms.select(scores, 0.5, purpose="a")
     mechanisms.release_counts(scores.take(0), 0.5, purpose="b")
@@ -80,7 +101,7 @@ def test_draw_beyond_the_budget_is_refused():
 
         discrete_laplace = permute_and_flip
 
-    budget, scores = Budget(0.5), Sensitive([[1], [2]], (1,))
+    budget, scores = Budget(0.5), Sensitive([[1], [2]], 1)
     mechanisms = Mechanisms(budget, Never(0))
     with pytest.raises(BudgetExceededError, match=r"asks for epsilon=0\.6.*left.*0\.5"):
         mechanisms.select(scores, 0.6, purpose="a")
@@ -99,7 +120,7 @@ def test_interrupted_draw_leaves_no_frame_with_the_value():
 
     with pytest.raises(KeyboardInterrupt) as caught:
         Mechanisms(Budget(1.0), Interrupted(0)).select(
-            Sensitive([[727272], [3]], (1,)), 1.0, purpose="a"
+            Sensitive([[727272], [3]], 1), 1.0, purpose="a"
         )
     assert "sample" not in [entry.name for entry in caught.traceback]
     assert caught.value.__context__ is None
@@ -107,9 +128,7 @@ def test_interrupted_draw_leaves_no_frame_with_the_value():
 
 def test_choice_among_one_candidate_costs_nothing():
     budget = Budget(1.0)
-    chosen = Mechanisms(budget, OpenDPNoise()).select(
-        Sensitive([[5]], (1,)), 1.0, purpose="no choice"
-    )
+    chosen = Mechanisms(budget, OpenDPNoise()).select(Sensitive([[5]], 1), 1.0, purpose="no choice")
     assert chosen == 0
     assert budget.losses == ()
 
@@ -122,7 +141,7 @@ def test_choice_among_one_candidate_costs_nothing():
 @pytest.mark.parametrize("source", SOURCES)
 def test_selection_accepts_integers_of_any_size(source, scores, epsilon):
     picked = Mechanisms(Budget(epsilon), source()).select(
-        Sensitive(np.array(scores)[:, None], (1,)), epsilon, purpose="odd input"
+        Sensitive(np.array(scores)[:, None], 1), epsilon, purpose="odd input"
     )
     assert 0 <= picked < len(scores)
     if epsilon > 100:  # a gap of one has odds of e^-50

@@ -1,4 +1,4 @@
-"""Scores equal scikit-learn's, and one unit changes them by at most the sensitivity."""
+"""Scores equal scikit-learn's; one unit moves statistic and counts by at most the sensitivity."""
 
 import math
 
@@ -16,18 +16,27 @@ from sklearn_dpbo._data.units import Units
 from sklearn_dpbo.scoring import _gains as gains
 from sklearn_dpbo.scoring._make import resolve_scorer
 from sklearn_dpbo.scoring._response import respond
+from sklearn_dpbo.scoring._statistics import Predictions, weights
 
 CLASSES = np.array(["a", "b", "c"])
 
 
-def statistics(scorer, y, response, groups=None, classes=CLASSES):
+def statistics(counted, y, response, groups=None, classes=CLASSES):
+    """The integers of a scorer, or of what it releases, and the units."""
     units = Units.of(len(y), groups)
-    return scorer.statistics(scorer.record_values(y, response, classes), y, units), units
+    return counted.statistics(counted.record_values(y, response, classes), y, units), units
 
 
 def score(scorer, y, response, groups=None, classes=CLASSES):
-    found, units = statistics(scorer, y, response, groups, classes)
-    return scorer.value(found, units)
+    """The score of the counts that are released, without noise."""
+    return scorer.value(*statistics(scorer.counts, y, response, groups, classes))
+
+
+def share_of_pairs(scorer, y, s, groups=None):
+    """The statistic of ROC AUC, as a share of all pairs."""
+    (found,), units = statistics(scorer, y, s, groups, scorer.classes)
+    w, positive = weights(units), y == scorer.positive
+    return found / (2 * int(w[positive].sum()) * int(w[~positive].sum()))
 
 
 @pytest.fixture
@@ -54,10 +63,14 @@ def test_top_k_accuracy_equals_scikit_learn(labels, k):
     assert ours == metrics.top_k_accuracy_score(y, proba, k=k, labels=CLASSES)
 
 
-def test_balanced_accuracy_equals_scikit_learn_if_prevalences_are_the_same(labels):
+@pytest.mark.parametrize("prevalences", ["the same", "others"])
+def test_balanced_accuracy_equals_scikit_learn_whatever_the_prevalences(labels, prevalences):
     y, _, predicted = labels
-    ours = score(prepared("balanced_accuracy", y), y, predicted)
-    assert ours == pytest.approx(metrics.balanced_accuracy_score(y, predicted), abs=1e-5)
+    y_train = y if prevalences == "the same" else np.repeat(CLASSES, [1, 7, 2])
+    expected = metrics.balanced_accuracy_score(y, predicted)
+    assert score(prepared("balanced_accuracy", y_train), y, predicted) == pytest.approx(expected)
+    weighted = score(prepared("weighted_accuracy", y_train), y, predicted)
+    assert (weighted == pytest.approx(expected, abs=1e-5)) == (prevalences == "the same")
 
 
 def test_brier_score_equals_scikit_learn(labels, rng):
@@ -107,15 +120,15 @@ def test_regression_losses_equal_scikit_learn_within_the_bounds(rng, name, param
     assert -0.1 <= score(narrow, y, predicted, classes=None) <= 0
 
 
-def test_roc_auc_equals_scikit_learn_with_and_without_groups(rng):
+def test_pairs_of_roc_auc_equal_scikit_learn_with_and_without_groups(rng):
     y, s = rng.choice(["no", "yes"], 300, p=[0.9, 0.1]), np.round(rng.normal(size=300), 1)
     classes = np.array(["no", "yes"])
     scorer = prepared("roc_auc", classes)
     expected = metrics.roc_auc_score(y == "yes", s)
-    assert score(scorer, y, s, classes=classes) == pytest.approx(expected, abs=1e-12)
+    assert share_of_pairs(scorer, y, s) == pytest.approx(expected, abs=1e-12)
     groups = rng.integers(0, 80, 300)
     weight = 1 / np.bincount(groups)[groups]
-    grouped = score(scorer, y, s, groups, classes)
+    grouped = share_of_pairs(scorer, y, s, groups)
     weighted = metrics.roc_auc_score(y == "yes", s, sample_weight=weight)
     assert grouped == pytest.approx(weighted, abs=2e-3)
 
@@ -138,11 +151,25 @@ def _hits(y, predicted):
     return (y == predicted) * 1.0
 
 
+AUC = prepared("roc_auc", np.array(["a", "b"]))
+RESPONSES = np.linspace(-3, 3, 12)
+HISTOGRAM = AUC.releasing_at(
+    Predictions(np.array(["a", "b"] * 6), RESPONSES, np.array(["a", "b"])), 100, 1.0
+)
+SKEWED = np.array(["a"] * 7 + ["b", "c"])
 SCORERS = {
     "accuracy": (prepared("accuracy"), LABELS, LABELS),
-    "balanced": (prepared("balanced_accuracy", np.array(["a"] * 7 + ["b", "c"])), LABELS, LABELS),
+    "weighted": (prepared("weighted_accuracy", SKEWED), LABELS, LABELS),
     "weights": (
-        prepared("balanced_accuracy", class_weight={"a": 0.5, "b": 4, "c": 0}),
+        prepared("weighted_accuracy", class_weight={"a": 0.5, "b": 4, "c": 0}),
+        LABELS,
+        LABELS,
+    ),
+    "balanced": (prepared("balanced_accuracy", SKEWED), LABELS, LABELS),
+    "f1": (prepared("f1", SKEWED[:-1], pos_label="b"), LABELS, LABELS),
+    "f1 macro": (prepared("f1_macro", SKEWED), LABELS, LABELS),
+    "matthews": (
+        prepared("matthews_corrcoef", SKEWED).selecting_at(Predictions(SKEWED, SKEWED, CLASSES)),
         LABELS,
         LABELS,
     ),
@@ -153,7 +180,7 @@ SCORERS = {
     "squared": (prepared("neg_mean_squared_error", bounds=(-2, 0)), FLOATS, FLOATS),
     "pinball": (prepared("neg_mean_pinball_loss", bounds=(-2, 0)), FLOATS, FLOATS),
     "custom": (make_private_scorer(_hits, bounds=(-1, 3)), LABELS, LABELS),
-    "roc auc": (prepared("roc_auc", np.array(["a", "b"])), LABELS, FLOATS),
+    "roc auc": (HISTOGRAM, LABELS, FLOATS),
 }
 
 
@@ -171,20 +198,25 @@ def check_sensitivity(which, grouped, data):
     replaced = data.draw(st.integers(0, m - 1))
     neighbour = [*units[:replaced], other, *units[replaced + 1 :]]
 
-    def statistics_of(data_set):
+    def statistics_of(data_set, counted):
         y, predicted = (
             np.array(column)
             for column in zip(*[record for unit in data_set for record in unit], strict=True)
         )
         classes = None if y.dtype.kind == "f" else np.array(["a", "b", "c"])
         groups = np.repeat(np.arange(m), [len(unit) for unit in data_set]) if grouped else None
-        return statistics(scorer, y, predicted, groups, classes)
+        return statistics(counted, y, predicted, groups, classes)
 
-    (found, protected), (changed, _) = statistics_of(units), statistics_of(neighbour)
-    sensitivity = scorer.sensitivity(protected)
-    assert all(abs(a - b) <= s for a, b, s in zip(found, changed, sensitivity, strict=True))
+    def moved(counted):
+        (found, units_of), (changed, _) = (statistics_of(d, counted) for d in (units, neighbour))
+        distance = sum(abs(a - b) for a, b in zip(found, changed, strict=True))
+        assert distance <= counted.sensitivity(units_of)
+        return found, units_of
+
+    (statistic,), protected = moved(scorer)
+    assert 0 <= statistic <= scorer.largest(protected)
     a, b = scorer.bounds
-    assert a <= scorer.value(found, protected) <= b
+    assert a <= scorer.value(*moved(scorer.counts)) <= b
 
 
 @pytest.mark.parametrize("which", SCORERS)
@@ -192,7 +224,7 @@ def check_sensitivity(which, grouped, data):
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 @pytest.mark.filterwarnings("ignore:invalid value")
-def test_one_unit_changes_a_statistic_by_at_most_the_sensitivity(which, grouped, data):
+def test_one_unit_moves_statistic_and_counts_by_at_most_the_sensitivity(which, grouped, data):
     check_sensitivity(which, grouped, data)
 
 
@@ -202,7 +234,7 @@ def test_one_unit_changes_a_statistic_by_at_most_the_sensitivity(which, grouped,
 @settings(max_examples=1500, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 @pytest.mark.filterwarnings("ignore:invalid value")
-def test_many_neighbours_change_a_statistic_by_at_most_the_sensitivity(which, grouped, data):
+def test_many_neighbours_move_statistic_and_counts_by_at_most_the_sensitivity(which, grouped, data):
     check_sensitivity(which, grouped, data)
 
 
@@ -210,6 +242,7 @@ def test_many_neighbours_change_a_statistic_by_at_most_the_sensitivity(which, gr
     ("which", "good", "bad"),
     [
         ("accuracy", ("a", "a"), ("a", "b")),
+        ("weighted", ("b", "b"), ("b", "a")),
         ("balanced", ("b", "b"), ("b", "a")),
         ("absolute", (0.0, 1.0), (0.0, 5.0)),
         ("brier", ("a", (1.0, 0.0, 0.0)), ("a", (0.0, 1.0, 0.0))),
@@ -223,7 +256,19 @@ def test_one_record_can_change_a_mean_gain_by_the_sensitivity(which, good, bad):
     for record in (good, bad):
         y, response = np.array([good[0], record[0]]), np.array([good[1], record[1]])
         totals.append(statistics(scorer, y, response, classes=classes)[0][0])
-    assert totals[0] - totals[1] == scorer.sensitivity(Units.of(2))[0]
+    assert totals[0] - totals[1] == scorer.sensitivity(Units.of(2))
+
+
+@pytest.mark.parametrize("which", ["balanced", "f1", "f1 macro", "roc auc"])
+def test_one_record_can_change_counts_by_the_sensitivity(which):
+    counted = SCORERS[which][0].counts
+    response = [-2.0, 2.0] if which == "roc auc" else ["a", "b"]
+    found = [
+        statistics(counted, np.array(["a", own]), np.array([response[0], predicted]))
+        for own, predicted in zip("ab", response, strict=True)
+    ]
+    moved = np.abs(np.subtract(found[0][0], found[1][0])).sum()
+    assert moved == counted.sensitivity(Units.of(2))
 
 
 def test_one_record_can_change_roc_auc_by_the_sensitivity():
@@ -231,18 +276,16 @@ def test_one_record_can_change_roc_auc_by_the_sensitivity():
     y = np.array(["a"] * 9 + ["b"])
     high, low = np.arange(10.0), np.append(np.arange(9.0), -1.0)
     found = [statistics(scorer, y, s, classes=classes)[0][0] for s in (high, low)]
-    assert found[0] - found[1] == 2 * (10 - 1) == scorer.sensitivity(Units.of(10))[0]
+    assert found[0] - found[1] == 2 * (10 - 1) == scorer.sensitivity(Units.of(10))
 
 
 def test_roc_auc_of_a_million_groups_does_not_overflow_64_bits(rng):
     m = 1_000_000
     y, s = np.where(np.arange(m) % 2, "b", "a"), rng.normal(size=m) + np.arange(m) % 2
-    classes = np.array(["a", "b"])
-    found, units = statistics(SCORERS["roc auc"][0], y, s, np.arange(m), classes)
-    assert SCORERS["roc auc"][0].value(found, units) == pytest.approx(
-        metrics.roc_auc_score(y, s), abs=1e-9
-    )
-    assert SCORERS["roc auc"][0].sensitivity(units)[0] * units.m < 2**63
+    scorer, units = SCORERS["roc auc"][0], Units.of(m, np.arange(m))
+    share = share_of_pairs(scorer, y, s, np.arange(m))
+    assert share == pytest.approx(metrics.roc_auc_score(y, s), abs=1e-9)
+    assert scorer.sensitivity(units) * units.m < 2**63
 
 
 # ------------------------------------------------------------------------------ units
@@ -277,13 +320,11 @@ def test_units_refuse_invalid_groups(groups, message):
 @pytest.mark.parametrize(
     "scoring",
     [
-        "f1",
-        "r2",
-        "neg_root_mean_squared_error",
         ["accuracy"],
         {"a": "accuracy"},
         metrics.f1_score,
         print,
+        metrics.make_scorer(metrics.hamming_loss),
     ],
 )
 def test_a_score_without_known_sensitivity_is_refused_and_the_message_says_what_to_use(scoring):
@@ -318,7 +359,9 @@ def test_a_score_that_does_not_fit_the_estimator_is_refused(estimator, scoring, 
         (dict(gain="accuracy", response_method="predict"), "leave it out"),
         (dict(gain="top_k_accuracy", n=3), "parameters of 'top_k_accuracy'"),
         (dict(gain="roc_auc", bounds=(0, 1)), "neither"),
-        (dict(gain="balanced_accuracy", class_weight={"a": -1}), "none negative"),
+        (dict(gain="weighted_accuracy", class_weight={"a": -1}), "none negative"),
+        (dict(gain="balanced_accuracy", class_weight={"a": 1}), "no parameters"),
+        (dict(gain="f1", bounds=(0, 1)), "bounds of its own"),
         (dict(gain="neg_mean_pinball_loss", bounds=(-1, 0), alpha=2), "quantile"),
         (dict(gain=17, bounds=(0, 1)), "no proven sensitivity"),
         (dict(gain=["accuracy"]), "no proven sensitivity"),
@@ -337,8 +380,14 @@ def test_prepare_refuses_labels_that_the_score_does_not_fit():
         with pytest.raises(ValueError, match="k from 1 to one less"):
             prepared("top_k_accuracy", k=k)
     with pytest.raises(ValueError, match=r"no weight for the labels \['b', 'c'\]"):
-        prepared("balanced_accuracy", class_weight={"a": 1})
-    for name in ("balanced_accuracy", "neg_brier_score", "neg_log_loss", "top_k_accuracy"):
+        prepared("weighted_accuracy", class_weight={"a": 1})
+    for name in (
+        "balanced_accuracy",
+        "weighted_accuracy",
+        "neg_brier_score",
+        "neg_log_loss",
+        "top_k_accuracy",
+    ):
         with pytest.raises(ValueError, match="one label per record"):
             prepared(name, np.zeros((5, 2)))
 
@@ -380,7 +429,7 @@ def test_roc_auc_counts_missing_and_unhashable_labels_as_negative():
     odd[:] = ["a", pd.NA, np.array([1, 2]), "b"]
     scorer = SCORERS["roc auc"][0]
     assert scorer.lowest_values(odd, 4).tolist() == [math.inf, math.inf, math.inf, -math.inf]
-    assert scorer.statistics(np.arange(4.0), odd, Units.of(4)) == (6, 1)
+    assert scorer.statistics(np.arange(4.0), odd, Units.of(4)) == (6,)
 
 
 def test_top_k_accuracy_refuses_one_score_per_pair_of_classes():
@@ -449,8 +498,8 @@ def test_the_position_of_a_label_does_not_depend_on_other_labels(labels):
         assert gains.encode(y, classes).tolist() == alone
 
 
-@pytest.mark.parametrize("name", ["neg_cost", "balanced_accuracy", "neg_brier_score",
-                                  "neg_log_loss"])  # fmt: skip
+@pytest.mark.parametrize("name", ["neg_cost", "balanced_accuracy", "weighted_accuracy",
+                                  "neg_brier_score", "neg_log_loss"])  # fmt: skip
 def test_a_missing_label_changes_the_statistic_by_at_most_the_sensitivity(name):
     K = 12
     X, y = np.repeat(np.arange(K), 10)[:, None].astype(float), np.repeat(np.arange(K), 10)
@@ -467,12 +516,12 @@ def test_a_missing_label_changes_the_statistic_by_at_most_the_sensitivity(name):
         values = scorer.record_values(labels, response, model.classes_)
         return scorer.statistics(values, labels, units)[0]
 
-    assert abs(statistic(y_val) - statistic(neighbour)) <= scorer.sensitivity(units)[0]
+    assert abs(statistic(y_val) - statistic(neighbour)) <= scorer.sensitivity(units)
 
 
 def test_a_misspelt_score_gets_a_suggestion_and_a_known_score_without_sensitivity_does_not():
     with pytest.raises(ValueError, match="did you mean 'accuracy'"):
         make_private_scorer("acuracy")
-    for name in ("f1", "neg_root_mean_squared_error", "neg_median_absolute_error"):
-        with pytest.raises(ValueError, match="no proven sensitivity"):
+    for name in ("rand_score", "neg_max_error", "d2_absolute_error_score"):
+        with pytest.raises(ValueError, match="cannot be made private. Use"):
             make_private_scorer(name)

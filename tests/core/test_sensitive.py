@@ -25,7 +25,7 @@ SECRET = 727272
 
 @pytest.fixture
 def secret():
-    return Sensitive([[SECRET], [1]], (1,))
+    return Sensitive([[SECRET], [1]], 1)
 
 
 @pytest.mark.parametrize(
@@ -51,36 +51,42 @@ def test_sensitive_is_not_printed_or_logged(secret, caplog):
     assert "withheld" in repr(secret)
 
 
-def test_rows_and_columns_of_sensitive_keep_their_sensitivity(secret):
-    table = Sensitive([[1, 2], [3, 4], [5, 6]], (7, 8))
+def test_rows_of_sensitive_keep_their_sensitivity():
+    table = Sensitive([[1, 2], [3, 4], [5, 6]], 7)
     assert table.take([0, 2]).shape == (2, 2)
-    assert table.take(1).sensitivity == (7, 8)
-    assert table.column(1).sensitivity == (8,)
-    assert table.column(1).take(2)._open().tolist() == [[6]]
+    assert table.take(1).sensitivity == 7
+    assert table.take(2)._open().tolist() == [[5, 6]]
 
 
-@pytest.mark.parametrize("sensitivity", [(0,), (-1,), (1.0,), (1, 1), ()])
+def test_tables_of_one_sensitivity_only_follow_each_other():
+    both = Sensitive([[1]], 7).followed_by(Sensitive([[2], [3]], 7))
+    assert both._open().tolist() == [[1], [2], [3]] and both.sensitivity == 7
+    with pytest.raises(ValueError, match="of the same sensitivity"):
+        both.followed_by(Sensitive([[4]], 8))
+
+
+@pytest.mark.parametrize("sensitivity", [0, -1, 1.0, (1,), (1, 1), None])
 def test_invalid_sensitivity_raises_value_error(sensitivity):
-    with pytest.raises(ValueError, match="sensitivities are|one column for each"):
+    with pytest.raises(ValueError, match="a sensitivity is a positive integer"):
         Sensitive([[1]], sensitivity)
 
 
 def test_secret_and_its_results_cannot_be_read():
-    secret = Sensitive([[SECRET]], (1,)).sealed()
+    secret = Sensitive([[SECRET]], 1).sealed()
     for operation in (np.asarray, list, bool, pickle.dumps, copy.copy, lambda s: s == s):
         with pytest.raises(TypeError, match="Secret depends on protected records"):
             operation(secret)
     assert str(SECRET) not in f"{secret!r}{secret}"
     doubled = secret.then(lambda value: 2 * value)
     assert type(doubled) is Secret
-    assert doubled.measured(lambda value: value, (4,))._open().tolist() == [[2 * SECRET]]
+    assert doubled.measured(lambda value: value, 4)._open().tolist() == [[2 * SECRET]]
 
 
 def test_error_inside_secret_leaves_no_frame_with_the_value():
     def fail(value):
         raise ZeroDivisionError("of a computation")
 
-    for work in (Secret(SECRET).then, lambda f: Secret(SECRET).measured(f, (1,))):
+    for work in (Secret(SECRET).then, lambda f: Secret(SECRET).measured(f, 1)):
         with pytest.raises(ZeroDivisionError) as caught:
             work(fail)
         frames = [f for f, _ in traceback.walk_tb(caught.value.__traceback__)]

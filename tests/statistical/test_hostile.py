@@ -1,8 +1,9 @@
-"""No record moves a statistic by more than the sensitivity, or shows, whatever estimators do.
+"""No record moves a statistic or counts beyond the sensitivity, or shows, whatever estimators do.
 
 `hostile.case_of` draws combinations of hostile estimators, tables, labels and gains, each with
 validation sets that differ in one unit. All of them go the whole way in (`hold_out`, `Evaluator`).
-Any two are neighbours: their statistics may differ by the sensitivity, and nothing else may differ.
+Any two are neighbours: the statistics that candidates are compared by may differ by the
+sensitivity, so may the counts that are released of each score, and nothing else may differ.
 """
 
 import contextlib
@@ -18,6 +19,7 @@ import warnings
 from dataclasses import dataclass, replace
 from os import close, dup, dup2
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -25,11 +27,13 @@ from hostile import Classifies, case_of, shown
 from scipy.stats import uniform
 from sklearn.base import clone
 
-from sklearn_dpbo import PrivateBayesSearchCV
+from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
 from sklearn_dpbo._data.split import hold_out
 from sklearn_dpbo._evaluation import evaluator as evaluator_module
 from sklearn_dpbo._evaluation.evaluator import Evaluator
 from sklearn_dpbo._evaluation.fitting import FitOptions
+from sklearn_dpbo.scoring._confusion import ConfusionCounts
+from sklearn_dpbo.scoring._statistics import unit_weight
 from sklearn_dpbo.strategies import WorstCase
 
 # ---------------------------------------------------------------- what one validation set gives
@@ -41,14 +45,14 @@ class Outcome:
 
     Parameters
     ----------
-    statistics, sensitivity : ndarray, tuple or None
-        Of all candidates and scores; None after an exception.
+    tables : list of Sensitive, or None
+        The statistic of each candidate, and what would be released of each; None after an
+        exception.
     seen : dict
         All else that comes out, by what it is.
     """
 
-    statistics: Any
-    sensitivity: Any
+    tables: Any
     seen: dict
 
 
@@ -137,7 +141,9 @@ def outcome(case, X_val, y_val, groups):
         )  # fmt: skip
         prepared = tuple(scorer.prepare(problem.training.y) for scorer in scorers)
         evaluator = Evaluator(FitOptions(estimator, **separate), problem, prepared)
-        return evaluator(case.candidates)
+        found = evaluator(case.candidates)
+        counts = [c for i in found.fitted for c in counts_of(evaluator, case.candidates[i])]
+        return found.fit_errors, [found.statistics, *counts]
 
     with captured(seen):
         found = attempt(evaluation, seen)
@@ -145,9 +151,20 @@ def outcome(case, X_val, y_val, groups):
     seen["left on scorers"] = shown(scorers)
     seen["training"] = shown((case.X, case.y))
     if found is None:
-        return Outcome(None, None, seen)
-    seen["fit errors"] = found.fit_errors
-    return Outcome(found.statistics._open(), found.statistics.sensitivity, seen)
+        return Outcome(None, seen)
+    seen["fit errors"], tables = found
+    return Outcome(tables, seen)
+
+
+def counts_of(evaluator, params):
+    """Return what would be released of a candidate, of each score."""
+    companions = evaluator.fitter.companions
+    for scorer in evaluator.scorers:
+        if scorer.releases_at:
+            fitted = evaluator.fitted(params)
+            public = scorer.predictions(fitted, companions.X, companions.y)
+            scorer = scorer.releasing_at(public, evaluator.problem.units.m, 1.0)
+        yield evaluator.counts(params, scorer.counts)
 
 
 # ---------------------------------------------------------------- pairs
@@ -160,10 +177,14 @@ def difference(a, b):
         for name in sorted({*a.seen, *b.seen})
         if a.seen.get(name) != b.seen.get(name)
     ]
-    if a.statistics is not None and b.statistics is not None:
-        moved = np.abs(a.statistics.astype(float) - b.statistics.astype(float))
-        if (moved > np.array(a.sensitivity, dtype=float)).any():
-            differs.append(f"moved by {moved.tolist()}, sensitivity {a.sensitivity}")
+    if a.tables is None or b.tables is None:
+        return "; ".join(differs)
+    if len(a.tables) != len(b.tables):
+        differs.append("as many tables")
+    for one, other in zip(a.tables, b.tables, strict=False):
+        moved = np.abs(one._open() - other._open()).sum(axis=1)
+        if one.sensitivity != other.sensitivity or (moved > one.sensitivity).any():
+            differs.append(f"moved by {moved.tolist()}, sensitivity {one.sensitivity}")
     return "; ".join(differs)
 
 
@@ -183,8 +204,8 @@ class Tally:
         found = [difference(a, b) for a, b in itertools.combinations(outcomes, 2)]
         wrong = [text for text in found if text]
         self.pairs += len(found)
-        self.refused += len(found) * (outcomes[0].statistics is None)
-        self.unfitted += len(found) * (outcomes[0].statistics is not None and not fitted)
+        self.refused += len(found) * (outcomes[0].tables is None)
+        self.unfitted += len(found) * (outcomes[0].tables is not None and not fitted)
         self.wrong += len(wrong)
         if wrong:
             self.texts += (f"case {case.number} ({case.words}): {wrong[0]}",)
@@ -202,7 +223,7 @@ def tally(cases):
     ("n", "n_validation", "at_least"),
     [(22, 6, 330), pytest.param(320, 12, 21_000, marks=pytest.mark.slow)],
 )
-def test_one_unit_moves_no_statistic_beyond_sensitivity_and_shows_in_nothing(
+def test_one_unit_moves_statistics_and_counts_within_sensitivity_and_shows_in_nothing(
     n, n_validation, at_least
 ):
     found = tally(case_of(number, n_validation) for number in range(n))
@@ -226,6 +247,14 @@ def test_planted_dependence_moves_statistics_too_far():
     assert found.pairs >= 30 and found.wrong >= found.pairs / 10
 
 
+def test_halved_sensitivity_of_counts_is_seen(monkeypatch):
+    monkeypatch.setattr(ConfusionCounts, "sensitivity", lambda self, units: unit_weight(units))
+    scorers = [make_private_scorer("f1_macro")]
+    cases = (replace(case, scorers=scorers) for case in with_behaviour("raises", range(30)))
+    found = tally(cases)
+    assert found.pairs >= 30 and found.wrong >= found.pairs / 20
+
+
 def test_planted_output_is_seen(monkeypatch):
     monkeypatch.setattr(evaluator_module, "suppress_output", lambda **_: contextlib.nullcontext())
     found = tally(with_behaviour("talks", range(30)))
@@ -237,24 +266,25 @@ def test_planted_output_is_seen(monkeypatch):
 
 @contextlib.contextmanager
 def evaluations(found):
-    """Put the statistics of all that a search evaluates into a list."""
-    evaluate = Evaluator.__call__
+    """Put the statistics of all that a search evaluates, and what it releases, into a list."""
+    evaluate, count = Evaluator.__call__, Evaluator.counts
 
     def spied(self, candidates):
         evaluation = evaluate(self, candidates)
         found.append(evaluation.statistics)
         return evaluation
 
-    Evaluator.__call__ = spied
-    try:
+    def counted(self, params, counts):
+        found.append(count(self, params, counts))
+        return found[-1]
+
+    with mock.patch.multiple(Evaluator, __call__=spied, counts=counted):
         yield
-    finally:
-        Evaluator.__call__ = evaluate
 
 
 def search_outcome(case, X_val, y_val, groups, guidance):
     """Search with one validation set."""
-    seen, statistics = {}, []
+    seen, tables = {}, []
     estimator, scorers = pickle.loads(pickle.dumps((case.estimator, case.scorers)))
     search = PrivateBayesSearchCV(
         estimator,
@@ -270,7 +300,7 @@ def search_outcome(case, X_val, y_val, groups, guidance):
     )
 
     def run():
-        with evaluations(statistics):
+        with evaluations(tables):
             return search.fit(case.X, case.y, X_val=X_val, y_val=y_val, groups_val=groups)
 
     with captured(seen):
@@ -278,14 +308,13 @@ def search_outcome(case, X_val, y_val, groups, guidance):
     seen["left on estimator"], seen["left on scorers"] = shown(estimator), shown(scorers)
     seen["training"] = shown((case.X, case.y))
     if found is None:
-        return Outcome(None, None, seen)
-    seen["shapes"] = [each.shape for each in statistics]
+        return Outcome(None, seen)
+    seen["shapes"] = [(each.shape, each.sensitivity) for each in tables]
     seen["results"] = shown({k: v for k, v in found.cv_results_.items() if "time" not in k})
     seen["report"] = str(found.privacy_)
     seen["chosen"] = shown(found.best_params_)
     seen["refitted"] = shown(vars(found.best_estimator_))
-    opened = np.concatenate([each._open() for each in statistics])
-    return Outcome(opened, statistics[0].sensitivity, seen)
+    return Outcome(tables, seen)
 
 
 def whole_searches(numbers, n_validation, guidance):
@@ -300,7 +329,7 @@ def whole_searches(numbers, n_validation, guidance):
             for each in outcomes:  # drawn candidates may differ, with the rest that follows
                 for name in ("results", "chosen", "refitted", "left on scorers", "output"):
                     each.seen.pop(name, None)
-            outcomes = [Outcome(None, None, each.seen) for each in outcomes]
+            outcomes = [Outcome(None, each.seen) for each in outcomes]
         found.add(case, outcomes)
     return found
 

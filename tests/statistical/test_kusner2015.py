@@ -796,8 +796,9 @@ def test_missing_delta_ratio_scores_and_single_evaluation_raise_value_error():
         for delta in (0.0, 5e-324):
             with pytest.raises(ValueError, match="needs delta > 0"):
                 fitted(strategy, delta=delta)
-        with pytest.raises(ValueError, match="ratio of two"):
-            fitted(strategy, scoring="roc_auc")
+        for scoring in ("roc_auc", "f1", "balanced_accuracy"):
+            with pytest.raises(ValueError, match="takes means of gains"):
+                fitted(strategy, scoring=scoring)
     with pytest.raises(ValueError, match="needs 2 evaluations"):
         fitted(GPNoiseFree(**FREE), n_iter=1)
 

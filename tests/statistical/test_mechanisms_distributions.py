@@ -43,7 +43,7 @@ def half_noise(monkeypatch):
 
 
 def draw_selections(scores, epsilon, sensitivity, noise, n_draws):
-    sensitive = Sensitive(np.array(scores)[:, None], (sensitivity,))
+    sensitive = Sensitive(np.array(scores)[:, None], sensitivity)
     picks = [
         Mechanisms(Budget(epsilon), noise).select(sensitive, epsilon, purpose="a test")
         for _ in range(n_draws)
@@ -52,12 +52,11 @@ def draw_selections(scores, epsilon, sensitivity, noise, n_draws):
 
 
 def draw_counts(count, epsilon, sensitivity, noise, n_draws):
-    sensitive = Sensitive([[count]], (sensitivity,))
+    sensitive = Sensitive([[count]], sensitivity)
     released = []
     for _ in range(n_draws):
         mechanisms = Mechanisms(Budget(epsilon), noise)
-        (noisy,) = mechanisms.release_counts(sensitive, epsilon, purpose="a test")
-        released.append(noisy.count)
+        released += mechanisms.release_counts(sensitive, epsilon, purpose="a test").counts
     return np.array(released)
 
 
@@ -113,7 +112,7 @@ def test_concentrated_draws_have_exponential_mechanism_distribution(source, n_dr
     draws = Draws.within(n_draws, 60.0, delta)
     assert draws.concentrated
     select = Mechanisms(Budget(60, delta), source()).selections(draws, purpose="a test")
-    picks = [select(Sensitive(scores[:, None], (D,))) for _ in range(n_draws)]
+    picks = [select(Sensitive(scores[:, None], D)) for _ in range(n_draws)]
     observed = np.bincount(picks, minlength=4)
 
     def p_value(epsilon):
@@ -123,4 +122,4 @@ def test_concentrated_draws_have_exponential_mechanism_distribution(source, n_dr
     assert p_value(draws.epsilon_each) > ALPHA
     assert p_value(2 * draws.epsilon_each) < ALPHA
     with pytest.raises(BudgetExceededError, match="have been made"):
-        select(Sensitive(scores[:, None], (D,)))
+        select(Sensitive(scores[:, None], D))

@@ -1,12 +1,15 @@
-"""The draw of the threshold has its distribution, and an audit detects half of the noise."""
+"""Threshold and score have their distributions, and an audit detects half of the noise."""
 
 import numpy as np
 import pytest
+from distributions import chi_square_p, discrete_laplace_pmf
 from scipy.stats import chisquare
+from sklearn.metrics import f1_score, matthews_corrcoef
 from thresholds import GRID, FirstColumn, data_of, fitted
 
 from sklearn_dpbo import PrivateThresholdClassifier
 from sklearn_dpbo._privacy import mechanisms
+from sklearn_dpbo._privacy.mechanisms import Mechanisms
 from sklearn_dpbo.audit import audit_search
 
 ALPHA = 1e-6
@@ -48,3 +51,60 @@ def test_audit_refutes_epsilon_of_threshold_only_with_half_noise(half, monkeypat
     )
     assert report.refuted == half
     assert report.epsilon_lower_bound > 0.8
+
+
+@pytest.mark.parametrize("half", [False, True])
+def test_counts_at_the_threshold_have_laplace_noise_of_their_joint_sensitivity(half, monkeypatch):
+    """One record moves two cells of the confusion matrix by 1: the scale is 2 / epsilon."""
+    if half:
+        right = mechanisms._scale
+        monkeypatch.setattr(mechanisms, "_scale", lambda *args: right(*args) / 2)
+    released, release = [], Mechanisms.release_counts
+
+    def spied(self, counts, *args, **kwargs):
+        released.append(release(self, counts, *args, **kwargs))
+        return released[-1]
+
+    monkeypatch.setattr(Mechanisms, "release_counts", spied)
+    data = data_of([0] * 60 + [1] * 40)  # from both thresholds on, all are predicted positive
+    for seed in range(250):
+        fitted(data, FirstColumn(), scoring="f1", thresholds=[0.0, 0.1], epsilon=1.0,
+               score_share=0.5, noise_random_state=seed)  # fmt: skip
+    noise = np.array([noisy.counts for noisy in released]) - [0, 60, 0, 40]
+
+    def p(scale):
+        z = np.arange(-30, 31)
+        observed = np.bincount(np.clip(noise.ravel(), -30, 30) + 30, minlength=61)
+        return chi_square_p(observed, discrete_laplace_pmf(z, scale))
+
+    assert (p(4.0) > ALPHA) != half and (p(2.0) > ALPHA) == half
+
+
+@pytest.mark.parametrize("scoring", ["f1", "matthews_corrcoef"])
+def test_interval_covers_score_at_the_threshold(scoring):
+    """Binomial(200, 0.95): fewer than 177 happen once in 10,000 runs; half of it covers 70 %."""
+    rng, covered, covered_by_half = np.random.default_rng(0), 0, 0
+    x = rng.normal(size=800)
+    y = (x + rng.normal(size=800) > 1.2).astype(int)
+    score = {"f1": f1_score, "matthews_corrcoef": matthews_corrcoef}[scoring]
+    for seed in range(200):
+        t = fitted(data_of(y, x), FirstColumn(), scoring=scoring, thresholds=[0.5, 0.8],
+                   epsilon=1.0, noise_random_state=seed)  # fmt: skip
+        exact = score(y, t.predict(x[:, None]))
+        low, high = t.best_score_interval_
+        covered += low - 1e-9 <= exact <= high + 1e-9
+        middle, quarter = (low + high) / 2, (high - low) / 4
+        covered_by_half += abs(exact - middle) <= quarter
+    assert covered >= 177 > covered_by_half
+
+
+def test_audit_does_not_refute_epsilon_of_threshold_by_f1():
+    tuned = PrivateThresholdClassifier(
+        FirstColumn(), scoring="f1", thresholds=[0.0, 1.0], epsilon=2.0, random_state=0
+    )
+    X, y, X_val, held_out = data_of([0] * 5 + [1] * 4)
+    neighbour = data_of([0] * 4 + [1] * 5)[3]
+    report = audit_search(
+        tuned, (X, y), (X_val, held_out), (X_val, neighbour), 1000, random_state=0
+    )
+    assert not report.refuted

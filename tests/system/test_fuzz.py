@@ -273,7 +273,8 @@ CLASSIFY = [
     None, None, "accuracy", "balanced_accuracy", "neg_brier_score", "neg_log_loss", "roc_auc",
     make_private_scorer(gain, bounds=(0, 1)), make_private_scorer("neg_log_loss", bounds=(-9, 0)),
     make_private_scorer("neg_cost", cost_matrix=[[0, 1], [3, 0]]),
-    make_private_scorer("balanced_accuracy", class_weight={0: 1, 1: 2}),
+    make_private_scorer("weighted_accuracy", class_weight={0: 1, 1: 2}), "f1", "weighted_accuracy",
+    make_private_scorer("fbeta", beta=2), "matthews_corrcoef",
 ]  # fmt: skip
 REGRESS = [
     make_private_scorer("neg_mean_absolute_error", bounds=(-3, 0)),
@@ -282,7 +283,8 @@ REGRESS = [
     make_private_scorer(closeness, bounds=(0, 1)),
 ]
 ODD_SCORING = [
-    "f1", "top_k_accuracy", 3, ["accuracy"], {"accuracy"}, gain, "", make_private_scorer, b"x",
+    "rand_score", "neg_max_error", "top_k_accuracy", 3, ["accuracy"], {"accuracy"}, gain, "", b"x",
+    make_private_scorer,
     make_private_scorer("top_k_accuracy", k=1), make_private_scorer("top_k_accuracy", k=0), True,
     make_private_scorer("top_k_accuracy", k="1"), "ramp", "normalized_sigmoid", MemoryError,
     make_private_scorer(odd_gain, bounds=(0, 1)), make_private_scorer(gain, bounds=(-1e308, 1e307)),
@@ -290,7 +292,7 @@ ODD_SCORING = [
     make_private_scorer(gain, bounds=(0, 1), response_method="decision_function"),
     make_private_scorer(gain, bounds=(0, 1), response_method="nothing"),
     make_private_scorer("neg_cost", cost_matrix=[[0, 1, 1], [1, 0, 1], [1, 1, 0]]),
-    make_private_scorer("balanced_accuracy", class_weight={"x": 1}), *REGRESS,
+    make_private_scorer("weighted_accuracy", class_weight={"x": 1}), *REGRESS,
 ]  # fmt: skip
 
 share = st.floats(0.01, 0.49)
@@ -954,7 +956,7 @@ def of_one_class(response):
     scorer = make_private_scorer("neg_brier_score").prepare(np.zeros(5))
     units = Units.of(len(response))
     rows = scorer.record_values(np.zeros(len(response)), response, np.array([0]))
-    return scorer.statistics(rows, None, units)[0], scorer.sensitivity(units)[0]
+    return scorer.statistics(rows, None, units)[0], scorer.sensitivity(units)
 
 
 @pytest.mark.parametrize("other", [NAN, 0.0, 100.0, -INF])
@@ -993,7 +995,7 @@ def test_axis_orders_numbers_of_mixed_types(values):
     "make",
     [
         lambda: make_private_scorer("neg_cost", cost_matrix=[[0, 10**400], [1, 0]]),
-        lambda: make_private_scorer("balanced_accuracy", class_weight={0: 10**400, 1: 1}),
+        lambda: make_private_scorer("weighted_accuracy", class_weight={0: 10**400, 1: 1}),
         lambda: make_private_scorer("normalized_sigmoid", slope=10**400),
         lambda: make_private_scorer("neg_mean_absolute_error", bounds=(0, 10**400)),
         lambda: PrivateThresholdClassifier(Cut(), thresholds=[0, 10**400]).fit(
@@ -1097,8 +1099,8 @@ def test_utility_bound_below_float_range_raises_value_error():
 
 VALUE = 918_273_645
 SHUT = {
-    "Sensitive": lambda: Sensitive([[VALUE, VALUE]], (1, 1)),
-    "one": lambda: Sensitive([[VALUE]], (1,)),
+    "Sensitive": lambda: Sensitive([[VALUE, VALUE]], 2),
+    "one": lambda: Sensitive([[VALUE]], 1),
     "Secret": lambda: Secret(VALUE),
     "Secret array": lambda: Secret(np.array([VALUE])),
     "Secret text": lambda: Secret(f"it is {VALUE}"),

@@ -49,9 +49,9 @@ def brute_force(weights, D):
 )
 def test_sensitivity_of_linear_map_equals_brute_force(weights, D):
     weights = np.array(weights)
-    table = Sensitive(np.array([[5], [50], [99]]), (D,))
+    table = Sensitive(np.array([[5], [50], [99]]), D)
     mapped = table.linear(weights, np.arange(len(weights)), largest=100)
-    assert mapped.sensitivity == (max(1, brute_force(weights, D)),)
+    assert mapped.sensitivity == max(1, brute_force(weights, D))
     expected = weights @ [5, 50, 99] + np.arange(len(weights))
     assert mapped._open()[:, 0].tolist() == expected.tolist()
 
@@ -65,13 +65,13 @@ def test_sensitivity_of_linear_map_equals_brute_force(weights, D):
 def test_clipped_and_shifted_map_moves_within_its_sensitivity(x, move, shift):
     weights, offsets = np.array([[3, -2], [1, 1], [0, 4]]), np.zeros(3, dtype=np.int64)
     kwargs = dict(largest=2**44, shift=shift)
-    a = Sensitive(np.array([x]).T, (77,)).linear(weights, offsets, **kwargs)
-    b = Sensitive(np.array([np.add(x, move)]).T, (77,)).linear(weights, offsets, **kwargs)
-    assert np.abs(a._open() - b._open()).max() <= a.sensitivity[0]
+    a = Sensitive(np.array([x]).T, 77).linear(weights, offsets, **kwargs)
+    b = Sensitive(np.array([np.add(x, move)]).T, 77).linear(weights, offsets, **kwargs)
+    assert np.abs(a._open() - b._open()).max() <= a.sensitivity
 
 
 def test_linear_map_that_could_overflow_is_refused_for_all_values():
-    table = Sensitive([[0], [0]], (1,))
+    table = Sensitive([[0], [0]], 1)
     with pytest.raises(ValueError, match="overflow"):
         table.linear(np.full((1, 2), 2**40), np.zeros(1, dtype=np.int64), largest=2**23)
     table.linear(np.full((1, 2), 2**37), np.zeros(1, dtype=np.int64), largest=2**23)
@@ -84,7 +84,7 @@ def test_interrupted_linear_map_leaves_no_frame_with_the_value():
 
     weights = np.ones((2, 2), dtype=np.int64).view(Interrupting)
     with pytest.raises(KeyboardInterrupt) as caught:
-        Sensitive([[7], [9]], (1,)).linear(weights, np.zeros(2, dtype=np.int64), largest=100)
+        Sensitive([[7], [9]], 1).linear(weights, np.zeros(2, dtype=np.int64), largest=100)
     assert "linear" not in [entry.name for entry in caught.traceback]
 
 
@@ -102,7 +102,7 @@ def test_integer_scores_are_proportional_to_posterior_mean(seed, n, bits, a, sca
     largest = 2**bits
     line = (a, scale / largest)
     counts = rng.integers(0, largest, size=n)
-    scores = linear_scores(Sensitive(counts[:, None], (max(1, largest // 100),)), weights,
+    scores = linear_scores(Sensitive(counts[:, None], max(1, largest // 100)), weights,
                            offsets, line, largest)  # fmt: skip
     expected = offsets + (line[0] + line[1] * counts) @ weights
     got = scores._open()[:, 0].astype(float)
@@ -112,7 +112,7 @@ def test_integer_scores_are_proportional_to_posterior_mean(seed, n, bits, a, sca
     assert factor > 0
     assert np.abs(got / factor - expected).max() <= 1e-4 * np.abs(expected).max()
     # On this scale, one unit changes them by the sum of the weights (less their centre).
-    unit = scores.sensitivity[0] / factor
+    unit = scores.sensitivity / factor
     D = max(1, largest // 100) * line[1]
     assert unit <= D * np.abs(weights).sum(axis=0).max() * (1 + 1e-3) + 1e-4
     centred = weights - np.median(weights, axis=1, keepdims=True)
@@ -124,12 +124,12 @@ def test_sensitivity_of_integer_scores_is_reached_and_not_exceeded(rng):
     x = rng.integers(10, 90, size=5)
 
     def scores(counts):
-        return linear_scores(Sensitive(counts[:, None], (D,)), weights, offsets, (0.0, 0.01), 100)
+        return linear_scores(Sensitive(counts[:, None], D), weights, offsets, (0.0, 0.01), 100)
 
     base, moved = scores(x), []
     for signs in itertools.product((-D, D), repeat=5):
         moved.append(np.abs(scores(x + signs)._open() - base._open()).max())
-    assert max(moved) == base.sensitivity[0]
+    assert max(moved) == base.sensitivity
 
 
 # ---------------------------------------------------------------- accounting
@@ -197,13 +197,13 @@ def test_concentrated_draws_are_charged_together_before_the_first():
     mechanisms = Mechanisms(budget, Watching(0))
     select = mechanisms.selections(Draws.within(30, 0.5, 1e-6), purpose="a test")
     for _ in range(30):
-        select(Sensitive([[1], [2]], (1,)))
+        select(Sensitive([[1], [2]], 1))
     (loss,) = budget.losses
     assert (loss.epsilon, loss.delta) == (0.5, 1e-6)
     refused = mechanisms.selections(Draws.within(30, 0.6, 1e-6), purpose="a test")
     for _ in range(2):  # a refusal charges nothing, so the second draw is refused as well
         with pytest.raises(BudgetExceededError):
-            refused(Sensitive([[1], [2]], (1,)))
+            refused(Sensitive([[1], [2]], 1))
 
 
 def test_pure_draws_are_charged_one_by_one():
@@ -212,7 +212,7 @@ def test_pure_draws_are_charged_one_by_one():
     select = mechanisms.selections(Draws.within(3, 0.6, 0.0), purpose="a test")
     for made in range(3):
         assert len(budget.losses) == made
-        select(Sensitive([[1], [2]], (1,)))
+        select(Sensitive([[1], [2]], 1))
 
 
 # ---------------------------------------------------------------- the whole search

@@ -40,7 +40,9 @@ def test_all_scores_are_released_for_the_candidate_that_refit_selects(two_classe
         scorer = several.scorer_[name]
         exact = scorer(several.best_estimator_, X_val, y_val)
         low, high = several.best_score_intervals_[name]
-        assert several.best_scores_[name] == pytest.approx(exact, abs=2e-3)
+        # Pairs of records in the same bin of the histogram count half.
+        within = 0.01 if name == "roc_auc" else 2e-3
+        assert several.best_scores_[name] == pytest.approx(exact, abs=within)
         assert low - 1e-9 <= several.best_scores_[name] <= high + 1e-9
     assert several.score(X, y) == several.scorer_[selects](several.best_estimator_, X, y)
     assert not alone.multimetric_ and not hasattr(alone, "best_scores_")
@@ -91,7 +93,7 @@ def test_guided_searches_release_several_scores(two_classes):
         (SCORES, "f1", "refit='f1' names no score"),
         (SCORES, lambda results: 0, "or the name of the score that selects"),
         ("accuracy", "auc", "refit='auc' names no score"),
-        (["accuracy", "f1"], "accuracy", "scoring='f1' has no proven sensitivity"),
+        (["accuracy", "rand_score"], "accuracy", "scoring='rand_score' .* cannot be made private"),
         (["accuracy", "accuracy"], "accuracy", "several of different names"),
         ([], False, "several of different names"),
         ({1: "accuracy"}, False, "several of different names"),

@@ -36,7 +36,8 @@ from sklearn_dpbo._data.units import Units
 from sklearn_dpbo._evaluation.companions import Companions
 from sklearn_dpbo._evaluation.model import Model
 from sklearn_dpbo._evaluation.protected_values import ProtectedTable
-from sklearn_dpbo._evaluation.threshold_curve import LabelGains, public_thresholds, threshold_curve
+from sklearn_dpbo._evaluation.threshold_curve import LabelGains, label_values, threshold_curve
+from sklearn_dpbo._evaluation.threshold_grid import public_thresholds
 from sklearn_dpbo.exceptions import BatchDependentError, InsecureNoiseWarning, PrivacyWarning
 from sklearn_dpbo.scoring._make import resolve_scorer
 
@@ -57,7 +58,8 @@ def closeness(y, labels):
 SCORINGS = [
     "accuracy",
     "balanced_accuracy",
-    make_private_scorer("balanced_accuracy", class_weight={0: 1, 1: 7}),
+    "weighted_accuracy",
+    make_private_scorer("weighted_accuracy", class_weight={0: 1, 1: 7}),
     make_private_scorer("neg_cost", cost_matrix=[[0, 1], [5, -2]]),
     make_private_scorer(closeness, bounds=(-1, 2)),
 ]
@@ -81,7 +83,9 @@ def curve_of(estimator, scorer, problem, grid):
     label_gains, companions = LabelGains(scorer, ("decision_function",)), Companions.of(problem)
     model = Model.of(estimator, (label_gains,), companions)
     table = ProtectedTable.of(problem, companions, separate=False)
-    return threshold_curve(model, label_gains, table, grid)._open()
+    return threshold_curve(
+        label_values(model, label_gains, table), label_gains, table, grid
+    )._open()
 
 
 @given(
@@ -124,7 +128,7 @@ def test_one_unit_moves_threshold_curve_within_its_sensitivity(data, scoring, gr
         problem = Problem(Training(np.zeros((2, 1)), np.array([0, 1])), x[:, None], y, units, "")
         return curve_of(estimator, scorer, problem, grid)(np.arange(4))
 
-    assert np.abs(total(x, y) - total(x_near, y_near)).max() <= scorer.sensitivity(units)[0]
+    assert np.abs(total(x, y) - total(x_near, y_near)).max() <= scorer.sensitivity(units)
 
 
 @pytest.mark.parametrize("scoring", SCORINGS)
@@ -370,7 +374,9 @@ def test_assumption_and_delta_of_search_are_in_privacy_report(rare):
         ({"cv": 5}, "5 splits"),
         ({"scoring": "roc_auc"}, "no threshold follows"),
         ({"scoring": "neg_log_loss"}, "no threshold follows"),
-        ({"scoring": "f1"}, "no proven sensitivity"),
+        ({"scoring": "rand_score"}, "cannot be made private"),
+        ({"scoring": "average_precision"}, "no threshold follows"),
+        ({"scoring": make_private_scorer("f1", pos_label="yes")}, "is not a class of y"),
         ({"estimator": LogisticRegression}, "with a fit method"),
         ({"scoring": make_private_scorer("neg_cost", cost_matrix=np.eye(3))}, "for 3 classes"),
         ({"noise_random_state": -1}, "noise_random_state"),

@@ -1,0 +1,150 @@
+"""What the training set says about thresholds: where they lie, and a good one (zone: public).
+
+The validation set is not within reach of this module.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+
+from .._data.split import Training, split_training
+from .._data.tables import dense, n_rows, take_rows
+from .._data.units import Units
+from ..scoring._response import respond, second_class_score
+from .fitting import fit, without_callbacks
+
+__all__ = ["labels_at_best_threshold", "public_responses", "public_thresholds"]
+
+# Training records that say where thresholds may lie.
+_MOST_RECORDS = 2**12
+# How much a threshold's score on them counts: the whole range of scores is a factor of e^200.
+_TRUST = 200.0
+# Thresholds that are tried on the public records of each class.
+_N_TRIED = 100
+
+
+class PublicGains(Protocol):
+    """What is asked of gains here; see `LabelGains`."""
+
+    @property
+    def response_method(self) -> tuple[str, ...]:
+        """Methods of the estimator; the first that it has is called."""
+
+    def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
+        """Return one row of values per record; the first is the response."""
+
+    def shares(
+        self, values: NDArray[Any], units: Units, grid: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return the mean gain at each threshold of a grid, in [0, 1]."""
+
+
+def public_thresholds(
+    estimator: Any, label_gains: PublicGains, training: Training, n: int
+) -> NDArray[np.float64]:
+    """Return n thresholds, ascending, some of them several times: where they lie is a prior.
+
+    A quarter are spread evenly over the range of responses, a quarter are quantiles of the
+    responses to training records, and half are drawn from these two quarters with weights
+    ``exp(200 u)``, where u in [0, 1] is the mean gain of a threshold on the training records.
+    """
+    index = np.unique(np.linspace(0, n_rows(training.X) - 1, _MOST_RECORDS).astype(int))
+    response = respond(estimator, take_rows(training.X, index), label_gains.response_method)
+    values = label_gains.record_values(
+        dense(take_rows(training.y, index)), response, estimator.classes_
+    )
+    spread = _spread(values[:, 0], response.ndim == 2, n - n // 2, type(estimator).__name__)
+    u = label_gains.shares(values, Units.of(len(index)), spread)
+    cumulated = np.cumsum(np.exp(_TRUST * (u - u.max())))
+    shares = (np.arange(n // 2) + 0.5) / (n // 2)
+    promising = spread[np.searchsorted(cumulated, shares * cumulated[-1])]
+    return np.sort(np.concatenate([spread, promising]))
+
+
+def _spread(
+    scores: NDArray[np.float64], probabilities: bool, n: int, who: str
+) -> NDArray[np.float64]:
+    """Return n thresholds, ascending: half evenly spread, half quantiles of these responses."""
+    scores = np.sort(scores[np.isfinite(scores)])
+    if not len(scores):
+        raise ValueError(
+            f"{who} gives no finite number for any training record: there is nothing to set a "
+            "threshold in"
+        )
+    low, high = (0.0, 1.0) if probabilities else (scores[0], scores[-1])
+    if low == high:  # of an estimator that responds the same to everything
+        low, high = low - 1, high + 1
+    # The same as np.quantile, which is slow for many quantiles.
+    places = (np.arange(n // 2) + 0.5) / max(1, n // 2) * (len(scores) - 1)
+    quantiles = np.interp(places, np.arange(len(scores)), scores)
+    return np.sort(np.concatenate([np.linspace(low, high, n - n // 2), quantiles]))
+
+
+def public_responses(
+    estimator: Any,
+    model: Any,
+    training: Training,
+    response_method: tuple[str, ...],
+    rng: np.random.Generator,
+) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    """Return labels of training records, and responses; if possible, of a model without them.
+
+    A copy is fitted on four fifths of the training set, and responds to the rest. If that fails, if
+    a fit would spend a privacy budget, and for a `FrozenEstimator`, `estimator` responds to all.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A fitted classifier.
+    model : estimator
+        What is copied and fitted; of a search, its best estimator.
+    training : Training
+        What the estimator was fitted on.
+    response_method : tuple of str
+        Methods of the estimator; the first that it has is called.
+    rng : numpy.random.Generator
+        Cuts the training set.
+    """
+    if not isinstance(model, FrozenEstimator) and not _spends(model):
+        split = split_training(training, model, None, rng)
+        with contextlib.suppress(Exception):
+            fitted = fit(without_callbacks(clone(model)), split.training)
+            if np.array_equal(fitted.classes_, estimator.classes_):
+                found = respond(fitted, split.X_test, response_method)
+                return dense(split.y_test), second_class_score(found)
+    X = take_rows(training.X, np.arange(n_rows(training.X)))
+    return dense(training.y), second_class_score(respond(estimator, X, response_method))
+
+
+def _spends(estimator: Any) -> bool:
+    """Whether fitting an estimator, or a part of it, would spend a privacy budget."""
+    return any(name.rpartition("__")[2] == "ledger" for name in estimator.get_params(deep=True))
+
+
+def labels_at_best_threshold(
+    score: Callable[..., float], y: NDArray[Any], responses: NDArray[np.float64], classes: Any
+) -> NDArray[Any]:
+    """Return the labels that public records get from the threshold with the best score.
+
+    Parameters
+    ----------
+    score : callable
+        Takes (y, labels, classes).
+    y, responses : ndarray of shape (n,)
+        Labels of public records, and responses to them.
+    classes : ndarray of shape (2,)
+        The second one is predicted from a threshold on upwards.
+    """
+    places, finite = (np.arange(_N_TRIED) + 0.5) / _N_TRIED, np.isfinite(responses)
+    of_classes = [responses[finite & (y == label)] for label in classes]
+    tried = np.concatenate([np.quantile(found, places) for found in of_classes if len(found)])
+    labels: list[NDArray[Any]]
+    labels = [classes[(responses >= t).astype(int)] for t in np.unique(tried)]
+    return labels[int(np.argmax([score(y, each, classes) for each in labels]))]

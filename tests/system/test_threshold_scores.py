@@ -1,0 +1,279 @@
+"""Thresholds by scores of the confusion matrix: the score is scikit-learn's, its counts are safe.
+
+Tests in ``statistical/test_threshold_distribution.py`` look at the noise.
+"""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn import metrics
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.datasets import make_classification
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+from thresholds import FirstColumn, data_of, fitted, tuner
+
+from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV, make_private_scorer
+from sklearn_dpbo._data.split import Problem, Training
+from sklearn_dpbo._data.units import Units
+from sklearn_dpbo._evaluation.companions import Companions
+from sklearn_dpbo._evaluation.model import Model
+from sklearn_dpbo._evaluation.protected_values import ProtectedTable
+from sklearn_dpbo._evaluation.threshold_curve import LabelGains, counts_at, label_values
+from sklearn_dpbo._evaluation.threshold_grid import labels_at_best_threshold, public_responses
+from sklearn_dpbo.scoring._make import resolve_scorer
+
+SCORINGS = {
+    "f1": metrics.f1_score,
+    "f1_macro": lambda y, p: metrics.f1_score(y, p, average="macro"),
+    "fbeta": lambda y, p: metrics.fbeta_score(y, p, beta=2),
+    "jaccard": metrics.jaccard_score,
+    "matthews_corrcoef": metrics.matthews_corrcoef,
+    "cohen_kappa": metrics.cohen_kappa_score,
+    "balanced_accuracy": metrics.balanced_accuracy_score,
+    "precision": lambda y, p: metrics.precision_score(y, p, zero_division=0),
+    "recall": metrics.recall_score,
+}
+
+
+def scorer_of(name):
+    return make_private_scorer(name, **({"beta": 2} if name == "fbeta" else {}))
+
+
+@pytest.fixture(scope="module")
+def rare():
+    """Data of which a tenth is positive."""
+    X, y = make_classification(6000, 6, weights=[0.9], flip_y=0.05, class_sep=0.8, random_state=0)
+    return X[:2000], y[:2000], X[2000:], y[2000:]
+
+
+def responses(tuned, X):
+    p = getattr(tuned.estimator_, "predict_proba", tuned.estimator_.decision_function)(X)
+    return p[:, 1] if p.ndim == 2 else p
+
+
+# ---------------------------------------------------------------- the score
+@pytest.mark.parametrize("estimator", [LogisticRegression(), LinearSVC()], ids=str)
+@pytest.mark.parametrize("name", SCORINGS)
+def test_best_score_equals_scikit_learn_and_is_nearly_the_best(rare, name, estimator):
+    _, _, X_val, y_val = rare
+    t = fitted(rare, estimator, scoring=scorer_of(name))
+    exact = SCORINGS[name](y_val, t.predict(X_val))
+    assert t.best_score_ == pytest.approx(exact, abs=1e-9)
+    assert t.scorer_(t, X_val, y_val) == pytest.approx(exact, abs=1e-9)
+    low, high = t.best_score_interval_
+    assert low - 1e-9 <= exact <= high + 1e-9
+    s = responses(t, X_val)
+    best = max(SCORINGS[name](y_val, (s >= at).astype(int)) for at in np.unique(s)[::10])
+    assert exact >= best - 0.02
+
+
+def test_groups_weigh_the_same_in_the_score(rare):
+    _, _, X_val, y_val = rare
+    groups = np.arange(4000) % 700
+    weight = 1 / np.bincount(groups)[groups]
+    t = fitted(rare, scoring="f1", groups_val=groups)
+    expected = metrics.f1_score(y_val, t.predict(X_val), sample_weight=weight)
+    assert t.best_score_ == pytest.approx(expected, abs=2e-3)
+
+
+def test_scorer_of_scikit_learn_names_the_positive_label(rare):
+    X, y, X_val, y_val = rare
+    text, text_val = (np.where(part == 1, "bad", "good") for part in (y, y_val))
+    scoring = metrics.make_scorer(metrics.f1_score, pos_label="bad")
+    t = fitted((X, text, X_val, text_val), scoring=scoring)
+    expected = metrics.f1_score(text_val, t.predict(X_val), pos_label="bad")
+    assert t.best_score_ == pytest.approx(expected, abs=1e-9)
+    # "bad" comes first in sorted order, so that what is predicted from the threshold on is "good".
+    assert t.best_threshold_ > 0.5
+    other = fitted(rare, scoring="f1")
+    assert expected == pytest.approx(other.best_score_, abs=0.01)
+
+
+@pytest.mark.parametrize("name", SCORINGS)
+@pytest.mark.parametrize("predicted", ["none", "all"])
+def test_one_predicted_class_gives_the_score_of_scikit_learn_without_warning(name, predicted):
+    y = np.repeat([0, 1], [90, 10])
+    thresholds = [2.0, 3.0] if predicted == "none" else [-1.0, 0.0]
+    t = fitted(data_of(y), FirstColumn(), scoring=scorer_of(name), thresholds=thresholds)
+    labels = np.full(100, int(predicted == "all"))
+    assert (t.predict(np.full((100, 1), 0.5)) == labels).all()
+    assert t.best_score_ == pytest.approx(SCORINGS[name](y, labels), abs=1e-9)
+    assert t.best_score_interval_[0] <= t.best_score_ <= t.best_score_interval_[1]
+
+
+def test_validation_set_of_one_class_is_scored(rare):
+    t = fitted(data_of(np.zeros(50, int), np.linspace(0, 1, 50)), FirstColumn(), scoring="f1")
+    assert t.best_score_ == 0.0
+    assert fitted(data_of([1]), FirstColumn(), scoring="f1").best_score_ in (0.0, 1.0)
+
+
+# ---------------------------------------------------------------- what is counted
+def counts_of(estimator, scorer, x, y, units, threshold):
+    """What is released, without noise, and its sensitivity."""
+    problem = Problem(Training(np.zeros((4, 1)), np.array([0, 0, 0, 1])), x[:, None], y, units, "")
+    companions = Companions.of(problem)
+    label_gains = LabelGains(scorer, ("decision_function",))
+    model = Model.of(estimator, (label_gains,), companions)
+    table = ProtectedTable.of(problem, companions, separate=False)
+    found = counts_at(threshold, label_values(model, label_gains, table), label_gains, table)
+    (row,) = found._open().tolist()
+    return row, found.sensitivity
+
+
+COUNTED = ["f1", "balanced_accuracy", "weighted_accuracy", "accuracy", "cohen_kappa"]
+RECORDS = st.tuples(
+    st.sampled_from([-2.0, -0.5, 0.5, 1.5, math.inf, math.nan]), st.sampled_from([0, 1, 9])
+)
+
+
+class NotFinite(FirstColumn):
+    """Responds NaN where `FirstColumn` fails."""
+
+    def decision_function(self, X):
+        return np.asarray(X, dtype=float)[:, 0]
+
+
+@pytest.mark.parametrize("kind", [FirstColumn, NotFinite])
+@pytest.mark.parametrize("grouped", [False, True])
+@settings(max_examples=60)
+@given(data=st.data(), name=st.sampled_from(COUNTED), at=st.sampled_from([-1.0, 0.0, 1.0, 2.0]))
+def test_one_unit_moves_counts_at_a_threshold_within_their_sensitivity(
+    kind, grouped, data, name, at
+):
+    sizes = data.draw(st.lists(st.integers(1, 3), min_size=1, max_size=6)) if grouped else [1] * 6
+    rows = [data.draw(st.lists(RECORDS, min_size=n, max_size=n)) for n in sizes]
+    size = data.draw(st.integers(1, 3)) if grouped else 1
+    other = [data.draw(st.lists(RECORDS, min_size=size, max_size=size)), *rows[1:]]
+    scorer = resolve_scorer(name, kind()).prepare(np.array([0, 0, 0, 1]))
+    estimator = kind().fit(np.zeros((4, 1)), [0, 0, 0, 1])
+
+    def count(units):
+        x, y = (np.array(column) for column in zip(*sum(units, []), strict=True))
+        groups = np.repeat(np.arange(len(units)), [len(u) for u in units]) if grouped else None
+        return counts_of(estimator, scorer, x, y, Units.of(len(y), groups), at)
+
+    (found, sensitivity), (moved, _) = count(rows), count(other)
+    assert np.abs(np.subtract(found, moved)).sum() <= sensitivity
+
+
+def test_one_unit_can_move_counts_by_their_sensitivity():
+    scorer = make_private_scorer("f1").prepare(np.array([0, 0, 0, 1]))
+    estimator = FirstColumn().fit(None, [0, 1])
+    x, y = np.array([0.5, 0.5, -0.5]), np.array([1, 0, 1])
+    for groups in (None, np.array([0, 1, 1])):
+        units = Units.of(3, groups)
+        a, sensitivity = counts_of(estimator, scorer, x, y, units, 0.0)
+        b, _ = counts_of(estimator, scorer, np.array([-0.5, 0.5, -0.5]), [0, 0, 1], units, 0.0)
+        assert np.abs(np.subtract(a, b)).sum() == sensitivity
+
+
+def test_counts_are_the_confusion_matrix_of_predictions(rng):
+    """Records that cannot be predicted are wrong; those of unknown labels do not count."""
+    scorer = make_private_scorer("f1").prepare(np.array([0, 0, 0, 1]))
+    x, y = rng.choice([-1.0, 0.0, 0.5, math.nan], 200), rng.choice([0, 1, 9], 200)
+    found, _ = counts_of(FirstColumn().fit(None, [0, 1]), scorer, x, y, Units.of(200), 0.0)
+    predicted = np.where(np.isnan(x), 1 - y, np.nan_to_num(x, nan=-1) >= 0)
+    expected = metrics.confusion_matrix(y, predicted, labels=[0, 1])
+    assert found == expected.ravel().tolist()
+
+
+# ---------------------------------------------------------------- the public point
+class Counting(LogisticRegression):
+    """Counts its fits."""
+
+    n_rows = []
+
+    def fit(self, X, y, sample_weight=None):
+        self.n_rows.append(len(X))
+        return super().fit(X, y, sample_weight)
+
+
+@pytest.mark.parametrize(("name", "n_fits"), [("f1", 2), ("balanced_accuracy", 1), ("accuracy", 1)])
+def test_copy_is_fitted_on_four_fifths_if_the_score_needs_that(rare, name, n_fits):
+    Counting.n_rows.clear()
+    fitted(rare, Counting(), scoring=name)
+    assert Counting.n_rows == [2000, 1600][:n_fits]
+
+
+def test_search_is_not_fitted_again(rare, tmp_path):
+    X, y, X_val, y_val = rare
+    ledger = PrivacyLedger(tmp_path / "ledger", dataset="d", epsilon=1.0)
+    search = PrivateBayesSearchCV(
+        Counting(), {"C": [0.1, 1.0]}, epsilon=0.7, scoring="f1", noise_random_state=0
+    )
+    Counting.n_rows.clear()
+    search.fit(X, y, X_val=X_val, y_val=y_val)
+    alone = len(Counting.n_rows)
+    t = fitted(rare, search, epsilon=0.3, scoring="f1", ledger=ledger)
+    assert len(Counting.n_rows) - alone == alone + 1 and Counting.n_rows[-1] == 1600
+    assert len(ledger.history) == 2 and t.privacy_.epsilon == pytest.approx(1.0)
+
+
+def test_no_part_that_spends_is_fitted_again(rare):
+    X, y, X_val, y_val = rare
+    Counting.n_rows.clear()
+    inner = make_pipeline(
+        StandardScaler(), tuner(Counting(), cv=[(range(1500), range(1500, 2000))])
+    )
+    with pytest.warns(UserWarning, match="add it up"):
+        fitted(rare, inner, scoring="f1")
+    assert Counting.n_rows == [1500]
+
+
+def test_frozen_estimator_responds_to_all_training_records(rare):
+    X, y, _, _ = rare
+    model, training = LogisticRegression().fit(X[:50], y[:50]), Training(X, y)
+    found, s = public_responses(
+        model, FrozenEstimator(model), training, ("predict_proba",), np.random.default_rng(0)
+    )
+    assert (found == y).all() and (s == model.predict_proba(X)[:, 1]).all()
+
+
+class FitsOnce(LogisticRegression):
+    """Cannot be fitted on few records."""
+
+    def fit(self, X, y, sample_weight=None):
+        if len(X) < 2000:
+            raise RuntimeError("too few")
+        return super().fit(X, y, sample_weight)
+
+
+def test_estimator_that_cannot_be_fitted_on_less_is_used_as_it_is(rare):
+    t = fitted(rare, FitsOnce(), scoring="f1")
+    assert t.best_score_ == pytest.approx(fitted(rare, scoring="f1").best_score_, abs=0.02)
+
+
+class Remembers(ClassifierMixin, BaseEstimator):
+    """Knows its training records, and guesses others by their first column."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        self.known_ = dict(zip(X[:, 0].tolist(), np.asarray(y).tolist(), strict=True))
+        return self
+
+    def predict_proba(self, X):
+        guess = 1 / (1 + np.exp(-X[:, 0]))
+        known = [self.known_.get(x, p) for x, p in zip(X[:, 0].tolist(), guess, strict=True)]
+        return np.stack([1 - np.array(known), known], axis=1)
+
+
+def test_public_responses_are_out_of_sample(rng):
+    X = rng.normal(size=(500, 1))
+    y = (X[:, 0] + 2 * rng.normal(size=500) > 2).astype(int)
+    model = Remembers().fit(X, y)
+    found, s = public_responses(model, model, Training(X, y), ("predict_proba",), rng)
+    assert len(found) == 100 and s.min() > 0 and s.max() < 1, "in-sample responses are 0 and 1"
+    labels = labels_at_best_threshold(metrics_of_f1, found, s, model.classes_)
+    every = [metrics.f1_score(found, (s >= t).astype(int)) for t in s]
+    assert metrics.f1_score(found, labels) >= max(every) - 0.02 < 0.95
+
+
+def metrics_of_f1(y, labels, classes):
+    return metrics.f1_score(y, labels)
