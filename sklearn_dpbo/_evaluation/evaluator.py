@@ -39,7 +39,7 @@ from .public import PublicEvaluator
 from .row_by_row import RowByRowCheck
 from .suppress_output import kept_warning_registries, suppress_all_output, suppress_output
 
-__all__ = ["Evaluation", "Evaluator"]
+__all__ = ["Evaluation", "Evaluator", "counted"]
 
 # How finely predictions are divided among workers, and the size of models up to which one task
 # takes several.
@@ -159,11 +159,7 @@ class Evaluator:
         """
         pickled = self._models.find(params) or packed(self.fitter.refit(params))
         reference = Reference.of(fresh(pickled), counts, self._companions)
-        model = Model(pickled, (reference,))
-        protected = _Protected(self._table, counts, packed(counts, by_value=True))
-        with ClearFrames(), without_autologging(), kept_warning_registries():
-            with suppress_output(descriptors=True):
-                return _sealed(_statistics(protected, model), counts, self._table)
+        return counted(self._table, Model(pickled, (reference,)), counts)
 
     def select_at(self, public: Predictions) -> None:
         """Prepare the score that selects, before anything is evaluated; see `PrivateScorer`."""
@@ -289,6 +285,24 @@ class _Protected:
     table: ProtectedTable
     scorer: Statistics
     pickled: bytes
+
+
+def counted(table: ProtectedTable, model: Model, counts: Statistics) -> Sensitive:
+    """Return what is released of one model, without noise yet, in a table of one row.
+
+    Parameters
+    ----------
+    table : ProtectedTable
+        What is predicted.
+    model : Model
+        With one reference, which is that of `counts`.
+    counts : Statistics
+        What is released.
+    """
+    protected = _Protected(table, counts, packed(counts, by_value=True))
+    with ClearFrames(), without_autologging(), kept_warning_registries():
+        with suppress_output(descriptors=True):
+            return _sealed(_statistics(protected, model), counts, table)
 
 
 def _count(

@@ -23,6 +23,7 @@ from .._params import check_number
 from .._privacy.noisy_counts import NoisyCounts
 from . import _gains as gains
 from ._confusion_metrics import AVERAGES, Metric, gradient
+from ._histogram import ScoreHistogram
 from ._intervals import simulated_interval
 from ._mean_gain import MeanGain
 from ._scorers import scorer_repr
@@ -66,6 +67,7 @@ class ConfusionCounts(Statistics):
     """
 
     classes: NDArray[Any]
+    what = "confusion matrix"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ConfusionCounts) and np.array_equal(self.classes, other.classes)
@@ -110,6 +112,8 @@ class ConfusionScorer(MeanGain):
         Set by `prepare`.
     offset, slope : float
         The metric is about ``offset + slope (mean gain)``.
+    histogram : ScoreHistogram or None
+        What the confusion matrix is taken from, if not counted by itself.
     """
 
     metric: Metric = Metric("accuracy")
@@ -117,6 +121,7 @@ class ConfusionScorer(MeanGain):
     classes: Any = None
     offset: float = 0.0
     slope: float = 1.0
+    histogram: ScoreHistogram | None = None
     is_mean = False
     selects_at = True
 
@@ -173,7 +178,8 @@ class ConfusionScorer(MeanGain):
 
     def _matrix(self, public: Predictions, sample_weight: Any = None) -> NDArray[np.float64]:
         """Return the confusion matrix of public predictions."""
-        K, cells = len(self.classes), self.counts.record_values(*_arguments(public))
+        K = len(self.classes)
+        cells = ConfusionCounts(self.classes).record_values(*_arguments(public))
         w = None if sample_weight is None else np.asarray(sample_weight, dtype=float)[cells >= 0]
         counts = np.bincount(cells[cells >= 0], weights=w, minlength=K * K)
         return counts.reshape(K, K).astype(float)
@@ -193,9 +199,12 @@ class ConfusionScorer(MeanGain):
     def gain_bounds(self) -> tuple[float, float]:
         return (0.0, 1.0)
 
+    def releasing_from(self, histogram: ScoreHistogram) -> ConfusionScorer | None:
+        return replace(self, histogram=histogram) if histogram.cut is not None else None
+
     @property
-    def counts(self) -> ConfusionCounts:
-        return ConfusionCounts(self.classes)
+    def counts(self) -> Statistics:
+        return self.histogram or ConfusionCounts(self.classes)
 
     def line(self, units: Units) -> tuple[float, float]:
         return self.offset, self.slope / self.largest(units)
@@ -206,6 +215,8 @@ class ConfusionScorer(MeanGain):
     def _of(self, counts: NDArray[Any]) -> NDArray[np.float64]:
         """Return the metric of each row of counts; negative ones, from noise, count as 0."""
         K = len(self.classes)
+        if self.histogram is not None:
+            counts = self.histogram.confusion(counts)
         found = self.metric(np.maximum(counts, 0).astype(float).reshape(-1, K, K))
         return np.clip(found, *self.bounds)
 

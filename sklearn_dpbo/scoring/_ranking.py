@@ -20,7 +20,7 @@ from .._privacy.noisy_counts import NoisyCounts
 from . import _gains as gains
 from ._histogram import ScoreHistogram, n_bins
 from ._intervals import simulated_interval
-from ._ranking_metrics import average_precision, roc_auc
+from ._ranking_metrics import average_precision, not_negative, roc_auc
 from ._scorers import PrivateScorer, scorer_repr
 from ._statistics import Predictions, Statistics, total_weight, unit_weight, weights
 
@@ -61,6 +61,9 @@ class Ranking(PrivateScorer):
     def releasing_at(self, public: Predictions, m: int, epsilon: float) -> Ranking:
         bins = n_bins(m, epsilon)
         histogram = ScoreHistogram.at(public, self.classes, self.response_method, bins)
+        return replace(self, histogram=histogram)
+
+    def releasing_from(self, histogram: ScoreHistogram) -> Ranking:
         return replace(self, histogram=histogram)
 
     @property
@@ -115,8 +118,9 @@ class Ranking(PrivateScorer):
 
     def _of(self, counts: NDArray[Any]) -> NDArray[np.float64]:
         assert self.histogram is not None, "`releasing_at` sets it"
-        (table,) = self.histogram.tables(np.maximum(counts, 0))
-        return {"roc_auc": roc_auc, "average_precision": average_precision}[self.name](table)
+        (table,) = self.histogram.tables(counts)
+        metric = {"roc_auc": roc_auc, "average_precision": average_precision}[self.name]
+        return metric(not_negative(table))
 
     def interval(self, noisy: NoisyCounts, units: Units, confidence: float) -> tuple[float, float]:
         return simulated_interval(self._of, noisy, confidence)

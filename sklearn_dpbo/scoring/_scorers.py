@@ -39,6 +39,7 @@ from numpy.typing import NDArray
 from .._data.tables import dense
 from .._data.units import Units
 from .._privacy.noisy_counts import NoisyCounts
+from ._histogram import ScoreHistogram
 from ._response import respond
 from ._statistics import Predictions, Statistics
 
@@ -136,6 +137,16 @@ class PrivateScorer(Statistics):
             Of the release, or more if it is shared.
         """
         return self
+
+    def releasing_from(self, histogram: ScoreHistogram) -> PrivateScorer | None:
+        """Return this scorer, to be computed from such counts; None if it cannot be.
+
+        Parameters
+        ----------
+        histogram : ScoreHistogram
+            Of two classes, with an edge where the classifier changes its mind.
+        """
+        return None
 
     @property
     def counts(self) -> Statistics:

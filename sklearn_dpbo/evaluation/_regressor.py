@@ -1,0 +1,164 @@
+"""The evaluation of a regressor (zone: released)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._params import check_number
+from ..scoring._ranking_metrics import not_negative
+from ._base import Estimate, Evaluation
+from ._errors import ErrorSums, ResidualHistogram
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["RegressorEvaluation"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RegressorEvaluation(Evaluation):
+    """Numbers and figures of a regressor on protected records, all from one release.
+
+    Returned by `private_evaluation`, and kept by a search with ``report=True``. Half of epsilon is
+    for five sums (of squared and absolute errors, of labels and their squares, of errors), half
+    for a histogram of residuals, label minus prediction. If all the records of a group are
+    protected together, a group weighs 1, whatever the number of its records.
+
+    Attributes
+    ----------
+    m : int
+        Number of protected records, or groups.
+    privacy_ : PrivacyReport
+        The privacy report: print it.
+    """
+
+    _sums: ErrorSums
+    _histogram: ResidualHistogram
+
+    @property
+    def largest_error(self) -> float:
+        """What errors were clipped to."""
+        return self._sums.c_e
+
+    def r2(self) -> Estimate:
+        """Return the coefficient of determination R2, one minus the share of variance left."""
+        return self._estimate(self._r2, 0)
+
+    def mean_squared_error(self) -> Estimate:
+        """Return the mean squared error."""
+        return self._estimate(self._mse, 0)
+
+    def root_mean_squared_error(self) -> Estimate:
+        """Return the root of the mean squared error."""
+        return self._estimate(lambda counts: np.sqrt(self._mse(counts)), 0)
+
+    def mean_absolute_error(self) -> Estimate:
+        """Return the mean absolute error."""
+        return self._estimate(lambda n: self.largest_error * np.clip(self._means(n)[2], 0, 1), 0)
+
+    def mean_error(self) -> Estimate:
+        """Return the mean of label minus prediction."""
+        return self._estimate(lambda n: self.largest_error * np.clip(self._means(n)[4], -1, 1), 0)
+
+    def residual_quantile(self, q: float) -> Estimate:
+        """Return a quantile of label minus prediction, at most `largest_error` in size.
+
+        Parameters
+        ----------
+        q : float
+            In [0, 1].
+        """
+        check_number("q", q, "in [0, 1]", lambda share: 0 <= share <= 1)
+        return self._estimate(lambda counts: self._quantile(counts, q))
+
+    def share_of_larger_errors(self) -> Estimate:
+        """Return the share of records whose error is larger than `largest_error`."""
+        return self._estimate(lambda n: self._shares(n)[:, [0, -1]].sum(axis=-1))
+
+    def residual_histogram(self) -> tuple[Floats, Floats]:
+        """Return the histogram of label minus prediction.
+
+        Returns
+        -------
+        counts : ndarray of shape (n_bins,)
+            Of records (or groups), with noise, not negative.
+        edges : ndarray of shape (n_bins + 1,)
+            The first is -inf, the last inf.
+        """
+        edges = np.concatenate([[-np.inf], self._histogram.edges, [np.inf]])
+        return not_negative(self._counts())[0] / self._weight, edges
+
+    def plot_residuals(self, ax: Axes | None = None) -> Axes:
+        """Draw the histogram of label minus prediction, with a band of 95 % for each bin.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Axes to draw on; None makes a figure.
+
+        Returns
+        -------
+        ax : matplotlib Axes
+        """
+        from ._plots import draw_residuals
+
+        edges = np.array(self._histogram.edges)
+        shares = self._shares(self._counts())[0]
+        return draw_residuals(shares, self._band(self._shares), edges, ax)
+
+    def scores(self) -> dict[str, Estimate]:
+        """Return the main numbers by name.
+
+        Returns
+        -------
+        scores : dict of str to Estimate
+        """
+        names = ("r2", "mean_absolute_error", "root_mean_squared_error", "mean_error")
+        quantiles = {
+            "median_residual": 0.5,
+            "residual_quantile_5": 0.05,
+            "residual_quantile_95": 0.95,
+        }
+        return {
+            **{name: getattr(self, name)() for name in names},
+            **{name: self.residual_quantile(q) for name, q in quantiles.items()},
+            "share_of_larger_errors": self.share_of_larger_errors(),
+        }
+
+    def _figures(self) -> dict[str, Any]:
+        counts, edges = self.residual_histogram()
+        return {
+            "largest_error": self.largest_error,
+            "residual_histogram": {"counts": counts.tolist(), "edges": edges[1:-1].tolist()},
+        }
+
+    def _means(self, counts: NDArray[Any]) -> tuple[Floats, ...]:
+        return self._sums.means(counts, self.m)
+
+    def _mse(self, counts: NDArray[Any]) -> Floats:
+        found: Floats = self.largest_error**2 * np.clip(self._means(counts)[0], 0, 1)
+        return found
+
+    def _r2(self, counts: NDArray[Any]) -> Floats:
+        """1 - c_e^2 E e^2 / (c_y^2 (E t^2 - (E t)^2)); 0 if no variance is found."""
+        _, t2, _, t, _ = self._means(counts)
+        variance = self._sums.c_y**2 * (t2 - t**2)
+        ratio = self._mse(counts) / np.where(variance > 0, variance, 1)
+        return np.where(variance > 0, 1 - ratio, 0.0)
+
+    def _shares(self, counts: NDArray[Any]) -> Floats:
+        n = not_negative(counts)
+        total = n.sum(axis=-1, keepdims=True)
+        found: Floats = n / np.where(total > 0, total, 1)
+        return found
+
+    def _quantile(self, counts: NDArray[Any], q: float) -> Floats:
+        """Interpolate the distribution function, which is known at the edges."""
+        below = np.cumsum(self._shares(counts), axis=-1)[:, :-1]
+        return np.array([np.interp(q, each, self._histogram.edges) for each in below])
