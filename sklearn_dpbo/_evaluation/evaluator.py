@@ -85,6 +85,8 @@ class Evaluator:
         failed.
     progress : Progress
         Hears of candidates that finish.
+    report : tuple of Statistics, default=()
+        What a report of the candidate chosen needs of predictions; () if there is to be none.
     """
 
     options: FitOptions
@@ -92,6 +94,7 @@ class Evaluator:
     scorers: tuple[PrivateScorer, ...]
     accept: Callable[[Any, Training], None] | None = None
     progress: Progress = field(default_factory=Progress)
+    report: tuple[Statistics, ...] = ()
     _models: Models = field(default_factory=Models, init=False, repr=False)
     _validation_set_used: bool = field(default=False, init=False, repr=False)
 
@@ -190,7 +193,8 @@ class Evaluator:
         training, companions = self.problem.training, self._companions
         check = RowByRowCheck.on(companions, self.problem)
         cache = FitCache.of(self.options.memory, training)
-        return Fitter(self.options, training, self.scorers, companions, check, self.accept, cache)
+        needs = (*self.scorers, *self.report)
+        return Fitter(self.options, training, needs, companions, check, self.accept, cache)
 
     @cached_property
     def _companions(self) -> Companions:
@@ -300,9 +304,13 @@ def counted(table: ProtectedTable, model: Model, counts: Statistics) -> Sensitiv
         What is released.
     """
     protected = _Protected(table, counts, packed(counts, by_value=True))
-    with ClearFrames(), without_autologging(), kept_warning_registries():
-        with suppress_output(descriptors=True):
-            return _sealed(_statistics(protected, model), counts, table)
+    with (
+        ClearFrames(),
+        without_autologging(),
+        kept_warning_registries(),
+        suppress_output(descriptors=True),
+    ):
+        return _sealed(_statistics(protected, model), counts, table)
 
 
 def _count(

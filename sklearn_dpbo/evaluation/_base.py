@@ -45,7 +45,8 @@ class Estimate(NamedTuple):
         value, low, high = (f"{number:.4g}" for number in self)
         return f"{value} (95 %: {low} to {high})"
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        return str(self)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -107,23 +108,49 @@ class Evaluation:
         """Return what figures show, as lists."""
         raise NotImplementedError
 
-    def _estimate(self, compute: Callable[[NDArray[Any]], Floats], part: int = -1) -> Estimate:
-        """Return a number, computed from rows of counts of one part, with its interval."""
+    def _estimate(
+        self,
+        compute: Callable[[NDArray[Any], bool, float], Floats],
+        part: int = -1,
+        bounds: tuple[float, float] = (0.0, 1.0),
+    ) -> Estimate:
+        """Return a number with its interval.
+
+        Parameters
+        ----------
+        compute : callable
+            Takes rows of counts, whether to make them not negative before, and a value for what is
+            undefined; returns a number per row.
+        part : int, default=-1
+            Which counts it takes.
+        bounds : tuple of float, default=(0, 1)
+            Lowest and highest possible number, which are also what is undefined in the worst case.
+        """
         noisy = self._noisy[part]
-        value = float(compute(np.array([noisy.counts]))[0])
-        low, high = simulated_interval(compute, noisy, CONFIDENCE)
-        return Estimate(value, min(low, value), max(high, value))
+        low, _ = simulated_interval(lambda n: compute(n, False, bounds[0]), noisy, CONFIDENCE)
+        _, high = simulated_interval(lambda n: compute(n, False, bounds[1]), noisy, CONFIDENCE)
+        low, high = np.clip([low, high], *bounds).tolist()
+        value = float(compute(self._counts(part), True, 0.0)[0])
+        return Estimate(min(max(value, low), high), low, high)
 
     def _counts(self, part: int = -1) -> NDArray[np.int64]:
         """Return the counts of one part, in one row."""
         return np.array([self._noisy[part].counts])
 
     def _band(
-        self, compute: Callable[[NDArray[Any]], Floats], part: int = -1
+        self, compute: Callable[[NDArray[Any], float], Floats], part: int = -1
     ) -> tuple[Floats, Floats]:
-        """Return where each of several numbers lies without noise, each by itself."""
+        """Return where each of several numbers lies without noise, each by itself.
+
+        Parameters
+        ----------
+        compute : callable
+            Takes rows of counts, and a value for what is undefined; returns numbers per row.
+        part : int, default=-1
+            Which counts it takes.
+        """
         noisy = self._noisy[part]
         noise = noisy.noise(_N_DRAWS, np.random.default_rng(0))
-        found = compute(np.array(noisy.counts) - noise)
-        low, high = np.quantile(found, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2], axis=0)
-        return low, high
+        draws, outside = np.array(noisy.counts) - noise, (1 - CONFIDENCE) / 2
+        low = np.quantile(compute(draws, 0.0), outside, axis=0)
+        return low, np.quantile(compute(draws, 1.0), 1 - outside, axis=0)

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from .._params import check_number
 from ..scoring import _gains as gains
-from ..scoring._confusion_metrics import Metric
 from ..scoring._histogram import ScoreHistogram
 from ..scoring._ranking_metrics import average_precision, not_negative, roc_auc
 from . import _curves as curves
@@ -91,7 +90,7 @@ class ClassifierEvaluation(Evaluation):
         matrix : ndarray of int, shape (n_classes, n_classes)
             A row per true class, a column per predicted one; records (or groups), not negative.
         """
-        found: NDArray[np.int64] = np.rint(self._confusion(threshold)(self._counts(0))[0])
+        found: Floats = np.rint(self._confusion(threshold)(self._counts(0), True)[0])
         return found.astype(np.int64)
 
     def confusion_matrix_interval(
@@ -108,7 +107,8 @@ class ClassifierEvaluation(Evaluation):
         -------
         low, high : ndarray of int, shape (n_classes, n_classes)
         """
-        low, high = self._band(self._confusion(threshold), 0)
+        matrices = self._confusion(threshold)
+        low, high = self._band(lambda counts, _: np.maximum(matrices(counts, False), 0), 0)
         return np.floor(low).astype(np.int64), np.ceil(high).astype(np.int64)
 
     def accuracy(self, threshold: float | None = None) -> Estimate:
@@ -161,7 +161,7 @@ class ClassifierEvaluation(Evaluation):
         threshold, average
             As in `precision`.
         """
-        return self._metric("f", average, threshold)
+        return self._metric("f1", average, threshold)
 
     # ------------------------------------------------------------ scores
     def roc_auc(self, label: Any = None) -> Estimate:
@@ -187,15 +187,14 @@ class ClassifierEvaluation(Evaluation):
     def brier_score(self) -> Estimate:
         """Return the mean squared error of the probabilities; of many classes, summed over them."""
         moments = self._probabilities()
-        return self._estimate(
-            lambda counts: np.sum(
-                [
-                    curves.brier_score(table, of_score)
-                    for table, of_score in zip(self._tables(counts), moments, strict=True)
-                ],
-                axis=0,
-            )
-        )
+
+        def total(counts: NDArray[Any], clean: bool, undefined: float) -> Floats:
+            pairs = zip(self._tables(counts, clean), moments, strict=True)
+            losses = [curves.brier_score(t, of, undefined) for t, of in pairs]
+            found: Floats = np.sum(losses, axis=0)
+            return found
+
+        return self._estimate(total, bounds=(0.0, 1.0 if self._binary else 2.0))
 
     def prevalence(self, label: Any = None) -> Estimate:
         """Return the share of positive records.
@@ -206,14 +205,7 @@ class ClassifierEvaluation(Evaluation):
             As in `roc_curve`.
         """
         c = self._score_of(label)
-
-        def share(counts: NDArray[Any]) -> Floats:
-            n = self._tables(counts)[c].sum(axis=-1)
-            total = n.sum(axis=-1)
-            found: Floats = n[..., 1] / np.where(total > 0, total, 1)
-            return found
-
-        return self._estimate(share)
+        return self._estimate(lambda n, *how: curves.prevalence(self._tables(n, how[0])[c], how[1]))
 
     # ------------------------------------------------------------ curves
     def roc_curve(self, label: Any = None) -> tuple[Floats, Floats, Floats]:
@@ -315,7 +307,7 @@ class ClassifierEvaluation(Evaluation):
         from ._plots import draw_roc
 
         c = self._score_of(label)
-        band = self._band(lambda counts: curves.tpr_at(self._tables(counts)[c], _GRID))
+        band = self._band(lambda n, _: curves.tpr_at(self._tables(n, False)[c], _GRID))
         fpr, tpr, _ = self.roc_curve(label)
         name = self._name(label)
         return draw_roc((fpr, tpr), (_GRID, *band), self.roc_auc(label), name, ax, kwargs)
@@ -341,7 +333,7 @@ class ClassifierEvaluation(Evaluation):
         from ._plots import draw_precision_recall
 
         c = self._score_of(label)
-        band = self._band(lambda counts: curves.precision_at(self._tables(counts)[c], _GRID))
+        band = self._band(lambda n, u: curves.precision_at(self._tables(n, False)[c], _GRID, u))
         precision, recall, _ = self.precision_recall_curve(label)
         found = self.average_precision(label), self.prevalence(label)
         name = self._name(label)
@@ -369,7 +361,7 @@ class ClassifierEvaluation(Evaluation):
 
         c, (mean, groups) = self._score_of(label), self._groups(label, n_bins)
         band = self._band(
-            lambda counts: curves.calibration(self._tables(counts)[c], mean, groups)[0]
+            lambda n, u: curves.calibration(self._tables(n, False)[c], mean, groups, u)[0]
         )
         curve = self.calibration_curve(label, n_bins=n_bins)
         return draw_calibration(curve, band, self._name(label), ax, kwargs)
@@ -428,15 +420,15 @@ class ClassifierEvaluation(Evaluation):
         if not self._binary:
             raise ValueError(f"{what} for two classes; there are {len(self.classes)}")
 
-    def _tables(self, counts: NDArray[Any]) -> list[Floats]:
-        """Return the tables of all scores, with entries that are not negative."""
+    def _tables(self, counts: NDArray[Any], clean: bool) -> list[Floats]:
+        """Return the tables of all scores; clean ones have no negative entries."""
         tables = self._histogram.tables(counts)
         if self._binary and self._positive == 0:
             tables = [tables[0][..., ::-1, ::-1]]
-        return [not_negative(table) for table in tables]
+        return [not_negative(t) if clean else t.astype(float) for t in tables]
 
     def _table(self, c: int) -> Floats:
-        table: Floats = self._tables(self._counts())[c][0]
+        table: Floats = self._tables(self._counts(), True)[c][0]
         return table
 
     def _edges(self, c: int) -> Floats:
@@ -455,13 +447,16 @@ class ClassifierEvaluation(Evaluation):
             )
         return int(found[0])
 
-    def _of_scores(self, metric: Callable[[Floats], Floats], label: Any) -> Estimate:
-        if self._binary or label is not None:
-            c = self._score_of(label)
-            return self._estimate(lambda counts: metric(self._tables(counts)[c]))
-        return self._estimate(
-            lambda counts: np.mean([metric(table) for table in self._tables(counts)], axis=0)
-        )
+    def _of_scores(self, metric: Callable[[Floats, float], Floats], label: Any) -> Estimate:
+        one = self._binary or label is not None
+        scores = [self._score_of(label)] if one else range(len(self.classes))
+
+        def mean(counts: NDArray[Any], clean: bool, undefined: float) -> Floats:
+            tables = self._tables(counts, clean)
+            found: Floats = np.mean([metric(tables[c], undefined) for c in scores], axis=0)
+            return found
+
+        return self._estimate(mean)
 
     def _at(self, threshold: float | None) -> int:
         """Return the number of the threshold that is taken."""
@@ -470,17 +465,18 @@ class ClassifierEvaluation(Evaluation):
         check_number("threshold", threshold, "a number")
         return int(np.argmin(np.abs(self.thresholds - threshold)))
 
-    def _confusion(self, threshold: float | None) -> Callable[[NDArray[Any]], Floats]:
+    def _confusion(self, threshold: float | None) -> Callable[[NDArray[Any], bool], Floats]:
         """Return the function from counts to confusion matrices."""
         K = len(self.classes)
         if not self._binary:
             if threshold is not None:
                 self._require_binary("a threshold is")
-            return lambda counts: np.maximum(counts.reshape(-1, K, K), 0) / self._weight
+            lowest = {True: 0, False: -np.inf}
+            return lambda n, clean: np.maximum(n.reshape(-1, K, K), lowest[clean]) / self._weight
         edge = self._at(threshold)
 
-        def matrices(counts: NDArray[Any]) -> Floats:
-            (table,) = self._tables(counts)
+        def matrices(counts: NDArray[Any], clean: bool) -> Floats:
+            (table,) = self._tables(counts, clean)
             below = table[..., : edge + 1].sum(axis=-1)
             found = np.stack([below, table.sum(axis=-1) - below], axis=-1) / self._weight
             return found if self._positive == 1 else found[..., ::-1, ::-1]
@@ -490,9 +486,11 @@ class ClassifierEvaluation(Evaluation):
     def _metric(self, name: str, average: str | None, threshold: float | None) -> Estimate:
         if average is not None and average not in ("macro", "micro", "weighted"):
             raise ValueError(f'average is "macro", "micro" or "weighted"; found {average!r}')
-        average = "binary" if average is not None and self._binary else average
-        metric, matrices = Metric(name, average, self._positive), self._confusion(threshold)
-        return self._estimate(lambda counts: metric(matrices(counts)), 0)
+        over = self._positive if average is not None and self._binary else average
+        matrices = self._confusion(threshold)
+        return self._estimate(
+            lambda n, clean, u: curves.label_metric(name, over, matrices(n, clean), u), 0
+        )
 
     def _probabilities(self) -> tuple[Floats, ...]:
         """Return the moments of the probabilities in each bin."""

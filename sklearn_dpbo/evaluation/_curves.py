@@ -1,7 +1,9 @@
-"""Curves from histograms of scores (zone: public).
+"""Numbers and curves from confusion matrices and histograms of scores (zone: public).
 
-A table has a row of counts for the negative and one for the positive class, by ascending bin of the
-score; everything here takes arrays of shape (..., 2, n_bins) with entries that are not negative.
+A matrix C has a row per true class and a column per predicted one, shape (..., K, K). A table has a
+row of counts for the negative and one for the positive class, by ascending bin of the score, shape
+(..., 2, n_bins). Estimates take counts that are not negative; intervals take them as the noise has
+left them, since clipped ones vary too little. `undefined` is the value of 0 / 0.
 """
 
 from __future__ import annotations
@@ -13,33 +15,71 @@ __all__ = [
     "brier_score",
     "calibration",
     "calibration_groups",
+    "label_metric",
     "moments_of",
     "precision_at",
     "precision_recall",
+    "prevalence",
     "roc",
     "tpr_at",
 ]
 
 Floats = NDArray[np.float64]
+# How far the number of a class may leave [0, 1] through noise before it is cut, in their mean.
+_SLACK = 0.25
+
+
+def _ratio(over: Floats, under: Floats, undefined: float) -> Floats:
+    defined = under > 0
+    found: Floats = np.where(defined, over / np.where(defined, under, 1), undefined)
+    return found
+
+
+def label_metric(name: str, average: str | int | None, C: Floats, undefined: float) -> Floats:
+    """Return a number of each confusion matrix.
+
+    Parameters
+    ----------
+    name : {"accuracy", "balanced_accuracy", "precision", "recall", "f1"}
+        The number.
+    average : {"macro", "micro", "weighted"}, int or None
+        Over classes; or the position of the one that counts.
+    C : ndarray of shape (..., K, K)
+        Matrices.
+    undefined : float
+        Where there is none.
+    """
+    hits, true, predicted = np.diagonal(C, axis1=-2, axis2=-1), C.sum(axis=-1), C.sum(axis=-2)
+    if name == "accuracy" or average == "micro":
+        return _ratio(hits.sum(axis=-1), true.sum(axis=-1), undefined)
+    over, under = {
+        "balanced_accuracy": (hits, true),
+        "precision": (hits, predicted),
+        "recall": (hits, true),
+        "f1": (2 * hits, true + predicted),
+    }[name]
+    of_class = _ratio(over, under, undefined)
+    if isinstance(average, int):
+        found: Floats = of_class[..., average]
+        return found
+    of_class = np.clip(of_class, -_SLACK, 1 + _SLACK)
+    if average == "weighted":
+        return _ratio((true * of_class).sum(axis=-1), true.sum(axis=-1), undefined)
+    mean: Floats = of_class.mean(axis=-1)
+    return mean
 
 
 def roc(table: Floats) -> tuple[Floats, Floats]:
     """Return false and true positive rates, shape (..., n_bins + 1), by falling threshold."""
     fp, tp = _from_above(table)
-    return _share(fp), _share(tp)
+    return _rising_share(fp), _rising_share(tp)
 
 
-def precision_recall(table: Floats) -> tuple[Floats, Floats]:
-    """Return precision and recall, shape (..., n_bins + 1), by rising threshold.
-
-    The precision is 1 where nothing is predicted positive.
-    """
-    fp, tp = (each[..., ::-1] for each in _from_above(table))
-    both = fp + tp
-    precision = np.where(both > 0, tp / np.where(both > 0, both, 1), 1.0)
-    total = tp[..., :1]
-    recall: Floats = tp / np.where(total > 0, total, 1)
-    return precision, recall
+def precision_recall(table: Floats, undefined: float = 1.0) -> tuple[Floats, Floats]:
+    """Return precision and recall, shape (..., n_bins + 1), by rising threshold."""
+    fp, tp = _from_above(table)
+    precision = np.clip(_ratio(tp, fp + tp, undefined), 0, 1)
+    return precision[..., ::-1], _rising_share(tp)[..., ::-1]
 
 
 def tpr_at(table: Floats, fpr: Floats) -> Floats:
@@ -47,11 +87,17 @@ def tpr_at(table: Floats, fpr: Floats) -> Floats:
     return np.array([np.interp(fpr, *curve) for curve in zip(*roc(table), strict=True)])
 
 
-def precision_at(table: Floats, recall: Floats) -> Floats:
+def precision_at(table: Floats, recall: Floats, undefined: float) -> Floats:
     """Return the precision at each recall, for tables (n, 2, n_bins)."""
-    precision, found = precision_recall(table)
+    precision, found = precision_recall(table, undefined)
     curves = zip(found[:, ::-1], precision[:, ::-1], strict=True)
     return np.array([np.interp(recall, *curve) for curve in curves])
+
+
+def prevalence(table: Floats, undefined: float) -> Floats:
+    """Return the share of positives."""
+    n = table.sum(axis=-1)
+    return _ratio(n[..., 1], n.sum(axis=-1), undefined)
 
 
 def moments_of(scores: Floats, edges: tuple[float, ...]) -> Floats:
@@ -70,13 +116,11 @@ def moments_of(scores: Floats, edges: tuple[float, ...]) -> Floats:
     return found
 
 
-def brier_score(table: Floats, moments: Floats) -> Floats:
+def brier_score(table: Floats, moments: Floats, undefined: float) -> Floats:
     """Return the mean square of probability minus label."""
     mean, square = moments
     losses = np.stack([square, 1 - 2 * mean + square])
-    total = table.sum(axis=(-2, -1))
-    found: Floats = (table * losses).sum(axis=(-2, -1)) / np.where(total > 0, total, 1)
-    return found
+    return _ratio((table * losses).sum(axis=(-2, -1)), table.sum(axis=(-2, -1)), undefined)
 
 
 def calibration_groups(table: Floats, n_groups: int) -> NDArray[np.intp]:
@@ -89,12 +133,14 @@ def calibration_groups(table: Floats, n_groups: int) -> NDArray[np.intp]:
     return found
 
 
-def calibration(table: Floats, mean: Floats, groups: NDArray[np.intp]) -> tuple[Floats, Floats]:
+def calibration(
+    table: Floats, mean: Floats, groups: NDArray[np.intp], undefined: float = 0.0
+) -> tuple[Floats, Floats]:
     """Return the share of positives and the mean probability of each group of bins."""
     member = groups[:, None] == np.arange(groups.max() + 1)
-    positive, n = table[..., 1, :] @ member, table.sum(axis=-2) @ member
-    filled = np.where(n > 0, n, 1)
-    return positive / filled, ((table.sum(axis=-2) * mean) @ member) / filled
+    both = table.sum(axis=-2)
+    prob_true = _ratio(table[..., 1, :] @ member, both @ member, undefined)
+    return np.clip(prob_true, 0, 1), _ratio((both * mean) @ member, both @ member, undefined)
 
 
 def _from_above(table: Floats) -> tuple[Floats, Floats]:
@@ -104,7 +150,8 @@ def _from_above(table: Floats) -> tuple[Floats, Floats]:
     return n[..., 0, :], n[..., 1, :]
 
 
-def _share(n: Floats) -> Floats:
-    total = n[..., -1:]
-    found: Floats = n / np.where(total > 0, total, 1)
-    return np.where(total > 0, found, np.linspace(0, 1, n.shape[-1]))
+def _rising_share(n: Floats) -> Floats:
+    """Return n as a share of its last entry, never falling."""
+    total, evenly = n[..., -1:], np.linspace(0, 1, n.shape[-1])
+    share = np.where(total > 0, n / np.where(total > 0, total, 1), evenly)
+    return np.clip(np.maximum.accumulate(share, axis=-1), 0, 1)

@@ -23,10 +23,10 @@ from ..scoring._response import method_of, respond
 from ..scoring._statistics import Predictions, Statistics, unit_weight
 from ._classifier import ClassifierEvaluation
 from ._curves import moments_of
-from ._errors import ResidualHistogram, ErrorSums
+from ._errors import ErrorSums, ResidualHistogram
 from ._regressor import RegressorEvaluation
 
-__all__ = ["ClassifierDesign", "RegressorDesign", "check_task", "design_of"]
+__all__ = ["ClassifierDesign", "Counted", "RegressorDesign", "check_task", "design_of", "needs"]
 
 _METHODS = ("predict_proba", "decision_function")
 # As many numbers as the square of this are released.
@@ -63,12 +63,19 @@ class ClassifierDesign:
         return (self.histogram,) if self.confusion is None else (self.confusion, self.histogram)
 
     def evaluation(
-        self, noisy: tuple[NoisyCounts, ...], units: Units, privacy: PrivacyReport
+        self, noisy: tuple[NoisyCounts, ...], m: int, weight: int, privacy: PrivacyReport
     ) -> ClassifierEvaluation:
         """Return what follows from the counts that were released."""
-        size = (units.m, unit_weight(units))
-        public = (self.histogram, self.moments, self.positive, self.edge)
-        return ClassifierEvaluation(noisy, *size, privacy, *public)
+        return ClassifierEvaluation(
+            noisy,
+            m,
+            weight,
+            privacy,
+            self.histogram,
+            self.moments,
+            self.positive,
+            self.edge,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,12 +91,41 @@ class RegressorDesign:
         return self.sums, self.histogram
 
     def evaluation(
-        self, noisy: tuple[NoisyCounts, ...], units: Units, privacy: PrivacyReport
+        self, noisy: tuple[NoisyCounts, ...], m: int, weight: int, privacy: PrivacyReport
     ) -> RegressorEvaluation:
         """Return what follows from the counts that were released."""
-        return RegressorEvaluation(
-            noisy, units.m, unit_weight(units), privacy, self.sums, self.histogram
-        )
+        return RegressorEvaluation(noisy, m, weight, privacy, self.sums, self.histogram)
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """What was counted for an evaluation, with noise.
+
+    Parameters
+    ----------
+    design : ClassifierDesign or RegressorDesign
+        What.
+    noisy : tuple of NoisyCounts
+        Each of its parts.
+    """
+
+    design: ClassifierDesign | RegressorDesign
+    noisy: tuple[NoisyCounts, ...]
+
+    def evaluation(
+        self, units: Units, privacy: PrivacyReport
+    ) -> ClassifierEvaluation | RegressorEvaluation:
+        """Return what follows from it.
+
+        Parameters
+        ----------
+        units : Units
+            Protected units; only their number, and whether they are groups, is used.
+        privacy : PrivacyReport
+            Of the release.
+        """
+        size = (units.m, unit_weight(units))
+        return self.design.evaluation(self.noisy, *size, privacy)
 
 
 def check_task(estimator: Any, y: Any) -> None:
@@ -110,6 +146,29 @@ def check_task(estimator: Any, y: Any) -> None:
         raise ValueError(f"y has the labels of classes; found {type_of_target(y)} ones")
     if len(np.unique(dense(y))) > _MOST_CLASSES:
         raise ValueError(f"an evaluation takes up to {_MOST_CLASSES} classes; y has more")
+
+
+def needs(estimator: Any, y: Any) -> tuple[Statistics, ...]:
+    """Return counts that need the same of predictions as those of a design.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Not fitted.
+    y : array-like of shape (n_samples,)
+        Public labels.
+
+    Raises
+    ------
+    ValueError
+        If there is no evaluation for this kind of estimator and labels.
+    """
+    check_task(estimator, y)
+    if is_regressor(estimator):
+        return (ResidualHistogram((0.0,)),)
+    classes = np.unique(dense(y))
+    K = len(classes)
+    return (ScoreHistogram(((0.5,),) * (K if K > 2 else 1), classes, _METHODS, K > 2),)
 
 
 def design_of(

@@ -106,7 +106,8 @@ class ResidualHistogram(Statistics):
         """The bin; the last one for a number that is none."""
         with np.errstate(over="ignore", invalid="ignore"):
             residual = np.asarray(y, dtype=float) - response
-        return np.searchsorted(self.edges, residual, side="right")  # which has NaN last
+        place: NDArray[np.intp] = np.searchsorted(self.edges, residual, side="right")
+        return place  # NaN is placed last
 
     def lowest_values(self, y: Any, n: int) -> NDArray[np.intp]:
         """A record that cannot be predicted has the largest error."""

@@ -27,7 +27,7 @@ from ..ledger._ledger import PrivacyLedger, budget_on
 from ..report._report import PREDICTION_CONDITIONS, PrivacyReport
 from ..scoring._statistics import Statistics
 from ._classifier import ClassifierEvaluation
-from ._design import check_task, design_of
+from ._design import Counted, check_task, design_of
 from ._regressor import RegressorEvaluation
 
 __all__ = ["private_evaluation"]
@@ -174,7 +174,7 @@ def private_evaluation(
         for i, (table, part) in enumerate(zip(tables, design.parts, strict=True))
     )
     report = _privacy_report(problem, mechanisms, prediction)
-    return design.evaluation(noisy, problem.units, report)
+    return Counted(design, noisy).evaluation(problem.units, report)
 
 
 def _problem(estimator: Any, X: Any, y: Any, X_val: Any, y_val: Any, groups_val: Any) -> Problem:
@@ -228,7 +228,7 @@ def _privacy_report(problem: Problem, mechanisms: Mechanisms, prediction: str) -
         not_protected=_NOT_PROTECTED,
         assumption=None,
         condition=PREDICTION_CONDITIONS[prediction],
-        released="the evaluation: all its numbers, intervals and figures follow from the same counts",
+        released="the evaluation: all numbers and figures follow from the same released counts",
         spends=budget.losses,
         noise=noise.description,
         secure=noise.secure,

@@ -48,26 +48,30 @@ class RegressorEvaluation(Evaluation):
 
     def r2(self) -> Estimate:
         """Return the coefficient of determination R2, one minus the share of variance left."""
-        return self._estimate(self._r2, 0)
+        return self._estimate(self._r2, 0, (-1.0, 1.0))
 
     def mean_squared_error(self) -> Estimate:
         """Return the mean squared error."""
-        return self._estimate(self._mse, 0)
+        return self._estimate(lambda n, *_: self._mse(n), 0, (0.0, self.largest_error**2))
 
     def root_mean_squared_error(self) -> Estimate:
         """Return the root of the mean squared error."""
-        return self._estimate(lambda counts: np.sqrt(self._mse(counts)), 0)
+        return self._estimate(lambda n, *_: np.sqrt(self._mse(n)), 0, (0.0, self.largest_error))
 
     def mean_absolute_error(self) -> Estimate:
         """Return the mean absolute error."""
-        return self._estimate(lambda n: self.largest_error * np.clip(self._means(n)[2], 0, 1), 0)
+        c = self.largest_error
+        return self._estimate(lambda n, *_: c * self._means(n)[2], 0, (0.0, c))
 
     def mean_error(self) -> Estimate:
         """Return the mean of label minus prediction."""
-        return self._estimate(lambda n: self.largest_error * np.clip(self._means(n)[4], -1, 1), 0)
+        c = self.largest_error
+        return self._estimate(lambda n, *_: c * self._means(n)[4], 0, (-c, c))
 
     def residual_quantile(self, q: float) -> Estimate:
         """Return a quantile of label minus prediction, at most `largest_error` in size.
+
+        Its interval is made of the bins in which the quantile may lie, as far as the noise tells.
 
         Parameters
         ----------
@@ -75,11 +79,17 @@ class RegressorEvaluation(Evaluation):
             In [0, 1].
         """
         check_number("q", q, "in [0, 1]", lambda share: 0 <= share <= 1)
-        return self._estimate(lambda counts: self._quantile(counts, q))
+        edges, target = np.array(self._histogram.edges), q * self.m * self._weight
+        low, high = self._band(lambda n, _: np.cumsum(n, axis=-1)[:, :-1])
+        surely_above = max(edges[high < target], default=edges[0])
+        surely_below = min(edges[low > target], default=edges[-1])
+        below_edges = np.cumsum(self._shares(self._counts(), True), axis=-1)[0, :-1]
+        value = float(np.interp(q, below_edges, edges))
+        return Estimate(value, min(value, surely_above), max(value, surely_below))
 
     def share_of_larger_errors(self) -> Estimate:
         """Return the share of records whose error is larger than `largest_error`."""
-        return self._estimate(lambda n: self._shares(n)[:, [0, -1]].sum(axis=-1))
+        return self._estimate(lambda n, clean, _: self._shares(n, clean)[:, [0, -1]].sum(axis=-1))
 
     def residual_histogram(self) -> tuple[Floats, Floats]:
         """Return the histogram of label minus prediction.
@@ -109,8 +119,9 @@ class RegressorEvaluation(Evaluation):
         from ._plots import draw_residuals
 
         edges = np.array(self._histogram.edges)
-        shares = self._shares(self._counts())[0]
-        return draw_residuals(shares, self._band(self._shares), edges, ax)
+        shares = self._shares(self._counts(), True)[0]
+        band = self._band(lambda counts, _: np.clip(self._shares(counts, False), 0, 1))
+        return draw_residuals(shares, band, edges, ax)
 
     def scores(self) -> dict[str, Estimate]:
         """Return the main numbers by name.
@@ -145,20 +156,14 @@ class RegressorEvaluation(Evaluation):
         found: Floats = self.largest_error**2 * np.clip(self._means(counts)[0], 0, 1)
         return found
 
-    def _r2(self, counts: NDArray[Any]) -> Floats:
-        """1 - c_e^2 E e^2 / (c_y^2 (E t^2 - (E t)^2)); 0 if no variance is found."""
+    def _r2(self, counts: NDArray[Any], clean: bool, undefined: float) -> Floats:
+        """1 - c_e^2 E e^2 / (c_y^2 (E t^2 - (E t)^2))."""
         _, t2, _, t, _ = self._means(counts)
         variance = self._sums.c_y**2 * (t2 - t**2)
         ratio = self._mse(counts) / np.where(variance > 0, variance, 1)
-        return np.where(variance > 0, 1 - ratio, 0.0)
+        return np.where(variance > 0, 1 - ratio, undefined)
 
-    def _shares(self, counts: NDArray[Any]) -> Floats:
-        n = not_negative(counts)
-        total = n.sum(axis=-1, keepdims=True)
-        found: Floats = n / np.where(total > 0, total, 1)
+    def _shares(self, counts: NDArray[Any], clean: bool) -> Floats:
+        n = not_negative(counts) if clean else counts
+        found: Floats = n / (self.m * self._weight)
         return found
-
-    def _quantile(self, counts: NDArray[Any], q: float) -> Floats:
-        """Interpolate the distribution function, which is known at the edges."""
-        below = np.cumsum(self._shares(counts), axis=-1)[:, :-1]
-        return np.array([np.interp(q, each, self._histogram.edges) for each in below])

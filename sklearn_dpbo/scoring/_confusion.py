@@ -196,6 +196,11 @@ class ConfusionScorer(MeanGain):
         return replace(self, gain=MatrixGain(matrix, self.classes), offset=offset, slope=slope)
 
     @property
+    def positive(self) -> Any:
+        """The positive class, if the metric has one."""
+        return self.classes[self.metric.positive] if self.metric.average == "binary" else None
+
+    @property
     def gain_bounds(self) -> tuple[float, float]:
         return (0.0, 1.0)
 

@@ -1,7 +1,7 @@
-"""How predicted scores are distributed in each class: what curves are drawn from (zone: sensitive).
+"""How scores are distributed in each class: what curves are drawn from (zone: sensitive).
 
-A record falls into one bin of each of its scores, of which there is one for two classes, and one per
-class for more. So it is counted once per score, whatever the bins are; these are public.
+A record falls into one bin of each of its scores, of which there is one for two classes, and one
+per class for more. So it is counted once per score, whatever the bins are; these are public.
 """
 
 from __future__ import annotations
@@ -134,7 +134,8 @@ class ScoreHistogram(Statistics):
         return self._wants_high(code, c).astype(np.intp) if self.against_rest else code
 
     def _wants_high(self, code: NDArray[np.intp], c: int) -> NDArray[np.bool_]:
-        return code == (c if len(self.edges) > 1 else 1)
+        high: NDArray[np.bool_] = code == (c if len(self.edges) > 1 else 1)
+        return high
 
     def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
         counts = np.zeros(sum(self.n_rows * (len(e) + 1) for e in self.edges), dtype=np.int64)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
+
+import numpy as np
 
 from .._evaluation.evaluator import Evaluator
 from .._privacy.accounting import Purpose
@@ -12,11 +14,18 @@ from .._privacy.mechanisms import Mechanisms
 from .._privacy.noisy_counts import NoisyCounts
 from .._privacy.rounding import round_down
 from .._privacy.sensitive import Sensitive
+from ..evaluation._design import ClassifierDesign, Counted, RegressorDesign, design_of
 from ..scoring._scorers import PrivateScorer
 from ..scoring._statistics import Statistics
 from ._base import score_and_interval
 
 __all__ = ["release_scores"]
+
+# Share of a report that no score follows from, of what is left for it and the scores.
+_REPORT_SHARE = Fraction(1, 2)
+
+# A candidate fitted within the training set, and X and y of records that it was not fitted on.
+PublicModel: TypeAlias = tuple[Any, Any, Any]
 
 
 def release_scores(
@@ -24,12 +33,13 @@ def release_scores(
     statistic: Sensitive,
     oracle: Evaluator,
     mechanisms: Mechanisms,
-    public_model: Callable[[dict[str, Any]], tuple[Any, Any, Any]],
-) -> list[tuple[float, tuple[float, float]]]:
-    """Release all scores of one candidate, with what is left of the budget.
+    public_model: Callable[[dict[str, Any]], PublicModel],
+) -> tuple[list[tuple[float, tuple[float, float]]], Counted | None]:
+    """Release all scores of one candidate, and its report, with what is left of the budget.
 
     Scores that are computed from the same counts share one release; each release gets the same
-    part of epsilon.
+    part of epsilon. Scores that follow from the report's counts are not released besides. If there
+    are others, they get half of epsilon, and the report the other half.
 
     Parameters
     ----------
@@ -42,38 +52,71 @@ def release_scores(
     mechanisms : Mechanisms
         By which they are released.
     public_model : callable
-        Returns a candidate fitted within the training set, and X and y of records that it was not
-        fitted on; called if a score needs public predictions.
+        Returns a `PublicModel`; called if public predictions are needed.
 
     Returns
     -------
     released : list of (float, tuple of float)
         Each score, and where it lies without noise with probability 95 %.
+    report : Counted or None
+        What was counted for the report.
     """
-    units = oracle.problem.units
-    scorers = list(oracle.scorers)
-    if any(scorer.releases_at for scorer in scorers):
-        model, left = public_model(params), mechanisms.budget.epsilon_left
-        scorers = [_placed(scorer, model, units.m, left) for scorer in scorers]
+    units, budget = oracle.problem.units, mechanisms.budget
+    scorers, parts, design = list(oracle.scorers), (), None
+    if oracle.report or any(scorer.releases_at for scorer in scorers):
+        model = public_model(params)
+        scorers = [_placed(scorer, model, units.m, budget.epsilon_left) for scorer in scorers]
+    if oracle.report:
+        design = _design(params, oracle, model, budget.epsilon_left)
+        scorers, parts = _following(scorers, design), design.parts
     shared = _shared(scorers)
-    noisy: list[NoisyCounts] = []
-    for i, (counts, names) in enumerate(shared):
+    alone = [(counts, names) for counts, names in shared if counts not in parts]
+    kept = Fraction(budget.epsilon_left) * (_REPORT_SHARE if parts and alone else bool(parts))
+
+    def release(counts: Statistics, epsilon: Fraction, purpose: Purpose, detail: str) -> None:
         table = statistic if counts is oracle.scorer else oracle.counts(params, counts)
-        noisy.append(
-            mechanisms.release_counts(
-                table,
-                round_down(Fraction(mechanisms.budget.epsilon_left) / (len(shared) - i)),
-                purpose=Purpose.SCORE,
-                detail=", ".join(names) if len(scorers) > 1 else "",
-            )
-        )
-    kinds = [counts for counts, _ in shared]
-    return [score_and_interval(s, units, noisy[kinds.index(s.counts)]) for s in scorers]
+        loss = {"purpose": purpose, "detail": detail}
+        noisy.append((counts, mechanisms.release_counts(table, round_down(epsilon), **loss)))
+
+    noisy: list[tuple[Statistics, NoisyCounts]] = []
+    for i, (counts, names) in enumerate(alone):
+        epsilon = (Fraction(budget.epsilon_left) - kept) / (len(alone) - i)
+        release(counts, epsilon, Purpose.SCORE, ", ".join(names) if len(scorers) > 1 else "")
+    for i, part in enumerate(parts):
+        names = [name for counts, each in shared if counts == part for name in each]
+        epsilon = Fraction(budget.epsilon_left) / (len(parts) - i)
+        release(part, epsilon, Purpose.REPORT, ", also for ".join([part.what, *names]))
+
+    def of(counts: Statistics) -> NoisyCounts:
+        return next(found for kind, found in noisy if kind == counts)
+
+    report = None if design is None else Counted(design, tuple(of(part) for part in parts))
+    return [score_and_interval(scorer, units, of(scorer.counts)) for scorer in scorers], report
 
 
-def _placed(
-    scorer: PrivateScorer, model: tuple[Any, Any, Any], m: int, epsilon: float
-) -> PrivateScorer:
+def _design(
+    params: dict[str, Any], oracle: Evaluator, model: PublicModel, epsilon: float
+) -> ClassifierDesign | RegressorDesign:
+    """Return what the report counts, as a model says that knows all classes."""
+    training, winner = oracle.problem.training, oracle.fitted(params)
+    classes = [getattr(each, "classes_", None) for each in (model[0], winner)]
+    if not np.array_equal(*classes):
+        model = (winner, training.X, training.y)
+    positive = getattr(oracle.scorer, "positive", None)
+    m = oracle.problem.units.m
+    return design_of(*model, m=m, epsilon=epsilon, spread=False, pos_label=positive)
+
+
+def _following(
+    scorers: list[PrivateScorer], design: ClassifierDesign | RegressorDesign
+) -> list[PrivateScorer]:
+    """Return the scorers, computed from the design's counts where that is possible."""
+    if not isinstance(design, ClassifierDesign) or design.confusion is not None:
+        return scorers
+    return [scorer.releasing_from(design.histogram) or scorer for scorer in scorers]
+
+
+def _placed(scorer: PrivateScorer, model: PublicModel, m: int, epsilon: float) -> PrivateScorer:
     """Return a scorer with everything set that public predictions of the candidate say."""
     if not scorer.releases_at:
         return scorer
