@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -12,12 +13,15 @@ from numpy.typing import NDArray
 
 from .._privacy.noisy_counts import NoisyCounts
 from ..report._report import PrivacyReport
+from ..scoring._histogram import not_negative
 from ..scoring._intervals import simulated_interval
 
 __all__ = ["CONFIDENCE", "Estimate", "Evaluation"]
 
 CONFIDENCE = 0.95
 _N_DRAWS = 1000
+# Standard deviations of noise by which a sum contradicts what it should be.
+_IMPLAUSIBLE = 4
 
 Floats = NDArray[np.float64]
 
@@ -132,6 +136,37 @@ class Evaluation:
         low, high = np.clip([low, high], *bounds).tolist()
         value = float(compute(self._counts(part), True, 0.0)[0])
         return Estimate(min(max(value, low), high), low, high)
+
+    def _with_total(
+        self, counts: NDArray[Any], clean: bool, released: NDArray[Any], part: int = -1
+    ) -> Floats:
+        """Return counts of all units, each once, adjusted to their known sum.
+
+        Clean ones are not negative; others are what the noise left of them. The sum is not used if
+        what was released contradicts it: not all records were counted then.
+
+        Parameters
+        ----------
+        counts : ndarray of shape (n, n_counts)
+            As released, or simulated.
+        clean : bool
+            Whether to make them not negative.
+        released : ndarray of shape (n_counts,)
+            As released.
+        part : int, default=-1
+            Of which release they are.
+        """
+        k, sum_released = len(released), int(released.sum())
+        total = self.m * self._weight
+        deviation = math.sqrt(2 * k) * self._noisy[part].scale
+        if abs(sum_released - total) > _IMPLAUSIBLE * deviation:
+            if not clean:
+                return counts.astype(float)
+            total = max(sum_released, 1)
+        if clean:
+            return not_negative(counts, total)
+        found: Floats = counts - (counts.sum(axis=-1, keepdims=True) - total) / k
+        return found
 
     def _counts(self, part: int = -1) -> NDArray[np.int64]:
         """Return the counts of one part, in one row."""

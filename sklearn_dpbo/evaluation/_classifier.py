@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from .._params import check_number
 from ..scoring import _gains as gains
 from ..scoring._histogram import ScoreHistogram
-from ..scoring._ranking_metrics import average_precision, not_negative, roc_auc
+from ..scoring._ranking_metrics import average_precision, roc_auc
 from . import _curves as curves
 from ._base import Estimate, Evaluation
 
@@ -422,10 +422,11 @@ class ClassifierEvaluation(Evaluation):
 
     def _tables(self, counts: NDArray[Any], clean: bool) -> list[Floats]:
         """Return the tables of all scores; clean ones have no negative entries."""
-        tables = self._histogram.tables(counts)
-        if self._binary and self._positive == 0:
-            tables = [tables[0][..., ::-1, ::-1]]
-        return [not_negative(t) if clean else t.astype(float) for t in tables]
+        released = self._histogram.by_score(self._counts()[0])
+        parts = zip(self._histogram.by_score(counts), released, strict=True)
+        adjusted = [self._with_total(each, clean, known) for each, known in parts]
+        tables = self._histogram.tables(np.concatenate(adjusted, axis=-1))
+        return tables if self._positive == 1 else [tables[0][..., ::-1, ::-1]]
 
     def _table(self, c: int) -> Floats:
         table: Floats = self._tables(self._counts(), True)[c][0]
@@ -471,8 +472,10 @@ class ClassifierEvaluation(Evaluation):
         if not self._binary:
             if threshold is not None:
                 self._require_binary("a threshold is")
-            lowest = {True: 0, False: -np.inf}
-            return lambda n, clean: np.maximum(n.reshape(-1, K, K), lowest[clean]) / self._weight
+            released = self._counts(0)[0]
+            return lambda n, clean: (
+                self._with_total(n, clean, released, 0).reshape(-1, K, K) / self._weight
+            )
         edge = self._at(threshold)
 
         def matrices(counts: NDArray[Any], clean: bool) -> Floats:

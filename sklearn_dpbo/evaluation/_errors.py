@@ -94,13 +94,18 @@ class ResidualHistogram(Statistics):
 
     @classmethod
     def at(cls, residuals: Floats, n: int, largest: float) -> ResidualHistogram:
-        """Place about n bins: half of them by quantiles, half evenly within the largest error."""
+        """Place about n bins: half of them by quantiles, half evenly within the largest error.
+
+        Quantiles that lie close to the other edges are left out.
+        """
         residuals = residuals[np.isfinite(residuals) & (np.abs(residuals) < largest)]
         evenly = np.linspace(-largest, largest, n - n // 2)
-        quantiles = (
-            np.quantile(residuals, np.arange(1, n // 2) / (n // 2)) if len(residuals) else ()
-        )
-        return cls(tuple(np.unique([*evenly, *quantiles]).tolist()))
+        if not len(residuals):
+            return cls(tuple(evenly.tolist()))
+        quantiles = np.quantile(residuals, np.arange(1, n // 2) / (n // 2))
+        gap = np.abs(quantiles[:, None] - evenly).min(axis=1)
+        far = quantiles[gap > (evenly[1] - evenly[0]) / 4]
+        return cls(tuple(np.unique([*evenly, *far]).tolist()))
 
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.intp]:
         """The bin; the last one for a number that is none."""

@@ -56,10 +56,9 @@ def draw_roc(
 ) -> RocCurveDisplay:
     """Draw the curve and its band; the legend has the area with its interval."""
     display = RocCurveDisplay(fpr=curve[0], tpr=curve[1])
-    display.plot(
-        ax=_axes(ax), name=_label(name, "AUC", area), **{"plot_chance_level": True} | kwargs
-    )
-    _draw_band(display.ax_, band)
+    options = {"plot_chance_level": ax is None or not ax.lines} | kwargs
+    display.plot(ax=_axes(ax), name=_label(name, "AUC", area), **options)
+    _draw_band(display, band)
     display.ax_.legend(loc="lower right", fontsize="small")
     return display
 
@@ -74,11 +73,13 @@ def draw_precision_recall(
 ) -> PrecisionRecallDisplay:
     """Draw the curve and its band; the legend has the area with its interval."""
     area, prevalence = found
-    display = PrecisionRecallDisplay(*curve)
+    # Where no positive record lies above the threshold, the precision is 1 or 0, and means nothing.
+    precision, recall = (each[curve[1] > 0] for each in curve)
+    display = PrecisionRecallDisplay(np.append(precision, precision[-1:]), np.append(recall, 0.0))
+    display.plot(ax=_axes(ax), name=_label(name, "AP", area), **kwargs)
     # Between two edges records are taken to be spread evenly: lines, and no steps.
-    options = {"drawstyle": "default"} | kwargs
-    display.plot(ax=_axes(ax), name=_label(name, "AP", area), **options)
-    _draw_band(display.ax_, band)
+    _line(display).set_drawstyle("default")
+    _draw_band(display, band)
     display.ax_.axhline(prevalence.value, color="k", ls="--", label="share of positives")
     display.ax_.legend(loc="best", fontsize="small")
     return display
@@ -129,10 +130,16 @@ def _label(name: str | None, what: str, area: Estimate) -> str:
     return f"{name}: {text}" if name else text
 
 
-def _draw_band(ax: Axes, band: Band) -> None:
+def _draw_band(display: Any, band: Band) -> None:
     x, low, high = band
-    color = ax.lines[0].get_color()
-    ax.fill_between(x, low, high, color=color, alpha=_ALPHA, lw=0, label=_BAND)
+    color = _line(display).get_color()
+    display.ax_.fill_between(x, low, high, color=color, alpha=_ALPHA, lw=0, label=_BAND)
+
+
+def _line(display: Any) -> Any:
+    """Return the curve; newer displays may have several."""
+    line = display.line_
+    return line[0] if isinstance(line, list) else line
 
 
 def _axes(ax: Axes | None) -> Axes | None:

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._params import check_number
-from ..scoring._ranking_metrics import not_negative
 from ._base import Estimate, Evaluation
 from ._errors import ErrorSums, ResidualHistogram
 
@@ -79,10 +78,10 @@ class RegressorEvaluation(Evaluation):
             In [0, 1].
         """
         check_number("q", q, "in [0, 1]", lambda share: 0 <= share <= 1)
-        edges, target = np.array(self._histogram.edges), q * self.m * self._weight
-        low, high = self._band(lambda n, _: np.cumsum(n, axis=-1)[:, :-1])
-        surely_above = max(edges[high < target], default=edges[0])
-        surely_below = min(edges[low > target], default=edges[-1])
+        edges = np.array(self._histogram.edges)
+        low, high = self._band(lambda n, _: np.cumsum(self._shares(n, False), axis=-1)[:, :-1])
+        surely_above = max(edges[high < q], default=edges[0])
+        surely_below = min(edges[low > q], default=edges[-1])
         below_edges = np.cumsum(self._shares(self._counts(), True), axis=-1)[0, :-1]
         value = float(np.interp(q, below_edges, edges))
         return Estimate(value, min(value, surely_above), max(value, surely_below))
@@ -102,7 +101,7 @@ class RegressorEvaluation(Evaluation):
             The first is -inf, the last inf.
         """
         edges = np.concatenate([[-np.inf], self._histogram.edges, [np.inf]])
-        return not_negative(self._counts())[0] / self._weight, edges
+        return self.m * self._shares(self._counts(), True)[0], edges
 
     def plot_residuals(self, ax: Axes | None = None) -> Axes:
         """Draw the histogram of label minus prediction, with a band of 95 % for each bin.
@@ -164,6 +163,5 @@ class RegressorEvaluation(Evaluation):
         return np.where(variance > 0, 1 - ratio, undefined)
 
     def _shares(self, counts: NDArray[Any], clean: bool) -> Floats:
-        n = not_negative(counts) if clean else counts
-        found: Floats = n / (self.m * self._weight)
-        return found
+        n = self._with_total(counts, clean, self._counts()[0])
+        return n / (self.m * self._weight)

@@ -27,7 +27,7 @@ from ._histogram import ScoreHistogram
 from ._intervals import simulated_interval
 from ._mean_gain import MeanGain
 from ._scorers import scorer_repr
-from ._statistics import Predictions, Statistics, unit_weight, weights
+from ._statistics import Predictions, Statistics, total_weight, unit_weight, weights
 
 __all__ = ["CONFUSION", "ConfusionCounts", "ConfusionScorer", "MatrixGain", "confusion_scorer"]
 
@@ -215,7 +215,10 @@ class ConfusionScorer(MeanGain):
         return self.offset, self.slope / self.largest(units)
 
     def value(self, counts: Sequence[int], units: Units) -> float:
-        return float(self._of(np.array([counts]))[0])
+        found = np.array([counts])
+        if self.histogram is not None:
+            found = self.histogram.nearest(found, total_weight(units))
+        return float(self._of(found)[0])
 
     def _of(self, counts: NDArray[Any]) -> NDArray[np.float64]:
         """Return the metric of each row of counts; negative ones, from noise, count as 0."""

@@ -17,7 +17,7 @@ from .._data.units import Units
 from . import _gains as gains
 from ._statistics import Predictions, Statistics, unit_weight, weights
 
-__all__ = ["ScoreHistogram", "class_scores", "n_bins", "usual_cut"]
+__all__ = ["ScoreHistogram", "class_scores", "n_bins", "not_negative", "usual_cut"]
 
 _FEWEST, _MOST = 10, 50
 
@@ -44,6 +44,17 @@ def usual_cut(response: NDArray[Any]) -> float:
     They do if its probability is above 1/2, or its decision value above 0.
     """
     return math.nextafter(0.5 if np.ndim(response) == 2 else 0.0, 1.0)
+
+
+def not_negative(counts: NDArray[Any], total: int) -> NDArray[np.float64]:
+    """Return the nearest counts that are not negative and have this sum, along the last axis."""
+    z = np.asarray(counts, dtype=float)
+    largest = -np.sort(-z, axis=-1)
+    # With t_k taken off, the k largest add up to the total; with the right k they stay positive.
+    t = (np.cumsum(largest, axis=-1) - total) / np.arange(1, z.shape[-1] + 1)
+    k = (largest > t).sum(axis=-1, keepdims=True)
+    found: NDArray[np.float64] = np.maximum(z - np.take_along_axis(t, k - 1, axis=-1), 0)
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,6 +159,15 @@ class ScoreHistogram(Statistics):
         """A unit adds W to the bins of each score, and so does what replaces it."""
         return 2 * unit_weight(units) * len(self.edges)
 
+    def nearest(self, counts: NDArray[Any], total: int) -> NDArray[np.float64]:
+        """Return the nearest counts that are not negative, with this sum for each score."""
+        return np.concatenate([not_negative(p, total) for p in self.by_score(counts)], axis=-1)
+
+    def by_score(self, counts: NDArray[Any]) -> list[NDArray[Any]]:
+        """Return the counts of each score."""
+        n = [self.n_rows * (len(edges) + 1) for edges in self.edges]
+        return np.split(np.asarray(counts), np.cumsum(n)[:-1], axis=-1)
+
     def confusion(self, counts: NDArray[Any], edge: int | None = None) -> NDArray[Any]:
         """Return confusion matrices of two classes, shape (..., 2, 2), from counts.
 
@@ -161,13 +181,7 @@ class ScoreHistogram(Statistics):
 
     def tables(self, counts: NDArray[Any]) -> list[NDArray[Any]]:
         """Return, for each score, the counts of shape (..., n_rows, n_bins)."""
-        tables, first = [], 0
-        for edges in self.edges:
-            n = len(edges) + 1
-            last = first + self.n_rows * n
-            tables.append(counts[..., first:last].reshape(*counts.shape[:-1], self.n_rows, n))
-            first = last
-        return tables
+        return [p.reshape(*p.shape[:-1], self.n_rows, -1) for p in self.by_score(counts)]
 
 
 def _edges(

@@ -20,7 +20,7 @@ from .._privacy.noisy_counts import NoisyCounts
 from . import _gains as gains
 from ._histogram import ScoreHistogram, n_bins
 from ._intervals import simulated_interval
-from ._ranking_metrics import average_precision, not_negative, roc_auc
+from ._ranking_metrics import average_precision, roc_auc
 from ._scorers import PrivateScorer, scorer_repr
 from ._statistics import Predictions, Statistics, total_weight, unit_weight, weights
 
@@ -114,13 +114,15 @@ class Ranking(PrivateScorer):
         return 0.0, 1 / (2 * self.prevalence * (1 - self.prevalence) * total_weight(units) ** 2)
 
     def value(self, counts: Sequence[int], units: Units) -> float:
-        return float(self._of(np.array([counts]))[0])
+        assert self.histogram is not None, "`releasing_at` sets it"
+        return float(self._of(self.histogram.nearest(np.array([counts]), total_weight(units)))[0])
 
     def _of(self, counts: NDArray[Any]) -> NDArray[np.float64]:
         assert self.histogram is not None, "`releasing_at` sets it"
         (table,) = self.histogram.tables(counts)
         metric = {"roc_auc": roc_auc, "average_precision": average_precision}[self.name]
-        return metric(not_negative(table))
+        found: NDArray[np.float64] = np.clip(metric(table), *self.bounds)
+        return found
 
     def interval(self, noisy: NoisyCounts, units: Units, confidence: float) -> tuple[float, float]:
         return simulated_interval(self._of, noisy, confidence)

@@ -13,24 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["average_precision", "not_negative", "roc_auc"]
+__all__ = ["average_precision", "roc_auc"]
 
 Floats = NDArray[np.float64]
-
-
-def not_negative(counts: NDArray[Any]) -> Floats:
-    """Return the nearest counts that are not negative and have the same sum, along the last axis.
-
-    Setting negative ones to 0 would add to the sum what noise took from them.
-    """
-    z = np.asarray(counts, dtype=float)
-    total = np.maximum(z.sum(axis=-1, keepdims=True), 0)
-    largest = -np.sort(-z, axis=-1)
-    # With t_k taken off, the k largest add up to the total; with the right k they stay positive.
-    t = (np.cumsum(largest, axis=-1) - total) / np.arange(1, z.shape[-1] + 1)
-    k = np.maximum((largest > t).sum(axis=-1, keepdims=True), 1)
-    found: Floats = np.maximum(z - np.take_along_axis(t, k - 1, axis=-1), 0)
-    return np.where(total > 0, found, 0.0)
 
 
 def roc_auc(table: NDArray[Any], undefined: float = 0.5) -> Floats:

@@ -62,7 +62,8 @@ def release_scores(
         What was counted for the report.
     """
     units, budget = oracle.problem.units, mechanisms.budget
-    scorers, parts, design = list(oracle.scorers), (), None
+    scorers, design = list(oracle.scorers), None
+    parts: tuple[Statistics, ...] = ()
     if oracle.report or any(scorer.releases_at for scorer in scorers):
         model = public_model(params)
         scorers = [_placed(scorer, model, units.m, budget.epsilon_left) for scorer in scorers]
@@ -75,8 +76,10 @@ def release_scores(
 
     def release(counts: Statistics, epsilon: Fraction, purpose: Purpose, detail: str) -> None:
         table = statistic if counts is oracle.scorer else oracle.counts(params, counts)
-        loss = {"purpose": purpose, "detail": detail}
-        noisy.append((counts, mechanisms.release_counts(table, round_down(epsilon), **loss)))
+        found = mechanisms.release_counts(
+            table, round_down(epsilon), purpose=purpose, detail=detail
+        )
+        noisy.append((counts, found))
 
     noisy: list[tuple[Statistics, NoisyCounts]] = []
     for i, (counts, names) in enumerate(alone):
@@ -99,8 +102,8 @@ def _design(
 ) -> ClassifierDesign | RegressorDesign:
     """Return what the report counts, as a model says that knows all classes."""
     training, winner = oracle.problem.training, oracle.fitted(params)
-    classes = [getattr(each, "classes_", None) for each in (model[0], winner)]
-    if not np.array_equal(*classes):
+    known, all_classes = (np.asarray(getattr(e, "classes_", ())) for e in (model[0], winner))
+    if not np.array_equal(known, all_classes):
         model = (winner, training.X, training.y)
     positive = getattr(oracle.scorer, "positive", None)
     m = oracle.problem.units.m
