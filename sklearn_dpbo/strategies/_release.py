@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -20,9 +20,6 @@ from ..scoring._statistics import Statistics
 from ._base import score_and_interval
 
 __all__ = ["release_scores"]
-
-# Share of a report that no score follows from, of what is left for it and the scores.
-_REPORT_SHARE = Fraction(1, 2)
 
 # A candidate fitted within the training set, and X and y of records that it was not fitted on.
 PublicModel: TypeAlias = tuple[Any, Any, Any]
@@ -62,39 +59,77 @@ def release_scores(
         What was counted for the report.
     """
     units, budget = oracle.problem.units, mechanisms.budget
-    scorers, design = list(oracle.scorers), None
-    parts: tuple[Statistics, ...] = ()
-    if oracle.report or any(scorer.releases_at for scorer in scorers):
-        model = public_model(params)
-        scorers = [_placed(scorer, model, units.m, budget.epsilon_left) for scorer in scorers]
-    if oracle.report:
-        design = _design(params, oracle, model, budget.epsilon_left)
-        scorers, parts = _following(scorers, design), design.parts
-    shared = _shared(scorers)
-    alone = [(counts, names) for counts, names in shared if counts not in parts]
-    kept = Fraction(budget.epsilon_left) * (_REPORT_SHARE if parts and alone else bool(parts))
-
-    def release(counts: Statistics, epsilon: Fraction, purpose: Purpose, detail: str) -> None:
+    scorers, design = _prepared(params, oracle, public_model, budget.epsilon_left)
+    planned = _planned(scorers, () if design is None else design.parts)
+    noisy: list[NoisyCounts] = []
+    for i, (counts, weight, purpose, detail) in enumerate(planned):
         table = statistic if counts is oracle.scorer else oracle.counts(params, counts)
-        found = mechanisms.release_counts(
-            table, round_down(epsilon), purpose=purpose, detail=detail
-        )
-        noisy.append((counts, found))
-
-    noisy: list[tuple[Statistics, NoisyCounts]] = []
-    for i, (counts, names) in enumerate(alone):
-        epsilon = (Fraction(budget.epsilon_left) - kept) / (len(alone) - i)
-        release(counts, epsilon, Purpose.SCORE, ", ".join(names) if len(scorers) > 1 else "")
-    for i, part in enumerate(parts):
-        names = [name for counts, each in shared if counts == part for name in each]
-        epsilon = Fraction(budget.epsilon_left) / (len(parts) - i)
-        release(part, epsilon, Purpose.REPORT, ", also for ".join([part.what, *names]))
+        share = weight / sum(other.weight for other in planned[i:])
+        epsilon = round_down(Fraction(budget.epsilon_left) * share)
+        noisy.append(mechanisms.release_counts(table, epsilon, purpose=purpose, detail=detail))
 
     def of(counts: Statistics) -> NoisyCounts:
-        return next(found for kind, found in noisy if kind == counts)
+        return noisy[[each.counts for each in planned].index(counts)]
 
-    report = None if design is None else Counted(design, tuple(of(part) for part in parts))
-    return [score_and_interval(scorer, units, of(scorer.counts)) for scorer in scorers], report
+    scores = [score_and_interval(scorer, units, of(scorer.counts)) for scorer in scorers]
+    return scores, None if design is None else Counted(design, tuple(map(of, design.parts)))
+
+
+class _Planned(NamedTuple):
+    """One release: of these counts, with its part of epsilon in relation to the others'."""
+
+    counts: Statistics
+    weight: Fraction
+    purpose: Purpose
+    detail: str
+
+
+def _planned(scorers: list[PrivateScorer], parts: tuple[Statistics, ...]) -> list[_Planned]:
+    """Return the releases: scores that do not follow from the parts of a report, and these parts.
+
+    The scores together have the same weight as the parts together.
+    """
+    shared = _shared(scorers)
+    alone = [(counts, names) for counts, names in shared if counts not in parts]
+    planned = [
+        _Planned(
+            counts,
+            Fraction(1, len(alone)),
+            Purpose.SCORE,
+            ", ".join(names) if len(scorers) > 1 else "",
+        )
+        for counts, names in alone
+    ]
+    for part in parts:
+        names = [name for counts, each in shared if counts == part for name in each]
+        detail = ", also for ".join([part.what, *names])
+        planned.append(_Planned(part, Fraction(1, len(parts)), Purpose.REPORT, detail))
+    return planned
+
+
+def _prepared(
+    params: dict[str, Any],
+    oracle: Evaluator,
+    public_model: Callable[[dict[str, Any]], PublicModel],
+    epsilon: float,
+) -> tuple[list[PrivateScorer], ClassifierDesign | RegressorDesign | None]:
+    """Return scorers and design of the report, with all set that public predictions say."""
+    scorers = list(oracle.scorers)
+    if not oracle.report and not any(scorer.releases_at for scorer in scorers):
+        return scorers, None
+    model, m = public_model(params), oracle.problem.units.m
+    scorers = [
+        scorer.releasing_at(scorer.predictions(*model), m, epsilon)
+        if scorer.releases_at
+        else scorer
+        for scorer in scorers
+    ]
+    if not oracle.report:
+        return scorers, None
+    design = _design(params, oracle, model, epsilon)
+    if isinstance(design, ClassifierDesign) and design.confusion is None:
+        scorers = [scorer.releasing_from(design.histogram) or scorer for scorer in scorers]
+    return scorers, design
 
 
 def _design(
@@ -108,22 +143,6 @@ def _design(
     positive = getattr(oracle.scorer, "positive", None)
     m = oracle.problem.units.m
     return design_of(*model, m=m, epsilon=epsilon, spread=False, pos_label=positive)
-
-
-def _following(
-    scorers: list[PrivateScorer], design: ClassifierDesign | RegressorDesign
-) -> list[PrivateScorer]:
-    """Return the scorers, computed from the design's counts where that is possible."""
-    if not isinstance(design, ClassifierDesign) or design.confusion is not None:
-        return scorers
-    return [scorer.releasing_from(design.histogram) or scorer for scorer in scorers]
-
-
-def _placed(scorer: PrivateScorer, model: PublicModel, m: int, epsilon: float) -> PrivateScorer:
-    """Return a scorer with everything set that public predictions of the candidate say."""
-    if not scorer.releases_at:
-        return scorer
-    return scorer.releasing_at(scorer.predictions(*model), m, epsilon)
 
 
 def _shared(scorers: list[PrivateScorer]) -> list[tuple[Statistics, list[str]]]:
