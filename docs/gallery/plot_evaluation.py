@@ -73,8 +73,8 @@ evaluation.plot_precision_recall_curve(ax=axes[1])
 # %%
 # Figure 2: are the risks right?
 figure, ax = plt.subplots(figsize=(5, 4.6), layout="constrained")
-evaluation.plot_calibration_curve(n_bins=8, ax=ax)
-high = evaluation.calibration_curve(n_bins=8)[1][-1]
+evaluation.plot_calibration_curve(ax=ax)
+high = evaluation.calibration_curve()[1][-1]
 ax.set(xlim=(0, min(1, 1.3 * high)), ylim=(0, min(1, 1.5 * high)))
 
 # %%
