@@ -82,6 +82,7 @@ sphinx_gallery_conf = {
             "plot_houses.py",
             "plot_pipeline.py",
             "plot_threshold.py",
+            "plot_evaluation.py",
             "plot_configuration.py",
             "plot_outsourced.py",
             "plot_ledger.py",

@@ -1,5 +1,6 @@
 """Private hyper-parameter search with the scikit-learn interface (zone: released)."""
 
+from .evaluation._private_evaluation import private_evaluation
 from .ledger._ledger import PrivacyLedger
 from .planning._solve import plan_search
 from .scoring._make import make_private_scorer
@@ -12,5 +13,6 @@ __all__ = [
     "PrivateThresholdClassifier",
     "make_private_scorer",
     "plan_search",
+    "private_evaluation",
 ]
 __version__ = "0.1.0"

@@ -27,6 +27,7 @@ from ._sklearn.nesting import SpendsOnValidationSet
 from ._sklearn.pipelines import refuse_raw_validation_set
 from ._sklearn.results import already_released, fitted_attributes, note_on_error, privacy_report
 from ._space.space import SearchSpace
+from .evaluation._design import needs
 from .exceptions import GuaranteeAssumptionWarning
 from .kusner2015._gp_noise_free import GPNoiseFree
 from .kusner2015._gp_noisy import GPNoisy
@@ -121,6 +122,12 @@ class PrivateBayesSearchCV(
         estimators that predict row by row, which is checked on training records. "separate": each
         record (or group) by itself, beside training records, so that no other one can have a part
         in it whatever the estimator does; that takes a call of `predict` for each.
+    report : bool, default=False
+        Whether to release a report of the candidate chosen, too, as `evaluation_`: what
+        `private_evaluation` returns, at no extra epsilon. Scores that follow from its counts do so
+        ("roc_auc", "average_precision", "f1" and other functions of the confusion matrix, of two
+        classes): score and report then have the share of epsilon that scores are given. Otherwise
+        each of them has half of it. Only with `WorstCase`.
 
     Attributes
     ----------
@@ -144,6 +151,8 @@ class PrivateBayesSearchCV(
         (``validated``), else its score within the training set (``public_score``) and its fit
         time. Public or released facts; no validation scores. There is no time of anything that
         ran beside or after predictions on the validation set, which could tell of its records.
+    evaluation_ : ClassifierEvaluation or RegressorEvaluation
+        Numbers and figures of the candidate chosen (private). Only if report.
     privacy_ : PrivacyReport
         The privacy report: print it.
     scorer_ : PrivateScorer, or dict of them
@@ -205,6 +214,7 @@ class PrivateBayesSearchCV(
         ledger: PrivacyLedger | None = None,
         memory: Any = None,
         prediction: str = "together",
+        report: bool = False,
     ) -> None:
         self.estimator = estimator
         self.param_grid = param_grid
@@ -224,6 +234,7 @@ class PrivateBayesSearchCV(
         self.ledger = ledger
         self.memory = memory
         self.prediction = prediction
+        self.report = report
 
     def fit(
         self,
@@ -291,7 +302,8 @@ class PrivateBayesSearchCV(
         scorers = {name: each.prepare(problem.training.y) for name, each in scorers.items()}
         several = not isinstance(self.scoring, str | PrivateScorer | None)
         names = list(scorers) if several else []
-        oracle = Evaluator(self._fit_options(), problem, tuple(scorers.values()))
+        report = needs(self.estimator, problem.training.y) if self.report else ()
+        oracle = Evaluator(self._fit_options(), problem, tuple(scorers.values()), report=report)
         _warn_of_assumption(strategy)
         public_rng = np.random.default_rng(rng.randint(2**31 - 1, size=4))
         n_candidates = int(min(self.n_iter, space.n_points))
@@ -305,13 +317,17 @@ class PrivateBayesSearchCV(
                 )
             fitted = {
                 **fitted_attributes(release, names),
-                "privacy_": privacy_report(problem, strategy, mechanisms, names, self.prediction),
+                "privacy_": privacy_report(
+                    problem, strategy, mechanisms, names, self.prediction, bool(report)
+                ),
                 "scorer_": dict(zip(names, oracle.scorers, strict=True))
                 if several
                 else oracle.scorer,
                 "multimetric_": several,
                 "n_splits_": 1,
             }
+            if release.report is not None:
+                fitted["evaluation_"] = release.report.evaluation(problem.units, fitted["privacy_"])
             with note_on_error(lambda: already_released(fitted)):
                 oracle.progress.searched()
                 if self.refit:
@@ -373,6 +389,11 @@ class PrivateBayesSearchCV(
             raise ValueError(
                 f"{strategy!r} releases a score and no candidate, so there is nothing to refit "
                 "with: pass refit=False, or let it release a candidate (candidate_share=0.5)"
+            )
+        if self.report and not strategy.reports:
+            raise ValueError(
+                f"{type(strategy).__name__} releases no report of the candidate chosen: leave out "
+                "report=True, or use strategy='worst_case'"
             )
         noise = noise_source(self.noise_random_state, stacklevel=4)
         budget = budget_on(

@@ -39,7 +39,7 @@ from .public import PublicEvaluator
 from .row_by_row import RowByRowCheck
 from .suppress_output import kept_warning_registries, suppress_all_output, suppress_output
 
-__all__ = ["Evaluation", "Evaluator"]
+__all__ = ["Evaluation", "Evaluator", "counted"]
 
 # How finely predictions are divided among workers, and the size of models up to which one task
 # takes several.
@@ -85,6 +85,8 @@ class Evaluator:
         failed.
     progress : Progress
         Hears of candidates that finish.
+    report : tuple of Statistics, default=()
+        What a report of the candidate chosen needs of predictions; () if there is to be none.
     """
 
     options: FitOptions
@@ -92,6 +94,7 @@ class Evaluator:
     scorers: tuple[PrivateScorer, ...]
     accept: Callable[[Any, Training], None] | None = None
     progress: Progress = field(default_factory=Progress)
+    report: tuple[Statistics, ...] = ()
     _models: Models = field(default_factory=Models, init=False, repr=False)
     _validation_set_used: bool = field(default=False, init=False, repr=False)
 
@@ -159,15 +162,7 @@ class Evaluator:
         """
         pickled = self._models.find(params) or packed(self.fitter.refit(params))
         reference = Reference.of(fresh(pickled), counts, self._companions)
-        model = Model(pickled, (reference,))
-        protected = _Protected(self._table, counts, packed(counts, by_value=True))
-        with (
-            ClearFrames(),
-            without_autologging(),
-            kept_warning_registries(),
-            suppress_output(descriptors=True),
-        ):
-            return _sealed(_statistics(protected, model), counts, self._table)
+        return counted(self._table, Model(pickled, (reference,)), counts)
 
     def select_at(self, public: Predictions) -> None:
         """Prepare the score that selects, before anything is evaluated; see `PrivateScorer`."""
@@ -199,7 +194,8 @@ class Evaluator:
         training, companions = self.problem.training, self._companions
         check = RowByRowCheck.on(companions, self.problem)
         cache = FitCache.of(self.options.memory, training)
-        return Fitter(self.options, training, self.scorers, companions, check, self.accept, cache)
+        needs = (*self.scorers, *self.report)
+        return Fitter(self.options, training, needs, companions, check, self.accept, cache)
 
     @cached_property
     def _companions(self) -> Companions:
@@ -294,6 +290,28 @@ class _Protected:
     table: ProtectedTable
     scorer: Statistics
     pickled: bytes
+
+
+def counted(table: ProtectedTable, model: Model, counts: Statistics) -> Sensitive:
+    """Return what is released of one model, without noise yet, in a table of one row.
+
+    Parameters
+    ----------
+    table : ProtectedTable
+        What is predicted.
+    model : Model
+        With one reference, which is that of `counts`.
+    counts : Statistics
+        What is released.
+    """
+    protected = _Protected(table, counts, packed(counts, by_value=True))
+    with (
+        ClearFrames(),
+        without_autologging(),
+        kept_warning_registries(),
+        suppress_output(descriptors=True),
+    ):
+        return _sealed(_statistics(protected, model), counts, table)
 
 
 def _count(

@@ -29,6 +29,8 @@ class Purpose(StrEnum):
     PARAMETER = "choice of the parameter"
     MEAN_UTILITY = "mean utility of the chosen parameter"
     TABLE = "image of the rows"
+    EVALUATION = "evaluation of the model"
+    REPORT = "report of the chosen candidate"
 
 
 @dataclass(frozen=True)

@@ -71,6 +71,7 @@ def privacy_report(
     mechanisms: Mechanisms,
     names: list[str],
     prediction: str,
+    evaluated: bool,
 ) -> PrivacyReport:
     """Return the privacy report of a search.
 
@@ -86,6 +87,8 @@ def privacy_report(
         Names of the scores if `scoring` has several; else empty.
     prediction : {"together", "separate"}
         How the validation set was predicted.
+    evaluated : bool
+        Whether a report of the candidate chosen is released.
     """
     budget, noise = mechanisms.budget, mechanisms.noise
     by_name = f"best_scores_ and best_score_intervals_ of {', '.join(names)}, "
@@ -100,7 +103,7 @@ def privacy_report(
         not_protected=TRAINING_NOT_PROTECTED.format("best_estimator_"),
         assumption=strategy.assumption,
         condition=PREDICTION_CONDITIONS[prediction],
-        released=by_name * bool(names) + strategy.released,
+        released="evaluation_, " * evaluated + by_name * bool(names) + strategy.released,
         spends=budget.losses,
         noise=noise.description,
         secure=noise.secure,

@@ -23,6 +23,7 @@ from .._params import check_number
 from .._privacy.noisy_counts import NoisyCounts
 from . import _gains as gains
 from ._confusion_metrics import AVERAGES, Metric, gradient
+from ._histogram import ScoreHistogram
 from ._intervals import nearest_counts, simulated_interval
 from ._mean_gain import MeanGain
 from ._scorers import scorer_repr
@@ -68,6 +69,7 @@ class ConfusionCounts(Statistics):
 
     classes: NDArray[Any]
     response_method = ("predict",)
+    what = "confusion matrix"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ConfusionCounts) and np.array_equal(self.classes, other.classes)
@@ -110,6 +112,8 @@ class ConfusionScorer(MeanGain):
         Set by `prepare`.
     offset, slope : float
         The metric is about ``offset + slope (mean gain)``.
+    histogram : ScoreHistogram or None
+        What the confusion matrix is taken from, if it is not counted by itself.
     """
 
     metric: Metric = field(default_factory=lambda: Metric("accuracy"))
@@ -117,6 +121,7 @@ class ConfusionScorer(MeanGain):
     classes: Any = None
     offset: float = 0.0
     slope: float = 1.0
+    histogram: ScoreHistogram | None = None
     is_mean = False
 
     @property
@@ -174,7 +179,9 @@ class ConfusionScorer(MeanGain):
     def _matrix(self, public: Predictions, sample_weight: Any = None) -> NDArray[np.float64]:
         """Return the confusion matrix of public predictions."""
         K = len(self.classes)
-        cells = self.counts.record_values(public.y, public.response, public.classes)
+        cells = ConfusionCounts(self.classes).record_values(
+            public.y, public.response, public.classes
+        )
         w = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
         return np.bincount(cells, weights=w, minlength=K * K).reshape(K, K).astype(float)
 
@@ -194,8 +201,18 @@ class ConfusionScorer(MeanGain):
         return (0.0, 1.0)
 
     @property
-    def counts(self) -> ConfusionCounts:
-        return ConfusionCounts(self.classes)
+    def positive(self) -> Any:
+        """The positive class, if the metric has one."""
+        return self.classes[self.metric.positive] if self.metric.average == "binary" else None
+
+    def releasing_from(
+        self, histogram: ScoreHistogram, public: Predictions, m: int
+    ) -> ConfusionScorer | None:
+        return replace(self, histogram=histogram) if histogram.cut is not None else None
+
+    @property
+    def counts(self) -> Statistics:
+        return self.histogram or ConfusionCounts(self.classes)
 
     def line(self, units: Units) -> tuple[float, float]:
         return self.offset, self.slope / self.largest(units)
@@ -213,6 +230,8 @@ class ConfusionScorer(MeanGain):
         return simulated_interval(ends, noisy, confidence, self.bounds, total)
 
     def _matrices(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
+        if self.histogram is not None:
+            return self.histogram.confusion(counts)
         K = len(self.classes)
         return counts.reshape(*counts.shape[:-1], K, K)
 

@@ -1,4 +1,4 @@
-"""How predicted scores are distributed in each class: curves are drawn from it (zone: sensitive).
+"""How scores are distributed in each class: what curves are drawn from (zone: sensitive).
 
 A record falls into one bin of each of its scores, of which there is one for two classes, and one
 per class for more. So it is counted once per score, whatever the bins are; these are public.
@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from .._data.units import Units
 from . import _gains as gains
+from ._intervals import nearest_counts
 from ._statistics import Predictions, Statistics, unit_weight, weights
 
-__all__ = ["ScoreHistogram", "class_scores", "n_bins"]
+__all__ = ["ScoreHistogram", "class_scores", "n_bins", "usual_cut"]
 
 _FEWEST, _MOST = 10, 50
 
@@ -38,6 +39,14 @@ def class_scores(response: NDArray[Any]) -> NDArray[np.float64]:
     return response[:, 1:] if response.shape[1] == 2 else response
 
 
+def usual_cut(response: NDArray[Any]) -> float:
+    """Return the lowest score of two classes with which classifiers predict the second.
+
+    They do if its probability is above 1/2, or its decision value above 0.
+    """
+    return math.nextafter(0.5 if np.ndim(response) == 2 else 0.0, 1.0)
+
+
 @dataclass(frozen=True, eq=False)
 class ScoreHistogram(Statistics):
     """How many records of each class there are in each bin of each score.
@@ -52,18 +61,22 @@ class ScoreHistogram(Statistics):
         Methods of the estimator; the first that it has is called.
     against_rest : bool, default=False
         Whether all classes but the one that a score is for are counted together, in the first row.
+    cut : int or None, default=None
+        Number of the edge from which on the second of two classes is predicted, if there is one.
     """
 
     edges: tuple[tuple[float, ...], ...]
     classes: NDArray[Any]
     response_method: tuple[str, ...]
     against_rest: bool = False
+    cut: int | None = None
+    what = "histogram of scores"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ScoreHistogram) and (
             np.array_equal(self.classes, other.classes)
-            and (self.edges, self.response_method, self.against_rest)
-            == (other.edges, other.response_method, other.against_rest)
+            and (self.edges, self.response_method, self.against_rest, self.cut)
+            == (other.edges, other.response_method, other.against_rest, other.cut)
         )
 
     @classmethod
@@ -74,22 +87,24 @@ class ScoreHistogram(Statistics):
         response_method: tuple[str, ...],
         n: int,
         against_rest: bool = False,
+        *,
+        spread: bool = False,
+        cut: float | None = None,
+        also: tuple[float, ...] = (),
     ) -> ScoreHistogram:
         """Place about n bins of each score such that public records of each class fill them evenly.
 
-        The number at which a classifier changes its mind is among the edges: 1/2 for
-        probabilities, 0 for decision values.
+        Of two classes, `cut` is an edge; None is `usual_cut`. So are the numbers in `also`. With
+        `spread`, half of the edges are spread evenly: a model scores records that it was fitted on
+        too well.
         """
-        scores = class_scores(public.response)
-        code = gains.encode(public.y, classes)
-        cut = 0.5 if np.ndim(public.response) == 2 and scores.shape[1] == 1 else 0.0
-        columns = scores.T
-        many = len(columns) > 1
-        edges = tuple(
-            _edges(column, code == (c if many else 1), n, () if many else (cut,))
-            for c, column in enumerate(columns)
-        )
-        return cls(edges, classes, response_method, against_rest)
+        columns, code = class_scores(public.response).T, gains.encode(public.y, classes)
+        if len(columns) > 1:
+            edges = tuple(_edges(s, code == c, n, also, spread) for c, s in enumerate(columns))
+            return cls(edges, classes, response_method, against_rest)
+        cut = usual_cut(public.response) if cut is None else cut
+        edges = (_edges(columns[0], code == 1, n, (cut, *also), spread),)
+        return cls(edges, classes, response_method, against_rest, edges[0].index(cut))
 
     @property
     def n_rows(self) -> int:
@@ -97,17 +112,22 @@ class ScoreHistogram(Statistics):
         return 2 if self.against_rest else len(self.classes)
 
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.intp]:
-        """One place per score; -1 for a record of a class that the training set does not have."""
+        """One place per score.
+
+        A score that is not a number, and a label that the training set does not have, are placed as
+        badly as possible.
+        """
         scores = class_scores(response)
         if scores.shape[1] != len(self.edges):
             raise ValueError(f"{scores.shape[1]} scores per record; expected {len(self.edges)}")
         code = gains.encode(y, self.classes)
+        scores, code = np.where(code[:, None] >= 0, scores, np.nan), np.maximum(code, 0)
         columns, first = [], 0
         for c, (edges, s) in enumerate(zip(self.edges, scores.T, strict=True)):
             row, n = self._rows(code, c), len(edges) + 1
             worst = np.where(self._wants_high(code, c), 0, n - 1)
             place = np.where(np.isnan(s), worst, np.searchsorted(edges, s, side="right"))
-            columns.append(np.where(code >= 0, first + row * n + place, -1))
+            columns.append(first + row * n + place)
             first += self.n_rows * n
         return np.stack(columns, axis=1)
 
@@ -120,39 +140,63 @@ class ScoreHistogram(Statistics):
         return self._wants_high(code, c).astype(np.intp) if self.against_rest else code
 
     def _wants_high(self, code: NDArray[np.intp], c: int) -> NDArray[np.bool_]:
-        found: NDArray[np.bool_] = code == (c if len(self.edges) > 1 else 1)
-        return found
+        high: NDArray[np.bool_] = code == (c if len(self.edges) > 1 else 1)
+        return high
 
     def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
         counts = np.zeros(sum(self.n_rows * (len(e) + 1) for e in self.edges), dtype=np.int64)
         w = weights(units)
         for column in values.T:
-            np.add.at(counts, column[column >= 0], w[column >= 0])
+            np.add.at(counts, column, w)
         return tuple(counts.tolist())
 
     def sensitivity(self, units: Units) -> int:
         """A unit adds W to the bins of each score, and so does what replaces it."""
         return 2 * unit_weight(units) * len(self.edges)
 
+    def nearest(self, counts: NDArray[Any], total: int) -> NDArray[np.float64]:
+        """Return the nearest counts that are not negative, with this sum for each score."""
+        return np.concatenate([nearest_counts(p, total) for p in self.by_score(counts)], axis=-1)
+
+    def by_score(self, counts: NDArray[Any]) -> list[NDArray[Any]]:
+        """Return the counts of each score."""
+        n = [self.n_rows * (len(edges) + 1) for edges in self.edges]
+        return np.split(np.asarray(counts), np.cumsum(n)[:-1], axis=-1)
+
+    def confusion(self, counts: NDArray[Any], edge: int | None = None) -> NDArray[Any]:
+        """Return confusion matrices of two classes, shape (..., 2, 2), from counts.
+
+        The second class is predicted from this edge (by its number) on upwards; None is the cut.
+        """
+        (table,) = self.tables(counts)
+        edge = self.cut if edge is None else edge
+        assert edge is not None, "there is a cut"
+        below = table[..., : edge + 1].sum(axis=-1)
+        return np.stack([below, table.sum(axis=-1) - below], axis=-1)
+
     def tables(self, counts: NDArray[Any]) -> list[NDArray[Any]]:
         """Return, for each score, the counts of shape (..., n_rows, n_bins)."""
-        tables, first = [], 0
-        for edges in self.edges:
-            n = len(edges) + 1
-            last = first + self.n_rows * n
-            tables.append(counts[..., first:last].reshape(*counts.shape[:-1], self.n_rows, n))
-            first = last
-        return tables
+        return [p.reshape(*p.shape[:-1], self.n_rows, -1) for p in self.by_score(counts)]
 
 
 def _edges(
-    scores: NDArray[np.float64], high: NDArray[np.bool_], n: int, more: tuple[float, ...]
+    scores: NDArray[np.float64],
+    high: NDArray[np.bool_],
+    n: int,
+    more: tuple[float, ...],
+    spread: bool,
 ) -> tuple[float, ...]:
-    """Return the quantiles of scores in which both classes weigh the same, with more edges."""
+    """Return the quantiles of scores in which both classes weigh the same, with more edges.
+
+    With `spread`, half of them lie evenly between the lowest and the highest score.
+    """
     finite = np.isfinite(scores)
     scores, high = scores[finite], high[finite]
     if not len(scores):
         return more or (0.0,)
+    if spread:
+        evenly = np.linspace(scores.min(), scores.max(), n - n // 2 + 1)
+        n, more = n // 2, (*evenly[1:-1].tolist(), *more)
     order = np.argsort(scores)
     weight = np.where(high, 1 / max(high.sum(), 1), 1 / max((~high).sum(), 1))[order]
     share = np.cumsum(weight) / weight.sum()

@@ -69,12 +69,21 @@ def draws(noisy: NoisyCounts, total: int | None = None) -> Floats:
 
 
 def nearest_counts(noisy: Any, total: int) -> Floats:
-    """Return the counts nearest to noisy ones that are not negative and have the public sum."""
-    x = _with_total(np.array(noisy, dtype=float), total)
-    ordered = np.sort(x)[::-1]
-    excess = (np.cumsum(ordered) - total) / np.arange(1, len(x) + 1)
-    last = np.flatnonzero(ordered > excess)[-1]
-    nearest: Floats = np.maximum(x - excess[last], 0.0)
+    """Return the counts nearest to noisy ones that are not negative and have the public sum.
+
+    Parameters
+    ----------
+    noisy : array-like of shape (..., n_counts)
+        As released.
+    total : int
+        The sum along the last axis.
+    """
+    x = np.asarray(noisy, dtype=float)
+    largest = -np.sort(-x, axis=-1)
+    # With t_k taken off, the k largest add up to the total; with the right k they stay positive.
+    t = (np.cumsum(largest, axis=-1) - total) / np.arange(1, x.shape[-1] + 1)
+    k = (largest > t).sum(axis=-1, keepdims=True)
+    nearest: Floats = np.maximum(x - np.take_along_axis(t, k - 1, axis=-1), 0.0)
     return nearest
 
 

@@ -23,7 +23,7 @@ from .._data.units import Units
 from .._privacy.noisy_counts import NoisyCounts
 from . import _gains as gains
 from ._histogram import ScoreHistogram, n_bins
-from ._intervals import nearest_counts, simulated_interval
+from ._intervals import simulated_interval
 from ._orders import (
     FlooredPairs,
     Order,
@@ -171,9 +171,17 @@ class Ranking(PrivateScorer):
         histogram = ScoreHistogram.at(
             public, self.classes, self.response_method, n_bins(m, epsilon), "ovr" in self.name
         )
+        return self.releasing_from(histogram, public, m)
+
+    def releasing_from(self, histogram: ScoreHistogram, public: Predictions, m: int) -> Ranking:
         placed = replace(self, released=histogram, shift=0.0, allowance=0.0)
         shift, allowance = public_error(placed, public, m, placed._unsmoothed)
         return replace(placed, shift=shift, allowance=allowance)
+
+    @property
+    def positive(self) -> Any:
+        """The positive one of two classes; None if there are more."""
+        return None if RANKING[self.name] else self.classes[self._positive]
 
     @property
     def counts(self) -> Statistics:
@@ -185,7 +193,8 @@ class Ranking(PrivateScorer):
         total = total_weight(units)
         if isinstance(self.released, PairCounts):
             return float(self.released.area(np.array(counts, dtype=float), units))
-        tables = self._tables(nearest_counts(counts, total * self._n_scores))
+        assert isinstance(self.released, ScoreHistogram)
+        tables = self._tables(self.released.nearest(np.array(counts), total))
         if not RANKING[self.name]:
             tables = [monotone(table) for table in tables]
         return min(max(float(RANKING_METRICS[self.name](tables)) + self.shift, 0.0), 1.0)

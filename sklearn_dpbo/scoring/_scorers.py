@@ -39,6 +39,7 @@ from numpy.typing import NDArray
 from .._data.tables import dense
 from .._data.units import Units
 from .._privacy.noisy_counts import NoisyCounts
+from ._histogram import ScoreHistogram
 from ._response import respond
 from ._statistics import Predictions, Statistics
 
@@ -146,6 +147,20 @@ class PrivateScorer(Statistics):
             Whether other scores are released that could be computed from the same counts.
         """
         return self
+
+    def releasing_from(
+        self, histogram: ScoreHistogram, public: Predictions, m: int
+    ) -> PrivateScorer | None:
+        """Return this scorer, to be computed from such counts; None if it cannot be.
+
+        Parameters
+        ----------
+        histogram : ScoreHistogram
+            Of two classes, with an edge where the classifier changes its mind.
+        public, m
+            As for `releasing_at`.
+        """
+        return None
 
     @property
     def counts(self) -> Statistics:

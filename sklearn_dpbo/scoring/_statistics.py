@@ -23,11 +23,14 @@ class Statistics:
     ----------
     response_method : tuple of str
         Methods of the estimator; the first that it has is called.
+    what : str
+        What is counted, in words, for privacy reports.
     custom : bool
         Whether a user's function is called, which may depend on other records, too.
     """
 
     response_method: tuple[str, ...]
+    what: str = ""
 
     @property
     def custom(self) -> bool:

@@ -16,6 +16,7 @@ from .._privacy.accounting import Budget
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noisy_counts import NoisyCounts
 from .._space.space import Candidates, SearchSpace
+from ..evaluation._design import Counted
 from ..scoring._scorers import PrivateScorer
 
 __all__ = [
@@ -63,6 +64,8 @@ class Release:
         Where that score without noise lies, with probability 95 %.
     others : list of (float, tuple of float)
         The other scores of the candidate chosen, with their intervals.
+    report : Counted or None
+        What was counted for a report of the candidate chosen, with noise.
     """
 
     candidates: Candidates
@@ -74,6 +77,7 @@ class Release:
     best_score: float
     interval: tuple[float, float]
     others: list[tuple[float, tuple[float, float]]] = field(default_factory=list)
+    report: Counted | None = None
 
 
 class Strategy(BaseEstimator):
@@ -85,10 +89,13 @@ class Strategy(BaseEstimator):
         What the guarantee rests on; None for a worst-case guarantee.
     several_scores : bool
         Whether it can release more scores than the one that selects.
+    reports : bool
+        Whether it can release a report of the candidate chosen.
     """
 
     assumption: str | None = None
     several_scores: bool = False
+    reports: bool = False
 
     @property
     def released(self) -> str:

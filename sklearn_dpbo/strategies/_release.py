@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
 
 from .._evaluation.evaluator import Evaluator
 from .._privacy.accounting import Purpose
@@ -12,11 +14,15 @@ from .._privacy.mechanisms import Mechanisms
 from .._privacy.noisy_counts import NoisyCounts
 from .._privacy.rounding import round_down
 from .._privacy.sensitive import Sensitive
+from ..evaluation._design import ClassifierDesign, Counted, RegressorDesign, design_of
 from ..scoring._scorers import PrivateScorer
 from ..scoring._statistics import Statistics
 from ._base import score_and_interval
 
 __all__ = ["release_scores"]
+
+# A candidate fitted within the training set, and X and y of records that it was not fitted on.
+PublicModel: TypeAlias = tuple[Any, Any, Any]
 
 
 def release_scores(
@@ -24,12 +30,13 @@ def release_scores(
     statistic: Sensitive,
     oracle: Evaluator,
     mechanisms: Mechanisms,
-    public_model: Callable[[dict[str, Any]], tuple[Any, Any, Any]],
-) -> list[tuple[float, tuple[float, float]]]:
-    """Release all scores of one candidate, with what is left of the budget.
+    public_model: Callable[[dict[str, Any]], PublicModel],
+) -> tuple[list[tuple[float, tuple[float, float]]], Counted | None]:
+    """Release all scores of one candidate, and its report, with what is left of the budget.
 
     Scores that are computed from the same counts share one release; each release gets the same
-    part of epsilon.
+    part of epsilon. Scores that follow from the report's counts are not released besides. If there
+    are others, they get half of epsilon, and the report the other half.
 
     Parameters
     ----------
@@ -42,42 +49,103 @@ def release_scores(
     mechanisms : Mechanisms
         By which they are released.
     public_model : callable
-        Returns a candidate fitted within the training set, and X and y of records that it was not
-        fitted on; called if a score needs public predictions.
+        Returns a `PublicModel`; called if public predictions are needed.
 
     Returns
     -------
     released : list of (float, tuple of float)
         Each score, and where it lies without noise with probability 95 %.
+    report : Counted or None
+        What was counted for the report.
     """
-    units = oracle.problem.units
-    scorers = list(oracle.scorers)
-    if any(scorer.releases_at for scorer in scorers):
-        model, left = public_model(params), mechanisms.budget.epsilon_left
-        scorers = [_placed(s, model, units.m, left, len(scorers) > 1) for s in scorers]
-    shared = _shared(scorers)
+    units, budget = oracle.problem.units, mechanisms.budget
+    scorers, design = _prepared(params, oracle, public_model, budget.epsilon_left)
+    planned = _planned(scorers, () if design is None else design.parts)
     noisy: list[NoisyCounts] = []
-    for i, (counts, names) in enumerate(shared):
+    for i, (counts, weight, purpose, detail) in enumerate(planned):
         table = statistic if counts is oracle.scorer else oracle.counts(params, counts)
-        noisy.append(
-            mechanisms.release_counts(
-                table,
-                round_down(Fraction(mechanisms.budget.epsilon_left) / (len(shared) - i)),
-                purpose=Purpose.SCORE,
-                detail=", ".join(names) if len(scorers) > 1 else "",
-            )
+        share = weight / sum(other.weight for other in planned[i:])
+        epsilon = round_down(Fraction(budget.epsilon_left) * share)
+        noisy.append(mechanisms.release_counts(table, epsilon, purpose=purpose, detail=detail))
+
+    def of(counts: Statistics) -> NoisyCounts:
+        return noisy[[each.counts for each in planned].index(counts)]
+
+    scores = [score_and_interval(scorer, units, of(scorer.counts)) for scorer in scorers]
+    return scores, None if design is None else Counted(design, tuple(map(of, design.parts)))
+
+
+class _Planned(NamedTuple):
+    """One release: of these counts, with its part of epsilon in relation to the others'."""
+
+    counts: Statistics
+    weight: Fraction
+    purpose: Purpose
+    detail: str
+
+
+def _planned(scorers: list[PrivateScorer], parts: tuple[Statistics, ...]) -> list[_Planned]:
+    """Return the releases: scores that do not follow from the parts of a report, and these parts.
+
+    The scores together have the same weight as the parts together.
+    """
+    shared = _shared(scorers)
+    alone = [(counts, names) for counts, names in shared if counts not in parts]
+    planned = [
+        _Planned(
+            counts,
+            Fraction(1, len(alone)),
+            Purpose.SCORE,
+            ", ".join(names) if len(scorers) > 1 else "",
         )
-    kinds = [counts for counts, _ in shared]
-    return [score_and_interval(s, units, noisy[kinds.index(s.counts)]) for s in scorers]
+        for counts, names in alone
+    ]
+    for part in parts:
+        names = [name for counts, each in shared if counts == part for name in each]
+        detail = ", also for ".join([part.what, *names])
+        planned.append(_Planned(part, Fraction(1, len(parts)), Purpose.REPORT, detail))
+    return planned
 
 
-def _placed(
-    scorer: PrivateScorer, model: tuple[Any, Any, Any], m: int, epsilon: float, shared: bool
-) -> PrivateScorer:
-    """Return a scorer with everything set that public predictions of the candidate say."""
-    if not scorer.releases_at:
-        return scorer
-    return scorer.releasing_at(scorer.predictions(*model), m, epsilon, shared)
+def _prepared(
+    params: dict[str, Any],
+    oracle: Evaluator,
+    public_model: Callable[[dict[str, Any]], PublicModel],
+    epsilon: float,
+) -> tuple[list[PrivateScorer], ClassifierDesign | RegressorDesign | None]:
+    """Return scorers and design of the report, with all set that public predictions say."""
+    scorers = list(oracle.scorers)
+    if not oracle.report and not any(scorer.releases_at for scorer in scorers):
+        return scorers, None
+    model, m, several = public_model(params), oracle.problem.units.m, len(scorers) > 1
+    scorers = [
+        scorer.releasing_at(scorer.predictions(*model), m, epsilon, several)
+        if scorer.releases_at
+        else scorer
+        for scorer in scorers
+    ]
+    if not oracle.report:
+        return scorers, None
+    design = _design(params, oracle, model, epsilon)
+    if isinstance(design, ClassifierDesign) and design.confusion is None:
+        scorers = [
+            scorer.releasing_from(design.histogram, scorer.predictions(*model), m) or scorer
+            for scorer in scorers
+        ]
+    return scorers, design
+
+
+def _design(
+    params: dict[str, Any], oracle: Evaluator, model: PublicModel, epsilon: float
+) -> ClassifierDesign | RegressorDesign:
+    """Return what the report counts, as a model says that knows all classes."""
+    training, winner = oracle.problem.training, oracle.fitted(params)
+    known, all_classes = (np.asarray(getattr(e, "classes_", ())) for e in (model[0], winner))
+    if not np.array_equal(known, all_classes):
+        model = (winner, training.X, training.y)
+    positive = getattr(oracle.scorer, "positive", None)
+    m = oracle.problem.units.m
+    return design_of(*model, m=m, epsilon=epsilon, spread=False, pos_label=positive)
 
 
 def _shared(scorers: list[PrivateScorer]) -> list[tuple[Statistics, list[str]]]:

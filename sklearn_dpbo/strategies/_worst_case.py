@@ -51,7 +51,8 @@ class WorstCase(Strategy):
         How candidates are found, as above.
     score_share : float, default=0.4
         Share of epsilon, strictly between 0 and 1, that the released score is given; of several
-        scores, all together.
+        scores, all together. With a report (``report=True``), half of it is the report's, and all
+        of it if the scores follow from the report's counts.
     guidance_share : float, default=0.15
         Share of epsilon for private draws, in (0, 1 - score_share); the choice of the candidate
         gets the rest. Not spent without draws.
@@ -125,6 +126,7 @@ class WorstCase(Strategy):
         self.timeout = timeout
 
     several_scores = True
+    reports = True
 
     def check(self, budget: Budget) -> None:
         """Raise ValueError if a parameter makes no sense."""
@@ -179,7 +181,7 @@ class WorstCase(Strategy):
             warn_of_noise_of_choice(oracle.scorer, units, epsilon, guidance.public_scores)
         chosen = mechanisms.select(history.statistics, epsilon, purpose=Purpose.CANDIDATE)
         best_index = history.fitted[chosen]
-        (score, interval), *others = release_scores(
+        ((score, interval), *others), report = release_scores(
             history.candidates.params[best_index],
             history.statistics.take(chosen),
             oracle,
@@ -198,4 +200,5 @@ class WorstCase(Strategy):
             best_score=score,
             interval=interval,
             others=others,
+            report=report,
         )

@@ -262,8 +262,8 @@ SMALL = {
     "histogram": (BINARY_HISTOGRAM, SCORES, int),
     "sums": (RegressionSums(0.5, 1.0), list(itertools.product([0.0, 1.0, NAN], [-9.0, 1.0, NAN])),
              float),
-    "errors": (ErrorHistogram(np.array([0.0, 1.0])), list(itertools.product([0.0, NAN], [0.0, 9.0])),
-               float),
+    "errors": (ErrorHistogram(np.array([0.0, 1.0])),
+               list(itertools.product([0.0, NAN], [0.0, 9.0])), float),
 }  # fmt: skip
 
 

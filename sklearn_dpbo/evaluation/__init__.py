@@ -1,0 +1,8 @@
+"""Evaluation of a fitted model on protected records: numbers and figures (zone: released)."""
+
+from ._base import Estimate
+from ._classifier import ClassifierEvaluation
+from ._private_evaluation import private_evaluation
+from ._regressor import RegressorEvaluation
+
+__all__ = ["ClassifierEvaluation", "Estimate", "RegressorEvaluation", "private_evaluation"]

@@ -1,0 +1,525 @@
+"""The evaluation of a classifier (zone: released)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._params import check_number
+from ..scoring import _gains as gains
+from ..scoring._confusion_metrics import Metric
+from ..scoring._histogram import ScoreHistogram
+from ..scoring._ranking_metrics import average_precision, roc_auc
+from . import _curves as curves
+from ._base import Estimate, Evaluation
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["ClassifierEvaluation"]
+
+Floats = NDArray[np.float64]
+# Where bands of curves are computed.
+_GRID = np.linspace(0, 1, 101)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ClassifierEvaluation(Evaluation):
+    """Numbers and figures of a classifier on protected records, all from one release.
+
+    Returned by `private_evaluation`, and kept by a search with ``report=True``.
+
+    Of two classes, what is released is a histogram: how many records of each class have a score in
+    each public bin. For more, half of epsilon is for the confusion matrix and half for such a
+    histogram of each class against the rest. Records with a score in the same bin are tied, or
+    evenly spread over it. If all the records of a group are protected together, a group weighs 1,
+    whatever the number of its records.
+
+    Attributes
+    ----------
+    m : int
+        Number of protected records, or groups.
+    privacy_ : PrivacyReport
+        The privacy report: print it.
+    """
+
+    _histogram: ScoreHistogram
+    _moments: tuple[Floats, ...] | None
+    _positive: int
+    _edge: int
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """Class labels, sorted."""
+        return self._histogram.classes
+
+    @property
+    def pos_label(self) -> Any:
+        """The positive one of two classes; None for more."""
+        return self.classes[self._positive] if self._binary else None
+
+    @property
+    def thresholds(self) -> Floats:
+        """Thresholds of the positive class's score that labels may be decided by, ascending."""
+        self._require_binary("thresholds are")
+        edges = np.array(self._histogram.edges[0])
+        if self._positive == 1:
+            return edges
+        return (1 - edges if self._moments is not None else -edges)[::-1]
+
+    @property
+    def threshold(self) -> float:
+        """The classifier's own threshold."""
+        return float(self.thresholds[self._at(None)])
+
+    # ------------------------------------------------------------ labels
+    def confusion_matrix(self, threshold: float | None = None) -> NDArray[np.int64]:
+        """Return the confusion matrix, with noise.
+
+        Parameters
+        ----------
+        threshold : float, default=None
+            Of two classes, the positive one is predicted from this score on; the nearest of
+            `thresholds` is taken. None is the classifier's own.
+
+        Returns
+        -------
+        matrix : ndarray of int, shape (n_classes, n_classes)
+            A row per true class, a column per predicted one; records (or groups), not negative.
+        """
+        found: Floats = np.rint(self._confusion(threshold)(self._counts(0), True)[0])
+        return found.astype(np.int64)
+
+    def confusion_matrix_interval(
+        self, threshold: float | None = None
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return where each number of the confusion matrix lies, by itself with 95 %.
+
+        Parameters
+        ----------
+        threshold : float, default=None
+            As in `confusion_matrix`.
+
+        Returns
+        -------
+        low, high : ndarray of int, shape (n_classes, n_classes)
+        """
+        matrices = self._confusion(threshold)
+        low, high = self._band(lambda counts, _: np.maximum(matrices(counts, False), 0), 0)
+        return np.floor(low).astype(np.int64), np.ceil(high).astype(np.int64)
+
+    def accuracy(self, threshold: float | None = None) -> Estimate:
+        """Return the share of correct labels.
+
+        Parameters
+        ----------
+        threshold : float, default=None
+            As in `confusion_matrix`.
+        """
+        return self._metric("accuracy", None, threshold)
+
+    def balanced_accuracy(self, threshold: float | None = None) -> Estimate:
+        """Return the mean recall of the classes.
+
+        Parameters
+        ----------
+        threshold : float, default=None
+            As in `confusion_matrix`.
+        """
+        return self._metric("balanced_accuracy", None, threshold)
+
+    def precision(self, threshold: float | None = None, *, average: str = "macro") -> Estimate:
+        """Return the share of correct ones among those labelled positive.
+
+        Parameters
+        ----------
+        threshold : float, default=None
+            As in `confusion_matrix`.
+        average : {"macro", "micro", "weighted"}, default="macro"
+            Over classes, if there are more than two.
+        """
+        return self._metric("precision", average, threshold)
+
+    def recall(self, threshold: float | None = None, *, average: str = "macro") -> Estimate:
+        """Return the share labelled positive among those that are.
+
+        Parameters
+        ----------
+        threshold, average
+            As in `precision`.
+        """
+        return self._metric("recall", average, threshold)
+
+    def f1(self, threshold: float | None = None, *, average: str = "macro") -> Estimate:
+        """Return the harmonic mean of precision and recall.
+
+        Parameters
+        ----------
+        threshold, average
+            As in `precision`.
+        """
+        return self._metric("f", average, threshold)
+
+    # ------------------------------------------------------------ scores
+    def roc_auc(self, label: Any = None) -> Estimate:
+        """Return the area under the ROC curve.
+
+        Parameters
+        ----------
+        label : object, default=None
+            Of more than two classes, the one against the rest; None is the mean over all.
+        """
+        return self._of_scores(roc_auc, label)
+
+    def average_precision(self, label: Any = None) -> Estimate:
+        """Return the mean precision over the positive records.
+
+        Parameters
+        ----------
+        label : object, default=None
+            As in `roc_auc`.
+        """
+        return self._of_scores(average_precision, label)
+
+    def brier_score(self) -> Estimate:
+        """Return the mean squared error of the probabilities; of many classes, summed over them."""
+        moments = self._probabilities()
+
+        def total(counts: NDArray[Any], clean: bool, undefined: float) -> Floats:
+            pairs = zip(self._tables(counts, clean), moments, strict=True)
+            losses = [curves.brier_score(t, of, undefined) for t, of in pairs]
+            found: Floats = np.sum(losses, axis=0)
+            return found
+
+        return self._estimate(total, bounds=(0.0, 1.0 if self._binary else 2.0))
+
+    def prevalence(self, label: Any = None) -> Estimate:
+        """Return the share of positive records.
+
+        Parameters
+        ----------
+        label : object, default=None
+            As in `roc_curve`.
+        """
+        c = self._score_of(label)
+        return self._estimate(lambda n, *how: curves.prevalence(self._tables(n, how[0])[c], how[1]))
+
+    # ------------------------------------------------------------ curves
+    def roc_curve(self, label: Any = None) -> tuple[Floats, Floats, Floats]:
+        """Return the ROC curve, as `sklearn.metrics.roc_curve` does.
+
+        Parameters
+        ----------
+        label : object, default=None
+            Of more than two classes, the one against the rest; to be given then.
+
+        Returns
+        -------
+        fpr, tpr, thresholds : ndarray of shape (n_bins + 1,)
+            False and true positive rates, and the thresholds, falling.
+        """
+        c = self._score_of(label)
+        fpr, tpr = curves.roc(self._table(c))
+        return fpr, tpr, np.concatenate([[np.inf], self._edges(c)[::-1], [-np.inf]])
+
+    def precision_recall_curve(self, label: Any = None) -> tuple[Floats, Floats, Floats]:
+        """Return the precision-recall curve, as `sklearn.metrics.precision_recall_curve` does.
+
+        Parameters
+        ----------
+        label : object, default=None
+            As in `roc_curve`.
+
+        Returns
+        -------
+        precision, recall : ndarray of shape (n_bins + 1,)
+            By rising threshold; at last 1 and 0.
+        thresholds : ndarray of shape (n_bins,)
+        """
+        c = self._score_of(label)
+        precision, recall = curves.precision_recall(self._table(c))
+        return precision, recall, np.concatenate([[-np.inf], self._edges(c)])
+
+    def calibration_curve(self, label: Any = None, *, n_bins: int = 5) -> tuple[Floats, Floats]:
+        """Return the calibration curve, as `sklearn.calibration.calibration_curve` does.
+
+        Parameters
+        ----------
+        label : object, default=None
+            As in `roc_curve`.
+        n_bins : int, default=5
+            Groups of about as many records each; fewer where many have about the same score.
+
+        Returns
+        -------
+        prob_true, prob_pred : ndarray of shape (n_groups,)
+            Share of positives, and mean probability. The mean of a bin is that of public records.
+        """
+        mean, groups = self._groups(label, n_bins)
+        return curves.calibration(self._table(self._score_of(label)), mean, groups)
+
+    # ------------------------------------------------------------ figures
+    def plot_confusion_matrix(
+        self, threshold: float | None = None, *, ax: Axes | None = None, **kwargs: Any
+    ) -> Any:
+        """Draw the confusion matrix, with the interval of each number.
+
+        Parameters
+        ----------
+        threshold : float, default=None
+            As in `confusion_matrix`.
+        ax : matplotlib Axes, default=None
+            Axes to draw on; None makes a figure.
+        **kwargs : dict
+            Passed to the display's `plot`.
+
+        Returns
+        -------
+        display : sklearn.metrics.ConfusionMatrixDisplay
+        """
+        from ._plots import draw_confusion
+
+        matrix, interval = (
+            self.confusion_matrix(threshold),
+            self.confusion_matrix_interval(threshold),
+        )
+        return draw_confusion(matrix, interval, self.classes, ax, kwargs)
+
+    def plot_roc_curve(self, label: Any = None, *, ax: Axes | None = None, **kwargs: Any) -> Any:
+        """Draw the ROC curve, with a band of 95 % at each false positive rate.
+
+        Parameters
+        ----------
+        label : object, default=None
+            As in `roc_curve`.
+        ax : matplotlib Axes, default=None
+            Axes to draw on; None makes a figure.
+        **kwargs : dict
+            Passed to the display's `plot`.
+
+        Returns
+        -------
+        display : sklearn.metrics.RocCurveDisplay
+        """
+        from ._plots import draw_roc
+
+        c = self._score_of(label)
+        band = self._band(lambda n, _: curves.tpr_at(self._tables(n, False)[c], _GRID))
+        fpr, tpr, _ = self.roc_curve(label)
+        name = self._name(label)
+        return draw_roc((fpr, tpr), (_GRID, *band), self.roc_auc(label), name, ax, kwargs)
+
+    def plot_precision_recall_curve(
+        self, label: Any = None, *, ax: Axes | None = None, **kwargs: Any
+    ) -> Any:
+        """Draw the precision-recall curve, with a band of 95 % at each recall.
+
+        Parameters
+        ----------
+        label : object, default=None
+            As in `roc_curve`.
+        ax : matplotlib Axes, default=None
+            Axes to draw on; None makes a figure.
+        **kwargs : dict
+            Passed to the display's `plot`.
+
+        Returns
+        -------
+        display : sklearn.metrics.PrecisionRecallDisplay
+        """
+        from ._plots import draw_precision_recall
+
+        c = self._score_of(label)
+        band = self._band(lambda n, u: curves.precision_at(self._tables(n, False)[c], _GRID, u))
+        precision, recall, _ = self.precision_recall_curve(label)
+        found = self.average_precision(label), self.prevalence(label)
+        name = self._name(label)
+        return draw_precision_recall((precision, recall), (_GRID, *band), found, name, ax, kwargs)
+
+    def plot_calibration_curve(
+        self, label: Any = None, *, n_bins: int = 5, ax: Axes | None = None, **kwargs: Any
+    ) -> Any:
+        """Draw the calibration curve, with an interval of 95 % for each share of positives.
+
+        Parameters
+        ----------
+        label, n_bins
+            As in `calibration_curve`.
+        ax : matplotlib Axes, default=None
+            Axes to draw on; None makes a figure.
+        **kwargs : dict
+            Passed to the display's `plot`.
+
+        Returns
+        -------
+        display : sklearn.calibration.CalibrationDisplay
+        """
+        from ._plots import draw_calibration
+
+        c, (mean, groups) = self._score_of(label), self._groups(label, n_bins)
+        band = self._band(
+            lambda n, u: curves.calibration(self._tables(n, False)[c], mean, groups, u)[0]
+        )
+        curve = self.calibration_curve(label, n_bins=n_bins)
+        return draw_calibration(curve, band, self._name(label), ax, kwargs)
+
+    def scores(self) -> dict[str, Estimate]:
+        """Return the main numbers by name.
+
+        Returns
+        -------
+        scores : dict of str to Estimate
+        """
+        names = ["accuracy", "balanced_accuracy", "precision", "recall", "f1"]
+        names += ["roc_auc", "average_precision"]
+        names += ["brier_score"] * (self._moments is not None) + ["prevalence"] * self._binary
+        return {name: getattr(self, name)() for name in names}
+
+    def _figures(self) -> dict[str, Any]:
+        low, high = self.confusion_matrix_interval()
+        found: dict[str, Any] = {
+            "classes": self.classes.tolist(),
+            "confusion_matrix": {
+                "value": self.confusion_matrix().tolist(),
+                "low": low.tolist(),
+                "high": high.tolist(),
+            },
+            "curves": [self._curves_of(c) for c in range(len(self._histogram.edges))],
+        }
+        if self._binary:
+            own = {"pos_label": self.classes.tolist()[self._positive], "threshold": self.threshold}
+            found |= own
+        return found
+
+    def _curves_of(self, c: int) -> dict[str, Any]:
+        """Return the histogram of one score, from which all curves follow."""
+        label = None if self._binary else self.classes[c]
+        fpr, tpr, _ = self.roc_curve(label)
+        precision, recall, _ = self.precision_recall_curve(label)
+        negative, positive = (self._table(c) / self._weight).tolist()
+        return {
+            "label": self.classes.tolist()[self._positive if self._binary else c],
+            "thresholds": self._edges(c).tolist(),
+            "negative": negative,
+            "positive": positive,
+            "fpr": fpr.tolist(),
+            "tpr": tpr.tolist(),
+            "precision": precision.tolist(),
+            "recall": recall.tolist(),
+        }
+
+    # ------------------------------------------------------------ inside
+    @property
+    def _binary(self) -> bool:
+        return len(self.classes) == 2
+
+    def _require_binary(self, what: str) -> None:
+        if not self._binary:
+            raise ValueError(f"{what} for two classes; there are {len(self.classes)}")
+
+    def _tables(self, counts: NDArray[Any], clean: bool) -> list[Floats]:
+        """Return the tables of all scores; clean ones have no negative entries."""
+        released = self._histogram.by_score(self._counts()[0])
+        parts = zip(self._histogram.by_score(counts), released, strict=True)
+        adjusted = [self._with_total(each, clean, known) for each, known in parts]
+        tables = self._histogram.tables(np.concatenate(adjusted, axis=-1))
+        return tables if self._positive == 1 else [tables[0][..., ::-1, ::-1]]
+
+    def _table(self, c: int) -> Floats:
+        table: Floats = self._tables(self._counts(), True)[c][0]
+        return table
+
+    def _edges(self, c: int) -> Floats:
+        return self.thresholds if self._binary else np.array(self._histogram.edges[c])
+
+    def _score_of(self, label: Any) -> int:
+        """Return the number of the score that is for this class."""
+        if self._binary:
+            if label is not None and not gains.equal(np.array([self.pos_label]), label)[0]:
+                raise ValueError(f"the scores are those of class {self.pos_label!r}, the pos_label")
+            return 0
+        found = np.flatnonzero(gains.equal(self.classes, label))
+        if not len(found):
+            raise ValueError(
+                f"label is one of the classes {self.classes.tolist()}; found {label!r}"
+            )
+        return int(found[0])
+
+    def _of_scores(self, metric: Callable[[Floats, str | None], Floats], label: Any) -> Estimate:
+        one = self._binary or label is not None
+        scores = [self._score_of(label)] if one else range(len(self.classes))
+
+        def mean(counts: NDArray[Any], clean: bool, undefined: float) -> Floats:
+            tables = self._tables(counts, clean)
+            end = _end(clean, undefined)
+            found: Floats = np.mean([metric(tables[c], end) for c in scores], axis=0)
+            return found
+
+        return self._estimate(mean)
+
+    def _at(self, threshold: float | None) -> int:
+        """Return the number of the threshold that is taken."""
+        if threshold is None:
+            return self._edge if self._positive == 1 else len(self.thresholds) - 1 - self._edge
+        check_number("threshold", threshold, "a number")
+        return int(np.argmin(np.abs(self.thresholds - threshold)))
+
+    def _confusion(self, threshold: float | None) -> Callable[[NDArray[Any], bool], Floats]:
+        """Return the function from counts to confusion matrices."""
+        K = len(self.classes)
+        if not self._binary:
+            if threshold is not None:
+                self._require_binary("a threshold is")
+            released = self._counts(0)[0]
+            return lambda n, clean: (
+                self._with_total(n, clean, released, 0).reshape(-1, K, K) / self._weight
+            )
+        edge = self._at(threshold)
+
+        def matrices(counts: NDArray[Any], clean: bool) -> Floats:
+            (table,) = self._tables(counts, clean)
+            below = table[..., : edge + 1].sum(axis=-1)
+            found = np.stack([below, table.sum(axis=-1) - below], axis=-1) / self._weight
+            return found if self._positive == 1 else found[..., ::-1, ::-1]
+
+        return matrices
+
+    def _metric(self, name: str, average: str | None, threshold: float | None) -> Estimate:
+        if average is not None and average not in ("macro", "micro", "weighted"):
+            raise ValueError(f'average is "macro", "micro" or "weighted"; found {average!r}')
+        over = "binary" if average is not None and self._binary else average
+        metric, matrices = Metric(name, over, self._positive), self._confusion(threshold)
+        return self._estimate(lambda n, clean, u: metric(matrices(n, clean), _end(clean, u)), 0)
+
+    def _probabilities(self) -> tuple[Floats, ...]:
+        """Return the moments of the probabilities in each bin."""
+        if self._moments is None:
+            raise ValueError(
+                "the scores are no probabilities: the classifier has no predict_proba. "
+                "CalibratedClassifierCV gives it one"
+            )
+        if self._positive == 1 or not self._binary:
+            return self._moments
+        mean, square = self._moments[0][:, ::-1]
+        return (np.stack([1 - mean, 1 - 2 * mean + square]),)
+
+    def _groups(self, label: Any, n_bins: int) -> tuple[Floats, NDArray[np.intp]]:
+        """Return the mean probability of each bin, and which bins are taken together."""
+        check_number("n_bins", n_bins, "a whole number from 1 up", lambda n: n >= 1, int)
+        c = self._score_of(label)
+        mean, _ = self._probabilities()[c]
+        return mean, curves.calibration_groups(self._table(c), n_bins)
+
+    def _name(self, label: Any) -> str | None:
+        return None if self._binary else f"{label} against the rest"
+
+
+def _end(clean: bool, undefined: float) -> str | None:
+    """Return which end of what is possible is asked for, if any; see `scoring`'s `ratio`."""
+    if clean:
+        return None
+    return "high" if undefined > 0 else "low"

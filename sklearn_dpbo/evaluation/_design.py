@@ -1,0 +1,302 @@
+"""What is counted for an evaluation, as public predictions say (zone: released)."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier, is_regressor
+from sklearn.utils.multiclass import type_of_target
+
+from .._data.tables import dense
+from .._data.units import Units
+from .._privacy.noisy_counts import NoisyCounts
+from ..report._report import PrivacyReport
+from ..scoring import _gains as gains
+from ..scoring._confusion import ConfusionCounts
+from ..scoring._histogram import ScoreHistogram, class_scores, n_bins, usual_cut
+from ..scoring._response import method_of, respond
+from ..scoring._statistics import Predictions, Statistics, unit_weight
+from ._classifier import ClassifierEvaluation
+from ._curves import moments_of
+from ._errors import ErrorSums, ResidualHistogram
+from ._regressor import RegressorEvaluation
+
+__all__ = ["ClassifierDesign", "Counted", "RegressorDesign", "check_task", "design_of", "needs"]
+
+_METHODS = ("predict_proba", "decision_function")
+# As many numbers as the square of this are released.
+_MOST_CLASSES = 50
+
+
+@dataclass(frozen=True, eq=False)
+class ClassifierDesign:
+    """What is counted for a classifier.
+
+    Parameters
+    ----------
+    histogram : ScoreHistogram
+        Of the positive class's score, or of each class's.
+    confusion : ConfusionCounts or None
+        None for two classes: the matrix follows from the histogram.
+    moments : tuple of ndarray of shape (2, n_bins), or None
+        Of probabilities in each bin, by score.
+    positive : int
+        Position of the positive one of two classes.
+    edge : int
+        Of the histogram: labels are by scores from there on, unless another threshold is given.
+    """
+
+    histogram: ScoreHistogram
+    confusion: ConfusionCounts | None
+    moments: tuple[NDArray[np.float64], ...] | None
+    positive: int = 1
+    edge: int = 0
+
+    @property
+    def parts(self) -> tuple[Statistics, ...]:
+        """What is released, each with the same share of epsilon."""
+        return (self.histogram,) if self.confusion is None else (self.confusion, self.histogram)
+
+    def evaluation(
+        self, noisy: tuple[NoisyCounts, ...], m: int, weight: int, privacy: PrivacyReport
+    ) -> ClassifierEvaluation:
+        """Return what follows from the counts that were released."""
+        return ClassifierEvaluation(
+            noisy,
+            m,
+            weight,
+            privacy,
+            self.histogram,
+            self.moments,
+            self.positive,
+            self.edge,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class RegressorDesign:
+    """What is counted for a regressor."""
+
+    sums: ErrorSums
+    histogram: ResidualHistogram
+
+    @property
+    def parts(self) -> tuple[Statistics, ...]:
+        """What is released, each with the same share of epsilon."""
+        return self.sums, self.histogram
+
+    def evaluation(
+        self, noisy: tuple[NoisyCounts, ...], m: int, weight: int, privacy: PrivacyReport
+    ) -> RegressorEvaluation:
+        """Return what follows from the counts that were released."""
+        return RegressorEvaluation(noisy, m, weight, privacy, self.sums, self.histogram)
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """What was counted for an evaluation, with noise.
+
+    Parameters
+    ----------
+    design : ClassifierDesign or RegressorDesign
+        What.
+    noisy : tuple of NoisyCounts
+        Each of its parts.
+    """
+
+    design: ClassifierDesign | RegressorDesign
+    noisy: tuple[NoisyCounts, ...]
+
+    def evaluation(
+        self, units: Units, privacy: PrivacyReport
+    ) -> ClassifierEvaluation | RegressorEvaluation:
+        """Return what follows from it.
+
+        Parameters
+        ----------
+        units : Units
+            Protected units; only their number, and whether they are groups, is used.
+        privacy : PrivacyReport
+            Of the release.
+        """
+        size = (units.m, unit_weight(units))
+        return self.design.evaluation(self.noisy, *size, privacy)
+
+
+def check_task(estimator: Any, y: Any) -> None:
+    """Raise ValueError unless there is an evaluation for this kind of estimator and labels."""
+    name = type(estimator).__name__
+    if not (is_classifier(estimator) or is_regressor(estimator)):
+        raise ValueError(f"an evaluation is of a classifier or a regressor; found {name}")
+    if np.ndim(y) == 0 or dense(y).ndim != 1:
+        raise ValueError("an evaluation takes one label per record; y has another shape")
+    if is_regressor(estimator):
+        return
+    if not any(hasattr(estimator, method) for method in _METHODS):
+        raise ValueError(
+            f"curves are drawn from what predict_proba or decision_function return, and {name} has "
+            "neither. For labels alone, release a score: scoring='f1_macro' of a search, say"
+        )
+    if type_of_target(y) not in ("binary", "multiclass"):
+        raise ValueError(f"y has the labels of classes; found {type_of_target(y)} ones")
+    if len(np.unique(dense(y))) > _MOST_CLASSES:
+        raise ValueError(f"an evaluation takes up to {_MOST_CLASSES} classes; y has more")
+
+
+def needs(estimator: Any, y: Any) -> tuple[Statistics, ...]:
+    """Return counts that need the same of predictions as those of a design.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Not fitted.
+    y : array-like of shape (n_samples,)
+        Public labels.
+
+    Raises
+    ------
+    ValueError
+        If there is no evaluation for this kind of estimator and labels.
+    """
+    check_task(estimator, y)
+    if is_regressor(estimator):
+        return (ResidualHistogram((0.0,)),)
+    classes = np.unique(dense(y))
+    K = len(classes)
+    return (ScoreHistogram(((0.5,),) * (K if K > 2 else 1), classes, _METHODS, K > 2),)
+
+
+def design_of(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    m: int,
+    epsilon: float,
+    spread: bool,
+    thresholds: tuple[float, ...] = (),
+    pos_label: Any = None,
+    largest_error: float | None = None,
+) -> ClassifierDesign | RegressorDesign:
+    """Return what is to be counted for a fitted model.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted one.
+    X, y : table, array-like
+        Public records.
+    m : int
+        Number of protected units.
+    epsilon : float
+        For all parts together.
+    spread : bool
+        Whether half of the bins are spread evenly, as the model may have been fitted on X.
+    thresholds : tuple of float
+        Edges of bins, besides.
+    pos_label : object
+        The positive class; None is the second one.
+    largest_error : float or None
+        What errors are clipped to; None chooses by X and y.
+    """
+    y = dense(y)
+    if is_regressor(model):
+        return _of_regressor(y, respond(model, X, ("predict",)), m, epsilon, largest_error)
+    classes = np.asarray(model.classes_)
+    public = Predictions(y, respond(model, X, _METHODS), classes)
+    if len(classes) > 2:
+        _refuse(pos_label, thresholds, public, model)
+        return _of_many_classes(public, m, epsilon, spread)
+    positive = _position(pos_label, classes)
+    given = _of_second(thresholds, public.response, positive)
+    labels = respond(model, X, ("predict",))
+    cut = _cut_of(model, public, gains.equal(labels, classes[1]))
+    used = usual_cut(public.response) if cut is None else cut
+    histogram = ScoreHistogram.at(
+        public, classes, _METHODS, n_bins(m, epsilon), spread=spread, cut=used, also=given
+    )
+    edge = histogram.edges[0].index(used)
+    if cut is None:
+        histogram = replace(histogram, cut=None)
+    return ClassifierDesign(histogram, None, _moments(public, histogram), positive, edge)
+
+
+def _of_many_classes(public: Predictions, m: int, epsilon: float, spread: bool) -> ClassifierDesign:
+    """Half of epsilon is for a histogram of K scores, each record being in one bin of each."""
+    K = len(public.classes)
+    bins = n_bins(m, epsilon / 2 / K)
+    histogram = ScoreHistogram.at(public, public.classes, _METHODS, bins, True, spread=spread)
+    confusion = ConfusionCounts(public.classes)
+    return ClassifierDesign(histogram, confusion, _moments(public, histogram))
+
+
+def _of_regressor(
+    y: NDArray[Any], response: NDArray[Any], m: int, epsilon: float, largest: float | None
+) -> RegressorDesign:
+    sums = ErrorSums.at(y.astype(float), response.astype(float), largest)
+    return RegressorDesign(
+        sums, ResidualHistogram.at(y - response, n_bins(m, epsilon / 2), sums.c_e)
+    )
+
+
+def _moments(public: Predictions, histogram: ScoreHistogram) -> Any:
+    if np.ndim(public.response) != 2 or histogram.response_method[0] != "predict_proba":
+        return None
+    scores = class_scores(public.response).T
+    return tuple(moments_of(s, e) for s, e in zip(scores, histogram.edges, strict=True))
+
+
+def _cut_of(model: Any, public: Predictions, second: NDArray[np.bool_]) -> float | None:
+    """Return the score from which on a classifier predicts the second class.
+
+    None, with a warning, if public predictions follow none that is known.
+    """
+    scores, usual = class_scores(public.response)[:, 0], usual_cut(public.response)
+    own = (getattr(model, name, None) for name in ("best_threshold_", "threshold"))
+    for cut in (usual, *(float(t) for t in own if isinstance(t, Real))):
+        if np.array_equal(scores >= cut, second):
+            return cut
+    apart = float(np.mean((scores >= usual) != second))
+    warnings.warn(
+        f"{type(model).__name__}.predict does not follow the scores of "
+        f"{method_of(model, _METHODS)} for {apart:.1%} of the public records: numbers without a "
+        f"threshold are for labels by scores above {usual:.3g}, not for what it predicts",
+        UserWarning,
+        stacklevel=4,
+    )
+    return None
+
+
+def _position(pos_label: Any, classes: NDArray[Any]) -> int:
+    if pos_label is None:
+        return 1
+    found = np.flatnonzero(gains.equal(classes, pos_label))
+    if not len(found):
+        raise ValueError(f"pos_label is one of the classes {classes.tolist()}; found {pos_label!r}")
+    return int(found[0])
+
+
+def _of_second(
+    thresholds: tuple[float, ...], response: NDArray[Any], positive: int
+) -> tuple[float, ...]:
+    """Return thresholds of the positive class's score as thresholds of the second class's."""
+    if positive == 1:
+        return thresholds
+    whole = 1.0 if np.ndim(response) == 2 else 0.0
+    return tuple(float(np.nextafter(whole - t, np.inf)) for t in thresholds)
+
+
+def _refuse(pos_label: Any, thresholds: Any, public: Predictions, model: Any) -> None:
+    K = len(public.classes)
+    if pos_label is not None or len(thresholds):
+        raise ValueError(f"pos_label and thresholds are for two classes; the model has {K}")
+    if np.ndim(public.response) != 2 or public.response.shape[1] != K:
+        raise ValueError(
+            f"{type(model).__name__}.{method_of(model, _METHODS)} has no column for each of its "
+            f"{K} classes (decision_function_shape='ovo', perhaps): there is no score of a class"
+        )

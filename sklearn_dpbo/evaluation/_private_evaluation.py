@@ -1,0 +1,235 @@
+"""`private_evaluation`: one release of a fitted model's errors (zone: released)."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_regressor
+from sklearn.utils.validation import check_is_fitted
+
+from .._data.split import Problem, hold_out
+from .._data.tables import take_rows
+from .._evaluation.companions import Companions, spread_rows
+from .._evaluation.evaluator import counted
+from .._evaluation.fitting import without_autologging, without_callbacks
+from .._evaluation.model import Model
+from .._evaluation.protected_values import ProtectedTable, check_prediction
+from .._evaluation.row_by_row import RowByRowCheck
+from .._params import as_floats, check_number
+from .._privacy.accounting import Purpose
+from .._privacy.mechanisms import Mechanisms
+from .._privacy.noise import noise_source
+from .._privacy.rounding import round_down
+from .._privacy.sensitive import Sensitive
+from ..ledger._ledger import PrivacyLedger, budget_on
+from ..report._report import PREDICTION_CONDITIONS, PrivacyReport
+from ..scoring._statistics import Statistics
+from ._classifier import ClassifierEvaluation
+from ._design import Counted, check_task, design_of
+from ._regressor import RegressorEvaluation
+
+__all__ = ["private_evaluation"]
+
+# Public records that say where bins lie.
+_MOST_RECORDS = 2**12
+_NOT_PROTECTED = (
+    "the public records X and y, and whatever the model was fitted on; the schema of the "
+    "validation set (number of units, columns, dtypes); the duration of the evaluation; and "
+    "whatever else is computed from the validation records, including another evaluation"
+)
+
+
+def private_evaluation(
+    estimator: Any,
+    X_val: Any,
+    y_val: Any,
+    *,
+    X: Any,
+    y: Any,
+    epsilon: float,
+    groups_val: Any = None,
+    ledger: PrivacyLedger | None = None,
+    pos_label: Any = None,
+    thresholds: Any = (),
+    largest_error: float | None = None,
+    prediction: str = "together",
+    noise_random_state: int | None = None,
+) -> ClassifierEvaluation | RegressorEvaluation:
+    """Evaluate a fitted model on protected records: numbers and figures, all from one release.
+
+    What is released is pure epsilon-DP with respect to one record (or group of records) of the
+    validation set:
+
+    * Classifier, two classes: how many records of each class have a score in each of about
+      ``sqrt(m epsilon) / 1.5`` (10 to 50) public bins. A record is in one bin: replacing it moves
+      two counts by 1, an L1 sensitivity of 2.
+    * Classifier, K > 2 classes: half of epsilon for the confusion matrix (a record is in one cell:
+      2), half for K histograms of one class against the rest (in one bin of each: 2 K).
+    * Regressor: half of epsilon for the sums of e^2, t^2, |e| / 2, t / 4 and e / 4, of errors e and
+      labels t clipped to [-1, 1] (the first three move by 1, 1, 1/2, the last two by 1/2 each: 3.5,
+      all in steps of 2^-20), half for a histogram of residuals (2).
+
+    With groups, the records of each share the weight that a record has.
+
+    Parameters
+    ----------
+    estimator : estimator object
+        A fitted classifier or regressor. Its predictions must be made row by row; this is checked
+        on X. It must be picklable.
+    X_val : array-like of shape (n_val, n_features)
+        The validation set: protected.
+    y_val : array-like of shape (n_val,)
+        Its labels: protected, too.
+    X : array-like of shape (n_samples, n_features)
+        Public records: other ones than the estimator was fitted on if possible, else its training
+        set. Some stand beside the protected ones in each prediction; and they say where bins lie,
+        for which 4,096 of them are predicted.
+    y : array-like of shape (n_samples,)
+        Labels of X.
+    epsilon : float
+        Privacy loss of the whole evaluation.
+    groups_val : array-like of shape (n_val,), default=None
+        Whom each validation record belongs to: then all records of one group (a patient, say) are
+        one protected unit.
+    ledger : PrivacyLedger or None, default=None
+        What epsilon is charged to, before the first draw.
+    pos_label : object, default=None
+        The positive one of two classes; None is the second, in sorted order.
+    thresholds : array-like of float, default=()
+        Thresholds of the positive class's score to look at later, chosen without looking at the
+        validation data. Without them, those that the bins have can be.
+    largest_error : float, default=None
+        Larger errors of a regressor count as this one; the noise is in proportion to it. Chosen
+        without looking at the validation data. None is twice the 95 % quantile of the absolute
+        errors on X: too small if the model was fitted on X, and remembers it.
+    prediction : {"together", "separate"}, default="together"
+        How the validation set is predicted; as for `PrivateBayesSearchCV`.
+    noise_random_state : int or None, default=None
+        An integer replaces the noise by a seeded generator's: for tests only. Warns.
+
+    Returns
+    -------
+    evaluation : ClassifierEvaluation or RegressorEvaluation
+
+    Raises
+    ------
+    ValueError
+        If anything is malformed, or predictions are not made row by row. Nothing is released or
+        spent then.
+
+    See Also
+    --------
+    PrivateBayesSearchCV : With ``report=True``, evaluates its winner.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.model_selection import train_test_split
+    >>> from sklearn_dpbo import private_evaluation
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X, X_val, y, y_val = train_test_split(X, y, test_size=0.5, random_state=0)
+    >>> model = LogisticRegression(solver="liblinear").fit(X, y)
+    >>> evaluation = private_evaluation(model, X_val, y_val, X=X, y=y, epsilon=1.0)
+    >>> evaluation.roc_auc()  # doctest: +SKIP
+    0.9867 (95 %: 0.9585 to 0.9958)
+    """
+    check_number("epsilon", epsilon, "a number from 1e-9 up", lambda e: e >= 1e-9)
+    check_number("largest_error", largest_error, "above 0", lambda c: c > 0, optional=True)
+    check_prediction(prediction)
+    chosen = as_floats(thresholds)
+    if chosen is None or chosen.ndim != 1:
+        raise ValueError(f"thresholds are finite numbers, in a list; found {thresholds!r}")
+    check_is_fitted(estimator)
+    check_task(estimator, y)
+    if is_regressor(estimator) and (pos_label is not None or len(chosen)):
+        raise ValueError("pos_label and thresholds are for classifiers of two classes")
+    noise = noise_source(noise_random_state, stacklevel=3)
+    mechanism = f"private_evaluation, {type(estimator).__name__}"
+    budget = budget_on(ledger, epsilon, what="evaluation of a model", mechanism=mechanism)
+    problem = _problem(estimator, X, y, X_val, y_val, groups_val)
+    with without_autologging():
+        model = without_callbacks(estimator)
+        design = design_of(
+            model,
+            *_some(problem),
+            m=problem.units.m,
+            epsilon=budget.epsilon,
+            spread=True,
+            thresholds=tuple(chosen.tolist()),
+            pos_label=pos_label,
+            largest_error=largest_error,
+        )
+        tables = _counted(model, design.parts, problem, prediction == "separate")
+    mechanisms = Mechanisms(budget, noise)
+    noisy = tuple(
+        mechanisms.release_counts(
+            table,
+            round_down(Fraction(budget.epsilon_left) / (len(tables) - i)),
+            purpose=Purpose.EVALUATION,
+            detail=part.what if len(tables) > 1 else "",
+        )
+        for i, (table, part) in enumerate(zip(tables, design.parts, strict=True))
+    )
+    report = _privacy_report(problem, mechanisms, prediction)
+    return Counted(design, noisy).evaluation(problem.units, report)
+
+
+def _problem(estimator: Any, X: Any, y: Any, X_val: Any, y_val: Any, groups_val: Any) -> Problem:
+    if X_val is None:
+        raise ValueError("X_val and y_val are the protected records; found None")
+    return hold_out(
+        estimator,
+        X,
+        y,
+        {},
+        cv=None,
+        rng=np.random.RandomState(0),
+        X_val=X_val,
+        y_val=y_val,
+        groups_val=groups_val,
+        split_params={},
+    )
+
+
+def _some(problem: Problem) -> tuple[Any, Any]:
+    """Return some of the public records."""
+    X, y = problem.training.X, problem.training.y
+    rows = spread_rows(X, y, _MOST_RECORDS)
+    return take_rows(X, rows), take_rows(y, rows)
+
+
+def _counted(
+    estimator: Any, parts: tuple[Statistics, ...], problem: Problem, separate: bool
+) -> list[Sensitive]:
+    """Return what is counted, without noise yet; check predictions of public records before."""
+    companions = Companions.of(problem)
+    table = ProtectedTable.of(problem, companions, separate)
+    models = [Model.of(estimator, (part,), companions) for part in parts]
+    if not separate:
+        check = RowByRowCheck.on(companions, problem)
+        for model, part in zip(models, parts, strict=True):
+            check.check(model.pickled, part)
+    return [counted(table, model, part) for model, part in zip(models, parts, strict=True)]
+
+
+def _privacy_report(problem: Problem, mechanisms: Mechanisms, prediction: str) -> PrivacyReport:
+    budget, noise = mechanisms.budget, mechanisms.noise
+    return PrivacyReport(
+        title="Differentially private evaluation of a model",
+        epsilon=budget.epsilon,
+        delta=0.0,
+        unit=problem.units.name,
+        m=problem.units.m,
+        data="validation set",
+        protected=problem.protected,
+        not_protected=_NOT_PROTECTED,
+        assumption=None,
+        condition=PREDICTION_CONDITIONS[prediction],
+        released="the evaluation: all numbers and figures follow from the same released counts",
+        spends=budget.losses,
+        noise=noise.description,
+        secure=noise.secure,
+    )

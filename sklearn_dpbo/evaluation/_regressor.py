@@ -1,0 +1,167 @@
+"""The evaluation of a regressor (zone: released)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._params import check_number
+from ._base import Estimate, Evaluation
+from ._errors import ErrorSums, ResidualHistogram
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["RegressorEvaluation"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RegressorEvaluation(Evaluation):
+    """Numbers and figures of a regressor on protected records, all from one release.
+
+    Returned by `private_evaluation`, and kept by a search with ``report=True``. Half of epsilon is
+    for five sums (of squared and absolute errors, of labels and their squares, of errors), half
+    for a histogram of residuals, label minus prediction. If all the records of a group are
+    protected together, a group weighs 1, whatever the number of its records.
+
+    Attributes
+    ----------
+    m : int
+        Number of protected records, or groups.
+    privacy_ : PrivacyReport
+        The privacy report: print it.
+    """
+
+    _sums: ErrorSums
+    _histogram: ResidualHistogram
+
+    @property
+    def largest_error(self) -> float:
+        """What errors were clipped to."""
+        return self._sums.c_e
+
+    def r2(self) -> Estimate:
+        """Return the coefficient of determination R2, one minus the share of variance left."""
+        return self._estimate(self._r2, 0, (-1.0, 1.0))
+
+    def mean_squared_error(self) -> Estimate:
+        """Return the mean squared error."""
+        return self._estimate(lambda n, *_: self._mse(n), 0, (0.0, self.largest_error**2))
+
+    def root_mean_squared_error(self) -> Estimate:
+        """Return the root of the mean squared error."""
+        return self._estimate(lambda n, *_: np.sqrt(self._mse(n)), 0, (0.0, self.largest_error))
+
+    def mean_absolute_error(self) -> Estimate:
+        """Return the mean absolute error."""
+        c = self.largest_error
+        return self._estimate(lambda n, *_: c * self._means(n)[2], 0, (0.0, c))
+
+    def mean_error(self) -> Estimate:
+        """Return the mean of label minus prediction."""
+        c = self.largest_error
+        return self._estimate(lambda n, *_: c * self._means(n)[4], 0, (-c, c))
+
+    def residual_quantile(self, q: float) -> Estimate:
+        """Return a quantile of label minus prediction, at most `largest_error` in size.
+
+        Its interval is made of the bins in which the quantile may lie, as far as the noise tells.
+
+        Parameters
+        ----------
+        q : float
+            In [0, 1].
+        """
+        check_number("q", q, "in [0, 1]", lambda share: 0 <= share <= 1)
+        edges = np.array(self._histogram.edges)
+        low, high = self._band(lambda n, _: np.cumsum(self._shares(n, False), axis=-1)[:, :-1])
+        surely_above = max(edges[high < q], default=edges[0])
+        surely_below = min(edges[low > q], default=edges[-1])
+        below_edges = np.cumsum(self._shares(self._counts(), True), axis=-1)[0, :-1]
+        value = float(np.interp(q, below_edges, edges))
+        return Estimate(value, min(value, surely_above), max(value, surely_below))
+
+    def share_of_larger_errors(self) -> Estimate:
+        """Return the share of records whose error is larger than `largest_error`."""
+        return self._estimate(lambda n, clean, _: self._shares(n, clean)[:, [0, -1]].sum(axis=-1))
+
+    def residual_histogram(self) -> tuple[Floats, Floats]:
+        """Return the histogram of label minus prediction.
+
+        Returns
+        -------
+        counts : ndarray of shape (n_bins,)
+            Of records (or groups), with noise, not negative.
+        edges : ndarray of shape (n_bins + 1,)
+            The first is -inf, the last inf.
+        """
+        edges = np.concatenate([[-np.inf], self._histogram.edges, [np.inf]])
+        return self.m * self._shares(self._counts(), True)[0], edges
+
+    def plot_residuals(self, ax: Axes | None = None) -> Axes:
+        """Draw the histogram of label minus prediction, with a band of 95 % for each bin.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Axes to draw on; None makes a figure.
+
+        Returns
+        -------
+        ax : matplotlib Axes
+        """
+        from ._plots import draw_residuals
+
+        edges = np.array(self._histogram.edges)
+        shares = self._shares(self._counts(), True)[0]
+        band = self._band(lambda counts, _: np.clip(self._shares(counts, False), 0, 1))
+        return draw_residuals(shares, band, edges, ax)
+
+    def scores(self) -> dict[str, Estimate]:
+        """Return the main numbers by name.
+
+        Returns
+        -------
+        scores : dict of str to Estimate
+        """
+        names = ("r2", "mean_absolute_error", "root_mean_squared_error", "mean_error")
+        quantiles = {
+            "median_residual": 0.5,
+            "residual_quantile_5": 0.05,
+            "residual_quantile_95": 0.95,
+        }
+        return {
+            **{name: getattr(self, name)() for name in names},
+            **{name: self.residual_quantile(q) for name, q in quantiles.items()},
+            "share_of_larger_errors": self.share_of_larger_errors(),
+        }
+
+    def _figures(self) -> dict[str, Any]:
+        counts, edges = self.residual_histogram()
+        return {
+            "largest_error": self.largest_error,
+            "residual_histogram": {"counts": counts.tolist(), "edges": edges[1:-1].tolist()},
+        }
+
+    def _means(self, counts: NDArray[Any]) -> tuple[Floats, ...]:
+        return self._sums.means(counts, self.m)
+
+    def _mse(self, counts: NDArray[Any]) -> Floats:
+        found: Floats = self.largest_error**2 * np.clip(self._means(counts)[0], 0, 1)
+        return found
+
+    def _r2(self, counts: NDArray[Any], clean: bool, undefined: float) -> Floats:
+        """1 - c_e^2 E e^2 / (c_y^2 (E t^2 - (E t)^2))."""
+        _, t2, _, t, _ = self._means(counts)
+        variance = self._sums.c_y**2 * (t2 - t**2)
+        ratio = self._mse(counts) / np.where(variance > 0, variance, 1)
+        return np.where(variance > 0, 1 - ratio, undefined)
+
+    def _shares(self, counts: NDArray[Any], clean: bool) -> Floats:
+        n = self._with_total(counts, clean, self._counts()[0])
+        return n / (self.m * self._weight)

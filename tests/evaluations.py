@@ -1,0 +1,63 @@
+"""Evaluations with fresh noise of a model whose exact counts are known."""
+
+import math
+
+import numpy as np
+
+from sklearn_dpbo._data.units import Units
+from sklearn_dpbo._privacy.noisy_counts import NoisyCounts
+from sklearn_dpbo.evaluation._design import Counted, design_of
+from sklearn_dpbo.report import PrivacyReport
+
+
+def report_of(epsilon, m):
+    texts = dict.fromkeys(
+        ("title", "protected", "not_protected", "condition", "released", "noise"), "as in the test"
+    )
+    return PrivacyReport(
+        epsilon=epsilon, delta=0.0, unit="record", m=m, data="validation set", assumption=None,
+        spends=(), secure=True, **texts,
+    )  # fmt: skip
+
+
+class Known:
+    """A model, public records and protected ones.
+
+    `fresh` returns an evaluation with noise of the right scale times `factor`.
+    """
+
+    def __init__(self, model, public, protected, epsilon, groups=None, **kwargs):
+        X, y = protected
+        self.units, self.epsilon = Units.of(len(y), groups), epsilon
+        kwargs = {"spread": True} | kwargs
+        self.design = design_of(model, *public, m=self.units.m, epsilon=epsilon, **kwargs)
+        self.exact = []
+        for part in self.design.parts:
+            method = next(name for name in part.response_method if hasattr(model, name))
+            values = part.record_values(
+                y, getattr(model, method)(X), getattr(model, "classes_", None)
+            )
+            self.exact.append(np.array(part.statistics(values, y, self.units)))
+
+    def fresh(self, rng, factor=1.0):
+        parts = self.design.parts
+        noisy = []
+        for part, exact in zip(parts, self.exact, strict=True):
+            scale = factor * len(parts) * part.sensitivity(self.units) / self.epsilon
+            p = -math.expm1(-1 / scale)
+            noise = rng.geometric(p, len(exact)) - rng.geometric(p, len(exact))
+            claimed = scale / factor
+            noisy.append(NoisyCounts(tuple((exact + noise).tolist()), claimed))
+        report = report_of(self.epsilon, self.units.m)
+        return Counted(self.design, tuple(noisy)).evaluation(self.units, report)
+
+    def covered(self, truth, n, factor=1.0):
+        """How often intervals of numbers, by name, cover the truth, of n evaluations."""
+        rng = np.random.default_rng(0)
+        hits = dict.fromkeys(truth, 0)
+        for _ in range(n):
+            evaluation = self.fresh(rng, factor)
+            for name, value in truth.items():
+                estimate = getattr(evaluation, name)()
+                hits[name] += estimate.low <= value <= estimate.high
+        return hits
