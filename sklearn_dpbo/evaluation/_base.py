@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .._data.units import Units
 from .._privacy.noisy_counts import NoisyCounts
 from ..report._report import PrivacyReport
 from ..scoring._intervals import nearest_counts, simulated_interval
@@ -56,7 +57,13 @@ class Evaluation:
     _noisy: tuple[NoisyCounts, ...]
     m: int
     _weight: int
+    _grouped: bool
     privacy_: PrivacyReport
+
+    @property
+    def _units(self) -> Units:
+        """As many units as there were: of several records each if they were groups."""
+        return Units(self.m, np.empty(0, dtype=np.intp) if self._grouped else None)
 
     def scores(self) -> dict[str, Estimate]:
         """Return the main numbers by name.

@@ -13,16 +13,19 @@ from .._params import check_number
 from ..scoring import _gains as gains
 from ..scoring._confusion_metrics import Metric
 from ..scoring._histogram import ScoreHistogram
+from ..scoring._ranking import Ranking
 from ..scoring._ranking_metrics import average_precision, roc_auc
 from . import _curves as curves
-from ._base import Estimate, Evaluation
+from ._base import CONFIDENCE, Estimate, Evaluation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["ClassifierEvaluation"]
+__all__ = ["AREAS", "ClassifierEvaluation"]
 
 Floats = NDArray[np.float64]
+# Names of the areas under curves.
+AREAS = ("roc_auc", "average_precision")
 # Where bands of curves are computed.
 _GRID = np.linspace(0, 1, 101)
 
@@ -51,6 +54,7 @@ class ClassifierEvaluation(Evaluation):
     _moments: tuple[Floats, ...] | None
     _positive: int
     _edge: int
+    _areas: tuple[Ranking, ...]
 
     @property
     def classes(self) -> NDArray[Any]:
@@ -173,7 +177,7 @@ class ClassifierEvaluation(Evaluation):
         label : object, default=None
             Of more than two classes, the one against the rest; None is the mean over all.
         """
-        return self._of_scores(roc_auc, label)
+        return self._area("roc_auc", label)
 
     def average_precision(self, label: Any = None) -> Estimate:
         """Return the mean precision over the positive records.
@@ -183,7 +187,7 @@ class ClassifierEvaluation(Evaluation):
         label : object, default=None
             As in `roc_auc`.
         """
-        return self._of_scores(average_precision, label)
+        return self._area("average_precision", label)
 
     def brier_score(self) -> Estimate:
         """Return the mean squared error of the probabilities; of many classes, summed over them."""
@@ -449,9 +453,15 @@ class ClassifierEvaluation(Evaluation):
             )
         return int(found[0])
 
-    def _of_scores(self, metric: Callable[[Floats, str | None], Floats], label: Any) -> Estimate:
-        one = self._binary or label is not None
-        scores = [self._score_of(label)] if one else range(len(self.classes))
+    def _area(self, name: str, label: Any) -> Estimate:
+        """Return what a search with this score releases; of more classes, the mean of areas."""
+        if self._binary:
+            self._score_of(label)
+            scorer, units = self._areas[AREAS.index(name)], self._units
+            value = scorer.value(self._noisy[-1].counts, units)
+            return Estimate(value, *scorer.interval(self._noisy[-1], units, CONFIDENCE))
+        scores = range(len(self.classes)) if label is None else [self._score_of(label)]
+        metric = {"roc_auc": roc_auc, "average_precision": average_precision}[name]
 
         def mean(counts: NDArray[Any], clean: bool, undefined: float) -> Floats:
             tables = self._tables(counts, clean)

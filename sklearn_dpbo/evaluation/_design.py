@@ -19,9 +19,10 @@ from ..report._report import PrivacyReport
 from ..scoring import _gains as gains
 from ..scoring._confusion import ConfusionCounts
 from ..scoring._histogram import ScoreHistogram, class_scores, n_bins, usual_cut
+from ..scoring._ranking import Ranking, ranking_scorer
 from ..scoring._response import method_of, respond
 from ..scoring._statistics import Predictions, Statistics, unit_weight
-from ._classifier import ClassifierEvaluation
+from ._classifier import AREAS, ClassifierEvaluation
 from ._curves import moments_of
 from ._errors import ErrorSums, ResidualHistogram
 from ._regressor import RegressorEvaluation
@@ -49,6 +50,8 @@ class ClassifierDesign:
         Position of the positive one of two classes.
     edge : int
         Of the histogram: labels are by scores from there on, unless another threshold is given.
+    areas : tuple of Ranking
+        Of two classes, the scores that are computed from the histogram.
     """
 
     histogram: ScoreHistogram
@@ -56,6 +59,7 @@ class ClassifierDesign:
     moments: tuple[NDArray[np.float64], ...] | None
     positive: int = 1
     edge: int = 0
+    areas: tuple[Ranking, ...] = ()
 
     @property
     def parts(self) -> tuple[Statistics, ...]:
@@ -63,18 +67,20 @@ class ClassifierDesign:
         return (self.histogram,) if self.confusion is None else (self.confusion, self.histogram)
 
     def evaluation(
-        self, noisy: tuple[NoisyCounts, ...], m: int, weight: int, privacy: PrivacyReport
+        self, noisy: tuple[NoisyCounts, ...], units: Units, privacy: PrivacyReport
     ) -> ClassifierEvaluation:
         """Return what follows from the counts that were released."""
         return ClassifierEvaluation(
             noisy,
-            m,
-            weight,
+            units.m,
+            unit_weight(units),
+            units.grouped,
             privacy,
             self.histogram,
             self.moments,
             self.positive,
             self.edge,
+            self.areas,
         )
 
 
@@ -91,10 +97,11 @@ class RegressorDesign:
         return self.sums, self.histogram
 
     def evaluation(
-        self, noisy: tuple[NoisyCounts, ...], m: int, weight: int, privacy: PrivacyReport
+        self, noisy: tuple[NoisyCounts, ...], units: Units, privacy: PrivacyReport
     ) -> RegressorEvaluation:
         """Return what follows from the counts that were released."""
-        return RegressorEvaluation(noisy, m, weight, privacy, self.sums, self.histogram)
+        size = (units.m, unit_weight(units), units.grouped)
+        return RegressorEvaluation(noisy, *size, privacy, self.sums, self.histogram)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,8 +131,7 @@ class Counted:
         privacy : PrivacyReport
             Of the release.
         """
-        size = (units.m, unit_weight(units))
-        return self.design.evaluation(self.noisy, *size, privacy)
+        return self.design.evaluation(self.noisy, units, privacy)
 
 
 def check_task(estimator: Any, y: Any) -> None:
@@ -223,7 +229,17 @@ def design_of(
     edge = histogram.edges[0].index(used)
     if cut is None:
         histogram = replace(histogram, cut=None)
-    return ClassifierDesign(histogram, None, _moments(public, histogram), positive, edge)
+    moments = _moments(public, histogram)
+    areas = _areas(histogram, public, pos_label, m, epsilon)
+    return ClassifierDesign(histogram, None, moments, positive, edge, areas)
+
+
+def _areas(
+    histogram: ScoreHistogram, public: Predictions, pos_label: Any, m: int, epsilon: float
+) -> tuple[Ranking, ...]:
+    given = {} if pos_label is None else {"pos_label": pos_label}
+    prepared = (ranking_scorer(name, given).prepare(public.classes) for name in AREAS)
+    return tuple(scorer.releasing_from(histogram, public, m, epsilon) for scorer in prepared)
 
 
 def _of_many_classes(public: Predictions, m: int, epsilon: float, spread: bool) -> ClassifierDesign:

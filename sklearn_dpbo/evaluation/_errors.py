@@ -40,6 +40,7 @@ class ErrorSums(Statistics):
     centre: float
     c_y: float
     c_e: float
+    response_method = ("predict",)
     what = "sums of errors and labels"
 
     @classmethod
@@ -90,6 +91,7 @@ class ResidualHistogram(Statistics):
     """
 
     edges: tuple[float, ...]
+    response_method = ("predict",)
     what = "histogram of residuals"
 
     @classmethod

@@ -206,7 +206,7 @@ class ConfusionScorer(MeanGain):
         return self.classes[self.metric.positive] if self.metric.average == "binary" else None
 
     def releasing_from(
-        self, histogram: ScoreHistogram, public: Predictions, m: int
+        self, histogram: ScoreHistogram, public: Predictions, m: int, epsilon: float
     ) -> ConfusionScorer | None:
         return replace(self, histogram=histogram) if histogram.cut is not None else None
 

@@ -1,4 +1,4 @@
-"""By how much what is released of a score differs from the score, on public records (zone: public).
+"""By how much what is released differs from a score, on public records (zone: sensitive).
 
 Bins hide the order within them, and bounds cut off large losses. The difference is estimated on
 records that the candidate was not fitted on, for samples as large as the validation set.

@@ -54,6 +54,8 @@ RANKING: dict[str, bool] = {
 _METHODS = {"pairs": ("decision_function", "predict_proba"), "brier": ("predict_proba",)}
 # Number of units times epsilon from which on pairs tell the area better than a histogram.
 _ENOUGH_FOR_PAIRS = 1_000
+# And from which on the noise of a histogram is less than what smoothing it changes.
+_CLEAR = 4_000
 
 
 @dataclass(frozen=True, repr=False)
@@ -78,6 +80,8 @@ class Ranking(PrivateScorer):
         What ranks the candidates; set by `prepare`.
     released : Statistics or None
         What is released; set by `releasing_at`.
+    smooth : bool
+        Whether the histogram is smoothed for an estimate; set by `releasing_at`.
     shift, allowance : float
         By how much the score is more than that of the histogram, and how uncertain that is; set by
         `releasing_at`.
@@ -91,6 +95,7 @@ class Ranking(PrivateScorer):
     classes: Any = None
     order: Order | None = None
     released: ScoreHistogram | PairCounts | None = None
+    smooth: bool = False
     shift: float = 0.0
     allowance: float = 0.0
     prepared: bool = False
@@ -171,10 +176,12 @@ class Ranking(PrivateScorer):
         histogram = ScoreHistogram.at(
             public, self.classes, self.response_method, n_bins(m, epsilon), "ovr" in self.name
         )
-        return self.releasing_from(histogram, public, m)
+        return self.releasing_from(histogram, public, m, epsilon)
 
-    def releasing_from(self, histogram: ScoreHistogram, public: Predictions, m: int) -> Ranking:
-        placed = replace(self, released=histogram, shift=0.0, allowance=0.0)
+    def releasing_from(
+        self, histogram: ScoreHistogram, public: Predictions, m: int, epsilon: float
+    ) -> Ranking:
+        placed = replace(self, released=histogram, smooth=m * epsilon < _CLEAR)
         shift, allowance = public_error(placed, public, m, placed._unsmoothed)
         return replace(placed, shift=shift, allowance=allowance)
 
@@ -189,13 +196,13 @@ class Ranking(PrivateScorer):
         return self.released
 
     def value(self, counts: Sequence[int], units: Units) -> float:
-        """Smoothed, for two classes: a higher score means more positive records."""
+        """Smoothed where there is much noise: a higher score means more positive records."""
         total = total_weight(units)
         if isinstance(self.released, PairCounts):
             return float(self.released.area(np.array(counts, dtype=float), units))
         assert isinstance(self.released, ScoreHistogram)
         tables = self._tables(self.released.nearest(np.array(counts), total))
-        if not RANKING[self.name]:
+        if self.smooth and not RANKING[self.name]:
             tables = [monotone(table) for table in tables]
         return min(max(float(RANKING_METRICS[self.name](tables)) + self.shift, 0.0), 1.0)
 

@@ -149,7 +149,7 @@ class PrivateScorer(Statistics):
         return self
 
     def releasing_from(
-        self, histogram: ScoreHistogram, public: Predictions, m: int
+        self, histogram: ScoreHistogram, public: Predictions, m: int, epsilon: float
     ) -> PrivateScorer | None:
         """Return this scorer, to be computed from such counts; None if it cannot be.
 
@@ -157,8 +157,8 @@ class PrivateScorer(Statistics):
         ----------
         histogram : ScoreHistogram
             Of two classes, with an edge where the classifier changes its mind.
-        public, m
-            As for `releasing_at`.
+        public, m, epsilon
+            As for `releasing_at`, with the response that the histogram is of.
         """
         return None
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from .._data.tables import dense
 from .._evaluation.evaluator import Evaluator
 from .._privacy.accounting import Purpose
 from .._privacy.mechanisms import Mechanisms
@@ -15,8 +16,9 @@ from .._privacy.noisy_counts import NoisyCounts
 from .._privacy.rounding import round_down
 from .._privacy.sensitive import Sensitive
 from ..evaluation._design import ClassifierDesign, Counted, RegressorDesign, design_of
+from ..scoring._response import respond
 from ..scoring._scorers import PrivateScorer
-from ..scoring._statistics import Statistics
+from ..scoring._statistics import Predictions, Statistics
 from ._base import score_and_interval
 
 __all__ = ["release_scores"]
@@ -128,10 +130,10 @@ def _prepared(
         return scorers, None
     design = _design(params, oracle, model, epsilon)
     if isinstance(design, ClassifierDesign) and design.confusion is None:
-        scorers = [
-            scorer.releasing_from(design.histogram, scorer.predictions(*model), m) or scorer
-            for scorer in scorers
-        ]
+        histogram, (estimator, X, y) = design.histogram, model
+        response = respond(estimator, X, histogram.response_method)
+        public = Predictions(dense(y), response, getattr(estimator, "classes_", None))
+        scorers = [s.releasing_from(histogram, public, m, epsilon) or s for s in scorers]
     return scorers, design
 
 

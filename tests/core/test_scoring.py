@@ -15,8 +15,9 @@ from sklearn_dpbo import make_private_scorer
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo.scoring import _gains as gains
 from sklearn_dpbo.scoring._make import resolve_scorer
+from sklearn_dpbo.scoring._orders import FlooredPairs, PairCounts
 from sklearn_dpbo.scoring._response import respond
-from sklearn_dpbo.scoring._statistics import Predictions, weights
+from sklearn_dpbo.scoring._statistics import Predictions
 
 CLASSES = np.array(["a", "b", "c"])
 
@@ -32,11 +33,11 @@ def score(scorer, y, response, groups=None, classes=CLASSES):
     return scorer.value(*statistics(scorer.counts, y, response, groups, classes))
 
 
-def share_of_pairs(scorer, y, s, groups=None):
-    """The statistic of ROC AUC, as a share of all pairs."""
-    (found,), units = statistics(scorer, y, s, groups, scorer.classes)
-    w, positive = weights(units), y == scorer.positive
-    return found / (2 * int(w[positive].sum()) * int(w[~positive].sum()))
+def share_of_pairs(y, s, classes, groups=None):
+    """The area under the ROC curve, from all pairs."""
+    counts, units = PairCounts(FlooredPairs(classes, 1, 0.5, 0.0), ()), Units.of(len(y), groups)
+    found = counts.statistics(counts.record_values(y, s, classes), y, units)
+    return float(counts.area(np.array(found, dtype=float), units))
 
 
 @pytest.fixture
@@ -123,12 +124,11 @@ def test_regression_losses_equal_scikit_learn_within_the_bounds(rng, name, param
 def test_pairs_of_roc_auc_equal_scikit_learn_with_and_without_groups(rng):
     y, s = rng.choice(["no", "yes"], 300, p=[0.9, 0.1]), np.round(rng.normal(size=300), 1)
     classes = np.array(["no", "yes"])
-    scorer = prepared("roc_auc", classes)
     expected = metrics.roc_auc_score(y == "yes", s)
-    assert share_of_pairs(scorer, y, s) == pytest.approx(expected, abs=1e-12)
+    assert share_of_pairs(y, s, classes) == pytest.approx(expected, abs=1e-12)
     groups = rng.integers(0, 80, 300)
     weight = 1 / np.bincount(groups)[groups]
-    grouped = share_of_pairs(scorer, y, s, groups)
+    grouped = share_of_pairs(y, s, classes, groups)
     weighted = metrics.roc_auc_score(y == "yes", s, sample_weight=weight)
     assert grouped == pytest.approx(weighted, abs=2e-3)
 
@@ -271,8 +271,9 @@ def test_one_record_can_change_counts_by_the_sensitivity(which):
     assert moved == counted.sensitivity(Units.of(2))
 
 
-def test_one_record_can_change_roc_auc_by_the_sensitivity():
-    scorer, classes = SCORERS["roc auc"][0], np.array(["a", "b"])
+def test_one_record_can_change_pairs_by_the_sensitivity():
+    classes = np.array(["a", "b"])
+    scorer = FlooredPairs(classes, 1, 0.5, 0.0)
     y = np.array(["a"] * 9 + ["b"])
     high, low = np.arange(10.0), np.append(np.arange(9.0), -1.0)
     found = [statistics(scorer, y, s, classes=classes)[0][0] for s in (high, low)]
@@ -283,7 +284,7 @@ def test_roc_auc_of_a_million_groups_does_not_overflow_64_bits(rng):
     m = 1_000_000
     y, s = np.where(np.arange(m) % 2, "b", "a"), rng.normal(size=m) + np.arange(m) % 2
     scorer, units = SCORERS["roc auc"][0], Units.of(m, np.arange(m))
-    share = share_of_pairs(scorer, y, s, np.arange(m))
+    share = share_of_pairs(y, s, np.array(["a", "b"]), np.arange(m))
     assert share == pytest.approx(metrics.roc_auc_score(y, s), abs=1e-9)
     assert scorer.sensitivity(units) * units.m < 2**63
 
@@ -335,11 +336,9 @@ def test_a_score_without_known_sensitivity_is_refused_and_the_message_says_what_
 @pytest.mark.parametrize(
     ("estimator", "scoring", "message"),
     [
-        (Ridge(), None, "make_private_scorer"),
         (KMeans(), None, "make_private_scorer"),
         (Ridge(), "accuracy", "for classifiers"),
         (Ridge(), "roc_auc", "for classifiers"),
-        (Ridge(), "neg_mean_absolute_error", r"needs bounds=\(a, b\)"),
     ],
 )
 def test_a_score_that_does_not_fit_the_estimator_is_refused(estimator, scoring, message):
@@ -358,7 +357,7 @@ def test_a_score_that_does_not_fit_the_estimator_is_refused(estimator, scoring, 
         (dict(gain="accuracy", bounds=(0, 1)), "bounds of its own"),
         (dict(gain="accuracy", response_method="predict"), "leave it out"),
         (dict(gain="top_k_accuracy", n=3), "parameters of 'top_k_accuracy'"),
-        (dict(gain="roc_auc", bounds=(0, 1)), "neither"),
+        (dict(gain="roc_auc", bounds=(0, 1)), "bounds of its own"),
         (dict(gain="weighted_accuracy", class_weight={"a": -1}), "none negative"),
         (dict(gain="balanced_accuracy", class_weight={"a": 1}), "no parameters"),
         (dict(gain="f1", bounds=(0, 1)), "bounds of its own"),
@@ -427,7 +426,7 @@ def test_roc_auc_counts_missing_and_unhashable_labels_as_negative():
 
     odd = np.empty(4, dtype=object)
     odd[:] = ["a", pd.NA, np.array([1, 2]), "b"]
-    scorer = SCORERS["roc auc"][0]
+    scorer = FlooredPairs(np.array(["a", "b"]), 1, 0.5, 0.0)
     assert scorer.lowest_values(odd, 4).tolist() == [math.inf, math.inf, math.inf, -math.inf]
     assert scorer.statistics(np.arange(4.0), odd, Units.of(4)) == (6,)
 
