@@ -34,7 +34,7 @@ __all__ = ["N_DRAWS", "Pilot"]
 
 # Draws of the noise, with seeds of their own, of whose intervals the median is taken.
 N_DRAWS = 9
-_N_RESAMPLES = 50
+_N_RESAMPLES = 200
 # Quantiles of absolute errors between which their distribution is taken for a straight line.
 _AROUND_MEDIAN = (0.4, 0.6)
 

@@ -105,8 +105,8 @@ class PilotPlan(SearchPlan):
                 f"best_score_interval_ of {name} is the released score +-"
                 f"{three_digits(self.score_error)}{asked}, if the candidate chosen predicts as the "
                 f"pilot does, whose score is {pilot.score:.3g} on {n}: the median over {N_DRAWS} "
-                "draws of the noise. An estimate: the guarantee is that the interval has the score "
-                "in it, with probability 0.95",
+                "draws of the noise. An estimate. That the interval has the score in it with "
+                "probability 0.95 does not depend on the pilot",
             ),
             ("Choice", self._choice(p)),
             (
