@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,11 +13,6 @@ from .._data.units import Units
 from ..scoring._scorers import PrivateScorer
 from ._pilot import N_DRAWS, Pilot
 from ._plan import SOLVED, SearchPlan, three_digits
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from ..plotting._utility import PrivacyUtilityDisplay
 
 __all__ = ["PilotPlan"]
 
@@ -88,10 +83,11 @@ class PilotPlan(SearchPlan):
                 f"scoring={scorer!r}. Plan and search with the same"
             )
 
-    def plot(self, ax: Axes | None = None, **kwargs: Any) -> PrivacyUtilityDisplay:
-        """Draw both errors as functions of epsilon, as `SearchPlan.plot`, at fewer points."""
+    @property
+    def drawn_at(self) -> dict[str, Any]:
+        """Where errors are drawn: at fewer points, as each takes a while."""
         ends = self.epsilon / _RANGE_FACTOR, self.epsilon * _RANGE_FACTOR
-        return super().plot(ax, **{"epsilon": np.geomspace(*ends, _N_POINTS), **kwargs})
+        return {"epsilon": np.geomspace(*ends, _N_POINTS)}
 
     def _lines(self) -> list[tuple[str, str]]:
         pilot = self.pilot

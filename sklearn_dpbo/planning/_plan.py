@@ -121,7 +121,12 @@ class SearchPlan(UtilityBounds):
         """
         from ..plotting._utility import PrivacyUtilityDisplay
 
-        return PrivacyUtilityDisplay.from_bounds(self, ax=ax, **kwargs)
+        return PrivacyUtilityDisplay.from_bounds(self, ax=ax, **{**self.drawn_at, **kwargs})
+
+    @property
+    def drawn_at(self) -> dict[str, Any]:
+        """Where errors are drawn, for `PrivacyUtilityDisplay.from_bounds`."""
+        return {}
 
     def simulate(
         self,
