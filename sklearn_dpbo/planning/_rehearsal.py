@@ -78,37 +78,47 @@ class Rehearsal(WorstCase):
         history = guidance.run()
         if not history.fitted:
             report_failures(tuple(np.array(history.fit_errors)[history.validated]))
-        candidates, places = history.candidates, history.fitted
-        self.scorer, self.n_candidates, self.draws = oracle.scorer, len(places), []
-        exact = _exact_scores(oracle, [candidates.params[i] for i in places])
-        once = _OnceForEach(oracle, guidance)
+        params = [history.candidates.params[i] for i in history.fitted]
+        exact, once = _exact_scores(oracle, params), _OnceForEach(oracle, guidance)
+        self.scorer, self.n_candidates, self.draws = oracle.scorer, len(params), []
         for _ in range(self.n_draws):
             fresh = Mechanisms(_as_spent(mechanisms.budget), mechanisms.noise)
-            chosen = fresh.select(
-                history.statistics,
-                fresh.budget.epsilon_beside(self.score_share),
-                purpose=Purpose.CANDIDATE,
-            )
-            ((score, interval),) = release_scores(
-                candidates.params[places[chosen]],
-                history.statistics.take(chosen),
-                cast(Evaluator, once),
-                fresh,
-                once.public_model,
-            )
+            chosen, score, interval = self._draw(history.statistics, params, once, fresh)
             self.draws.append(_compared(exact, chosen, score, interval))
         for loss in fresh.budget.losses[len(mechanisms.budget.losses) :]:
-            mechanisms.budget.charge(loss)
+            mechanisms.budget.charge(loss)  # of the last draw, which the search reports
         return Release(
-            candidates,
+            history.candidates,
             np.array(history.fit_times),
             tuple(history.fit_errors),
             np.array(history.validated),
             np.array(history.public_scores),
-            places[chosen],
+            history.fitted[chosen],
             score,
             interval,
         )
+
+    def _draw(
+        self,
+        statistics: Sensitive,
+        params: list[dict[str, Any]],
+        once: _OnceForEach,
+        mechanisms: Mechanisms,
+    ) -> tuple[int, float, tuple[float, float]]:
+        """Return which candidate is chosen, and its score with an interval: as `WorstCase.run`."""
+        chosen = mechanisms.select(
+            statistics,
+            mechanisms.budget.epsilon_beside(self.score_share),
+            purpose=Purpose.CANDIDATE,
+        )
+        ((score, interval),) = release_scores(
+            params[chosen],
+            statistics.take(chosen),
+            cast(Evaluator, once),
+            mechanisms,
+            once.public_model,
+        )
+        return chosen, score, interval
 
 
 def _as_spent(budget: Budget) -> Budget:
