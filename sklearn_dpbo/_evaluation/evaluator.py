@@ -114,13 +114,13 @@ class Evaluator:
             for i, error in enumerate(errors):
                 if error is not None:
                     listener.finished(i, error)
-            self._warn_of_bounds([references for _, references in models.values()])
+            self._warn_of_bounds([self._models.references(n) for n in models.values()])
             self._validation_set_used = True
             statistics = {i: self._nothing() for i, e in enumerate(errors) if e is not None}
             # Threads share the process's output.
             threads = in_threads(self.options.n_jobs)
             tasks = (
-                ([(i, self._model(*models[i])) for i in chunk], self._protected, not threads)
+                ([(i, self._models[models[i]]) for i in chunk], self._protected, not threads)
                 for chunk in self._chunks(models)
             )
             with (
@@ -160,9 +160,13 @@ class Evaluator:
         counts : Statistics
             What is released.
         """
-        pickled = self._models.find(params) or packed(self.fitter.refit(params))
-        reference = Reference.of(fresh(pickled), counts, self._companions)
-        return counted(self._table, Model(pickled, (reference,)), counts)
+        model = self._models.find(params)
+        assert model is not None, "the candidate was evaluated"
+        asked = (each.response_method for each in self.fitter.scorers)
+        reference = model.references[list(asked).index(counts.response_method)]
+        classes = getattr(fresh(model.pickled), "classes_", None)
+        reference = reference.of_counts(counts, self._companions, classes)
+        return counted(self._table, Model(model.pickled, (reference,)), counts)
 
     def select_at(self, public: Predictions) -> None:
         """Prepare the score that selects, before anything is evaluated; see `PrivateScorer`."""
@@ -176,8 +180,8 @@ class Evaluator:
 
     def fitted(self, params: dict[str, Any]) -> Any:
         """Return a candidate, fitted on the training set: as it was evaluated, if it was."""
-        pickled = self._models.find(params)
-        return self.fitter.refit(params) if pickled is None else fresh(pickled)
+        model = self._models.find(params)
+        return self.fitter.refit(params) if model is None else fresh(model.pickled)
 
     def close(self) -> None:
         """Forget the fitted candidates."""
@@ -216,11 +220,11 @@ class Evaluator:
 
     def _fit_all(
         self, candidate_params: tuple[dict[str, Any], ...]
-    ) -> tuple[list[str | None], dict[int, tuple[int, tuple[Reference, ...]]]]:
-        """Return why each candidate failed or None; where others' models are, and references."""
+    ) -> tuple[list[str | None], dict[int, int]]:
+        """Return why each candidate failed or None; and the numbers of the others' models."""
         n, keep = len(candidate_params), not self._validation_set_used
         errors: list[str | None] = [None] * n
-        models: dict[int, tuple[int, tuple[Reference, ...]]] = {}
+        models: dict[int, int] = {}
         checked = to_check(candidate_params)
         tasks = (
             (i, self._public, params, f"{i + 1}/{n}", i in checked, keep)
@@ -229,14 +233,10 @@ class Evaluator:
         with self._results(fit_model, tasks, self._public) as found:
             for i, errors[i], model in found:
                 if model is not None:
-                    number = self._models.add(candidate_params[i], model.pickled)
-                    models[i] = number, model.references
+                    models[i] = self._models.add(candidate_params[i], model)
         return errors, dict(sorted(models.items()))
 
-    def _model(self, number: int, references: tuple[Reference, ...]) -> Model:
-        return Model(self._models[number], references)
-
-    def _chunks(self, models: dict[int, tuple[int, tuple[Reference, ...]]]) -> Iterator[list[int]]:
+    def _chunks(self, models: dict[int, int]) -> Iterator[list[int]]:
         """Yield the numbers of candidates that one task counts: several if their models are small.
 
         What is sent with a task, and the wait for it, cost more than a small prediction.
@@ -245,7 +245,7 @@ class Evaluator:
         most = 1 if workers == 1 else -(-len(models) // (_TASKS_PER_WORKER * workers))
         chunk: list[int] = []
         size = 0
-        for i, (number, _) in models.items():
+        for i, number in models.items():
             chunk.append(i)
             size += self._models.size(number)
             if len(chunk) >= most or size > _CHUNK_BYTES:

@@ -26,7 +26,7 @@ from .fitting import (
     without_callbacks,
     without_side_effects,
 )
-from .model import Model, RecordScorer
+from .model import Model, RecordScorer, Reference
 from .row_by_row import RowByRowCheck, check_gain
 
 __all__ = ["Fitter", "Models", "fit_model", "to_check"]
@@ -171,28 +171,36 @@ class Models:
 
     def __init__(self) -> None:
         self._file = tempfile.SpooledTemporaryFile(max_size=self._IN_MEMORY)
-        self._places: list[tuple[dict[str, Any], int, int]] = []
+        self._places: list[tuple[int, int]] = []
+        self._params: list[dict[str, Any]] = []
+        self._references: list[tuple[Reference, ...]] = []
 
-    def add(self, params: dict[str, Any], pickled: bytes) -> int:
-        """Keep a pickled model; return its number."""
+    def add(self, params: dict[str, Any], model: Model) -> int:
+        """Keep a model; return its number."""
         self._file.seek(0, 2)
-        self._places.append((params, self._file.tell(), len(pickled)))
-        self._file.write(pickled)
+        self._places.append((self._file.tell(), len(model.pickled)))
+        self._file.write(model.pickled)
+        self._params.append(params)
+        self._references.append(model.references)
         return len(self._places) - 1
 
-    def __getitem__(self, number: int) -> bytes:
-        """Return the pickled model of this number."""
-        _, first, length = self._places[number]
+    def __getitem__(self, number: int) -> Model:
+        """Return the model of this number."""
+        first, length = self._places[number]
         self._file.seek(first)
-        return self._file.read(length)
+        return Model(self._file.read(length), self._references[number])
+
+    def references(self, number: int) -> tuple[Reference, ...]:
+        """Return what the companions get from a model."""
+        return self._references[number]
 
     def size(self, number: int) -> int:
         """Return the size of a pickled model, in bytes."""
-        return self._places[number][2]
+        return self._places[number][1]
 
-    def find(self, params: dict[str, Any]) -> bytes | None:
+    def find(self, params: dict[str, Any]) -> Model | None:
         """Return the model of this very candidate, or None if there is none."""
-        for number, (kept, _, _) in enumerate(self._places):
+        for number, kept in enumerate(self._params):
             if kept is params:
                 return self[number]
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -83,6 +83,11 @@ class Reference:
                 f"that no float can hold: rescale the labels ({error})"
             ) from error
         return cls(kind, response, values, clipped)
+
+    def of_counts(self, counts: RecordScorer, companions: Companions, classes: Any) -> Reference:
+        """Return what other counts make of the same response; no user's code runs for it."""
+        values = counts.record_values(companions.y, self.response.copy(), classes)
+        return replace(self, values=values, clipped=0.0)
 
     def holds(self, response: NDArray[Any], values: NDArray[Any], classifier: bool) -> bool:
         """Whether the companions got this beside other records, too."""

@@ -174,7 +174,8 @@ def needs(estimator: Any, y: Any) -> tuple[Statistics, ...]:
         return (ResidualHistogram((0.0,)),)
     classes = np.unique(dense(y))
     K = len(classes)
-    return (ScoreHistogram(((0.5,),) * (K if K > 2 else 1), classes, _METHODS, K > 2),)
+    histogram = ScoreHistogram(((0.5,),) * (K if K > 2 else 1), classes, _METHODS, K > 2)
+    return (histogram,) if K == 2 else (histogram, ConfusionCounts(classes))
 
 
 def design_of(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from numbers import Integral
 from statistics import NormalDist
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -22,6 +22,7 @@ from .._privacy.accounting import Purpose
 from .._privacy.noisy_counts import NoisyCounts
 from ..scoring._make import selecting_scorer
 from ..scoring._mean_gain import MeanGain
+from ..scoring._scorers import PrivateScorer
 
 __all__ = ["GRID_STEPS", "UtilityBounds", "tail_of_choice", "utility_of"]
 
@@ -121,6 +122,8 @@ class UtilityBounds:
     confidence: float = 0.95
     score_range: float = 1.0
     counts: bool = True
+    # Whether the errors are those of theorems.
+    guaranteed: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         for name, value in (("m", self.m), ("n_candidates", self.n_candidates)):
@@ -193,6 +196,29 @@ class UtilityBounds:
         z = NormalDist().inv_cdf((1 + self.confidence) / 2)
         return min(z * self.score_range / (2 * math.sqrt(self.m)), self.score_range)
 
+    def check_scorer(self, scorer: PrivateScorer) -> None:
+        """Raise ValueError if this is about other gains than the scorer's.
+
+        Parameters
+        ----------
+        scorer : PrivateScorer
+            Prepared. If it is no mean of gains, nothing is guaranteed, and nothing checked.
+        """
+        if not (isinstance(scorer, MeanGain) and scorer.is_mean):
+            return
+        a, b = scorer.bounds
+        if abs(b - a - self.score_range) > 1e-9 * self.score_range:
+            raise ValueError(
+                f"the plan is for gains that differ by score_range={self.score_range:g} at most; "
+                f"scoring={scorer!r} has the bounds {(a, b)}. Plan with score_range={b - a:g}"
+            )
+        if scorer.gain.counts != self.counts:
+            kind = "all or nothing" if scorer.gain.counts else "rounded, with gains in between"
+            raise ValueError(
+                f"the plan has counts={self.counts}; gains of scoring={scorer!r} are {kind}. Plan "
+                f"with counts={not self.counts}"
+            )
+
     @property
     def _steps(self) -> int:
         return 1 if self.counts else GRID_STEPS
@@ -247,8 +273,8 @@ def utility_of(search: Any, confidence: float = 0.95) -> UtilityBounds:
         )
     if not (isinstance(scorer, MeanGain) and scorer.is_mean):
         raise ValueError(
-            f"scoring={scorer.name!r} is a ratio, and the theorems are about means of gains. Use "
-            "'accuracy', 'neg_brier_score' or another mean"
+            f"scoring={scorer.name!r} is no mean of gains, and the theorems are about these. See "
+            "best_score_interval_, or plan_search(scoring=...) with public predictions"
         )
     spent = {loss.purpose: loss.epsilon for loss in report.spends}
     results = search.cv_results_

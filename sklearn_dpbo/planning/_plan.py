@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ._bounds import UtilityBounds
 from ._simulation import Simulation, simulate
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
     from ..plotting._utility import PrivacyUtilityDisplay
 
-__all__ = ["MAX_CANDIDATES", "SearchPlan"]
+__all__ = ["MAX_CANDIDATES", "SOLVED", "SearchPlan", "three_digits"]
 
 # The search for an answer stops here.
 MAX_CANDIDATES = 10**6
 # Factors of the plan's m and epsilon in its table.
 _FACTORS = (0.25, 0.5, 1, 2, 4)
 
-_SOLVED = {
+SOLVED = {
     "m": "m: the smallest number of records, or groups, that meets the targets",
     "epsilon": "epsilon: the smallest that meets the targets",
     "n_iter": "n_iter: the largest number of candidates that meets the targets "
@@ -53,6 +53,14 @@ class SearchPlan(UtilityBounds):
     target_regret: float | None = None
     target_score_error: float | None = None
     solved_for: str = "m"
+    # The error that each target is for; where an answer is looked for, and how closely.
+    errors_of_targets: ClassVar[dict[str, str]] = {
+        "target_regret": "regret",
+        "target_score_error": "score_error",
+    }
+    range_of_m: ClassVar[tuple[int, int]] = (1, 10**12)
+    range_of_epsilon: ClassVar[tuple[float, float]] = (1e-9, 1e9)
+    tolerance: ClassVar[float] = 0.0
 
     @property
     def n_iter(self) -> int:
@@ -61,14 +69,13 @@ class SearchPlan(UtilityBounds):
 
     @property
     def meets_targets(self) -> bool:
-        """Whether no guaranteed error exceeds its target."""
-        return all(
-            target is None or error <= target
-            for error, target in (
-                (self.regret, self.target_regret),
-                (self.score_error, self.target_score_error),
-            )
-        )
+        """Whether no error exceeds its target."""
+        return all(getattr(self, error) <= target for error, target in self.targets().items())
+
+    def targets(self) -> dict[str, float]:
+        """Return the targets that were given, by the name of the error."""
+        found = {error: getattr(self, name) for name, error in self.errors_of_targets.items()}
+        return {error: target for error, target in found.items() if target is not None}
 
     def table(
         self,
@@ -76,7 +83,7 @@ class SearchPlan(UtilityBounds):
         epsilon: float | Iterable[float] | None = None,
         m: int | Iterable[int] | None = None,
     ) -> list[dict[str, Any]]:
-        """Return the guaranteed errors over a grid, as ``pandas.DataFrame`` takes them.
+        """Return the errors over a grid, as ``pandas.DataFrame`` takes them.
 
         Parameters
         ----------
@@ -98,7 +105,7 @@ class SearchPlan(UtilityBounds):
         return [{name: getattr(plan, name) for name in (*names, "meets_targets")} for plan in plans]
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> PrivacyUtilityDisplay:
-        """Draw both guaranteed errors as functions of epsilon, and mark the plan.
+        """Draw both errors as functions of epsilon, and mark the plan.
 
         Parameters
         ----------
@@ -114,7 +121,12 @@ class SearchPlan(UtilityBounds):
         """
         from ..plotting._utility import PrivacyUtilityDisplay
 
-        return PrivacyUtilityDisplay.from_bounds(self, ax=ax, **kwargs)
+        return PrivacyUtilityDisplay.from_bounds(self, ax=ax, **{**self.drawn_at, **kwargs})
+
+    @property
+    def drawn_at(self) -> dict[str, Any]:
+        """Where errors are drawn, for `PrivacyUtilityDisplay.from_bounds`."""
+        return {}
 
     def simulate(
         self,
@@ -150,19 +162,25 @@ class SearchPlan(UtilityBounds):
         Returns
         -------
         simulation : Simulation
-            ``regret`` and ``score_error`` of each run; print it for a summary.
+            ``regret`` and ``score_error`` of each run, and whether its interval has the exact
+            score in it; print it for a summary.
 
         Raises
         ------
         ValueError
             If there are too few records, or the search does not match the plan.
+
+        Notes
+        -----
+        Errors are in units of the score itself, whatever it is. Exact scores are computed as
+        scikit-learn computes them.
         """
         return simulate(self, search, X, y, n_runs=n_runs, random_state=random_state, n_jobs=n_jobs)
 
     def __str__(self) -> str:
         lines = [
             f"Plan: {self.m:,} validation records (or groups), at most {self.n_iter:,} candidates, "
-            f"epsilon = {_three_digits(self.epsilon)}"
+            f"epsilon = {three_digits(self.epsilon)}"
         ]
         for heading, text in self._lines():
             lines += textwrap.wrap(
@@ -176,11 +194,11 @@ class SearchPlan(UtilityBounds):
             "" if target is None else f"; asked for: {target:g}"
             for target in (self.target_regret, self.target_score_error)
         )
-        regret, mean_regret = _three_digits(self.regret), _three_digits(self.expected_regret)
-        binomial, sampling = _three_digits(self.binomial_error), _three_digits(self.sampling_error)
+        regret, mean_regret = three_digits(self.regret), three_digits(self.expected_regret)
+        binomial, sampling = three_digits(self.binomial_error), three_digits(self.sampling_error)
         sampling_is_larger = self.binomial_error > max(self.regret, self.score_error)
         return [
-            ("Solved for", _SOLVED[self.solved_for]),
+            ("Solved for", SOLVED[self.solved_for]),
             (
                 "Choice",
                 f"the chosen candidate's validation score is within {regret} of the best one's {p} "
@@ -189,7 +207,7 @@ class SearchPlan(UtilityBounds):
             ),
             (
                 "Score",
-                f"the released score is within {_three_digits(self.score_error)} of the chosen "
+                f"the released score is within {three_digits(self.score_error)} of the chosen "
                 f"candidate's {p} (Theorem 3{score_target})",
             ),
             ("Both", f"hold together with probability {2 * self.confidence - 1:.6g}"),
@@ -203,14 +221,14 @@ class SearchPlan(UtilityBounds):
             ),
             (
                 "Not covered",
-                "the quality of the candidates, and scores that are ratios, such as roc_auc. The "
-                "privacy guarantee does not depend on the plan. With groups_val, m counts groups "
-                "(use counts=False)",
+                "the quality of the candidates, and scores that are no means of gains, such as f1 "
+                "and roc_auc (for these, pass scoring= and a pilot model). The privacy guarantee "
+                "does not depend on the plan. With groups_val, m counts groups (use counts=False)",
             ),
         ]
 
 
-def _three_digits(x: float) -> str:
+def three_digits(x: float) -> str:
     """Write a number with three digits, rounded up."""
     if x <= 0:
         return f"{x:g}"

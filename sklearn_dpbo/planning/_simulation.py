@@ -13,51 +13,54 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
-from sklearn.utils.parallel import Parallel, delayed
 
 from .._data.tables import n_rows
-from .._data.units import Units
-from .._evaluation.fitting import set_candidate
 from .._params import check_number
-from .._privacy.accounting import Budget, Purpose
-from .._privacy.mechanisms import Mechanisms
-from .._privacy.noise import Noise, SeededNoise
-from .._privacy.sensitive import Sensitive
 from ..exceptions import InsecureNoiseWarning
-from ..scoring._make import selecting_scorer
-from ..scoring._mean_gain import MeanGain
-from ..scoring._response import respond
-from ..scoring._scorers import PrivateScorer
-from ..scoring._statistics import Statistics
 from ..strategies._worst_case import WorstCase
 from ._bounds import UtilityBounds
+from ._rehearsal import Rehearsal
 
 __all__ = ["Simulation", "simulate"]
 
 
 @dataclass(frozen=True)
 class Simulation:
-    """Errors of simulated runs of a search.
+    """Errors of simulated runs of a search, in units of the score.
+
+    Exact scores are those of the validation part as scikit-learn computes them.
 
     Parameters
     ----------
     bounds : UtilityBounds
-        The errors that are guaranteed.
+        The plan: its errors are guaranteed or, of a pilot's plan, estimated.
     regret : ndarray of shape (n_runs,)
-        Exact score of the best candidate minus that of the chosen one, on the validation part.
+        Exact score of the best candidate minus that of the chosen one.
     score_error : ndarray of shape (n_runs,)
         Distance of the released score from the exact one of the chosen candidate.
+    half_width : ndarray of shape (n_runs,)
+        Half the width of ``best_score_interval_``.
+    inside : ndarray of bool, shape (n_runs,)
+        Whether that interval has the exact score in it.
     n_candidates : int
         How many candidates were validated (in the last run).
     covered : bool, default=True
-        Whether the bounds cover the score: whether it is a mean.
+        Whether theorems bound the errors: whether the score is a mean of gains with given bounds,
+        and the plan is for such a mean.
     """
 
     bounds: UtilityBounds
     regret: NDArray[np.float64]
     score_error: NDArray[np.float64]
+    half_width: NDArray[np.float64]
+    inside: NDArray[np.bool_]
     n_candidates: int
     covered: bool = True
+
+    @property
+    def coverage(self) -> float:
+        """Share of the runs whose interval has the exact score in it; 0.95 or more is meant."""
+        return float(self.inside.mean())
 
     def table(self) -> list[dict[str, Any]]:
         """Return a row for the regret and one for the score error, as ``pandas.DataFrame`` takes.
@@ -66,25 +69,27 @@ class Simulation:
         -------
         rows : list of dict
             With the keys "error" (its name), "mean", "quantile" (at the confidence of the bounds),
-            "promised" (the guaranteed error) and "within" (the share of the runs that kept it). The
-            last two are NaN if the score is a ratio, because nothing is guaranteed then.
+            "promised" (the guaranteed error; NaN if no theorem is about the score), "estimated"
+            (that of a pilot's plan, else NaN) and "within" (the share of the runs that kept either;
+            NaN if there is none).
         """
         return [
-            {
-                "error": name,
-                "mean": float(errors.mean()),
-                "quantile": float(np.quantile(errors, self.bounds.confidence)),
-                "promised": promised if self.covered else math.nan,
-                "within": self._within(errors, promised),
-            }
-            for name, errors, promised in (
-                ("regret", self.regret, self.bounds.regret),
-                ("score_error", self.score_error, self.bounds.score_error),
-            )
+            self._row("regret", self.regret, self.bounds.regret),
+            self._row("score_error", self.score_error, self.bounds.score_error),
         ]
 
-    def _within(self, errors: NDArray[np.float64], promised: float) -> float:
-        return float((errors <= promised * (1 + 1e-9)).mean()) if self.covered else math.nan
+    def _row(self, name: str, errors: NDArray[np.float64], planned: float) -> dict[str, Any]:
+        estimated = not self.bounds.guaranteed
+        known = (self.covered or estimated) and not math.isnan(planned)
+        within = float((errors <= planned * (1 + 1e-9)).mean())
+        return {
+            "error": name,
+            "mean": float(errors.mean()),
+            "quantile": float(np.quantile(errors, self.bounds.confidence)),
+            "promised": planned if self.covered else math.nan,
+            "estimated": planned if estimated else math.nan,
+            "within": within if known else math.nan,
+        }
 
     def __str__(self) -> str:
         b = self.bounds
@@ -93,14 +98,26 @@ class Simulation:
             f"{self.n_candidates} candidates validated"
         ]
         for row in self.table():
-            promise = "nothing promised: the score is a ratio"
-            if self.covered:
-                promise = f"promised {row['promised']:.2g}, kept in {row['within']:.1%} of the runs"
             lines.append(
                 f"  {row['error']:<12} mean {row['mean']:.2g}, {b.confidence:.3g} quantile "
-                f"{row['quantile']:.2g}; {promise}"
+                f"{row['quantile']:.2g}; {_compared_with_plan(row)}"
             )
+        lines.append(
+            f"  {'interval':<12} median half-width {np.median(self.half_width):.2g}; has the exact "
+            f"score in it in {self.coverage:.1%} of the runs"
+        )
         return "\n".join(lines)
+
+
+def _compared_with_plan(row: dict[str, Any]) -> str:
+    if math.isnan(row["within"]):
+        return "no theorem bounds it"
+    promised = not math.isnan(row["promised"])
+    word, planned = (
+        ("promised" if promised else "estimated"),
+        row["promised" if promised else "estimated"],
+    )
+    return f"{word} {planned:.2g}, kept in {row['within']:.1%} of the runs"
 
 
 def simulate(
@@ -138,137 +155,26 @@ def simulate(
     )
     parts = train_test_split(X, y, test_size=bounds.m, random_state=rng.randint(2**31 - 1))
     n_paths = n_runs if strategy.guidance in ("private", "both") else 1
-    errors = []
+    draws = []
     for _ in range(n_paths):
-        path = _Path.of(search, parts, bounds, rng.randint(2**31 - 1, size=2).tolist())
-        noise = SeededNoise(rng.randint(2**31 - 1))
-        errors += [path.draw(noise) for _ in range(n_runs // n_paths)]
-    regret, score_error = np.array(errors).T
-    is_mean = selecting_scorer(path.search).is_mean
-    return Simulation(bounds, regret, score_error, len(path.candidates), is_mean)
+        rehearsal = Rehearsal.of(strategy, bounds, n_runs // n_paths)
+        seeds = rng.randint(2**31 - 1, size=2).tolist()
+        _fit(clone(search).set_params(random_state=seeds[0]), rehearsal, parts, seeds[1])
+        draws += rehearsal.draws
+    regret, score_error, half_width, inside = (np.array(each) for each in zip(*draws, strict=True))
+    scorer = rehearsal.scorer
+    covered = bounds.guaranteed and scorer.is_mean and not scorer.releases_at
+    return Simulation(
+        bounds, regret, score_error, half_width, inside, rehearsal.n_candidates, covered
+    )
 
 
-@dataclass(frozen=True)
-class _Counted:
-    """What a candidate is compared by, and what is released of it, without noise.
-
-    Parameters
-    ----------
-    scorer : PrivateScorer
-        Prepared to release this candidate's score.
-    statistic, counts : tuple of int
-        Without noise, because the data are public.
-    """
-
-    scorer: PrivateScorer
-    statistic: tuple[int, ...]
-    counts: tuple[int, ...]
-
-    @classmethod
-    def of(
-        cls,
-        estimator: Any,
-        params: dict[str, Any],
-        parts: list[Any],
-        scorer: PrivateScorer,
-        units: Units,
-        epsilon: float,
-    ) -> _Counted:
-        X, X_val, y, y_val = parts
-        model = set_candidate(clone(estimator), params).fit(X, y)
-        if scorer.releases_at:
-            public = scorer.predictions(model, X_val, y_val)
-            scorer = scorer.releasing_at(public, units.m, epsilon)
-        statistic, counts = (
-            _statistics(each, model, X_val, np.asarray(y_val), units)
-            for each in (scorer, scorer.counts)
-        )
-        return cls(scorer, statistic, counts)
-
-
-@dataclass(frozen=True)
-class _Path:
-    """The candidates that a search validated, with their exact statistics.
-
-    Parameters
-    ----------
-    search : PrivateBayesSearchCV
-        Fitted.
-    units : Units
-        Of its validation set.
-    candidates : tuple of _Counted
-        Those that could be fitted.
-    """
-
-    search: Any
-    units: Units
-    candidates: tuple[_Counted, ...]
-
-    @classmethod
-    def of(cls, search: Any, parts: list[Any], bounds: UtilityBounds, seeds: list[int]) -> _Path:
-        X, X_val, y, y_val = parts
-        search = clone(search).set_params(random_state=seeds[0], noise_random_state=seeds[1])
-        with warnings.catch_warnings():  # the data are public, so the noise may be seeded
-            warnings.simplefilter("ignore", InsecureNoiseWarning)
-            search.fit(X, y, X_val=X_val, y_val=y_val)
-        if len(getattr(search, "best_scores_", ())) > 1:
-            raise ValueError("the plan is for one score, and scoring has several: pass one of them")
-        scorer = selecting_scorer(search)
-        _check_gains(scorer, bounds)
-        if scorer.selects_at:
-            chosen = set_candidate(clone(search.estimator), search.best_params_).fit(X, y)
-            scorer = scorer.selecting_at(scorer.predictions(chosen, X_val, y_val))
-        results, units = search.cv_results_, Units.of(bounds.m)
-        epsilon = _spent(search)[Purpose.SCORE]
-        rows = zip(results["params"], results["validated"], results["fit_error"], strict=True)
-        counted = Parallel(n_jobs=search.n_jobs)(
-            delayed(_Counted.of)(search.estimator, params, parts, scorer, units, epsilon)
-            for params, validated, error in rows
-            if validated and error is None
-        )
-        return cls(search, units, tuple(counted))
-
-    def draw(self, noise: Noise) -> tuple[float, float]:
-        """Return (regret, score error) of one choice and one released score."""
-        spent, candidates = _spent(self.search), self.candidates
-        score, choice = spent[Purpose.SCORE], spent.get(Purpose.CANDIDATE, 1)
-        mechanisms = Mechanisms(Budget(2 * (choice + score)), noise)
-        statistics = [each.statistic for each in candidates]
-        table = Sensitive(statistics, candidates[0].scorer.sensitivity(self.units))
-        best = candidates[mechanisms.select(table, choice, purpose=Purpose.CANDIDATE)]
-        counts = Sensitive([best.counts], best.scorer.counts.sensitivity(self.units))
-        noisy = mechanisms.release_counts(counts, score, purpose=Purpose.SCORE)
-        exact = best.scorer.value(best.counts, self.units)
-        most = max(each.scorer.value(each.counts, self.units) for each in candidates)
-        return most - exact, abs(best.scorer.value(noisy.counts, self.units) - exact)
-
-
-def _spent(search: Any) -> dict[str, float]:
-    return {loss.purpose: loss.epsilon for loss in search.privacy_.spends}
-
-
-def _statistics(
-    counted: Statistics, model: Any, X_val: Any, y_val: Any, units: Units
-) -> tuple[int, ...]:
-    response = respond(model, X_val, counted.response_method)
-    values = counted.record_values(y_val, response, getattr(model, "classes_", None))
-    return counted.statistics(values, y_val, units)
-
-
-def _check_gains(scorer: PrivateScorer, bounds: UtilityBounds) -> None:
-    """Raise ValueError if the plan is for other gains than the scorer's."""
-    a, b = scorer.bounds
-    if abs(b - a - bounds.score_range) > 1e-9 * bounds.score_range:
-        raise ValueError(
-            f"the plan is for gains that differ by score_range={bounds.score_range:g} at most; "
-            f"scoring={scorer!r} has the bounds {(a, b)}. Plan with score_range={b - a:g}"
-        )
-    if isinstance(scorer, MeanGain) and scorer.is_mean and scorer.gain.counts != bounds.counts:
-        kind = "all or nothing" if scorer.gain.counts else "rounded, with gains in between"
-        raise ValueError(
-            f"the plan has counts={bounds.counts}; gains of scoring={scorer!r} are {kind}. Plan "
-            f"with counts={not bounds.counts}"
-        )
+def _fit(search: Any, rehearsal: Rehearsal, parts: list[Any], seed: int) -> None:
+    X, X_val, y, y_val = parts
+    search.set_params(strategy=rehearsal, noise_random_state=seed)
+    with warnings.catch_warnings():  # the data are public, so the noise may be seeded
+        warnings.simplefilter("ignore", InsecureNoiseWarning)
+        search.fit(X, y, X_val=X_val, y_val=y_val)
 
 
 def _strategy_of(search: Any, bounds: UtilityBounds) -> WorstCase:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
+from functools import partial
 from typing import Any
 
 from .._params import check_number
 from ._bounds import GRID_STEPS
+from ._pilot import Pilot
+from ._pilot_plan import PilotPlan
 from ._plan import MAX_CANDIDATES, SearchPlan
 
 __all__ = ["plan_search"]
-
-# Answers beyond these are no plans.
-_MAX_RECORDS = 10**12
-_MIN_EPSILON, _MAX_EPSILON = 1e-9, 1e9
 
 
 def plan_search(
@@ -25,17 +24,28 @@ def plan_search(
     *,
     target_regret: float | None = None,
     target_score_error: float | None = None,
+    target_interval: float | None = None,
     score_range: float = 1.0,
     score_share: float = 0.4,
     guidance_share: float = 0.0,
     confidence: float = 0.95,
     counts: bool = True,
+    scoring: Any = None,
+    estimator: Any = None,
+    X: Any = None,
+    y: Any = None,
 ) -> SearchPlan:
     """Find the number of records, the epsilon, or the number of candidates that a search needs.
 
-    Give two of m, n_iter and epsilon, and None for the one to find. The answer is exact: the
-    theorems guarantee the targets with it, but not with a smaller m, a smaller epsilon or a larger
-    n_iter. It is computed from these numbers alone, so it costs no privacy.
+    Give two of m, n_iter and epsilon, and None for the one to find.
+
+    *Means of gains*, such as accuracy. The answer is exact: the theorems guarantee the targets with
+    it, but not with a smaller m, a smaller epsilon or a larger n_iter. It is computed from these
+    numbers alone, so it costs no privacy.
+
+    *All other scores*, such as F1 and AUC. What noise does to them depends on what predictions look
+    like. So pass ``scoring``, a fitted pilot model and public records: the answer is an estimate,
+    for a candidate that predicts as the pilot does, to within 2 %.
 
     Parameters
     ----------
@@ -50,9 +60,12 @@ def plan_search(
     target_regret : float or None, default=None
         How much lower than the best candidate's the chosen one's validation score may be.
     target_score_error : float or None, default=None
-        How far the released score may be from the chosen candidate's.
+        How far the released score may be from the chosen candidate's. Without `scoring`.
+    target_interval : float or None, default=None
+        Half the width that ``best_score_interval_`` (95 %) may have: 0.02 stands for +-0.02. With
+        `scoring`.
     score_range : float, default=1.0
-        Highest minus lowest gain, b - a, of the scorer's ``bounds``.
+        Highest minus lowest gain, b - a, of the scorer's ``bounds``. Without `scoring`.
     score_share : float, default=0.4
         Share of epsilon for the score, as in `WorstCase`; in (0, 1).
     guidance_share : float, default=0.0
@@ -64,12 +77,22 @@ def plan_search(
     counts : bool, default=True
         Whether a unit's gain is the lowest or the highest and nothing in between, as for the
         accuracy of single records. Use False for groups and for all other scores: their gains are
-        rounded, and the error of rounding is added.
+        rounded, and the error of rounding is added. Without `scoring`.
+    scoring : str, PrivateScorer or None, default=None
+        The score, as a search takes it; None is any mean of gains.
+    estimator : estimator or None, default=None
+        The pilot: a fitted model that is about as good as those to come. With `scoring`.
+    X : array-like of shape (n_samples, n_features), or None, default=None
+        Public records that the pilot was not fitted on, like those that are to be protected. Never
+        the protected ones. With `scoring`.
+    y : array-like of shape (n_samples,), or None, default=None
+        Their targets.
 
     Returns
     -------
     plan : SearchPlan
-        Print it for the guaranteed errors; see also its `table`, `plot` and `simulate`.
+        Print it for the errors, guaranteed or estimated; see also its `table`, `plot` and
+        `simulate`.
 
     Raises
     ------
@@ -79,8 +102,8 @@ def plan_search(
 
     Notes
     -----
-    The theorems are about means of gains in [a, b] and ``strategy="worst_case"``. They do not
-    cover scores that are ratios ("roc_auc").
+    The theorems are about means of gains in [a, b] and ``strategy="worst_case"``. With `scoring`,
+    m is at most 1,000,000, and epsilon lies in [0.001, 1000].
 
     Examples
     --------
@@ -91,7 +114,7 @@ def plan_search(
     """
     missing = _missing(
         {"m": m, "n_iter": n_iter, "epsilon": epsilon},
-        has_target=target_regret is not None or target_score_error is not None,
+        has_target=(target_regret, target_score_error, target_interval) != (None, None, None),
     )
     plan = SearchPlan(
         1 if m is None else m,
@@ -106,6 +129,10 @@ def plan_search(
         target_score_error,
         solved_for=missing,
     )
+    if scoring is None:
+        _refuse("without scoring=", target_interval=target_interval, estimator=estimator, X=X, y=y)
+    else:
+        plan = _with_pilot(plan, target_interval, scoring, estimator, X, y)
     _check_targets(plan)
     return {"m": _solve_m, "n_iter": _solve_n_iter, "epsilon": _solve_epsilon}[missing](plan)
 
@@ -125,12 +152,69 @@ def _missing(given: dict[str, float | None], *, has_target: bool) -> str:
             "but one of m, n_iter and epsilon"
         )
     if not has_target:
-        raise ValueError("give target_regret, target_score_error, or both; found neither")
+        raise ValueError("give target_regret, an error of the score, or both; found neither")
     return missing[0]
+
+
+def _with_pilot(
+    plan: SearchPlan, target_interval: float | None, scoring: Any, estimator: Any, X: Any, y: Any
+) -> PilotPlan:
+    """Return the same plan, for a score that public predictions say something of."""
+    missing = [name for name, value in (("estimator", estimator), ("X", X)) if value is None]
+    if missing:
+        raise ValueError(
+            f"scoring={scoring!r} is planned by what a pilot predicts: give estimator=, a fitted "
+            "model, and X= and y=, public records that it was not fitted on; found no "
+            f"{' and no '.join(missing)}"
+        )
+    given = {f.name: getattr(plan, f.name) for f in fields(SearchPlan)}
+    default = {f.name: f.default for f in fields(SearchPlan)}
+    own = ("target_score_error", "score_range", "counts")
+    _refuse(
+        f"with scoring={scoring!r}, of which target_interval= is the error of the score",
+        **{name: given[name] if given[name] != default[name] else None for name in own},
+    )
+    return PilotPlan(
+        **given, target_interval=target_interval, pilot=Pilot.of(scoring, estimator, X, y)
+    )
+
+
+def _refuse(when: str, **given: Any) -> None:
+    """Raise ValueError if one of these parameters was given."""
+    found = [name for name, value in given.items() if value is not None]
+    if found:
+        raise ValueError(f"{' and '.join(found)}: not {when}")
 
 
 def _check_targets(plan: SearchPlan) -> None:
     """Raise ValueError for targets that any search meets, or none."""
+    if isinstance(plan, PilotPlan):
+        _check_pilot_targets(plan)
+    else:
+        _check_exact_targets(plan)
+    if plan.target_regret is not None and plan.n_candidates == 1:
+        raise ValueError("with one candidate there is no choice: leave out target_regret")
+
+
+def _check_pilot_targets(plan: PilotPlan) -> None:
+    scorer = plan.pilot.scorer
+    low, high = scorer.bounds
+    for name, largest in (("target_regret", high - low), ("target_interval", (high - low) / 2)):
+        below = f"above 0 and below {largest:g}"
+        holds = partial(_lies_between, largest)
+        check_number(name, getattr(plan, name), below, holds, optional=True)
+    if plan.target_regret is not None and plan.pilot.score_per_step(plan.m) is None:
+        raise ValueError(
+            f"target_regret: the statistic that ranks candidates by scoring={scorer!r} bounds no "
+            "regret of the score. Use target_interval, and see the regret with simulate"
+        )
+
+
+def _lies_between(largest: float, target: float) -> bool:
+    return 0 < target < largest
+
+
+def _check_exact_targets(plan: SearchPlan) -> None:
     largest = plan.score_range
     for name, n_rounded in (("target_regret", 2), ("target_score_error", 1)):
         target = getattr(plan, name)
@@ -148,27 +232,28 @@ def _check_targets(plan: SearchPlan) -> None:
                 f"2^20, and the error of rounding alone is up to {rounding:.3g}. Use a larger "
                 "target"
             )
-    if plan.target_regret is not None and plan.n_candidates == 1:
-        raise ValueError("with one candidate there is no choice: leave out target_regret")
 
 
 def _solve_m(plan: SearchPlan) -> SearchPlan:
-    high = 1
-    while not _meets_targets(plan, m=high):
-        if high >= _MAX_RECORDS:
+    """Also with twice the records the targets are to be met: estimates go up and down a little."""
+    high, most = plan.range_of_m
+    if _meets_targets(plan, m=high):
+        return replace(plan, m=high)
+    while not (_meets_targets(plan, m=high) and _meets_targets(plan, m=2 * high)):
+        if high >= most:
             raise ValueError(
-                f"out of reach: {_targets_text(plan)} would take more than {_MAX_RECORDS:,} "
+                f"out of reach: {_targets_text(plan)} would take more than {most:,} "
                 f"records at epsilon={plan.epsilon:g}. Increase epsilon or the targets"
             )
         high *= 2
-    return replace(plan, m=_first(lambda m: _meets_targets(plan, m=m), high // 2, high))
+    found = _first(lambda m: _meets_targets(plan, m=m), high // 2, high, plan.tolerance)
+    return replace(plan, m=found)
 
 
 def _solve_n_iter(plan: SearchPlan) -> SearchPlan:
     if not plan.meets_targets:
-        target = plan.target_score_error
         why = f"even two candidates have a regret of up to {plan.regret:.3g}"
-        if target is not None and plan.score_error > target:
+        if not replace(plan, target_regret=None).meets_targets:
             why = (
                 f"the released score is off by up to {plan.score_error:.3g}, however many "
                 "candidates there are"
@@ -186,7 +271,7 @@ def _solve_n_iter(plan: SearchPlan) -> SearchPlan:
 
 
 def _solve_epsilon(plan: SearchPlan) -> SearchPlan:
-    low, high = _MIN_EPSILON, _MAX_EPSILON
+    low, high = plan.range_of_epsilon
     if not _meets_targets(plan, epsilon=high):
         raise ValueError(
             f"out of reach: {_targets_text(plan)} would take more than epsilon={high:g} with "
@@ -195,6 +280,8 @@ def _solve_epsilon(plan: SearchPlan) -> SearchPlan:
     if _meets_targets(plan, epsilon=low):
         return replace(plan, epsilon=low)
     while low < (middle := math.sqrt(low) * math.sqrt(high)) < high:
+        if high <= low * (1 + plan.tolerance):
+            return replace(plan, epsilon=high)
         low, high = (low, middle) if _meets_targets(plan, epsilon=middle) else (middle, high)
     # The geometric mean is rounded, so a few floats may be left between the two.
     while (middle := math.nextafter(low, high)) < high:
@@ -206,9 +293,9 @@ def _meets_targets(plan: SearchPlan, **changes: Any) -> bool:
     return replace(plan, **changes).meets_targets
 
 
-def _first(holds: Callable[[int], bool], low: int, high: int) -> int:
-    """Return the first integer in (low, high] from which this holds."""
-    while high - low > 1:
+def _first(holds: Callable[[int], bool], low: int, high: int, tolerance: float = 0.0) -> int:
+    """Return the first integer in (low, high] from which this holds; or one that much larger."""
+    while high - low > max(1, tolerance * low):
         middle = (low + high) // 2
         low, high = (low, middle) if holds(middle) else (middle, high)
     return high
@@ -217,6 +304,6 @@ def _first(holds: Callable[[int], bool], low: int, high: int) -> int:
 def _targets_text(plan: SearchPlan) -> str:
     return " and ".join(
         f"{name}={getattr(plan, name):g}"
-        for name in ("target_regret", "target_score_error")
+        for name in plan.errors_of_targets
         if getattr(plan, name) is not None
     )

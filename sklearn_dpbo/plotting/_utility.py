@@ -41,6 +41,8 @@ class PrivacyUtilityDisplay:
         Epsilon of a search or plan and its errors, to be marked; None marks nothing.
     label : str, default=""
         Assumptions of the curves, for the label of the axis.
+    guaranteed : bool, default=True
+        Whether errors are those of theorems; else they are estimates, from a pilot's predictions.
 
     Attributes
     ----------
@@ -65,6 +67,7 @@ class PrivacyUtilityDisplay:
         sampling_error: float,
         point: tuple[float, float, float] | None = None,
         label: str = "",
+        guaranteed: bool = True,
     ) -> None:
         self.epsilon = epsilon
         self.regret = regret
@@ -72,6 +75,7 @@ class PrivacyUtilityDisplay:
         self.sampling_error = sampling_error
         self.point = point
         self.label = label
+        self.guaranteed = guaranteed
 
     @classmethod
     def from_search(
@@ -148,6 +152,7 @@ class PrivacyUtilityDisplay:
             point=(bounds.epsilon, bounds.regret, bounds.score_error) if mark else None,
             label=f"m = {bounds.m:,}, {bounds.n_candidates:,} candidates, "
             f"probability {bounds.confidence:.6g}",
+            guaranteed=bounds.guaranteed,
         )
         return display.plot(ax, **kwargs)
 
@@ -170,7 +175,8 @@ class PrivacyUtilityDisplay:
         regret, score_error = (
             np.where(errors > 0, errors, np.nan) for errors in (self.regret, self.score_error)
         )
-        (self.regret_,) = draw(self.epsilon, regret, color=BLUE, label="choice: regret")
+        unknown = " (no bound is known)" if np.isnan(self.regret).all() else ""
+        (self.regret_,) = draw(self.epsilon, regret, color=BLUE, label=f"choice: regret{unknown}")
         (self.score_error_,) = draw(
             self.epsilon, score_error, color=VERMILION, ls="--", label="released score: error"
         )
@@ -189,6 +195,7 @@ class PrivacyUtilityDisplay:
                 label=f"epsilon = {epsilon:.3g}",
             )
         self.ax_.set(xscale="log", yscale="log", xlabel="epsilon")
-        self.ax_.set_ylabel(f"guaranteed error\n({self.label})" if self.label else "error")
+        kind = "guaranteed" if self.guaranteed else "estimated"
+        self.ax_.set_ylabel(f"{kind} error\n({self.label})" if self.label else "error")
         self.legend_ = legend_above(self.ax_)
         return self

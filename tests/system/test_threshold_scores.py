@@ -179,8 +179,9 @@ def test_counts_are_the_confusion_matrix_of_predictions(rng):
     scorer = make_private_scorer("f1").prepare(np.array([0, 0, 0, 1]))
     x, y = rng.choice([-1.0, 0.0, 0.5, math.nan], 200), rng.choice([0, 1, 9], 200)
     found, _ = counts_of(FirstColumn().fit(None, [0, 1]), scorer, x, y, Units.of(200), 0.0)
-    predicted = np.where(np.isnan(x), 1 - y, np.nan_to_num(x, nan=-1) >= 0)
-    y = np.where(y == 9, np.where(np.isnan(x), 0, 1 - predicted), y)
+    wrong = np.where(y == 9, 1, 1 - y)
+    predicted = np.where(np.isnan(x), wrong, np.nan_to_num(x, nan=-1) >= 0)
+    y = np.where(y == 9, 1 - predicted, y)
     expected = metrics.confusion_matrix(y, predicted, labels=[0, 1])
     assert found == expected.ravel().tolist()
 

@@ -1,0 +1,196 @@
+"""What public predictions of a pilot model say of a score that is to be released (zone: released).
+
+Noise moves a mean by the same amount whatever the predictions are. Other scores divide by counts,
+or count pairs: what noise does to them depends on how many records there are of which kind.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_consistent_length
+from sklearn.utils.validation import check_is_fitted
+
+from .._data.tables import dense
+from .._data.units import Units
+from .._privacy.accounting import Budget, Purpose
+from .._privacy.mechanisms import Mechanisms
+from .._privacy.noise import SeededNoise
+from .._privacy.sensitive import Sensitive
+from ..scoring._make import resolve_scorer
+from ..scoring._ranking import Ranking
+from ..scoring._regression import MedianError, RootMeanError, VarianceExplained
+from ..scoring._scorers import PrivateScorer
+from ..scoring._statistics import Predictions
+from ..strategies._base import score_and_interval
+
+__all__ = ["N_DRAWS", "Pilot"]
+
+# Draws of the noise, with seeds of their own, of whose intervals the median is taken.
+N_DRAWS = 9
+_N_RESAMPLES = 200
+# Quantiles of absolute errors between which their distribution is taken for a straight line.
+_AROUND_MEDIAN = (0.4, 0.6)
+
+
+@dataclass(frozen=True, eq=False)
+class Pilot:
+    """A score, and public predictions of a model about as good as those to come.
+
+    Parameters
+    ----------
+    scorer : PrivateScorer
+        Prepared to tell candidates apart that are about as good as the pilot.
+    predictions : Predictions
+        Of public records that the pilot was not fitted on.
+    """
+
+    scorer: PrivateScorer
+    predictions: Predictions = field(repr=False)
+    _widths: dict[tuple[int, float], float] = field(default_factory=dict, init=False, repr=False)
+
+    @classmethod
+    def of(cls, scoring: Any, estimator: Any, X: Any, y: Any) -> Pilot:
+        """Let a fitted model predict public records; parameters as those of `plan_search`."""
+        if isinstance(scoring, list | tuple | set | Mapping):
+            raise ValueError(f"a plan is for one score; found scoring={scoring!r}")
+        check_is_fitted(estimator)
+        check_consistent_length(X, y)
+        scorer = resolve_scorer(scoring, estimator).prepare(dense(y))
+        predictions = scorer.predictions(estimator, X, y)
+        if scorer.selects_at:
+            scorer = scorer.selecting_at(predictions)
+        return cls(scorer, predictions)
+
+    @property
+    def n_records(self) -> int:
+        """Number of public records."""
+        return len(self.predictions.response)
+
+    @cached_property
+    def score(self) -> float:
+        """The pilot's score."""
+        return _exact(self.scorer, self.predictions)
+
+    @cached_property
+    def spread(self) -> float:
+        """Standard deviation of the pilot's score on one record (bootstrap).
+
+        That is, the standard deviation on n records times the square root of n.
+        """
+        rng, n, scores = np.random.default_rng(0), self.n_records, []
+        kinds = _n_kinds(self.predictions)
+        for _ in range(_N_RESAMPLES):
+            sample = _rows_of(self.predictions, rng.integers(n, size=n))
+            if _n_kinds(sample) == kinds:  # areas are not defined without a class
+                scores.append(_exact(self.scorer, sample))
+        return float(np.std(scores) * math.sqrt(n)) if scores else math.nan
+
+    def half_width(self, m: int, epsilon: float) -> float:
+        """Return half the width of the interval of the released score: its median over draws.
+
+        The pilot's public predictions stand for those of the candidate chosen, on m records.
+
+        Parameters
+        ----------
+        m : int
+            Number of records.
+        epsilon : float
+            Of the release.
+        """
+        if (m, epsilon) not in self._widths:
+            self._widths[m, epsilon] = self._half_width(m, epsilon)
+        return self._widths[m, epsilon]
+
+    def _half_width(self, m: int, epsilon: float) -> float:
+        units, scorer, sample = Units.of(m), self.scorer, _scaled(self.predictions, m)
+        if scorer.releases_at:
+            scorer = scorer.releasing_at(self.predictions, m, epsilon)
+        counts = scorer.counts
+        values = counts.record_values(sample.y, sample.response, sample.classes)
+        table = Sensitive(counts.statistics(values, sample.y, units), counts.sensitivity(units))
+        widths = []
+        for seed in range(N_DRAWS):
+            mechanisms = Mechanisms(Budget(epsilon), SeededNoise(seed))
+            noisy = mechanisms.release_counts(table, epsilon, purpose=Purpose.SCORE)
+            _, (low, high) = score_and_interval(scorer, units, noisy)
+            widths.append((high - low) / 2 if math.isfinite(high - low) else math.inf)
+        return sorted(widths)[N_DRAWS // 2]
+
+    def score_per_step(self, m: int) -> float | None:
+        """Return what one step of the statistic that ranks candidates is in the score.
+
+        To first order, where the pilot is; None if that is not known: average precision, and more
+        than two classes, are not the limit of anything that the statistic says.
+
+        Parameters
+        ----------
+        m : int
+            Number of records.
+        """
+        scorer, public, units = self.scorer, self.predictions, Units.of(m)
+        if isinstance(scorer, Ranking):
+            return _area_per_pair(scorer, public, m)
+        if isinstance(scorer, RootMeanError | VarianceExplained | MedianError):
+            return _score_per_gain(scorer, public, self.score) / scorer.largest(units)
+        return scorer.line(units)[1]
+
+
+def _area_per_pair(scorer: Ranking, public: Predictions, m: int) -> float | None:
+    """The statistic counts each of n p pairs of a negative and a positive record twice."""
+    if scorer.name != "roc_auc" or scorer.choose_by != "pairs":
+        return None
+    share = float(np.mean(public.y == np.unique(public.y)[-1]))
+    return 1 / (2 * share * (1 - share) * m**2)
+
+
+def _score_per_gain(
+    scorer: RootMeanError | VarianceExplained | MedianError, public: Predictions, score: float
+) -> float:
+    """Return the derivative of the score by the mean gain, in shares of the gains' range."""
+    low, high = scorer.gain_bounds
+    if isinstance(scorer, RootMeanError):  # of -sqrt(-g)
+        return (high - low) / (2 * abs(score)) if score else math.inf
+    y = np.asarray(public.y, dtype=float)
+    if isinstance(scorer, VarianceExplained):  # of 1 + g / var(y)
+        return (high - low) / float(np.var(y))
+    # Of the median, by the share of errors that are below it: 1 over their density.
+    first, last = _AROUND_MEDIAN
+    a, b = np.quantile(np.abs(y - public.response), _AROUND_MEDIAN)
+    return float(b - a) / (last - first)
+
+
+def _exact(scorer: PrivateScorer, public: Predictions) -> float:
+    return scorer.exact(public.y, public.response, public.classes)
+
+
+def _scaled(public: Predictions, m: int) -> Predictions:
+    """Return m of these predictions: each about m / n times, evenly from class to class."""
+    n = len(public.response)
+    order = np.lexsort(
+        [_ranks(values) for values in (public.response, public.y) if values is not None]
+    )
+    return _rows_of(public, order[(2 * np.arange(m) + 1) * n // (2 * m)])
+
+
+def _ranks(values: NDArray[Any]) -> NDArray[np.intp]:
+    """Return the place of each value, or of its last column, in the order of all."""
+    column = values if values.ndim == 1 else values[:, -1]
+    ranks: NDArray[np.intp] = np.unique(column, return_inverse=True)[1]
+    return ranks
+
+
+def _rows_of(public: Predictions, rows: NDArray[np.intp]) -> Predictions:
+    y = None if public.y is None else public.y[rows]
+    return Predictions(y, public.response[rows], public.classes)
+
+
+def _n_kinds(public: Predictions) -> int:
+    """Number of classes among the labels; 0 for regression."""
+    return 0 if public.classes is None or public.y is None else len(np.unique(public.y, axis=0))

@@ -1,0 +1,302 @@
+"""Plans for scores that are no means: against searches, and against scikit-learn's scores."""
+
+import math
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification, make_regression
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.svm import SVC
+
+from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer, plan_search
+from sklearn_dpbo._data.units import Units
+from sklearn_dpbo.exceptions import InsecureNoiseWarning
+from sklearn_dpbo.planning._pilot import Pilot
+from sklearn_dpbo.scoring._statistics import Predictions
+from sklearn_dpbo.strategies import WorstCase
+
+GRID = {"C": [0.003, 0.01, 0.03, 0.1]}
+N_TRAIN = 3000
+
+
+def adult_like(n=30_000, positive=0.24):
+    return make_classification(
+        n, 14, n_informative=6, weights=[1 - positive], flip_y=0.02, class_sep=0.9, random_state=0
+    )
+
+
+@pytest.fixture(scope="module")
+def adult():
+    """A pilot, public records that it was not fitted on, and where others begin."""
+    X, y = adult_like()
+    pilot = LogisticRegression(C=0.01).fit(X[:N_TRAIN], y[:N_TRAIN])
+    return X, y, pilot
+
+
+def planned(adult, scoring="f1", **params):
+    X, y, pilot = adult
+    public = slice(N_TRAIN, 2 * N_TRAIN)
+    if not {"m", "epsilon"} & set(params):
+        params["epsilon"] = 1.0
+    return plan_search(scoring=scoring, estimator=pilot, X=X[public], y=y[public], **params)
+
+
+def half_widths(adult, scoring, m, n_searches=7, epsilon=1.0):
+    """Return those of real searches, each on other protected records."""
+    X, y, _ = adult
+    rng, found = np.random.default_rng(0), []
+    for i in range(n_searches):
+        rows = rng.choice(np.arange(2 * N_TRAIN, len(y)), size=m, replace=False)
+        search = PrivateBayesSearchCV(
+            LogisticRegression(), GRID, epsilon=epsilon, scoring=scoring, random_state=0,
+            noise_random_state=i,
+        )  # fmt: skip
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", InsecureNoiseWarning)
+            search.fit(X[:N_TRAIN], y[:N_TRAIN], X_val=X[rows], y_val=y[rows])
+        low, high = search.best_score_interval_
+        found.append((high - low) / 2)
+    return np.array(found)
+
+
+# ---------------------------------------------------------------- against searches
+@pytest.mark.parametrize("scoring", ["f1", "roc_auc"])
+def test_searches_of_planned_m_have_intervals_as_planned_and_smaller_ones_do_not(adult, scoring):
+    plan = planned(adult, scoring, target_interval=0.02)
+    assert plan.meets_targets and plan.score_error == pytest.approx(0.02, rel=0.03)
+    assert np.median(half_widths(adult, scoring, plan.m)) == pytest.approx(0.02, rel=0.1)
+    assert half_widths(adult, scoring, round(0.7 * plan.m)).min() > 0.02
+
+
+@pytest.mark.parametrize(
+    ("scoring", "rel"), [("average_precision", 0.3), ("matthews_corrcoef", 0.1)]
+)
+def test_intervals_of_searches_are_as_wide_as_those_of_plans_for_their_m(adult, scoring, rel):
+    """A search places bins by what it holds out of its training set: fewer records than here."""
+    X, y, pilot = adult
+    of_plan = Pilot.of(scoring, pilot, X[N_TRAIN : 2 * N_TRAIN], y[N_TRAIN : 2 * N_TRAIN])
+    found = half_widths(adult, scoring, 3000, epsilon=2.0)
+    assert np.median(found) == pytest.approx(of_plan.half_width(3000, 0.8), rel=rel)
+
+
+# ---------------------------------------------------------------- solving
+def test_planned_m_falls_with_epsilon_and_rises_with_fewer_positive_records(adult):
+    ms = [planned(adult, epsilon=e, target_interval=0.02).m for e in (0.5, 1.0, 2.0)]
+    assert ms[0] > 1.9 * ms[1] > 1.9**2 * ms[2]
+    X, y = adult_like(positive=0.1)
+    pilot = LogisticRegression(C=0.01).fit(X[:N_TRAIN], y[:N_TRAIN])
+    assert planned((X, y, pilot), target_interval=0.02).m > 2 * ms[1]
+
+
+def test_answer_is_the_smallest_to_within_its_tolerance(adult):
+    plan = planned(adult, target_interval=0.02)
+    assert plan.solved_for == "m"
+    assert not replace(plan, m=round(0.97 * plan.m)).meets_targets
+    plan = planned(adult, m=plan.m, target_interval=0.01)
+    assert plan.solved_for == "epsilon" and 1.9 < plan.epsilon < 2.1
+    assert not replace(plan, epsilon=0.97 * plan.epsilon).meets_targets
+    plan = planned(adult, m=20_000, epsilon=1.0, n_iter=None, target_regret=0.004)
+    assert plan.solved_for == "n_iter" and plan.meets_targets
+    assert not replace(plan, n_candidates=plan.n_iter + 1).meets_targets
+
+
+def test_both_targets_are_met(adult):
+    score = planned(adult, target_interval=0.02)
+    both = planned(adult, target_interval=0.02, target_regret=0.01)
+    assert both.m > score.m and both.regret <= 0.01 and both.score_error <= 0.02
+
+
+def test_widths_by_seeded_draws_are_reproducible(adult):
+    widths = {planned(adult, "roc_auc", m=5000, target_interval=0.03).epsilon for _ in range(2)}
+    assert len(widths) == 1
+
+
+@pytest.mark.parametrize(
+    ("params", "error", "message"),
+    [
+        ({"scoring": None}, ValueError, "estimator and X and y: not without scoring="),
+        ({"estimator": None}, ValueError, "found no estimator"),
+        ({"estimator": None, "X": None}, ValueError, "found no estimator and no X"),
+        ({"estimator": LogisticRegression()}, NotFittedError, "not fitted"),
+        ({"scoring": ["f1", "roc_auc"]}, ValueError, "a plan is for one score"),
+        ({"scoring": "f2"}, ValueError, "no proven sensitivity"),
+        ({"target_score_error": 0.1}, ValueError, "target_score_error: not with scoring='f1'"),
+        ({"counts": False}, ValueError, "counts: not with scoring='f1'"),
+        ({"target_interval": 0.5}, ValueError, "target_interval is None or above 0 and below 0.5"),
+        ({"target_interval": -1.0}, ValueError, "target_interval is"),
+        ({"target_regret": 1.5}, ValueError, "target_regret is"),
+        ({"target_interval": None}, ValueError, "found neither"),
+        ({"scoring": "average_precision", "target_regret": 0.1}, ValueError, "bounds no regret"),
+        ({"n_iter": 1, "target_regret": 0.1}, ValueError, "no choice"),
+        ({"target_interval": 1e-6}, ValueError, "more than 1,000,000 records"),
+        ({"m": 50, "epsilon": None, "target_interval": 1e-3, "scoring": "average_precision"},
+         ValueError, "more than epsilon=1000"),
+        ({"m": 50, "n_iter": None, "target_interval": 0.01}, ValueError, "however many candidates"),
+    ],
+)  # fmt: skip
+def test_invalid_or_unreachable_plans_are_refused(adult, params, error, message):
+    X, y, pilot = adult
+    given = {
+        "epsilon": 1.0, "scoring": "f1", "estimator": pilot, "X": X[-1000:], "y": y[-1000:],
+        "target_interval": None if params.get("scoring", "") is None else 0.02,
+    }  # fmt: skip
+    if params.get("scoring", "") is None:
+        given["target_regret"] = 0.1
+    with pytest.raises(error, match=message):
+        plan_search(**{**given, **params})
+
+
+def test_target_interval_without_scoring_is_refused():
+    with pytest.raises(ValueError, match="target_interval: not without scoring="):
+        plan_search(epsilon=1.0, target_interval=0.02)
+
+
+# ---------------------------------------------------------------- what a plan shows
+def test_plan_prints_draws_and_tabulates_estimates(adult):
+    plan = planned(adult, target_interval=0.02, target_regret=0.1)
+    text = " ".join(str(plan).split())
+    for part in ("asked for: 0.02", "not a theorem", "to within 2%", "bootstrap", "3,000 public"):
+        assert part in text
+    rows = plan.table(epsilon=[0.5, 1.0], m=[plan.m])
+    assert [row["meets_targets"] for row in rows] == [False, True]
+    assert rows[0]["score_error"] > 1.8 * rows[1]["score_error"]
+    for scoring, part in (("average_precision", "no bound"), ("roc_auc", "above the median")):
+        other = Pilot.of(scoring, adult[2], adult[0][-900:], adult[1][-900:])
+        assert part in " ".join(str(replace(plan, pilot=other, m=500)).split())
+
+
+def test_plan_draws_itself_as_estimated(adult):
+    pytest.importorskip("matplotlib").use("agg")
+    display = planned(adult, target_interval=0.02).plot()
+    assert display.ax_.get_ylabel().startswith("estimated error")
+    assert (np.diff(display.score_error) < 0).all() and (np.diff(display.regret) <= 0).all()
+    other = Pilot.of("average_precision", adult[2], adult[0][-900:], adult[1][-900:])
+    display = replace(planned(adult, target_interval=0.1), pilot=other).plot(epsilon=[1.0, 3.0])
+    assert "no bound" in display.regret_.get_label()
+
+
+def test_sampling_error_is_the_standard_deviation_over_samples(adult):
+    X, y, pilot = adult
+    plan = planned(adult, m=500, target_interval=0.2)
+    rng, scorer = np.random.default_rng(0), make_private_scorer("f1")
+    scores = []
+    for _ in range(300):
+        rows = rng.choice(np.arange(2 * N_TRAIN, len(y)), size=500)
+        scores.append(scorer(pilot, X[rows], y[rows]))
+    assert plan.sampling_error == pytest.approx(1.96 * np.std(scores), rel=0.2)
+
+
+# ---------------------------------------------------------------- first order
+def steps_and_difference(scoring, model, other, X, y):
+    """Return (what the pilot says of the difference of two models' scores, the difference)."""
+    pilot = Pilot.of(scoring, model, X, y)
+    scorer, units = pilot.scorer, Units.of(len(y))
+    statistics, exact = [], []
+    for estimator in (model, other):
+        found: Predictions = scorer.predictions(estimator, X, y)
+        values = scorer.record_values(found.y, found.response, found.classes)
+        statistics += scorer.statistics(values, found.y, units)
+        exact.append(scorer.exact(found.y, found.response, found.classes))
+    return (statistics[0] - statistics[1]) * pilot.score_per_step(len(y)), exact[0] - exact[1]
+
+
+@pytest.mark.parametrize(
+    ("scoring", "n", "rel"),
+    [("f1", None, 0.1), ("f1_macro", None, 0.1), ("precision", None, 0.1), ("recall", None, 0.02),
+     ("balanced_accuracy", None, 0.02), ("matthews_corrcoef", None, 0.1), ("accuracy", None, 1e-9),
+     ("roc_auc", 300, 0.35)],
+)  # fmt: skip
+def test_one_step_of_the_statistic_is_that_much_of_the_score(adult, scoring, n, rel):
+    """The other model is shrunk or, as that does not change the order, fitted on n records."""
+    X, y, pilot = adult
+    rows, shrunk = slice(n or N_TRAIN), {"C": 0.01 if n else 0.006}
+    other = LogisticRegression(**shrunk).fit(X[rows], y[rows])
+    expected, found = steps_and_difference(scoring, pilot, other, X[N_TRAIN:], y[N_TRAIN:])
+    assert abs(found) > 1e-3
+    assert expected == pytest.approx(found, rel=rel)
+
+
+@pytest.mark.parametrize(
+    "scoring", ["r2", "neg_root_mean_squared_error", "neg_median_absolute_error"]
+)
+def test_one_step_is_that_much_of_scores_of_regression(scoring):
+    X, y = make_regression(6000, 8, noise=40.0, random_state=0)
+    pilot, other = Ridge(1.0).fit(X[:500], y[:500]), Ridge(40.0).fit(X[:500], y[:500])
+    expected, found = steps_and_difference(scoring, pilot, other, X[500:], y[500:])
+    assert found > 1e-3
+    assert expected == pytest.approx(found, rel=0.15)
+
+
+def test_regression_scores_are_planned():
+    X, y = make_regression(6000, 8, noise=40.0, random_state=0)
+    pilot = Ridge(1.0).fit(X[:500], y[:500])
+    public = {"estimator": pilot, "X": X[500:], "y": y[500:]}
+    plan = plan_search(epsilon=1.0, target_interval=0.05, scoring="r2", **public)
+    assert 100 < plan.m < 50_000 and plan.regret > 0
+    error = plan_search(
+        epsilon=1.0, target_interval=5.0, scoring="neg_root_mean_squared_error", **public
+    )
+    assert error.meets_targets
+
+
+# ---------------------------------------------------------------- simulation
+@pytest.mark.parametrize("scoring", ["f1", "roc_auc", "average_precision"])
+def test_simulated_intervals_have_the_exact_score_in_them(adult, scoring):
+    X, y, _ = adult
+    plan = planned(adult, m=1500, target_interval=0.1)
+    plan = replace(plan, pilot=Pilot.of(scoring, adult[2], X[3000:6000], y[3000:6000]))
+    search = PrivateBayesSearchCV(LogisticRegression(), GRID, scoring=scoring)
+    runs = plan.simulate(search, X[:6000], y[:6000], n_runs=200, random_state=0)
+    assert runs.coverage >= 0.9 and not runs.covered
+    assert np.median(runs.half_width) == pytest.approx(plan.score_error, rel=0.2)
+    row = runs.table()[1]
+    assert math.isnan(row["promised"]) and row["within"] >= 0.9
+    assert row["estimated"] == plan.score_error
+    assert "has the exact score in it" in str(runs)
+
+
+def test_simulated_coverage_notices_noise_that_intervals_do_not_know_of(adult, monkeypatch):
+    from sklearn_dpbo._privacy import mechanisms
+
+    X, y, _ = adult
+    plan = planned(adult, m=1500, target_interval=0.1)
+    right = mechanisms.NoisyCounts
+    monkeypatch.setattr(mechanisms, "NoisyCounts", lambda counts, s: right(counts, s / 2))
+    search = PrivateBayesSearchCV(LogisticRegression(), GRID, scoring="f1")
+    runs = plan.simulate(search, X[:6000], y[:6000], n_runs=200, random_state=0)
+    assert runs.coverage < 0.85
+
+
+def test_simulated_regret_is_in_the_score_that_scikit_learn_computes(adult):
+    """With much epsilon, the choice is the best one, and the released score the exact one."""
+    X, y, _ = adult
+    plan = replace(planned(adult, m=1500, target_interval=0.1), epsilon=1e4)
+    search = PrivateBayesSearchCV(LogisticRegression(), GRID, scoring="f1")
+    runs = plan.simulate(search, X[:6000], y[:6000], n_runs=5, random_state=0)
+    assert runs.regret.max() < 3e-3 and runs.score_error.max() < 1e-3
+    poor = replace(plan, epsilon=0.01).simulate(search, X[:6000], y[:6000], 50, random_state=0)
+    assert poor.regret.mean() > 3 * runs.regret.mean() + 1e-4
+
+
+def test_simulation_of_another_score_than_planned_is_refused(adult):
+    X, y, _ = adult
+    plan = planned(adult, m=1500, target_interval=0.1)
+    search = PrivateBayesSearchCV(LogisticRegression(), GRID, scoring="roc_auc")
+    with pytest.raises(ValueError, match="Plan and search with the same"):
+        plan.simulate(search, X[:6000], y[:6000], n_runs=5)
+
+
+def test_simulation_with_private_draws_takes_scores_that_are_no_means(adult):
+    X, y, _ = adult
+    plan = planned(adult, "roc_auc", m=1500, n_iter=16, target_interval=0.1, guidance_share=0.2)
+    search = PrivateBayesSearchCV(
+        SVC(kernel="linear", max_iter=200), {"C": [0.1 * i for i in range(1, 40)]},
+        scoring="roc_auc", strategy=WorstCase("private", batch_size=4),
+    )  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        runs = replace(plan, epsilon=50.0).simulate(search, X[:1900], y[:1900], 2, random_state=0)
+    assert len(runs.regret) == 2 and runs.n_candidates == 16
