@@ -122,6 +122,12 @@ class PrivateBayesSearchCV(
         estimators that predict row by row, which is checked on training records. "separate": each
         record (or group) by itself, beside training records, so that no other one can have a part
         in it whatever the estimator does; that takes a call of `predict` for each.
+    release : {"best", "all"}, default="best"
+        Whose scores are released. "all": those of every candidate that is validated, as columns
+        ``mean_test_score`` and ``rank_test_score`` of `cv_results_`. They share the epsilon for
+        scores, so that the noise of each grows with their number (with its root, if delta > 0);
+        the choice keeps its own share, since it is better made without that noise. Candidates then
+        predict the validation set twice. Only with `WorstCase`, and without report.
     report : bool, default=False
         Whether to release a report of the candidate chosen, too, as `evaluation_`: what
         `private_evaluation` returns, at no extra epsilon. Scores that follow from its counts do so
@@ -215,6 +221,7 @@ class PrivateBayesSearchCV(
         memory: Any = None,
         prediction: str = "together",
         report: bool = False,
+        release: str = "best",
     ) -> None:
         self.estimator = estimator
         self.param_grid = param_grid
@@ -235,6 +242,7 @@ class PrivateBayesSearchCV(
         self.memory = memory
         self.prediction = prediction
         self.report = report
+        self.release = release
 
     def fit(
         self,
@@ -303,7 +311,13 @@ class PrivateBayesSearchCV(
         several = not isinstance(self.scoring, str | PrivateScorer | None)
         names = list(scorers) if several else []
         report = needs(self.estimator, problem.training.y) if self.report else ()
-        oracle = Evaluator(self._fit_options(), problem, tuple(scorers.values()), report=report)
+        oracle = Evaluator(
+            self._fit_options(),
+            problem,
+            tuple(scorers.values()),
+            report=report,
+            releases_all=self.release == "all",
+        )
         _warn_of_assumption(strategy)
         public_rng = np.random.default_rng(rng.randint(2**31 - 1, size=4))
         n_candidates = int(min(self.n_iter, space.n_points))
@@ -390,11 +404,7 @@ class PrivateBayesSearchCV(
                 f"{strategy!r} releases a score and no candidate, so there is nothing to refit "
                 "with: pass refit=False, or let it release a candidate (candidate_share=0.5)"
             )
-        if self.report and not strategy.reports:
-            raise ValueError(
-                f"{type(strategy).__name__} releases no report of the candidate chosen: leave out "
-                "report=True, or use strategy='worst_case'"
-            )
+        self._check_release(strategy)
         noise = noise_source(self.noise_random_state, stacklevel=4)
         budget = budget_on(
             self.ledger,
@@ -405,6 +415,19 @@ class PrivateBayesSearchCV(
             assumption=strategy.assumption,
         )
         return scorers, space, strategy, Mechanisms(budget, noise)
+
+    def _check_release(self, strategy: Strategy) -> None:
+        if self.release not in ("best", "all"):
+            raise ValueError(f'release is "best" or "all"; found {self.release!r}')
+        everything = self.release == "all"
+        if (self.report or everything) and not strategy.reports:
+            what = 'release="all"' if everything else "report=True"
+            raise ValueError(
+                f"{type(strategy).__name__} releases one score, and no more: leave out {what}, or "
+                "use strategy='worst_case'"
+            )
+        if self.report and everything:
+            raise ValueError('release="all" and report=True want the same epsilon: choose one')
 
     def _scorers(self) -> dict[str, PrivateScorer]:
         """Return the scorers by name, the one that selects first."""

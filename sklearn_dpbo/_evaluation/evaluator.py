@@ -87,6 +87,8 @@ class Evaluator:
         Hears of candidates that finish.
     report : tuple of Statistics, default=()
         What a report of the candidate chosen needs of predictions; () if there is to be none.
+    releases_all : bool, default=False
+        Whether the scores of all candidates are to be released.
     """
 
     options: FitOptions
@@ -95,6 +97,7 @@ class Evaluator:
     accept: Callable[[Any, Training], None] | None = None
     progress: Progress = field(default_factory=Progress)
     report: tuple[Statistics, ...] = ()
+    releases_all: bool = False
     _models: Models = field(default_factory=Models, init=False, repr=False)
     _validation_set_used: bool = field(default=False, init=False, repr=False)
 

@@ -19,6 +19,7 @@ class Purpose(StrEnum):
 
     CANDIDATE = "choice of the candidate"
     SCORE = "score of the chosen candidate"
+    ALL_SCORES = "scores of all candidates"
     GUIDANCE = "which candidates to evaluate next"
     KERNEL_SCORES = "scores to learn the kernel from"
     BEST_SCORE_SEEN = "best score seen"
@@ -117,6 +118,11 @@ class Budget:
     def epsilon_left(self) -> float:
         """What is left of epsilon, rounded down."""
         return round_down(self._left()[0])
+
+    @property
+    def delta_left(self) -> float:
+        """What is left of delta, rounded down."""
+        return round_down(self._left()[1])
 
     def epsilon_beside(self, share: float) -> float:
         """What is left of epsilon if this share of the whole is kept for later, rounded down."""

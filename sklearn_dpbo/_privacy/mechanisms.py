@@ -7,7 +7,7 @@ charges the budget first and draws afterwards, so that a crash in between can on
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeVar
@@ -21,7 +21,7 @@ from .frames import ClearFrames
 from .noise import Noise
 from .noisy_counts import NoisyCounts
 from .sensitive import Secret, Sensitive
-from .zcdp import Draws
+from .zcdp import Draws, zcdp_within
 
 __all__ = ["Mechanisms", "Selections"]
 
@@ -262,6 +262,52 @@ class Mechanisms:
 
         return NoisyCounts(_draw(sample, counts), scale)
 
+    def release_all(
+        self,
+        tables: Sequence[Sensitive],
+        epsilon: float,
+        delta: float,
+        *,
+        purpose: str,
+        detail: str,
+    ) -> list[NoisyCounts]:
+        """Release the statistics of n candidates, each by itself, at (epsilon, delta) in all.
+
+        With discrete Laplace noise of scale ``n D / epsilon`` or, where that is less noise, with
+        discrete Gaussian noise of standard deviation ``D sqrt(n / (2 rho))``, which is rho-zCDP
+        together, for the largest rho that implies (epsilon, delta). D bounds the sum of absolute
+        differences, and so the Euclidean norm, too.
+
+        Parameters
+        ----------
+        tables : sequence of Sensitive of shape (1, n_statistics)
+            Integers of each candidate.
+        epsilon, delta : float
+            Charged to the budget; delta only if it is needed.
+        purpose : Purpose or str
+            What is being released, for the record of the loss.
+        detail : str, default=""
+            Which of several releases of this purpose it is.
+
+        References
+        ----------
+        Canonne, Kamath and Steinke, "The discrete Gaussian for differential privacy", NeurIPS 2020:
+        Theorem 14 and Proposition 12.
+        """
+        n = len(tables)
+        spread = math.sqrt(n / (2 * zcdp_within(epsilon, delta))) * (1 + 1e-12) if delta else 0.0
+        gaussian = 0 < spread < math.sqrt(2) * n / epsilon
+        how = f"discrete {'Gaussian' if gaussian else 'Laplace'} noise for {n} candidates"
+        loss = PrivacyLoss(epsilon, delta if gaussian else 0.0, purpose, how, None, detail)
+        self.budget.charge(loss)
+        released = []
+        for table in tables:
+            D = table.sensitivity
+            scale = D * spread if gaussian else _scale(n * D, epsilon)
+            counts = _draw(_flattened(_to_all(self.noise, scale, gaussian)), table)
+            released.append(NoisyCounts(tuple(counts), scale, gaussian))
+        return released
+
     def release_table(self, table: Secret, scale: float, *, loss: PrivacyLoss) -> NDArray[Any]:
         """Release a table of integers with discrete Gaussian noise on each of them.
 
@@ -344,6 +390,20 @@ class Selections:
         how = f"{draws.n} draws of the exponential mechanism, {draws.rho:.3g}-zCDP together"
         loss = PrivacyLoss(draws.epsilon, draws.delta, self._purpose, how)
         self._mechanisms.budget.charge(loss)
+
+
+def _to_all(noise: Noise, scale: float, gaussian: bool) -> Callable[[list[int]], list[int]]:
+    """Return a sampler of noisy integers, given the exact ones."""
+    if gaussian:
+        return noise.discrete_gaussian(scale)
+    draw = noise.discrete_laplace(scale)
+    return lambda numbers: [draw(number) for number in numbers]
+
+
+def _flattened(
+    add: Callable[[list[int]], list[int]],
+) -> Callable[[NDArray[np.int64]], list[int]]:
+    return lambda opened: add(opened.ravel().tolist())
 
 
 def _n_to_choose_from(scores: Sensitive) -> int:

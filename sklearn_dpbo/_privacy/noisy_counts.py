@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +14,10 @@ __all__ = ["NoisyCounts"]
 
 @dataclass(frozen=True)
 class NoisyCounts:
-    """Counts that were released together: integers plus discrete Laplace noise of one scale.
+    """Counts that were released together: integers plus discrete noise of one scale.
 
-    ``P(Z = z)`` is proportional to ``a^|z|`` with ``a = exp(-1 / scale)``, for each count.
+    For each count, ``P(Z = z)`` is proportional to ``a^|z|`` with ``a = exp(-1 / scale)``
+    (Laplace), or to ``exp(-z^2 / (2 scale^2))`` (Gaussian).
 
     Parameters
     ----------
@@ -23,17 +25,24 @@ class NoisyCounts:
         With the noise.
     scale : float
         Of the noise, in counts.
+    gaussian : bool, default=False
+        Whether the noise is Gaussian.
     """
 
     counts: tuple[int, ...]
     scale: float
+    gaussian: bool = False
 
     def interval(self, confidence: float) -> list[tuple[int, int]]:
         """Return where the counts without noise lie, all of them with at least this probability.
 
-        Each by itself with ``1 - (1 - confidence) / q``, for q counts (union bound). The noise has
-        ``P(|Z| > t) = 2 a^(t+1) / (1 + a)``.
+        Each by itself with ``1 - (1 - confidence) / q``, for q counts (union bound). Laplace noise
+        has ``P(|Z| > t) = 2 a^(t+1) / (1 + a)``.
         """
+        if self.gaussian:
+            quantile = NormalDist().inv_cdf(1 - (1 - confidence) / len(self.counts) / 2)
+            t = math.ceil(quantile * self.scale)
+            return [(count - t, count + t) for count in self.counts]
         a, outside = math.exp(-1 / self.scale), (1 - confidence) / len(self.counts)
         tail = self.scale * math.log(2 / ((1 + a) * outside))
         t = max(0, math.ceil(tail) - 1)
@@ -42,5 +51,7 @@ class NoisyCounts:
     def noise(self, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
         """Return n draws of noise of the same distribution, shape (n, n_counts), to simulate."""
         p, shape = -math.expm1(-1 / self.scale), (n, len(self.counts))
+        if self.gaussian:
+            return np.rint(self.scale * rng.standard_normal(shape)).astype(np.int64)
         found: NDArray[np.int64] = rng.geometric(p, shape) - rng.geometric(p, shape)
         return found

@@ -25,7 +25,8 @@ def _why_not(column: object) -> str:
     if name.startswith("std_test_") or name.startswith("split"):
         return (
             f"no {name}: there is one validation set, and no other split of it. Intervals of "
-            "scores are best_score_interval_ and, with release='all', test_score_interval"
+            "scores are best_score_interval_ and, with release='all', low_test_score and "
+            "high_test_score"
         )
     if _SCORES.fullmatch(name):
         return (

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
+from scipy.stats import rankdata
 
 from .._data.split import Problem
 from .._privacy.mechanisms import Mechanisms
@@ -60,9 +61,29 @@ def fitted_attributes(release: Release, names: list[str]) -> dict[str, Any]:
                 "validated": release.validated,
                 "public_score": release.public_scores,
                 "fit_error": np.array(release.fit_errors, dtype=object),
+                **_score_columns(release, names),
             }
         ),
     }
+
+
+def _score_columns(release: Release, names: list[str]) -> dict[str, Any]:
+    """Return columns of scores, with noise, if they are released; NaN where there is none."""
+    if release.all_scores is None:
+        return {}
+    columns: dict[str, Any] = {}
+    for k, name in enumerate(names or ["score"]):
+        score, low, high = np.full((3, len(release.validated)), np.nan)
+        for i, scores in release.all_scores.items():
+            score[i], (low[i], high[i]) = scores[k]
+        lowest = np.nan_to_num(score, nan=-np.inf)
+        columns |= {
+            f"mean_test_{name}": score,
+            f"low_test_{name}": low,
+            f"high_test_{name}": high,
+            f"rank_test_{name}": rankdata(-lowest, method="min").astype(np.int32),
+        }
+    return columns
 
 
 def privacy_report(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from ..scoring._scorers import PrivateScorer
 
 __all__ = [
     "Release",
+    "Scores",
     "Strategy",
     "all_masked",
     "positive",
@@ -28,6 +29,8 @@ __all__ = [
     "score_and_interval",
 ]
 
+# Several scores of one candidate, and where each lies without noise.
+Scores: TypeAlias = list[tuple[float, tuple[float, float]]]
 _CONFIDENCE = 0.95
 
 RELEASED = (
@@ -66,6 +69,8 @@ class Release:
         The other scores of the candidate chosen, with their intervals.
     report : Counted or None
         What was counted for a report of the candidate chosen, with noise.
+    all_scores : dict of int to list of (float, tuple of float), or None
+        By number of the candidate, all its scores with their intervals, if they are released.
     """
 
     candidates: Candidates
@@ -78,6 +83,7 @@ class Release:
     interval: tuple[float, float]
     others: list[tuple[float, tuple[float, float]]] = field(default_factory=list)
     report: Counted | None = None
+    all_scores: dict[int, Scores] | None = None
 
 
 class Strategy(BaseEstimator):
@@ -90,7 +96,7 @@ class Strategy(BaseEstimator):
     several_scores : bool
         Whether it can release more scores than the one that selects.
     reports : bool
-        Whether it can release a report of the candidate chosen.
+        Whether it can release a report of the candidate chosen, or the scores of all.
     """
 
     assumption: str | None = None

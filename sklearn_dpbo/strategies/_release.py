@@ -19,9 +19,9 @@ from ..evaluation._design import ClassifierDesign, Counted, RegressorDesign, des
 from ..scoring._response import respond
 from ..scoring._scorers import PrivateScorer
 from ..scoring._statistics import Predictions, Statistics
-from ._base import score_and_interval
+from ._base import Scores, score_and_interval
 
-__all__ = ["release_scores"]
+__all__ = ["release_all_scores", "release_scores"]
 
 # A candidate fitted within the training set, and X and y of records that it was not fitted on.
 PublicModel: TypeAlias = tuple[Any, Any, Any]
@@ -75,6 +75,48 @@ def release_scores(
 
     scores = [score_and_interval(scorer, units, of(scorer.counts)) for scorer in scorers]
     return scores, None if design is None else Counted(design, tuple(map(of, design.parts)))
+
+
+def release_all_scores(
+    candidates: dict[int, dict[str, Any]],
+    oracle: Evaluator,
+    mechanisms: Mechanisms,
+    public_model: Callable[[dict[str, Any]], PublicModel],
+) -> dict[int, Scores]:
+    """Release the scores of all candidates, with what is left of the budget.
+
+    Parameters
+    ----------
+    candidates : dict of int to dict
+        The candidates that were evaluated, by number.
+    oracle, mechanisms, public_model
+        As in `release_scores`.
+
+    Returns
+    -------
+    released : dict of int to list of (float, tuple of float)
+        For each candidate, all scores with their intervals.
+    """
+    units, budget = oracle.problem.units, mechanisms.budget
+    each = budget.epsilon_left / len(candidates)
+    scorers = {
+        i: _prepared(params, oracle, public_model, each)[0] for i, params in candidates.items()
+    }
+    groups = _alike(next(iter(scorers.values())))
+    released: dict[int, dict[int, tuple[float, tuple[float, float]]]] = {i: {} for i in candidates}
+    for left, group in zip(range(len(groups), 0, -1), groups, strict=True):
+        names = [oracle.scorers[k].name for k in group]
+        found = mechanisms.release_all(
+            [oracle.counts(candidates[i], scorers[i][group[0]].counts) for i in candidates],
+            round_down(Fraction(budget.epsilon_left) / left),
+            round_down(Fraction(budget.delta_left) / left),
+            purpose=Purpose.ALL_SCORES,
+            detail=", ".join(names) if len(oracle.scorers) > 1 else "",
+        )
+        for i, noisy in zip(candidates, found, strict=True):
+            of = scorers[i]
+            released[i] |= {k: score_and_interval(of[k], units, noisy) for k in group}
+    return {i: [scores[k] for k in sorted(scores)] for i, scores in released.items()}
 
 
 class _Planned(NamedTuple):
@@ -152,12 +194,19 @@ def _design(
 
 def _shared(scorers: list[PrivateScorer]) -> list[tuple[Statistics, list[str]]]:
     """Return what is to be released, each once, with the names of the scores computed from it."""
-    shared: list[tuple[Statistics, list[str]]] = []
-    for scorer in scorers:
-        for counts, names in shared:
-            if counts == scorer.counts:
-                names.append(scorer.name)
+    return [
+        (scorers[group[0]].counts, [scorers[k].name for k in group]) for group in _alike(scorers)
+    ]
+
+
+def _alike(scorers: list[PrivateScorer]) -> list[list[int]]:
+    """Return the positions of scores, those together that are computed from the same counts."""
+    groups: list[list[int]] = []
+    for k, scorer in enumerate(scorers):
+        for group in groups:
+            if scorers[group[0]].counts == scorer.counts:
+                group.append(k)
                 break
         else:
-            shared.append((scorer.counts, [scorer.name]))
-    return shared
+            groups.append([k])
+    return groups

@@ -17,8 +17,8 @@ from .._space.space import SearchSpace
 from ._base import Release, Strategy, positive
 from ._guidance import Guidance
 from ._proposals import Acquisition
-from ._release import release_scores
-from ._utility import warn_of_noise_of_choice, warn_of_noise_of_score
+from ._release import release_all_scores, release_scores
+from ._utility import warn_of_noise_of_all, warn_of_noise_of_choice, warn_of_noise_of_score
 
 __all__ = ["WorstCase"]
 
@@ -180,15 +180,18 @@ class WorstCase(Strategy):
         if len(history.fitted) > 1:
             warn_of_noise_of_choice(oracle.scorer, units, epsilon, guidance.public_scores)
         chosen = mechanisms.select(history.statistics, epsilon, purpose=Purpose.CANDIDATE)
-        best_index = history.fitted[chosen]
-        ((score, interval), *others), report = release_scores(
-            history.candidates.params[best_index],
-            history.statistics.take(chosen),
-            oracle,
-            mechanisms,
-            guidance.public_model,
-        )
-        if len(history.fitted) > 1:
+        best_index, params = history.fitted[chosen], history.candidates.params
+        all_scores, report, model = None, None, guidance.public_model
+        if oracle.releases_all:
+            validated = {i: params[i] for i in history.fitted}
+            all_scores = release_all_scores(validated, oracle, mechanisms, model)
+            (score, interval), *others = all_scores[best_index]
+            warn_of_noise_of_all(oracle.scorer.name, [each[0] for each in all_scores.values()])
+        else:
+            statistic = history.statistics.take(chosen)
+            released = release_scores(params[best_index], statistic, oracle, mechanisms, model)
+            ((score, interval), *others), report = released
+        if len(history.fitted) > 1 and not oracle.releases_all:
             warn_of_noise_of_score(oracle.scorer, units, interval, guidance.public_scores)
         return Release(
             candidates=history.candidates,
@@ -201,4 +204,5 @@ class WorstCase(Strategy):
             interval=interval,
             others=others,
             report=report,
+            all_scores=all_scores,
         )

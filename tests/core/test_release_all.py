@@ -1,0 +1,121 @@
+"""``release="all"``: the scores of all validated candidates, and why there are none otherwise."""
+
+import math
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from sklearn_dpbo import PrivateBayesSearchCV
+from sklearn_dpbo._privacy.accounting import Budget
+from sklearn_dpbo._privacy.mechanisms import Mechanisms
+from sklearn_dpbo._privacy.noise import SeededNoise
+from sklearn_dpbo._privacy.sensitive import Sensitive
+from sklearn_dpbo._privacy.zcdp import delta_of_zcdp
+from sklearn_dpbo.exceptions import LowUtilityWarning
+
+GRID = {"C": [0.001, 0.01, 0.1, 1.0]}
+
+
+def searched(data, **params):
+    X, y, X_val, y_val = data
+    given = {"epsilon": 1e6, "release": "all", "noise_random_state": 0, **params}
+    search = PrivateBayesSearchCV(LogisticRegression(), GRID, **given)
+    return search.fit(X, y, X_val=X_val, y_val=y_val)
+
+
+@pytest.mark.parametrize("scoring", ["accuracy", "f1", "neg_brier_score"])
+def test_columns_have_every_score_as_scikit_learn_computes_it(two_classes, scoring):
+    search = searched(two_classes, scoring=scoring)
+    X, y, X_val, y_val = two_classes
+    results = search.cv_results_
+    exact = [
+        search.scorer_(LogisticRegression(**params).fit(X, y), X_val, y_val)
+        for params in results["params"]
+    ]
+    assert results["mean_test_score"] == pytest.approx(exact, abs=1e-3)
+    assert search.best_score_ == results["mean_test_score"][search.best_index_]
+    low, high = results["low_test_score"], results["high_test_score"]
+    assert ((low <= exact + np.full(4, 1e-6)) & (exact <= high + 1e-6)).all()
+    best = results["rank_test_score"] == 1
+    assert results["mean_test_score"][best].max() == results["mean_test_score"].max()
+
+
+def test_several_scores_have_columns_of_their_own(two_classes):
+    search = searched(two_classes, scoring=["f1", "precision", "roc_auc"], refit="f1")
+    for name in ("f1", "precision", "roc_auc"):
+        column = search.cv_results_[f"mean_test_{name}"]
+        assert column[search.best_index_] == search.best_scores_[name]
+    assert [loss.epsilon for loss in search.privacy_.spends] == pytest.approx([6e5, 2e5, 2e5])
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        "mean_test_score",
+        "rank_test_score",
+        "std_test_f1",
+        "split0_test_score",
+        "mean_score_time",
+        "mean_train_score",
+    ],  # fmt: skip
+)
+def test_a_column_that_is_not_there_says_why(two_classes, column):
+    search = searched(two_classes, release="best")
+    with pytest.raises(KeyError, match=f"no {column}: "):
+        search.cv_results_[column]
+    with pytest.raises(KeyError, match="'param_D'"):
+        search.cv_results_["param_D"]
+    assert column not in search.cv_results_ and search.cv_results_.get(column) is None
+
+
+def released(n, epsilon, delta, seed=0):
+    budget = Budget(epsilon, delta)
+    tables = [Sensitive([[100, 200]], 3) for _ in range(n)]
+    mechanisms = Mechanisms(budget, SeededNoise(seed))
+    return mechanisms.release_all(tables, epsilon, delta, purpose="a test"), budget.losses
+
+
+def test_pure_noise_grows_with_the_number_of_candidates():
+    noisy, (loss,) = released(5, 0.5, 0.0)
+    assert {each.scale for each in noisy} == {30.0} and not noisy[0].gaussian
+    assert (loss.epsilon, loss.delta) == (0.5, 0.0)
+
+
+def test_many_candidates_get_gaussian_noise_of_the_delta_that_is_charged():
+    noisy, (loss,) = released(64, 0.5, 1e-6)
+    assert noisy[0].gaussian and loss.delta == 1e-6
+    sigma = noisy[0].scale
+    assert sigma * math.sqrt(1) < math.sqrt(2) * 64 * 3 / 0.5
+    rho = 64 * 3**2 / (2 * sigma**2)
+    assert delta_of_zcdp(rho, 0.5) <= 1e-6 < delta_of_zcdp(4 * rho, 0.5), "half of it is too little"
+    few, (loss,) = released(2, 0.5, 1e-6)
+    assert not few[0].gaussian and loss.delta == 0
+
+
+@pytest.mark.parametrize("n", [5, 64])
+def test_the_noise_has_the_scale_that_it_says(n):
+    found = [released(n, 0.5, 1e-6, seed)[0][0] for seed in range(400)]
+    spread = np.std([each.counts[0] for each in found])
+    expected = found[0].scale * (1 if found[0].gaussian else math.sqrt(2))
+    assert spread == pytest.approx(expected, rel=0.15)
+    inside = [low <= 100 <= high for each in found for low, high in [each.interval(0.95)[0]]]
+    assert np.mean(inside) >= 0.93
+
+
+def test_scores_that_are_mostly_noise_are_warned_of(two_classes):
+    with pytest.warns(LowUtilityWarning, match="scores of all candidates"):
+        searched(two_classes, epsilon=0.1)
+
+
+@pytest.mark.parametrize(
+    ("params", "what"),
+    [
+        ({"release": "some"}, "best.*or.*all"),
+        ({"report": True}, "choose one"),
+        ({"strategy": "gp_noisy", "delta": 1e-3}, "one score"),
+    ],
+)
+def test_what_cannot_be_released_together_is_refused(two_classes, params, what):
+    with pytest.raises(ValueError, match=what):
+        searched(two_classes, **params)
