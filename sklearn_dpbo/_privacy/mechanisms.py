@@ -269,7 +269,7 @@ class Mechanisms:
         delta: float,
         *,
         purpose: str,
-        detail: str,
+        detail: str = "",
     ) -> list[NoisyCounts]:
         """Release the statistics of n candidates, each by itself, at (epsilon, delta) in all.
 

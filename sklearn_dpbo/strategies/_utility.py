@@ -15,7 +15,7 @@ from .._data.units import Units
 from ..exceptions import LowUtilityWarning
 from ..scoring._scorers import PrivateScorer
 
-__all__ = ["warn_of_noise_of_all", "warn_of_noise_of_choice", "warn_of_noise_of_score"]
+__all__ = ["warn_of_noise_of_choice", "warn_of_noise_of_score"]
 
 # With fewer public scores than this, what candidates differ by is not known.
 _FEWEST = 3
@@ -71,21 +71,6 @@ def warn_of_noise_of_score(
     _, slope = scorer.line(units)
     spread, known = _spread(public_scores, slope * scorer.largest(units))
     _warn("score", scorer.name, (high - low) / 2 / _HALF_WIDTH, spread, known)
-
-
-def warn_of_noise_of_all(name: str, scores: Sequence[tuple[float, tuple[float, float]]]) -> None:
-    """Warn if the noise of released scores is most of what they differ by.
-
-    Parameters
-    ----------
-    name : str
-        Of the score.
-    scores : sequence of (float, tuple of float)
-        Of all candidates, with intervals.
-    """
-    noise = float(np.median([high - low for _, (low, high) in scores])) / 2 / _HALF_WIDTH
-    spread = math.sqrt(max(float(np.var([score for score, _ in scores])) - noise**2, 0.0))
-    _warn("scores of all candidates", name, noise, spread, "without the noise, by their variance")
 
 
 def _spread(public_scores: Sequence[float], largest: float) -> tuple[float, str]:

@@ -18,7 +18,7 @@ from ._base import Release, Strategy, positive
 from ._guidance import Guidance
 from ._proposals import Acquisition
 from ._release import release_all_scores, release_scores
-from ._utility import warn_of_noise_of_all, warn_of_noise_of_choice, warn_of_noise_of_score
+from ._utility import warn_of_noise_of_choice, warn_of_noise_of_score
 
 __all__ = ["WorstCase"]
 
@@ -186,12 +186,11 @@ class WorstCase(Strategy):
             validated = {i: params[i] for i in history.fitted}
             all_scores = release_all_scores(validated, oracle, mechanisms, model)
             (score, interval), *others = all_scores[best_index]
-            warn_of_noise_of_all(oracle.scorer.name, [each[0] for each in all_scores.values()])
         else:
             statistic = history.statistics.take(chosen)
             released = release_scores(params[best_index], statistic, oracle, mechanisms, model)
             ((score, interval), *others), report = released
-        if len(history.fitted) > 1 and not oracle.releases_all:
+        if len(history.fitted) > 1:
             warn_of_noise_of_score(oracle.scorer, units, interval, guidance.public_scores)
         return Release(
             candidates=history.candidates,

@@ -104,7 +104,7 @@ def test_the_noise_has_the_scale_that_it_says(n):
 
 
 def test_scores_that_are_mostly_noise_are_warned_of(two_classes):
-    with pytest.warns(LowUtilityWarning, match="scores of all candidates"):
+    with pytest.warns(LowUtilityWarning, match="noise of the score"):
         searched(two_classes, epsilon=0.1)
 
 
