@@ -271,6 +271,7 @@ def _unknown_sensitivity_message(scoring: Any) -> str:
         return f"scoring={scoring!r} {reason}, so it cannot be made private. Use {nearest}"
     return (
         f"scoring={scoring!r} has no proven sensitivity to one record, so it cannot be made "
-        f"private. Use one of {_NAMES}, or "
-        "make_private_scorer(gain, bounds=(a, b)) with a gain computed record by record."
+        "private. Use a name such as 'f1', 'roc_auc', 'neg_log_loss' or 'r2' (the documentation's "
+        'page "Scores" lists all), or make_private_scorer(gain, bounds=(a, b)) with a gain '
+        "computed record by record."
     )

@@ -2,6 +2,8 @@
 
 import itertools
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -41,6 +43,15 @@ COUNTED = {*CONFUSION, *RANKING, *REGRESSION} - EXACT
 def test_every_name_of_scikit_learn_is_in_one_of_three_lists():
     for name in metrics.get_scorer_names():
         assert (name in EXACT) + (name in COUNTED) + (name in REFUSED) == 1, name
+
+
+def test_the_documentation_lists_every_name():
+    text = (Path(__file__).parents[2] / "docs" / "scores.md").read_text()
+    named = set(re.findall(r'"(\w+)"', text))
+    named |= {f"{name}_{average}" for name in named for average in ("macro", "micro", "weighted")}
+    assert not set(metrics.get_scorer_names()) - named
+    refused = set(re.findall(r'"(\w+)"', text.split("### Refused")[1].split("`make_scorer(")[0]))
+    assert set(REFUSED) <= refused
 
 
 @pytest.mark.parametrize("name", sorted(REFUSED))
