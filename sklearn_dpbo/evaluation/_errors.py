@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._data.units import Units
-from ..scoring._statistics import Statistics, unit_weight, weights
+from ..scoring._statistics import CellCounts, Statistics
 
 __all__ = ["ErrorSums", "ResidualHistogram"]
 
@@ -81,7 +81,7 @@ class ErrorSums(Statistics):
 
 
 @dataclass(frozen=True)
-class ResidualHistogram(Statistics):
+class ResidualHistogram(CellCounts):
     """How many records there are in each bin of label minus prediction.
 
     Parameters
@@ -120,11 +120,6 @@ class ResidualHistogram(Statistics):
         """A record that cannot be predicted has the largest error."""
         return np.full(n, len(self.edges))
 
-    def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
-        counts = np.zeros(len(self.edges) + 1, dtype=np.int64)
-        np.add.at(counts, values, weights(units))
-        return tuple(counts.tolist())
-
-    def sensitivity(self, units: Units) -> int:
-        """A unit adds W to the bins, and so does what replaces it."""
-        return 2 * unit_weight(units)
+    @property
+    def n_cells(self) -> int:
+        return len(self.edges) + 1

@@ -27,7 +27,7 @@ from ._histogram import ScoreHistogram
 from ._intervals import nearest_counts, simulated_interval
 from ._mean_gain import MeanGain
 from ._scorers import scorer_repr
-from ._statistics import Predictions, Statistics, total_weight, unit_weight, weights
+from ._statistics import CellCounts, Predictions, Statistics, total_weight
 
 __all__ = ["CONFUSION", "ConfusionCounts", "ConfusionScorer", "MatrixGain", "confusion_scorer"]
 
@@ -59,11 +59,10 @@ class MatrixGain(gains.Gain):
 
 
 @dataclass(frozen=True, eq=False)
-class ConfusionCounts(Statistics):
+class ConfusionCounts(CellCounts):
     """How many records there are of each true class, by predicted class.
 
-    The first K numbers are those of the first class. A unit's records weigh W together, see
-    `unit_weight`. A record that cannot be predicted, or whose label the training set does not have,
+    The first K numbers are those of the first class. A record that cannot be predicted, or whose label the training set does not have,
     counts as predicted wrongly: as if the class had been the next one.
     """
 
@@ -86,14 +85,9 @@ class ConfusionCounts(Statistics):
         true = np.where(true < 0, (predicted + 1) % K, true)
         return K * true + np.where(predicted < 0, (true + 1) % K, predicted)
 
-    def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
-        counts = np.zeros(len(self.classes) ** 2, dtype=np.int64)
-        np.add.at(counts, values, weights(units))
-        return tuple(counts.tolist())
-
-    def sensitivity(self, units: Units) -> int:
-        """What a unit adds to the cells is W at most, and what replaces it, too."""
-        return 2 * unit_weight(units)
+    @property
+    def n_cells(self) -> int:
+        return len(self.classes) ** 2
 
 
 @dataclass(frozen=True, repr=False)

@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._data.units import Units
 from . import _gains as gains
 from ._intervals import nearest_counts
-from ._statistics import Predictions, Statistics, unit_weight, weights
+from ._statistics import CellCounts, Predictions
 
 __all__ = ["ScoreHistogram", "class_scores", "n_bins", "usual_cut"]
 
@@ -48,7 +47,7 @@ def usual_cut(response: NDArray[Any]) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class ScoreHistogram(Statistics):
+class ScoreHistogram(CellCounts):
     """How many records of each class there are in each bin of each score.
 
     Parameters
@@ -143,16 +142,13 @@ class ScoreHistogram(Statistics):
         high: NDArray[np.bool_] = code == (c if len(self.edges) > 1 else 1)
         return high
 
-    def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
-        counts = np.zeros(sum(self.n_rows * (len(e) + 1) for e in self.edges), dtype=np.int64)
-        w = weights(units)
-        for column in values.T:
-            np.add.at(counts, column, w)
-        return tuple(counts.tolist())
+    @property
+    def n_cells(self) -> int:
+        return sum(self.n_rows * (len(edges) + 1) for edges in self.edges)
 
-    def sensitivity(self, units: Units) -> int:
-        """A unit adds W to the bins of each score, and so does what replaces it."""
-        return 2 * unit_weight(units) * len(self.edges)
+    @property
+    def n_each(self) -> int:
+        return len(self.edges)
 
     def nearest(self, counts: NDArray[Any], total: int) -> NDArray[np.float64]:
         """Return the nearest counts that are not negative, with this sum for each score."""

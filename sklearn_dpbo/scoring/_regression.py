@@ -28,7 +28,7 @@ from ._confusion_metrics import ratio
 from ._intervals import draws, nearest_counts, simulated_interval
 from ._losses import SquaredLogLoss, SquaredLoss, WithinError
 from ._mean_gain import MeanGain
-from ._statistics import Predictions, Statistics, total_weight, unit_weight, weights
+from ._statistics import CellCounts, Predictions, Statistics, total_weight
 
 __all__ = [
     "REGRESSION",
@@ -100,7 +100,7 @@ class RegressionSums(Statistics):
 
 
 @dataclass(frozen=True, eq=False)
-class ErrorHistogram(Statistics):
+class ErrorHistogram(CellCounts):
     """How many absolute errors lie in each of some public bins; the last has no upper edge.
 
     Parameters
@@ -132,14 +132,9 @@ class ErrorHistogram(Statistics):
     def lowest_values(self, y: Any, n: int) -> NDArray[np.intp]:
         return np.full(n, len(self.edges) - 1)
 
-    def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
-        counts = np.zeros(len(self.edges), dtype=np.int64)
-        np.add.at(counts, values, weights(units))
-        return tuple(counts.tolist())
-
-    def sensitivity(self, units: Units) -> int:
-        """A unit adds W to the bins, and so does what replaces it."""
-        return 2 * unit_weight(units)
+    @property
+    def n_cells(self) -> int:
+        return len(self.edges)
 
 
 @dataclass(frozen=True, repr=False)

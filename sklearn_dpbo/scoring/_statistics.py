@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from .._data.units import Units
 
-__all__ = ["Predictions", "Statistics", "total_weight", "unit_weight", "weights"]
+__all__ = ["CellCounts", "Predictions", "Statistics", "total_weight", "unit_weight", "weights"]
 
 # Largest total weight W of a group's records, if the sums fit into int64.
 _GROUP_WEIGHT = 2**10
@@ -115,6 +115,33 @@ class Statistics:
             As in `record_values`.
         """
         return 0.0
+
+
+class CellCounts(Statistics):
+    """How many records there are in each of some cells; the records of a unit weigh W together.
+
+    A record's value is the number of its cell, or a row of them: it then lies in several cells.
+    """
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells."""
+        raise NotImplementedError
+
+    @property
+    def n_each(self) -> int:
+        """Number of cells in which a record lies."""
+        return 1
+
+    def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
+        counts = np.zeros(self.n_cells, dtype=np.int64)
+        for cells in values.reshape(len(values), -1).T:
+            np.add.at(counts, cells, weights(units))
+        return tuple(counts.tolist())
+
+    def sensitivity(self, units: Units) -> int:
+        """A unit adds W to the cells, for each in which a record lies; what replaces it, too."""
+        return 2 * unit_weight(units) * self.n_each
 
 
 @dataclass(frozen=True)
