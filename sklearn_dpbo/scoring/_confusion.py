@@ -62,8 +62,9 @@ class MatrixGain(gains.Gain):
 class ConfusionCounts(CellCounts):
     """How many records there are of each true class, by predicted class.
 
-    The first K numbers are those of the first class. A record that cannot be predicted, or whose label the training set does not have,
-    counts as predicted wrongly: as if the class had been the next one.
+    The first K numbers are those of the first class. A record that cannot be predicted, or whose
+    label the training set does not have, counts as predicted wrongly: as if the class had been the
+    next one.
     """
 
     classes: NDArray[Any]
