@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._params import check_number
-from ..scoring import _gains as gains
 from ..scoring._confusion_metrics import Metric
 from ..scoring._histogram import ScoreHistogram
+from ..scoring._labels import equal
 from ..scoring._ranking import Ranking
 from ..scoring._ranking_metrics import average_precision, roc_auc
 from . import _curves as curves
@@ -443,10 +443,10 @@ class ClassifierEvaluation(Evaluation):
     def _score_of(self, label: Any) -> int:
         """Return the number of the score that is for this class."""
         if self._binary:
-            if label is not None and not gains.equal(np.array([self.pos_label]), label)[0]:
+            if label is not None and not equal(np.array([self.pos_label]), label)[0]:
                 raise ValueError(f"the scores are those of class {self.pos_label!r}, the pos_label")
             return 0
-        found = np.flatnonzero(gains.equal(self.classes, label))
+        found = np.flatnonzero(equal(self.classes, label))
         if not len(found):
             raise ValueError(
                 f"label is one of the classes {self.classes.tolist()}; found {label!r}"

@@ -16,9 +16,9 @@ from .._data.tables import dense
 from .._data.units import Units
 from .._privacy.noisy_counts import NoisyCounts
 from ..report._report import PrivacyReport
-from ..scoring import _gains as gains
 from ..scoring._confusion import ConfusionCounts
 from ..scoring._histogram import ScoreHistogram, class_scores, n_bins, usual_cut
+from ..scoring._labels import equal
 from ..scoring._ranking import Ranking, ranking_scorer
 from ..scoring._response import method_of, respond
 from ..scoring._statistics import Predictions, Statistics, unit_weight
@@ -222,7 +222,7 @@ def design_of(
     positive = _position(pos_label, classes)
     given = _of_second(thresholds, public.response, positive)
     labels = respond(model, X, ("predict",))
-    cut = _cut_of(model, public, gains.equal(labels, classes[1]))
+    cut = _cut_of(model, public, equal(labels, classes[1]))
     used = usual_cut(public.response) if cut is None else cut
     histogram = ScoreHistogram.at(
         public, classes, _METHODS, n_bins(m, epsilon), spread=spread, cut=used, also=given
@@ -292,7 +292,7 @@ def _cut_of(model: Any, public: Predictions, second: NDArray[np.bool_]) -> float
 def _position(pos_label: Any, classes: NDArray[Any]) -> int:
     if pos_label is None:
         return 1
-    found = np.flatnonzero(gains.equal(classes, pos_label))
+    found = np.flatnonzero(equal(classes, pos_label))
     if not len(found):
         raise ValueError(f"pos_label is one of the classes {classes.tolist()}; found {pos_label!r}")
     return int(found[0])

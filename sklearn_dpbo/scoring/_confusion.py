@@ -25,6 +25,7 @@ from . import _gains as gains
 from ._confusion_metrics import AVERAGES, Metric, gradient
 from ._histogram import ScoreHistogram
 from ._intervals import nearest_counts, simulated_interval
+from ._labels import encode, position_of
 from ._mean_gain import MeanGain
 from ._scorers import scorer_repr
 from ._statistics import CellCounts, Predictions, Statistics, total_weight
@@ -53,7 +54,7 @@ class MatrixGain(gains.Gain):
     classes: Any
 
     def __call__(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
-        true, predicted = gains.encode(y, self.classes), gains.encode(response, self.classes)
+        true, predicted = encode(y, self.classes), encode(response, self.classes)
         known = (true >= 0) & (predicted >= 0)
         return np.where(known, np.array(self.matrix)[true, predicted], 0.0)
 
@@ -76,10 +77,10 @@ class ConfusionCounts(CellCounts):
 
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.intp]:
         """K times the true class plus the predicted one."""
-        return self._cells(gains.encode(y, self.classes), gains.encode(response, self.classes))
+        return self._cells(encode(y, self.classes), encode(response, self.classes))
 
     def lowest_values(self, y: Any, n: int) -> NDArray[np.intp]:
-        return self._cells(gains.encode(y, self.classes), np.full(n, -1))
+        return self._cells(encode(y, self.classes), np.full(n, -1))
 
     def _cells(self, true: NDArray[np.intp], predicted: NDArray[np.intp]) -> NDArray[np.intp]:
         K = len(self.classes)
@@ -166,7 +167,7 @@ class ConfusionScorer(MeanGain):
                 f"scoring={self.name!r} is for two classes, and y has {len(classes)}: use "
                 f"'{self.name}_macro', '{self.name}_micro' or '{self.name}_weighted'"
             )
-        return gains.position_of(self.pos_label, classes, self.name)
+        return position_of(self.pos_label, classes, self.name)
 
     def selecting_at(self, public: Predictions) -> ConfusionScorer:
         return self._linear_at(self._matrix(public))

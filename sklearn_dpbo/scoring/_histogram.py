@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import _gains as gains
 from ._intervals import nearest_counts
+from ._labels import encode
 from ._statistics import CellCounts, Predictions
 
 __all__ = ["ScoreHistogram", "class_scores", "n_bins", "usual_cut"]
@@ -97,7 +97,7 @@ class ScoreHistogram(CellCounts):
         `spread`, half of the edges are spread evenly: a model scores records that it was fitted on
         too well.
         """
-        columns, code = class_scores(public.response).T, gains.encode(public.y, classes)
+        columns, code = class_scores(public.response).T, encode(public.y, classes)
         if len(columns) > 1:
             edges = tuple(_edges(s, code == c, n, also, spread) for c, s in enumerate(columns))
             return cls(edges, classes, response_method, against_rest)
@@ -119,7 +119,7 @@ class ScoreHistogram(CellCounts):
         scores = class_scores(response)
         if scores.shape[1] != len(self.edges):
             raise ValueError(f"{scores.shape[1]} scores per record; expected {len(self.edges)}")
-        code = gains.encode(y, self.classes)
+        code = encode(y, self.classes)
         scores, code = np.where(code[:, None] >= 0, scores, np.nan), np.maximum(code, 0)
         columns, first = [], 0
         for c, (edges, s) in enumerate(zip(self.edges, scores.T, strict=True)):

@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from .._data.units import Units
-from . import _gains as gains
 from ._confusion_metrics import ratio
+from ._labels import encode
 from ._statistics import Statistics, total_weight, unit_weight, weights
 
 __all__ = [
@@ -109,7 +109,7 @@ class FlooredPairs(Order):
 
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.float64]:
         s = positive_scores(response, self.positive)
-        unknown = np.isnan(s) | (gains.encode(y, self.classes) < 0)
+        unknown = np.isnan(s) | (encode(y, self.classes) < 0)
         s[unknown] = self.lowest_values(y, len(s))[unknown]
         return s
 
@@ -140,7 +140,7 @@ class FlooredPairs(Order):
 
     def is_positive(self, y: Any) -> NDArray[np.bool_]:
         """Return which records are positive."""
-        found: NDArray[np.bool_] = gains.encode(y, self.classes) == self.positive
+        found: NDArray[np.bool_] = encode(y, self.classes) == self.positive
         return found
 
     def _floor(self, units: Units) -> int:
@@ -174,11 +174,11 @@ class PairsOfAllClasses(Order):
 
     def lowest_values(self, y: Any, n: int) -> NDArray[np.float64]:
         """-inf for the class of the record, inf for the others."""
-        own = gains.encode(y, self.classes)[:, None] == np.arange(len(self.classes))
+        own = encode(y, self.classes)[:, None] == np.arange(len(self.classes))
         return np.where(own, -np.inf, np.inf)
 
     def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
-        code, w = gains.encode(y, self.classes), weights(units)
+        code, w = encode(y, self.classes), weights(units)
         total = 0
         for c in range(len(self.classes)):
             own = code == c
@@ -225,7 +225,7 @@ class RecalibratedBrier(Order):
 
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.int64]:
         p = np.clip(positive_scores(response, self.positive), _LEAST_P, 1 - _LEAST_P)
-        code = gains.encode(y, self.classes)
+        code = encode(y, self.classes)
         odds, shift = logit(p)[:, None, None], logit(self.prevalence)
         q = expit(np.array(_FACTORS)[:, None] * odds + shift * np.array(_SHIFTS))
         gain = 1 - ((code == self.positive)[:, None, None] - q) ** 2

@@ -21,9 +21,9 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from .._data.tables import dense
 from .._data.units import Units
 from .._privacy.noisy_counts import NoisyCounts
-from . import _gains as gains
 from ._histogram import ScoreHistogram, n_bins
 from ._intervals import simulated_interval
+from ._labels import encode, position_of
 from ._orders import (
     FlooredPairs,
     Order,
@@ -140,7 +140,7 @@ class Ranking(PrivateScorer):
         """Position of the positive one of two classes."""
         if self.pos_label is None:
             return 1
-        return gains.position_of(self.pos_label, self.classes, self.name)
+        return position_of(self.pos_label, self.classes, self.name)
 
     # ------------------------------------------------------------ the choice
     @property
@@ -263,7 +263,7 @@ class Ranking(PrivateScorer):
                     labels=self.classes,
                 )
             )
-        positive = gains.encode(y, self.classes) == self._positive
+        positive = encode(y, self.classes) == self._positive
         s = positive_scores(response, self._positive)
         area = roc_auc_score if self.name == "roc_auc" else average_precision_score
         return float(area(positive, s, sample_weight=sample_weight))

@@ -13,7 +13,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from sklearn_dpbo import make_private_scorer
 from sklearn_dpbo._data.units import Units
-from sklearn_dpbo.scoring import _gains as gains
+from sklearn_dpbo.scoring._labels import encode
 from sklearn_dpbo.scoring._make import resolve_scorer
 from sklearn_dpbo.scoring._orders import FlooredPairs, PairCounts
 from sklearn_dpbo.scoring._response import respond
@@ -488,13 +488,13 @@ def test_the_position_of_a_label_does_not_depend_on_other_labels(labels):
     y = np.empty(len(labels), dtype=object)
     y[:] = labels
     for classes in (np.arange(4), np.array(["a", "b"]), np.array(["a", "b"], dtype=object)):
-        alone = [gains.encode(y[[i]], classes)[0] for i in range(len(y))]
-        assert gains.encode(y, classes).tolist() == alone
+        alone = [encode(y[[i]], classes)[0] for i in range(len(y))]
+        assert encode(y, classes).tolist() == alone
         assert all(0 <= position < len(classes) or position == -1 for position in alone)
     for y, classes in ((np.array([0.0, np.nan, 2.0, 7.0]), np.arange(3)),
                        (np.array(["b", "c", "a"]), np.array(["a", "b"]))):  # fmt: skip
-        alone = [gains.encode(y[[i]], classes)[0] for i in range(len(y))]
-        assert gains.encode(y, classes).tolist() == alone
+        alone = [encode(y[[i]], classes)[0] for i in range(len(y))]
+        assert encode(y, classes).tolist() == alone
 
 
 @pytest.mark.parametrize("name", ["neg_cost", "balanced_accuracy", "weighted_accuracy",

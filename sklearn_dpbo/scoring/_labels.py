@@ -1,0 +1,65 @@
+"""Labels of records, as positions among the classes; each looked up by itself (zone: public)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["encode", "equal", "position_of"]
+
+
+def encode(y: Any, classes: Any) -> NDArray[np.intp]:
+    """Return the position of each label in the sorted classes; -1 for labels not among them."""
+    if "O" in (np.asarray(y).dtype.kind, np.asarray(classes).dtype.kind):
+        return _encode_objects(y, classes)
+    index = np.searchsorted(classes, y)
+    index[index == len(classes)] = 0
+    return np.where(classes[index] == y, index, -1)
+
+
+def _encode_objects(y: Any, classes: Any) -> NDArray[np.intp]:
+    """Look up each label by itself: sorted search mixes up records if labels have no order."""
+    positions = {label: i for i, label in enumerate(np.asarray(classes).tolist())}
+
+    def position(label: Any) -> int:
+        try:
+            return positions.get(label, -1)
+        except Exception:  # of a label that cannot be hashed or compared
+            return -1
+
+    return np.array([position(label) for label in np.asarray(y).tolist()], dtype=int)
+
+
+def equal(y: Any, label: Any) -> NDArray[np.bool_]:
+    """Return [y_i = label]; False where the comparison fails (for a missing value, say)."""
+
+    def is_equal(value: Any) -> bool:
+        try:
+            return bool(value == label)
+        except Exception:
+            return False
+
+    try:
+        found: NDArray[np.bool_] = (y == label).astype(bool)
+        return found
+    except Exception:
+        return np.array([is_equal(value) for value in y])
+
+
+def position_of(pos_label: Any, classes: Any, name: str) -> int:
+    """Return the position of the positive class.
+
+    Raises
+    ------
+    ValueError
+        If it is none of the classes.
+    """
+    found = np.flatnonzero(equal(classes, pos_label))
+    if not len(found):
+        raise ValueError(
+            f"pos_label={pos_label!r} is not a class of y, which has {classes.tolist()}: name the "
+            f"positive one, make_private_scorer({name!r}, pos_label=...)"
+        )
+    return int(found[0])
