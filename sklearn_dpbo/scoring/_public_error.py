@@ -54,7 +54,7 @@ def public_error(
         units = Units.of(m)
         values = scorer.counts.record_values(y, response, public.classes)
         counts = scorer.counts.statistics(values, y, units)
-        errors.append(scorer.exact(y, response, public.classes) - value(counts, units))
+        errors.append(float(scorer.exact(y, response, public.classes)) - value(counts, units))
     errors = [error for error in errors if np.isfinite(error)] or [0.0]
     shift = float(np.mean(errors))
     return shift, abs(shift) + 2 * float(np.std(errors))
