@@ -1,7 +1,8 @@
 """Claim: what privacy costs in the metric that one cares about: F1, MCC, AP, AUC, R2 and so on.
 
-    python benchmarks/scores.py [--json scores.json] [--memory FOLDER]     # about 25 minutes
-    python benchmarks/scores.py --quick                                    # about a minute
+    python benchmarks/scores.py [--json scores.json] [--memory FOLDER]     # about 20 minutes
+    python benchmarks/scores.py --quick                                    # half a minute
+    python benchmarks/scores.py --json scores.json --show                  # the tables again
 
 *Tuned on.* Nothing is tuned here. But all constants of these scores in the library (floors, steps,
 numbers of bins, recalibrations) were set beforehand on prototypes that looked at adult,
@@ -23,10 +24,11 @@ Figures are means over repetitions, unless they are called medians:
 * private: chosen by ``scoring=`` this metric; no noise: the same with epsilon = 1,000, which leaves
   what the integer statistic differs from the metric by; exact: the best on the same m records,
   without privacy; by accuracy: chosen by ``scoring="accuracy"`` (for R2, by
-  ``"neg_mean_squared_error"``) with the same epsilon; default: the estimator's default parameters; any: the mean of the 24;
-* error: |best_score_ - metric of the candidate chosen, on the m records| (bias: its mean with
-  the sign, in the JSON file); width (median) and
-  coverage: of best_score_interval_, which claims 95 %;
+  ``"neg_mean_squared_error"``) with the same epsilon; default: the estimator's default parameters;
+  any: the mean of the 24;
+* error: |best_score_ - metric of the candidate chosen, on the m records| (bias: the mean without
+  the bars, in the JSON file); width (median) and coverage: of best_score_interval_, which claims
+  95 %;
 * warned: share of the searches with a `LowUtilityWarning`.
 
 The metrics themselves are computed by scikit-learn, not by the library.
@@ -336,7 +338,7 @@ def show_means(results, sizes, epsilons):
           " width; cells within target on the test set\n")  # fmt: skip
     print("| metric | m | " + " | ".join(f"epsilon = {e:g}" for e in epsilons) + " |")
     print("|---" * (len(epsilons) + 2) + "|")
-    frame = pd.DataFrame([c for r in results for c in r["cells"]])
+    frame = pd.DataFrame([c | {"repeats": r["repeats"]} for r in results for c in r["cells"]])
     frame["within"] = frame["excess"] <= frame["metric"].map(TARGET)
     for metric in [metric for metric in TARGET if metric in set(frame["metric"])]:
         for m in sizes:
@@ -350,7 +352,9 @@ def show_means(results, sizes, epsilons):
                              f"{mean['error']:.4f}, {found['width'].median():.3f}; "
                              f"{found['within'].sum()} of {len(found)}")  # fmt: skip
             print(f"| {SHORT[metric]} | {m:,} | " + " | ".join(cells) + " |")
-    coverage = frame.groupby("metric", sort=False)["coverage"].mean()
+    frame["covered"] = frame["coverage"] * frame["repeats"]
+    runs = frame.groupby("metric", sort=False)[["covered", "repeats"]].sum()
+    coverage = runs["covered"] / runs["repeats"]
     print("\nCoverage of the intervals over all runs: "
           + ", ".join(f"{SHORT[metric]} {share:.3f}" for metric, share in coverage.items())
           + f"; searches that warned: {frame['warned'].mean():.2f}")  # fmt: skip
@@ -365,7 +369,12 @@ def main():
     parser.add_argument("--memory", help="folder where predictions are kept between runs")
     parser.add_argument("--quick", action="store_true", help="small: to see that it runs")
     parser.add_argument("--json")
+    parser.add_argument("--show", action="store_true", help="print the --json file's tables only")
     options = parser.parse_args()
+    if options.show:
+        with open(options.json) as file:
+            show(json.load(file), options.sizes, options.epsilons)
+        return
     if options.quick:
         options.problems, options.sizes = ["digits", "spam", "houses"], [1000]
         options.repeats, options.epsilons = 2, [1.0]
