@@ -208,7 +208,7 @@ class VarianceExplained(MeanGain):
         ee, tt, t, e = self.counts.means(counts, units)
         total = tt - t**2
         share = max(ee - self._centred * e**2, 0.0) / total if total > 0 else 1.0
-        return 1 - float(share) + self.shift
+        return min(1 - float(share) + self.shift, 1.0)
 
     @property
     def _centred(self) -> bool:
