@@ -21,6 +21,7 @@ from ._evaluation.model import Model
 from ._evaluation.progress import CallbackSupportMixin, watched
 from ._evaluation.protected_values import ProtectedTable, check_prediction
 from ._evaluation.row_by_row import RowByRowCheck, check_gain
+from ._evaluation.suppress_output import suppress_all_output
 from ._evaluation.threshold_curve import LabelGains, counts_at, label_values, threshold_curve
 from ._evaluation.threshold_grid import (
     labels_at_best_threshold,
@@ -283,7 +284,9 @@ class PrivateThresholdClassifier(
             return scorer
         methods, classes = RESPONSE_METHODS[self.response_method], inner.estimator.classes_
         estimator, model = fresh(packed(inner.estimator)), inner.model
-        y, responses = public_responses(estimator, model, problem.training, methods, rng)
+        # A search in it has predicted protected records: see `suppress_output`.
+        with suppress_all_output():
+            y, responses = public_responses(estimator, model, problem.training, methods, rng)
         labels = labels_at_best_threshold(scorer.exact, y, responses, classes)
         return scorer.selecting_at(Predictions(y, labels, classes))
 
@@ -390,7 +393,11 @@ class PrivateThresholdClassifier(
 
     def _scorer(self) -> MeanGain:
         scorer = resolve_scorer(self.scoring, self.estimator)
-        if not (isinstance(scorer, MeanGain) and scorer.response_method == ("predict",)):
+        if (
+            not isinstance(scorer, MeanGain)
+            or scorer.task == "regression"
+            or scorer.response_method != ("predict",)
+        ):
             raise ValueError(
                 f"scoring={scorer.name!r} is no score of single labels, so that no threshold "
                 'follows from it. Use "f1", "balanced_accuracy", "accuracy", or '

@@ -255,7 +255,8 @@ def _of_many_classes(public: Predictions, m: int, epsilon: float, spread: bool) 
 def _of_regressor(
     y: NDArray[Any], response: NDArray[Any], m: int, epsilon: float, largest: float | None
 ) -> RegressorDesign:
-    sums = ErrorSums.at(y.astype(float), response.astype(float), largest)
+    y, response = y.astype(float), response.astype(float)
+    sums = ErrorSums.at(y, response, largest)
     return RegressorDesign(
         sums, ResidualHistogram.at(y - response, n_bins(m, epsilon / 2), sums.c_e)
     )

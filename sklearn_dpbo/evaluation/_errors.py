@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._data.units import Units
-from ..scoring._statistics import CellCounts, Statistics
+from ..scoring._statistics import CellCounts, Statistics, numbers
 
 __all__ = ["ErrorSums", "ResidualHistogram"]
 
@@ -55,7 +55,7 @@ class ErrorSums(Statistics):
 
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.int64]:
         """A row (e^2, t^2, |e|, t, e) in steps; a number that is none has the largest error."""
-        y = np.asarray(y, dtype=float)
+        y = numbers(y)
         with np.errstate(over="ignore", invalid="ignore"):
             e, t = (y - response) / self.c_e, (y - self.centre) / self.c_y
         e = np.clip(np.where(np.isnan(e), 1.0, e), -1, 1)
@@ -112,7 +112,7 @@ class ResidualHistogram(CellCounts):
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.intp]:
         """The bin; the last one for a number that is none."""
         with np.errstate(over="ignore", invalid="ignore"):
-            residual = np.asarray(y, dtype=float) - response
+            residual = numbers(y) - response
         place: NDArray[np.intp] = np.searchsorted(self.edges, residual, side="right")
         return place  # NaN is placed last
 

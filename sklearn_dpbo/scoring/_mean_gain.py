@@ -82,6 +82,11 @@ class MeanGain(PrivateScorer):
         bounds = self.bounds
         if self.learns_bounds:
             bounds = self._learn_bounds(y_train)
+            if not np.isfinite(bounds).all():
+                raise ValueError(
+                    f"scoring={self.name!r}: the training labels are so large that no float can "
+                    "hold the loss of their median. Rescale the labels"
+                )
         elif not gain.takes_bounds and gain.bounds is not None:
             bounds = gain.bounds
         return replace(self, gain=gain, bounds=bounds, prepared=True)

@@ -28,7 +28,7 @@ from ._confusion_metrics import ratio
 from ._intervals import draws, nearest_counts, simulated_interval
 from ._losses import SquaredLogLoss, SquaredLoss, WithinError
 from ._mean_gain import MeanGain
-from ._statistics import CellCounts, Predictions, Statistics, total_weight
+from ._statistics import CellCounts, Predictions, Statistics, numbers, total_weight
 
 __all__ = [
     "REGRESSION",
@@ -73,7 +73,7 @@ class RegressionSums(Statistics):
     response_method = ("predict",)
 
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.int64]:
-        y = np.asarray(y, dtype=float)
+        y = numbers(y)
         with np.errstate(all="ignore"):
             e, t = (y - response) / self.c, (y - self.centre) / self.c
         e, t = np.where(np.isnan(e), 1.0, e), np.where(np.isnan(t), 0.0, t)
@@ -118,13 +118,13 @@ class ErrorHistogram(CellCounts):
     @classmethod
     def around(cls, median: float, n: int) -> ErrorHistogram:
         """Place n bins, each wider than the one before by the same factor, around this median."""
-        median = median if median > 0 else 1.0
+        median = median if median / _REACH > 0 else 1.0
         steps = np.geomspace(median / _REACH, median * _REACH, n - 1)
         return cls(np.concatenate([[0.0], steps]))
 
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.intp]:
         with np.errstate(all="ignore"):
-            error = np.abs(np.asarray(y, dtype=float) - response)
+            error = np.abs(numbers(y) - response)
         place = np.searchsorted(self.edges, error, side="right") - 1
         found: NDArray[np.intp] = np.where(np.isnan(error), len(self.edges) - 1, place)
         return found

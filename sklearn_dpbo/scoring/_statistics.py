@@ -8,9 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._data.cells import as_number
 from .._data.units import Units
 
-__all__ = ["CellCounts", "Predictions", "Statistics", "total_weight", "unit_weight", "weights"]
+__all__ = [
+    "CellCounts",
+    "Predictions",
+    "Statistics",
+    "numbers",
+    "total_weight",
+    "unit_weight",
+    "weights",
+]
 
 # Largest total weight W of a group's records, if the sums fit into int64.
 _GROUP_WEIGHT = 2**10
@@ -161,6 +170,21 @@ class Predictions:
     y: Any
     response: NDArray[Any]
     classes: Any
+
+
+def numbers(y: Any) -> NDArray[np.float64]:
+    """Return labels as floats, each read by itself; NaN for one that no float can hold.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n,)
+        Labels; of objects, perhaps.
+    """
+    y = np.asarray(y)
+    if y.dtype == object:
+        y = np.array([as_number(label) for label in y])
+    found: NDArray[np.float64] = y.astype(float)
+    return found
 
 
 def unit_weight(units: Units) -> int:

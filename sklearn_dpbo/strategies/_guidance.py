@@ -81,6 +81,8 @@ class Guidance:
             self._n_iter = len(self._history) + self._affordable(self._strategy.timeout)
         if self._oracle.scorer.selects_at:
             self._look_at_good_candidate()
+        if self._oracle.report or any(scorer.releases_at for scorer in self._oracle.scorers):
+            _ = self._public  # refuses a public_cv that makes no split before anything is spent
         for points in self._batches(model):
             candidates = self._space.candidates(points)
             self._history.add_validated(candidates, self._oracle(candidates.params))

@@ -1,8 +1,11 @@
 """Scores of all names: as scikit-learn computes them, with the sensitivity that is claimed."""
 
+import dataclasses
 import itertools
 import math
 import re
+import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics
+from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
+from sklearn_dpbo import (
+    PrivateBayesSearchCV,
+    PrivateThresholdClassifier,
+    make_private_scorer,
+)
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo.scoring._confusion import CONFUSION, ConfusionCounts
 from sklearn_dpbo.scoring._gains import NAMED
@@ -25,6 +33,7 @@ from sklearn_dpbo.scoring._orders import FlooredPairs, PairCounts, PairsOfAllCla
 from sklearn_dpbo.scoring._ranking import RANKING
 from sklearn_dpbo.scoring._regression import REGRESSION, ErrorHistogram, RegressionSums
 from sklearn_dpbo.scoring._statistics import Predictions, unit_weight
+from sklearn_dpbo.strategies import WorstCase
 
 TWO = np.array([0, 1])
 THREE = np.array(["a", "b", "c"])
@@ -418,3 +427,112 @@ def test_nearest_counts_are_not_negative_and_have_the_public_sum(noisy):
 
 def test_bins_grow_with_the_records_and_epsilon():
     assert [n_bins(m, 1.0) for m in (10, 1_000, 10_000)] == [10, 21, 50]
+
+
+# ---------------------------------------------------------------- found by attacks
+def _objects(labels):
+    found = np.empty(len(labels), dtype=object)
+    found[:] = labels
+    return found
+
+
+@pytest.mark.parametrize("scoring", ["r2", "explained_variance", "neg_median_absolute_error"])
+def test_label_that_no_float_holds_is_not_reported(scoring):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 2))
+    y = [int(label) for label in np.rint(10 * X[:, 0])]
+    for report in (False, True):
+        search = PrivateBayesSearchCV(
+            Ridge(), {"alpha": [0.1, 10.0]}, scoring=scoring, random_state=0, report=report
+        )
+        y_val = [*y[:99], 10**400]
+        search.fit(X[100:], _objects(y[100:]), X_val=X[:100], y_val=y_val)
+        assert search.best_score_ <= 1
+
+
+def test_released_r2_is_at_most_one():
+    scorer = make_private_scorer("r2").prepare(np.arange(9.0))
+    scorer = dataclasses.replace(scorer, shift=0.5)
+    units = Units.of(10)
+    assert scorer.value((0, 1, 0, 0), units) == 1.0
+
+
+@pytest.mark.parametrize("scoring", ["roc_auc_ovr", "roc_auc_ovo_weighted"])
+def test_class_that_no_public_model_knows(scoring):
+    X, y = make_classification(400, n_classes=3, n_informative=5, random_state=0)
+    y_train = np.where(y[200:] == 2, 0, y[200:])
+    y_train[0] = 2
+    cv = [(np.arange(50, 200), np.arange(50))]
+    search = PrivateBayesSearchCV(
+        LogisticRegression(),
+        {"C": [0.1, 10.0]},
+        scoring=scoring,
+        strategy=WorstCase(public_cv=cv),
+        random_state=0,
+    )
+    search.fit(X[200:], y_train, X_val=X[:200], y_val=y[:200])
+    assert 0 <= search.best_score_ <= 1
+
+
+def test_unusable_public_cv_is_refused_before_anything_is_spent():
+    X, y = make_classification(400, random_state=0)
+    search = PrivateBayesSearchCV(
+        LogisticRegression(), {"C": [0.1, 10.0]}, scoring="roc_auc", strategy=WorstCase(public_cv=5)
+    )
+    with pytest.raises(ValueError, match="public_cv") as caught:
+        search.fit(X[200:], y[200:], X_val=X[:200], y_val=y[:200])
+    assert not getattr(caught.value, "__notes__", [])
+
+
+def test_labels_too_large_for_learnt_bounds_are_refused():
+    with pytest.raises(ValueError, match="Rescale"):
+        make_private_scorer("neg_mean_squared_error").prepare(np.array([0.0, 1e200, -1e200]))
+
+
+class Remembers(LogisticRegression):
+    """Its class remembers that it has seen a certain record, and says so in later fits."""
+
+    seen = False
+    how = "warn"
+
+    def fit(self, X, y):
+        if Remembers.seen and self.how == "warn":
+            warnings.warn("patient 4711", stacklevel=1)
+        elif Remembers.seen and self.how == "print":
+            print("patient 4711")
+        elif Remembers.seen:
+            sys.exit("patient 4711")
+        return super().fit(X, y)
+
+    def decision_function(self, X):
+        if (np.asarray(X) > 900).any():
+            Remembers.seen = True
+        elif Remembers.seen and self.how == "print":
+            print("patient 4711")
+        return super().decision_function(X)
+
+
+@pytest.mark.parametrize("how", ["warn", "print", "exit"])
+@pytest.mark.parametrize("report", [False, True])
+def test_code_that_runs_after_protected_predictions_is_not_heard(how, report, capfd, monkeypatch):
+    X, y = make_classification(400, random_state=0)
+    X[0, 0] = 1000.0
+    monkeypatch.setattr(Remembers, "how", how)
+    monkeypatch.setattr(Remembers, "seen", False)
+    search = PrivateBayesSearchCV(
+        Remembers(), {"C": [0.1, 10.0]}, scoring="roc_auc", random_state=0, report=report
+    )
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        search.fit(X[200:], y[200:], X_val=X[:200], y_val=y[:200])
+    assert Remembers.seen
+    assert "4711" not in str([each.message for each in found]) + "".join(capfd.readouterr())
+
+
+@pytest.mark.parametrize("scoring", ["r2", "neg_median_absolute_error"])
+def test_threshold_refuses_scores_of_regressors(scoring):
+    X, y = make_classification(200, random_state=0)
+    with pytest.raises(ValueError, match="no score of single labels"):
+        PrivateThresholdClassifier(LogisticRegression(), scoring=scoring).fit(
+            X[:100], y[:100], X_val=X[100:], y_val=y[100:]
+        )
