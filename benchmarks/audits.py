@@ -86,6 +86,9 @@ class Half(Fraction):
     def __rshift__(self, bits):
         return Half(self, 2**bits)
 
+    def __reduce__(self):
+        return Fraction, (self.numerator, self.denominator)  # workers do not know this module
+
 
 def sensitivity_halved(stack):
     """Whatever is protected says that it moves by half of what it does."""
