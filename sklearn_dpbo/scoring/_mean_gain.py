@@ -82,7 +82,8 @@ class MeanGain(PrivateScorer):
     def share_clipped(self, y: Any, response: NDArray[Any], classes: Any) -> float:
         if not self.gain.takes_bounds:
             return 0.0
-        gain, (a, b) = self.unclipped(y, response, classes), self.bounds
+        with np.errstate(over="ignore"):
+            gain, (a, b) = self.unclipped(y, response, classes), self.bounds
         return float(np.mean((gain < a) | (gain > b)))
 
     def weighted(self, estimator: Any, X: Any, y: Any, sample_weight: Any) -> float:
