@@ -126,7 +126,8 @@ class MeanGain(PrivateScorer):
     def share_clipped(self, y: Any, response: NDArray[Any], classes: Any) -> float:
         if not self.gain.takes_bounds:
             return 0.0
-        gain, (a, b) = self.unclipped(y, response, classes), self.gain_bounds
+        with np.errstate(over="ignore"):
+            gain, (a, b) = self.unclipped(y, response, classes), self.gain_bounds
         return float(np.mean((gain < a) | (gain > b)))
 
     def exact(

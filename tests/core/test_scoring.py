@@ -1,6 +1,7 @@
 """Scores equal scikit-learn's; one unit moves statistic and counts by at most the sensitivity."""
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -119,6 +120,15 @@ def test_regression_losses_equal_scikit_learn_within_the_bounds(rng, name, param
     )
     narrow = prepared(name, bounds=(-0.1, 0), **params)
     assert -0.1 <= score(narrow, y, predicted, classes=None) <= 0
+
+
+def test_losses_beyond_floats_are_clipped_without_a_warning():
+    scorer = prepared("neg_mean_squared_error", bounds=(-1, 0))
+    y, predicted = np.array([1e308, 0.0]), np.zeros(2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert scorer.share_clipped(y, predicted, None) == 0.5
+        assert score(scorer, y, predicted, classes=None) == -0.5
 
 
 def test_pairs_of_roc_auc_equal_scikit_learn_with_and_without_groups(rng):

@@ -68,7 +68,10 @@ def test_audit_refutes_a_claim_if_and_only_if_a_bug_is_planted(name, bug):
     confidence = SURE
     if bug is not None or name.endswith("one run"):
         confidence = 0.95
-    report, _ = AUDITS.audited(name, bug, RUNS.get(name, 4000), confidence=confidence)
+    runs = RUNS.get(name, 4000)
+    if bug is None and name in RUNS:
+        runs //= 2  # whole searches take most of the time of the slow tests
+    report, _ = AUDITS.audited(name, bug, runs, confidence=confidence)
     assert report.refuted == (bug is not None), str(report)
 
 

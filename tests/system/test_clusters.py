@@ -277,11 +277,11 @@ def test_death_of_all_workers_raises_error_and_costs_nothing(two_classes, mortal
 
 @pytest.mark.slow
 def test_search_that_is_repeated_after_its_charge_is_charged_again(two_classes, mortals, tmp_path):
-    """The worker dies when the 50 test rows are predicted: the search inside has ended then."""
+    """The worker dies when the 50 test rows are scored: the search inside has ended then."""
     X, y, _, _ = two_classes
     ledger, deaths = PrivacyLedger(tmp_path / "budget.db", "patients", 100.0), tmp_path / "deaths"
     deaths.mkdir()
-    mortal = Mortal(folder=str(deaths), parent=os.getpid(), rows=50)
+    mortal = Mortal(folder=str(deaths), parent=os.getpid(), rows=50 - COMPANIONS)
     nested = search(mortal, {"C": [0.1]}, cv=EveryFourth(), ledger=ledger)
     with joblib.parallel_config("dask"):
         spread = cross_val_score(nested, X, y, cv=3, n_jobs=2, error_score="raise")
