@@ -25,6 +25,8 @@ from .shared_context import SharedContext
 
 __all__ = ["kept_warning_registries", "suppress_all_output", "suppress_output"]
 
+_REGISTRY = "__warningregistry__"
+
 
 @contextlib.contextmanager
 def suppress_output(descriptors: bool = False) -> Iterator[None]:
@@ -45,19 +47,22 @@ def suppress_output(descriptors: bool = False) -> Iterator[None]:
 @contextlib.contextmanager
 def kept_warning_registries() -> Iterator[None]:
     """Restore what modules remember of warnings, which they do of suppressed ones, too."""
-    name = "__warningregistry__"
-    found = (vars(m) for m in list(sys.modules.values()) if type(m) is ModuleType)
-    before = {id(names): dict(names[name]) for names in found if name in names}
+    before = {id(names): dict(names[_REGISTRY]) for names in _with_registry()}
     try:
         yield
     finally:
-        found = (vars(m) for m in list(sys.modules.values()) if type(m) is ModuleType)
-        for names in found:
-            if name in names and id(names) not in before:
-                del names[name]  # that it is there would tell, too
-            elif name in names:
-                names[name].clear()
-                names[name].update(before[id(names)])
+        for names in _with_registry():
+            if id(names) not in before:
+                del names[_REGISTRY]  # that it is there would tell, too
+            elif names[_REGISTRY] != before[id(names)]:
+                names[_REGISTRY].clear()
+                names[_REGISTRY].update(before[id(names)])
+
+
+def _with_registry() -> list[dict[str, Any]]:
+    """Return the names of each module that remembers warnings."""
+    modules = [m for m in tuple(sys.modules.values()) if type(m) is ModuleType]
+    return [m.__dict__ for m in modules if _REGISTRY in m.__dict__]
 
 
 @contextlib.contextmanager

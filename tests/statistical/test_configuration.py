@@ -422,7 +422,7 @@ RUNS = [([3, 5, 4], [2, 1, 6], 1), ([0, 3 * 2**20, 2**20], [1, 5, 3], 2**20)]
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize(("scores", "multiplicity", "D"), RUNS)
 def test_grid_points_are_drawn_by_the_exponential_mechanism(source, scores, multiplicity, D):
-    observed = draw_points(scores, multiplicity, 1.5, D, source(), 12_000)
+    observed = draw_points(scores, multiplicity, 1.5, D, source(), 6_000)
     assert p_value(observed, exact_pmf(scores, multiplicity, 1.5, D)) > ALPHA
     assert p_value(observed, exact_pmf(scores, multiplicity, 3.0, D)) < ALPHA
     reversed_ = np.repeat(scores, multiplicity)[::-1]
@@ -432,7 +432,7 @@ def test_grid_points_are_drawn_by_the_exponential_mechanism(source, scores, mult
 def test_distribution_test_rejects_half_the_noise(monkeypatch):
     right = mechanisms._scale
     monkeypatch.setattr(mechanisms, "_scale", lambda *args: right(*args) / 2)
-    observed = draw_points(*RUNS[0][:2], 1.5, 1, SeededNoise(0), 12_000)
+    observed = draw_points(*RUNS[0][:2], 1.5, 1, SeededNoise(0), 6_000)
     assert p_value(observed, exact_pmf(*RUNS[0][:2], 1.5, 1)) < ALPHA
 
 
@@ -546,7 +546,7 @@ def test_best_parameter_has_the_documented_distribution(family):
     sample, grid = [0.1, 0.35, 0.35, 0.8], uniform_grid((0, 1), 8)
     picks = [
         configurator(family, epsilon=4.0, score_share=0.5, grid_size=8, noise_random_state=i)
-        .fit(sample).best_parameter_ for i in range(2500)
+        .fit(sample).best_parameter_ for i in range(1000)
     ]  # fmt: skip
     observed = np.bincount(np.searchsorted(grid, picks), minlength=8)
     scores = [sum(rho >= x for x in sample) for rho in grid]
@@ -558,7 +558,7 @@ def test_best_parameter_has_the_documented_distribution(family):
 def test_best_score_has_laplace_noise_of_the_documented_scale():
     found = [
         configurator(epsilon=2.0, score_share=0.5, noise_random_state=i).fit([0.0] * 10).best_score_
-        for i in range(2000)
+        for i in range(800)
     ]  # fmt: skip
     below = 1 - np.array(found)  # the mean utility is 1, and scores are clipped to [0, 1]
     # P(noise < -t) = e^-t / 2 for Laplace noise of scale H / (n epsilon_2) = 1 / 10.
@@ -568,7 +568,7 @@ def test_best_score_has_laplace_noise_of_the_documented_scale():
 
 def audited():
     """Audit the configurator on the worst pair of neighbours for a choice of two."""
-    return cases.configurator(seeds=np.random.default_rng(0)).audit(2500)
+    return cases.configurator(seeds=np.random.default_rng(0)).audit(1200)
 
 
 def test_audit_of_the_configurator_is_sensitive_and_does_not_exceed_epsilon():

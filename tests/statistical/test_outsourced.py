@@ -289,10 +289,10 @@ def audit(n, epsilon=2.0, delta=0.05):
 
 
 def test_audit_of_the_curator_does_not_exceed_epsilon_and_detects_half_the_noise(monkeypatch):
-    assert 1.0 <= audit(4000) <= 2.0
+    assert 1.0 <= audit(2000) <= 2.0
     right = curators.gaussian_sigma
     monkeypatch.setattr(curators, "gaussian_sigma", lambda *args: right(*args) / 2)
-    assert audit(4000) > 2.0
+    assert audit(2000) > 2.0
 
 
 # ------------------------------------------------------------ the published curator

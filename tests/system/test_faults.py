@@ -172,7 +172,7 @@ def kills(folder, n, seed):
     return {"kills": n + 3, "idle": idle, "charges": charged, "results": seen}
 
 
-@sizes(20, 240)
+@sizes(20, 80)
 def test_kill_costs_at_most_one_charge_and_nothing_is_released_without_one(tmp_path, n):
     counts = helper("kills", tmp_path, n, 1)
     print("\nkilled:", counts)
@@ -604,7 +604,7 @@ def fits(name, ledger):
 
 
 @pytest.mark.skipif(sys.gettrace() is not None, reason="another tool, such as coverage, traces")
-@sizes(8, 120)
+@sizes(8, 60)
 @pytest.mark.parametrize(
     "name", ["none", "public", "private", "threshold", "configurator", "curator"]
 )

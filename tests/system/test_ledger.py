@@ -309,7 +309,7 @@ for i in range(1000):
 """
 
 
-@pytest.mark.parametrize("n_kills", [6, pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_kills", [6, pytest.param(20, marks=pytest.mark.slow)])
 def test_every_release_before_the_process_is_killed_was_charged(place, n_kills, rng):
     opened(place, epsilon=1000.0)
     released = 0

@@ -384,7 +384,7 @@ def test_a_commit_that_no_standby_confirms_is_an_error(own_database, monkeypatch
     assert ledger.spent["epsilon"] == 0.1
 
 
-@pytest.mark.parametrize("n_kills", [1, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_kills", [1, pytest.param(6, marks=pytest.mark.slow)])
 def test_every_release_before_the_server_is_killed_was_charged(server, rng, n_kills):
     n_processes, released = 2, 0
     with new_database(server.url) as url:
