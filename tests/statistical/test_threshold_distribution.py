@@ -46,9 +46,7 @@ def test_audit_refutes_epsilon_of_threshold_only_with_half_noise(half, monkeypat
     )
     X, y, X_val, held_out = data_of([0] * 5 + [1] * 4)
     neighbour = data_of([0] * 4 + [1] * 5)[3]
-    report = audit_search(
-        tuned, (X, y), (X_val, held_out), (X_val, neighbour), 600, random_state=0
-    )
+    report = audit_search(tuned, (X, y), (X_val, held_out), (X_val, neighbour), 600, random_state=0)
     assert report.refuted == half
     assert report.epsilon_lower_bound > 0.8
 
