@@ -152,6 +152,8 @@ def simulate(
         n_jobs=n_jobs,
         refit=False,
         ledger=None,
+        report=False,
+        release="best",
     )
     parts = train_test_split(X, y, test_size=bounds.m, random_state=rng.randint(2**31 - 1))
     n_paths = n_runs if strategy.guidance in ("private", "both") else 1

@@ -21,6 +21,7 @@ from ..scoring._scorers import PrivateScorer
 
 __all__ = [
     "Release",
+    "Score",
     "Scores",
     "Strategy",
     "all_masked",
@@ -29,8 +30,9 @@ __all__ = [
     "score_and_interval",
 ]
 
-# Several scores of one candidate, and where each lies without noise.
-Scores: TypeAlias = list[tuple[float, tuple[float, float]]]
+# A score with noise, and where it lies without; and several of one candidate.
+Score: TypeAlias = tuple[float, tuple[float, float]]
+Scores: TypeAlias = list[Score]
 _CONFIDENCE = 0.95
 
 RELEASED = (
@@ -81,7 +83,7 @@ class Release:
     best_index: int | None
     best_score: float
     interval: tuple[float, float]
-    others: list[tuple[float, tuple[float, float]]] = field(default_factory=list)
+    others: Scores = field(default_factory=list)
     report: Counted | None = None
     all_scores: dict[int, Scores] | None = None
 
@@ -166,8 +168,6 @@ def require_mean_gain(scorer: PrivateScorer, who: str) -> None:
         )
 
 
-def score_and_interval(
-    scorer: PrivateScorer, units: Units, noisy: NoisyCounts
-) -> tuple[float, tuple[float, float]]:
+def score_and_interval(scorer: PrivateScorer, units: Units, noisy: NoisyCounts) -> Score:
     """Return the score of released counts, and where it lies without noise (95 %)."""
     return scorer.value(noisy.counts, units), scorer.interval(noisy, units, _CONFIDENCE)
