@@ -27,7 +27,8 @@ from ..ledger._ledger import PrivacyLedger, budget_on
 from ..report._report import PREDICTION_CONDITIONS, PrivacyReport
 from ..scoring._statistics import Statistics
 from ._classifier import ClassifierEvaluation
-from ._design import Counted, check_task, design_of
+from ._counted import Counted
+from ._design import check_task, design_of
 from ._regressor import RegressorEvaluation
 
 __all__ = ["private_evaluation"]

@@ -14,8 +14,8 @@ from .._evaluation.evaluator import Evaluator
 from .._privacy.accounting import Budget, Purpose
 from .._privacy.mechanisms import Mechanisms
 from .._space.space import SearchSpace
-from ..scoring._scorers import PrivateScorer
-from ..strategies._base import Release, Score
+from ..scoring._scorers import PrivateScorer, Score
+from ..strategies._base import Release
 from ..strategies._guidance import Guidance
 from ..strategies._release import CountedScores, count_scores
 from ..strategies._worst_case import WorstCase

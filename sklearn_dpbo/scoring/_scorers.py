@@ -31,7 +31,7 @@ R2 and its like     sums of y, y^2 and (y - prediction)^2   see `_regression`
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +43,12 @@ from ._histogram import ScoreHistogram
 from ._response import respond
 from ._statistics import Predictions, Statistics
 
-__all__ = ["PrivateScorer", "scorer_repr"]
+__all__ = ["CONFIDENCE", "PrivateScorer", "Score", "score_and_interval", "scorer_repr"]
+
+# Of all intervals that are released.
+CONFIDENCE = 0.95
+# A score with noise, and where it lies without.
+Score: TypeAlias = tuple[float, tuple[float, float]]
 
 
 class PrivateScorer(Statistics):
@@ -264,6 +269,11 @@ class PrivateScorer(Statistics):
         scorer = self if self.prepared else self.prepare(y)
         found = scorer.predictions(estimator, X, y)
         return scorer.exact(found.y, found.response, found.classes, sample_weight)
+
+
+def score_and_interval(scorer: PrivateScorer, units: Units, noisy: NoisyCounts) -> Score:
+    """Return the score of released counts, and where it lies without noise (95 %)."""
+    return scorer.value(noisy.counts, units), scorer.interval(noisy, units, CONFIDENCE)
 
 
 def scorer_repr(name: str, params: Mapping[str, Any]) -> str:

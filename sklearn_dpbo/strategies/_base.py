@@ -9,31 +9,25 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from .._data.units import Units
 from .._evaluation.evaluator import Evaluator
 from .._params import check_number
 from .._privacy.accounting import Budget
 from .._privacy.mechanisms import Mechanisms
-from .._privacy.noisy_counts import NoisyCounts
 from .._space.space import Candidates, SearchSpace
-from ..evaluation._design import Counted
-from ..scoring._scorers import PrivateScorer
+from ..evaluation._counted import Counted
+from ..scoring._scorers import PrivateScorer, Score
 
 __all__ = [
     "Release",
-    "Score",
     "Scores",
     "Strategy",
     "all_masked",
     "positive",
     "require_mean_gain",
-    "score_and_interval",
 ]
 
-# A score with noise, and where it lies without; and several of one candidate.
-Score: TypeAlias = tuple[float, tuple[float, float]]
+# Several scores of one candidate.
 Scores: TypeAlias = list[Score]
-_CONFIDENCE = 0.95
 
 RELEASED = (
     "best_params_, best_index_, best_score_, best_score_interval_, and which candidates were "
@@ -166,8 +160,3 @@ def require_mean_gain(scorer: PrivateScorer, who: str) -> None:
             f"{who} takes means of gains, and scoring={scorer.name!r} is none. Use one, such as "
             "'accuracy' or 'neg_brier_score', or strategy='worst_case'"
         )
-
-
-def score_and_interval(scorer: PrivateScorer, units: Units, noisy: NoisyCounts) -> Score:
-    """Return the score of released counts, and where it lies without noise (95 %)."""
-    return scorer.value(noisy.counts, units), scorer.interval(noisy, units, _CONFIDENCE)

@@ -8,7 +8,7 @@ from .._evaluation.evaluator import Evaluation
 from .._evaluation.public import PublicEvaluation
 from .._privacy.sensitive import Sensitive
 from .._space.space import Candidates, Points
-from ..evaluation._design import Counted
+from ..evaluation._counted import Counted
 from ._base import Release, Scores
 
 __all__ = ["History"]

@@ -19,11 +19,12 @@ from .._privacy.mechanisms import Mechanisms
 from .._privacy.noisy_counts import NoisyCounts
 from .._privacy.rounding import round_down
 from .._privacy.sensitive import Sensitive
-from ..evaluation._design import ClassifierDesign, Counted, RegressorDesign, design_of
+from ..evaluation._counted import Counted
+from ..evaluation._design import ClassifierDesign, RegressorDesign, design_of
 from ..scoring._response import respond, stand_in
-from ..scoring._scorers import PrivateScorer
+from ..scoring._scorers import PrivateScorer, Score, score_and_interval
 from ..scoring._statistics import Predictions, Statistics
-from ._base import Score, Scores, score_and_interval
+from ._base import Scores
 
 __all__ = ["CountedScores", "count_scores", "release_all_scores"]
 
