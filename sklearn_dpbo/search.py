@@ -93,9 +93,9 @@ class PrivateBayesSearchCV(
     n_iter : int, default=64
         The most candidates to fit, those that explore within the training set included.
     scoring : str, PrivateScorer, list, dict or None, default=None
-        None is accuracy, for classifiers. Else one of the names that `make_private_scorer`
-        lists, or what it returns. Several of them, as a list or a dict by name, are all released
-        for the candidate chosen; the share of epsilon for scores is then divided among them.
+        None is accuracy or, of regressors, R2. Else a name (documentation, "Scores"), a scorer of
+        scikit-learn, or what `make_private_scorer` returns. Several, as a list or a dict by name,
+        are all released for the candidate chosen, and share the epsilon for scores.
     n_jobs : int or None, default=None
         As joblib takes it. The result does not depend on it.
     refit : bool or str, default=True

@@ -5,33 +5,25 @@ integers of the chosen candidate alone, its *counts*, are released with noise, a
 computed from them. One unit changes either by at most a sensitivity. This bound is exact, because
 sums of integers have no rounding error.
 
-==================  ======================================  ================================
-score               statistic                               sensitivity
-==================  ======================================  ================================
-mean gain           sum over units of g in {0, ..., G}      G
-confusion matrix    the same, with gains that are the       G
-                    metric's gradient at a public matrix
-ROC AUC             sum over positive i, negative j of      2 (W^2 (m - 1) + floor(W^2 / 4))
-                    w_i w_j (2 [s_i > s_j] + [s_i = s_j])
-==================  ======================================  ================================
+=============  ========================================  ==========================================
+module         statistic                                 counts
+=============  ========================================  ==========================================
+`_mean_gain`   sum of gains                              the same
+`_confusion`   sum of the metric's gradients             confusion matrix, or histogram of scores
+`_ranking`     pairs in the right order, and others:     histogram of scores, or pairs and number
+               see `_orders`                             of positives
+`_regression`  sum of squared errors, clipped, or        sums of errors, labels and their squares,
+               number of small errors                    or histogram of errors
+=============  ========================================  ==========================================
 
-A unit's gain is the mean of its records' gains; the weights w of its records add up to W. When each
-record is a unit, W = 1, and the sum over pairs has sensitivity 2 (m - 1).
-
-==================  ======================================  ================================
-score               counts                                  sensitivity, all together
-==================  ======================================  ================================
-mean gain           the statistic                           G
-confusion matrix    w, by true and predicted class          2 W
-ranking             w, by class and bin of the score        2 W for each score of a record
-R2 and its like     sums of y, y^2 and (y - prediction)^2   see `_regression`
-==================  ======================================  ================================
+A unit's gain is the mean of its records' gains; in counts, its records weigh W together. The proofs
+are in the documentation, "The guarantee".
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,7 +117,7 @@ class PrivateScorer(Statistics):
         """
         return self
 
-    def selecting_at(self, public: Predictions) -> PrivateScorer:
+    def selecting_at(self, public: Predictions) -> Self:
         """Return this scorer, prepared to tell candidates apart that are about as good as this.
 
         Parameters
