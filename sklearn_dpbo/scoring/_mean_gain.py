@@ -103,6 +103,9 @@ class MeanGain(PrivateScorer):
         """Return bounds for training labels like these."""
         return self.gain.bounds_from(y_train)
 
+    def selecting_at(self, public: Predictions) -> MeanGain:
+        return self
+
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.int64]:
         """round(G (clip(gain, a, b) - a) / (b - a)); a gain that is not a number counts as a."""
         a, b = self.gain_bounds

@@ -23,7 +23,7 @@ are in the documentation, "The guarantee".
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Self, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,7 +117,7 @@ class PrivateScorer(Statistics):
         """
         return self
 
-    def selecting_at(self, public: Predictions) -> Self:
+    def selecting_at(self, public: Predictions) -> PrivateScorer:
         """Return this scorer, prepared to tell candidates apart that are about as good as this.
 
         Parameters
