@@ -14,13 +14,14 @@ from sklearn.utils.multiclass import type_of_target
 
 from .._data.tables import dense
 from ..scoring._confusion import ConfusionCounts
+from ..scoring._error_sums import ErrorSums
 from ..scoring._histogram import ScoreHistogram, class_scores, n_bins, usual_cut
 from ..scoring._labels import equal
 from ..scoring._ranking import Ranking, ranking_scorer
 from ..scoring._response import method_of, respond
 from ..scoring._statistics import Predictions, Statistics
 from ._curves import moments_of
-from ._errors import ErrorSums, ResidualHistogram
+from ._errors import ResidualHistogram, error_sums
 
 __all__ = ["AREAS", "ClassifierDesign", "RegressorDesign", "check_task", "design_of", "needs"]
 
@@ -200,7 +201,7 @@ def _of_regressor(
     y: NDArray[Any], response: NDArray[Any], m: int, epsilon: float, largest: float | None
 ) -> RegressorDesign:
     y, response = y.astype(float), response.astype(float)
-    sums = ErrorSums.at(y, response, largest)
+    sums = error_sums(y, response, largest)
     return RegressorDesign(
         sums, ResidualHistogram.at(y - response, n_bins(m, epsilon / 2), sums.c_e)
     )

@@ -145,7 +145,8 @@ class RegressorEvaluation(Evaluation):
             "residual_histogram": {"counts": counts.tolist(), "edges": edges[1:-1].tolist()},
         }
 
-    def _means(self, counts: Floats) -> tuple[Floats, ...]:
+    def _means(self, counts: Floats) -> Floats:
+        """Return the means of e^2, t^2, |e|, t and e, see `ErrorSums`."""
         return self._design.sums.means(counts, self.m)
 
     def _mse(self, counts: Floats) -> Floats:
