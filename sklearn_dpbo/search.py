@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import warnings
 from contextlib import closing
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils import check_random_state
 
 from ._data.split import hold_out
 from ._evaluation.evaluator import Evaluator
-from ._evaluation.fit_cache import memory_of
-from ._evaluation.fitting import FitOptions, set_candidate
+from ._evaluation.fitting import FitOptions
 from ._evaluation.progress import CallbackSupportMixin, watched
-from ._evaluation.protected_values import check_prediction
-from ._params import check_named, check_number
+from ._params import check_named
 from ._privacy.accounting import Budget
 from ._privacy.mechanisms import Mechanisms
 from ._privacy.noise import noise_source
@@ -25,7 +22,20 @@ from ._sklearn.delegation import DelegatesToBest, RoutesToEstimator, replace_fit
 from ._sklearn.html import ShowsEstimatorAndPrivacy
 from ._sklearn.nesting import SpendsOnValidationSet
 from ._sklearn.pipelines import refuse_raw_validation_set
-from ._sklearn.results import already_released, fitted_attributes, note_on_error, privacy_report
+from ._sklearn.results import (
+    already_released,
+    fitted_attributes,
+    note_on_error,
+    privacy_report,
+    spent_before,
+)
+from ._sklearn.search_parameters import (
+    check_parameters,
+    check_strategy,
+    resolve_strategy,
+    scorers_of,
+    space_of,
+)
 from ._space.space import SearchSpace
 from .evaluation._design import needs
 from .exceptions import GuaranteeAssumptionWarning
@@ -33,14 +43,13 @@ from .kusner2015._gp_noise_free import GPNoiseFree
 from .kusner2015._gp_noisy import GPNoisy
 from .kusner2015._lipschitz import LipschitzConvex
 from .ledger._ledger import PrivacyLedger, budget_on
-from .scoring._make import resolve_scorers
 from .scoring._scorers import PrivateScorer
 from .strategies._base import Strategy
 from .strategies._worst_case import WorstCase
 
 __all__ = ["PrivateBayesSearchCV"]
 
-_STRATEGIES = {
+_STRATEGIES: dict[str, type[Strategy]] = {
     "worst_case": WorstCase,
     "gp_noisy": GPNoisy,
     "gp_noise_free": GPNoiseFree,
@@ -84,9 +93,9 @@ class PrivateBayesSearchCV(
     n_iter : int, default=64
         The most candidates to fit, those that explore within the training set included.
     scoring : str, PrivateScorer, list, dict or None, default=None
-        None is accuracy, for classifiers. Else one of the names that `make_private_scorer`
-        lists, or what it returns. Several of them, as a list or a dict by name, are all released
-        for the candidate chosen; the share of epsilon for scores is then divided among them.
+        None is accuracy or, of regressors, R2. Else a name (documentation, "Scores"), a scorer of
+        scikit-learn, or what `make_private_scorer` returns. Several, as a list or a dict by name,
+        are all released for the candidate chosen, and share the epsilon for scores.
     n_jobs : int or None, default=None
         As joblib takes it. The result does not depend on it.
     refit : bool or str, default=True
@@ -325,7 +334,7 @@ class PrivateBayesSearchCV(
             closing(oracle),
             watched(self, 1 + bool(self.refit), n_candidates, self.verbose) as oracle.progress,
         ):
-            with note_on_error(lambda: _spent_before(mechanisms.budget)):
+            with note_on_error(lambda: spent_before(mechanisms.budget)):
                 release = strategy.run(
                     space, oracle, n_iter=self.n_iter, rng=public_rng, mechanisms=mechanisms
                 )
@@ -345,7 +354,8 @@ class PrivateBayesSearchCV(
             with note_on_error(lambda: already_released(fitted)):
                 oracle.progress.searched()
                 if self.refit:
-                    fitted["best_estimator_"] = self._refit(fitted["best_params_"], oracle)
+                    with oracle.progress.step("refit-with-best-params"):
+                        fitted["best_estimator_"] = oracle.fitted(fitted["best_params_"])
             replace_fitted(self, fitted)
         return self
 
@@ -360,51 +370,13 @@ class PrivateBayesSearchCV(
             self.prediction == "separate",
         )
 
-    def _refit(self, best_params: dict[str, Any], oracle: Evaluator) -> Any:
-        """Return the chosen candidate, fitted on the training set: as it was evaluated."""
-        with oracle.progress.step("refit-with-best-params"):
-            return oracle.fitted(best_params)
-
-    def _validate(
-        self,
-    ) -> tuple[dict[str, PrivateScorer], SearchSpace, Strategy, Mechanisms]:
+    def _validate(self) -> tuple[dict[str, PrivateScorer], SearchSpace, Strategy, Mechanisms]:
         """Return (scorers, space, strategy, mechanisms) from parameters, or say what is wrong."""
-        check_number("epsilon", self.epsilon, "a number from 1e-9 up", lambda e: e >= 1e-9)
-        check_number("delta", self.delta, "in [0, 1)", lambda d: 0 <= d < 1)
-        check_number("n_iter", self.n_iter, "a whole number from 1 up", lambda n: n >= 1, Integral)
-        if not isinstance(self.verbose, bool | np.bool_):
-            check_number("verbose", self.verbose, "0 or more", lambda v: v >= 0)
-        if not (hasattr(self.estimator, "fit") and hasattr(self.estimator, "get_params")):
-            raise ValueError(
-                "estimator has a fit method, and get_params as BaseEstimator gives it; found "
-                f"{self.estimator!r}"
-            )
-        scorers = self._scorers()
-        if self.error_score != "raise":
-            check_number("error_score", self.error_score, '"raise" or a number', finite=False)
-        memory_of(self.memory)
-        check_prediction(self.prediction)
-        space = SearchSpace(self.param_grid)
-        for params in space.examples():
-            try:
-                set_candidate(clone(self.estimator), params)
-            except AttributeError as error:  # "a__b" where a is no estimator
-                raise ValueError(
-                    f"param_grid: {params!r} cannot be set on {self.estimator!r}: {error}"
-                ) from None
-        strategy = _resolve_strategy(self.strategy)
+        check_parameters(self)
+        scorers, space = scorers_of(self), space_of(self)
+        strategy = resolve_strategy(self.strategy, _STRATEGIES)
         strategy.check(Budget(self.epsilon, self.delta))
-        if len(scorers) > 1 and not strategy.several_scores:
-            raise ValueError(
-                f"{type(strategy).__name__} releases one score, and scoring has {list(scorers)}. "
-                "Use strategy='worst_case' for several"
-            )
-        if self.refit and not strategy.releases_candidate:
-            raise ValueError(
-                f"{strategy!r} releases a score and no candidate, so there is nothing to refit "
-                "with: pass refit=False, or let it release a candidate (candidate_share=0.5)"
-            )
-        self._check_release(strategy)
+        check_strategy(self, strategy, scorers)
         noise = noise_source(self.noise_random_state, stacklevel=4)
         budget = budget_on(
             self.ledger,
@@ -416,35 +388,6 @@ class PrivateBayesSearchCV(
         )
         return scorers, space, strategy, Mechanisms(budget, noise)
 
-    def _check_release(self, strategy: Strategy) -> None:
-        if self.release not in ("best", "all"):
-            raise ValueError(f'release is "best" or "all"; found {self.release!r}')
-        everything = self.release == "all"
-        if (self.report or everything) and not strategy.reports:
-            what = 'release="all"' if everything else "report=True"
-            raise ValueError(
-                f"{type(strategy).__name__} releases one score, and no more: leave out {what}, or "
-                "use strategy='worst_case'"
-            )
-        if self.report and everything:
-            raise ValueError('release="all" and report=True want the same epsilon: choose one')
-
-    def _scorers(self) -> dict[str, PrivateScorer]:
-        """Return the scorers by name, the one that selects first."""
-        named = isinstance(self.refit, str)
-        if not named and not isinstance(self.refit, bool | np.bool_):
-            raise ValueError(
-                f"refit is True or False, or the name of the score that selects; found "
-                f"{self.refit!r}. There is no table of scores that a rule could choose from"
-            )
-        scorers = resolve_scorers(self.scoring, self.estimator, self.refit if named else None)
-        if len(scorers) > 1 and not named and self.refit:
-            raise ValueError(
-                f"scoring has several scores: refit= names the one that selects, one of "
-                f"{list(scorers)}"
-            )
-        return scorers
-
 
 def _warn_of_assumption(strategy: Strategy) -> None:
     if strategy.assumption is not None:
@@ -454,28 +397,3 @@ def _warn_of_assumption(strategy: Strategy) -> None:
             GuaranteeAssumptionWarning,
             stacklevel=3,
         )
-
-
-def _spent_before(budget: Budget) -> str:
-    """Return what a search that failed had spent, if anything."""
-    if not budget.losses:
-        return ""
-    epsilon, delta = budget.spent
-    purposes = "; ".join(dict.fromkeys(loss.release for loss in budget.losses))
-    return (
-        f"epsilon={epsilon:g}, delta={delta:g} had been charged before this (for: {purposes}); no "
-        "result was released"
-    )
-
-
-def _resolve_strategy(strategy: Any) -> Strategy:
-    if isinstance(strategy, str) and strategy in _STRATEGIES:
-        made: Strategy = _STRATEGIES[strategy]()
-        return made
-    if isinstance(strategy, Strategy):
-        return strategy
-    hint = f"; did you mean {strategy.__name__}()?" if isinstance(strategy, type) else ""
-    raise ValueError(
-        f"strategy is one of {sorted(_STRATEGIES)} or a strategy object, such as WorstCase(); "
-        f"found {strategy!r}{hint}"
-    )

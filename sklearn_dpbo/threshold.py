@@ -49,11 +49,10 @@ from .report._report import PrivacyReport
 from .scoring._make import resolve_scorer
 from .scoring._mean_gain import MeanGain
 from .scoring._response import method_of, second_class_score
+from .scoring._scorers import score_and_interval
 from .scoring._statistics import Predictions
 
 __all__ = ["PrivateThresholdClassifier"]
-
-_CONFIDENCE = 0.95
 
 
 def _inner_has(attribute: str) -> Callable[[Any], bool]:
@@ -322,10 +321,11 @@ class PrivateThresholdClassifier(
             mechanisms.budget.epsilon_left,
             purpose=Purpose.THRESHOLD_SCORE,
         )
+        score, interval = score_and_interval(scorer, units, noisy)
         return {
             "best_threshold_": float(grid[index]),
-            "best_score_": scorer.value(noisy.counts, units),
-            "best_score_interval_": scorer.interval(noisy, units, _CONFIDENCE),
+            "best_score_": score,
+            "best_score_interval_": interval,
             "privacy_": inner.add_to(threshold_report(problem, mechanisms, self.prediction)),
         }
 

@@ -6,7 +6,8 @@ import numpy as np
 
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo._privacy.noisy_counts import NoisyCounts
-from sklearn_dpbo.evaluation._design import Counted, design_of
+from sklearn_dpbo.evaluation._counted import Counted
+from sklearn_dpbo.evaluation._design import design_of
 from sklearn_dpbo.report import PrivacyReport
 
 

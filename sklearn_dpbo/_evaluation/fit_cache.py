@@ -69,11 +69,6 @@ class FitCache:
             key = joblib.hash((sklearn.__version__, training.X, training.y, training.fit_params))
         return cls(memory, key)
 
-    @property
-    def keeps(self) -> bool:
-        """Whether anything is kept."""
-        return bool(self.memory.location is not None)
-
     def fit(self, estimator: Any, training: Training) -> tuple[Any, float]:
         """Return (fitted estimator, seconds), from disk if it is there; else fit and keep it."""
         fitted: tuple[Any, float] = self._kept(estimator, self.key, training)

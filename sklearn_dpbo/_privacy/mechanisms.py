@@ -254,13 +254,7 @@ class Mechanisms:
         q = n_candidates * n_statistics
         how = "discrete Laplace noise" + f" on {q} counts" * (q > 1)
         self.budget.charge(PrivacyLoss(epsilon, delta, purpose, how, assumption, detail))
-        scale = _scale(n_candidates * counts.sensitivity, epsilon)
-        draw = self.noise.discrete_laplace(scale)
-
-        def sample(opened: NDArray[np.int64]) -> tuple[int, ...]:
-            return tuple(draw(count) for count in opened.ravel().tolist())
-
-        return NoisyCounts(_draw(sample, counts), scale)
+        return self._noisy(counts, _scale(n_candidates * counts.sensitivity, epsilon))
 
     def release_all(
         self,
@@ -300,13 +294,21 @@ class Mechanisms:
         how = f"discrete {'Gaussian' if gaussian else 'Laplace'} noise for {n} candidates"
         loss = PrivacyLoss(epsilon, delta if gaussian else 0.0, purpose, how, None, detail)
         self.budget.charge(loss)
-        released = []
-        for table in tables:
-            D = table.sensitivity
-            scale = D * spread if gaussian else _scale(n * D, epsilon)
-            counts = _draw(_flattened(_to_all(self.noise, scale, gaussian)), table)
-            released.append(NoisyCounts(tuple(counts), scale, gaussian))
-        return released
+        D = [table.sensitivity for table in tables]
+        scales = [d * spread if gaussian else _scale(n * d, epsilon) for d in D]
+        return [self._noisy(*each, gaussian) for each in zip(tables, scales, strict=True)]
+
+    def _noisy(self, counts: Sensitive, scale: float, gaussian: bool = False) -> NoisyCounts:
+        """Return all counts with discrete noise; what that costs has been charged."""
+        sampler: Callable[[Any], Any] = (  # of all counts together, or of each by itself
+            self.noise.discrete_gaussian(scale) if gaussian else self.noise.discrete_laplace(scale)
+        )
+
+        def sample(opened: NDArray[np.int64]) -> tuple[int, ...]:
+            exact = opened.ravel().tolist()
+            return tuple(sampler(exact) if gaussian else map(sampler, exact))
+
+        return NoisyCounts(_draw(sample, counts), scale, gaussian)
 
     def release_table(self, table: Secret, scale: float, *, loss: PrivacyLoss) -> NDArray[Any]:
         """Release a table of integers with discrete Gaussian noise on each of them.
@@ -390,20 +392,6 @@ class Selections:
         how = f"{draws.n} draws of the exponential mechanism, {draws.rho:.3g}-zCDP together"
         loss = PrivacyLoss(draws.epsilon, draws.delta, self._purpose, how)
         self._mechanisms.budget.charge(loss)
-
-
-def _to_all(noise: Noise, scale: float, gaussian: bool) -> Callable[[list[int]], list[int]]:
-    """Return a sampler of noisy integers, given the exact ones."""
-    if gaussian:
-        return noise.discrete_gaussian(scale)
-    draw = noise.discrete_laplace(scale)
-    return lambda numbers: [draw(number) for number in numbers]
-
-
-def _flattened(
-    add: Callable[[list[int]], list[int]],
-) -> Callable[[NDArray[np.int64]], list[int]]:
-    return lambda opened: add(opened.ravel().tolist())
 
 
 def _n_to_choose_from(scores: Sensitive) -> int:

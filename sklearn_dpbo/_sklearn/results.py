@@ -10,8 +10,10 @@ import numpy as np
 from scipy.stats import rankdata
 
 from .._data.split import Problem
+from .._privacy.accounting import Budget
 from .._privacy.mechanisms import Mechanisms
-from ..report._report import PREDICTION_CONDITIONS, TRAINING_NOT_PROTECTED, PrivacyReport
+from ..evaluation._privacy import validation_report
+from ..report._report import TRAINING_NOT_PROTECTED, PrivacyReport
 from ..strategies._base import Release, Strategy
 from .cv_results import CVResults
 
@@ -21,6 +23,7 @@ __all__ = [
     "note_on_error",
     "param_columns",
     "privacy_report",
+    "spent_before",
     "threshold_report",
 ]
 
@@ -111,23 +114,15 @@ def privacy_report(
     evaluated : bool
         Whether a report of the candidate chosen is released.
     """
-    budget, noise = mechanisms.budget, mechanisms.noise
     by_name = f"best_scores_ and best_score_intervals_ of {', '.join(names)}, "
-    return PrivacyReport(
+    return validation_report(
+        problem,
+        mechanisms,
+        prediction,
         title="Differentially private hyper-parameter search",
-        epsilon=budget.epsilon,
-        delta=budget.spent[1],
-        unit=problem.units.name,
-        m=problem.units.m,
-        data="validation set",
-        protected=problem.protected,
         not_protected=TRAINING_NOT_PROTECTED.format("best_estimator_"),
-        assumption=strategy.assumption,
-        condition=PREDICTION_CONDITIONS[prediction],
         released="evaluation_, " * evaluated + by_name * bool(names) + strategy.released,
-        spends=budget.losses,
-        noise=noise.description,
-        secure=noise.secure,
+        assumption=strategy.assumption,
     )
 
 
@@ -139,22 +134,13 @@ def threshold_report(problem: Problem, mechanisms: Mechanisms, prediction: str) 
     problem, mechanisms, prediction
         As in `privacy_report`.
     """
-    budget, noise = mechanisms.budget, mechanisms.noise
-    return PrivacyReport(
+    return validation_report(
+        problem,
+        mechanisms,
+        prediction,
         title="Differentially private decision threshold",
-        epsilon=budget.epsilon,
-        delta=0.0,
-        unit=problem.units.name,
-        m=problem.units.m,
-        data="validation set",
-        protected=problem.protected,
         not_protected=TRAINING_NOT_PROTECTED.format("estimator_"),
-        assumption=None,
-        condition=PREDICTION_CONDITIONS[prediction],
         released="best_threshold_, best_score_, best_score_interval_",
-        spends=budget.losses,
-        noise=noise.description,
-        secure=noise.secure,
     )
 
 
@@ -201,4 +187,16 @@ def already_released(fitted: Mapping[str, Any]) -> str:
     names = ("best_params_", "best_score_", "best_score_interval_")
     return "The private result had been released and paid for before this: " + ", ".join(
         f"{name}={fitted[name]}" for name in names if name in fitted
+    )
+
+
+def spent_before(budget: Budget) -> str:
+    """Return what a search that failed had spent, in words; an empty string if nothing."""
+    if not budget.losses:
+        return ""
+    epsilon, delta = budget.spent
+    purposes = "; ".join(dict.fromkeys(loss.release for loss in budget.losses))
+    return (
+        f"epsilon={epsilon:g}, delta={delta:g} had been charged before this (for: {purposes}); no "
+        "result was released"
     )

@@ -13,11 +13,14 @@ from numpy.typing import NDArray
 from .._data.units import Units
 from .._privacy.noisy_counts import NoisyCounts
 from ..report._report import PrivacyReport
-from ..scoring._intervals import nearest_counts, simulated_interval
+from ..scoring._histogram import ScoreHistogram
+from ..scoring._intervals import nearest_counts, simulated_interval, with_total
+from ..scoring._scorers import CONFIDENCE
+from ..scoring._statistics import CellCounts, unit_weight
+from ._design import ClassifierDesign, RegressorDesign
 
-__all__ = ["CONFIDENCE", "Estimate", "Evaluation"]
+__all__ = ["Estimate", "Evaluation"]
 
-CONFIDENCE = 0.95
 _N_DRAWS = 1000
 
 Floats = NDArray[np.float64]
@@ -56,14 +59,24 @@ class Evaluation:
 
     _noisy: tuple[NoisyCounts, ...]
     m: int
-    _weight: int
     _grouped: bool
     privacy_: PrivacyReport
+    _design: ClassifierDesign | RegressorDesign
 
     @property
     def _units(self) -> Units:
         """As many units as there were: of several records each if they were groups."""
         return Units(self.m, np.empty(0, dtype=np.intp) if self._grouped else None)
+
+    @property
+    def _weight(self) -> int:
+        """What the counts of one unit add up to."""
+        return unit_weight(self._units)
+
+    @property
+    def _total(self) -> int:
+        """What the counts of all units add up to."""
+        return self.m * self._weight
 
     def scores(self) -> dict[str, Estimate]:
         """Return the main numbers by name.
@@ -117,7 +130,7 @@ class Evaluation:
 
     def _estimate(
         self,
-        compute: Callable[[NDArray[Any], bool, float], Floats],
+        compute: Callable[[Floats, str | None], Floats],
         part: int = -1,
         bounds: tuple[float, float] = (0.0, 1.0),
     ) -> Estimate:
@@ -126,52 +139,24 @@ class Evaluation:
         Parameters
         ----------
         compute : callable
-            Takes rows of counts, whether to make them not negative before, and a value for what is
-            undefined; returns a number per row.
+            Takes rows of counts and which end of what is possible is asked for where it is
+            undefined ("low", "high"; None if no count is negative); returns a number per row.
         part : int, default=-1
             Which counts it takes.
         bounds : tuple of float, default=(0, 1)
-            Lowest and highest possible number, which are also what is undefined in the worst case.
+            Lowest and highest possible number.
         """
-        noisy = self._noisy[part]
 
         def ends(counts: Floats) -> tuple[Floats, Floats]:
-            return compute(counts, False, bounds[0]), compute(counts, False, bounds[1])
+            counts = self._adjusted(counts, part, with_total)
+            return compute(counts, "low"), compute(counts, "high")
 
-        low, high = simulated_interval(ends, noisy, CONFIDENCE, bounds)
-        value = float(compute(self._counts(part), True, 0.0)[0])
+        low, high = simulated_interval(ends, self._noisy[part], CONFIDENCE, bounds)
+        value = float(compute(self._counts(part), None)[0])
         return Estimate(min(max(value, low), high), low, high)
 
-    def _with_total(
-        self, counts: NDArray[Any], clean: bool, released: NDArray[Any], part: int = -1
-    ) -> Floats:
-        """Return counts of all units, each once, adjusted to their known sum.
-
-        Clean ones are not negative; others are what the noise left of them.
-
-        Parameters
-        ----------
-        counts : ndarray of shape (n, n_counts)
-            As released, or simulated.
-        clean : bool
-            Whether to make them not negative.
-        released : ndarray of shape (n_counts,)
-            As released.
-        part : int, default=-1
-            Of which release they are.
-        """
-        total = self.m * self._weight
-        if clean:
-            return nearest_counts(counts, total)
-        found: Floats = counts - (counts.sum(axis=-1, keepdims=True) - total) / counts.shape[-1]
-        return found
-
-    def _counts(self, part: int = -1) -> NDArray[np.int64]:
-        """Return the counts of one part, in one row."""
-        return np.array([self._noisy[part].counts])
-
     def _band(
-        self, compute: Callable[[NDArray[Any], float], Floats], part: int = -1
+        self, compute: Callable[[Floats, float], Floats], part: int = -1
     ) -> tuple[Floats, Floats]:
         """Return where each of several numbers lies without noise, each by itself.
 
@@ -184,6 +169,31 @@ class Evaluation:
         """
         noisy = self._noisy[part]
         noise = noisy.noise(_N_DRAWS, np.random.default_rng(0))
-        draws, outside = np.array(noisy.counts) - noise, (1 - CONFIDENCE) / 2
+        draws = self._adjusted(np.array(noisy.counts) - noise, part, with_total)
+        outside = (1 - CONFIDENCE) / 2
         low = np.quantile(compute(draws, 0.0), outside, axis=0)
         return low, np.quantile(compute(draws, 1.0), 1 - outside, axis=0)
+
+    def _counts(self, part: int = -1) -> Floats:
+        """Return the counts of one part, in one row; no number of records is negative."""
+        return self._adjusted(np.array([self._noisy[part].counts]), part, nearest_counts)
+
+    def _adjusted(
+        self, counts: NDArray[Any], part: int, adjust: Callable[[NDArray[Any], int], Floats]
+    ) -> Floats:
+        """Return counts in which each score has as many records as there are; of sums, the same.
+
+        Parameters
+        ----------
+        counts : ndarray of shape (n, n_counts)
+            As released, or simulated.
+        part : int
+            Of which release they are.
+        adjust : callable
+            Takes counts, and what they add up to.
+        """
+        counted = self._design.parts[part]
+        if not isinstance(counted, CellCounts):
+            return counts
+        pieces = counted.by_score(counts) if isinstance(counted, ScoreHistogram) else [counts]
+        return np.concatenate([adjust(piece, self._total) for piece in pieces], axis=-1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,28 +9,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._params import check_number
-from ..scoring._confusion_metrics import Metric
-from ..scoring._histogram import ScoreHistogram
-from ..scoring._labels import equal
-from ..scoring._ranking import Ranking
-from ..scoring._ranking_metrics import average_precision, roc_auc
+from ..scoring._confusion_metrics import AVERAGES, Metric
+from ..scoring._ranking_metrics import RANKING_METRICS
+from ..scoring._scorers import score_and_interval
 from . import _curves as curves
-from ._base import CONFIDENCE, Estimate, Evaluation
+from ._base import Estimate
+from ._design import AREAS
+from ._tables import ScoreTables
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["AREAS", "ClassifierEvaluation"]
+__all__ = ["ClassifierEvaluation"]
 
 Floats = NDArray[np.float64]
-# Names of the areas under curves.
-AREAS = ("roc_auc", "average_precision")
 # Where bands of curves are computed.
 _GRID = np.linspace(0, 1, 101)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ClassifierEvaluation(Evaluation):
+class ClassifierEvaluation(ScoreTables):
     """Numbers and figures of a classifier on protected records, all from one release.
 
     Returned by `private_evaluation`, and kept by a search with ``report=True``.
@@ -50,36 +47,6 @@ class ClassifierEvaluation(Evaluation):
         The privacy report: print it.
     """
 
-    _histogram: ScoreHistogram
-    _moments: tuple[Floats, ...] | None
-    _positive: int
-    _edge: int
-    _areas: tuple[Ranking, ...]
-
-    @property
-    def classes(self) -> NDArray[Any]:
-        """Class labels, sorted."""
-        return self._histogram.classes
-
-    @property
-    def pos_label(self) -> Any:
-        """The positive one of two classes; None for more."""
-        return self.classes[self._positive] if self._binary else None
-
-    @property
-    def thresholds(self) -> Floats:
-        """Thresholds of the positive class's score that labels may be decided by, ascending."""
-        self._require_binary("thresholds are")
-        edges = np.array(self._histogram.edges[0])
-        if self._positive == 1:
-            return edges
-        return (1 - edges if self._moments is not None else -edges)[::-1]
-
-    @property
-    def threshold(self) -> float:
-        """The classifier's own threshold."""
-        return float(self.thresholds[self._at(None)])
-
     # ------------------------------------------------------------ labels
     def confusion_matrix(self, threshold: float | None = None) -> NDArray[np.int64]:
         """Return the confusion matrix, with noise.
@@ -95,7 +62,7 @@ class ClassifierEvaluation(Evaluation):
         matrix : ndarray of int, shape (n_classes, n_classes)
             A row per true class, a column per predicted one; records (or groups), not negative.
         """
-        found: Floats = np.rint(self._confusion(threshold)(self._counts(0), True)[0])
+        found: Floats = np.rint(self._confusion(threshold)(self._counts(0))[0])
         return found.astype(np.int64)
 
     def confusion_matrix_interval(
@@ -113,7 +80,7 @@ class ClassifierEvaluation(Evaluation):
         low, high : ndarray of int, shape (n_classes, n_classes)
         """
         matrices = self._confusion(threshold)
-        low, high = self._band(lambda counts, _: np.maximum(matrices(counts, False), 0), 0)
+        low, high = self._band(lambda n, _: np.maximum(matrices(n), 0), 0)
         return np.floor(low).astype(np.int64), np.ceil(high).astype(np.int64)
 
     def accuracy(self, threshold: float | None = None) -> Estimate:
@@ -191,12 +158,11 @@ class ClassifierEvaluation(Evaluation):
 
     def brier_score(self) -> Estimate:
         """Return the mean squared error of the probabilities; of many classes, summed over them."""
-        moments = self._probabilities()
+        moments = [self._probabilities(c) for c in range(self._n_scores)]
 
-        def total(counts: NDArray[Any], clean: bool, undefined: float) -> Floats:
-            pairs = zip(self._tables(counts, clean), moments, strict=True)
-            losses = [curves.brier_score(t, of, undefined) for t, of in pairs]
-            found: Floats = np.sum(losses, axis=0)
+        def total(counts: Floats, _: str | None) -> Floats:
+            pairs = zip(self._tables(counts), moments, strict=True)
+            found: Floats = np.sum([curves.brier_score(*pair) for pair in pairs], axis=0)
             return found
 
         return self._estimate(total, bounds=(0.0, 1.0 if self._binary else 2.0))
@@ -210,7 +176,7 @@ class ClassifierEvaluation(Evaluation):
             As in `roc_curve`.
         """
         c = self._score_of(label)
-        return self._estimate(lambda n, *how: curves.prevalence(self._tables(n, how[0])[c], how[1]))
+        return self._estimate(lambda n, _: curves.prevalence(self._tables(n)[c]))
 
     # ------------------------------------------------------------ curves
     def roc_curve(self, label: Any = None) -> tuple[Floats, Floats, Floats]:
@@ -287,11 +253,8 @@ class ClassifierEvaluation(Evaluation):
         """
         from ._plots import draw_confusion
 
-        matrix, interval = (
-            self.confusion_matrix(threshold),
-            self.confusion_matrix_interval(threshold),
-        )
-        return draw_confusion(matrix, interval, self.classes, ax, kwargs)
+        interval = self.confusion_matrix_interval(threshold)
+        return draw_confusion(self.confusion_matrix(threshold), interval, self.classes, ax, kwargs)
 
     def plot_roc_curve(self, label: Any = None, *, ax: Axes | None = None, **kwargs: Any) -> Any:
         """Draw the ROC curve, with a band of 95 % at each false positive rate.
@@ -300,10 +263,8 @@ class ClassifierEvaluation(Evaluation):
         ----------
         label : object, default=None
             As in `roc_curve`.
-        ax : matplotlib Axes, default=None
-            Axes to draw on; None makes a figure.
-        **kwargs : dict
-            Passed to the display's `plot`.
+        ax, **kwargs
+            As in `plot_confusion_matrix`.
 
         Returns
         -------
@@ -312,9 +273,8 @@ class ClassifierEvaluation(Evaluation):
         from ._plots import draw_roc
 
         c = self._score_of(label)
-        band = self._band(lambda n, _: curves.tpr_at(self._tables(n, False)[c], _GRID))
-        fpr, tpr, _ = self.roc_curve(label)
-        name = self._name(label)
+        band = self._band(lambda n, _: curves.tpr_at(self._tables(n)[c], _GRID))
+        (fpr, tpr, _), name = self.roc_curve(label), self._name(label)
         return draw_roc((fpr, tpr), (_GRID, *band), self.roc_auc(label), name, ax, kwargs)
 
     def plot_precision_recall_curve(
@@ -324,12 +284,8 @@ class ClassifierEvaluation(Evaluation):
 
         Parameters
         ----------
-        label : object, default=None
-            As in `roc_curve`.
-        ax : matplotlib Axes, default=None
-            Axes to draw on; None makes a figure.
-        **kwargs : dict
-            Passed to the display's `plot`.
+        label, ax, **kwargs
+            As in `plot_roc_curve`.
 
         Returns
         -------
@@ -338,10 +294,9 @@ class ClassifierEvaluation(Evaluation):
         from ._plots import draw_precision_recall
 
         c = self._score_of(label)
-        band = self._band(lambda n, u: curves.precision_at(self._tables(n, False)[c], _GRID, u))
-        precision, recall, _ = self.precision_recall_curve(label)
+        band = self._band(lambda n, u: curves.precision_at(self._tables(n)[c], _GRID, u))
+        (precision, recall, _), name = self.precision_recall_curve(label), self._name(label)
         found = self.average_precision(label), self.prevalence(label)
-        name = self._name(label)
         return draw_precision_recall((precision, recall), (_GRID, *band), found, name, ax, kwargs)
 
     def plot_calibration_curve(
@@ -353,10 +308,8 @@ class ClassifierEvaluation(Evaluation):
         ----------
         label, n_bins
             As in `calibration_curve`.
-        ax : matplotlib Axes, default=None
-            Axes to draw on; None makes a figure.
-        **kwargs : dict
-            Passed to the display's `plot`.
+        ax, **kwargs
+            As in `plot_roc_curve`.
 
         Returns
         -------
@@ -365,9 +318,7 @@ class ClassifierEvaluation(Evaluation):
         from ._plots import draw_calibration
 
         c, (mean, groups) = self._score_of(label), self._groups(label, n_bins)
-        band = self._band(
-            lambda n, u: curves.calibration(self._tables(n, False)[c], mean, groups, u)[0]
-        )
+        band = self._band(lambda n, u: curves.calibration(self._tables(n)[c], mean, groups, u)[0])
         curve = self.calibration_curve(label, n_bins=n_bins)
         return draw_calibration(curve, band, self._name(label), ax, kwargs)
 
@@ -380,23 +331,21 @@ class ClassifierEvaluation(Evaluation):
         """
         names = ["accuracy", "balanced_accuracy", "precision", "recall", "f1"]
         names += ["roc_auc", "average_precision"]
-        names += ["brier_score"] * (self._moments is not None) + ["prevalence"] * self._binary
+        names += ["brier_score"] * (self._design.moments is not None) + [
+            "prevalence"
+        ] * self._binary
         return {name: getattr(self, name)() for name in names}
 
     def _figures(self) -> dict[str, Any]:
         low, high = self.confusion_matrix_interval()
+        matrix = {"value": self.confusion_matrix(), "low": low, "high": high}
         found: dict[str, Any] = {
             "classes": self.classes.tolist(),
-            "confusion_matrix": {
-                "value": self.confusion_matrix().tolist(),
-                "low": low.tolist(),
-                "high": high.tolist(),
-            },
-            "curves": [self._curves_of(c) for c in range(len(self._histogram.edges))],
+            "confusion_matrix": {name: array.tolist() for name, array in matrix.items()},
+            "curves": [self._curves_of(c) for c in range(self._n_scores)],
         }
         if self._binary:
-            own = {"pos_label": self.classes.tolist()[self._positive], "threshold": self.threshold}
-            found |= own
+            found |= {"pos_label": self._own_class(0), "threshold": self.threshold}
         return found
 
     def _curves_of(self, c: int) -> dict[str, Any]:
@@ -404,132 +353,47 @@ class ClassifierEvaluation(Evaluation):
         label = None if self._binary else self.classes[c]
         fpr, tpr, _ = self.roc_curve(label)
         precision, recall, _ = self.precision_recall_curve(label)
-        negative, positive = (self._table(c) / self._weight).tolist()
-        return {
-            "label": self.classes.tolist()[self._positive if self._binary else c],
-            "thresholds": self._edges(c).tolist(),
+        negative, positive = self._table(c) / self._weight
+        arrays = {
+            "thresholds": self._edges(c),
             "negative": negative,
             "positive": positive,
-            "fpr": fpr.tolist(),
-            "tpr": tpr.tolist(),
-            "precision": precision.tolist(),
-            "recall": recall.tolist(),
+            "fpr": fpr,
+            "tpr": tpr,
+            "precision": precision,
+            "recall": recall,
         }
+        as_lists = {name: array.tolist() for name, array in arrays.items()}
+        return {"label": self._own_class(c), **as_lists}
 
     # ------------------------------------------------------------ inside
-    @property
-    def _binary(self) -> bool:
-        return len(self.classes) == 2
-
-    def _require_binary(self, what: str) -> None:
-        if not self._binary:
-            raise ValueError(f"{what} for two classes; there are {len(self.classes)}")
-
-    def _tables(self, counts: NDArray[Any], clean: bool) -> list[Floats]:
-        """Return the tables of all scores; clean ones have no negative entries."""
-        released = self._histogram.by_score(self._counts()[0])
-        parts = zip(self._histogram.by_score(counts), released, strict=True)
-        adjusted = [self._with_total(each, clean, known) for each, known in parts]
-        tables = self._histogram.tables(np.concatenate(adjusted, axis=-1))
-        return tables if self._positive == 1 else [tables[0][..., ::-1, ::-1]]
-
-    def _table(self, c: int) -> Floats:
-        table: Floats = self._tables(self._counts(), True)[c][0]
-        return table
-
-    def _edges(self, c: int) -> Floats:
-        return self.thresholds if self._binary else np.array(self._histogram.edges[c])
-
-    def _score_of(self, label: Any) -> int:
-        """Return the number of the score that is for this class."""
-        if self._binary:
-            if label is not None and not equal(np.array([self.pos_label]), label)[0]:
-                raise ValueError(f"the scores are those of class {self.pos_label!r}, the pos_label")
-            return 0
-        found = np.flatnonzero(equal(self.classes, label))
-        if not len(found):
-            raise ValueError(
-                f"label is one of the classes {self.classes.tolist()}; found {label!r}"
-            )
-        return int(found[0])
+    def _metric(self, name: str, average: str | None, threshold: float | None) -> Estimate:
+        if average is not None and average not in AVERAGES[1:]:
+            raise ValueError(f'average is "macro", "micro" or "weighted"; found {average!r}')
+        over = "binary" if average is not None and self._binary else average
+        metric, matrices = Metric(name, over, self._design.positive), self._confusion(threshold)
+        return self._estimate(lambda n, end: metric(matrices(n), end), 0)
 
     def _area(self, name: str, label: Any) -> Estimate:
         """Return what a search with this score releases; of more classes, the mean of areas."""
         if self._binary:
             self._score_of(label)
-            scorer, units = self._areas[AREAS.index(name)], self._units
-            value = scorer.value(self._noisy[-1].counts, units)
-            return Estimate(value, *scorer.interval(self._noisy[-1], units, CONFIDENCE))
+            scorer, units = self._design.areas[AREAS.index(name)], self._units
+            value, interval = score_and_interval(scorer, units, self._noisy[-1])
+            return Estimate(value, *interval)
         scores = range(len(self.classes)) if label is None else [self._score_of(label)]
-        metric = {"roc_auc": roc_auc, "average_precision": average_precision}[name]
 
-        def mean(counts: NDArray[Any], clean: bool, undefined: float) -> Floats:
-            tables = self._tables(counts, clean)
-            end = _end(clean, undefined)
-            found: Floats = np.mean([metric(tables[c], end) for c in scores], axis=0)
+        def mean(counts: Floats, end: str | None) -> Floats:
+            tables = self._tables(counts)
+            areas = [RANKING_METRICS[name]([tables[c]], end) for c in scores]
+            found: Floats = np.mean(areas, axis=0)
             return found
 
         return self._estimate(mean)
-
-    def _at(self, threshold: float | None) -> int:
-        """Return the number of the threshold that is taken."""
-        if threshold is None:
-            return self._edge if self._positive == 1 else len(self.thresholds) - 1 - self._edge
-        check_number("threshold", threshold, "a number")
-        return int(np.argmin(np.abs(self.thresholds - threshold)))
-
-    def _confusion(self, threshold: float | None) -> Callable[[NDArray[Any], bool], Floats]:
-        """Return the function from counts to confusion matrices."""
-        K = len(self.classes)
-        if not self._binary:
-            if threshold is not None:
-                self._require_binary("a threshold is")
-            released = self._counts(0)[0]
-            return lambda n, clean: (
-                self._with_total(n, clean, released, 0).reshape(-1, K, K) / self._weight
-            )
-        edge = self._at(threshold)
-
-        def matrices(counts: NDArray[Any], clean: bool) -> Floats:
-            (table,) = self._tables(counts, clean)
-            below = table[..., : edge + 1].sum(axis=-1)
-            found = np.stack([below, table.sum(axis=-1) - below], axis=-1) / self._weight
-            return found if self._positive == 1 else found[..., ::-1, ::-1]
-
-        return matrices
-
-    def _metric(self, name: str, average: str | None, threshold: float | None) -> Estimate:
-        if average is not None and average not in ("macro", "micro", "weighted"):
-            raise ValueError(f'average is "macro", "micro" or "weighted"; found {average!r}')
-        over = "binary" if average is not None and self._binary else average
-        metric, matrices = Metric(name, over, self._positive), self._confusion(threshold)
-        return self._estimate(lambda n, clean, u: metric(matrices(n, clean), _end(clean, u)), 0)
-
-    def _probabilities(self) -> tuple[Floats, ...]:
-        """Return the moments of the probabilities in each bin."""
-        if self._moments is None:
-            raise ValueError(
-                "the scores are no probabilities: the classifier has no predict_proba. "
-                "CalibratedClassifierCV gives it one"
-            )
-        if self._positive == 1 or not self._binary:
-            return self._moments
-        mean, square = self._moments[0][:, ::-1]
-        return (np.stack([1 - mean, 1 - 2 * mean + square]),)
 
     def _groups(self, label: Any, n_bins: int) -> tuple[Floats, NDArray[np.intp]]:
         """Return the mean probability of each bin, and which bins are taken together."""
         check_number("n_bins", n_bins, "a whole number from 1 up", lambda n: n >= 1, int)
         c = self._score_of(label)
-        mean, _ = self._probabilities()[c]
+        mean, _ = self._probabilities(c)
         return mean, curves.calibration_groups(self._table(c), n_bins)
-
-    def _name(self, label: Any) -> str | None:
-        return None if self._binary else f"{label} against the rest"
-
-
-def _end(clean: bool, undefined: float) -> str | None:
-    """Return which end of what is possible is asked for, if any; see `scoring`'s `ratio`."""
-    if clean:
-        return None
-    return "high" if undefined > 0 else "low"

@@ -1,9 +1,9 @@
-"""Numbers and curves from confusion matrices and histograms of scores (zone: public).
+"""Numbers and curves from histograms of scores (zone: public).
 
-A matrix C has a row per true class and a column per predicted one, shape (..., K, K). A table has a
-row of counts for the negative and one for the positive class, by ascending bin of the score, shape
-(..., 2, n_bins). Estimates take counts that are not negative; intervals take them as the noise has
-left them, since clipped ones vary too little. `undefined` is the value of 0 / 0.
+A table has a row of counts for the negative and one for the positive class, by ascending bin of the
+score, shape (..., 2, n_bins); they add up to the number of records. Estimates take counts that are
+not negative; intervals take them as the noise has left them, since clipped ones vary too little.
+`undefined` is the value of 0 / 0.
 """
 
 from __future__ import annotations
@@ -57,10 +57,11 @@ def precision_at(table: Floats, recall: Floats, undefined: float) -> Floats:
     return np.array([np.interp(recall, *curve) for curve in curves])
 
 
-def prevalence(table: Floats, undefined: float) -> Floats:
+def prevalence(table: Floats) -> Floats:
     """Return the share of positives."""
     n = table.sum(axis=-1)
-    return _ratio(n[..., 1], n.sum(axis=-1), undefined)
+    share: Floats = n[..., 1] / n.sum(axis=-1)
+    return share
 
 
 def moments_of(scores: Floats, edges: tuple[float, ...]) -> Floats:
@@ -79,11 +80,12 @@ def moments_of(scores: Floats, edges: tuple[float, ...]) -> Floats:
     return found
 
 
-def brier_score(table: Floats, moments: Floats, undefined: float) -> Floats:
+def brier_score(table: Floats, moments: Floats) -> Floats:
     """Return the mean square of probability minus label."""
     mean, square = moments
     losses = np.stack([square, 1 - 2 * mean + square])
-    return _ratio((table * losses).sum(axis=(-2, -1)), table.sum(axis=(-2, -1)), undefined)
+    mean_loss: Floats = (table * losses).sum(axis=(-2, -1)) / table.sum(axis=(-2, -1))
+    return mean_loss
 
 
 def calibration_groups(table: Floats, n_groups: int) -> NDArray[np.intp]:

@@ -13,21 +13,20 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.utils.multiclass import type_of_target
 
 from .._data.tables import dense
-from .._data.units import Units
-from .._privacy.noisy_counts import NoisyCounts
-from ..report._report import PrivacyReport
 from ..scoring._confusion import ConfusionCounts
+from ..scoring._error_sums import ErrorSums
 from ..scoring._histogram import ScoreHistogram, class_scores, n_bins, usual_cut
 from ..scoring._labels import equal
 from ..scoring._ranking import Ranking, ranking_scorer
 from ..scoring._response import method_of, respond
-from ..scoring._statistics import Predictions, Statistics, unit_weight
-from ._classifier import AREAS, ClassifierEvaluation
+from ..scoring._statistics import Predictions, Statistics
 from ._curves import moments_of
-from ._errors import ErrorSums, ResidualHistogram
-from ._regressor import RegressorEvaluation
+from ._errors import ResidualHistogram, error_sums
 
-__all__ = ["ClassifierDesign", "Counted", "RegressorDesign", "check_task", "design_of", "needs"]
+__all__ = ["AREAS", "ClassifierDesign", "RegressorDesign", "check_task", "design_of", "needs"]
+
+# Names of the areas under curves.
+AREAS = ("roc_auc", "average_precision")
 
 _METHODS = ("predict_proba", "decision_function")
 # As many numbers as the square of this are released.
@@ -66,23 +65,6 @@ class ClassifierDesign:
         """What is released, each with the same share of epsilon."""
         return (self.histogram,) if self.confusion is None else (self.confusion, self.histogram)
 
-    def evaluation(
-        self, noisy: tuple[NoisyCounts, ...], units: Units, privacy: PrivacyReport
-    ) -> ClassifierEvaluation:
-        """Return what follows from the counts that were released."""
-        return ClassifierEvaluation(
-            noisy,
-            units.m,
-            unit_weight(units),
-            units.grouped,
-            privacy,
-            self.histogram,
-            self.moments,
-            self.positive,
-            self.edge,
-            self.areas,
-        )
-
 
 @dataclass(frozen=True, eq=False)
 class RegressorDesign:
@@ -95,43 +77,6 @@ class RegressorDesign:
     def parts(self) -> tuple[Statistics, ...]:
         """What is released, each with the same share of epsilon."""
         return self.sums, self.histogram
-
-    def evaluation(
-        self, noisy: tuple[NoisyCounts, ...], units: Units, privacy: PrivacyReport
-    ) -> RegressorEvaluation:
-        """Return what follows from the counts that were released."""
-        size = (units.m, unit_weight(units), units.grouped)
-        return RegressorEvaluation(noisy, *size, privacy, self.sums, self.histogram)
-
-
-@dataclass(frozen=True, eq=False)
-class Counted:
-    """What was counted for an evaluation, with noise.
-
-    Parameters
-    ----------
-    design : ClassifierDesign or RegressorDesign
-        What.
-    noisy : tuple of NoisyCounts
-        Each of its parts.
-    """
-
-    design: ClassifierDesign | RegressorDesign
-    noisy: tuple[NoisyCounts, ...]
-
-    def evaluation(
-        self, units: Units, privacy: PrivacyReport
-    ) -> ClassifierEvaluation | RegressorEvaluation:
-        """Return what follows from it.
-
-        Parameters
-        ----------
-        units : Units
-            Protected units; only their number, and whether they are groups, is used.
-        privacy : PrivacyReport
-            Of the release.
-        """
-        return self.design.evaluation(self.noisy, units, privacy)
 
 
 def check_task(estimator: Any, y: Any) -> None:
@@ -256,7 +201,7 @@ def _of_regressor(
     y: NDArray[Any], response: NDArray[Any], m: int, epsilon: float, largest: float | None
 ) -> RegressorDesign:
     y, response = y.astype(float), response.astype(float)
-    sums = ErrorSums.at(y, response, largest)
+    sums = error_sums(y, response, largest)
     return RegressorDesign(
         sums, ResidualHistogram.at(y - response, n_bins(m, epsilon / 2), sums.c_e)
     )

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._data.units import Units
-from ..scoring._statistics import CellCounts, Statistics, numbers
+from ..scoring._error_sums import ErrorSums
+from ..scoring._statistics import CellCounts, numbers
 
-__all__ = ["ErrorSums", "ResidualHistogram"]
+__all__ = ["ResidualHistogram", "error_sums"]
 
 Floats = NDArray[np.float64]
 
@@ -24,60 +24,14 @@ _STEPS = (_GRID, _GRID, _GRID // 2, _GRID // 4, _GRID // 4)
 _QUANTILE, _REACH, _LABEL_REACH = 0.95, 2.0, 4.0
 
 
-@dataclass(frozen=True)
-class ErrorSums(Statistics):
-    """Sums of squares and absolute values of errors, and of labels; all of them clipped.
-
-    With e = (y - prediction) / c_e and t = (y - centre) / c_y, clipped to [-1, 1], the sums over
-    units of e^2 and t^2 (in steps of 1 / 2^20), |e| (1 / 2^19), t and e (1 / 2^18).
-
-    Parameters
-    ----------
-    centre, c_y, c_e : float
-        Public.
-    """
-
-    centre: float
-    c_y: float
-    c_e: float
-    response_method = ("predict",)
-    what = "sums of errors and labels"
-
-    @classmethod
-    def at(cls, y: Floats, response: Floats, largest_error: float | None) -> ErrorSums:
-        """Choose the constants by public records."""
-        centre, errors = float(np.mean(y)), np.abs(y - response)
-        c_y = min(_LABEL_REACH * float(np.std(y)), float(np.abs(y - centre).max()))
-        c_e = _REACH * float(np.quantile(errors[np.isfinite(errors)], _QUANTILE))
-        if largest_error is not None:
-            c_e = float(largest_error)
-        return cls(centre, c_y if c_y > 0 else 1.0, c_e if c_e > 0 else 1.0)
-
-    def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.int64]:
-        """A row (e^2, t^2, |e|, t, e) in steps; a number that is none has the largest error."""
-        y = numbers(y)
-        with np.errstate(over="ignore", invalid="ignore"):
-            e, t = (y - response) / self.c_e, (y - self.centre) / self.c_y
-        e = np.clip(np.where(np.isnan(e), 1.0, e), -1, 1)
-        t = np.clip(np.where(np.isnan(t), 0.0, t), -1, 1)
-        columns = np.stack([e**2, t**2, np.abs(e), t, e], axis=1)
-        return np.rint(columns * _STEPS).astype(np.int64)
-
-    def lowest_values(self, y: Any, n: int) -> NDArray[np.int64]:
-        """A record that cannot be predicted has the largest error."""
-        return self.record_values(y, np.full(n, np.nan), None)
-
-    def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
-        return tuple(int(units.mean(column).sum()) for column in values.T)
-
-    def sensitivity(self, units: Units) -> int:
-        """e^2, t^2 and |e| lie in [0, 1], t and e in [-1, 1], in steps: 3.5 of the fine grid."""
-        return sum(_STEPS[:3]) + 2 * sum(_STEPS[3:])
-
-    def means(self, counts: NDArray[Any], m: int) -> tuple[Floats, ...]:
-        """Return the means of e^2, t^2, |e|, t and e, from counts of shape (n, 5)."""
-        e2, t2, absolute, t, e = (np.asarray(counts) / _STEPS / m).T
-        return e2, t2, absolute, t, e
+def error_sums(y: Floats, response: Floats, largest_error: float | None) -> ErrorSums:
+    """Choose the constants of sums by public records."""
+    centre, errors = float(np.mean(y)), np.abs(y - response)
+    c_y = min(_LABEL_REACH * float(np.std(y)), float(np.abs(y - centre).max()))
+    c_e = _REACH * float(np.quantile(errors[np.isfinite(errors)], _QUANTILE))
+    if largest_error is not None:
+        c_e = float(largest_error)
+    return ErrorSums(centre, c_y if c_y > 0 else 1.0, c_e if c_e > 0 else 1.0, _STEPS)
 
 
 @dataclass(frozen=True)

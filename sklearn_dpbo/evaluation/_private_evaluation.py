@@ -24,10 +24,11 @@ from .._privacy.noise import noise_source
 from .._privacy.rounding import round_down
 from .._privacy.sensitive import Sensitive
 from ..ledger._ledger import PrivacyLedger, budget_on
-from ..report._report import PREDICTION_CONDITIONS, PrivacyReport
 from ..scoring._statistics import Statistics
 from ._classifier import ClassifierEvaluation
-from ._design import Counted, check_task, design_of
+from ._counted import Counted
+from ._design import check_task, design_of
+from ._privacy import validation_report
 from ._regressor import RegressorEvaluation
 
 __all__ = ["private_evaluation"]
@@ -173,7 +174,14 @@ def private_evaluation(
         )
         for i, (table, part) in enumerate(zip(tables, design.parts, strict=True))
     )
-    report = _privacy_report(problem, mechanisms, prediction)
+    report = validation_report(
+        problem,
+        mechanisms,
+        prediction,
+        title="Differentially private evaluation of a model",
+        not_protected=_NOT_PROTECTED,
+        released="the evaluation: all numbers and figures follow from the same released counts",
+    )
     return Counted(design, noisy).evaluation(problem.units, report)
 
 
@@ -213,23 +221,3 @@ def _counted(
         for model, part in zip(models, parts, strict=True):
             check.check(model.pickled, part)
     return [counted(table, model, part) for model, part in zip(models, parts, strict=True)]
-
-
-def _privacy_report(problem: Problem, mechanisms: Mechanisms, prediction: str) -> PrivacyReport:
-    budget, noise = mechanisms.budget, mechanisms.noise
-    return PrivacyReport(
-        title="Differentially private evaluation of a model",
-        epsilon=budget.epsilon,
-        delta=0.0,
-        unit=problem.units.name,
-        m=problem.units.m,
-        data="validation set",
-        protected=problem.protected,
-        not_protected=_NOT_PROTECTED,
-        assumption=None,
-        condition=PREDICTION_CONDITIONS[prediction],
-        released="the evaluation: all numbers and figures follow from the same released counts",
-        spends=budget.losses,
-        noise=noise.description,
-        secure=noise.secure,
-    )

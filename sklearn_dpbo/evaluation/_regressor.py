@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from .._params import check_number
 from ._base import Estimate, Evaluation
-from ._errors import ErrorSums, ResidualHistogram
+from ._design import RegressorDesign
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,13 +37,12 @@ class RegressorEvaluation(Evaluation):
         The privacy report: print it.
     """
 
-    _sums: ErrorSums
-    _histogram: ResidualHistogram
+    _design: RegressorDesign
 
     @property
     def largest_error(self) -> float:
         """What errors were clipped to."""
-        return self._sums.c_e
+        return self._design.sums.c_e
 
     def r2(self) -> Estimate:
         """Return the coefficient of determination R2, one minus the share of variance left."""
@@ -51,21 +50,21 @@ class RegressorEvaluation(Evaluation):
 
     def mean_squared_error(self) -> Estimate:
         """Return the mean squared error."""
-        return self._estimate(lambda n, *_: self._mse(n), 0, (0.0, self.largest_error**2))
+        return self._estimate(lambda n, _: self._mse(n), 0, (0.0, self.largest_error**2))
 
     def root_mean_squared_error(self) -> Estimate:
         """Return the root of the mean squared error."""
-        return self._estimate(lambda n, *_: np.sqrt(self._mse(n)), 0, (0.0, self.largest_error))
+        return self._estimate(lambda n, _: np.sqrt(self._mse(n)), 0, (0.0, self.largest_error))
 
     def mean_absolute_error(self) -> Estimate:
         """Return the mean absolute error."""
         c = self.largest_error
-        return self._estimate(lambda n, *_: c * self._means(n)[2], 0, (0.0, c))
+        return self._estimate(lambda n, _: c * self._means(n)[2], 0, (0.0, c))
 
     def mean_error(self) -> Estimate:
         """Return the mean of label minus prediction."""
         c = self.largest_error
-        return self._estimate(lambda n, *_: c * self._means(n)[4], 0, (-c, c))
+        return self._estimate(lambda n, _: c * self._means(n)[4], 0, (-c, c))
 
     def residual_quantile(self, q: float) -> Estimate:
         """Return a quantile of label minus prediction, at most `largest_error` in size.
@@ -78,17 +77,16 @@ class RegressorEvaluation(Evaluation):
             In [0, 1].
         """
         check_number("q", q, "in [0, 1]", lambda share: 0 <= share <= 1)
-        edges = np.array(self._histogram.edges)
-        low, high = self._band(lambda n, _: np.cumsum(self._shares(n, False), axis=-1)[:, :-1])
+        edges = self._edges
+        low, high = self._band(lambda n, _: self._below_edges(n))
         surely_above = max(edges[high < q], default=edges[0])
         surely_below = min(edges[low > q], default=edges[-1])
-        below_edges = np.cumsum(self._shares(self._counts(), True), axis=-1)[0, :-1]
-        value = float(np.interp(q, below_edges, edges))
+        value = float(np.interp(q, self._below_edges(self._counts())[0], edges))
         return Estimate(value, min(value, surely_above), max(value, surely_below))
 
     def share_of_larger_errors(self) -> Estimate:
         """Return the share of records whose error is larger than `largest_error`."""
-        return self._estimate(lambda n, clean, _: self._shares(n, clean)[:, [0, -1]].sum(axis=-1))
+        return self._estimate(lambda n, _: self._shares(n)[:, [0, -1]].sum(axis=-1))
 
     def residual_histogram(self) -> tuple[Floats, Floats]:
         """Return the histogram of label minus prediction.
@@ -100,8 +98,8 @@ class RegressorEvaluation(Evaluation):
         edges : ndarray of shape (n_bins + 1,)
             The first is -inf, the last inf.
         """
-        edges = np.concatenate([[-np.inf], self._histogram.edges, [np.inf]])
-        return self.m * self._shares(self._counts(), True)[0], edges
+        edges = np.concatenate([[-np.inf], self._edges, [np.inf]])
+        return self.m * self._shares(self._counts())[0], edges
 
     def plot_residuals(self, ax: Axes | None = None) -> Axes:
         """Draw the histogram of label minus prediction, with a band of 95 % for each bin.
@@ -117,10 +115,9 @@ class RegressorEvaluation(Evaluation):
         """
         from ._plots import draw_residuals
 
-        edges = np.array(self._histogram.edges)
-        shares = self._shares(self._counts(), True)[0]
-        band = self._band(lambda counts, _: np.clip(self._shares(counts, False), 0, 1))
-        return draw_residuals(shares, band, edges, ax)
+        shares = self._shares(self._counts())[0]
+        band = self._band(lambda n, _: np.clip(self._shares(n), 0, 1))
+        return draw_residuals(shares, band, self._edges, ax)
 
     def scores(self) -> dict[str, Estimate]:
         """Return the main numbers by name.
@@ -148,20 +145,30 @@ class RegressorEvaluation(Evaluation):
             "residual_histogram": {"counts": counts.tolist(), "edges": edges[1:-1].tolist()},
         }
 
-    def _means(self, counts: NDArray[Any]) -> tuple[Floats, ...]:
-        return self._sums.means(counts, self.m)
+    def _means(self, counts: Floats) -> Floats:
+        """Return the means of e^2, t^2, |e|, t and e, see `ErrorSums`."""
+        return self._design.sums.means(counts, self.m)
 
-    def _mse(self, counts: NDArray[Any]) -> Floats:
+    def _mse(self, counts: Floats) -> Floats:
         found: Floats = self.largest_error**2 * np.clip(self._means(counts)[0], 0, 1)
         return found
 
-    def _r2(self, counts: NDArray[Any], clean: bool, undefined: float) -> Floats:
+    def _r2(self, counts: Floats, end: str | None) -> Floats:
         """1 - c_e^2 E e^2 / (c_y^2 (E t^2 - (E t)^2))."""
         _, t2, _, t, _ = self._means(counts)
-        variance = self._sums.c_y**2 * (t2 - t**2)
+        variance = self._design.sums.c_y**2 * (t2 - t**2)
         ratio = self._mse(counts) / np.where(variance > 0, variance, 1)
+        undefined = {None: 0.0, "low": -1.0, "high": 1.0}[end]
         return np.where(variance > 0, 1 - ratio, undefined)
 
-    def _shares(self, counts: NDArray[Any], clean: bool) -> Floats:
-        n = self._with_total(counts, clean, self._counts()[0])
-        return n / (self.m * self._weight)
+    @property
+    def _edges(self) -> Floats:
+        return np.array(self._design.histogram.edges)
+
+    def _shares(self, counts: Floats) -> Floats:
+        """Return the share of records in each bin."""
+        return counts / self._total
+
+    def _below_edges(self, counts: Floats) -> Floats:
+        """Return the share of records below each edge."""
+        return np.cumsum(self._shares(counts), axis=-1)[:, :-1]

@@ -26,7 +26,8 @@ from .._privacy.mechanisms import Mechanisms
 from .._privacy.noisy_counts import NoisyCounts
 from .._privacy.sensitive import Secret
 from .._space.space import Candidates, Points, SearchSpace
-from ..strategies._base import Release, Strategy, all_masked, positive, score_and_interval
+from ..scoring._scorers import score_and_interval
+from ..strategies._base import Release, Strategy, all_masked, positive
 from ._dataset_kernel import LOG_GRID, estimate_dataset_kernel, neighbouring_scores
 
 __all__ = ["ASSUMPTION_1", "GPStrategy", "Model", "Trace", "assemble"]

@@ -20,13 +20,13 @@ from .._privacy.rounding import round_down
 from .._privacy.sensitive import Secret, Sensitive
 from .._space.space import Candidates, SearchSpace
 from ..acquisition import ExpectedImprovement, UpperConfidenceBound
+from ..scoring._scorers import score_and_interval
 from ..strategies._base import (
     Release,
     Strategy,
     all_masked,
     positive,
     require_mean_gain,
-    score_and_interval,
 )
 from ._linear import TOLERANCE, check_converged, check_estimator
 from .bounds import LipschitzBounds

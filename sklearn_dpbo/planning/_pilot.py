@@ -26,9 +26,8 @@ from .._privacy.sensitive import Sensitive
 from ..scoring._make import resolve_scorer
 from ..scoring._ranking import Ranking
 from ..scoring._regression import MedianError, RootMeanError, VarianceExplained
-from ..scoring._scorers import PrivateScorer
+from ..scoring._scorers import PrivateScorer, score_and_interval
 from ..scoring._statistics import Predictions
-from ..strategies._base import score_and_interval
 
 __all__ = ["N_DRAWS", "Pilot"]
 

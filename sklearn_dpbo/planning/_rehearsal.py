@@ -5,23 +5,19 @@ Exact scores are computed beside what is released: for simulations only.
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._data.split import Problem
 from .._evaluation.evaluator import Evaluator
-from .._evaluation.fitting import report_failures
 from .._privacy.accounting import Budget, Purpose
 from .._privacy.mechanisms import Mechanisms
-from .._privacy.sensitive import Sensitive
 from .._space.space import SearchSpace
-from ..scoring._scorers import PrivateScorer
-from ..scoring._statistics import Predictions, Statistics
+from ..scoring._scorers import PrivateScorer, Score
 from ..strategies._base import Release
 from ..strategies._guidance import Guidance
-from ..strategies._release import release_scores
+from ..strategies._release import CountedScores, count_scores
 from ..strategies._worst_case import WorstCase
 from ._bounds import UtilityBounds
 
@@ -76,49 +72,23 @@ class Rehearsal(WorstCase):
         self.bounds.check_scorer(oracle.scorer)
         guidance = Guidance(self, space, oracle, n_iter, rng, mechanisms)
         history = guidance.run()
-        if not history.fitted:
-            report_failures(tuple(np.array(history.fit_errors)[history.validated]))
         params = [history.candidates.params[i] for i in history.fitted]
-        exact, once = _exact_scores(oracle, params), _OnceForEach(oracle, guidance)
+        exact, counted = _exact_scores(oracle, params), dict[int, CountedScores]()
         self.scorer, self.n_candidates, self.draws = oracle.scorer, len(params), []
         for _ in range(self.n_draws):
             fresh = Mechanisms(_as_spent(mechanisms.budget), mechanisms.noise)
-            chosen, score, interval = self._draw(history.statistics, params, once, fresh)
-            self.draws.append(_compared(exact, chosen, score, interval))
+            epsilon = fresh.budget.epsilon_beside(self.score_share)
+            chosen = fresh.select(history.statistics, epsilon, purpose=Purpose.CANDIDATE)
+            if chosen not in counted:
+                statistic, left = history.statistics.take(chosen), fresh.budget.epsilon_left
+                counted[chosen] = count_scores(
+                    params[chosen], statistic, oracle, left, guidance.public_model
+                )
+            scores, _ = counted[chosen].release(oracle.problem.units, fresh)
+            self.draws.append(_compared(exact, chosen, scores[0]))
         for loss in fresh.budget.losses[len(mechanisms.budget.losses) :]:
             mechanisms.budget.charge(loss)  # of the last draw, which the search reports
-        return Release(
-            history.candidates,
-            np.array(history.fit_times),
-            tuple(history.fit_errors),
-            np.array(history.validated),
-            np.array(history.public_scores),
-            history.fitted[chosen],
-            score,
-            interval,
-        )
-
-    def _draw(
-        self,
-        statistics: Sensitive,
-        params: list[dict[str, Any]],
-        once: _OnceForEach,
-        mechanisms: Mechanisms,
-    ) -> tuple[int, float, tuple[float, float]]:
-        """Return which candidate is chosen, and its score with an interval: as `WorstCase.run`."""
-        chosen = mechanisms.select(
-            statistics,
-            mechanisms.budget.epsilon_beside(self.score_share),
-            purpose=Purpose.CANDIDATE,
-        )
-        ((score, interval),), _ = release_scores(
-            params[chosen],
-            statistics.take(chosen),
-            cast(Evaluator, once),
-            mechanisms,
-            once.public_model,
-        )
-        return chosen, score, interval
+        return history.release(history.fitted[chosen], scores)
 
 
 def _as_spent(budget: Budget) -> Budget:
@@ -137,61 +107,9 @@ def _exact_scores(oracle: Evaluator, all_params: list[dict[str, Any]]) -> NDArra
     )
 
 
-def _compared(
-    exact: NDArray[np.float64], chosen: int, score: float, interval: tuple[float, float]
-) -> Draw:
-    low, high = interval
+def _compared(exact: NDArray[np.float64], chosen: int, released: Score) -> Draw:
+    score, (low, high) = released
     rounding = 1e-9 * max(1.0, abs(exact[chosen]))
     inside = bool(low - rounding <= exact[chosen] <= high + rounding)
     regret, error = exact.max() - exact[chosen], abs(score - exact[chosen])
     return float(regret), float(error), (high - low) / 2, inside
-
-
-class _OnceForEach:
-    """An oracle that counts, and prepares the score for release, once for each candidate."""
-
-    def __init__(self, oracle: Evaluator, guidance: Guidance) -> None:
-        self._oracle, self._guidance = oracle, guidance
-        self.problem: Problem = oracle.problem
-        self.scorers = (_PlacedOnce(oracle.scorer),)
-        self.report = ()
-        self._counts: dict[int, Sensitive] = {}
-        self._models: dict[int, tuple[Any, Any, Any]] = {}
-
-    @property
-    def scorer(self) -> _PlacedOnce:
-        return self.scorers[0]
-
-    def counts(self, params: dict[str, Any], counts: Statistics) -> Sensitive:
-        if id(params) not in self._counts:
-            self._counts[id(params)] = self._oracle.counts(params, counts)
-        return self._counts[id(params)]
-
-    def public_model(self, params: dict[str, Any]) -> tuple[Any, Any, Any]:
-        if id(params) not in self._models:
-            self._models[id(params)] = self._guidance.public_model(params)
-        return self._models[id(params)]
-
-
-class _PlacedOnce:
-    """A score that looks at the public predictions of each fitted model once."""
-
-    def __init__(self, scorer: PrivateScorer) -> None:
-        self._scorer = scorer
-        self._predictions: dict[int, Predictions] = {}
-        self._placed: dict[int, PrivateScorer] = {}
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._scorer, name)
-
-    def predictions(self, estimator: Any, X: Any, y: Any) -> Predictions:
-        if id(estimator) not in self._predictions:
-            self._predictions[id(estimator)] = self._scorer.predictions(estimator, X, y)
-        return self._predictions[id(estimator)]
-
-    def releasing_at(
-        self, public: Predictions, m: int, epsilon: float, shared: bool
-    ) -> PrivateScorer:
-        if id(public) not in self._placed:
-            self._placed[id(public)] = self._scorer.releasing_at(public, m, epsilon, shared)
-        return self._placed[id(public)]

@@ -112,12 +112,8 @@ class Simulation:
 def _compared_with_plan(row: dict[str, Any]) -> str:
     if math.isnan(row["within"]):
         return "no theorem bounds it"
-    promised = not math.isnan(row["promised"])
-    word, planned = (
-        ("promised" if promised else "estimated"),
-        row["promised" if promised else "estimated"],
-    )
-    return f"{word} {planned:.2g}, kept in {row['within']:.1%} of the runs"
+    word = "estimated" if math.isnan(row["promised"]) else "promised"
+    return f"{word} {row[word]:.2g}, kept in {row['within']:.1%} of the runs"
 
 
 def simulate(
@@ -152,6 +148,8 @@ def simulate(
         n_jobs=n_jobs,
         refit=False,
         ledger=None,
+        report=False,
+        release="best",
     )
     parts = train_test_split(X, y, test_size=bounds.m, random_state=rng.randint(2**31 - 1))
     n_paths = n_runs if strategy.guidance in ("private", "both") else 1

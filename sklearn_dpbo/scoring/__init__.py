@@ -1,7 +1,8 @@
 """Scoring, as integers of known sensitivity (zone: sensitive).
 
-`_make` turns ``scoring=`` into a score, `_gains` computes a gain per record, and `_mean_gain` and
-`_roc_auc` turn them into integer statistics of known sensitivity; `_scorers` is their interface.
+`_make` turns ``scoring=`` into a score. `_scorers` is the interface of scores, `_mean_gain`,
+`_confusion`, `_ranking` and `_regression` are the kinds of them, and the other modules what these
+are made of: gains of records, integer statistics of known sensitivity, metrics, intervals.
 """
 
 from ._scorers import PrivateScorer

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from .._privacy.noisy_counts import NoisyCounts
 
-__all__ = ["Ends", "draws", "nearest_counts", "simulated_interval"]
+__all__ = ["Ends", "draws", "nearest_counts", "simulated_interval", "with_total"]
 
 Floats = NDArray[np.float64]
 # The lowest and the highest score that each of several draws of the counts stands for.
@@ -65,7 +65,7 @@ def draws(noisy: NoisyCounts, total: int | None = None) -> Floats:
     if total is None:
         found: Floats = counts - noise
         return found
-    return _with_total(counts, total) - _with_total(noise, 0)
+    return with_total(counts, total) - with_total(noise, 0)
 
 
 def nearest_counts(noisy: Any, total: int) -> Floats:
@@ -87,7 +87,7 @@ def nearest_counts(noisy: Any, total: int) -> Floats:
     return nearest
 
 
-def _with_total(x: Floats, total: int) -> Floats:
+def with_total(x: Floats, total: int) -> Floats:
     """Return the nearest numbers (in the sense of least squares) that have this sum."""
     found: Floats = x - (x.sum(axis=-1, keepdims=True) - total) / x.shape[-1]
     return found

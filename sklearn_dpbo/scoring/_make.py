@@ -23,7 +23,6 @@ from ._scorers import PrivateScorer
 
 __all__ = ["make_private_scorer", "resolve_scorer", "resolve_scorers", "selecting_scorer"]
 
-# Scores that are no means of gains.
 _NAMES = sorted([*gains.NAMED, *RANKING, *REGRESSION, *LOSSES, *CONFUSION])
 
 
@@ -44,22 +43,17 @@ def make_private_scorer(
         `response_method` returns; for ``predict_proba`` of two classes, the second class's column.
         Labels are passed as they are in ``y_val``.
 
-        Or the name of a gain: ``"accuracy"``, ``"top_k_accuracy"`` (parameter ``k=2``),
-        ``"balanced_accuracy"`` (``class_weight=None``: a dict from label to weight; None takes
-        the training set's prevalences), ``"neg_cost"`` (``cost_matrix``: a row per true class and
-        a column per predicted one, in sorted order), ``"neg_brier_score"``, ``"neg_log_loss"``
-        (bounds (ln 0.01, 0) if not given), ``"roc_auc"``, ``"ramp"`` and ``"normalized_sigmoid"``
-        (``slope=1.0``) of a linear classifier's margin, or, with bounds,
-        ``"neg_mean_absolute_error"``, ``"neg_mean_squared_error"`` and
-        ``"neg_mean_pinball_loss"`` (``alpha=0.5``).
-    bounds : tuple (a, b) of float, in units of the gain
+        Or the name of a score, of which the documentation, "Scores", lists all, with their
+        parameters: ``"f1"``, say, or ``"weighted_accuracy"``.
+    bounds : tuple (a, b) of float, default=None
         Gains are clipped to them. Choose them without looking at the validation data. The noise is
-        in proportion to b - a.
+        in proportion to b - a. A callable gain needs them; a loss has them learnt from the training
+        labels if they are not given; other names have their own.
     response_method : str or sequence of str, default="predict"
         Method of the fitted estimator to call; of several, the first that it has. Only for a
         callable gain.
     **params
-        Parameters of a named gain, as listed above.
+        Parameters of a named score.
 
     Returns
     -------
@@ -145,7 +139,7 @@ def resolve_scorers(scoring: Any, estimator: Any, selects: str | None) -> dict[s
     Parameters
     ----------
     scoring : str, PrivateScorer, None, or a list, tuple, set or dict of several
-        None is accuracy; a dict is from name to score.
+        None is accuracy or, of regressors, R2; a dict is from name to score.
     estimator : estimator
         What is scored, to find scores of the wrong kind.
     selects : str or None
@@ -200,7 +194,7 @@ def resolve_scorer(scoring: Any, estimator: Any) -> PrivateScorer:
     Parameters
     ----------
     scoring : str, PrivateScorer or None
-        None is accuracy.
+        None is accuracy or, of regressors, R2.
     estimator : estimator
         What is scored, to find scores of the wrong kind.
 

@@ -56,8 +56,7 @@ REFUSED: dict[str, tuple[str, str]] = {
     ),
 }
 
-# By the function of sklearn.metrics: the name here and, for parameters whose values are part of a
-# name, which. Other parameters keep their names.
+# By the function of sklearn.metrics: the name here, of which `_with_average` makes longer ones.
 _BY_FUNCTION: dict[str, str] = {
     "accuracy_score": "accuracy",
     "average_precision_score": "average_precision",

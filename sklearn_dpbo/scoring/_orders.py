@@ -46,24 +46,8 @@ _FACTORS, _SHIFTS = (0.5, 1.0, 2.0), (-1.0, 0.0, 1.0)
 _LEAST_P = 1e-6
 
 
-class Order:
-    """A statistic of how a candidate orders records; methods as those of `Statistics`."""
-
-    def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
-        """Return one value, or row of values, per record."""
-        raise NotImplementedError
-
-    def lowest_values(self, y: Any, n: int) -> NDArray[Any]:
-        """Return the worst possible value of each record."""
-        raise NotImplementedError
-
-    def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
-        """Return the statistic."""
-        raise NotImplementedError
-
-    def sensitivity(self, units: Units) -> int:
-        """Return how far one unit can move it."""
-        raise NotImplementedError
+class Order(Statistics):
+    """A statistic of how a candidate orders records: one integer."""
 
     def largest(self, units: Units) -> int:
         """Return its largest possible value."""
@@ -119,7 +103,7 @@ class FlooredPairs(Order):
 
     def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
         positive, w = self.is_positive(y), weights(units)
-        beaten = twice_beaten(values[positive], values[~positive], w[~positive])
+        beaten = _twice_beaten(values[positive], values[~positive], w[~positive])
         return (int((w[positive] * np.maximum(beaten - self._floor(units), 0)).sum()),)
 
     def sensitivity(self, units: Units) -> int:
@@ -182,7 +166,7 @@ class PairsOfAllClasses(Order):
         total = 0
         for c in range(len(self.classes)):
             own = code == c
-            beaten = twice_beaten(values[own, c], values[~own, c], w[~own])
+            beaten = _twice_beaten(values[own, c], values[~own, c], w[~own])
             total += int((w[own] * beaten).sum())
         return (total,)
 
@@ -211,12 +195,8 @@ class RecalibratedBrier(Order):
 
     Parameters
     ----------
-    classes : ndarray of shape (2,)
-        Sorted.
-    positive : int
-        Position of the positive class.
-    prevalence : float
-        Share of positive records in the training set.
+    classes, positive, prevalence
+        As in `FlooredPairs`.
     """
 
     classes: NDArray[Any]
@@ -297,7 +277,7 @@ class PairCounts(Statistics):
         return max(1, self.pairs.sensitivity(units) // unit_weight(units))
 
 
-def twice_beaten(
+def _twice_beaten(
     winners: NDArray[np.float64], losers: NDArray[np.float64], w: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Return, for each winner i, the sum over losers j of ``w_j (2 [s_i > s_j] + [s_i = s_j])``."""

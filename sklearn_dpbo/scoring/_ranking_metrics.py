@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ._confusion_metrics import ratio
 
-__all__ = ["RANKING_METRICS", "average_precision", "monotone", "roc_auc"]
+__all__ = ["RANKING_METRICS", "monotone"]
 
 Floats = NDArray[np.float64]
 # Parts of a bin in which the precision is taken.

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.metrics import explained_variance_score, median_absolute_error, r2_score
 
 from .._data.tables import dense
@@ -25,16 +25,16 @@ from .._data.units import Units
 from .._params import check_number
 from .._privacy.noisy_counts import NoisyCounts
 from ._confusion_metrics import ratio
+from ._error_sums import ErrorSums
 from ._intervals import draws, nearest_counts, simulated_interval
 from ._losses import SquaredLogLoss, SquaredLoss, WithinError
 from ._mean_gain import MeanGain
-from ._statistics import CellCounts, Predictions, Statistics, numbers, total_weight
+from ._statistics import CellCounts, Predictions, numbers, total_weight
 
 __all__ = [
     "REGRESSION",
     "ErrorHistogram",
     "MedianError",
-    "RegressionSums",
     "RootMeanError",
     "VarianceExplained",
     "regression_scorer",
@@ -42,9 +42,9 @@ __all__ = [
 
 # Steps in which squares of errors are summed, each at most 1.
 _GRID = 2**20
-# Steps for e^2, t^2, t and e. All sums get the same noise: so the shares of epsilon are about .49,
-# .37, .08 and .06, near the best for models of all kinds.
-_STEPS = np.array([_GRID, 3 * _GRID // 4, 2 * _GRID // 25, 3 * _GRID // 50])
+# Steps for e^2, t^2, |e| (not needed), t and e. All sums get the same noise: so the shares of
+# epsilon are about .49, .37, .08 and .06, near the best for models of all kinds.
+_STEPS = (_GRID, 3 * _GRID // 4, 0, 2 * _GRID // 25, 3 * _GRID // 50)
 # Bins of absolute errors, for up to so many units times epsilon and for more; and by which factor
 # they reach below and beyond the public median.
 _FEW_BINS, _ENOUGH, _MANY_BINS = 20, 400, 50
@@ -53,50 +53,6 @@ _REACH = 8.0
 _COUNTED = 0.99
 # For guidance: the largest squared error, in variances of the labels.
 _ASSUMED = 9.0
-
-
-@dataclass(frozen=True)
-class RegressionSums(Statistics):
-    """Sums of squared errors, of labels and their squares, and of errors; all of them clipped.
-
-    With e = (y - prediction) / c and t = (y - centre) / c, clipped to [-1, 1], the sums over units
-    of e^2, t^2, t and e, each in steps of its own.
-
-    Parameters
-    ----------
-    centre, c : float
-        Public.
-    """
-
-    centre: float
-    c: float
-    response_method = ("predict",)
-
-    def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.int64]:
-        y = numbers(y)
-        with np.errstate(all="ignore"):
-            e, t = (y - response) / self.c, (y - self.centre) / self.c
-        e, t = np.where(np.isnan(e), 1.0, e), np.where(np.isnan(t), 0.0, t)
-        e, t = np.clip(e, -1, 1), np.clip(t, -1, 1)
-        columns = np.stack([e**2, t**2, t, e], axis=1)
-        found: NDArray[np.int64] = np.rint(columns * _STEPS).astype(np.int64)
-        return found
-
-    def lowest_values(self, y: Any, n: int) -> NDArray[np.int64]:
-        """A record that cannot be predicted has the largest error."""
-        return self.record_values(y, np.full(n, np.nan), None)
-
-    def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
-        return tuple(int(units.mean(column).sum()) for column in values.T)
-
-    def sensitivity(self, units: Units) -> int:
-        """Squares lie in [0, 1], the other two in [-1, 1]."""
-        return int(_STEPS @ [1, 1, 2, 2])
-
-    def means(self, counts: ArrayLike, units: Units) -> NDArray[np.float64]:
-        """Return the means of e^2, t^2, t and e, shape (4, ...), of counts of shape (..., 4)."""
-        found: NDArray[np.float64] = np.moveaxis(np.asarray(counts) / _STEPS / units.m, -1, 0)
-        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,15 +153,15 @@ class VarianceExplained(MeanGain):
         return (-(self._c**2), 0.0)
 
     @property
-    def counts(self) -> RegressionSums:
-        return RegressionSums(self.centre, self._c)
+    def counts(self) -> ErrorSums:
+        return ErrorSums(self.centre, self._c, self._c, _STEPS)
 
     def line(self, units: Units) -> tuple[float, float]:
         """As if the labels' variance were a ninth of the largest squared error."""
         return 1 - _ASSUMED, _ASSUMED / self.largest(units)
 
     def value(self, counts: Sequence[int], units: Units) -> float:
-        ee, tt, t, e = self.counts.means(counts, units)
+        ee, tt, t, e = self.counts.means(counts, units.m)
         total = tt - t**2
         share = max(ee - self._centred * e**2, 0.0) / total if total > 0 else 1.0
         return min(1 - float(share) + self.shift, 1.0)
@@ -216,10 +172,10 @@ class VarianceExplained(MeanGain):
 
     def interval(self, noisy: NoisyCounts, units: Units, confidence: float) -> tuple[float, float]:
         """The square of a noisy number is too large on average: one end takes a smaller one."""
-        _, _, t0, e0 = self.counts.means(noisy.counts, units)
+        _, _, t0, e0 = self.counts.means(noisy.counts, units.m)
 
         def ends(counts: NDArray[np.float64]) -> tuple[Any, Any]:
-            ee, tt, t, e = self.counts.means(counts, units)
+            ee, tt, t, e = self.counts.means(counts, units.m)
             small_t, small_e = (
                 np.maximum(abs(at) - abs(x - at), 0) ** 2 for at, x in ((t0, t), (e0, e))
             )

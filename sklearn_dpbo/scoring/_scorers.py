@@ -5,33 +5,25 @@ integers of the chosen candidate alone, its *counts*, are released with noise, a
 computed from them. One unit changes either by at most a sensitivity. This bound is exact, because
 sums of integers have no rounding error.
 
-==================  ======================================  ================================
-score               statistic                               sensitivity
-==================  ======================================  ================================
-mean gain           sum over units of g in {0, ..., G}      G
-confusion matrix    the same, with gains that are the       G
-                    metric's gradient at a public matrix
-ROC AUC             sum over positive i, negative j of      2 (W^2 (m - 1) + floor(W^2 / 4))
-                    w_i w_j (2 [s_i > s_j] + [s_i = s_j])
-==================  ======================================  ================================
+=============  ========================================  ==========================================
+module         statistic                                 counts
+=============  ========================================  ==========================================
+`_mean_gain`   sum of gains                              the same
+`_confusion`   sum of the metric's gradients             confusion matrix, or histogram of scores
+`_ranking`     pairs in the right order, and others:     histogram of scores, or pairs and number
+               see `_orders`                             of positives
+`_regression`  sum of squared errors, clipped, or        sums of errors, labels and their squares,
+               number of small errors                    or histogram of errors
+=============  ========================================  ==========================================
 
-A unit's gain is the mean of its records' gains; the weights w of its records add up to W. When each
-record is a unit, W = 1, and the sum over pairs has sensitivity 2 (m - 1).
-
-==================  ======================================  ================================
-score               counts                                  sensitivity, all together
-==================  ======================================  ================================
-mean gain           the statistic                           G
-confusion matrix    w, by true and predicted class          2 W
-ranking             w, by class and bin of the score        2 W for each score of a record
-R2 and its like     sums of y, y^2 and (y - prediction)^2   see `_regression`
-==================  ======================================  ================================
+A unit's gain is the mean of its records' gains; in counts, its records weigh W together. The proofs
+are in the documentation, "The guarantee".
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +35,12 @@ from ._histogram import ScoreHistogram
 from ._response import respond
 from ._statistics import Predictions, Statistics
 
-__all__ = ["PrivateScorer", "scorer_repr"]
+__all__ = ["CONFIDENCE", "PrivateScorer", "Score", "score_and_interval", "scorer_repr"]
+
+# Of all intervals that are released.
+CONFIDENCE = 0.95
+# A score with noise, and where it lies without.
+Score: TypeAlias = tuple[float, tuple[float, float]]
 
 
 class PrivateScorer(Statistics):
@@ -264,6 +261,11 @@ class PrivateScorer(Statistics):
         scorer = self if self.prepared else self.prepare(y)
         found = scorer.predictions(estimator, X, y)
         return scorer.exact(found.y, found.response, found.classes, sample_weight)
+
+
+def score_and_interval(scorer: PrivateScorer, units: Units, noisy: NoisyCounts) -> Score:
+    """Return the score of released counts, and where it lies without noise (95 %)."""
+    return scorer.value(noisy.counts, units), scorer.interval(noisy, units, CONFIDENCE)
 
 
 def scorer_repr(name: str, params: Mapping[str, Any]) -> str:

@@ -9,15 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from .._data.units import Units
 from .._evaluation.evaluator import Evaluator
 from .._params import check_number
 from .._privacy.accounting import Budget
 from .._privacy.mechanisms import Mechanisms
-from .._privacy.noisy_counts import NoisyCounts
 from .._space.space import Candidates, SearchSpace
-from ..evaluation._design import Counted
-from ..scoring._scorers import PrivateScorer
+from ..evaluation._counted import Counted
+from ..scoring._scorers import PrivateScorer, Score
 
 __all__ = [
     "Release",
@@ -26,12 +24,10 @@ __all__ = [
     "all_masked",
     "positive",
     "require_mean_gain",
-    "score_and_interval",
 ]
 
-# Several scores of one candidate, and where each lies without noise.
-Scores: TypeAlias = list[tuple[float, tuple[float, float]]]
-_CONFIDENCE = 0.95
+# Several scores of one candidate.
+Scores: TypeAlias = list[Score]
 
 RELEASED = (
     "best_params_, best_index_, best_score_, best_score_interval_, and which candidates were "
@@ -81,7 +77,7 @@ class Release:
     best_index: int | None
     best_score: float
     interval: tuple[float, float]
-    others: list[tuple[float, tuple[float, float]]] = field(default_factory=list)
+    others: Scores = field(default_factory=list)
     report: Counted | None = None
     all_scores: dict[int, Scores] | None = None
 
@@ -164,10 +160,3 @@ def require_mean_gain(scorer: PrivateScorer, who: str) -> None:
             f"{who} takes means of gains, and scoring={scorer.name!r} is none. Use one, such as "
             "'accuracy' or 'neg_brier_score', or strategy='worst_case'"
         )
-
-
-def score_and_interval(
-    scorer: PrivateScorer, units: Units, noisy: NoisyCounts
-) -> tuple[float, tuple[float, float]]:
-    """Return the score of released counts, and where it lies without noise (95 %)."""
-    return scorer.value(noisy.counts, units), scorer.interval(noisy, units, _CONFIDENCE)

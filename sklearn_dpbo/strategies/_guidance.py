@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._evaluation.evaluator import Evaluator
+from .._evaluation.fitting import report_failures
 from .._evaluation.public import PublicEvaluator
 from .._gp.threads import single_threaded
 from .._privacy.accounting import Purpose
@@ -75,7 +76,13 @@ class Guidance:
             self._kind, self._pool = "none", space.fill(n_iter, rng)
 
     def run(self) -> History:
-        """Evaluate n_iter candidates, or as many as the timeout allows."""
+        """Evaluate n_iter candidates, or as many as the timeout allows.
+
+        Raises
+        ------
+        ValueError
+            If none of them can be fitted.
+        """
         model = self._explore() if self._kind in ("public", "both") else None
         if self._strategy.timeout is not None:
             self._n_iter = len(self._history) + self._affordable(self._strategy.timeout)
@@ -86,6 +93,9 @@ class Guidance:
         for points in self._batches(model):
             candidates = self._space.candidates(points)
             self._history.add_validated(candidates, self._oracle(candidates.params))
+        if not self._history.fitted:
+            errors, validated = self._history.fit_errors, self._history.validated
+            report_failures(tuple(np.array(errors)[validated]))
         return self._history
 
     def _batches(self, model: PublicModel | None) -> Iterator[Points]:

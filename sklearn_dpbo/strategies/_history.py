@@ -8,6 +8,8 @@ from .._evaluation.evaluator import Evaluation
 from .._evaluation.public import PublicEvaluation
 from .._privacy.sensitive import Sensitive
 from .._space.space import Candidates, Points
+from ..evaluation._counted import Counted
+from ._base import Release, Scores
 
 __all__ = ["History"]
 
@@ -78,6 +80,39 @@ class History:
             self.fitted += (first + found.fitted).tolist()
             known = self._statistics
             self._statistics = new if known is None else known.followed_by(new)
+
+    def release(
+        self,
+        best_index: int,
+        scores: Scores,
+        report: Counted | None = None,
+        all_scores: dict[int, Scores] | None = None,
+    ) -> Release:
+        """Return what is public of this, with what was released of the candidate chosen.
+
+        Parameters
+        ----------
+        best_index : int
+            Position of the candidate chosen.
+        scores : list of (float, tuple of float)
+            Its scores with their intervals, that of the score that selects first.
+        report, all_scores
+            As in `Release`.
+        """
+        (score, interval), *others = scores
+        return Release(
+            self.candidates,
+            np.array(self.fit_times),
+            tuple(self.fit_errors),
+            np.array(self.validated),
+            np.array(self.public_scores),
+            best_index,
+            score,
+            interval,
+            others,
+            report,
+            all_scores,
+        )
 
     def _add(
         self,

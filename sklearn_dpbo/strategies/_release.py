@@ -1,14 +1,16 @@
-"""The scores of the chosen candidate, released with noise (zone: boundary)."""
+"""The scores of the chosen candidate, or of all, released with noise (zone: boundary)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from .._data.tables import dense
+from .._data.units import Units
 from .._evaluation.evaluator import Evaluator
 from .._evaluation.fitting import without_autologging
 from .._evaluation.suppress_output import suppress_all_output
@@ -17,26 +19,80 @@ from .._privacy.mechanisms import Mechanisms
 from .._privacy.noisy_counts import NoisyCounts
 from .._privacy.rounding import round_down
 from .._privacy.sensitive import Sensitive
-from ..evaluation._design import ClassifierDesign, Counted, RegressorDesign, design_of
+from ..evaluation._counted import Counted
+from ..evaluation._design import ClassifierDesign, RegressorDesign, design_of
 from ..scoring._response import respond, stand_in
-from ..scoring._scorers import PrivateScorer
+from ..scoring._scorers import PrivateScorer, Score, score_and_interval
 from ..scoring._statistics import Predictions, Statistics
-from ._base import Scores, score_and_interval
+from ._base import Scores
 
-__all__ = ["release_all_scores", "release_scores"]
+__all__ = ["CountedScores", "count_scores", "release_all_scores"]
 
 # A candidate fitted within the training set, and X and y of records that it was not fitted on.
 PublicModel: TypeAlias = tuple[Any, Any, Any]
 
 
-def release_scores(
+class _Part(NamedTuple):
+    """One release: of these counts, with its part of epsilon in relation to the others'."""
+
+    counts: Statistics
+    weight: Fraction
+    purpose: Purpose
+    detail: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CountedScores:
+    """All scores of one candidate, and its report, before noise.
+
+    Made by `count_scores`.
+    """
+
+    scorers: list[PrivateScorer]
+    design: ClassifierDesign | RegressorDesign | None
+    parts: list[_Part]
+    tables: list[Sensitive]
+
+    def release(self, units: Units, mechanisms: Mechanisms) -> tuple[Scores, Counted | None]:
+        """Release them with what is left of the budget.
+
+        Parameters
+        ----------
+        units : Units
+            Protected units; only their number, and whether they are groups, is used.
+        mechanisms : Mechanisms
+            By which they are released.
+
+        Returns
+        -------
+        scores : list of (float, tuple of float)
+            Each score, and where it lies without noise with probability 95 %.
+        report : Counted or None
+            What was counted for the report.
+        """
+        noisy: list[NoisyCounts] = []
+        for i, (part, table) in enumerate(zip(self.parts, self.tables, strict=True)):
+            share = part.weight / sum(other.weight for other in self.parts[i:])
+            epsilon = round_down(Fraction(mechanisms.budget.epsilon_left) * share)
+            purpose, detail = part.purpose, part.detail
+            noisy.append(mechanisms.release_counts(table, epsilon, purpose=purpose, detail=detail))
+
+        def of(counts: Statistics) -> NoisyCounts:
+            return noisy[[part.counts for part in self.parts].index(counts)]
+
+        scores = [score_and_interval(each, units, of(each.counts)) for each in self.scorers]
+        design = self.design
+        return scores, None if design is None else Counted(design, tuple(map(of, design.parts)))
+
+
+def count_scores(
     params: dict[str, Any],
     statistic: Sensitive,
     oracle: Evaluator,
-    mechanisms: Mechanisms,
+    epsilon: float,
     public_model: Callable[[dict[str, Any]], PublicModel],
-) -> tuple[list[tuple[float, tuple[float, float]]], Counted | None]:
-    """Release all scores of one candidate, and its report, with what is left of the budget.
+) -> CountedScores:
+    """Count what all scores of one candidate, and its report, are computed from.
 
     Scores that are computed from the same counts share one release; each release gets the same
     part of epsilon. Scores that follow from the report's counts are not released besides. If there
@@ -50,33 +106,18 @@ def release_scores(
         Its statistic of the score that selected it.
     oracle : Evaluator
         Counts, on the validation set.
-    mechanisms : Mechanisms
-        By which they are released.
+    epsilon : float
+        For all releases together.
     public_model : callable
         Returns a `PublicModel`; called if public predictions are needed.
-
-    Returns
-    -------
-    released : list of (float, tuple of float)
-        Each score, and where it lies without noise with probability 95 %.
-    report : Counted or None
-        What was counted for the report.
     """
-    units, budget = oracle.problem.units, mechanisms.budget
-    scorers, design = _prepared(params, oracle, public_model, budget.epsilon_left)
-    planned = _planned(scorers, () if design is None else design.parts)
-    noisy: list[NoisyCounts] = []
-    for i, (counts, weight, purpose, detail) in enumerate(planned):
-        table = statistic if counts is oracle.scorer else oracle.counts(params, counts)
-        share = weight / sum(other.weight for other in planned[i:])
-        epsilon = round_down(Fraction(budget.epsilon_left) * share)
-        noisy.append(mechanisms.release_counts(table, epsilon, purpose=purpose, detail=detail))
-
-    def of(counts: Statistics) -> NoisyCounts:
-        return noisy[[each.counts for each in planned].index(counts)]
-
-    scores = [score_and_interval(scorer, units, of(scorer.counts)) for scorer in scorers]
-    return scores, None if design is None else Counted(design, tuple(map(of, design.parts)))
+    scorers, design = _prepared(params, oracle, public_model, epsilon)
+    parts = _parts(scorers, () if design is None else design.parts)
+    tables = [
+        statistic if part.counts is oracle.scorer else oracle.counts(params, part.counts)
+        for part in parts
+    ]
+    return CountedScores(scorers, design, parts, tables)
 
 
 def release_all_scores(
@@ -91,8 +132,10 @@ def release_all_scores(
     ----------
     candidates : dict of int to dict
         The candidates that were evaluated, by number.
-    oracle, mechanisms, public_model
-        As in `release_scores`.
+    oracle, public_model
+        As in `count_scores`.
+    mechanisms : Mechanisms
+        By which they are released.
 
     Returns
     -------
@@ -105,7 +148,7 @@ def release_all_scores(
         i: _prepared(params, oracle, public_model, each)[0] for i, params in candidates.items()
     }
     groups = _alike(next(iter(scorers.values())))
-    released: dict[int, dict[int, tuple[float, tuple[float, float]]]] = {i: {} for i in candidates}
+    released: dict[int, dict[int, Score]] = {i: {} for i in candidates}
     for left, group in zip(range(len(groups), 0, -1), groups, strict=True):
         names = [oracle.scorers[k].name for k in group]
         found = mechanisms.release_all(
@@ -121,36 +164,24 @@ def release_all_scores(
     return {i: [scores[k] for k in sorted(scores)] for i, scores in released.items()}
 
 
-class _Planned(NamedTuple):
-    """One release: of these counts, with its part of epsilon in relation to the others'."""
-
-    counts: Statistics
-    weight: Fraction
-    purpose: Purpose
-    detail: str
-
-
-def _planned(scorers: list[PrivateScorer], parts: tuple[Statistics, ...]) -> list[_Planned]:
+def _parts(scorers: list[PrivateScorer], report: tuple[Statistics, ...]) -> list[_Part]:
     """Return the releases: scores that do not follow from the parts of a report, and these parts.
 
     The scores together have the same weight as the parts together.
     """
-    shared = _shared(scorers)
-    alone = [(counts, names) for counts, names in shared if counts not in parts]
-    planned = [
-        _Planned(
-            counts,
-            Fraction(1, len(alone)),
-            Purpose.SCORE,
-            ", ".join(names) if len(scorers) > 1 else "",
-        )
-        for counts, names in alone
+    shared = [
+        (scorers[group[0]].counts, [scorers[k].name for k in group]) for group in _alike(scorers)
     ]
-    for part in parts:
-        names = [name for counts, each in shared if counts == part for name in each]
-        detail = ", also for ".join([part.what, *names])
-        planned.append(_Planned(part, Fraction(1, len(parts)), Purpose.REPORT, detail))
-    return planned
+    alone = [(counts, names) for counts, names in shared if counts not in report]
+    parts = []
+    for counts, names in alone:
+        detail = ", ".join(names) if len(scorers) > 1 else ""
+        parts.append(_Part(counts, Fraction(1, len(alone)), Purpose.SCORE, detail))
+    for counts in report:
+        names = [name for other, each in shared if other == counts for name in each]
+        detail = ", also for ".join([counts.what, *names])
+        parts.append(_Part(counts, Fraction(1, len(report)), Purpose.REPORT, detail))
+    return parts
 
 
 def _prepared(
@@ -218,13 +249,6 @@ def _answers(
         except BaseException:  # also SystemExit, and the panics of native extensions
             continue
     raise ValueError("the candidate chosen cannot predict its training records any more")
-
-
-def _shared(scorers: list[PrivateScorer]) -> list[tuple[Statistics, list[str]]]:
-    """Return what is to be released, each once, with the names of the scores computed from it."""
-    return [
-        (scorers[group[0]].counts, [scorers[k].name for k in group]) for group in _alike(scorers)
-    ]
 
 
 def _alike(scorers: list[PrivateScorer]) -> list[list[int]]:

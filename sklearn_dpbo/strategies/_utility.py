@@ -21,8 +21,6 @@ __all__ = ["warn_of_noise_of_choice", "warn_of_noise_of_score"]
 _FEWEST = 3
 # Taken then: a share of the largest possible difference of scores.
 _ASSUMED_SPREAD = 0.1
-
-
 # Half the width of an interval of 95 %, in standard deviations.
 _HALF_WIDTH = 1.96
 
@@ -58,14 +56,10 @@ def warn_of_noise_of_score(
 
     Parameters
     ----------
-    scorer : PrivateScorer
-        That selects.
-    units : Units
-        Of the validation set.
+    scorer, units, public_scores
+        As in `warn_of_noise_of_choice`.
     interval : tuple of float
         Released with the score.
-    public_scores : sequence of float
-        Scores of candidates within the training set; NaN where there is none.
     """
     low, high = interval
     _, slope = scorer.line(units)

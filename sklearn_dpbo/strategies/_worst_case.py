@@ -17,7 +17,7 @@ from .._space.space import SearchSpace
 from ._base import Release, Strategy, positive
 from ._guidance import Guidance
 from ._proposals import Acquisition
-from ._release import release_all_scores, release_scores
+from ._release import count_scores, release_all_scores
 from ._utility import warn_of_noise_of_choice, warn_of_noise_of_score
 
 __all__ = ["WorstCase"]
@@ -172,8 +172,6 @@ class WorstCase(Strategy):
         """Guide and evaluate, select, release."""
         guidance = Guidance(self, space, oracle, n_iter, rng, mechanisms)
         history = guidance.run()
-        if not history.fitted:
-            report_failures(tuple(np.array(history.fit_errors)[history.validated]))
         report_failures(tuple(history.fit_errors))
 
         epsilon, units = mechanisms.budget.epsilon_beside(self.score_share), oracle.problem.units
@@ -181,27 +179,16 @@ class WorstCase(Strategy):
             warn_of_noise_of_choice(oracle.scorer, units, epsilon, guidance.public_scores)
         chosen = mechanisms.select(history.statistics, epsilon, purpose=Purpose.CANDIDATE)
         best_index, params = history.fitted[chosen], history.candidates.params
-        all_scores, report, model = None, None, guidance.public_model
+        report, all_scores, model = None, None, guidance.public_model
         if oracle.releases_all:
             validated = {i: params[i] for i in history.fitted}
             all_scores = release_all_scores(validated, oracle, mechanisms, model)
-            (score, interval), *others = all_scores[best_index]
+            scores = all_scores[best_index]
         else:
-            statistic = history.statistics.take(chosen)
-            released = release_scores(params[best_index], statistic, oracle, mechanisms, model)
-            ((score, interval), *others), report = released
+            statistic, left = history.statistics.take(chosen), mechanisms.budget.epsilon_left
+            counted = count_scores(params[best_index], statistic, oracle, left, model)
+            scores, report = counted.release(units, mechanisms)
         if len(history.fitted) > 1:
+            _, interval = scores[0]
             warn_of_noise_of_score(oracle.scorer, units, interval, guidance.public_scores)
-        return Release(
-            candidates=history.candidates,
-            fit_times=np.array(history.fit_times),
-            fit_errors=tuple(history.fit_errors),
-            validated=np.array(history.validated),
-            public_scores=np.array(history.public_scores),
-            best_index=best_index,
-            best_score=score,
-            interval=interval,
-            others=others,
-            report=report,
-            all_scores=all_scores,
-        )
+        return history.release(best_index, scores, report, all_scores)

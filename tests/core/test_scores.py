@@ -22,6 +22,7 @@ from sklearn_dpbo import (
     make_private_scorer,
 )
 from sklearn_dpbo._data.units import Units
+from sklearn_dpbo.evaluation._errors import error_sums
 from sklearn_dpbo.scoring._confusion import CONFUSION, ConfusionCounts
 from sklearn_dpbo.scoring._gains import NAMED
 from sklearn_dpbo.scoring._histogram import ScoreHistogram, n_bins
@@ -31,7 +32,7 @@ from sklearn_dpbo.scoring._make import resolve_scorer, resolve_scorers
 from sklearn_dpbo.scoring._names import REFUSED
 from sklearn_dpbo.scoring._orders import FlooredPairs, PairCounts, PairsOfAllClasses
 from sklearn_dpbo.scoring._ranking import RANKING
-from sklearn_dpbo.scoring._regression import REGRESSION, ErrorHistogram, RegressionSums
+from sklearn_dpbo.scoring._regression import REGRESSION, ErrorHistogram
 from sklearn_dpbo.scoring._statistics import Predictions, unit_weight
 from sklearn_dpbo.strategies import WorstCase
 
@@ -271,6 +272,7 @@ def moved(statistics, records, others, units, labels=object):
 NAN = math.nan
 SCORES = list(itertools.product([0, 1, 9], [0.1, 0.5, NAN]))
 LABELS = list(itertools.product([0, 1, 9], [0, 1, 9]))
+ERRORS = list(itertools.product([0.0, 1.0, NAN], [-9.0, 1.0, NAN]))
 PAIRS = FlooredPairs(TWO, 1, 0.3, 0.0)
 BINARY_HISTOGRAM = ScoreHistogram(((0.3, 0.6),), TWO, ("decision_function",))
 SMALL = {
@@ -280,8 +282,8 @@ SMALL = {
     "first class positive": (FlooredPairs(TWO, 0, 0.3, 0.6), SCORES, int),
     "pair counts": (PairCounts(PAIRS, ()), SCORES, int),
     "histogram": (BINARY_HISTOGRAM, SCORES, int),
-    "sums": (RegressionSums(0.5, 1.0), list(itertools.product([0.0, 1.0, NAN], [-9.0, 1.0, NAN])),
-             float),
+    "sums of r2": (prepared("r2", [0.0, 1.0], largest_error=1.0).counts, ERRORS, float),
+    "sums of a report": (error_sums(np.array([0.0, 1.0]), np.zeros(2), 1.0), ERRORS, float),
     "errors": (ErrorHistogram(np.array([0.0, 1.0])),
                list(itertools.product([0.0, NAN], [0.0, 9.0])), float),
 }  # fmt: skip

@@ -1,0 +1,105 @@
+"""What is wrong with the parameters of a search, before anything is fitted (zone: released)."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from .._evaluation.fit_cache import memory_of
+from .._evaluation.fitting import set_candidate
+from .._evaluation.protected_values import check_prediction
+from .._params import check_number
+from .._space.space import SearchSpace
+from ..scoring._make import resolve_scorers
+from ..scoring._scorers import PrivateScorer
+from ..strategies._base import Strategy
+
+__all__ = ["check_parameters", "check_strategy", "resolve_strategy", "scorers_of", "space_of"]
+
+
+def check_parameters(search: Any) -> None:
+    """Raise ValueError for a parameter that makes no sense by itself."""
+    check_number("epsilon", search.epsilon, "a number from 1e-9 up", lambda e: e >= 1e-9)
+    check_number("delta", search.delta, "in [0, 1)", lambda d: 0 <= d < 1)
+    check_number("n_iter", search.n_iter, "a whole number from 1 up", lambda n: n >= 1, Integral)
+    if not isinstance(search.verbose, bool | np.bool_):
+        check_number("verbose", search.verbose, "0 or more", lambda v: v >= 0)
+    if not (hasattr(search.estimator, "fit") and hasattr(search.estimator, "get_params")):
+        raise ValueError(
+            "estimator has a fit method, and get_params as BaseEstimator gives it; found "
+            f"{search.estimator!r}"
+        )
+    if search.error_score != "raise":
+        check_number("error_score", search.error_score, '"raise" or a number', finite=False)
+    memory_of(search.memory)
+    check_prediction(search.prediction)
+    if search.release not in ("best", "all"):
+        raise ValueError(f'release is "best" or "all"; found {search.release!r}')
+    if search.report and search.release == "all":
+        raise ValueError('release="all" and report=True want the same epsilon: choose one')
+
+
+def scorers_of(search: Any) -> dict[str, PrivateScorer]:
+    """Return the scorers by name, the one that selects first."""
+    named = isinstance(search.refit, str)
+    if not named and not isinstance(search.refit, bool | np.bool_):
+        raise ValueError(
+            f"refit is True or False, or the name of the score that selects; found "
+            f"{search.refit!r}. There is no table of scores that a rule could choose from"
+        )
+    scorers = resolve_scorers(search.scoring, search.estimator, search.refit if named else None)
+    if len(scorers) > 1 and not named and search.refit:
+        raise ValueError(
+            f"scoring has several scores: refit= names the one that selects, one of {list(scorers)}"
+        )
+    return scorers
+
+
+def space_of(search: Any) -> SearchSpace:
+    """Return the search space, whose parameters the estimator has."""
+    space = SearchSpace(search.param_grid)
+    for params in space.examples():
+        try:
+            set_candidate(clone(search.estimator), params)
+        except AttributeError as error:  # "a__b" where a is no estimator
+            raise ValueError(
+                f"param_grid: {params!r} cannot be set on {search.estimator!r}: {error}"
+            ) from None
+    return space
+
+
+def resolve_strategy(strategy: Any, by_name: dict[str, type[Strategy]]) -> Strategy:
+    """Return the strategy of this name, or this one."""
+    if isinstance(strategy, str) and strategy in by_name:
+        return by_name[strategy]()
+    if isinstance(strategy, Strategy):
+        return strategy
+    hint = f"; did you mean {strategy.__name__}()?" if isinstance(strategy, type) else ""
+    raise ValueError(
+        f"strategy is one of {sorted(by_name)} or a strategy object, such as WorstCase(); "
+        f"found {strategy!r}{hint}"
+    )
+
+
+def check_strategy(search: Any, strategy: Strategy, scorers: dict[str, PrivateScorer]) -> None:
+    """Raise ValueError if a strategy does not release what a search is to release."""
+    name = type(strategy).__name__
+    if len(scorers) > 1 and not strategy.several_scores:
+        raise ValueError(
+            f"{name} releases one score, and scoring has {list(scorers)}. Use "
+            "strategy='worst_case' for several"
+        )
+    if search.refit and not strategy.releases_candidate:
+        raise ValueError(
+            f"{strategy!r} releases a score and no candidate, so there is nothing to refit with: "
+            "pass refit=False, or let it release a candidate (candidate_share=0.5)"
+        )
+    if (search.report or search.release == "all") and not strategy.reports:
+        what = 'release="all"' if search.release == "all" else "report=True"
+        raise ValueError(
+            f"{name} releases one score, and no more: leave out {what}, or use "
+            "strategy='worst_case'"
+        )

@@ -1,0 +1,51 @@
+"""The privacy report of what is released of a validation set (zone: released)."""
+
+from __future__ import annotations
+
+from .._data.split import Problem
+from .._privacy.mechanisms import Mechanisms
+from ..report._report import PREDICTION_CONDITIONS, PrivacyReport
+
+__all__ = ["validation_report"]
+
+
+def validation_report(
+    problem: Problem,
+    mechanisms: Mechanisms,
+    prediction: str,
+    *,
+    title: str,
+    not_protected: str,
+    released: str,
+    assumption: str | None = None,
+) -> PrivacyReport:
+    """Return what was protected, and what was spent.
+
+    Parameters
+    ----------
+    problem : Problem
+        The training set and the validation set.
+    mechanisms : Mechanisms
+        What was released by: their budget has the losses.
+    prediction : {"together", "separate"}
+        How the validation set was predicted.
+    title, not_protected, released, assumption
+        As in `PrivacyReport`.
+    """
+    budget, noise = mechanisms.budget, mechanisms.noise
+    return PrivacyReport(
+        title=title,
+        epsilon=budget.epsilon,
+        delta=budget.spent[1],
+        unit=problem.units.name,
+        m=problem.units.m,
+        data="validation set",
+        protected=problem.protected,
+        not_protected=not_protected,
+        assumption=assumption,
+        condition=PREDICTION_CONDITIONS[prediction],
+        released=released,
+        spends=budget.losses,
+        noise=noise.description,
+        secure=noise.secure,
+    )
