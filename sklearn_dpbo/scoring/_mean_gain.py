@@ -103,7 +103,7 @@ class MeanGain(PrivateScorer):
         """Return bounds for training labels like these."""
         return self.gain.bounds_from(y_train)
 
-    def selecting_at(self, public: Predictions) -> MeanGain:
+    def selecting_at(self, public: Predictions, linear: bool = False) -> MeanGain:
         return self
 
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.int64]:

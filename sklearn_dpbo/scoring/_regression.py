@@ -270,7 +270,7 @@ class MedianError(MeanGain):
     def gain_bounds(self) -> tuple[float, float]:
         return (0.0, 1.0)
 
-    def selecting_at(self, public: Predictions) -> MedianError:
+    def selecting_at(self, public: Predictions, linear: bool = False) -> MedianError:
         return replace(self, gain=WithinError(_median_error(public)))
 
     def releasing_at(

@@ -120,13 +120,15 @@ class PrivateScorer(Statistics):
         """
         return self
 
-    def selecting_at(self, public: Predictions) -> PrivateScorer:
+    def selecting_at(self, public: Predictions, linear: bool = False) -> PrivateScorer:
         """Return this scorer, prepared to tell candidates apart that are about as good as this.
 
         Parameters
         ----------
         public : Predictions
             Of a candidate that is good on public records.
+        linear : bool, default=False
+            Whether the statistic has to be a sum over units.
         """
         return self
 
