@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,10 +29,10 @@ __all__ = ["MatthewsScorer", "RisingTable", "correlation"]
 # Steps of the table along each axis, and of its values for a record's share of the total.
 _NODES = 64
 _FINE = 2**10
-# Candidates that are worse than this share of the public correlation count by their distance from
-# it, and rates of positive predictions below this share of the rarer class's are extrapolated.
-_FLOOR = 0.8
-_LEAST_RATE = 0.8
+# The table is the correlation above this share of that of a public candidate; and where classes are
+# predicted at least so often, in shares of how often they occur, and of what this candidate does.
+_OF_CORRELATION = 0.8
+_OF_CLASS, _OF_RATE = 0.8, 0.5
 
 Floats = NDArray[np.float64]
 
@@ -106,13 +106,13 @@ class RisingTable:
         return n // 8, k // 8
 
 
-def correlation(t: Floats, u: Floats, positive: float, floor: float) -> Floats:
+def correlation(t: Floats, u: Floats, positive: float, floor: float, least: float) -> Floats:
     """Return the Matthews correlation less a floor, and a lower number where that is negative.
 
     With P = `positive`, q = t + (1 - P) - u the share predicted positive, and r(q) =
-    sqrt(q (1 - q)), the correlation is (t - P q) / (r(P) r(q)). Where q is near 0 or 1, the tangent
-    of r is taken. Below the floor, the numerator of what is left is divided by one number for all
-    q, which is so large that the function is nowhere steeper than above the floor.
+    sqrt(q (1 - q)), the correlation is (t - P q) / (r(P) r(q)). Where q is nearer to 0 or 1 than
+    `least`, the tangent of r is taken. Below the floor, the numerator of what is left is divided by
+    one number for all q, which is so large that the function is nowhere steeper than above.
 
     Parameters
     ----------
@@ -122,8 +122,9 @@ def correlation(t: Floats, u: Floats, positive: float, floor: float) -> Floats:
         Share of the second class.
     floor : float
         In [0, 1).
+    least : float
+        In (0, 1/2).
     """
-    least = _LEAST_RATE * min(positive, 1 - positive)
     q = t + (1 - positive) - u
     at = np.clip(q, least, 1 - least)
     r = np.sqrt(at * (1 - at))
@@ -136,7 +137,7 @@ def correlation(t: Floats, u: Floats, positive: float, floor: float) -> Floats:
 
 def _steepest(values: Floats, t: Floats, u: Floats) -> float:
     rise_t, rise_u = np.diff(values, axis=0) / np.diff(t, axis=0), np.diff(values) / np.diff(u)
-    return float(max(rise_t.max(), rise_u.max(), np.finfo(float).tiny))
+    return float(max(rise_t.max(), rise_u.max(), np.finfo(float).eps))
 
 
 @dataclass(frozen=True, repr=False)
@@ -149,26 +150,30 @@ class MatthewsScorer(ConfusionScorer):
         Share of the second class among the training labels.
     floor : float, default=0.0
         Above which candidates are told apart by their correlation.
+    least : float, default=0.25
+        Share of records up to which a class is predicted too rarely for that.
     curved : bool, default=False
         Whether it selects by `correlation`; else by its gradient, as other scores.
     """
 
     positive: float = 0.5
     floor: float = 0.0
-
+    least: float = 0.25
     curved: bool = False
 
     def prepare(self, y_train: Any) -> MatthewsScorer:
-        prepared: Any = super().prepare(y_train)
+        prepared = cast(MatthewsScorer, super().prepare(y_train))
         second = encode(dense(y_train), prepared.classes) == 1
         return replace(prepared, positive=float(np.mean(second)))
 
     def selecting_at(self, public: Predictions, linear: bool = False) -> MatthewsScorer:
-        at: Any = super().selecting_at(public, linear)
+        at = cast(MatthewsScorer, super().selecting_at(public, linear))
         if linear or len(at.classes) > 2:
             return replace(at, curved=False)
-        correlation = self.exact(public.y, public.response, public.classes)
-        return replace(at, curved=True, floor=_FLOOR * max(correlation, 0.0))
+        rate = float(np.mean(encode(public.response, at.classes) == 1))
+        least = max(_OF_CLASS * min(at.positive, 1 - at.positive), _OF_RATE * min(rate, 1 - rate))
+        found = max(at.exact(public.y, public.response, public.classes), 0.0)
+        return replace(at, curved=True, floor=_OF_CORRELATION * found, least=least)
 
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.int64]:
         """1 for a record of the first class that is predicted rightly, 2 for one of the second."""
@@ -204,4 +209,5 @@ class MatthewsScorer(ConfusionScorer):
         return RisingTable.of(partial(self._scaled, total=total), (second, max(total - second, 1)))
 
     def _scaled(self, t: Floats, u: Floats, total: int) -> Floats:
-        return _FINE * total * correlation(t / total, u / total, self.positive, self.floor)
+        found = correlation(t / total, u / total, self.positive, self.floor, self.least)
+        return _FINE * total * found

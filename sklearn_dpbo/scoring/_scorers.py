@@ -11,6 +11,8 @@ score               statistic                               sensitivity
 mean gain           sum over units of g in {0, ..., G}      G
 confusion matrix    the same, with gains that are the       G
                     metric's gradient at a public matrix
+MCC, two classes    a public table of it, by how many       steepest rise
+                    of each class are predicted rightly     of the table, W
 ROC AUC             sum over positive i, negative j of      2 (W^2 (m - 1) + floor(W^2 / 4))
                     w_i w_j (2 [s_i > s_j] + [s_i = s_j])
 ==================  ======================================  ================================
