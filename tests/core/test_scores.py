@@ -228,6 +228,34 @@ def test_variance_explained_equals_scikit_learn_if_nothing_is_clipped(name, rng)
     assert scorer.exact(y, predicted, None) == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("name", ["r2", "explained_variance", "neg_root_mean_squared_error"])
+def test_errors_beyond_what_a_public_candidate_makes_count_alike_in_the_choice(name, rng):
+    y = np.append(rng.normal(0, 10, 2_000), 500.0)
+    predicted = y + rng.normal(0, 1, 2_001)
+    scorer = prepared(name, y)
+    at = scorer.selecting_at(Predictions(y, predicted, None))
+    assert math.sqrt(-at.gain_bounds[0]) == pytest.approx(1.96, abs=0.2)
+    assert -scorer.gain_bounds[0] > 100 * -at.gain_bounds[0]
+    far, farther = (at.record_values(y[:1], y[:1] + by, None) for by in (3.0, 30.0))
+    assert far.tolist() == farther.tolist() == [0]
+    a, b = at.line(Units.of(1))
+    highest = 1.0 if name != "neg_root_mean_squared_error" else 0.0
+    assert a + b * at.largest(Units.of(1)) == pytest.approx(highest)
+    released = at.releasing_at(Predictions(y, predicted, None), 2_001, 1.0)
+    expected = metrics.get_scorer(name)._score_func(y, predicted)
+    expected = -expected if name.startswith("neg") else expected
+    assert of_counts(released, y, predicted) == pytest.approx(expected, abs=0.03)
+
+
+@pytest.mark.parametrize("name", ["r2", "neg_root_mean_squared_error"])
+def test_perfect_public_candidate_leaves_the_bounds_of_the_choice(name, rng):
+    y = rng.normal(size=50)
+    scorer = prepared(name, y)
+    for response in (y, np.full(50, NAN)):
+        at = scorer.selecting_at(Predictions(y, response, None))
+        assert at.gain_bounds == scorer.gain_bounds
+
+
 def test_the_median_error_lies_in_its_bin(rng):
     y = rng.normal(size=500)
     predicted = y + rng.normal(0, 0.5, 500)
