@@ -287,7 +287,7 @@ class PrivateThresholdClassifier(
         with suppress_all_output():
             y, responses = public_responses(estimator, model, problem.training, methods, rng)
         labels = labels_at_best_threshold(scorer.exact, y, responses, classes)
-        return scorer.selecting_at(Predictions(y, labels, classes))
+        return scorer.selecting_at(Predictions(y, labels, classes), linear=True)
 
     def _tune(
         self, inner: Inner, problem: Problem, scorer: MeanGain, mechanisms: Mechanisms

@@ -169,7 +169,7 @@ class ConfusionScorer(MeanGain):
             )
         return position_of(self.pos_label, classes, self.name)
 
-    def selecting_at(self, public: Predictions) -> ConfusionScorer:
+    def selecting_at(self, public: Predictions, linear: bool = False) -> ConfusionScorer:
         return self._linear_at(self._matrix(public))
 
     def _matrix(self, public: Predictions, sample_weight: Any = None) -> NDArray[np.float64]:
@@ -269,8 +269,10 @@ _PARAMS: dict[str, dict[str, tuple[Any, ...]]] = {
 }
 
 
-def confusion_scorer(name: str, params: dict[str, Any]) -> ConfusionScorer:
-    """Return the scorer of this name: one of `CONFUSION`, or "accuracy".
+def confusion_scorer(
+    name: str, params: dict[str, Any], kind: type[ConfusionScorer] = ConfusionScorer
+) -> ConfusionScorer:
+    """Return the scorer of this name, one of `CONFUSION` or "accuracy", of this class.
 
     Raises
     ------
@@ -292,4 +294,4 @@ def confusion_scorer(name: str, params: dict[str, Any]) -> ConfusionScorer:
                 raise ValueError(f"{key} of {name!r} is one of {allowed[key]}; found {value!r}")
     if given:
         raise ValueError(f"{name!r} has no parameters {sorted(given)}")
-    return ConfusionScorer.of(name, Metric(metric, average, params=own), pos_label, params)
+    return kind.of(name, Metric(metric, average, params=own), pos_label, params)

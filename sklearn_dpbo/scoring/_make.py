@@ -15,6 +15,7 @@ from .._params import as_floats
 from . import _gains as gains
 from ._confusion import CONFUSION, ConfusionScorer, confusion_scorer
 from ._losses import LOSSES
+from ._matthews import MatthewsScorer
 from ._mean_gain import MeanGain
 from ._names import REFUSED, name_and_params
 from ._ranking import RANKING, ranking_scorer
@@ -90,6 +91,8 @@ def make_private_scorer(
         return _mean_of(gain, bounds, params)
     if bounds is not None:
         raise ValueError(f"{gain!r} has bounds of its own; leave bounds out")
+    if gain == "matthews_corrcoef":
+        return confusion_scorer(gain, params, MatthewsScorer)
     return confusion_scorer(gain, params) if gain in CONFUSION else ranking_scorer(gain, params)
 
 

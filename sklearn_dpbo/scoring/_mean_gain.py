@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -103,7 +104,7 @@ class MeanGain(PrivateScorer):
         """Return bounds for training labels like these."""
         return self.gain.bounds_from(y_train)
 
-    def selecting_at(self, public: Predictions) -> MeanGain:
+    def selecting_at(self, public: Predictions, linear: bool = False) -> MeanGain:
         return self
 
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.int64]:
@@ -210,7 +211,9 @@ class MeanGain(PrivateScorer):
         self, public: Predictions, m: int, epsilon: float, shared: bool = False
     ) -> MeanGain:
         shift, allowance = public_error(replace(self, shift=0.0, allowance=0.0), public, m)
-        return replace(self, shift=shift, allowance=allowance)
+        # A few public records hold all that is cut off: another set of them has others.
+        deviation = (allowance - abs(shift)) * math.sqrt(1 + m / len(public.response))
+        return replace(self, shift=shift, allowance=abs(shift) + deviation)
 
     def __repr__(self) -> str:
         given = self.gain.takes_bounds and not self.learns_bounds

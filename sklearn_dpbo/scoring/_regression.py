@@ -1,8 +1,8 @@
 """Scores of regressors that are no means of gains (zone: sensitive).
 
 *R2 and explained variance* divide by the variance of the labels, which is the same for all
-candidates: the choice is by the clipped squared error. Sums of errors, labels and their squares are
-released, and divided.
+candidates: the choice is by the squared error, clipped at what is large for a good candidate. Sums
+of errors, labels and their squares are released, and divided.
 
 *The median absolute error* of a candidate is below t if half of its errors are. The choice is by
 how many errors are below a public t, the median that a good candidate has on public records. A
@@ -53,6 +53,8 @@ _REACH = 8.0
 _COUNTED = 0.99
 # For guidance: the largest squared error, in variances of the labels.
 _ASSUMED = 9.0
+# Share of a public candidate's errors that count fully when candidates are compared.
+_TOLD_APART = 0.95
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,14 +97,39 @@ class ErrorHistogram(CellCounts):
 
 @dataclass(frozen=True, repr=False)
 class RootMeanError(MeanGain):
-    """Minus the square root of a mean loss; `bounds` are those of the root."""
+    """Minus the square root of a mean loss; `bounds` are those of the root.
 
+    Parameters
+    ----------
+    selecting_error : float or None, default=None
+        Up to which roots of losses count when candidates are compared, if bounds are learnt; None
+        is as for the score. Set by `selecting_at`, and taken back by `releasing_at`.
+    """
+
+    selecting_error: float | None = None
     is_mean = False
+
+    @property
+    def selects_at(self) -> bool:
+        return self.learns_bounds
+
+    def selecting_at(self, public: Predictions, linear: bool = False) -> RootMeanError:
+        return replace(self, selecting_error=_large_error(self, public, -self.bounds[0]))
+
+    def releasing_at(
+        self, public: Predictions, m: int, epsilon: float, shared: bool = False
+    ) -> MeanGain:
+        released = replace(self, selecting_error=None)
+        return super(RootMeanError, released).releasing_at(public, m, epsilon, shared)
 
     @property
     def gain_bounds(self) -> tuple[float, float]:
         a, b = self.bounds
-        return (-(a**2), -(b**2))
+        return (-((self.selecting_error or a) ** 2), -(b**2))
+
+    def line(self, units: Units) -> tuple[float, float]:
+        a = -math.sqrt(-self.gain_bounds[0])
+        return a, (self.bounds[1] - a) / self.largest(units)
 
     def _learn_bounds(self, y_train: Any) -> tuple[float, float]:
         a, b = super()._learn_bounds(y_train)
@@ -129,11 +156,18 @@ class VarianceExplained(MeanGain):
         Mean of the training labels, set by `prepare`.
     largest_error : float or None, default=None
         c; None is the 99 % quantile of the training labels' distances from their mean.
+    selecting_error : float or None, default=None
+        Up to which errors count when candidates are compared; None is c. Set by `selecting_at`.
     """
 
     centre: float = 0.0
     largest_error: float | None = None
+    selecting_error: float | None = None
     is_mean = False
+
+    @property
+    def selects_at(self) -> bool:
+        return True
 
     def prepare(self, y_train: Any) -> VarianceExplained:
         self._check_one_output(y_train)
@@ -143,6 +177,10 @@ class VarianceExplained(MeanGain):
             c = float(np.quantile(np.abs(y - centre), _COUNTED, method="higher")) or 1.0
         return replace(self, centre=centre, largest_error=c, prepared=True)
 
+    def selecting_at(self, public: Predictions, linear: bool = False) -> VarianceExplained:
+        """Most errors of a good candidate are far smaller than c, and so is the noise then."""
+        return replace(self, selecting_error=_large_error(self, public, self._c))
+
     @property
     def _c(self) -> float:
         assert self.largest_error is not None, "`prepare` sets it"
@@ -150,15 +188,16 @@ class VarianceExplained(MeanGain):
 
     @property
     def gain_bounds(self) -> tuple[float, float]:
-        return (-(self._c**2), 0.0)
+        return (-((self.selecting_error or self._c) ** 2), 0.0)
 
     @property
     def counts(self) -> ErrorSums:
         return ErrorSums(self.centre, self._c, self._c, _STEPS)
 
     def line(self, units: Units) -> tuple[float, float]:
-        """As if the labels' variance were a ninth of the largest squared error."""
-        return 1 - _ASSUMED, _ASSUMED / self.largest(units)
+        """As if the labels' variance were a ninth of c squared."""
+        range_ = _ASSUMED * self.gain_bounds[0] / -(self._c**2)
+        return 1 - range_, range_ / self.largest(units)
 
     def value(self, counts: Sequence[int], units: Units) -> float:
         ee, tt, t, e = self.counts.means(counts, units.m)
@@ -226,7 +265,7 @@ class MedianError(MeanGain):
     def gain_bounds(self) -> tuple[float, float]:
         return (0.0, 1.0)
 
-    def selecting_at(self, public: Predictions) -> MedianError:
+    def selecting_at(self, public: Predictions, linear: bool = False) -> MedianError:
         return replace(self, gain=WithinError(_median_error(public)))
 
     def releasing_at(
@@ -272,6 +311,14 @@ class MedianError(MeanGain):
 def _median_error(public: Predictions) -> float:
     error = np.abs(np.asarray(public.y, dtype=float) - public.response)
     return float(np.median(error[np.isfinite(error)])) if np.isfinite(error).any() else 0.0
+
+
+def _large_error(scorer: MeanGain, public: Predictions, most: float) -> float | None:
+    """Return what root of a loss is large for a public candidate; None if it has no errors."""
+    losses = -scorer.unclipped(public.y, public.response, public.classes)
+    losses = losses[np.isfinite(losses)]
+    large = math.sqrt(np.quantile(losses, _TOLD_APART)) if len(losses) else 0.0
+    return min(large, most) if large > 0 else None
 
 
 REGRESSION = (

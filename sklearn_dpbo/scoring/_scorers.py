@@ -5,17 +5,7 @@ integers of the chosen candidate alone, its *counts*, are released with noise, a
 computed from them. One unit changes either by at most a sensitivity. This bound is exact, because
 sums of integers have no rounding error.
 
-=============  ========================================  ==========================================
-module         statistic                                 counts
-=============  ========================================  ==========================================
-`_mean_gain`   sum of gains                              the same
-`_confusion`   sum of the metric's gradients             confusion matrix, or histogram of scores
-`_ranking`     pairs in the right order, and others:     histogram of scores, or pairs and number
-               see `_orders`                             of positives
-`_regression`  sum of squared errors, clipped, or        sums of errors, labels and their squares,
-               number of small errors                    or histogram of errors
-=============  ========================================  ==========================================
-
+=============  ========================================  ===================================
 A unit's gain is the mean of its records' gains; in counts, its records weigh W together. The proofs
 are in the documentation, "The guarantee".
 """
@@ -117,13 +107,15 @@ class PrivateScorer(Statistics):
         """
         return self
 
-    def selecting_at(self, public: Predictions) -> PrivateScorer:
+    def selecting_at(self, public: Predictions, linear: bool = False) -> PrivateScorer:
         """Return this scorer, prepared to tell candidates apart that are about as good as this.
 
         Parameters
         ----------
         public : Predictions
             Of a candidate that is good on public records.
+        linear : bool, default=False
+            Whether the statistic has to be a sum over units.
         """
         return self
 

@@ -229,6 +229,34 @@ def test_variance_explained_equals_scikit_learn_if_nothing_is_clipped(name, rng)
     assert scorer.exact(y, predicted, None) == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("name", ["r2", "explained_variance", "neg_root_mean_squared_error"])
+def test_errors_beyond_what_a_public_candidate_makes_count_alike_in_the_choice(name, rng):
+    y = np.append(rng.normal(0, 10, 2_000), 500.0)
+    predicted = y + rng.normal(0, 1, 2_001)
+    scorer = prepared(name, y)
+    at = scorer.selecting_at(Predictions(y, predicted, None))
+    assert math.sqrt(-at.gain_bounds[0]) == pytest.approx(1.96, abs=0.2)
+    assert -scorer.gain_bounds[0] > 100 * -at.gain_bounds[0]
+    far, farther = (at.record_values(y[:1], y[:1] + by, None) for by in (3.0, 30.0))
+    assert far.tolist() == farther.tolist() == [0]
+    a, b = at.line(Units.of(1))
+    highest = 1.0 if name != "neg_root_mean_squared_error" else 0.0
+    assert a + b * at.largest(Units.of(1)) == pytest.approx(highest)
+    released = at.releasing_at(Predictions(y, predicted, None), 2_001, 1.0)
+    expected = metrics.get_scorer(name)._score_func(y, predicted)
+    expected = -expected if name.startswith("neg") else expected
+    assert of_counts(released, y, predicted) == pytest.approx(expected, abs=0.03)
+
+
+@pytest.mark.parametrize("name", ["r2", "neg_root_mean_squared_error"])
+def test_perfect_public_candidate_leaves_the_bounds_of_the_choice(name, rng):
+    y = rng.normal(size=50)
+    scorer = prepared(name, y)
+    for response in (y, np.full(50, NAN)):
+        at = scorer.selecting_at(Predictions(y, response, None))
+        assert at.gain_bounds == scorer.gain_bounds
+
+
 def test_the_median_error_lies_in_its_bin(rng):
     y = rng.normal(size=500)
     predicted = y + rng.normal(0, 0.5, 500)
@@ -368,6 +396,74 @@ def test_the_choice_by_a_confusion_matrix_moves_by_one_gain_at_most(groups):
         )
         worst = max(worst, abs(a - b))
     assert 0.9 * scorer.sensitivity(units) <= worst <= scorer.sensitivity(units)
+
+
+def matthews(y_train, correlation=0.5):
+    """Return the scorer, as if the public correlation were about this."""
+    scorer = prepared("matthews_corrcoef", np.asarray(y_train))
+    public = Predictions(np.asarray(y_train), np.asarray(y_train), scorer.classes)
+    return dataclasses.replace(scorer.selecting_at(public), floor=0.8 * correlation)
+
+
+@pytest.mark.parametrize("n_positive", [1, 3, 9, 15])
+@pytest.mark.parametrize("correlation", [0.0, 0.3, 0.9])
+def test_no_record_moves_the_table_of_the_correlation_further_than_the_sensitivity(
+    n_positive, correlation
+):
+    """All counts t, u of at most m records, and all that one record more or less makes of m - 1."""
+    scorer = matthews([0] * (16 - n_positive) + [1] * n_positive, correlation)
+    for m in (1, 2, 3, 4, 5, 6, 90):
+        units = Units.of(m)
+        table, claimed, worst = scorer._table(units), scorer.sensitivity(units), 0
+        for t, u in itertools.product(range(m), repeat=2):
+            if t + u < m:  # of the other m - 1 records
+                found = [table(t, u), table(t + 1, u), table(t, u + 1)]
+                assert found[0] == min(found) and min(found) >= 0
+                assert max(found) <= scorer.largest(units)
+                worst = max(worst, max(found) - min(found))
+        assert worst <= claimed
+        assert worst > 0.9 * claimed or m < 90, "the bound is nearly attained"
+
+
+def test_no_set_of_records_has_a_neighbour_whose_correlation_is_further_than_the_sensitivity():
+    scorer = matthews([0] * 7 + [1] * 2)
+    for m in (1, 2):
+        units = Units.of(m)
+        worst = max(moved(scorer, a, b, units, int) for a, b in neighbours(LABELS, m))
+        assert worst <= scorer.sensitivity(units)
+
+
+@settings(max_examples=80)
+@given(st.data())
+def test_no_group_moves_the_correlation_further_than_the_sensitivity(data):
+    scorer = matthews([0] * 7 + [1] * 2)
+    groups = data.draw(st.sampled_from(GROUPS))
+    records = data.draw(st.lists(st.sampled_from(LABELS), min_size=4, max_size=4))
+    others = [
+        data.draw(st.sampled_from(LABELS)) if group == groups[-1] else record
+        for record, group in zip(records, groups, strict=True)
+    ]
+    units = Units.of(4, groups)
+    assert moved(scorer, records, others, units, int) <= scorer.sensitivity(units)
+
+
+def test_above_its_floor_the_statistic_is_the_correlation(rng):
+    """Of candidates whose rates of positive predictions differ by a factor of three."""
+    m, n = 4_000, 1_000
+    scorer, units = matthews([0] * 3 + [1], correlation=0.3), Units.of(m)
+    a, b = scorer.line(units)
+    for t, q in [(600, 800), (650, 1_000), (800, 1_400), (900, 2_400)]:
+        y = np.repeat([1, 0], [n, m - n])
+        predicted = np.repeat([1, 0, 1, 0], [t, n - t, q - t, m - n - q + t])
+        values = scorer.record_values(y, predicted, TWO)
+        found = a + b * scorer.statistics(values, y, units)[0]
+        assert found == pytest.approx(metrics.matthews_corrcoef(y, predicted), abs=2e-3)
+
+
+def test_thresholds_take_the_gradient_of_the_correlation():
+    scorer, y = prepared("matthews_corrcoef", np.array([0, 1])), np.array([0, 1, 1, 0])
+    at = scorer.selecting_at(Predictions(y, y[::-1], TWO), linear=True)
+    assert at.statistics(at.record_values(y, y, TWO), y, Units.of(4)) == (at.largest(Units.of(4)),)
 
 
 def test_weights_of_a_group_add_up_to_what_a_record_has():

@@ -183,6 +183,13 @@ SCORERS = {
         LABELS,
         LABELS,
     ),
+    "matthews of two": (
+        prepared("matthews_corrcoef", SKEWED[:-1]).selecting_at(
+            Predictions(SKEWED[:-1], SKEWED[-2::-1], CLASSES[:2])
+        ),
+        LABELS,
+        LABELS,
+    ),
     "top k": (prepared("top_k_accuracy", k=2), LABELS, st.tuples(FLOATS, FLOATS, FLOATS)),
     "brier": (prepared("neg_brier_score"), LABELS, st.tuples(FLOATS, FLOATS, FLOATS)),
     "log loss": (prepared("neg_log_loss"), LABELS, st.tuples(FLOATS, FLOATS, FLOATS)),
