@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import stdtrit
 
 from .._data.units import Units
 
@@ -30,7 +31,9 @@ def public_error(
 ) -> tuple[float, float]:
     """Return (what to add to the score of counts, how far off it may be then).
 
-    The second number is the size of the first one, and twice the standard deviation.
+    The second number is the size of the first one, and the standard deviation times the quantile of
+    Student's distribution for as many records as the rarest public class has: about twice. Both
+    samples vary, the m protected records and the n public ones: as one of m n / (m + n) does.
 
     Parameters
     ----------
@@ -44,17 +47,20 @@ def public_error(
         From counts to the score that is made of them; None is ``scorer.value``.
     """
     value = scorer.value if value is None else value
-    rng, errors = np.random.default_rng(0), []
-    classes = np.unique(public.y) if public.classes is not None else ()
+    rng, errors, n = np.random.default_rng(0), [], len(public.response)
+    units = Units.of(max(1, round(m * n / (m + n))))
+    classes, sizes = (
+        np.unique(public.y, return_counts=True) if public.classes is not None else ((), (n,))
+    )
     for _ in range(_N_SAMPLES):
-        rows = rng.integers(len(public.response), size=m)
+        rows = rng.integers(n, size=units.m)
         y, response = public.y[rows], public.response[rows]
         if len(classes) and len(np.unique(y)) < len(classes):
             continue  # there are areas and shares that are not defined without a class
-        units = Units.of(m)
         values = scorer.counts.record_values(y, response, public.classes)
         counts = scorer.counts.statistics(values, y, units)
         errors.append(float(scorer.exact(y, response, public.classes)) - value(counts, units))
     errors = [error for error in errors if np.isfinite(error)] or [0.0]
     shift = float(np.mean(errors))
-    return shift, abs(shift) + 2 * float(np.std(errors))
+    times = float(stdtrit(max(1, min(sizes) - 1), 0.975))
+    return shift, abs(shift) + times * float(np.std(errors))

@@ -1,0 +1,71 @@
+"""No label makes the lowest value of a record raise: what raised would depend on that record."""
+
+import numpy as np
+import pytest
+from hostile import CLASSES, LABELS
+from sklearn.linear_model import LinearRegression, LogisticRegression
+
+from sklearn_dpbo import make_private_scorer
+from sklearn_dpbo._data.canonical import as_labels
+from sklearn_dpbo._data.units import Units
+from sklearn_dpbo.evaluation._design import needs
+from sklearn_dpbo.evaluation._errors import ErrorSums
+from sklearn_dpbo.scoring import _public_error
+from sklearn_dpbo.scoring._make import _NAMES
+from sklearn_dpbo.scoring._statistics import Predictions
+
+TRAINING = {kind: np.repeat(labels, [9, 7, 5][: len(labels)]) for kind, labels in CLASSES.items()}
+TRAINING |= {
+    "objects": np.array(["no", "yes"] * 9, dtype=object),
+    "numbers": np.linspace(0.1, 5, 21),
+    "numbers, twice": np.linspace(0.1, 5, 42).reshape(21, 2),
+    "labels, twice": np.stack([np.arange(24) % 2, np.arange(24) % 3 % 2], axis=1),
+}
+PARAMS = {"neg_cost": {"cost_matrix": [[0, 1], [3, 0]]}, "neg_mean_pinball_loss": {"alpha": 0.9}}
+POSITIVE = ("f1", "fbeta", "precision", "recall", "jaccard", "average_precision", "roc_auc")
+
+
+def scorers_for(y):
+    """Yield every scorer that takes such labels, prepared for the choice and the release."""
+    classes, code = np.unique(y, return_inverse=True)
+    for name in _NAMES:
+        params = PARAMS.get(name, {}) | ({"beta": 2.0} if name.startswith("fbeta") else {})
+        if name in POSITIVE:
+            params |= {"pos_label": classes.tolist()[1]}
+        try:
+            scorer = make_private_scorer(name, **params).prepare(y)
+            labels = "predict" in scorer.response_method
+            proba = np.eye(len(classes))[code] * 0.5 + 0.5 / len(classes)
+            public = Predictions(y, y if labels else proba, classes)
+            scorer = scorer.selecting_at(public).releasing_at(public, 50, 1.0)
+        except ValueError:  # the score is for other labels
+            continue
+        yield name, scorer
+
+
+def counted_for(y):
+    """Yield all that is counted of such labels, by a name."""
+    for name, scorer in scorers_for(y):
+        yield name, scorer
+        yield f"{name}, released", scorer.counts
+    if y.ndim == 1:
+        regressor = y.dtype.kind == "f"
+        for part in needs(LinearRegression() if regressor else LogisticRegression(), y):
+            yield "a report", part
+        if regressor:
+            yield "an evaluation", ErrorSums(0.0, 1.0, 1.0)
+
+
+@pytest.mark.parametrize("kind", TRAINING)
+@pytest.mark.filterwarnings("ignore")
+def test_no_label_makes_the_lowest_values_of_any_counts_raise(kind, monkeypatch):
+    monkeypatch.setattr(_public_error, "_N_SAMPLES", 1)  # no score is computed
+    training = TRAINING[kind]
+    odd = [*LABELS, *training.tolist()]
+    y, units, names = as_labels(odd, training), Units.of(len(odd)), []
+    for name, counts in counted_for(training):
+        values = counts.lowest_values(y, len(odd))
+        assert len(values) == len(odd), name
+        counts.statistics(values, y, units)
+        names.append(name)
+    assert len(names) >= 6
