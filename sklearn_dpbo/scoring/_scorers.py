@@ -5,7 +5,19 @@ integers of the chosen candidate alone, its *counts*, are released with noise, a
 computed from them. One unit changes either by at most a sensitivity. This bound is exact, because
 sums of integers have no rounding error.
 
-=============  ========================================  ===================================
+=============  ========================================  ==========================================
+module         statistic                                 counts
+=============  ========================================  ==========================================
+`_mean_gain`   sum of gains                              the same
+`_confusion`   sum of the metric's gradients             confusion matrix, or histogram of scores
+`_matthews`    public table of MCC, by how many of each  confusion matrix
+               class are predicted rightly
+`_ranking`     pairs in the right order, and others:     histogram of scores, or pairs and number
+               see `_orders`                             of positives
+`_regression`  sum of squared errors, clipped, or        sums of errors, labels and their squares,
+               number of small errors                    or histogram of errors
+=============  ========================================  ==========================================
+
 A unit's gain is the mean of its records' gains; in counts, its records weigh W together. The proofs
 are in the documentation, "The guarantee".
 """
