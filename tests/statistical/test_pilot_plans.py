@@ -264,7 +264,9 @@ def test_simulated_coverage_notices_noise_that_intervals_do_not_know_of(adult, m
     X, y, _ = adult
     plan = planned(adult, m=1500, target_interval=0.1)
     right = mechanisms.NoisyCounts
-    monkeypatch.setattr(mechanisms, "NoisyCounts", lambda counts, s: right(counts, s / 2))
+    monkeypatch.setattr(
+        mechanisms, "NoisyCounts", lambda counts, s, *kind: right(counts, s / 2, *kind)
+    )
     search = PrivateBayesSearchCV(LogisticRegression(), GRID, scoring="f1")
     runs = plan.simulate(search, X[:6000], y[:6000], n_runs=200, random_state=0)
     assert runs.coverage < 0.85
