@@ -9,8 +9,8 @@ from sklearn_dpbo import make_private_scorer
 from sklearn_dpbo._data.canonical import as_labels
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo.evaluation._design import needs
-from sklearn_dpbo.evaluation._errors import ErrorSums
 from sklearn_dpbo.scoring import _public_error
+from sklearn_dpbo.scoring._error_sums import ErrorSums
 from sklearn_dpbo.scoring._make import _NAMES
 from sklearn_dpbo.scoring._statistics import Predictions
 
@@ -53,7 +53,7 @@ def counted_for(y):
         for part in needs(LinearRegression() if regressor else LogisticRegression(), y):
             yield "a report", part
         if regressor:
-            yield "an evaluation", ErrorSums(0.0, 1.0, 1.0)
+            yield "an evaluation", ErrorSums(0.0, 1.0, 1.0, (100,) * 5)
 
 
 @pytest.mark.parametrize("kind", TRAINING)
