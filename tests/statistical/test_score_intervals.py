@@ -115,13 +115,13 @@ def test_intervals_of_areas_cover(name, m, prevalence, shift, epsilon, shared):
 
 
 @pytest.mark.parametrize("name", ["roc_auc", "average_precision"])
-@pytest.mark.parametrize("epsilon", [3.0, 1e6])
-def test_intervals_of_areas_cover_where_a_class_is_rare_in_public(name, epsilon, monkeypatch):
-    """Twenty public records of a class say what bins hide: of many samples, as each is different.
+def test_intervals_of_areas_cover_where_a_class_is_rare_in_public(name, monkeypatch):
+    """Twenty public records of a class say what bins hide, and there is next to no noise.
 
-    When bins parted at these records, and only how the protected ones vary was allowed for, 86 % of
-    the intervals of the average precision covered it at an epsilon of 3, and 30 % at 1e6.
+    When bins parted at these records, and only how the protected ones vary was allowed for, 30 % of
+    the intervals of the average precision covered it, and 48 % of those of the area.
     """
+    epsilon = 1e6
     monkeypatch.setattr(_intervals, "_N_DRAWS", 500)
     classes, found = np.array([0, 1]), []
     for seed in range(0, 24, 2):
