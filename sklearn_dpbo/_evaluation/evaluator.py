@@ -25,6 +25,7 @@ from .._data.pickles import fresh, packed
 from .._data.split import Problem, Training, split_training
 from .._privacy.frames import ClearFrames
 from .._privacy.sensitive import InTransit, Sensitive
+from ..scoring._response import method_of, with_answers
 from ..scoring._scorers import PrivateScorer
 from ..scoring._statistics import Predictions, Statistics
 from .broadcast import Broadcast, in_threads
@@ -185,6 +186,23 @@ class Evaluator:
         """Return a candidate, fitted on the training set: as it was evaluated, if it was."""
         model = self._models.find(params)
         return self.fitter.refit(params) if model is None else fresh(model.pickled)
+
+    def remembered(self, params: dict[str, Any]) -> tuple[Any, Any, Any]:
+        """Return what gives the companions what a candidate gave them at first, with their X and y.
+
+        Parameters
+        ----------
+        params : dict
+            A candidate that was evaluated.
+        """
+        model = self._models.find(params)
+        assert model is not None, "the candidate was evaluated"
+        estimator = fresh(model.pickled)
+        responses = {
+            method_of(estimator, scorer.response_method): reference.response
+            for scorer, reference in zip(self.fitter.scorers, model.references, strict=True)
+        }
+        return with_answers(estimator, responses), self._companions.X, self._companions.y
 
     def close(self) -> None:
         """Forget the fitted candidates."""

@@ -120,7 +120,7 @@ def needs(estimator: Any, y: Any) -> tuple[Statistics, ...]:
     classes = np.unique(dense(y))
     K = len(classes)
     histogram = ScoreHistogram(((0.5,),) * (K if K > 2 else 1), classes, _METHODS, K > 2)
-    return (histogram,) if K == 2 else (histogram, ConfusionCounts(classes))
+    return histogram, ConfusionCounts(classes)
 
 
 def design_of(

@@ -19,6 +19,7 @@ __all__ = [
     "respond",
     "second_class_score",
     "stand_in",
+    "with_answers",
 ]
 
 
@@ -64,13 +65,27 @@ def stand_in(estimator: Any, X: Any, asked: Iterable[tuple[str, ...]]) -> Any:
     asked : iterable of tuple of str
         Of each, the first method that the estimator has is called.
     """
+    methods = sorted({method_of(estimator, each) for each in asked})
+    return with_answers(estimator, {name: respond(estimator, X, (name,)) for name in methods})
+
+
+def with_answers(estimator: Any, responses: dict[str, NDArray[Any]]) -> Any:
+    """Return what gives these responses, whatever it is asked, and else looks as an estimator does.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A fitted one.
+    responses : dict of str to ndarray
+        By method.
+    """
     tags = get_tags(estimator)
     found: dict[str, Any] = {"__sklearn_tags__": lambda _: tags}
     for name in ("best_threshold_", "classes_", "threshold"):
         if hasattr(estimator, name):
             found[name] = getattr(estimator, name)
-    for method in sorted({method_of(estimator, methods) for methods in asked}):
-        found[method] = partial(_known, respond(estimator, X, (method,)))
+    for method, response in responses.items():
+        found[method] = partial(_known, response)
     return type(type(estimator).__name__, (), found)()
 
 

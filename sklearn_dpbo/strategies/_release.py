@@ -227,7 +227,8 @@ def _answers(
 
     Code of the user's runs here although protected records have been predicted, whose traces may be
     left in classes and modules. So it runs without output, all of it here, and whatever it raises
-    is not reported: then the model that was evaluated predicts the records it was fitted on.
+    is not reported: then the model that was evaluated predicts the records it was fitted on; and if
+    it does not, what it gave the companions before is taken.
 
     Raises
     ------
@@ -236,7 +237,11 @@ def _answers(
     """
     training, winner = oracle.problem.training, oracle.fitted(params)
     finders: tuple[Callable[[], PublicModel], ...]
-    finders = lambda: public_model(params), lambda: (winner, training.X, training.y)
+    finders = (
+        lambda: public_model(params),
+        lambda: (winner, training.X, training.y),
+        lambda: oracle.remembered(params),
+    )
     for find in finders:
         try:
             with suppress_all_output(), without_autologging():

@@ -7,6 +7,7 @@ import collections
 import pickle
 import struct
 import sys
+import warnings
 from decimal import Decimal
 
 import numpy as np
@@ -154,6 +155,36 @@ def test_estimator_that_stays_broken_loses_one_record_only():
     assert_only_one_moves(
         BreaksForGood(), (X, y), val, (with_mark(X[:M]), y[:M]), grid=({}, {"odd": 1})
     )
+
+
+class BreaksItsClass(DecisionTreeClassifier):
+    """No instance predicts anything any more after one failure: what the condition excludes."""
+
+    broken = False
+
+    def predict_proba(self, X):
+        type(self).broken |= bool((X[:, 1] > 100).any())
+        if self.broken:
+            raise RuntimeError
+        return super().predict_proba(X)
+
+
+@pytest.mark.parametrize("params", [{}, {"report": True}, {"release": "all"}])
+@pytest.mark.parametrize("scoring", ["roc_auc", "average_precision"])
+def test_class_that_is_broken_by_a_record_does_not_end_the_search(scoring, params, monkeypatch):
+    """Then bins are placed by what the companions got before; no public row has to be predicted."""
+    monkeypatch.setattr(BreaksItsClass, "broken", False)
+    (X, y), given = numbers(), {"choose_by": "brier"} if scoring == "average_precision" else {}
+    search = PrivateBayesSearchCV(
+        BreaksItsClass(),
+        {"max_depth": [1, 2]},
+        **params,
+        scoring=make_private_scorer(scoring, **given),
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        search.fit(X, y, X_val=with_mark(X[:M]), y_val=y[:M])
+    assert BreaksItsClass.broken and 0 <= search.best_score_ <= 1
 
 
 class Rescales(Responds):
