@@ -154,11 +154,14 @@ def _score_per_gain(
 ) -> float:
     """Return the derivative of the score by the mean gain, in shares of the gains' range."""
     low, high = scorer.gain_bounds
-    if isinstance(scorer, RootMeanError):  # of -sqrt(-g)
-        return (high - low) / (2 * abs(score)) if score else math.inf
     y = np.asarray(public.y, dtype=float)
-    if isinstance(scorer, VarianceExplained):  # of 1 + g / var(y)
-        return (high - low) / float(np.var(y))
+    if isinstance(scorer, RootMeanError | VarianceExplained):
+        gains = scorer.unclipped(public.y, public.response, public.classes)
+        # If all errors grow alike, the gains that are clipped do not show it.
+        hidden = float(gains.sum() / gains[gains >= low].sum()) if (gains < low).any() else 1.0
+        if isinstance(scorer, RootMeanError):  # of -sqrt(-g)
+            return hidden * (high - low) / (2 * abs(score)) if score else math.inf
+        return hidden * (high - low) / float(np.var(y))  # of 1 + g / var(y)
     # Of the median, by the share of errors that are below it: 1 over their density.
     first, last = _AROUND_MEDIAN
     a, b = np.quantile(np.abs(y - public.response), _AROUND_MEDIAN)

@@ -206,11 +206,14 @@ def steps_and_difference(scoring, model, other, X, y):
 @pytest.mark.parametrize(
     ("scoring", "n", "rel"),
     [("f1", None, 0.1), ("f1_macro", None, 0.1), ("precision", None, 0.1), ("recall", None, 0.02),
-     ("balanced_accuracy", None, 0.02), ("matthews_corrcoef", None, 0.1), ("accuracy", None, 1e-9),
+     ("balanced_accuracy", None, 0.02), ("matthews_corrcoef", None, 0.3), ("accuracy", None, 1e-9),
      ("roc_auc", 300, 0.35)],
 )  # fmt: skip
 def test_one_step_of_the_statistic_is_that_much_of_the_score(adult, scoring, n, rel):
-    """The other model is shrunk or, as that does not change the order, fitted on n records."""
+    """The other model is shrunk or, as that does not change the order, fitted on n records.
+
+    Both predict positives more rarely than the table of the Matthews correlation is exact for.
+    """
     X, y, pilot = adult
     rows, shrunk = slice(n or N_TRAIN), {"C": 0.01 if n else 0.006}
     other = LogisticRegression(**shrunk).fit(X[rows], y[rows])
