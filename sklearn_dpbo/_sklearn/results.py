@@ -93,6 +93,7 @@ def privacy_report(
     names: list[str],
     prediction: str,
     evaluated: bool,
+    all_scores: bool,
 ) -> PrivacyReport:
     """Return the privacy report of a search.
 
@@ -110,9 +111,12 @@ def privacy_report(
         How the validation set was predicted.
     evaluated : bool
         Whether a report of the candidate chosen is released.
+    all_scores : bool
+        Whether the scores of all candidates are released.
     """
     budget, noise = mechanisms.budget, mechanisms.noise
-    by_name = f"best_scores_ and best_score_intervals_ of {', '.join(names)}, "
+    by_name = f"best_scores_ and best_score_intervals_ ({', '.join(names)}), "
+    columns = "the scores of all candidates in cv_results_, " * all_scores
     return PrivacyReport(
         title="Differentially private hyper-parameter search",
         epsilon=budget.epsilon,
@@ -124,7 +128,7 @@ def privacy_report(
         not_protected=TRAINING_NOT_PROTECTED.format("best_estimator_"),
         assumption=strategy.assumption,
         condition=PREDICTION_CONDITIONS[prediction],
-        released="evaluation_, " * evaluated + by_name * bool(names) + strategy.released,
+        released="evaluation_, " * evaluated + columns + by_name * bool(names) + strategy.released,
         spends=budget.losses,
         noise=noise.description,
         secure=noise.secure,

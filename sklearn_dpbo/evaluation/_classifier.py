@@ -114,7 +114,9 @@ class ClassifierEvaluation(Evaluation):
         """
         matrices = self._confusion(threshold)
         low, high = self._band(lambda counts, _: np.maximum(matrices(counts, False), 0), 0)
-        return np.floor(low).astype(np.int64), np.ceil(high).astype(np.int64)
+        found = self.confusion_matrix(threshold)  # may lie outside where counts had to be mended
+        low, high = np.minimum(np.floor(low), found), np.maximum(np.ceil(high), found)
+        return low.astype(np.int64), high.astype(np.int64)
 
     def accuracy(self, threshold: float | None = None) -> Estimate:
         """Return the share of correct labels.
@@ -383,6 +385,13 @@ class ClassifierEvaluation(Evaluation):
         names += ["brier_score"] * (self._moments is not None) + ["prevalence"] * self._binary
         return {name: getattr(self, name)() for name in names}
 
+    def _labelled(self) -> dict[str, Estimate]:
+        if self._binary:
+            return super()._labelled()
+        mean = ("precision", "recall", "F1", "ROC AUC", "average precision")
+        found = super()._labelled().items()
+        return {f"{name} (macro)" if name in mean else name: score for name, score in found}
+
     def _figures(self) -> dict[str, Any]:
         low, high = self.confusion_matrix_interval()
         found: dict[str, Any] = {
@@ -449,7 +458,8 @@ class ClassifierEvaluation(Evaluation):
         found = np.flatnonzero(equal(self.classes, label))
         if not len(found):
             raise ValueError(
-                f"label is one of the classes {self.classes.tolist()}; found {label!r}"
+                f"label is one of the classes {self.classes.tolist()}, which is held against the "
+                f"others; found {label!r}"
             )
         return int(found[0])
 

@@ -16,7 +16,7 @@ from . import _gains as gains
 from ._confusion import CONFUSION, ConfusionScorer, confusion_scorer
 from ._losses import LOSSES
 from ._mean_gain import MeanGain
-from ._names import REFUSED, name_and_params
+from ._names import REFUSED, like_name, name_and_params
 from ._ranking import RANKING, ranking_scorer
 from ._regression import REGRESSION, regression_scorer
 from ._scorers import PrivateScorer
@@ -44,14 +44,15 @@ def make_private_scorer(
         `response_method` returns; for ``predict_proba`` of two classes, the second class's column.
         Labels are passed as they are in ``y_val``.
 
-        Or the name of a gain: ``"accuracy"``, ``"top_k_accuracy"`` (parameter ``k=2``),
-        ``"balanced_accuracy"`` (``class_weight=None``: a dict from label to weight; None takes
-        the training set's prevalences), ``"neg_cost"`` (``cost_matrix``: a row per true class and
-        a column per predicted one, in sorted order), ``"neg_brier_score"``, ``"neg_log_loss"``
-        (bounds (ln 0.01, 0) if not given), ``"roc_auc"``, ``"ramp"`` and ``"normalized_sigmoid"``
-        (``slope=1.0``) of a linear classifier's margin, or, with bounds,
-        ``"neg_mean_absolute_error"``, ``"neg_mean_squared_error"`` and
-        ``"neg_mean_pinball_loss"`` (``alpha=0.5``).
+        Or the name of a score, with its parameters: ``"f1"`` (``pos_label=1``), ``"fbeta"``
+        (``beta``), ``"roc_auc"``, ``"top_k_accuracy"`` (``k=2``), ``"weighted_accuracy"``
+        (``class_weight=None``: a dict from label to weight; None takes the training set's
+        prevalences), ``"neg_cost"`` (``cost_matrix``: a row per true class and a column per
+        predicted one, in sorted order), ``"neg_log_loss"`` (bounds (ln 0.01, 0) if not given),
+        ``"ramp"`` and ``"normalized_sigmoid"`` (``slope=1.0``) of a linear classifier's margin,
+        ``"neg_mean_absolute_error"`` (bounds learnt from the training labels if not given),
+        ``"neg_mean_pinball_loss"`` (``alpha=0.5``) and others. The documentation's page "Scores"
+        lists all.
     bounds : tuple (a, b) of float, in units of the gain
         Gains are clipped to them. Choose them without looking at the validation data. The noise is
         in proportion to b - a.
@@ -96,6 +97,10 @@ def make_private_scorer(
         return _mean_of(gain, bounds, params)
     if bounds is not None:
         raise ValueError(f"{gain!r} has bounds of its own; leave bounds out")
+    if gain.startswith("fbeta") and "beta" not in params:
+        raise ValueError(f"{gain!r} needs beta: make_private_scorer({gain!r}, beta=2), for example")
+    if "average" in params and f"{gain}_macro" in CONFUSION:
+        raise ValueError(f"the average is a part of the name here: {gain}_macro, for example")
     return confusion_scorer(gain, params) if gain in CONFUSION else ranking_scorer(gain, params)
 
 
@@ -103,7 +108,8 @@ def _mean_of(name: str, bounds: Any, params: dict[str, Any]) -> PrivateScorer:
     try:
         gain = {**gains.NAMED, **LOSSES}[name](**params)
     except TypeError as error:
-        raise ValueError(f"parameters of {name!r}: {error}") from None
+        problem = str(error).split("__init__() ")[-1]
+        raise ValueError(f"parameters of {name!r}: {problem}") from None
     if bounds is not None and not gain.takes_bounds:
         raise ValueError(f"{name!r} has bounds of its own; leave bounds out")
     if bounds is not None:
@@ -226,6 +232,8 @@ def resolve_scorer(scoring: Any, estimator: Any) -> PrivateScorer:
             "classifier nor a regressor: pass a score, e.g. "
             "scoring=make_private_scorer(gain, bounds=(-100, 0))"
         )
+    if isinstance(scoring, Mapping | list | tuple | set):
+        raise ValueError(f"scoring= takes one score here; found {scoring!r}")
     scorer = make_private_scorer(scoring) if isinstance(scoring, str) else scoring
     known = name_and_params(scorer)
     if known is not None:
@@ -236,7 +244,7 @@ def resolve_scorer(scoring: Any, estimator: Any) -> PrivateScorer:
     if scorer.task == "classification" and is_regressor(estimator):
         raise ValueError(
             f"scoring={scorer.name!r} is for classifiers and {type(estimator).__name__} is a "
-            "regressor: use make_private_scorer('neg_mean_absolute_error', bounds=(-100, 0))"
+            "regressor: use 'r2' or 'neg_mean_absolute_error'"
         )
     return scorer
 
@@ -262,10 +270,18 @@ def selecting_scorer(search: Any) -> PrivateScorer:
 
 def _unknown_sensitivity_message(scoring: Any) -> str:
     """Return what is wrong with ``scoring=`` and what to use instead."""
+    meant = like_name(scoring)
     if isinstance(scoring, str) and scoring not in get_scorer_names():
-        near = difflib.get_close_matches(scoring, _NAMES, n=1, cutoff=0.7)
+        near = difflib.get_close_matches(meant or scoring.lower(), _NAMES, n=1, cutoff=0.7)
         if near:
             return f"scoring={scoring!r} is not a score; did you mean {near[0]!r}?"
+        return (
+            f"scoring={scoring!r} is not a score. Use a name such as 'f1', 'roc_auc', "
+            "'neg_log_loss' or 'r2' (the documentation's page \"Scores\" lists all), or "
+            "make_private_scorer(gain, bounds=(a, b)) with a gain computed record by record."
+        )
+    if meant:
+        return f"scoring= takes names and scorers, and no metrics; did you mean {meant!r}?"
     if isinstance(scoring, str) and scoring in REFUSED:
         reason, nearest = REFUSED[scoring]
         return f"scoring={scoring!r} {reason}, so it cannot be made private. Use {nearest}"
