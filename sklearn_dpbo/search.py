@@ -93,9 +93,11 @@ class PrivateBayesSearchCV(
     n_iter : int, default=64
         The most candidates to fit, those that explore within the training set included.
     scoring : str, PrivateScorer, list, dict or None, default=None
-        None is accuracy or, of regressors, R2. Else a name (documentation, "Scores"), a scorer of
-        scikit-learn, or what `make_private_scorer` returns. Several, as a list or a dict by name,
-        are all released for the candidate chosen, and share the epsilon for scores.
+        None is accuracy for classifiers and R2 for regressors. Else a name, such as "f1",
+        "roc_auc" or "neg_mean_absolute_error" (the documentation's page "Scores" lists all), one of
+        scikit-learn's scorers, or what `make_private_scorer` returns. Several of them, as a list or
+        a dict by name, are all released for the candidate chosen; the share of epsilon for scores
+        is then divided among them.
     n_jobs : int or None, default=None
         As joblib takes it. The result does not depend on it.
     refit : bool or str, default=True
@@ -133,7 +135,8 @@ class PrivateBayesSearchCV(
         in it whatever the estimator does; that takes a call of `predict` for each.
     release : {"best", "all"}, default="best"
         Whose scores are released. "all": those of every candidate that is validated, as columns
-        ``mean_test_score`` and ``rank_test_score`` of `cv_results_`. They share the epsilon for
+        ``mean_test_score``, ``low_test_score``, ``high_test_score`` and ``rank_test_score`` of
+        `cv_results_`. They share the epsilon for
         scores, so that the noise of each grows with their number (with its root, if delta > 0);
         the choice keeps its own share, since it is better made without that noise. Candidates then
         predict the validation set twice. Only with `WorstCase`, and without report.
@@ -341,7 +344,13 @@ class PrivateBayesSearchCV(
             fitted = {
                 **fitted_attributes(release, names),
                 "privacy_": privacy_report(
-                    problem, strategy, mechanisms, names, self.prediction, bool(report)
+                    problem,
+                    strategy,
+                    mechanisms,
+                    names,
+                    self.prediction,
+                    evaluated=bool(report),
+                    all_scores=release.all_scores is not None,
                 ),
                 "scorer_": dict(zip(names, oracle.scorers, strict=True))
                 if several

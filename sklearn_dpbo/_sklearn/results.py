@@ -96,6 +96,7 @@ def privacy_report(
     names: list[str],
     prediction: str,
     evaluated: bool,
+    all_scores: bool,
 ) -> PrivacyReport:
     """Return the privacy report of a search.
 
@@ -113,15 +114,18 @@ def privacy_report(
         How the validation set was predicted.
     evaluated : bool
         Whether a report of the candidate chosen is released.
+    all_scores : bool
+        Whether the scores of all candidates are released.
     """
-    by_name = f"best_scores_ and best_score_intervals_ of {', '.join(names)}, "
+    by_name = f"best_scores_ and best_score_intervals_ ({', '.join(names)}), "
+    columns = "the scores of all candidates in cv_results_, " * all_scores
     return validation_report(
         problem,
         mechanisms,
         prediction,
         title="Differentially private hyper-parameter search",
         not_protected=TRAINING_NOT_PROTECTED.format("best_estimator_"),
-        released="evaluation_, " * evaluated + by_name * bool(names) + strategy.released,
+        released="evaluation_, " * evaluated + columns + by_name * bool(names) + strategy.released,
         assumption=strategy.assumption,
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -22,6 +23,8 @@ from ._design import ClassifierDesign, RegressorDesign
 __all__ = ["Estimate", "Evaluation"]
 
 _N_DRAWS = 1000
+# Of numbers whose name is written otherwise.
+_LABELS = {"f1": "F1", "r2": "R2", "roc_auc": "ROC AUC", "brier_score": "Brier score"}
 
 Floats = NDArray[np.float64]
 
@@ -93,13 +96,13 @@ class Evaluation:
         Returns
         -------
         evaluation : dict
-            With the keys "m", "unit", "scores" (each with "value", "low" and "high"), what the
-            figures show, and "privacy".
+            With the keys "m", "unit", "scores" (each with "value", "low" and "high"; None is an
+            end at infinity), what the figures show, and "privacy".
         """
         return {
             "m": self.m,
             "unit": self.privacy_.unit,
-            "scores": {name: score._asdict() for name, score in self.scores().items()},
+            "scores": {name: _finite(score) for name, score in self.scores().items()},
             **self._figures(),
             "privacy": self.privacy_.to_dict(),
         }
@@ -118,11 +121,14 @@ class Evaluation:
         unit, epsilon = self.privacy_.unit, self.privacy_.epsilon
         private = "" if self.privacy_.secure else ", NOT PRIVATE: seeded noise"
         lines = [f"{type(self).__name__} on {self.m:,} {unit}s, epsilon = {epsilon:g}{private}"]
-        lines += [f"  {name:<24}{score}" for name, score in self._labelled().items()]
+        lines += [f"  {name:<26}{score}" for name, score in self._labelled().items()]
         return "\n".join(lines)
 
     def _labelled(self) -> dict[str, Estimate]:
-        return {name.replace("_", " "): score for name, score in self.scores().items()}
+        return {
+            _LABELS.get(name, name.replace("_", " ")): score
+            for name, score in self.scores().items()
+        }
 
     def _figures(self) -> dict[str, Any]:
         """Return what figures show, as lists."""
@@ -197,3 +203,8 @@ class Evaluation:
             return counts
         pieces = counted.by_score(counts) if isinstance(counted, ScoreHistogram) else [counts]
         return np.concatenate([adjust(piece, self._total) for piece in pieces], axis=-1)
+
+
+def _finite(score: Estimate) -> dict[str, float | None]:
+    """Return the estimate for JSON, which has no infinity."""
+    return {key: x if math.isfinite(x) else None for key, x in score._asdict().items()}

@@ -81,7 +81,9 @@ class ClassifierEvaluation(ScoreTables):
         """
         matrices = self._confusion(threshold)
         low, high = self._band(lambda n, _: np.maximum(matrices(n), 0), 0)
-        return np.floor(low).astype(np.int64), np.ceil(high).astype(np.int64)
+        found = self.confusion_matrix(threshold)  # may lie outside where counts had to be mended
+        low, high = np.minimum(np.floor(low), found), np.maximum(np.ceil(high), found)
+        return low.astype(np.int64), high.astype(np.int64)
 
     def accuracy(self, threshold: float | None = None) -> Estimate:
         """Return the share of correct labels.
@@ -335,6 +337,13 @@ class ClassifierEvaluation(ScoreTables):
             "prevalence"
         ] * self._binary
         return {name: getattr(self, name)() for name in names}
+
+    def _labelled(self) -> dict[str, Estimate]:
+        if self._binary:
+            return super()._labelled()
+        mean = ("precision", "recall", "F1", "ROC AUC", "average precision")
+        found = super()._labelled().items()
+        return {f"{name} (macro)" if name in mean else name: score for name, score in found}
 
     def _figures(self) -> dict[str, Any]:
         low, high = self.confusion_matrix_interval()

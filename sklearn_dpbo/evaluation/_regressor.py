@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -45,8 +46,12 @@ class RegressorEvaluation(Evaluation):
         return self._design.sums.c_e
 
     def r2(self) -> Estimate:
-        """Return the coefficient of determination R2, one minus the share of variance left."""
-        return self._estimate(self._r2, 0, (-1.0, 1.0))
+        """Return the coefficient of determination R2, one minus the share of variance left.
+
+        It has no lower bound: where the noise may hide all of the labels' variance, the interval
+        begins at -inf.
+        """
+        return self._estimate(self._r2, 0, (-math.inf, 1.0))
 
     def mean_squared_error(self) -> Estimate:
         """Return the mean squared error."""
@@ -79,8 +84,8 @@ class RegressorEvaluation(Evaluation):
         check_number("q", q, "in [0, 1]", lambda share: 0 <= share <= 1)
         edges = self._edges
         low, high = self._band(lambda n, _: self._below_edges(n))
-        surely_above = max(edges[high < q], default=edges[0])
-        surely_below = min(edges[low > q], default=edges[-1])
+        surely_above = float(max(edges[high < q], default=edges[0]))
+        surely_below = float(min(edges[low > q], default=edges[-1]))
         value = float(np.interp(q, self._below_edges(self._counts())[0], edges))
         return Estimate(value, min(value, surely_above), max(value, surely_below))
 

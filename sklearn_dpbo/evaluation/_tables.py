@@ -109,7 +109,8 @@ class ScoreTables(Evaluation):
         found = np.flatnonzero(equal(self.classes, label))
         if not len(found):
             raise ValueError(
-                f"label is one of the classes {self.classes.tolist()}; found {label!r}"
+                f"label is one of the classes {self.classes.tolist()}, which is held against the "
+                f"others; found {label!r}"
             )
         return int(found[0])
 

@@ -5,7 +5,8 @@ number that is asked for, `_simulation` tries a plan on public data.
 """
 
 from ._bounds import UtilityBounds
+from ._pilot_plan import PilotPlan
 from ._plan import SearchPlan
 from ._simulation import Simulation
 
-__all__ = ["SearchPlan", "Simulation", "UtilityBounds"]
+__all__ = ["PilotPlan", "SearchPlan", "Simulation", "UtilityBounds"]

@@ -152,7 +152,10 @@ def _missing(given: dict[str, float | None], *, has_target: bool) -> str:
             "but one of m, n_iter and epsilon"
         )
     if not has_target:
-        raise ValueError("give target_regret, an error of the score, or both; found neither")
+        raise ValueError(
+            "give target_regret, an error of the score (target_interval with scoring=, else "
+            "target_score_error), or both; found neither"
+        )
     return missing[0]
 
 
@@ -171,7 +174,7 @@ def _with_pilot(
     default = {f.name: f.default for f in fields(SearchPlan)}
     own = ("target_score_error", "score_range", "counts")
     _refuse(
-        f"with scoring={scoring!r}, of which target_interval= is the error of the score",
+        f"with scoring={scoring!r}, for whose error there is target_interval=",
         **{name: given[name] if given[name] != default[name] else None for name in own},
     )
     return PilotPlan(

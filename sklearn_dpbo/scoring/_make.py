@@ -17,7 +17,7 @@ from ._confusion import CONFUSION, ConfusionScorer, confusion_scorer
 from ._losses import LOSSES
 from ._matthews import MatthewsScorer
 from ._mean_gain import MeanGain
-from ._names import REFUSED, name_and_params
+from ._names import REFUSED, like_name, name_and_params
 from ._ranking import RANKING, ranking_scorer
 from ._regression import REGRESSION, regression_scorer
 from ._scorers import PrivateScorer
@@ -45,8 +45,8 @@ def make_private_scorer(
         Labels are passed as they are in ``y_val``.
 
         Or the name of a score, of which the documentation, "Scores", lists all, with their
-        parameters: ``"f1"``, say, or ``"weighted_accuracy"``.
-    bounds : tuple (a, b) of float, default=None
+        parameters: ``"f1"`` (``pos_label=1``), say, or ``"fbeta"`` (``beta``).
+    bounds : tuple (a, b) of float, in units of the gain
         Gains are clipped to them. Choose them without looking at the validation data. The noise is
         in proportion to b - a. A callable gain needs them; a loss has them learnt from the training
         labels if they are not given; other names have their own.
@@ -91,6 +91,10 @@ def make_private_scorer(
         return _mean_of(gain, bounds, params)
     if bounds is not None:
         raise ValueError(f"{gain!r} has bounds of its own; leave bounds out")
+    if gain.startswith("fbeta") and "beta" not in params:
+        raise ValueError(f"{gain!r} needs beta: make_private_scorer({gain!r}, beta=2), for example")
+    if "average" in params and f"{gain}_macro" in CONFUSION:
+        raise ValueError(f"the average is a part of the name here: {gain}_macro, for example")
     if gain == "matthews_corrcoef":
         return confusion_scorer(gain, params, MatthewsScorer)
     return confusion_scorer(gain, params) if gain in CONFUSION else ranking_scorer(gain, params)
@@ -100,7 +104,8 @@ def _mean_of(name: str, bounds: Any, params: dict[str, Any]) -> PrivateScorer:
     try:
         gain = {**gains.NAMED, **LOSSES}[name](**params)
     except TypeError as error:
-        raise ValueError(f"parameters of {name!r}: {error}") from None
+        problem = str(error).split("__init__() ")[-1]
+        raise ValueError(f"parameters of {name!r}: {problem}") from None
     if bounds is not None and not gain.takes_bounds:
         raise ValueError(f"{name!r} has bounds of its own; leave bounds out")
     if bounds is not None:
@@ -223,6 +228,8 @@ def resolve_scorer(scoring: Any, estimator: Any) -> PrivateScorer:
             "classifier nor a regressor: pass a score, e.g. "
             "scoring=make_private_scorer(gain, bounds=(-100, 0))"
         )
+    if isinstance(scoring, Mapping | list | tuple | set):
+        raise ValueError(f"scoring= takes one score here; found {scoring!r}")
     scorer = make_private_scorer(scoring) if isinstance(scoring, str) else scoring
     known = name_and_params(scorer)
     if known is not None:
@@ -233,7 +240,7 @@ def resolve_scorer(scoring: Any, estimator: Any) -> PrivateScorer:
     if scorer.task == "classification" and is_regressor(estimator):
         raise ValueError(
             f"scoring={scorer.name!r} is for classifiers and {type(estimator).__name__} is a "
-            "regressor: use make_private_scorer('neg_mean_absolute_error', bounds=(-100, 0))"
+            "regressor: use 'r2' or 'neg_mean_absolute_error'"
         )
     return scorer
 
@@ -259,10 +266,18 @@ def selecting_scorer(search: Any) -> PrivateScorer:
 
 def _unknown_sensitivity_message(scoring: Any) -> str:
     """Return what is wrong with ``scoring=`` and what to use instead."""
+    meant = like_name(scoring)
     if isinstance(scoring, str) and scoring not in get_scorer_names():
-        near = difflib.get_close_matches(scoring, _NAMES, n=1, cutoff=0.7)
+        near = difflib.get_close_matches(meant or scoring.lower(), _NAMES, n=1, cutoff=0.7)
         if near:
             return f"scoring={scoring!r} is not a score; did you mean {near[0]!r}?"
+        return (
+            f"scoring={scoring!r} is not a score. Use a name such as 'f1', 'roc_auc', "
+            "'neg_log_loss' or 'r2' (the documentation's page \"Scores\" lists all), or "
+            "make_private_scorer(gain, bounds=(a, b)) with a gain computed record by record."
+        )
+    if meant:
+        return f"scoring= takes names and scorers, and no metrics; did you mean {meant!r}?"
     if isinstance(scoring, str) and scoring in REFUSED:
         reason, nearest = REFUSED[scoring]
         return f"scoring={scoring!r} {reason}, so it cannot be made private. Use {nearest}"

@@ -11,7 +11,7 @@ from typing import Any
 
 from sklearn import metrics
 
-__all__ = ["REFUSED", "name_and_params"]
+__all__ = ["REFUSED", "like_name", "name_and_params"]
 
 _CLUSTERS = (
     "compares groupings, whose numbers mean nothing across candidates",
@@ -85,6 +85,16 @@ _BY_FUNCTION: dict[str, str] = {
     "root_mean_squared_log_error": "neg_root_mean_squared_log_error",
     "top_k_accuracy_score": "top_k_accuracy",
 }
+# What else people call scores.
+_ALIASES: dict[str, str] = {
+    "auc": "roc_auc",
+    "kappa": "cohen_kappa",
+    "mae": "neg_mean_absolute_error",
+    "mape": "neg_mean_absolute_percentage_error",
+    "mcc": "matthews_corrcoef",
+    "mse": "neg_mean_squared_error",
+    "rmse": "neg_root_mean_squared_error",
+}
 # Parameters at values that change nothing here.
 _WITHOUT_EFFECT = {
     "normalize": (True,),
@@ -97,6 +107,21 @@ _WITHOUT_EFFECT = {
     "replace_undefined_by": (0, 0.0),
     "squared": (True,),
 }
+
+
+def like_name(scoring: Any) -> str | None:
+    """Return the name that a metric's function, its name or a usual abbreviation has here, if any.
+
+    Parameters
+    ----------
+    scoring : object
+        What was passed as ``scoring=``.
+    """
+    if isinstance(scoring, str):
+        name = scoring.lower()
+        return _BY_FUNCTION.get(name) or _ALIASES.get(name)
+    name = getattr(scoring, "__name__", "")
+    return _BY_FUNCTION.get(name) if getattr(metrics, name, None) is scoring else None
 
 
 def name_and_params(scorer: Any) -> tuple[str, dict[str, Any]] | None:

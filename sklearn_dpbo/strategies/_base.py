@@ -31,9 +31,9 @@ Scores: TypeAlias = list[Score]
 
 RELEASED = (
     "best_params_, best_index_, best_score_, best_score_interval_, and which candidates were "
-    "evaluated (cv_results_: a matter of the training set alone, unless draws of which candidates "
-    "to evaluate next are listed below). What else the search keeps (best_estimator_, say) follows "
-    "from these and from the training set."
+    "evaluated (in cv_results_; a matter of the training set alone, unless draws of which "
+    "candidates to evaluate next are listed below). What else the search keeps (best_estimator_, "
+    "say) follows from these and from the training set."
 )
 
 

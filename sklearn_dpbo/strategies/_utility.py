@@ -21,6 +21,12 @@ __all__ = ["warn_of_noise_of_choice", "warn_of_noise_of_score"]
 _FEWEST = 3
 # Taken then: a share of the largest possible difference of scores.
 _ASSUMED_SPREAD = 0.1
+
+# What follows for the reader.
+_CONSEQUENCES = {
+    "choice": "best_params_ may be hardly better than a candidate picked at random",
+    "score": "best_score_ says little: look at best_score_interval_",
+}
 # Half the width of an interval of 95 %, in standard deviations.
 _HALF_WIDTH = 1.96
 
@@ -71,16 +77,21 @@ def _spread(public_scores: Sequence[float], largest: float) -> tuple[float, str]
     """Return what candidates differ by (a standard deviation), and how that is known."""
     known = np.array([score for score in public_scores if math.isfinite(score)])
     if len(known) < _FEWEST:
-        return _ASSUMED_SPREAD * largest, "a tenth of what is possible, as no public score is known"
-    return float(np.std(known)), f"by {len(known)} scores within the training set"
+        return (
+            _ASSUMED_SPREAD * largest,
+            "assumed: a tenth of the score's range, as too few scores are public",
+        )
+    return float(np.std(known)), f"measured: {len(known)} scores within the training set"
 
 
 def _warn(what: str, name: str, noise: float, spread: float, known: str) -> None:
     if noise > spread:
+        size = f"a standard deviation of {noise:.2g}" if math.isfinite(noise) else "no known limit"
         warnings.warn(
-            f"The noise of the {what} has a standard deviation of {noise:.2g} in units of {name}, "
-            f"and candidates differ by {spread:.2g} ({known}): it says little. Use more validation "
-            "records (where a class is rare: of that class) or a larger epsilon",
+            f"The noise of the {what} is larger than what candidates differ by, so that "
+            f"{_CONSEQUENCES[what]}. In units of {name} the noise has {size}, and candidates "
+            f"differ by {spread:.2g} ({known}). Use more validation records (where a class is "
+            "rare: of that class) or a larger epsilon; plan_search says how many",
             LowUtilityWarning,
             stacklevel=6,
         )

@@ -11,6 +11,7 @@ from leaks import found_in, found_in_text
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import calibration_curve
 from sklearn.datasets import make_classification, make_regression
+from sklearn.dummy import DummyRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -486,3 +487,16 @@ def test_example_of_the_docstring_runs():
     module = importlib.import_module("sklearn_dpbo.evaluation._private_evaluation")
     result = doctest.testmod(module)
     assert result.attempted and not result.failed
+
+
+def test_r2_below_minus_one_is_released_as_it_is():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(6_000, 2)), rng.normal(size=6_000)
+    model = DummyRegressor(strategy="constant", constant=3.0).fit(X, y)
+    public, protected = slice(2_000), slice(2_000, None)
+    found = private_evaluation(
+        model, X[protected], y[protected], X=X[public], y=y[public], epsilon=1e6, largest_error=9
+    )
+    assert found.r2().value == pytest.approx(model.score(X[protected], y[protected]), abs=0.05)
+    few = private_evaluation(model, X[:10], y[:10], X=X[public], y=y[public], epsilon=0.1)
+    assert few.r2().low == -np.inf and json.loads(few.to_json())["scores"]["r2"]["low"] is None

@@ -337,16 +337,29 @@ def test_units_refuse_invalid_groups(groups, message):
 # -------------------------------------------------------- invalid scores and arguments
 @pytest.mark.parametrize(
     "scoring",
-    [
-        ["accuracy"],
-        {"a": "accuracy"},
-        metrics.f1_score,
-        print,
-        metrics.make_scorer(metrics.hamming_loss),
-    ],
+    [print, metrics.make_scorer(metrics.hamming_loss)],
 )
 def test_a_score_without_known_sensitivity_is_refused_and_the_message_says_what_to_use(scoring):
     with pytest.raises(ValueError, match=r"no proven sensitivity.*make_private_scorer\(gain"):
+        resolve_scorer(scoring, LogisticRegression())
+
+
+@pytest.mark.parametrize(
+    "scoring, message",
+    [
+        ("F1", "'F1' is not a score; did you mean 'f1'"),
+        ("rmse", "did you mean 'neg_root_mean_squared_error'"),
+        ("r2_score", "did you mean 'r2'"),
+        ("zz", r"'zz' is not a score.*make_private_scorer\(gain"),
+        (metrics.f1_score, "no metrics; did you mean 'f1'"),
+        ("fbeta", r"needs beta: make_private_scorer\('fbeta', beta=2\)"),
+        ("neg_cost", "parameters of 'neg_cost': missing 1 required"),
+        (["accuracy"], "takes one score here"),
+        ({"a": "accuracy"}, "takes one score here"),
+    ],
+)
+def test_slips_of_beginners_are_understood(scoring, message):
+    with pytest.raises(ValueError, match=message):
         resolve_scorer(scoring, LogisticRegression())
 
 

@@ -122,7 +122,7 @@ def test_widths_by_seeded_draws_are_reproducible(adult):
         ({"estimator": None, "X": None}, ValueError, "found no estimator and no X"),
         ({"estimator": LogisticRegression()}, NotFittedError, "not fitted"),
         ({"scoring": ["f1", "roc_auc"]}, ValueError, "a plan is for one score"),
-        ({"scoring": "f2"}, ValueError, "no proven sensitivity"),
+        ({"scoring": "f2"}, ValueError, "is not a score"),
         ({"target_score_error": 0.1}, ValueError, "target_score_error: not with scoring='f1'"),
         ({"counts": False}, ValueError, "counts: not with scoring='f1'"),
         ({"target_interval": 0.5}, ValueError, "target_interval is None or above 0 and below 0.5"),
