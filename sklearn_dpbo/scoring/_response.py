@@ -124,8 +124,9 @@ def method_of(estimator: Any, response_method: tuple[str, ...]) -> str:
     """Return the first of these methods that the estimator has; AttributeError if none."""
     method = next((name for name in response_method if hasattr(estimator, name)), None)
     if method is None:
+        hint = "; CalibratedClassifierCV gives it one" * (response_method == ("predict_proba",))
         raise AttributeError(
             f"{type(estimator).__name__} has none of the methods {list(response_method)} that "
-            "the scoring needs"
+            f"the scoring needs{hint}"
         )
     return method
