@@ -163,7 +163,7 @@ class RegressorEvaluation(Evaluation):
         _, t2, _, t, _ = self._means(counts)
         variance = self._design.sums.c_y**2 * (t2 - t**2)
         ratio = self._mse(counts) / np.where(variance > 0, variance, 1)
-        undefined = {None: 0.0, "low": -1.0, "high": 1.0}[end]
+        undefined = {None: 0.0, "low": -math.inf, "high": 1.0}[end]
         return np.where(variance > 0, 1 - ratio, undefined)
 
     @property
