@@ -182,7 +182,9 @@ def test_every_number_lies_in_its_interval(binary, three, regression):
         for estimate in evaluation.scores().values():
             assert isinstance(estimate, Estimate)
             assert estimate.low <= estimate.value <= estimate.high
-            assert np.isfinite(estimate).all()
+            assert (
+                not np.isnan(estimate).any() and np.isfinite((estimate.value, estimate.high)).all()
+            )
         assert json.loads(evaluation.to_json())["m"] == 2000
 
 
