@@ -568,7 +568,7 @@ def test_best_score_has_laplace_noise_of_the_documented_scale():
 
 def audited():
     """Audit the configurator on the worst pair of neighbours for a choice of two."""
-    return cases.configurator(seeds=np.random.default_rng(0)).audit(1200)
+    return cases.configurator(seeds=np.random.default_rng(0)).audit(2500)
 
 
 def test_audit_of_the_configurator_is_sensitive_and_does_not_exceed_epsilon():

@@ -72,12 +72,16 @@ def test_searches_of_planned_m_have_intervals_as_planned_and_smaller_ones_do_not
 
 
 @pytest.mark.parametrize(
-    ("scoring", "rel"), [("average_precision", 0.3), ("matthews_corrcoef", 0.1)]
+    ("scoring", "rel"), [("average_precision", 0.4), ("matthews_corrcoef", 0.1)]
 )
 def test_intervals_of_searches_are_as_wide_as_those_of_plans_for_their_m(adult, scoring, rel):
-    """A search places bins by what it holds out of its training set: fewer records than here."""
+    """If the plan has as many public records as a search holds out of its training set.
+
+    What bins hide in average precision is estimated on them: the width depends on which they are.
+    """
     X, y, pilot = adult
-    of_plan = Pilot.of(scoring, pilot, X[N_TRAIN : 2 * N_TRAIN], y[N_TRAIN : 2 * N_TRAIN])
+    public = slice(N_TRAIN, N_TRAIN + N_TRAIN // 5)
+    of_plan = Pilot.of(scoring, pilot, X[public], y[public])
     found = half_widths(adult, scoring, 3000, epsilon=2.0)
     assert np.median(found) == pytest.approx(of_plan.half_width(3000, 0.8), rel=rel)
 
