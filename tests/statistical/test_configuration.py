@@ -571,10 +571,12 @@ def audited():
     return cases.configurator(seeds=np.random.default_rng(0)).audit(2500)
 
 
+@pytest.mark.slow  # the distributions above see half of the noise, too
 def test_audit_of_the_configurator_is_sensitive_and_does_not_exceed_epsilon():
     assert 0.8 < audited().epsilon_lower_bound <= 2.0
 
 
+@pytest.mark.slow  # the distributions above see half of the noise, too
 def test_audit_refutes_the_configurator_with_half_the_noise(monkeypatch):
     right = mechanisms._scale
     monkeypatch.setattr(mechanisms, "_scale", lambda *args: right(*args) / 2)
