@@ -38,6 +38,8 @@ def check_parameters(search: Any) -> None:
     check_prediction(search.prediction)
     if search.release not in ("best", "all"):
         raise ValueError(f'release is "best" or "all"; found {search.release!r}')
+    if not isinstance(search.report, bool | np.bool_):
+        raise ValueError(f"report is True or False; found {search.report!r}")
     if search.report and search.release == "all":
         raise ValueError('release="all" and report=True want the same epsilon: choose one')
 

@@ -27,6 +27,7 @@ from ._histogram import ScoreHistogram
 from ._intervals import nearest_counts, simulated_interval
 from ._labels import encode, position_of
 from ._mean_gain import MeanGain
+from ._names import refuse_others
 from ._scorers import scorer_repr
 from ._statistics import CellCounts, Predictions, Statistics, total_weight
 
@@ -151,7 +152,8 @@ class ConfusionScorer(MeanGain):
         if not 2 <= len(classes) <= _MOST_CLASSES:
             raise ValueError(
                 f"scoring={self.name!r} takes from 2 to {_MOST_CLASSES} classes; y has "
-                f"{len(classes)}. Use 'accuracy' or 'top_k_accuracy'"
+                f"{len(classes)}"
+                + (". Use 'accuracy' or 'top_k_accuracy'" if len(classes) > 2 else "")
             )
         metric = self.metric
         if metric.average == "binary":
@@ -280,18 +282,17 @@ def confusion_scorer(
         If a parameter is not one of this score, or has a value that it does not take.
     """
     metric, average = CONFUSION.get(name, (name, None))
-    given = dict(params)
-    pos_label = given.pop("pos_label", 1) if average == "binary" else 1
+    allowed = _PARAMS.get(name, {})
+    known = ("beta",) if name.startswith("fbeta") else tuple(allowed)
+    refuse_others(name, params, *known, *(("pos_label",) if average == "binary" else ()))
     if name.startswith("fbeta"):
-        beta = given.pop("beta", None)
+        beta: Any = params.get("beta")
         check_number("beta of 'fbeta'", beta, "a positive number", lambda b: b > 0)
         own: tuple[tuple[str, Any], ...] = (("beta", float(beta)),)
     else:
-        allowed = _PARAMS.get(name, {})
-        own = tuple((key, given.pop(key)) for key in allowed if key in given)
+        own = tuple((key, params[key]) for key in allowed if key in params)
         for key, value in own:
             if value not in allowed[key]:
                 raise ValueError(f"{key} of {name!r} is one of {allowed[key]}; found {value!r}")
-    if given:
-        raise ValueError(f"{name!r} has no parameters {sorted(given)}")
+    pos_label = params.get("pos_label", 1)
     return kind.of(name, Metric(metric, average, params=own), pos_label, params)

@@ -11,7 +11,7 @@ from typing import Any
 
 from sklearn import metrics
 
-__all__ = ["REFUSED", "like_name", "name_and_params"]
+__all__ = ["REFUSED", "like_name", "name_and_params", "refuse_others"]
 
 _CLUSTERS = (
     "compares groupings, whose numbers mean nothing across candidates",
@@ -167,3 +167,10 @@ def _with_average(name: str, params: dict[str, Any]) -> tuple[str, dict[str, Any
     if params.get("pos_label") in (None, 1):
         params.pop("pos_label", None)
     return f"{name}_{average}", params
+
+
+def refuse_others(name: str, params: Mapping[str, Any], *known: str) -> None:
+    """Raise ValueError if there are other parameters than those of the score."""
+    if others := sorted(set(params) - set(known)):
+        own = f"; it has {sorted(known)}" if known else ""
+        raise ValueError(f"{name!r} has no parameters {others}{own}")

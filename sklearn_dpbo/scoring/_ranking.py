@@ -24,6 +24,7 @@ from .._privacy.noisy_counts import NoisyCounts
 from ._histogram import ScoreHistogram, n_bins
 from ._intervals import simulated_interval
 from ._labels import encode, position_of
+from ._names import refuse_others
 from ._orders import (
     FlooredPairs,
     Order,
@@ -281,9 +282,7 @@ def ranking_scorer(name: str, params: dict[str, Any]) -> Ranking:
         If a parameter is not one of this score, or has a value that it does not take.
     """
     several = RANKING[name]
-    known = set() if several else {"choose_by", "pos_label"}
-    if others := sorted(set(params) - known):
-        raise ValueError(f"{name!r} has no parameters {others}")
+    refuse_others(name, params, *(() if several else ("choose_by", "pos_label")))
     choose_by = params.get("choose_by", "brier" if name == "average_precision" else "pairs")
     if choose_by not in _METHODS:
         raise ValueError(f"choose_by is one of {sorted(_METHODS)}; found {choose_by!r}")

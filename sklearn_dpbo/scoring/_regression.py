@@ -29,6 +29,7 @@ from ._error_sums import ErrorSums
 from ._intervals import draws, nearest_counts, simulated_interval
 from ._losses import SquaredLogLoss, SquaredLoss, WithinError
 from ._mean_gain import MeanGain
+from ._names import refuse_others
 from ._statistics import CellCounts, Predictions, numbers, total_weight
 
 __all__ = [
@@ -349,17 +350,17 @@ def regression_scorer(name: str, bounds: Any, params: dict[str, Any]) -> MeanGai
     """
     if name.startswith("neg_root"):
         gain = SquaredLogLoss() if "log" in name else SquaredLoss()
-        _refuse_others(name, params)
+        refuse_others(name, params)
         return RootMeanError(
             name, gain, bounds or (-math.inf, 0.0), ("predict",), params, bounds is None
         )
     if bounds is not None:
         raise ValueError(f"{name!r} takes no bounds; leave them out")
     if name == "neg_median_absolute_error":
-        _refuse_others(name, params)
+        refuse_others(name, params)
         return MedianError(name, WithinError(1.0), (-math.inf, 0.0), ("predict",), params)
     c = params.get("largest_error")
-    _refuse_others(name, params, "largest_error")
+    refuse_others(name, params, "largest_error")
     check_number("largest_error", c, "a positive number", lambda v: v > 0, optional=True)
     return VarianceExplained(
         name,
@@ -370,8 +371,3 @@ def regression_scorer(name: str, bounds: Any, params: dict[str, Any]) -> MeanGai
         learns_bounds=True,
         largest_error=c,
     )
-
-
-def _refuse_others(name: str, params: dict[str, Any], *known: str) -> None:
-    if others := sorted(set(params) - set(known)):
-        raise ValueError(f"{name!r} has no parameters {others}")
