@@ -95,6 +95,8 @@ def check_task(estimator: Any, y: Any) -> None:
         )
     if type_of_target(y) not in ("binary", "multiclass"):
         raise ValueError(f"y has the labels of classes; found {type_of_target(y)} ones")
+    if len(np.unique(dense(y))) < 2:
+        raise ValueError("the public labels y are all of one class; pass records of every class")
     if len(np.unique(dense(y))) > _MOST_CLASSES:
         raise ValueError(f"an evaluation takes up to {_MOST_CLASSES} classes; y has more")
 

@@ -502,3 +502,10 @@ def test_r2_below_minus_one_is_released_as_it_is():
     assert found.r2().value == pytest.approx(model.score(X[protected], y[protected]), abs=0.05)
     few = private_evaluation(model, X[:10], y[:10], X=X[public], y=y[public], epsilon=0.1)
     assert few.r2().low == -np.inf and json.loads(few.to_json())["scores"]["r2"]["low"] is None
+
+
+def test_public_labels_of_one_class_are_refused(two_classes):
+    X, y, X_val, y_val = two_classes
+    model = LogisticRegression().fit(X, y)
+    with pytest.raises(ValueError, match="all of one class"):
+        private_evaluation(model, X_val, y_val, X=X[y == 0], y=y[y == 0], epsilon=1.0)
