@@ -23,7 +23,7 @@ from .noisy_counts import NoisyCounts
 from .sensitive import Secret, Sensitive
 from .zcdp import Draws, zcdp_within
 
-__all__ = ["Mechanisms", "Selections"]
+__all__ = ["Mechanisms", "Selections", "Tables"]
 
 R = TypeVar("R")
 
@@ -207,6 +207,22 @@ class Mechanisms:
             What is being chosen, for the record of the losses.
         """
         return Selections(draws, self, purpose)
+
+    def tables(self, n: int, sensitivity: float, rho: float, *, purpose: str) -> Tables:
+        """Return what adds noise to a sequence of n tables, for the whole of the budget.
+
+        Parameters
+        ----------
+        n : int
+            How many.
+        sensitivity : float
+            How far one unit moves each of them, in the Euclidean norm.
+        rho : float
+            All together are rho-zCDP, which implies the (epsilon, delta) of the budget.
+        purpose : Purpose or str
+            What is being released, for the record of the loss.
+        """
+        return Tables(n, sensitivity, rho, self, purpose)
 
     def release_counts(
         self,
@@ -403,6 +419,55 @@ def _n_to_choose_from(scores: Sensitive) -> int:
 
 def _choose(sampler: Callable[[list[int]], int], scores: Sensitive) -> int:
     return _draw(lambda opened: sampler(opened[:, 0].tolist()), scores)
+
+
+class Tables:
+    """A sequence of tables of integers, each of which may depend on what was released before.
+
+    Each number gets discrete Gaussian noise of deviation ``sensitivity sqrt(n / (2 rho))``; all
+    tables together are rho-zCDP. The whole sequence is charged before the first draw.
+
+    Parameters
+    ----------
+    n, sensitivity, rho, mechanisms, purpose
+        As `Mechanisms.tables` takes them.
+
+    References
+    ----------
+    Canonne, Kamath and Steinke, "The discrete Gaussian for differential privacy", NeurIPS 2020,
+    Theorem 14; Bun and Steinke, TCC 2016, Lemma 2.3, for sequences.
+    """
+
+    def __init__(
+        self, n: int, sensitivity: float, rho: float, mechanisms: Mechanisms, purpose: str
+    ) -> None:
+        self._left, self._n, self._rho = n, n, rho
+        self._mechanisms, self._purpose = mechanisms, purpose
+        self.scale = sensitivity * math.sqrt(n / (2 * rho)) * (1 + 1e-12)
+
+    def __call__(self, table: Secret) -> NDArray[np.int64]:
+        """Return a table with noise.
+
+        Raises
+        ------
+        BudgetExceededError
+            If all tables have been released. Nothing is drawn then.
+        """
+        if self._left == 0:
+            raise BudgetExceededError(f"{self._purpose}: all {self._n} tables have been released")
+        budget = self._mechanisms.budget
+        if self._left == self._n:
+            many = f" on {self._n} tables, {self._rho:.3g}-zCDP together" * (self._n > 1)
+            how = "discrete Gaussian noise" + many
+            budget.charge(PrivacyLoss(budget.epsilon, budget.delta, self._purpose, how))
+        self._left -= 1
+        sampler = self._mechanisms.noise.discrete_gaussian(self.scale)
+
+        def sample(opened: NDArray[np.int64]) -> NDArray[np.int64]:
+            drawn = sampler(opened.ravel().tolist())
+            return np.array(drawn, dtype=np.int64).reshape(opened.shape)
+
+        return _draw(sample, table)
 
 
 @ClearFrames()

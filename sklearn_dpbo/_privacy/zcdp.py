@@ -12,7 +12,7 @@ from scipy.optimize import minimize_scalar
 
 from .rounding import round_down
 
-__all__ = ["Draws", "delta_of_zcdp", "zcdp_within"]
+__all__ = ["Draws", "delta_of_renyi", "delta_of_zcdp", "zcdp_within"]
 
 
 @dataclass(frozen=True)
@@ -79,12 +79,30 @@ def delta_of_zcdp(rho: float, epsilon: float) -> float:
 
     def log_delta(log_order: float) -> float:
         a = math.exp(min(max(log_order, -700.0), 700.0))  # alpha - 1
-        return a * ((a + 1) * rho - epsilon) - math.log(a) - (a + 1) * math.log1p(1 / a)
+        return _log_delta(a, (a + 1) * rho, epsilon)
 
     start = math.log(min(max(epsilon / (2 * rho), 1e-6), 1e300))
     with np.errstate(all="ignore"):  # of numbers that overflow: they are not the smallest
         found = minimize_scalar(log_delta, bracket=(start - 1, start + 1))
     return min(1.0, math.exp(min(found.fun, 0.0)))
+
+
+def delta_of_renyi(order: float, divergence: float, epsilon: float) -> float:
+    """Return a delta for which a Renyi divergence implies (epsilon, delta)-DP.
+
+    ``exp((order - 1)(divergence - epsilon)) / (order - 1) (1 - 1 / order)^order``.
+
+    References
+    ----------
+    Canonne, Kamath and Steinke, "The discrete Gaussian for differential privacy", NeurIPS 2020,
+    Proposition 12.
+    """
+    return min(1.0, math.exp(min(_log_delta(order - 1, divergence, epsilon), 0.0)))
+
+
+def _log_delta(a: float, divergence: float, epsilon: float) -> float:
+    """Return the logarithm of delta, for the order a + 1."""
+    return a * (divergence - epsilon) - math.log(a) - (a + 1) * math.log1p(1 / a)
 
 
 @cache

@@ -1,0 +1,115 @@
+"""What models have in common that protect the records they are fitted on (zone: boundary)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .._params import as_floats, check_number
+from .._privacy.accounting import Budget
+from .._privacy.mechanisms import Mechanisms, Tables
+from .._privacy.noise import noise_source
+from .._privacy.zcdp import zcdp_within
+from .._sklearn.html import ShowsPrivacy
+from ..ledger._ledger import budget_on
+from ..report._report import PrivacyReport
+from ._rows import within_ball
+
+__all__ = ["PrivateLearner"]
+
+Floats = NDArray[np.float64]
+
+_NOT_PROTECTED = (
+    "the number of records (or groups) and columns, the classes, bounds and other parameters; how "
+    "long the fit took; and whatever else is computed from the records, including another fit"
+)
+
+
+class PrivateLearner(ShowsPrivacy, BaseEstimator):
+    """Fits by sums over units, to which noise is added; predicts as linear models do.
+
+    Subclasses have the parameters `epsilon`, `delta`, `bounds`, `max_norm`, `noise_random_state`
+    and `ledger`.
+    """
+
+    epsilon: Any
+    delta: Any
+    bounds: Any
+    max_norm: Any
+    noise_random_state: Any
+    ledger: Any
+    coef_: Floats
+    intercept_: Any
+    privacy_: PrivacyReport
+
+    # What a search asks of a model that trains privately.
+    private_unit = "replace-one"
+    composition = "zCDP"
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True  # an error would tell that a record has one
+        return tags
+
+    def _check(self) -> None:
+        check_number("epsilon", self.epsilon, "a number from 1e-9 up", lambda e: e >= 1e-9)
+        check_number("delta", self.delta, "in (0, 1)", lambda d: 1e-300 <= d < 1)
+        check_number("max_norm", self.max_norm, "a positive number", lambda v: v > 0)
+
+    def _table(self, X: Any, *, reset: bool) -> Floats:
+        """Return the columns, scaled by their bounds, in rows of norm at most 1."""
+        X = validate_data(self, X, dtype=np.float64, ensure_all_finite=False, reset=reset)
+        if self.bounds is not None:
+            low, high = self._bounds(X.shape[1])
+            with np.errstate(all="ignore"):
+                X = (2 * X - low - high) / (high - low)
+            X = np.clip(np.nan_to_num(X), -1, 1)
+        return within_ball(np.nan_to_num(X), float(self.max_norm))
+
+    def _bounds(self, d: int) -> tuple[Floats, Floats]:
+        try:
+            low, high = (as_floats(each) for each in self.bounds)
+            assert low is not None and high is not None
+            low, high = np.broadcast_to(low, d), np.broadcast_to(high, d)
+            assert (low < high).all()
+        except (AssertionError, TypeError, ValueError):
+            raise ValueError(
+                f"bounds are two numbers, or two arrays of {d}: the lowest and the highest value "
+                f"of each column; found {self.bounds!r}"
+            ) from None
+        return low, high
+
+    def _tables(self, n: int, sensitivity: float, *, what: str) -> tuple[Budget, Tables, Any]:
+        """Return what adds noise to n tables of integers, at (epsilon, delta) in all."""
+        noise = noise_source(self.noise_random_state, stacklevel=4)
+        mechanism = type(self).__name__
+        budget = budget_on(self.ledger, self.epsilon, self.delta, what=what, mechanism=mechanism)
+        rho = zcdp_within(budget.epsilon, budget.delta)
+        return budget, Mechanisms(budget, noise).tables(n, sensitivity, rho, purpose=what), noise
+
+    def _report(self, budget: Budget, noise: Any, m: int, unit: str) -> PrivacyReport:
+        return PrivacyReport(
+            title="Differentially private model",
+            epsilon=budget.epsilon,
+            delta=budget.delta,
+            unit=unit,
+            m=m,
+            data="training set",
+            protected="X and y as given",
+            not_protected=_NOT_PROTECTED,
+            assumption=None,
+            condition="none",
+            released="the fitted model",
+            spends=budget.losses,
+            noise=noise.description,
+            secure=noise.secure,
+        )
+
+    def _linear(self, X: Any) -> Floats:
+        check_is_fitted(self, "coef_")
+        found: Floats = self._table(X, reset=False) @ self.coef_.T + self.intercept_
+        return found

@@ -1,0 +1,207 @@
+"""Logistic regression by gradient descent with noise (zone: boundary)."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, softmax
+from sklearn.base import ClassifierMixin
+
+from .._data.units import Units
+from .._params import check_number
+from .._privacy.sensitive import Secret
+from ._base import PrivateLearner
+from ._labels import class_numbers, public_classes, unit_numbers
+from ._rows import integer_rows, mean_by_unit
+
+__all__ = ["PrivateLogisticRegression"]
+
+Floats = NDArray[np.float64]
+_STEPS = 2**20
+
+
+class PrivateLogisticRegression(ClassifierMixin, PrivateLearner):
+    """Logistic regression that is (epsilon, delta)-private for each training record.
+
+    Full-batch gradient descent from 0. The gradient of each record's loss is clipped to a norm,
+    rounded to integers and summed; the sum gets discrete Gaussian noise. All steps together are
+    rho-zCDP for the largest rho that implies (epsilon, delta).
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Inverse of the regularisation, as in scikit-learn's `LogisticRegression`, of columns that
+        are scaled by `bounds` and `max_norm`.
+    epsilon : float, default=1.0
+        Privacy loss of the fitted model.
+    delta : float, default=1e-6
+        In (0, 1).
+    clip : float, default=1.0
+        Norm to which a record's gradient is clipped; the noise is in proportion to it.
+    max_iter : int, default=100
+        Steps; the noise of each grows with the root of their number.
+    learning_rate : float, default=2.0
+        Length of a step.
+    bounds : tuple of two floats or arrays, default=None
+        Lowest and highest value of each column, chosen without looking at the data: columns are
+        scaled to [-1, 1] and cut off there.
+    max_norm : float, default=1.0
+        Rows that are longer (after `bounds`) are scaled down to this norm.
+    classes : array-like, default=None
+        The labels, which are public. None takes those of y.
+    noise_random_state : int or None, default=None
+        An integer replaces the noise by a seeded generator's: for tests only. Warns.
+    ledger : PrivacyLedger or None, default=None
+        What (epsilon, delta) are charged to, before the first draw.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        Of scaled columns (private).
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        The constant (private).
+    n_iter_ : int
+        Steps that were made.
+    privacy_ : PrivacyReport
+        The privacy report: print it.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of features, if they are all strings.
+
+    References
+    ----------
+    Bassily, Smith and Thakurta, "Private empirical risk minimization", FOCS 2014; Bun and Steinke,
+    "Concentrated differential privacy", TCC 2016, for zCDP of sequences.
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        clip: float = 1.0,
+        max_iter: int = 100,
+        learning_rate: float = 2.0,
+        bounds: Any = None,
+        max_norm: float = 1.0,
+        classes: Any = None,
+        noise_random_state: int | None = None,
+        ledger: Any = None,
+    ) -> None:
+        self.C = C
+        self.epsilon = epsilon
+        self.delta = delta
+        self.clip = clip
+        self.max_iter = max_iter
+        self.learning_rate = learning_rate
+        self.bounds = bounds
+        self.max_norm = max_norm
+        self.classes = classes
+        self.noise_random_state = noise_random_state
+        self.ledger = ledger
+
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Protected. A number that is missing counts as 0, after scaling.
+        y : array-like of shape (n_samples,)
+            Protected. A label that is none of the classes has no part in the fit.
+        groups : array-like of shape (n_samples,), default=None
+            Whom each record belongs to: then all records of one group are one protected unit, and
+            their mean gradient is summed.
+
+        Returns
+        -------
+        self : PrivateLogisticRegression
+        """
+        self._check()
+        X = self._table(X, reset=True)
+        self.classes_ = public_classes(self.classes, y)
+        code, unit = class_numbers(y, self.classes_, len(X)), unit_numbers(groups, len(X))
+        units = Units.of(len(X), groups)
+        X = np.column_stack([X, np.ones(len(X))])
+        K = len(self.classes_) if len(self.classes_) > 2 else 1
+        W = np.zeros((K, X.shape[1]))
+        n, sensitivity = int(self.max_iter), 2.0 * (_STEPS + 1)
+        budget, noisy, noise = self._tables(n, sensitivity, what="gradients of a model")
+        averaged = np.zeros_like(W)
+        for i in range(n):
+            rows = mean_by_unit(self._gradients(X, code, W), unit)
+            total = Secret(integer_rows(rows, _STEPS).sum(axis=0, keepdims=True))
+            mean = float(self.clip) / _STEPS * noisy(total).reshape(W.shape) / units.m
+            mean[:, :-1] += W[:, :-1] / (float(self.C) * units.m)
+            W = W - float(self.learning_rate) * mean
+            if i >= n // 2:
+                averaged += W / (n - n // 2)
+        self.coef_, self.intercept_, self.n_iter_ = averaged[:, :-1], averaged[:, -1], n
+        self.privacy_ = self._report(budget, noise, units.m, units.name)
+        return self
+
+    def decision_function(self, X: Any) -> Floats:
+        """Return the logits: one column for two classes, else one for each.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Records.
+        """
+        found = self._linear(X)
+        return found[:, 0] if len(self.classes_) == 2 else found
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return probabilities of all classes, shape (n_samples, n_classes).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Records.
+        """
+        return _probabilities(self._linear(X))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return labels.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Records.
+        """
+        found: NDArray[Any] = self.classes_[self.predict_proba(X).argmax(axis=1)]
+        return found
+
+    def _check(self) -> None:
+        super()._check()
+        for name in ("C", "clip", "learning_rate"):
+            check_number(name, getattr(self, name), "a positive number", lambda v: v > 0)
+        of_steps = "a whole number from 1 up", lambda n: n >= 1, Integral
+        check_number("max_iter", self.max_iter, *of_steps)
+
+    def _gradients(self, X: Floats, code: NDArray[np.intp], W: Floats) -> Floats:
+        """Return each record's gradient in units of `clip`, in a row of norm at most 1."""
+        errors = _probabilities(X @ W.T)
+        errors[np.arange(len(X)), code] -= 1
+        errors[code < 0] = 0
+        if len(W) == 1:
+            errors = errors[:, 1:]
+        norms = np.sqrt((errors**2).sum(axis=1) * (X**2).sum(axis=1))
+        scaled = errors / np.maximum(norms, float(self.clip))[:, None]
+        rows: Floats = (scaled[:, :, None] * X[:, None, :]).reshape(len(X), -1)
+        return rows
+
+
+def _probabilities(logits: Floats) -> Floats:
+    if logits.shape[1] == 1:
+        p = expit(logits)
+        return np.column_stack([1 - p, p])
+    found: Floats = softmax(logits, axis=1)
+    return found

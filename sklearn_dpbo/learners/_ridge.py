@@ -1,0 +1,313 @@
+"""Ridge regression from one release of sums of products (zone: boundary)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from .._data.units import Units
+from .._params import check_number
+from .._privacy.sensitive import Secret
+from ._base import PrivateLearner
+from ._labels import class_numbers, public_classes, unit_numbers
+from ._rows import integer_rows
+
+__all__ = ["PrivateRidge", "PrivateRidgeClassifier"]
+
+Floats = NDArray[np.float64]
+_STEPS = 2**14
+
+
+class _FromGram(PrivateLearner):
+    """Solves from the noisy Gram matrix of rows (x, 1, targets).
+
+    A unit adds A, the sum of z z^T over its rows: positive semidefinite, of a trace of at most B^2.
+    What replaces it adds A' alike, and |A - A'|^2 = |A|^2 + |A'|^2 - 2 <A, A'> is at most 2 B^4 in
+    the Frobenius norm. The upper triangle is released, which is no longer.
+    """
+
+    alpha: Any
+    gram_: Floats
+
+    def _release(self, X: Floats, targets: Floats, groups: Any) -> None:
+        """Release the Gram matrix, and solve."""
+        n, unit, units = len(X), unit_numbers(groups, len(X)), Units.of(len(X), groups)
+        rows = np.column_stack([X, np.ones(n), targets]) / math.sqrt(3)  # three parts of norm 1
+        if unit is not None:  # a unit's rows weigh one together
+            rows = rows / np.sqrt(np.bincount(unit)[unit])[:, None]
+        whole = integer_rows(rows, _STEPS, unit)
+        q = whole.shape[1]
+        upper = np.triu_indices(q)
+        sensitivity = math.sqrt(2) * (_STEPS + 1) ** 2 * (1 + 1e-12)
+        budget, noisy, noise = self._tables(1, sensitivity, what="sums of products")
+        released = noisy(Secret((whole.T @ whole)[upper][None, :]))[0].astype(float)
+        gram = np.zeros((q, q))
+        gram[upper] = released * 3 / _STEPS**2
+        self.gram_ = gram + np.triu(gram, 1).T
+        self.noise_ = noisy.scale * 3 / _STEPS**2
+        self._m, self._d = units.m, X.shape[1]
+        self.privacy_ = self._report(budget, noise, units.m, units.name)
+
+    def _solved(self) -> Floats:
+        """Return coefficients of x and 1, for each target: shape (n_features + 1, n_targets)."""
+        p = self._d + 1
+        G, b = self.gram_[:p, :p], self.gram_[:p, p:]
+        # The noise's largest eigenvalue is about 2 sqrt(p) deviations; with less than that, the
+        # matrix may be far from any Gram matrix.
+        least = float(np.linalg.eigvalsh(G)[0])
+        ridge = np.full(p, float(self.alpha) + max(0.0, 2 * math.sqrt(p) * self.noise_ - least))
+        ridge[-1] -= float(self.alpha)
+        found: Floats = np.linalg.solve(G + np.diag(ridge), b)
+        return found
+
+
+class PrivateRidge(RegressorMixin, _FromGram):
+    """Ridge regression that is (epsilon, delta)-private for each training record.
+
+    The sums of products of columns and target are released once, with discrete Gaussian noise; for
+    any `alpha`, the coefficients follow from them (`refitted`), at no more privacy loss.
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        Regularisation, as in scikit-learn's `Ridge`, of columns and target that are scaled. To it
+        is added what the noise needs, see `noise_`.
+    epsilon : float, default=1.0
+        Privacy loss of the fitted model.
+    delta : float, default=1e-6
+        In (0, 1).
+    bounds : tuple of two floats or arrays, default=None
+        Lowest and highest value of each column, chosen without looking at the data: columns are
+        scaled to [-1, 1] and cut off there.
+    y_bounds : tuple of two floats, default=(-1.0, 1.0)
+        Lowest and highest target, chosen without looking at the data.
+    max_norm : float, default=1.0
+        Rows that are longer (after `bounds`) are scaled down to this norm.
+    noise_random_state : int or None, default=None
+        An integer replaces the noise by a seeded generator's: for tests only. Warns.
+    ledger : PrivacyLedger or None, default=None
+        What (epsilon, delta) are charged to, before the draw.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Of scaled columns, for the target in its own units (private).
+    intercept_ : float
+        The constant (private).
+    gram_ : ndarray of shape (n_features + 2, n_features + 2)
+        The sums released, of columns, 1 and the target, all scaled (private).
+    noise_ : float
+        Standard deviation of the noise of each of them.
+    privacy_ : PrivacyReport
+        The privacy report: print it.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of features, if they are all strings.
+
+    References
+    ----------
+    Wang, "Revisiting differentially private linear regression", UAI 2018 (AdaSSP).
+    """
+
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        *,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        bounds: Any = None,
+        y_bounds: Any = (-1.0, 1.0),
+        max_norm: float = 1.0,
+        noise_random_state: int | None = None,
+        ledger: Any = None,
+    ) -> None:
+        self.alpha = alpha
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.y_bounds = y_bounds
+        self.max_norm = max_norm
+        self.noise_random_state = noise_random_state
+        self.ledger = ledger
+
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+        """Release the sums of products, and solve.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Protected. A number that is missing counts as 0, after scaling.
+        y : array-like of shape (n_samples,)
+            Protected; cut off at `y_bounds`.
+        groups : array-like of shape (n_samples,), default=None
+            Whom each record belongs to: then all records of one group are one protected unit, and
+            weigh as much as one record together.
+
+        Returns
+        -------
+        self : PrivateRidge
+        """
+        self._check()
+        low, high = self._target_bounds()
+        X = self._table(X, reset=True)
+        y = column_or_1d(y, warn=True, dtype=np.float64)
+        if len(y) != len(X):
+            raise ValueError(
+                f"X has {len(X)} rows, y has {len(y)}: inconsistent numbers of samples"
+            )
+        target = np.clip(np.nan_to_num((2 * y - low - high) / (high - low)), -1, 1)
+        self._release(X, target[:, None], groups)
+        return self.refitted()
+
+    def refitted(self, alpha: float | None = None) -> Self:
+        """Solve again, from the sums that were released.
+
+        Parameters
+        ----------
+        alpha : float or None, default=None
+            Another regularisation, which is set.
+        """
+        check_is_fitted(self, "gram_")
+        if alpha is not None:
+            self.alpha = alpha
+        low, high = self._target_bounds()
+        w = self._solved()[:, 0] * (high - low) / 2
+        self.coef_, self.intercept_ = w[:-1], float(w[-1] + (low + high) / 2)
+        return self
+
+    def predict(self, X: Any) -> Floats:
+        """Return predictions.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Records.
+        """
+        return self._linear(X)
+
+    def _check(self) -> None:
+        super()._check()
+        check_number("alpha", self.alpha, "0 or more", lambda a: a >= 0)
+
+    def _target_bounds(self) -> tuple[float, float]:
+        low, high = self.y_bounds
+        return float(low), float(high)
+
+
+class PrivateRidgeClassifier(ClassifierMixin, _FromGram):
+    """Ridge regression of labels, which is (epsilon, delta)-private for each training record.
+
+    Parameters
+    ----------
+    alpha, epsilon, delta, bounds, max_norm, noise_random_state, ledger
+        As for `PrivateRidge`.
+    classes : array-like, default=None
+        The labels, which are public. None takes those of y.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        Of scaled columns (private).
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        The constant (private).
+    gram_, noise_, privacy_, n_features_in_, feature_names_in_
+        As for `PrivateRidge`.
+    """
+
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        *,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        bounds: Any = None,
+        max_norm: float = 1.0,
+        classes: Any = None,
+        noise_random_state: int | None = None,
+        ledger: Any = None,
+    ) -> None:
+        self.alpha = alpha
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.max_norm = max_norm
+        self.classes = classes
+        self.noise_random_state = noise_random_state
+        self.ledger = ledger
+
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+        """Release the sums of products, and solve.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Protected. A number that is missing counts as 0, after scaling.
+        y : array-like of shape (n_samples,)
+            Protected. A label that is none of the classes counts for none.
+        groups : array-like of shape (n_samples,), default=None
+            As for `PrivateRidge`.
+
+        Returns
+        -------
+        self : PrivateRidgeClassifier
+        """
+        self._check()
+        X = self._table(X, reset=True)
+        self.classes_ = public_classes(self.classes, y)
+        code, K = class_numbers(y, self.classes_, len(X)), len(self.classes_)
+        targets = np.where(code[:, None] == np.arange(K), 1.0, 0.0)
+        if K == 2:
+            targets = targets[:, 1:] - targets[:, :1]
+        self._release(X, targets, groups)
+        return self.refitted()
+
+    def refitted(self, alpha: float | None = None) -> Self:
+        """Solve again, from the sums that were released.
+
+        Parameters
+        ----------
+        alpha : float or None, default=None
+            Another regularisation, which is set.
+        """
+        check_is_fitted(self, "gram_")
+        if alpha is not None:
+            self.alpha = alpha
+        w = self._solved().T
+        self.coef_, self.intercept_ = w[:, :-1], w[:, -1]
+        return self
+
+    def decision_function(self, X: Any) -> Floats:
+        """Return the regression: one column for two classes, else one for each.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Records.
+        """
+        found = self._linear(X)
+        return found[:, 0] if len(self.classes_) == 2 else found
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return labels.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Records.
+        """
+        found = self.decision_function(X)
+        code = found.argmax(axis=1) if found.ndim == 2 else (found > 0).astype(int)
+        labels: NDArray[Any] = self.classes_[code]
+        return labels
+
+    def _check(self) -> None:
+        super()._check()
+        check_number("alpha", self.alpha, "0 or more", lambda a: a >= 0)
