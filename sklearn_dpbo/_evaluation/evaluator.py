@@ -168,8 +168,7 @@ class Evaluator:
         assert model is not None, "the candidate was evaluated"
         asked = (each.response_method for each in self.fitter.scorers)
         reference = model.references[list(asked).index(counts.response_method)]
-        classes = getattr(fresh(model.pickled), "classes_", None)
-        reference = reference.of_counts(counts, self._companions, classes)
+        reference = reference.of_counts(counts, self._companions)
         return counted(self._table, Model(model.pickled, (reference,)), counts)
 
     def select_at(self, public: Predictions) -> None:
@@ -183,9 +182,31 @@ class Evaluator:
         return PublicEvaluator(self.options, split, self.scorer, self.progress)
 
     def fitted(self, params: dict[str, Any]) -> Any:
-        """Return a candidate, fitted on the training set: as it was evaluated, if it was."""
+        """Return a candidate, fitted on the training set: as it was evaluated, if it was.
+
+        Raises
+        ------
+        ValueError
+            If it was evaluated, and cannot be unpickled. The text is always the same: a class may
+            remember protected records.
+        """
         model = self._models.find(params)
-        return self.fitter.refit(params) if model is None else fresh(model.pickled)
+        if model is None:
+            return self.fitter.refit(params)
+        with suppress_all_output():
+            try:
+                return fresh(model.pickled)
+            except KeyboardInterrupt:
+                raise KeyboardInterrupt from None
+            except BaseException:
+                pass
+        raise ValueError("the candidate chosen cannot be unpickled any more")
+
+    def classes(self, params: dict[str, Any]) -> Any:
+        """Return the `classes_` that a candidate had before it predicted anything protected."""
+        model = self._models.find(params)
+        assert model is not None, "the candidate was evaluated"
+        return model.references[0].classes
 
     def remembered(self, params: dict[str, Any]) -> tuple[Any, Any, Any]:
         """Return what gives the companions what a candidate gave them at first, with their X and y.

@@ -56,12 +56,15 @@ class Reference:
         What the scorer makes of it.
     clipped : float
         Share of the companions whose gains are outside of the scorer's bounds.
+    classes : object
+        The estimator's `classes_`; None if it has none.
     """
 
     kind: Kind
     response: NDArray[Any]
     values: NDArray[Any]
     clipped: float
+    classes: Any = None
 
     @classmethod
     def of(cls, estimator: Any, scorer: RecordScorer, companions: Companions) -> Reference:
@@ -71,8 +74,10 @@ class Reference:
         )
         check_length(estimator, raw, len(companions), scorer.response_method)
         kind = Kind.of(raw)
-        response, _ = kind.read(raw, len(companions))
-        classes = getattr(estimator, "classes_", None)
+        # Copies: an estimator may write what it returns later into the same array.
+        response, classes = deepcopy(
+            (kind.read(raw, len(companions))[0], getattr(estimator, "classes_", None))
+        )
         try:
             # Copies, as a user's gain may write into what it gets.
             values = scorer.record_values(*deepcopy((companions.y, response)), classes)
@@ -82,11 +87,11 @@ class Reference:
                 f"{scorer!r} meets numbers among the training labels, their predictions or gains "
                 f"that no float can hold: rescale the labels ({error})"
             ) from error
-        return cls(kind, response, values, clipped)
+        return cls(kind, response, values, clipped, classes)
 
-    def of_counts(self, counts: RecordScorer, companions: Companions, classes: Any) -> Reference:
+    def of_counts(self, counts: RecordScorer, companions: Companions) -> Reference:
         """Return what other counts make of the same response; no user's code runs for it."""
-        values = counts.record_values(companions.y, self.response.copy(), classes)
+        values = counts.record_values(companions.y, self.response.copy(), self.classes)
         return replace(self, values=values, clipped=0.0)
 
     def holds(self, response: NDArray[Any], values: NDArray[Any], classifier: bool) -> bool:

@@ -54,7 +54,8 @@ class Loss(Gain):
         y = np.asarray(dense(y_train), dtype=float)
         loss = -self(y, np.broadcast_to(np.median(y, axis=0), y.shape), None)
         worst = float(np.quantile(loss, _COUNTED, method="higher"))
-        return (-worst, 0.0)
+        # Where nearly all labels are the same, so is this loss: 0.
+        return (-(worst or float(loss.max()) or 1.0), 0.0)
 
     def __call__(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
         check_same_shape(y, response)

@@ -110,9 +110,10 @@ class MeanGain(PrivateScorer):
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.int64]:
         """round(G (clip(gain, a, b) - a) / (b - a)); a gain that is not a number counts as a."""
         a, b = self.gain_bounds
-        with np.errstate(over="ignore"):  # numbers that overflow are clipped
+        with np.errstate(all="ignore"):  # numbers that overflow are clipped
             gain = self.unclipped(y, response, classes)
             share = np.clip((np.where(np.isnan(gain), a, gain) - a) / (b - a), 0, 1)
+        share = np.where(share > 0, share, 0.0)  # no number at all would become a huge integer
         return np.rint(share * self._record_steps).astype(np.int64)
 
     def unclipped(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.float64]:

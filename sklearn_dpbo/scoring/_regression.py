@@ -56,6 +56,8 @@ _COUNTED = 0.99
 _ASSUMED = 9.0
 # Share of a public candidate's errors that count fully when candidates are compared.
 _TOLD_APART = 0.95
+# The smallest error that counts fully then, as a share of the largest that counts for the score.
+_SMALLEST = 2.0**-10
 
 
 @dataclass(frozen=True, eq=False)
@@ -319,7 +321,8 @@ def _large_error(scorer: MeanGain, public: Predictions, most: float) -> float | 
     losses = -scorer.unclipped(public.y, public.response, public.classes)
     losses = losses[np.isfinite(losses)]
     large = math.sqrt(np.quantile(losses, _TOLD_APART)) if len(losses) else 0.0
-    return min(large, most) if large > 0 else None
+    # Not so small that rounding errors of predictions would count.
+    return min(max(large, most * _SMALLEST), most) if large > 0 else None
 
 
 REGRESSION = (

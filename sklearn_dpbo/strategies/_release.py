@@ -235,19 +235,19 @@ def _answers(
     ValueError
         If that fails, too, which it did not before. The text is always the same.
     """
-    training, winner = oracle.problem.training, oracle.fitted(params)
+    training = oracle.problem.training
+    known = np.asarray(() if (found := oracle.classes(params)) is None else found)
     finders: tuple[Callable[[], PublicModel], ...]
     finders = (
         lambda: public_model(params),
-        lambda: (winner, training.X, training.y),
+        lambda: (oracle.fitted(params), training.X, training.y),
         lambda: oracle.remembered(params),
     )
     for find in finders:
         try:
             with suppress_all_output(), without_autologging():
                 model, X, y = find()
-                known, classes = (np.asarray(getattr(e, "classes_", ())) for e in (model, winner))
-                if np.array_equal(known, classes):
+                if np.array_equal(np.asarray(getattr(model, "classes_", ())), known):
                     return stand_in(model, X, asked), X, y
         except KeyboardInterrupt:
             raise KeyboardInterrupt from None

@@ -28,6 +28,7 @@ from sklearn_dpbo._data.units import Units
 from sklearn_dpbo._evaluation.companions import Companions
 from sklearn_dpbo._evaluation.evaluator import Evaluator
 from sklearn_dpbo._evaluation.fitting import FitOptions
+from sklearn_dpbo._evaluation.model import Reference
 from sklearn_dpbo._evaluation.protected_values import ProtectedTable
 from sklearn_dpbo._evaluation.suppress_output import kept_warning_registries
 from sklearn_dpbo.exceptions import BatchDependentError
@@ -670,3 +671,57 @@ def test_registry_of_a_module_that_had_none_is_gone_afterwards():
     with kept_warning_registries():
         vars(module)["__warningregistry__"] = {"version": 1}
     assert "__warningregistry__" not in vars(module)
+
+
+class RemembersInItsClass(LogisticRegression):
+    """Notes in its class that it predicted an odd record; then no copy can be unpickled."""
+
+    seen = None
+
+    def decision_function(self, X):
+        if (np.asarray(X)[:, 0] > 900).any():
+            RemembersInItsClass.seen = float(np.max(X))
+        return super().decision_function(X)
+
+    def __setstate__(self, state):
+        if RemembersInItsClass.seen is not None:
+            print("seen", RemembersInItsClass.seen)
+            raise RuntimeError(f"seen {RemembersInItsClass.seen}")
+        super().__setstate__(state)
+
+
+@pytest.mark.parametrize("scoring", ["accuracy", "roc_auc"])
+def test_copy_that_cannot_be_unpickled_after_predictions_tells_nothing(
+    scoring, two_classes, monkeypatch, capfd
+):
+    X, y, X_val, y_val = two_classes
+    X_val[3, 0] = 987.654
+    monkeypatch.setattr(RemembersInItsClass, "seen", None)
+    search = PrivateBayesSearchCV(
+        RemembersInItsClass(), {"C": [0.1, 1.0]}, scoring=scoring, noise_random_state=0
+    )
+    with pytest.raises(ValueError, match="candidate chosen cannot") as raised:
+        search.fit(X, y, X_val=X_val, y_val=y_val)
+    assert "987" not in str(raised.value) + str(getattr(raised.value, "__notes__", ""))
+    assert raised.value.__context__ is None and "987" not in "".join(capfd.readouterr())
+
+
+def test_reference_is_a_copy_of_what_an_estimator_returned(two_classes):
+    """An estimator may return the same array each time, with what it predicts then."""
+    X, y, X_val, y_val = two_classes
+    buffer = np.zeros(len(X_val))
+
+    class OneArray(LogisticRegression):
+        def decision_function(self, X):
+            buffer[: len(X)] = super().decision_function(X)
+            return buffer[: len(X)]
+
+    training = Training(X, y)
+    problem = Problem(training, X_val, y_val, Units.of(len(X_val)), "")
+    companions = Companions.of(problem)
+    scorer = make_private_scorer("roc_auc").prepare(y)
+    model = OneArray().fit(X, y)
+    reference = Reference.of(model, scorer, companions)
+    before = reference.response.copy()
+    model.decision_function(X_val)
+    assert (reference.response == before).all()

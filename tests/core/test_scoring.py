@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -554,3 +555,38 @@ def test_a_misspelt_score_gets_a_suggestion_and_a_known_score_without_sensitivit
     for name in ("rand_score", "neg_max_error", "d2_absolute_error_score"):
         with pytest.raises(ValueError, match="cannot be made private. Use"):
             make_private_scorer(name)
+
+
+ZERO_INFLATED = np.array([0.0] * 399 + [5.0])
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "neg_mean_absolute_error",
+        "neg_mean_squared_error",
+        "neg_root_mean_squared_error",
+        "neg_mean_squared_log_error",
+        "neg_root_mean_squared_log_error",
+        "neg_mean_absolute_percentage_error",
+        "r2",
+    ],
+)
+def test_bounds_learnt_of_labels_that_are_nearly_all_the_same_have_a_width(name):
+    """An exact prediction got 0/0 steps, which is a huge integer; all others got 0."""
+    scorer = make_private_scorer(name).prepare(ZERO_INFLATED)
+    a, b = scorer.gain_bounds
+    assert a < b
+    y, units = np.zeros(3), Units.of(3)
+    for predicted in (np.zeros(3), np.array([0.0, 0.5, 9.0]), np.array([np.nan, np.inf, -1.0])):
+        values = scorer.record_values(y, predicted, None)
+        assert ((values >= 0) & (values <= scorer.sensitivity(units))).all()
+    best, worst = (scorer.record_values(y, np.full(3, v), None)[0] for v in (0.0, 9.0))
+    assert best > worst
+
+
+def test_gain_without_a_width_counts_nothing_huge():
+    scorer = replace(make_private_scorer("neg_mean_absolute_error").prepare([0.0, 1.0]),
+                     bounds=(-0.0, 0.0))  # fmt: skip
+    values = scorer.record_values(np.zeros(2), np.array([0.0, 0.5]), None)
+    assert ((values >= 0) & (values <= scorer.sensitivity(Units.of(2)))).all()
