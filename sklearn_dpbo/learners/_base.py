@@ -53,6 +53,7 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True  # an error would tell that a record has one
+        tags.non_deterministic = True
         return tags
 
     def _check(self) -> None:

@@ -11,7 +11,7 @@ from sklearn.utils.validation import column_or_1d
 
 from ..scoring._labels import encode
 
-__all__ = ["class_numbers", "public_classes", "unit_numbers"]
+__all__ = ["class_numbers", "public_classes", "targets_of", "unit_numbers"]
 
 
 def public_classes(classes: Any, y: Any) -> NDArray[Any]:
@@ -25,13 +25,17 @@ def public_classes(classes: Any, y: Any) -> NDArray[Any]:
     return found
 
 
+def targets_of(y: Any, n: int, dtype: Any = None) -> NDArray[Any]:
+    """Return one target for each of n rows."""
+    targets: NDArray[Any] = column_or_1d(y, warn=True, dtype=dtype)
+    if len(targets) != n:
+        raise ValueError(f"X has {n} rows, y has {len(targets)}: inconsistent numbers of samples")
+    return targets
+
+
 def class_numbers(y: Any, classes: NDArray[Any], n: int) -> NDArray[np.intp]:
     """Return the position of each label among the classes; -1 for one that is none of them."""
-    y = column_or_1d(y)
-    if len(y) != n:
-        raise ValueError(f"X has {n} rows, y has {len(y)}: inconsistent numbers of samples")
-    found: NDArray[np.intp] = encode(y, classes)
-    return np.where(found < len(classes), found, -1)
+    return encode(targets_of(y, n), classes)
 
 
 def unit_numbers(groups: Any, n: int) -> NDArray[np.intp] | None:

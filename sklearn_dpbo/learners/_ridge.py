@@ -8,13 +8,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from .._data.units import Units
 from .._params import check_number
 from .._privacy.sensitive import Secret
 from ._base import PrivateLearner
-from ._labels import class_numbers, public_classes, unit_numbers
+from ._labels import class_numbers, public_classes, targets_of, unit_numbers
 from ._rows import integer_rows
 
 __all__ = ["PrivateRidge", "PrivateRidgeClassifier"]
@@ -156,11 +156,7 @@ class PrivateRidge(RegressorMixin, _FromGram):
         self._check()
         low, high = self._target_bounds()
         X = self._table(X, reset=True)
-        y = column_or_1d(y, warn=True, dtype=np.float64)
-        if len(y) != len(X):
-            raise ValueError(
-                f"X has {len(X)} rows, y has {len(y)}: inconsistent numbers of samples"
-            )
+        y = targets_of(y, len(X), np.float64)
         target = np.clip(np.nan_to_num((2 * y - low - high) / (high - low)), -1, 1)
         self._release(X, target[:, None], groups)
         return self.refitted()
