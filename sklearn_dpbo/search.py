@@ -133,6 +133,12 @@ class PrivateBayesSearchCV(
         estimators that predict row by row, which is checked on training records. "separate": each
         record (or group) by itself, beside training records, so that no other one can have a part
         in it whatever the estimator does; that takes a call of `predict` for each.
+    report : bool, default=False
+        Whether to release a report of the candidate chosen, too, as `evaluation_`: what
+        `private_evaluation` returns, at no extra epsilon. Scores that follow from its counts do so
+        ("roc_auc", "average_precision", "f1" and other functions of the confusion matrix, of two
+        classes): score and report then have the share of epsilon that scores are given. Otherwise
+        each of them has half of it. Only with `WorstCase`.
     release : {"best", "all"}, default="best"
         Whose scores are released. "all": those of every candidate that is validated, as columns
         ``mean_test_score``, ``low_test_score``, ``high_test_score`` and ``rank_test_score`` of
@@ -140,12 +146,6 @@ class PrivateBayesSearchCV(
         scores, so that the noise of each grows with their number (with its root, if delta > 0);
         the choice keeps its own share, since it is better made without that noise. Candidates then
         predict the validation set twice. Only with `WorstCase`, and without report.
-    report : bool, default=False
-        Whether to release a report of the candidate chosen, too, as `evaluation_`: what
-        `private_evaluation` returns, at no extra epsilon. Scores that follow from its counts do so
-        ("roc_auc", "average_precision", "f1" and other functions of the confusion matrix, of two
-        classes): score and report then have the share of epsilon that scores are given. Otherwise
-        each of them has half of it. Only with `WorstCase`.
 
     Attributes
     ----------

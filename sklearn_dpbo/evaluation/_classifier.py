@@ -333,9 +333,8 @@ class ClassifierEvaluation(ScoreTables):
         """
         names = ["accuracy", "balanced_accuracy", "precision", "recall", "f1"]
         names += ["roc_auc", "average_precision"]
-        names += ["brier_score"] * (self._design.moments is not None) + [
-            "prevalence"
-        ] * self._binary
+        names += ["brier_score"] * (self._design.moments is not None)
+        names += ["prevalence"] * self._binary
         return {name: getattr(self, name)() for name in names}
 
     def _labelled(self) -> dict[str, Estimate]:

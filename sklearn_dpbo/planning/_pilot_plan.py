@@ -27,7 +27,8 @@ class PilotPlan(SearchPlan):
     Its `score_error` is half the width of ``best_score_interval_`` (95 %): what it is for the
     pilot's predictions, scaled to m records, in the middle of some draws of the noise. Its `regret`
     and `expected_regret` are those of Theorems 1 and 2 for the statistic that ranks candidates,
-    times what a step of it is in the score, to first order; NaN if that is not known.
+    times what a step of it is in the score, to first order; NaN if that is not known. Its other
+    parameters are those of `SearchPlan`.
 
     Parameters
     ----------

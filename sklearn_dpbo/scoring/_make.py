@@ -266,6 +266,9 @@ def selecting_scorer(search: Any) -> PrivateScorer:
 
 def _unknown_sensitivity_message(scoring: Any) -> str:
     """Return what is wrong with ``scoring=`` and what to use instead."""
+    if isinstance(scoring, str) and scoring in REFUSED:
+        reason, nearest = REFUSED[scoring]
+        return f"scoring={scoring!r} {reason}, so it cannot be made private. Use {nearest}"
     meant = like_name(scoring)
     if isinstance(scoring, str) and scoring not in get_scorer_names():
         near = difflib.get_close_matches(meant or scoring.lower(), _NAMES, n=1, cutoff=0.7)
@@ -278,9 +281,6 @@ def _unknown_sensitivity_message(scoring: Any) -> str:
         )
     if meant:
         return f"scoring= takes names and scorers, and no metrics; did you mean {meant!r}?"
-    if isinstance(scoring, str) and scoring in REFUSED:
-        reason, nearest = REFUSED[scoring]
-        return f"scoring={scoring!r} {reason}, so it cannot be made private. Use {nearest}"
     return (
         f"scoring={scoring!r} has no proven sensitivity to one record, so it cannot be made "
         "private. Use a name such as 'f1', 'roc_auc', 'neg_log_loss' or 'r2' (the documentation's "

@@ -268,8 +268,14 @@ class PrivateScorer(Statistics):
 
 
 def score_and_interval(scorer: PrivateScorer, units: Units, noisy: NoisyCounts) -> Score:
-    """Return the score of released counts, and where it lies without noise (95 %)."""
-    return scorer.value(noisy.counts, units), scorer.interval(noisy, units, CONFIDENCE)
+    """Return the score of released counts, and where it lies without noise (95 %).
+
+    The score is in its interval, also where rounding, or mending counts that are not possible, puts
+    it beside: a longer interval contains the exact score as often.
+    """
+    value = scorer.value(noisy.counts, units)
+    low, high = scorer.interval(noisy, units, CONFIDENCE)
+    return value, (min(low, value), max(high, value))
 
 
 def scorer_repr(name: str, params: Mapping[str, Any]) -> str:

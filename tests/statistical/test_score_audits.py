@@ -18,7 +18,8 @@ from sklearn_dpbo._privacy.mechanisms import Mechanisms
 from sklearn_dpbo._privacy.noise import SeededNoise
 from sklearn_dpbo._privacy.sensitive import Sensitive
 from sklearn_dpbo.audit import audit_mechanism
-from sklearn_dpbo.evaluation._errors import ErrorSums, ResidualHistogram
+from sklearn_dpbo.evaluation._errors import _STEPS, ResidualHistogram
+from sklearn_dpbo.scoring._error_sums import ErrorSums
 from sklearn_dpbo.scoring._statistics import Predictions
 
 M, EPSILON, RUNS = 21, 2.0, 2000
@@ -177,7 +178,7 @@ def test_audit_of_released_counts(name, bug, refuted):
 def test_audit_of_an_evaluation_of_a_regressor(bug, refuted):
     """Two releases, at half of epsilon each."""
     family = of_errors()
-    parts = ErrorSums(0.0, 1.0, 1.0), ResidualHistogram((-0.5, 0.5))
+    parts = ErrorSums(0.0, 1.0, 1.0, _STEPS), ResidualHistogram((-0.5, 0.5))
     pair = list(zip(*(family.pair(part, other_label=True) for part in parts), strict=True))
 
     def release(mechanisms, side):
