@@ -19,8 +19,8 @@ from ._privacy.accounting import Budget
 from ._privacy.mechanisms import Mechanisms
 from ._privacy.noise import noise_source
 from ._sklearn.delegation import DelegatesToBest, RoutesToEstimator, replace_fitted
-from ._sklearn.html import ShowsEstimatorAndPrivacy
 from ._sklearn.nesting import SpendsOnValidationSet
+from ._sklearn.one_table import fit_one_table
 from ._sklearn.pipelines import refuse_raw_validation_set
 from ._sklearn.results import (
     already_released,
@@ -43,17 +43,23 @@ from .kusner2015._gp_noise_free import GPNoiseFree
 from .kusner2015._gp_noisy import GPNoisy
 from .kusner2015._lipschitz import LipschitzConvex
 from .ledger._ledger import PrivacyLedger, budget_on
+from .report._html import ShowsEstimatorAndPrivacy
 from .scoring._scorers import PrivateScorer
 from .strategies._base import Strategy
+from .strategies._one_table import OneTable
 from .strategies._worst_case import WorstCase
 
 __all__ = ["PrivateBayesSearchCV"]
 
-_STRATEGIES: dict[str, type[Strategy]] = {
-    "worst_case": WorstCase,
-    "gp_noisy": GPNoisy,
-    "gp_noise_free": GPNoiseFree,
-    "lipschitz": LipschitzConvex,
+# By the records that are protected, and by name.
+_STRATEGIES: dict[str, dict[str, type[Strategy]]] = {
+    "validation": {
+        "worst_case": WorstCase,
+        "gp_noisy": GPNoisy,
+        "gp_noise_free": GPNoiseFree,
+        "lipschitz": LipschitzConvex,
+    },
+    "all": {"worst_case": OneTable},
 }
 
 
@@ -146,6 +152,13 @@ class PrivateBayesSearchCV(
         scores, so that the noise of each grows with their number (with its root, if delta > 0);
         the choice keeps its own share, since it is better made without that noise. Candidates then
         predict the validation set twice. Only with `WorstCase`, and without report.
+    protect : {"validation", "all"}, default="validation"
+        Whose records are protected. "all": those of one table, X and y of `fit`, whether a model is
+        fitted on them or evaluated; `best_estimator_` is private, too. The estimator must be one
+        that trains privately, such as `PrivateLogisticRegression`, and delta must be positive for
+        most of them; the search sets their epsilon and delta. `strategy` is then "worst_case" or an
+        `OneTable`; n_iter limits the candidates, and their number of fits follows from the number
+        of records.
 
     Attributes
     ----------
@@ -234,6 +247,7 @@ class PrivateBayesSearchCV(
         prediction: str = "together",
         report: bool = False,
         release: str = "best",
+        protect: str = "validation",
     ) -> None:
         self.estimator = estimator
         self.param_grid = param_grid
@@ -255,6 +269,7 @@ class PrivateBayesSearchCV(
         self.prediction = prediction
         self.report = report
         self.release = release
+        self.protect = protect
 
     def fit(
         self,
@@ -302,6 +317,8 @@ class PrivateBayesSearchCV(
             nothing is released, and nothing is spent but private draws of earlier rounds.
         """
         check_named(self, unnamed)
+        if self.protect == "all":
+            return self._fit_one_table(X, y, X_val, y_val, groups_val, fit_params)
         if X_val is not None:
             refuse_raw_validation_set(self)
         scorers, space, strategy, mechanisms = self._validate()
@@ -368,6 +385,26 @@ class PrivateBayesSearchCV(
             replace_fitted(self, fitted)
         return self
 
+    def _fit_one_table(
+        self, X: Any, y: Any, X_val: Any, y_val: Any, groups: Any, fit_params: dict[str, Any]
+    ) -> Self:
+        groups = fit_params.pop("groups", groups)
+        if X_val is not None or y_val is not None or fit_params or self.cv is not None:
+            found = {"X_val": X_val, "y_val": y_val, **fit_params, "cv": self.cv}
+            names = [name for name, value in found.items() if value is not None]
+            raise ValueError(
+                f'protect="all" takes one table, as X and y (and groups), and cuts it itself; '
+                f"found {names}, too"
+            )
+        scorers, space, strategy, mechanisms = self._validate()
+        assert isinstance(strategy, OneTable), "it has been checked"
+        options = self._fit_options()
+        replace_fitted(
+            self,
+            fit_one_table(self, X, y, groups, scorers, space, strategy, mechanisms, options),
+        )
+        return self
+
     def _fit_options(self) -> FitOptions:
         return FitOptions(
             self.estimator,
@@ -383,7 +420,7 @@ class PrivateBayesSearchCV(
         """Return (scorers, space, strategy, mechanisms) from parameters, or say what is wrong."""
         check_parameters(self)
         scorers, space = scorers_of(self), space_of(self)
-        strategy = resolve_strategy(self.strategy, _STRATEGIES)
+        strategy = resolve_strategy(self.strategy, _STRATEGIES[self.protect])
         strategy.check(Budget(self.epsilon, self.delta))
         check_strategy(self, strategy, scorers)
         noise = noise_source(self.noise_random_state, stacklevel=4)

@@ -33,7 +33,6 @@ from ._privacy.accounting import Budget, Purpose
 from ._privacy.mechanisms import Mechanisms
 from ._privacy.noise import noise_source
 from ._sklearn.delegation import RoutesToEstimator, attributes_of, delegate, replace_fitted
-from ._sklearn.html import ShowsEstimatorAndPrivacy
 from ._sklearn.nesting import Inner, refuse_excess
 from ._sklearn.pipelines import refuse_raw_validation_set
 from ._sklearn.results import note_on_error, threshold_report
@@ -45,6 +44,7 @@ from ._sklearn.two_classes import (
     check_two_classes,
 )
 from .ledger._ledger import PrivacyLedger, budget_on
+from .report._html import ShowsEstimatorAndPrivacy
 from .report._report import PrivacyReport
 from .scoring._make import resolve_scorer
 from .scoring._mean_gain import MeanGain

@@ -32,7 +32,7 @@ from .broadcast import Broadcast, in_threads
 from .companions import Companions
 from .fit_cache import FitCache
 from .fitter import Fitter, Models, fit_model, to_check
-from .fitting import FitOptions, fit, without_autologging
+from .fitting import FitOptions, fit, without_autologging, without_callbacks
 from .model import Model, Reference
 from .progress import Progress, as_they_finish, call_hook
 from .protected_values import ProtectedTable
@@ -40,7 +40,7 @@ from .public import PublicEvaluator
 from .row_by_row import RowByRowCheck
 from .suppress_output import kept_warning_registries, suppress_all_output, suppress_output
 
-__all__ = ["Evaluation", "Evaluator", "counted"]
+__all__ = ["Evaluation", "Evaluator", "Protected", "counted"]
 
 # How finely predictions are divided among workers, and the size of models up to which one task
 # takes several.
@@ -147,7 +147,7 @@ class Evaluator:
         with suppress_all_output(), without_autologging():
             try:
                 _, model = self.fitter.model(params, checked=True, keep=False, secret=True)
-                return None if model is None else _statistics(self._protected.value, model)
+                return None if model is None else self._protected.value.statistics(model)
             except KeyboardInterrupt:
                 raise KeyboardInterrupt from None
             except BaseException:
@@ -168,8 +168,13 @@ class Evaluator:
         assert model is not None, "the candidate was evaluated"
         asked = (each.response_method for each in self.fitter.scorers)
         reference = model.references[list(asked).index(counts.response_method)]
-        reference = reference.of_counts(counts, self._companions)
+        reference = reference.of_counts(counts, self.companions)
         return counted(self._table, Model(model.pickled, (reference,)), counts)
+
+    def adopt(self, params: dict[str, Any], estimator: Any) -> None:
+        """Take a model that has been released as the one that these parameters were fitted to."""
+        needs = self.fitter.scorers
+        self._models.add(params, Model.of(without_callbacks(estimator), needs, self.companions))
 
     def select_at(self, public: Predictions) -> None:
         """Prepare the score that selects, before anything is evaluated; see `PrivateScorer`."""
@@ -223,7 +228,7 @@ class Evaluator:
             method_of(estimator, scorer.response_method): reference.response
             for scorer, reference in zip(self.fitter.scorers, model.references, strict=True)
         }
-        return with_answers(estimator, responses), self._companions.X, self._companions.y
+        return with_answers(estimator, responses), self.companions.X, self.companions.y
 
     def close(self) -> None:
         """Forget the fitted candidates."""
@@ -237,19 +242,24 @@ class Evaluator:
     @cached_property
     def fitter(self) -> Fitter:
         """Fits candidates; it has no access to the validation set."""
-        training, companions = self.problem.training, self._companions
+        training, companions = self.problem.training, self.companions
         check = RowByRowCheck.on(companions, self.problem)
         cache = FitCache.of(self.options.memory, training)
         needs = (*self.scorers, *self.report)
         return Fitter(self.options, training, needs, companions, check, self.accept, cache)
 
     @cached_property
-    def _companions(self) -> Companions:
+    def companions(self) -> Companions:
         return Companions.of(self.problem)
 
     @cached_property
     def _table(self) -> ProtectedTable:
-        return ProtectedTable.of(self.problem, self._companions, self.options.separate)
+        return ProtectedTable.of(self.problem, self.companions, self.options.separate)
+
+    @property
+    def protected(self) -> Protected:
+        """The protected table, and what is counted of each candidate."""
+        return Protected.of(self._table, self.scorer)
 
     @cached_property
     def _public(self) -> Broadcast:
@@ -257,8 +267,7 @@ class Evaluator:
 
     @cached_property
     def _protected(self) -> Broadcast:
-        pickled = packed(self.scorer, by_value=True)
-        return Broadcast(_Protected(self._table, self.scorer, pickled))
+        return Broadcast(self.protected)
 
     def _fit_all(
         self, candidate_params: tuple[dict[str, Any], ...]
@@ -313,7 +322,7 @@ class Evaluator:
 
     def _nothing(self) -> Sensitive:
         """Return the statistics of a candidate that could not be fitted."""
-        return _sealed((0,), self.scorer, self._table)
+        return self.protected.sealed([(0,)])
 
     @contextlib.contextmanager
     def _results(
@@ -326,12 +335,26 @@ class Evaluator:
 
 
 @dataclass(frozen=True)
-class _Protected:
+class Protected:
     """What counting takes: the protected table, and what is counted, also pickled."""
 
     table: ProtectedTable
     scorer: Statistics
     pickled: bytes
+
+    @classmethod
+    def of(cls, table: ProtectedTable, scorer: Statistics) -> Protected:
+        """Pickle what is counted."""
+        return cls(table, scorer, packed(scorer, by_value=True))
+
+    def statistics(self, model: Model) -> tuple[int, ...]:
+        """Return the raw statistics of a model; its first reference is that of the scorer."""
+        values = self.table.values(model.pickled, self.pickled, model.references[0])
+        return tuple(self.scorer.statistics(values, self.table.y, self.table.units))
+
+    def sealed(self, statistics: Any) -> Sensitive:
+        """Return statistics of models, one row for each."""
+        return Sensitive(statistics, self.scorer.sensitivity(self.table.units))
 
 
 def counted(table: ProtectedTable, model: Model, counts: Statistics) -> Sensitive:
@@ -346,34 +369,23 @@ def counted(table: ProtectedTable, model: Model, counts: Statistics) -> Sensitiv
     counts : Statistics
         What is released.
     """
-    protected = _Protected(table, counts, packed(counts, by_value=True))
+    protected = Protected.of(table, counts)
     with (
         ClearFrames(),
         without_autologging(),
         kept_warning_registries(),
         suppress_output(descriptors=True),
     ):
-        return _sealed(_statistics(protected, model), counts, table)
+        return protected.sealed([protected.statistics(model)])
 
 
 def _count(
     models: list[tuple[int, Model]], sent: Broadcast, single_thread: bool
-) -> list[tuple[int, InTransit]]:
+) -> list[tuple[int, InTransit[Sensitive]]]:
     """Return each candidate's number and its statistics, sealed."""
-    protected: _Protected = sent.value
+    protected: Protected = sent.value
     found = []
     for i, model in models:
         with suppress_output(descriptors=single_thread):
-            sealed = _sealed(_statistics(protected, model), protected.scorer, protected.table)
-            found.append((i, InTransit(sealed)))
+            found.append((i, InTransit(protected.sealed([protected.statistics(model)]))))
     return found
-
-
-def _statistics(protected: _Protected, model: Model) -> tuple[int, ...]:
-    table, scorer = protected.table, protected.scorer
-    values = table.values(model.pickled, protected.pickled, model.references[0])
-    return tuple(scorer.statistics(values, table.y, table.units))
-
-
-def _sealed(statistics: tuple[int, ...], scorer: Statistics, table: ProtectedTable) -> Sensitive:
-    return Sensitive([statistics], scorer.sensitivity(table.units))

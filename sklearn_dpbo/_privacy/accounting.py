@@ -17,6 +17,8 @@ __all__ = ["Budget", "PrivacyLoss", "Purpose"]
 class Purpose(StrEnum):
     """What a part of a budget is spent on; privacy reports quote the value."""
 
+    TRAINING = "training of models"
+    LABELS = "how frequent the labels are"
     CANDIDATE = "choice of the candidate"
     SCORE = "score of the chosen candidate"
     ALL_SCORES = "scores of all candidates"

@@ -81,6 +81,44 @@ class Mechanisms:
         self.budget.charge(PrivacyLoss(epsilon, 0.0, purpose, how))
         return _choose(self.noise.permute_and_flip(_scale(2 * D, epsilon)), scores)
 
+    def best_of(
+        self, models: Secret, scores: Sensitive, epsilon: float, *, purpose: str, among: str
+    ) -> tuple[int, Any]:
+        """Choose the model with the largest score by permute-and-flip, and open this one alone.
+
+        How many there are may be secret: it is not recorded, and one model is charged for like
+        several. That the model itself is private with respect to the records that it was fitted on
+        has been charged before, by the caller.
+
+        Parameters
+        ----------
+        models : Secret of a sequence
+            What was fitted, on other records than the scores are computed from.
+        scores : Sensitive of shape (n_models, 1)
+            Integer scores of them.
+        epsilon : float
+            Charged to the budget.
+        purpose : Purpose or str
+            What is being chosen, for the record of the loss.
+        among : str
+            What is chosen from, in words.
+
+        Returns
+        -------
+        index : int
+            Its position; not to be released, if the number of models is secret.
+        model : object
+            As `models` has it.
+
+        References
+        ----------
+        See `select`; and the documentation, "One sensitive table".
+        """
+        self.budget.charge(PrivacyLoss(epsilon, 0.0, purpose, f"permute-and-flip among {among}"))
+        choose = self.noise.permute_and_flip(_scale(2 * scores.sensitivity, epsilon))
+        chosen = _choose(choose, scores)
+        return chosen, _draw(lambda opened: opened[chosen], models)
+
     def draw_exponentially(
         self,
         scores: Sensitive,

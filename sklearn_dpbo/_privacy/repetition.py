@@ -88,28 +88,41 @@ class Repetition:
         """Return the epsilon of the best of runs that have this one: (2 + eta) epsilon."""
         return (2 + self.eta) * epsilon
 
+    def delta_of(self, epsilon: float, base: Callable[[Any], Any]) -> float:
+        """Return a delta so that the best of runs of this divergence is (epsilon, delta)-private.
+
+        Parameters
+        ----------
+        epsilon : float
+            Positive.
+        base : callable
+            As in `renyi`.
+        """
+        orders = _ORDERS.tolist()
+        return min(delta_of_renyi(order, self.renyi(order, base), epsilon) for order in orders)
+
     def delta(self, epsilon: float, rho: float) -> float:
         """Return a delta so that the best of rho-zCDP runs is (epsilon, delta)-private."""
-
-        def base(orders: Any) -> Any:
-            return rho * orders
-
-        return min(
-            delta_of_renyi(order, self.renyi(order, base), epsilon) for order in _ORDERS.tolist()
-        )
+        return self.delta_of(epsilon, lambda orders: rho * orders)
 
     def rho_within(self, epsilon: float, delta: float) -> float:
         """Return the largest rho (rounded down) of runs whose best is (epsilon, delta)-private."""
         return _rho_within(self, epsilon, delta)
 
-    def draw(self, rng: np.random.Generator) -> int:
-        """Draw K.
+    def draw(self, uniform: Callable[[int], int]) -> int:
+        """Draw K, from 1 up.
 
-        By inversion: P(K = k + 1) / P(K = k) = (1 - gamma) (k + eta) / (k + 1).
+        By inversion: P(K = k + 1) / P(K = k) = (1 - gamma) (k + eta) / (k + 1). In floats, so that
+        probabilities are right up to about 2^-50 of the whole.
+
+        Parameters
+        ----------
+        uniform : callable
+            Returns one of 0, ..., n - 1, given n; nobody must be able to predict it.
         """
         eta, gamma = self.eta, self.gamma
         first = 1 / -math.log(gamma) if eta == 0 else eta / math.expm1(-eta * math.log(gamma))
-        p, k, u = first * (1 - gamma), 1, rng.random()
+        p, k, u = first * (1 - gamma), 1, uniform(2**53) / 2**53
         while u > p and p > 0:
             u -= p
             p *= (1 - gamma) * (k + eta) / (k + 1)

@@ -5,8 +5,8 @@ Sensitivity travels with the value (`Sensitive`); loss travels with the draw (`P
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NoReturn
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, NoReturn, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,7 +130,7 @@ class Sensitive(_Sealed):
     def _open(self) -> NDArray[np.int64]:
         return self.__value
 
-    def _packed(self) -> tuple[NDArray[np.int64], int]:
+    def _packed(self) -> tuple[Any, ...]:
         return self.__value, self.sensitivity
 
     def __repr__(self) -> str:
@@ -139,28 +139,6 @@ class Sensitive(_Sealed):
     def sealed(self) -> Secret:
         """Return the value as a `Secret`, to compute with."""
         return Secret(self.__value)
-
-
-class InTransit:
-    """Carries a `Sensitive` from a worker process to its parent: the only way to pickle one.
-
-    Parameters
-    ----------
-    content : Sensitive
-        Sealed on both sides.
-    """
-
-    __slots__ = ("content",)
-
-    def __init__(self, content: Sensitive) -> None:
-        self.content = content
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _arrived, self.content._packed()
-
-
-def _arrived(value: NDArray[np.int64], sensitivity: int) -> InTransit:
-    return InTransit(Sensitive(value, sensitivity))
 
 
 class Secret(_Sealed):
@@ -180,6 +158,11 @@ class Secret(_Sealed):
     def __init__(self, value: Any) -> None:
         self.__value = value
 
+    @classmethod
+    def gathered(cls, secrets: Sequence[Secret]) -> Secret:
+        """Return several as one: the list of their values."""
+        return cls([each.__value for each in secrets])
+
     @ClearFrames()
     def then(self, compute: Callable[[Any], Any]) -> Secret:
         """Return ``compute(value)``, sealed again."""
@@ -195,3 +178,31 @@ class Secret(_Sealed):
 
     def __repr__(self) -> str:
         return "<Secret: value withheld>"
+
+    def _packed(self) -> tuple[Any, ...]:
+        return (self.__value,)
+
+
+Sealed = TypeVar("Sealed", Sensitive, Secret)
+
+
+class InTransit(Generic[Sealed]):
+    """Carries a protected value from a worker process to its parent: the only way to pickle one.
+
+    Parameters
+    ----------
+    content : Sensitive or Secret
+        Sealed on both sides.
+    """
+
+    __slots__ = ("content",)
+
+    def __init__(self, content: Sealed) -> None:
+        self.content = content
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _arrived, (type(self.content), *self.content._packed())
+
+
+def _arrived(kind: type[Sealed], *packed: Any) -> InTransit[Sealed]:
+    return InTransit(kind(*packed))

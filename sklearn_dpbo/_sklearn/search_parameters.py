@@ -38,6 +38,8 @@ def check_parameters(search: Any) -> None:
     check_prediction(search.prediction)
     if search.release not in ("best", "all"):
         raise ValueError(f'release is "best" or "all"; found {search.release!r}')
+    if search.protect not in ("validation", "all"):
+        raise ValueError(f'protect is "validation" or "all"; found {search.protect!r}')
     if not isinstance(search.report, bool | np.bool_):
         raise ValueError(f"report is True or False; found {search.report!r}")
     if search.report and search.release == "all":
@@ -89,6 +91,10 @@ def resolve_strategy(strategy: Any, by_name: dict[str, type[Strategy]]) -> Strat
 def check_strategy(search: Any, strategy: Strategy, scorers: dict[str, PrivateScorer]) -> None:
     """Raise ValueError if a strategy does not release what a search is to release."""
     name = type(strategy).__name__
+    if search.protect != strategy.protects:
+        raise ValueError(
+            f"{name} is for protect={strategy.protects!r}; found protect={search.protect!r}"
+        )
     if len(scorers) > 1 and not strategy.several_scores:
         raise ValueError(
             f"{name} releases one score, and scoring has {list(scorers)}. Use "

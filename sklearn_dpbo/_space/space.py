@@ -14,7 +14,7 @@ from scipy.stats import qmc
 
 from .axes import EDGE, Axis, Categories, axis_of, found, same
 
-__all__ = ["Candidates", "Points", "SearchSpace"]
+__all__ = ["Candidates", "Points", "SearchSpace", "divide"]
 
 # Sobol points are drawn in blocks until there are enough different ones. After this many blocks
 # without a new point the space counts as exhausted.
@@ -144,7 +144,7 @@ class SearchSpace:
         If the space has no more than n points, these are all, in the order of `ParameterGrid`.
         Else n is divided evenly among the subspaces, which are filled by scrambled Sobol sequences.
         """
-        shares = _divide(n, [_n_points(axes) for axes in self.subspaces])
+        shares = divide(n, [_n_points(axes) for axes in self.subspaces])
         several = []
         for i, (axes, share) in enumerate(zip(self.subspaces, shares, strict=True)):
             whole = share >= _n_points(axes)
@@ -289,7 +289,7 @@ def _n_points(axes: Mapping[str, Axis]) -> float:
     return math.prod(axis.n_points for axis in axes.values())
 
 
-def _divide(n: int, sizes: list[float]) -> list[int]:
+def divide(n: int, sizes: list[float]) -> list[int]:
     """Divide n evenly among subspaces; what exceeds the size of one is left to larger ones."""
     shares = [0] * len(sizes)
     for position, i in enumerate(sorted(range(len(sizes)), key=sizes.__getitem__)):

@@ -23,8 +23,8 @@ from .._privacy.noise import noise_source
 from .._privacy.piecewise import PiecewiseConstant, check_interval, uniform_grid
 from .._privacy.sensitive import Secret
 from .._sklearn.delegation import replace_fitted
-from .._sklearn.html import ShowsPrivacy
 from ..ledger._ledger import PrivacyLedger, budget_on
+from ..report._html import ShowsPrivacy
 from ..report._report import PrivacyReport
 from ._families import check_family, utility_on
 

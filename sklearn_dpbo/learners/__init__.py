@@ -5,6 +5,12 @@ fitted on: the fitted model may be published.
 """
 
 from ._logistic import PrivateLogisticRegression
+from ._private_training import PrivateTraining
 from ._ridge import PrivateRidge, PrivateRidgeClassifier
 
-__all__ = ["PrivateLogisticRegression", "PrivateRidge", "PrivateRidgeClassifier"]
+__all__ = [
+    "PrivateLogisticRegression",
+    "PrivateRidge",
+    "PrivateRidgeClassifier",
+    "PrivateTraining",
+]

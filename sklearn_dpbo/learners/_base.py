@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier, is_regressor
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._params import as_floats, check_number
@@ -14,9 +14,10 @@ from .._privacy.accounting import Budget
 from .._privacy.mechanisms import Mechanisms, Tables
 from .._privacy.noise import noise_source
 from .._privacy.zcdp import zcdp_within
-from .._sklearn.html import ShowsPrivacy
 from ..ledger._ledger import budget_on
+from ..report._html import ShowsPrivacy
 from ..report._report import PrivacyReport
+from ._private_training import PrivateTraining
 from ._rows import within_ball
 
 __all__ = ["PrivateLearner"]
@@ -46,9 +47,19 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
     intercept_: Any
     privacy_: PrivacyReport
 
-    # What a search asks of a model that trains privately.
-    private_unit = "replace-one"
-    composition = "zCDP"
+    # Parameters of which other values follow from what was released.
+    from_release: tuple[str, ...] = ()
+
+    def private_training(self) -> PrivateTraining:
+        """Return how the records are protected that the model is fitted on."""
+        return PrivateTraining(
+            "zCDP",
+            groups="groups",
+            classes="classes" if is_classifier(self) else None,
+            target_bounds="y_bounds" if is_regressor(self) else None,
+            from_release=self.from_release,
+            noise="ours: exact discrete Gaussian noise (OpenDP)",
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

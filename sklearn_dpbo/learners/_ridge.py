@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +12,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._data.units import Units
-from .._params import check_number
+from .._params import as_floats, check_number
 from .._privacy.sensitive import Secret
 from ._base import PrivateLearner
 from ._labels import class_numbers, public_classes, targets_of, unit_numbers
@@ -32,10 +33,14 @@ class _FromGram(PrivateLearner):
     """
 
     alpha: Any
+    columns: Any
+    n_components: Any
     gram_: Floats
+    from_release = ("alpha", "columns", "n_components")
 
     def _release(self, X: Floats, targets: Floats, groups: Any) -> None:
-        """Release the Gram matrix, and solve."""
+        """Release the Gram matrix."""
+        self._check_solved(X.shape[1])
         n, unit, units = len(X), unit_numbers(groups, len(X)), Units.of(len(X), groups)
         rows = np.column_stack([X, np.ones(n), targets]) / math.sqrt(3)  # three parts of norm 1
         if unit is not None:  # a unit's rows weigh one together
@@ -53,16 +58,66 @@ class _FromGram(PrivateLearner):
         self._m, self._d = units.m, X.shape[1]
         self.privacy_ = self._report(budget, noise, units.m, units.name)
 
+    def refitted(self, **params: Any) -> Self:
+        """Solve again from the sums that were released, at no cost of privacy.
+
+        Parameters
+        ----------
+        **params : object
+            `alpha`, `columns` or `n_components`, which are set.
+
+        Returns
+        -------
+        self : estimator
+
+        Raises
+        ------
+        ValueError
+            If another parameter is given: its value is in what was released.
+        """
+        check_is_fitted(self, "gram_")
+        if others := sorted(set(params) - set(self.from_release)):
+            raise ValueError(
+                f"{others} cannot be changed without another release: call fit, which costs "
+                f"epsilon again. refitted takes {list(self.from_release)}"
+            )
+        self.set_params(**params)
+        self._check_solved(self._d)
+        self._set_coefficients(self._solved())
+        return self
+
+    def _set_coefficients(self, w: Floats) -> None:
+        raise NotImplementedError
+
+    def _check(self) -> None:
+        super()._check()
+        check_number("alpha", self.alpha, "0 or more", lambda a: a >= 0)
+
+    def _check_solved(self, d: int) -> None:
+        """Check what the number of columns says about parameters."""
+        check_number("alpha", self.alpha, "0 or more", lambda a: a >= 0)
+        most = d if self.columns is None else len(np.arange(d)[np.asarray(self.columns)])
+        of = f"a whole number from 1 to {most}", lambda k: 1 <= k <= most, Integral
+        check_number("n_components", self.n_components, *of, optional=True)
+
     def _solved(self) -> Floats:
         """Return coefficients of x and 1, for each target: shape (n_features + 1, n_targets)."""
-        p = self._d + 1
-        G, b = self.gram_[:p, :p], self.gram_[:p, p:]
+        d = self._d
+        used = np.arange(d) if self.columns is None else np.arange(d)[np.asarray(self.columns)]
+        basis = np.eye(d)[:, used]
+        if self.n_components is not None:
+            _, vectors = np.linalg.eigh(self.gram_[np.ix_(used, used)])
+            basis = basis @ vectors[:, -int(self.n_components) :]
+        B = np.zeros((d + 1, basis.shape[1] + 1))
+        B[:d, :-1], B[d, -1] = basis, 1.0
+        G, b = B.T @ self.gram_[: d + 1, : d + 1] @ B, B.T @ self.gram_[: d + 1, d + 1 :]
+        p = len(G)
         # The noise's largest eigenvalue is about 2 sqrt(p) deviations; with less than that, the
         # matrix may be far from any Gram matrix.
         least = float(np.linalg.eigvalsh(G)[0])
         ridge = np.full(p, float(self.alpha) + max(0.0, 2 * math.sqrt(p) * self.noise_ - least))
         ridge[-1] -= float(self.alpha)
-        found: Floats = np.linalg.solve(G + np.diag(ridge), b)
+        found: Floats = B @ np.linalg.solve(G + np.diag(ridge), b)
         return found
 
 
@@ -70,13 +125,19 @@ class PrivateRidge(RegressorMixin, _FromGram):
     """Ridge regression that is (epsilon, delta)-private for each training record.
 
     The sums of products of columns and target are released once, with discrete Gaussian noise; for
-    any `alpha`, the coefficients follow from them (`refitted`), at no more privacy loss.
+    any `alpha`, `columns` and `n_components`, coefficients follow from them (`refitted`), at no
+    more privacy loss: a search over any number of these costs what one model costs.
 
     Parameters
     ----------
     alpha : float, default=1.0
         Regularisation, as in scikit-learn's `Ridge`, of columns and target that are scaled. To it
         is added what the noise needs, see `noise_`.
+    columns : array-like of int, default=None
+        Positions of the columns that the model uses; None uses all.
+    n_components : int or None, default=None
+        If given, the model uses so many principal components of these columns (not centred), found
+        from the sums that are released.
     epsilon : float, default=1.0
         Privacy loss of the fitted model.
     delta : float, default=1e-6
@@ -119,6 +180,8 @@ class PrivateRidge(RegressorMixin, _FromGram):
         self,
         alpha: float = 1.0,
         *,
+        columns: Any = None,
+        n_components: int | None = None,
         epsilon: float = 1.0,
         delta: float = 1e-6,
         bounds: Any = None,
@@ -128,6 +191,8 @@ class PrivateRidge(RegressorMixin, _FromGram):
         ledger: Any = None,
     ) -> None:
         self.alpha = alpha
+        self.columns = columns
+        self.n_components = n_components
         self.epsilon = epsilon
         self.delta = delta
         self.bounds = bounds
@@ -161,21 +226,10 @@ class PrivateRidge(RegressorMixin, _FromGram):
         self._release(X, target[:, None], groups)
         return self.refitted()
 
-    def refitted(self, alpha: float | None = None) -> Self:
-        """Solve again, from the sums that were released.
-
-        Parameters
-        ----------
-        alpha : float or None, default=None
-            Another regularisation, which is set.
-        """
-        check_is_fitted(self, "gram_")
-        if alpha is not None:
-            self.alpha = alpha
+    def _set_coefficients(self, w: Floats) -> None:
         low, high = self._target_bounds()
-        w = self._solved()[:, 0] * (high - low) / 2
+        w = w[:, 0] * (high - low) / 2
         self.coef_, self.intercept_ = w[:-1], float(w[-1] + (low + high) / 2)
-        return self
 
     def predict(self, X: Any) -> Floats:
         """Return predictions.
@@ -187,13 +241,14 @@ class PrivateRidge(RegressorMixin, _FromGram):
         """
         return self._linear(X)
 
-    def _check(self) -> None:
-        super()._check()
-        check_number("alpha", self.alpha, "0 or more", lambda a: a >= 0)
-
     def _target_bounds(self) -> tuple[float, float]:
-        low, high = self.y_bounds
-        return float(low), float(high)
+        bounds = as_floats(self.y_bounds)
+        if bounds is None or bounds.shape != (2,) or not bounds[0] < bounds[1]:
+            raise ValueError(
+                "y_bounds are two numbers, the lowest target and the highest, chosen without "
+                f"looking at the data; found {self.y_bounds!r}"
+            )
+        return float(bounds[0]), float(bounds[1])
 
 
 class PrivateRidgeClassifier(ClassifierMixin, _FromGram):
@@ -201,7 +256,7 @@ class PrivateRidgeClassifier(ClassifierMixin, _FromGram):
 
     Parameters
     ----------
-    alpha, epsilon, delta, bounds, max_norm, noise_random_state, ledger
+    alpha, columns, n_components, epsilon, delta, bounds, max_norm, noise_random_state, ledger
         As for `PrivateRidge`.
     classes : array-like, default=None
         The labels, which are public. None takes those of y.
@@ -222,6 +277,8 @@ class PrivateRidgeClassifier(ClassifierMixin, _FromGram):
         self,
         alpha: float = 1.0,
         *,
+        columns: Any = None,
+        n_components: int | None = None,
         epsilon: float = 1.0,
         delta: float = 1e-6,
         bounds: Any = None,
@@ -231,6 +288,8 @@ class PrivateRidgeClassifier(ClassifierMixin, _FromGram):
         ledger: Any = None,
     ) -> None:
         self.alpha = alpha
+        self.columns = columns
+        self.n_components = n_components
         self.epsilon = epsilon
         self.delta = delta
         self.bounds = bounds
@@ -265,20 +324,8 @@ class PrivateRidgeClassifier(ClassifierMixin, _FromGram):
         self._release(X, targets, groups)
         return self.refitted()
 
-    def refitted(self, alpha: float | None = None) -> Self:
-        """Solve again, from the sums that were released.
-
-        Parameters
-        ----------
-        alpha : float or None, default=None
-            Another regularisation, which is set.
-        """
-        check_is_fitted(self, "gram_")
-        if alpha is not None:
-            self.alpha = alpha
-        w = self._solved().T
-        self.coef_, self.intercept_ = w[:, :-1], w[:, -1]
-        return self
+    def _set_coefficients(self, w: Floats) -> None:
+        self.coef_, self.intercept_ = w.T[:, :-1], w.T[:, -1]
 
     def decision_function(self, X: Any) -> Floats:
         """Return the regression: one column for two classes, else one for each.
@@ -303,7 +350,3 @@ class PrivateRidgeClassifier(ClassifierMixin, _FromGram):
         code = found.argmax(axis=1) if found.ndim == 2 else (found > 0).astype(int)
         labels: NDArray[Any] = self.classes_[code]
         return labels
-
-    def _check(self) -> None:
-        super()._check()
-        check_number("alpha", self.alpha, "0 or more", lambda a: a >= 0)

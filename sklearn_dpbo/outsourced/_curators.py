@@ -18,9 +18,9 @@ from .._privacy.accounting import PrivacyLoss, Purpose
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import noise_source
 from .._privacy.sensitive import Secret
-from .._sklearn.html import ShowsPrivacy
 from ..ledger._ledger import PrivacyLedger, budget_on
 from ..report._card import card
+from ..report._html import ShowsPrivacy
 from ._calibration import gaussian_sigma
 
 __all__ = ["Curator", "GaussianCurator"]

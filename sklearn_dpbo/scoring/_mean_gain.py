@@ -104,6 +104,9 @@ class MeanGain(PrivateScorer):
         """Return bounds for training labels like these."""
         return self.gain.bounds_from(y_train)
 
+    def without_public(self) -> MeanGain:
+        return replace(self, learns_bounds=False)
+
     def selecting_at(self, public: Predictions, linear: bool = False) -> MeanGain:
         return self
 

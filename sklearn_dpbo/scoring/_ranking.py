@@ -108,7 +108,10 @@ class Ranking(PrivateScorer):
 
     @property
     def releases_at(self) -> bool:
-        return True
+        return self.released is None
+
+    def without_public(self) -> PrivateScorer:
+        return self._by_pairs() if self.name == "roc_auc" else super().without_public()
 
     def prepare(self, y_train: Any) -> Ranking:
         y = dense(y_train)
@@ -172,12 +175,15 @@ class Ranking(PrivateScorer):
         self, public: Predictions, m: int, epsilon: float, shared: bool = False
     ) -> Ranking:
         if self.name == "roc_auc" and not shared and m * epsilon >= _ENOUGH_FOR_PAIRS:
-            pairs = FlooredPairs(self.classes, self._positive, 0.5, 0.0)
-            return replace(self, released=PairCounts(pairs, self.response_method))
+            return self._by_pairs()
         histogram = ScoreHistogram.at(
             public, self.classes, self.response_method, n_bins(m, epsilon), "ovr" in self.name
         )
         return self.releasing_from(histogram, public, m, epsilon)
+
+    def _by_pairs(self) -> Ranking:
+        pairs = FlooredPairs(self.classes, self._positive, 0.5, 0.0)
+        return replace(self, released=PairCounts(pairs, self.response_method))
 
     def releasing_from(
         self, histogram: ScoreHistogram, public: Predictions, m: int, epsilon: float

@@ -119,6 +119,23 @@ class PrivateScorer(Statistics):
         """
         return self
 
+    def without_public(self) -> PrivateScorer:
+        """Return this scorer, prepared to do without predictions of public records.
+
+        Raises
+        ------
+        ValueError
+            If it cannot.
+        """
+        if self.releases_at:
+            raise ValueError(
+                f"scoring={self.name!r} is released in steps that follow from predictions of "
+                "public records, and here all records are protected. Use one that needs none, such "
+                "as 'accuracy', 'f1', 'roc_auc', 'neg_brier_score', 'r2' or "
+                "'neg_mean_absolute_error'"
+            )
+        return self
+
     def selecting_at(self, public: Predictions, linear: bool = False) -> PrivateScorer:
         """Return this scorer, prepared to tell candidates apart that are about as good as this.
 

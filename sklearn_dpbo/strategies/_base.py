@@ -93,11 +93,14 @@ class Strategy(BaseEstimator):
         Whether it can release more scores than the one that selects.
     reports : bool
         Whether it can release a report of the candidate chosen, or the scores of all.
+    protects : {"validation", "all"}
+        Which records it protects: `protect` of the search.
     """
 
     assumption: str | None = None
     several_scores: bool = False
     reports: bool = False
+    protects: str = "validation"
 
     @property
     def released(self) -> str:

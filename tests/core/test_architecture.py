@@ -15,7 +15,7 @@ PACKAGE = Path(sklearn_dpbo.__file__).parent
 # before it only.
 LAYERS = (
     "exceptions", "_params", "_privacy", "_space", "_gp", "acquisition", "_data", "scoring",
-    "ledger", "_evaluation", "report", "evaluation", "strategies", "kusner2015", "_sklearn",
+    "ledger", "report", "learners", "_evaluation", "evaluation", "strategies", "kusner2015", "_sklearn",
     "search", "threshold", "configuration", "outsourced", "audit", "planning", "plotting",
 )  # fmt: skip
 # A plan draws itself when it is asked to: the method imports the picture.

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..report._report import PrivacyReport
+from ._report import PrivacyReport
 
 __all__ = ["ShowsEstimatorAndPrivacy", "ShowsPrivacy"]
 

@@ -1,0 +1,196 @@
+"""Models fitted on protected records, and evaluated on others, in secret (zone: sensitive).
+
+Nothing of a model is seen before one of them is chosen and released: no failure, no message, no
+output, and not how many there were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .._data.pickles import fresh, packed
+from .._data.split import Training
+from .._privacy.frames import ClearFrames
+from .._privacy.sensitive import InTransit, Secret, Sensitive
+from ..exceptions import BatchDependentError
+from ..learners._private_training import refitted
+from .broadcast import Broadcast, in_threads
+from .companions import Companions
+from .evaluator import Evaluator, Protected
+from .fitting import FitOptions, fit, without_autologging, without_callbacks, without_side_effects
+from .model import Model
+from .progress import as_they_finish
+from .suppress_output import suppress_all_output
+
+__all__ = ["SecretFit", "SecretModel", "fit_secretly", "try_out"]
+
+
+@dataclass(frozen=True)
+class SecretFit:
+    """One model to fit, and what follows from it.
+
+    Parameters
+    ----------
+    params : dict
+        Of the fit.
+    members : tuple of dict
+        Parameters of which the fitted model can have other values at no cost (`refitted`): as many
+        models are evaluated. ``({},)`` for the fitted model alone.
+    """
+
+    params: dict[str, Any]
+    members: tuple[dict[str, Any], ...] = ({},)
+
+
+@dataclass(frozen=True)
+class SecretModel:
+    """A fitted model, or one that follows from it.
+
+    Parameters
+    ----------
+    fit : SecretFit
+        What was fitted.
+    member : int
+        Which of its members it is.
+    pickled : bytes or None
+        What was fitted, before it became the member; None if that failed.
+    """
+
+    fit: SecretFit
+    member: int
+    pickled: bytes | None
+
+    def estimator(self) -> Any:
+        """Return the fitted estimator, of a model that is released.
+
+        Raises
+        ------
+        ValueError
+            If the fit failed.
+        """
+        params, member = self.fit.params, self.fit.members[self.member]
+        if self.pickled is None:
+            raise ValueError(
+                f"the model that was chosen could not be fitted: {dict(params, **member)}. Why is "
+                "not said, as that depends on protected records. Try its parameters on made-up "
+                "records of the same kind"
+            )
+        estimator = fresh(self.pickled)
+        return refitted(estimator, member) if member else estimator
+
+
+def fit_secretly(
+    fits: Sequence[SecretFit], training: Training, oracle: Evaluator
+) -> tuple[Secret, Sensitive]:
+    """Fit models, in parallel, and count what they predict for the validation set.
+
+    Parameters
+    ----------
+    fits : sequence of SecretFit
+        How many there are may be secret, too.
+    training : Training
+        Protected records.
+    oracle : Evaluator
+        Has the validation set, and made-up records in place of a training set.
+
+    Returns
+    -------
+    models : Secret of list of SecretModel
+        Each member of each fit, in order.
+    statistics : Sensitive of shape (n_models, 1)
+        What they are compared by; 0, the lowest, for one that failed.
+    """
+    job = Broadcast(_Job(oracle.options, training, oracle.companions, oracle.protected))
+    n_jobs = 1 if in_threads(oracle.options.n_jobs) else oracle.options.n_jobs
+    tasks = ((i, job, each) for i, each in enumerate(fits))
+    found: dict[int, tuple[InTransit[Sensitive], InTransit[Secret]]] = {}
+    with ClearFrames(), job.sent():
+        for i, *sealed in as_they_finish(_run, tasks, n_jobs, oracle.options.pre_dispatch):
+            found[i] = (sealed[0], sealed[1])
+    statistics = found[0][0].content
+    for i in range(1, len(fits)):
+        statistics = statistics.followed_by(found[i][0].content)
+
+    def of_members(pickled: list[bytes | None]) -> list[SecretModel]:
+        return [
+            SecretModel(each, k, model)
+            for each, model in zip(fits, pickled, strict=True)
+            for k in range(len(each.members))
+        ]
+
+    models = Secret.gathered([found[i][1].content for i in range(len(fits))])
+    return models.then(of_members), statistics
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What a worker needs of all fits."""
+
+    options: FitOptions
+    training: Training
+    companions: Companions
+    protected: Protected
+
+    def model(self, params: dict[str, Any], training: Training) -> Any:
+        estimator = without_side_effects(self.options.candidate(params))
+        return without_callbacks(fit(estimator, training))
+
+    def statistics(self, estimator: Any, member: dict[str, Any]) -> tuple[int, ...]:
+        one = refitted(estimator, member) if member else estimator
+        return self.protected.statistics(
+            Model.of(one, (self.protected.scorer,), self.companions)  # type: ignore[arg-type]
+        )
+
+
+def _run(
+    i: int, sent: Broadcast, secret_fit: SecretFit
+) -> tuple[int, InTransit[Sensitive], InTransit[Secret]]:
+    """Return the number of a fit, its members' statistics, and the pickled model."""
+    job: _Job = sent.value
+    statistics = np.zeros((len(secret_fit.members), 1), dtype=np.int64)
+    pickled = None
+    with suppress_all_output(), without_autologging(), np.errstate(all="ignore"):
+        try:
+            estimator = job.model(secret_fit.params, job.training)
+            pickled = packed(estimator)
+            for k, member in enumerate(secret_fit.members):
+                statistics[k] = job.statistics(estimator, member)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt from None
+        except BaseException:  # also SystemExit, and the panics of native extensions
+            pass
+    return i, InTransit(job.protected.sealed(statistics)), InTransit(Secret(pickled))
+
+
+def try_out(fits: Sequence[SecretFit], oracle: Evaluator) -> None:
+    """Fit and evaluate models on made-up records, before anything is charged.
+
+    Parameters
+    ----------
+    fits : sequence of SecretFit
+        Of which nothing is secret yet.
+    oracle : Evaluator
+        As in `fit_secretly`.
+
+    Raises
+    ------
+    BatchDependentError
+        If a model's predictions are not made row by row.
+    ValueError
+        If one cannot be fitted on records like these, or not evaluated.
+    """
+    fitter = replace(oracle.fitter, options=replace(oracle.options, error_score="raise"))
+    for each in fits:
+        try:
+            fitter.model({**each.params, **each.members[-1]}, checked=True, keep=False, secret=True)
+        except BatchDependentError:
+            raise
+        except Exception as error:
+            raise ValueError(
+                f"{each.params} fails on made-up records of the same columns and dtypes, so that "
+                f"nothing has been fitted on yours, and nothing spent: {error}"
+            ) from error

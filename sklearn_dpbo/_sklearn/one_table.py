@@ -1,0 +1,249 @@
+"""The `fit` of a search that protects every record of one table (zone: released)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone, is_classifier
+from sklearn.utils import check_random_state
+
+from .._data.divided_table import DividedTable
+from .._data.pickles import packed
+from .._data.tables import dense
+from .._evaluation.evaluator import Evaluator
+from .._evaluation.fitting import FitOptions, set_candidate
+from .._evaluation.progress import watched
+from .._evaluation.secret_fits import try_out
+from .._params import as_floats
+from .._privacy.accounting import Budget, PrivacyLoss, Purpose
+from .._privacy.mechanisms import Mechanisms
+from .._privacy.noise import Noise
+from .._space.space import SearchSpace
+from ..learners._private_training import PrivateTraining, private_training
+from ..report._report import PREDICTION_CONDITIONS, PrivacyReport
+from ..scoring._scorers import PrivateScorer
+from ..strategies._one_table import OneTable, Plan
+from .results import fitted_attributes, note_on_error, spent_before
+
+__all__ = ["fit_one_table"]
+
+# Into how many parts the range of targets is cut to say how frequent they are.
+_N_TARGETS = 16
+_NOT_PROTECTED = (
+    "the number of records and columns, dtypes, group identifiers, classes and bounds; how long "
+    "the fit took, which says something about how many models were fitted; and whatever else is "
+    "computed from the records, including another run of this fit"
+)
+
+
+def fit_one_table(
+    search: Any,
+    X: Any,
+    y: Any,
+    groups: Any,
+    scorers: dict[str, PrivateScorer],
+    space: SearchSpace,
+    strategy: OneTable,
+    mechanisms: Mechanisms,
+    options: FitOptions,
+) -> dict[str, Any]:
+    """Return the fitted attributes of a search; nothing is charged if it raises for a parameter.
+
+    Parameters
+    ----------
+    search : PrivateBayesSearchCV
+        Its parameters have been checked.
+    X, y, groups
+        As `fit` was given them: protected.
+    scorers, space, strategy, options
+        Made from its parameters.
+    mechanisms : Mechanisms
+        With the budget of the search, which is charged to its ledger.
+    """
+    training = _training_of(search, groups)
+    rng = np.random.default_rng(check_random_state(search.random_state).randint(2**31 - 1, size=4))
+    labels, classes = _labels(search.estimator, training, y), is_classifier(search.estimator)
+    table = DividedTable.divide(X, y, groups, labels, classes, strategy.test_size, rng)
+    if training.groups is not None and groups is not None:
+        table = table.grouped(training.groups)
+    budget = mechanisms.budget
+    plan = _plan(search, strategy, training, table, (budget.epsilon, budget.delta), rng)
+    options = replace(options, estimator=_prepared(options.estimator, plan, training, labels))
+    even = np.full(len(labels), 1 / len(labels))
+    uncharged = _oracle(options, table, scorers, even, rng)
+    try_out(_some(plan), uncharged)
+    options = replace(options, estimator=_seeded(options.estimator, mechanisms.noise))
+    each = f"epsilon={plan.epsilon:.3g}" + f", delta={plan.delta:.3g}" * (plan.delta > 0)
+    how = f"{plan.runs.number} of {type(search.estimator).__name__}, with {each}"
+    # Every record pays for what is released of its own part: two budgets, charged as one.
+    on_second_part = replace(mechanisms, budget=Budget(budget.epsilon))
+    with watched(search, 1, None, search.verbose), note_on_error(lambda: spent_before(budget)):
+        budget.charge(PrivacyLoss(budget.epsilon, budget.delta, Purpose.TRAINING, how))
+        if any(_depends_on_labels(scorer, labels) for scorer in scorers.values()):
+            even = strategy.frequent_labels(table, on_second_part)
+        oracle = _oracle(options, table, scorers, even, rng)
+        release, estimator = strategy.search(plan, space, table, oracle, on_second_part)
+    several = not isinstance(search.scoring, str | PrivateScorer | None)
+    names = list(scorers) if several else []
+    report = _report(table, oracle.problem.protected, strategy, mechanisms, on_second_part, search)
+    if hasattr(estimator, "privacy_"):
+        estimator.privacy_ = report  # of all that was fitted, not of one fit
+    return {
+        **fitted_attributes(release, names),
+        "privacy_": report,
+        "scorer_": dict(zip(names, oracle.scorers, strict=True)) if several else oracle.scorer,
+        "multimetric_": several,
+        "n_splits_": 1,
+        **({"best_estimator_": estimator} if search.refit else {}),
+    }
+
+
+def _training_of(search: Any, groups: Any) -> PrivateTraining:
+    """Return how the estimator protects its records, if that is as it has to be."""
+    training = private_training(search.estimator)
+    params = search.estimator.get_params(deep=True)
+    grids = [search.param_grid] if isinstance(search.param_grid, Mapping) else search.param_grid
+    taken = {training.epsilon, training.delta, training.classes} - {None}
+    if searched := sorted(taken & {str(name) for grid in grids for name in grid}):
+        raise ValueError(
+            f"param_grid has {searched}: the search sets these itself, so that all fits together "
+            f"have epsilon={search.epsilon:g}. Leave them out"
+        )
+    if groups is not None and training.groups is None:
+        raise ValueError(
+            f"{type(search.estimator).__name__} protects single records and no groups: leave "
+            "groups out if each record is another person's, or keep one record of each"
+        )
+    for name, value in params.items():
+        if name.rpartition("__")[2] == "noise_random_state" and value is not None:
+            raise ValueError(f"give noise_random_state to the search, and not as {name}")
+        if name.rpartition("__")[2] == "ledger" and value is not None:
+            raise ValueError(f"give the ledger to the search, which charges it once; not as {name}")
+    return training
+
+
+def _labels(estimator: Any, training: PrivateTraining, y: Any) -> NDArray[Any]:
+    """Return the classes; of regression, numbers spread over the bounds of targets."""
+    params = estimator.get_params(deep=True)
+    if is_classifier(estimator):
+        given = None if training.classes is None else params[training.classes]
+        labels: NDArray[Any] = np.unique(np.asarray(dense(y) if given is None else given))
+        if len(labels) < 2:
+            raise ValueError(f"a classifier needs two classes or more; found {labels.tolist()}")
+        return labels
+    bounds = None if training.target_bounds is None else as_floats(params[training.target_bounds])
+    if bounds is None or bounds.shape != (2,) or not bounds[0] < bounds[1]:
+        raise ValueError(
+            f"the lowest and the highest target of {type(estimator).__name__} are not known "
+            f"({training.target_bounds}=(low, high)); they cannot be taken from the records"
+        )
+    steps = (np.arange(_N_TARGETS) + 0.5) / _N_TARGETS
+    return np.asarray(bounds[0] + steps * (bounds[1] - bounds[0]))
+
+
+def _plan(
+    search: Any,
+    strategy: OneTable,
+    training: PrivateTraining,
+    table: DividedTable,
+    budget: tuple[float, float],
+    rng: np.random.Generator,
+) -> Plan:
+    if training.composition != "pure" and budget[1] == 0:
+        raise ValueError(
+            f"delta is 0, and {type(search.estimator).__name__} needs one: pass delta=1e-6, say; "
+            "far less than 1 divided by the number of records"
+        )
+    grids = [search.param_grid] if isinstance(search.param_grid, Mapping) else search.param_grid
+    plan = strategy.plan(
+        list(grids),
+        training.fit,
+        training.from_release,
+        int(search.n_iter),
+        table.units.m,
+        budget,
+        rng,
+    )
+    for each in plan.fits:
+        if private_training(set_candidate(clone(search.estimator), each.params)) != training:
+            raise ValueError(
+                f"{each.params} has another kind of guarantee than the rest of param_grid: search "
+                "over one kind of estimator at a time"
+            )
+    return plan
+
+
+def _prepared(estimator: Any, plan: Plan, training: PrivateTraining, labels: NDArray[Any]) -> Any:
+    """Return the estimator with epsilon, delta and classes set."""
+    params: dict[str, Any] = {training.epsilon: plan.epsilon}
+    if training.delta is not None:
+        params[training.delta] = plan.delta
+    if training.classes is not None:
+        params[training.classes] = labels
+    return clone(estimator).set_params(**params)
+
+
+def _seeded(estimator: Any, noise: Noise) -> Any:
+    """Return the estimator; in tests, where the search's noise is seeded, with a seed, too."""
+    names = [] if noise.secure else list(estimator.get_params(deep=True))
+    seeds = [name for name in names if name.rpartition("__")[2] == "noise_random_state"]
+    return estimator.set_params(**{name: noise.uniform(2**31) for name in seeds})
+
+
+def _oracle(
+    options: FitOptions,
+    table: DividedTable,
+    scorers: dict[str, PrivateScorer],
+    frequent: NDArray[np.float64],
+    rng: np.random.Generator,
+) -> Evaluator:
+    problem = table.problem(frequent, rng)
+    y = problem.training.y
+    prepared = tuple(scorer.prepare(y).without_public() for scorer in scorers.values())
+    return Evaluator(options, problem, prepared)
+
+
+def _depends_on_labels(scorer: PrivateScorer, labels: NDArray[Any]) -> bool:
+    """Whether a score is another where the labels are differently frequent."""
+    rare = np.concatenate([labels, np.repeat(labels[:1], 9 * len(labels))])
+    return packed(scorer.prepare(labels)) != packed(scorer.prepare(rare))
+
+
+def _some(plan: Plan) -> list[Any]:
+    """Return some of the fits: one of each set of names, the first and the last."""
+    kinds = {tuple(sorted(each.params)): each for each in plan.fits}
+    return [*kinds.values(), plan.fits[0]]
+
+
+def _report(
+    table: DividedTable,
+    protected: str,
+    strategy: OneTable,
+    mechanisms: Mechanisms,
+    on_second_part: Mechanisms,
+    search: Any,
+) -> PrivacyReport:
+    budget, noise = mechanisms.budget, mechanisms.noise
+    training = private_training(search.estimator)
+    return PrivacyReport(
+        title="Differentially private hyper-parameter search on one table",
+        epsilon=budget.epsilon,
+        delta=budget.delta,
+        unit=table.units.name,
+        m=table.units.m + table.units_val.m,
+        data="table",
+        protected=protected,
+        not_protected=_NOT_PROTECTED,
+        assumption=None,
+        condition=f"{type(search.estimator).__name__} protects the records that it is fitted on as "
+        f"it declares ({training.composition}, {training.neighbours}); "
+        + PREDICTION_CONDITIONS[search.prediction],
+        released=strategy.released,
+        spends=(*budget.losses, *on_second_part.budget.losses),
+        noise=f"{noise.description}; of the models: {training.noise}",
+        secure=noise.secure,
+    )

@@ -1,0 +1,188 @@
+"""What has to be known of an estimator that protects the records it is fitted on (zone: public)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sklearn.base import is_regressor
+from sklearn.compose import ColumnTransformer
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
+from sklearn.utils import get_tags
+
+from .._privacy.runs import COMPOSITIONS, Fit
+
+__all__ = ["PrivateTraining", "private_training", "refitted"]
+
+_NEIGHBOURS = {"replace-one": 1, "add-or-remove-one": 2}
+
+
+@dataclass(frozen=True)
+class PrivateTraining:
+    """How an estimator protects the records that it is fitted on.
+
+    Returned by a method `private_training` of the estimator, without arguments. What it says is
+    believed: a search under ``protect="all"`` is as private as this is true, and `audit_estimator`
+    finds some that are not.
+
+    Parameters
+    ----------
+    composition : {"pure", "zCDP", "GDP", "approximate"}
+        What a fit is, beside (epsilon, delta)-private for the parameters given. "pure":
+        epsilon-private. "zCDP": rho-zCDP for some rho that implies (epsilon, delta) by Proposition
+        12 of Canonne, Kamath and Steinke (NeurIPS 2020). "GDP": mu-GDP for the mu that implies
+        (epsilon, delta) by Corollary 1 of Dong, Roth and Su (2022). "approximate": nothing more;
+        then many models cost much more.
+    epsilon, delta : str
+        Names of the parameters that say how private a fit is. delta is None if there is none,
+        which a "pure" guarantee does not need.
+    neighbours : {"replace-one", "add-or-remove-one"}
+        Data sets that differ in one record: replaced (the number of records is public), or added
+        or removed. A replacement is two of the latter steps, so that twice as much is charged.
+    groups : str or None
+        The argument of `fit` that says whom each record belongs to, if all records of one group are
+        then protected together; None if only single records are.
+    classes : str or None
+        The parameter that takes all labels, which are public; None if there is none. Then the
+        labels of the records decide what the model can predict.
+    target_bounds : str or None
+        The parameter with the lowest and the highest target of a regressor, as a pair; None if
+        there is none.
+    from_release : tuple of str
+        Parameters of which other values cost no more privacy: a fitted estimator has a method
+        `refitted` that takes them by name, and uses what has been released only.
+    noise : str
+        Where its noise comes from, and how exactly it is drawn, for the privacy report.
+    """
+
+    composition: str
+    epsilon: str = "epsilon"
+    delta: str | None = "delta"
+    neighbours: str = "replace-one"
+    groups: str | None = None
+    classes: str | None = None
+    target_bounds: str | None = None
+    from_release: tuple[str, ...] = ()
+    noise: str = "not described"
+
+    def __post_init__(self) -> None:
+        if self.composition not in COMPOSITIONS:
+            raise ValueError(f"composition is one of {COMPOSITIONS}; found {self.composition!r}")
+        if self.neighbours not in _NEIGHBOURS:
+            raise ValueError(f"neighbours is one of {[*_NEIGHBOURS]}; found {self.neighbours!r}")
+        if self.delta is None and self.composition != "pure":
+            raise ValueError(f"a guarantee of kind {self.composition!r} needs a delta; found None")
+
+    @property
+    def fit(self) -> Fit:
+        """What one fit costs, for neighbours in which one unit is replaced."""
+        return Fit(self.composition, _NEIGHBOURS[self.neighbours])
+
+    def within(self, step: str) -> PrivateTraining:
+        """Return the same of a pipeline that has this estimator as its last step."""
+
+        def inside(name: str | None) -> str | None:
+            return None if name is None else f"{step}__{name}"
+
+        return replace(
+            self,
+            epsilon=f"{step}__{self.epsilon}",
+            delta=inside(self.delta),
+            groups=inside(self.groups),
+            classes=inside(self.classes),
+            target_bounds=inside(self.target_bounds),
+            from_release=tuple(f"{step}__{name}" for name in self.from_release),
+        )
+
+
+# Of other libraries' estimators, by the full name of the class.
+_KNOWN: dict[str, Callable[[Any], PrivateTraining]] = {}
+
+
+def private_training(estimator: Any) -> PrivateTraining:
+    """Return how an estimator protects the records that it is fitted on.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Not fitted. It has a method `private_training`, or is one of another library that is known
+        here, or a pipeline that ends with one, whose other steps learn nothing from records.
+
+    Raises
+    ------
+    ValueError
+        If it is none of these.
+    """
+    if isinstance(estimator, Pipeline):
+        for name, step in estimator.steps[:-1]:
+            if not _learns_nothing(step):
+                raise ValueError(
+                    f"the step {name!r} of the pipeline learns from the records that it is fitted "
+                    "on, and does not protect them. Transform with what is known beforehand: the "
+                    "`bounds` of our models, OneHotEncoder(categories=[...], "
+                    'sparse_output=False, handle_unknown="ignore"), FunctionTransformer, or a '
+                    "FrozenEstimator that was fitted on public records"
+                )
+        step, last = estimator.steps[-1]
+        return private_training(last).within(step)
+    declares = getattr(estimator, "private_training", None)
+    if callable(declares):
+        found: PrivateTraining = declares()
+        return found
+    for kind in type(estimator).__mro__:
+        if (known := _KNOWN.get(f"{kind.__module__}.{kind.__qualname__}")) is not None:
+            return known(estimator)
+    raise ValueError(
+        f"{type(estimator).__name__} does not protect the records that it is fitted on, or does "
+        f"not say how. {_which(estimator)}; or give yours a method `private_training`: see "
+        '"One sensitive table" in the documentation'
+    )
+
+
+def _which(estimator: Any) -> str:
+    ours = "PrivateRidge" if is_regressor(estimator) else "PrivateLogisticRegression"
+    other = "PrivateRidgeClassifier" * (not is_regressor(estimator))
+    kind = "Regressor" if is_regressor(estimator) else "Classifier"
+    return (
+        "Use "
+        + " or ".join(each for each in (f"{ours} of sklearn_dpbo.learners", other) if each)
+        + f", or interpret's DPExplainableBoosting{kind}"
+    )
+
+
+def refitted(estimator: Any, params: dict[str, Any]) -> Any:
+    """Return a copy of a fitted estimator with other values of parameters in `from_release`."""
+    found = copy(estimator)
+    if isinstance(estimator, Pipeline):
+        step, last = estimator.steps[-1]
+        own = {name.removeprefix(f"{step}__"): value for name, value in params.items()}
+        found.steps = [*estimator.steps[:-1], (step, refitted(last, own))]
+        return found
+    return found.refitted(**params)
+
+
+def _learns_nothing(transformer: Any) -> bool:
+    """Whether what a transformer does follows from its parameters, whatever it is fitted on."""
+    if transformer is None or isinstance(transformer, str | FrozenEstimator):
+        return True
+    if isinstance(transformer, Pipeline):
+        return all(_learns_nothing(step) for _, step in transformer.steps)
+    if isinstance(transformer, ColumnTransformer):
+        parts = [part for _, part, _ in transformer.transformers]
+        return all(_learns_nothing(part) for part in (*parts, transformer.remainder))
+    if isinstance(transformer, FeatureUnion):
+        return all(_learns_nothing(part) for _, part in transformer.transformer_list)
+    if isinstance(transformer, OneHotEncoder):
+        plain = transformer.min_frequency is None and transformer.max_categories is None
+        # (A ColumnTransformer's output is sparse or not depending on how many zeros there are.)
+        dense = not transformer.sparse_output and transformer.drop is None
+        ignores = transformer.handle_unknown in ("ignore", "warn")
+        return plain and dense and ignores and not isinstance(transformer.categories, str)
+    if isinstance(transformer, OrdinalEncoder):
+        ignores = transformer.handle_unknown == "use_encoded_value"
+        return ignores and not isinstance(transformer.categories, str)
+    return not get_tags(transformer).requires_fit

@@ -1,0 +1,329 @@
+"""The search in which every record of one table is protected (zone: boundary)."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._data.divided_table import DividedTable
+from .._evaluation.evaluator import Evaluator
+from .._evaluation.secret_fits import SecretFit, fit_secretly
+from .._params import check_number
+from .._privacy.accounting import Budget, Purpose
+from .._privacy.mechanisms import Mechanisms
+from .._privacy.noise import Noise
+from .._privacy.repetition import Repetition
+from .._privacy.runs import Composed, Fit, Repeated, Runs
+from .._privacy.sensitive import Secret
+from .._space.space import Candidates, Points, SearchSpace, divide
+from ..scoring._labels import encode
+from ..scoring._statistics import numbers, unit_weight
+from ._base import Release, Scores, Strategy, all_masked
+from ._release import count_scores
+
+__all__ = ["OneTable", "Plan"]
+
+_ACCOUNTING = ("auto", "compose", "repeat")
+# Labels that are hardly more frequent than the noise (in scales of it) are taken to be absent.
+_CLEAR = 3
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which models may be fitted, how many are, and how private each of them is.
+
+    Parameters
+    ----------
+    fits : tuple of SecretFit
+        All of them are made, or as many as are drawn of them.
+    runs : Runs
+        How many.
+    epsilon, delta : float
+        Of each fit.
+    """
+
+    fits: tuple[SecretFit, ...]
+    runs: Runs
+    epsilon: float
+    delta: float
+
+    def draw(self, noise: Noise) -> list[SecretFit]:
+        """Return the fits to make."""
+        if not isinstance(self.runs, Repeated):
+            return list(self.fits)
+        number = self.runs.repetition.draw(noise.uniform)
+        return [self.fits[noise.uniform(len(self.fits))] for _ in range(number)]
+
+    @property
+    def params(self) -> tuple[dict[str, Any], ...]:
+        """Parameters of all candidates."""
+        return tuple({**each.params, **member} for each in self.fits for member in each.members)
+
+    @property
+    def among(self) -> str:
+        """What is chosen from, in words."""
+        if isinstance(self.runs, Repeated):
+            return "models of " + self.runs.number
+        return f"{len(self.params):,} models"
+
+    def position(self, fit: SecretFit, member: int) -> int:
+        """Return which of `params` these are."""
+        before = itertools.takewhile(lambda each: each is not fit, self.fits)
+        return sum(len(each.members) for each in before) + member
+
+
+class OneTable(Strategy):
+    """Protects every record of one table; the fitted model may be published, too.
+
+    For ``protect="all"``. The table is cut by row number, or by group, into two parts. Models that
+    train privately are fitted on one, compared on the other by permute-and-flip, and the score of
+    the one chosen is released. A record lies in one part only, so that each part has the whole of
+    epsilon; that of the first is shared by all fits:
+
+    * ``"compose"``: of so many fits that all models could be published.
+    * ``"repeat"``: of a random number of fits, each of a random candidate, only the best is
+      released, and the number stays secret. That costs less than ten fits would, but the number may
+      be one.
+
+    Parameters
+    ----------
+    accounting : {"auto", "compose", "repeat"}, default="auto"
+        As above; "auto" takes what leaves each fit more of epsilon.
+    n_fits : int or None, default=None
+        How many models are fitted; with "repeat", on average. None follows from the number of
+        records and epsilon. Models that cost nothing more, such as those of other `alpha` of
+        `PrivateRidge`, are not counted.
+    eta : float, default=0.0
+        Shape of the random number of fits, see `Repetition`: more than -1.
+    score_share : float, default=0.4
+        Share of epsilon, of the second part, that the released score is given.
+    label_share : float, default=0.05
+        Share of epsilon, of the second part, that says how frequent labels are, for scores that
+        need it. In (0, 1 - score_share).
+    test_size : float, default=0.2
+        Share of the records (or groups) that are in the second part.
+    """
+
+    def __init__(
+        self,
+        accounting: str = "auto",
+        n_fits: int | None = None,
+        eta: float = 0.0,
+        score_share: float = 0.4,
+        label_share: float = 0.05,
+        test_size: float = 0.2,
+    ) -> None:
+        self.accounting = accounting
+        self.n_fits = n_fits
+        self.eta = eta
+        self.score_share = score_share
+        self.label_share = label_share
+        self.test_size = test_size
+
+    several_scores = True
+    protects = "all"
+
+    @property
+    def released(self) -> str:
+        return "best_params_, best_index_, best_score_, best_score_interval_ and best_estimator_"
+
+    def check(self, budget: Budget) -> None:
+        """Raise ValueError if a parameter makes no sense."""
+        if self.accounting not in _ACCOUNTING:
+            raise ValueError(f"accounting is one of {_ACCOUNTING}; found {self.accounting!r}")
+        self._check("n_fits", "a whole number from 1 up", lambda n: n >= 1, Integral, optional=True)
+        self._check("eta", "above -1, and 10 at most", lambda v: -1 < v <= 10)
+        for name in ("score_share", "label_share", "test_size"):
+            self._check(name, "strictly between 0 and 1", lambda v: 0 < v < 1)
+        check_number(
+            "score_share + label_share",
+            self.score_share + self.label_share,
+            "less than 1, as the choice needs the rest",
+            lambda v: v <= 1 - 1e-6,
+        )
+
+    def plan(
+        self,
+        grids: Sequence[Mapping[str, Any]],
+        fit: Fit,
+        from_release: Sequence[str],
+        n_iter: int,
+        n_units: int,
+        budget: tuple[float, float],
+        rng: np.random.Generator,
+    ) -> Plan:
+        """Choose what is fitted.
+
+        Parameters
+        ----------
+        grids : sequence of dict
+            The search space.
+        fit : Fit
+            What is known of the privacy of one fit.
+        from_release : sequence of str
+            Parameters of which other values cost nothing.
+        n_iter : int
+            The most candidates.
+        n_units : int
+            Of the part that models are fitted on.
+        budget : tuple of (epsilon, delta)
+            For all fits.
+        rng : numpy.random.Generator
+            Chooses candidates (public).
+        """
+        own = [{k: v for k, v in grid.items() if k in from_release} for grid in grids]
+        outer = [{k: v for k, v in grid.items() if k not in from_release} for grid in grids]
+        n_settings = sum(SearchSpace(each).n_points if each else 1 for each in outer)
+        n_fits = self.n_fits or default_fits(n_units, budget[0])
+        options: list[tuple[Runs, int]] = []
+        if self.accounting != "repeat":
+            n = int(min(n_fits, n_iter, n_settings))
+            options.append((Composed(n), n))
+        if self.accounting == "repeat" or (self.accounting == "auto" and n_fits > 1 < n_settings):
+            repetition = Repetition.of_mean(max(n_fits, 1 + 1e-3), self.eta)
+            options.append((Repeated(repetition), int(min(n_iter, n_settings))))
+        found = [(runs.each(fit, *budget), runs, n) for runs, n in options]
+        possible = [each for each in found if each[0] is not None]
+        if not possible:
+            raise ValueError(
+                f'accounting="repeat" is not known to hold for estimators whose guarantee is '
+                f'{fit.composition!r}, or without delta: use accounting="compose"'
+            )
+        each, runs, n = max(possible, key=lambda option: option[0])  # the first of equals
+        assert each is not None
+        fits = _fits(outer, own, n, n_iter, rng)
+        return Plan(fits, runs, *each)
+
+    def frequent_labels(self, table: DividedTable, mechanisms: Mechanisms) -> NDArray[np.float64]:
+        """Release how frequent each label is; returns shares of shape (n_labels,)."""
+        labels, units = table.labels, table.units_val
+
+        def count(y: NDArray[Any]) -> list[int]:
+            nearest = encode(y, labels) if table.classes else _nearest(numbers(y), labels)
+            weights = units.record_weights(unit_weight(units))
+            counts = np.zeros(len(labels), dtype=np.int64)
+            np.add.at(counts, nearest[nearest >= 0], weights[nearest >= 0])
+            return [counts.tolist()]
+
+        counts = Secret(table.y_val).measured(count, 2 * unit_weight(units))
+        epsilon = mechanisms.budget.epsilon * self.label_share
+        noisy = mechanisms.release_counts(counts, epsilon, purpose=Purpose.LABELS)
+        found = np.array(noisy.counts, dtype=float)
+        found[found < _CLEAR * noisy.scale] = 0.0
+        if found.sum() <= 0:
+            return np.full(len(labels), 1 / len(labels))
+        return found / found.sum()
+
+    def search(
+        self,
+        plan: Plan,
+        space: SearchSpace,
+        table: DividedTable,
+        oracle: Evaluator,
+        mechanisms: Mechanisms,
+    ) -> tuple[Release, Any]:
+        """Fit, choose, release; what the fits cost has been charged.
+
+        Parameters
+        ----------
+        plan : Plan
+            What is fitted.
+        space : SearchSpace
+            What is searched.
+        table : DividedTable
+            Both parts.
+        oracle : Evaluator
+            Of the second part.
+        mechanisms : Mechanisms
+            For what is released of the second part.
+
+        Returns
+        -------
+        release : Release
+        estimator : estimator
+            The model chosen.
+        """
+        models, statistics = fit_secretly(plan.draw(mechanisms.noise), table.training, oracle)
+        epsilon = mechanisms.budget.epsilon_beside(self.score_share)
+        i, model = mechanisms.best_of(
+            models, statistics, epsilon, purpose=Purpose.CANDIDATE, among=plan.among
+        )
+        index = plan.position(model.fit, model.member)
+        params, estimator = plan.params[index], model.estimator()
+        made_up = oracle.problem.training
+        oracle.adopt(params, estimator)
+        left = mechanisms.budget.epsilon_left
+        counted = count_scores(
+            params, statistics.take(i), oracle, left, lambda _: (estimator, made_up.X, made_up.y)
+        )
+        scores, _ = counted.release(oracle.problem.units, mechanisms)
+        return self._release(plan, space, index, scores), estimator
+
+    def _release(self, plan: Plan, space: SearchSpace, index: int, scores: Scores) -> Release:
+        """Return what is released, with the public candidates; which were fitted may be secret."""
+        (score, interval), *others = scores
+        n = len(plan.params)
+        points = Points.concatenate([space.locate(each) for each in plan.params])
+        return Release(
+            Candidates(plan.params, points),
+            np.full(n, np.nan),
+            (None,) * n,
+            all_masked(n) if isinstance(plan.runs, Repeated) else np.ones(n, dtype=bool),
+            np.full(n, np.nan),
+            index,
+            score,
+            interval,
+            others,
+        )
+
+
+def default_fits(n_units: int, epsilon: float) -> int:
+    """Return how many models to fit: the more, the less noise a fit has."""
+    return int(np.clip(n_units * epsilon / 1000, 2, 16))
+
+
+def _fits(
+    outer: Sequence[Mapping[str, Any]],
+    own: Sequence[Mapping[str, Any]],
+    n: int,
+    n_iter: int,
+    rng: np.random.Generator,
+) -> tuple[SecretFit, ...]:
+    """Return n fits, divided among the dicts of the space, with their members.
+
+    Parameters
+    ----------
+    outer, own : sequence of dict
+        Of each dict of the space, the parameters of a fit, and those that cost nothing.
+    n : int
+        How many fits.
+    n_iter : int
+        How many candidates at most, members counted.
+    rng : numpy.random.Generator
+        Chooses them.
+    """
+    fits = []
+    spaces = [SearchSpace(each) if each else None for each in outer]
+    sizes = [1 if space is None else space.n_points for space in spaces]
+    for space, share, grid in zip(spaces, divide(n, sizes), own, strict=True):
+        settings = ({},) if space is None else space.candidates(space.fill(share, rng)).params
+        for params in settings[:share]:
+            members: tuple[dict[str, Any], ...] = ({},)
+            if grid:
+                free = SearchSpace(grid)
+                members = free.candidates(free.fill(max(1, n_iter // n), rng)).params
+            fits.append(SecretFit(params, members))
+    return tuple(fits)
+
+
+def _nearest(y: NDArray[np.float64], labels: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Return the position of the label that is nearest; -1 of what is no number."""
+    edges = (labels[1:] + labels[:-1]) / 2
+    found: NDArray[np.intp] = np.where(np.isnan(y), -1, np.searchsorted(edges, y))
+    return found
