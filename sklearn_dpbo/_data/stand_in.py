@@ -7,6 +7,7 @@ these.
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -51,17 +52,16 @@ def stand_in_rows(X: Any, n: int, rng: np.random.Generator) -> Any:
     if not is_frame(X):
         return _numbers(X.dtype, (n, X.shape[1]), rng)
     columns = [_column(X.iloc[:0, j], n, rng) for j in range(X.shape[1])]
-    import pandas
-
-    frame = pandas.concat(columns, axis=1) if columns else X.iloc[:0]
+    frame = sys.modules["pandas"].concat(columns, axis=1) if columns else X.iloc[:0]
     frame.columns = X.columns
     return frame
 
 
 def _numbers(dtype: Any, shape: Any, rng: np.random.Generator) -> NDArray[Any]:
-    if dtype.kind == "f":
-        return rng.uniform(-1, 1, shape).astype(dtype)
-    return rng.integers(0, 2, shape).astype(dtype)
+    numbers: NDArray[Any] = (
+        rng.uniform(-1, 1, shape) if dtype.kind == "f" else rng.integers(0, 2, shape)
+    )
+    return numbers.astype(dtype)
 
 
 def _column(empty: Any, n: int, rng: np.random.Generator) -> Any:

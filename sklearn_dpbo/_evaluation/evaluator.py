@@ -322,7 +322,7 @@ class Evaluator:
 
     def _nothing(self) -> Sensitive:
         """Return the statistics of a candidate that could not be fitted."""
-        return self.protected.sealed([(0,)])
+        return self.protected.as_sensitive([(0,)])
 
     @contextlib.contextmanager
     def _results(
@@ -352,7 +352,7 @@ class Protected:
         values = self.table.values(model.pickled, self.pickled, model.references[0])
         return tuple(self.scorer.statistics(values, self.table.y, self.table.units))
 
-    def sealed(self, statistics: Any) -> Sensitive:
+    def as_sensitive(self, statistics: Any) -> Sensitive:
         """Return statistics of models, one row for each."""
         return Sensitive(statistics, self.scorer.sensitivity(self.table.units))
 
@@ -376,7 +376,7 @@ def counted(table: ProtectedTable, model: Model, counts: Statistics) -> Sensitiv
         kept_warning_registries(),
         suppress_output(descriptors=True),
     ):
-        return protected.sealed([protected.statistics(model)])
+        return protected.as_sensitive([protected.statistics(model)])
 
 
 def _count(
@@ -387,5 +387,5 @@ def _count(
     found = []
     for i, model in models:
         with suppress_output(descriptors=single_thread):
-            found.append((i, InTransit(protected.sealed([protected.statistics(model)]))))
+            found.append((i, InTransit(protected.as_sensitive([protected.statistics(model)]))))
     return found

@@ -141,9 +141,7 @@ class _Job:
 
     def statistics(self, estimator: Any, member: dict[str, Any]) -> tuple[int, ...]:
         one = refitted(estimator, member) if member else estimator
-        return self.protected.statistics(
-            Model.of(one, (self.protected.scorer,), self.companions)  # type: ignore[arg-type]
-        )
+        return self.protected.statistics(Model.of(one, (self.protected.scorer,), self.companions))
 
 
 def _run(
@@ -163,7 +161,7 @@ def _run(
             raise KeyboardInterrupt from None
         except BaseException:  # also SystemExit, and the panics of native extensions
             pass
-    return i, InTransit(job.protected.sealed(statistics)), InTransit(Secret(pickled))
+    return i, InTransit(job.protected.as_sensitive(statistics)), InTransit(Secret(pickled))
 
 
 def try_out(fits: Sequence[SecretFit], oracle: Evaluator) -> None:

@@ -198,7 +198,7 @@ class InTransit(Generic[Sealed]):
     __slots__ = ("content",)
 
     def __init__(self, content: Sealed) -> None:
-        self.content = content
+        self.content: Sealed = content
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _arrived, (type(self.content), *self.content._packed())

@@ -107,7 +107,7 @@ def _training_of(search: Any, groups: Any) -> PrivateTraining:
     training = private_training(search.estimator)
     params = search.estimator.get_params(deep=True)
     grids = [search.param_grid] if isinstance(search.param_grid, Mapping) else search.param_grid
-    taken = {training.epsilon, training.delta, training.classes} - {None}
+    taken = {str(name) for name in (training.epsilon, training.delta, training.classes)}
     if searched := sorted(taken & {str(name) for grid in grids for name in grid}):
         raise ValueError(
             f"param_grid has {searched}: the search sets these itself, so that all fits together "

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from .._data.divided_table import DividedTable
 from .._evaluation.evaluator import Evaluator
+from .._evaluation.label_counts import count_labels
 from .._evaluation.secret_fits import SecretFit, fit_secretly
 from .._params import check_number
 from .._privacy.accounting import Budget, Purpose
@@ -20,10 +21,7 @@ from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import Noise
 from .._privacy.repetition import Repetition
 from .._privacy.runs import Composed, Fit, Repeated, Runs
-from .._privacy.sensitive import Secret
 from .._space.space import Candidates, Points, SearchSpace, divide
-from ..scoring._labels import encode
-from ..scoring._statistics import numbers, unit_weight
 from ._base import Release, Scores, Strategy, all_masked
 from ._release import count_scores
 
@@ -189,36 +187,27 @@ class OneTable(Strategy):
             repetition = Repetition.of_mean(max(n_fits, 1 + 1e-3), self.eta)
             options.append((Repeated(repetition), int(min(n_iter, n_settings))))
         found = [(runs.each(fit, *budget), runs, n) for runs, n in options]
-        possible = [each for each in found if each[0] is not None]
+        possible = [(each, runs, n) for each, runs, n in found if each is not None]
         if not possible:
             raise ValueError(
                 f'accounting="repeat" is not known to hold for estimators whose guarantee is '
                 f'{fit.composition!r}, or without delta: use accounting="compose"'
             )
         each, runs, n = max(possible, key=lambda option: option[0])  # the first of equals
-        assert each is not None
         fits = _fits(outer, own, n, n_iter, rng)
         return Plan(fits, runs, *each)
 
     def frequent_labels(self, table: DividedTable, mechanisms: Mechanisms) -> NDArray[np.float64]:
         """Release how frequent each label is; returns shares of shape (n_labels,)."""
-        labels, units = table.labels, table.units_val
-
-        def count(y: NDArray[Any]) -> list[int]:
-            nearest = encode(y, labels) if table.classes else _nearest(numbers(y), labels)
-            weights = units.record_weights(unit_weight(units))
-            counts = np.zeros(len(labels), dtype=np.int64)
-            np.add.at(counts, nearest[nearest >= 0], weights[nearest >= 0])
-            return [counts.tolist()]
-
-        counts = Secret(table.y_val).measured(count, 2 * unit_weight(units))
         epsilon = mechanisms.budget.epsilon * self.label_share
+        counts = count_labels(table)
         noisy = mechanisms.release_counts(counts, epsilon, purpose=Purpose.LABELS)
         found = np.array(noisy.counts, dtype=float)
         found[found < _CLEAR * noisy.scale] = 0.0
-        if found.sum() <= 0:
-            return np.full(len(labels), 1 / len(labels))
-        return found / found.sum()
+        if found.sum() == 0:
+            found = np.ones(len(found))
+        shares: NDArray[np.float64] = found / found.sum()
+        return shares
 
     def search(
         self,
@@ -320,10 +309,3 @@ def _fits(
                 members = free.candidates(free.fill(max(1, n_iter // n), rng)).params
             fits.append(SecretFit(params, members))
     return tuple(fits)
-
-
-def _nearest(y: NDArray[np.float64], labels: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Return the position of the label that is nearest; -1 of what is no number."""
-    edges = (labels[1:] + labels[:-1]) / 2
-    found: NDArray[np.intp] = np.where(np.isnan(y), -1, np.searchsorted(edges, y))
-    return found
