@@ -396,12 +396,12 @@ class PrivateBayesSearchCV(
                 f'protect="all" takes one table, as X and y (and groups), and cuts it itself; '
                 f"found {names}, too"
             )
-        scorers, space, strategy, mechanisms = self._validate()
+        scorers, _, strategy, mechanisms = self._validate()
         assert isinstance(strategy, OneTable), "it has been checked"
         options = self._fit_options()
         replace_fitted(
             self,
-            fit_one_table(self, X, y, groups, scorers, space, strategy, mechanisms, options),
+            fit_one_table(self, X, y, groups, scorers, strategy, mechanisms, options),
         )
         return self
 

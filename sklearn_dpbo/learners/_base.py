@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from ..report._report import PrivacyReport
 from ._private_training import PrivateTraining
 from ._rows import within_ball
 
-__all__ = ["PrivateLearner"]
+__all__ = ["PrivateLearner", "ScaledRows"]
 
 Floats = NDArray[np.float64]
 
@@ -28,6 +29,13 @@ _NOT_PROTECTED = (
     "the number of records (or groups) and columns, the classes, bounds and other parameters; how "
     "long the fit took; and whatever else is computed from the records, including another fit"
 )
+
+
+@dataclass(frozen=True)
+class ScaledRows:
+    """Rows as a model scales them: models of the same `bounds` and `max_norm` take them as X."""
+
+    rows: Floats
 
 
 class PrivateLearner(ShowsPrivacy, BaseEstimator):
@@ -74,6 +82,8 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
 
     def _table(self, X: Any, *, reset: bool) -> Floats:
         """Return the columns, scaled by their bounds, in rows of norm at most 1."""
+        if isinstance(X, ScaledRows):
+            return X.rows
         X = validate_data(self, X, dtype=np.float64, ensure_all_finite=False, reset=reset)
         if self.bounds is not None:
             low, high = self._bounds(X.shape[1])
@@ -81,6 +91,17 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
                 X = (2 * X - low - high) / (high - low)
             X = np.clip(np.nan_to_num(X), -1, 1)
         return within_ball(np.nan_to_num(X), float(self.max_norm))
+
+    def scaled(self, X: Any) -> ScaledRows:
+        """Return rows that many models are to predict, scaled once.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Records.
+        """
+        check_is_fitted(self, "coef_")
+        return ScaledRows(self._table(X, reset=False))
 
     def _bounds(self, d: int) -> tuple[Floats, Floats]:
         try:

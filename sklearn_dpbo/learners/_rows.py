@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["integer_rows", "mean_by_unit", "within_ball"]
+__all__ = ["exact_gram", "integer_rows", "mean_by_unit", "within_ball"]
 
 Floats = NDArray[np.float64]
 
@@ -39,6 +39,19 @@ def integer_rows(
         squares = of_unit[unit]
     found[squares > (steps + 1) ** 2] = 0
     return found
+
+
+def exact_gram(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return ``rows.T @ rows``, exactly.
+
+    In floats, whose products are quick: they hold integers up to 2^53, which sums over 2^20 rows of
+    a norm of up to 2^16 do not reach.
+    """
+    total = np.zeros((rows.shape[1], rows.shape[1]), dtype=np.int64)
+    for first in range(0, len(rows), 2**20):
+        part = rows[first : first + 2**20].astype(float)
+        total += (part.T @ part).astype(np.int64)
+    return total
 
 
 def within_ball(rows: Floats, radius: float) -> Floats:

@@ -21,7 +21,7 @@ from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import Noise
 from .._privacy.repetition import Repetition
 from .._privacy.runs import Composed, Fit, Repeated, Runs
-from .._space.space import Candidates, Points, SearchSpace, divide
+from .._space.space import SearchSpace, divide
 from ._base import Release, Scores, Strategy, all_masked
 from ._release import count_scores
 
@@ -212,7 +212,6 @@ class OneTable(Strategy):
     def search(
         self,
         plan: Plan,
-        space: SearchSpace,
         table: DividedTable,
         oracle: Evaluator,
         mechanisms: Mechanisms,
@@ -223,8 +222,6 @@ class OneTable(Strategy):
         ----------
         plan : Plan
             What is fitted.
-        space : SearchSpace
-            What is searched.
         table : DividedTable
             Both parts.
         oracle : Evaluator
@@ -252,15 +249,14 @@ class OneTable(Strategy):
             params, statistics.take(i), oracle, left, lambda _: (estimator, made_up.X, made_up.y)
         )
         scores, _ = counted.release(oracle.problem.units, mechanisms)
-        return self._release(plan, space, index, scores), estimator
+        return self._release(plan, index, scores), estimator
 
-    def _release(self, plan: Plan, space: SearchSpace, index: int, scores: Scores) -> Release:
+    def _release(self, plan: Plan, index: int, scores: Scores) -> Release:
         """Return what is released, with the public candidates; which were fitted may be secret."""
         (score, interval), *others = scores
         n = len(plan.params)
-        points = Points.concatenate([space.locate(each) for each in plan.params])
         return Release(
-            Candidates(plan.params, points),
+            plan.params,
             np.full(n, np.nan),
             (None,) * n,
             all_masked(n) if isinstance(plan.runs, Repeated) else np.ones(n, dtype=bool),
