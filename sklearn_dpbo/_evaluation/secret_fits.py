@@ -6,7 +6,7 @@ output, and not how many there were.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -154,12 +154,19 @@ class _Job:
         values = scorer.record_values(table.y, response, classes)
         return scorer.statistics(values, table.y, table.units)
 
-    def rows_for(self, estimator: Any) -> Any:
-        """Return the protected rows; for our own models, which predict row by row, scaled once."""
+    def members(
+        self, estimator: Any, several: tuple[dict[str, Any], ...]
+    ) -> Iterator[tuple[Any, Any]]:
+        """Yield each member of a model, with the protected rows as it takes them.
+
+        Our own models predict row by row; so rows are scaled, and multiplied, for many at once.
+        """
         X = self.protected.table.X
+        models = [refitted(estimator, member) if member else estimator for member in several]
         of_numbers = isinstance(X, np.ndarray) and X.dtype.kind in "biuf"
-        ours = type(estimator) in (PrivateRidge, PrivateRidgeClassifier)
-        return estimator.scaled(X) if ours and of_numbers else X
+        if of_numbers and type(estimator) in (PrivateRidge, PrivateRidgeClassifier):
+            return zip(models, estimator.scaled_for(models, X), strict=True)
+        return ((model, X) for model in models)
 
 
 def _run(
@@ -172,10 +179,9 @@ def _run(
     with suppress_all_output(), without_autologging(), np.errstate(all="ignore"):
         try:
             estimator = job.model(secret_fit.params, job.training)
-            pickled, X = packed(estimator), job.rows_for(estimator)
-            for k, member in enumerate(secret_fit.members):
-                one = refitted(estimator, member) if member else estimator
-                statistics[k] = job.statistics(one, X)
+            pickled = packed(estimator)
+            for k, model in enumerate(job.members(estimator, secret_fit.members)):
+                statistics[k] = job.statistics(*model)
         except KeyboardInterrupt:
             raise KeyboardInterrupt from None
         except BaseException:  # also SystemExit, and the panics of native extensions

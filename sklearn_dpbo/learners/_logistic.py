@@ -15,12 +15,11 @@ from .._params import check_number
 from .._privacy.sensitive import Secret
 from ._base import PrivateLearner
 from ._labels import class_numbers, public_classes, unit_numbers
-from ._rows import integer_rows, mean_by_unit
+from ._rows import IntegerRows
 
 __all__ = ["PrivateLogisticRegression"]
 
 Floats = NDArray[np.float64]
-_STEPS = 2**20
 
 
 class PrivateLogisticRegression(ClassifierMixin, PrivateLearner):
@@ -130,15 +129,15 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateLearner):
         code, unit = class_numbers(y, self.classes_, len(X)), unit_numbers(groups, len(X))
         units = Units.of(len(X), groups)
         X = np.column_stack([X, np.ones(len(X))])
+        rows = IntegerRows(X, None if unit is None else np.bincount(unit)[unit])
         K = len(self.classes_) if len(self.classes_) > 2 else 1
         W = np.zeros((K, X.shape[1]))
-        n, sensitivity = int(self.max_iter), 2.0 * (_STEPS + 1)
-        budget, noisy, noise = self._tables(n, sensitivity, what="gradients of a model")
+        n = int(self.max_iter)
+        budget, noisy, noise = self._tables(n, rows.sensitivity, what="gradients of a model")
         averaged = np.zeros_like(W)
         for i in range(n):
-            rows = mean_by_unit(self._gradients(X, code, W), unit)
-            total = Secret(integer_rows(rows, _STEPS).sum(axis=0, keepdims=True))
-            mean = float(self.clip) / _STEPS * noisy(total).reshape(W.shape) / units.m
+            total = Secret(rows.total(self._errors(X, code, W)))
+            mean = float(self.clip) * rows.step * noisy(total) / units.m
             mean[:, :-1] += W[:, :-1] / (float(self.C) * units.m)
             W = W - float(self.learning_rate) * mean
             if i >= n // 2:
@@ -186,17 +185,16 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateLearner):
         of_steps = "a whole number from 1 up", lambda n: n >= 1, Integral
         check_number("max_iter", self.max_iter, *of_steps)
 
-    def _gradients(self, X: Floats, code: NDArray[np.intp], W: Floats) -> Floats:
-        """Return each record's gradient in units of `clip`, in a row of norm at most 1."""
+    def _errors(self, X: Floats, code: NDArray[np.intp], W: Floats) -> Floats:
+        """Return e of each record: its gradient e x^T, in units of `clip`, has norm at most 1."""
         errors = _probabilities(X @ W.T)
         errors[np.arange(len(X)), code] -= 1
         errors[code < 0] = 0
         if len(W) == 1:
             errors = errors[:, 1:]
         norms = np.sqrt((errors**2).sum(axis=1) * (X**2).sum(axis=1))
-        scaled = errors / np.maximum(norms, float(self.clip))[:, None]
-        rows: Floats = (scaled[:, :, None] * X[:, None, :]).reshape(len(X), -1)
-        return rows
+        scaled: Floats = errors / np.maximum(norms, float(self.clip))[:, None]
+        return scaled
 
 
 def _probabilities(logits: Floats) -> Floats:
