@@ -236,9 +236,11 @@ def _report(
         protected=protected,
         not_protected=_NOT_PROTECTED,
         assumption=None,
-        condition=f"{type(search.estimator).__name__} protects the records that it is fitted on as "
-        f"it declares ({training.composition}, {training.neighbours}); "
-        + PREDICTION_CONDITIONS[search.prediction],
+        condition=(
+            f"{type(search.estimator).__name__} protects the records that it is fitted on as it "
+            f"declares ({training.composition}, {training.neighbours}); "
+            + PREDICTION_CONDITIONS[search.prediction].replace("training", "made-up")
+        ),
         released=strategy.released,
         spends=(*budget.losses, *on_second_part.budget.losses),
         noise=f"{noise.description}; of the models: {training.noise}",

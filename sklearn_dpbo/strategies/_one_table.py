@@ -24,6 +24,7 @@ from .._privacy.runs import Composed, Fit, Repeated, Runs
 from .._space.space import SearchSpace, divide
 from ._base import Release, Scores, Strategy, all_masked
 from ._release import count_scores
+from ._utility import warn_of_noise_of_choice, warn_of_noise_of_score
 
 __all__ = ["OneTable", "Plan"]
 
@@ -248,7 +249,12 @@ class OneTable(Strategy):
         counted = count_scores(
             params, statistics.take(i), oracle, left, lambda _: (estimator, made_up.X, made_up.y)
         )
-        scores, _ = counted.release(oracle.problem.units, mechanisms)
+        units = oracle.problem.units
+        if len(plan.params) > 1:
+            warn_of_noise_of_choice(oracle.scorer, units, epsilon, ())
+        scores, _ = counted.release(units, mechanisms)
+        if len(plan.params) > 1:
+            warn_of_noise_of_score(oracle.scorer, units, scores[0][1], ())
         return self._release(plan, index, scores), estimator
 
     def _release(self, plan: Plan, index: int, scores: Scores) -> Release:
