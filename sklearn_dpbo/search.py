@@ -21,7 +21,7 @@ from ._privacy.noise import noise_source
 from ._sklearn.delegation import DelegatesToBest, RoutesToEstimator, replace_fitted
 from ._sklearn.nesting import SpendsOnValidationSet
 from ._sklearn.one_table import fit_one_table
-from ._sklearn.pipelines import refuse_raw_validation_set
+from ._sklearn.pipelines import refuse_learning_steps, refuse_raw_validation_set
 from ._sklearn.results import (
     already_released,
     fitted_attributes,
@@ -390,7 +390,9 @@ class PrivateBayesSearchCV(
     def _fit_one_table(
         self, X: Any, y: Any, X_val: Any, y_val: Any, groups: Any, fit_params: dict[str, Any]
     ) -> Self:
-        groups = fit_params.pop("groups", groups)
+        refuse_learning_steps(self)
+        if groups is None:
+            groups = fit_params.pop("groups", None)
         if X_val is not None or y_val is not None or fit_params or self.cv is not None:
             found = {"X_val": X_val, "y_val": y_val, **fit_params, "cv": self.cv}
             names = [name for name, value in found.items() if value is not None]
