@@ -183,8 +183,10 @@ def try_out(fits: Sequence[SecretFit], oracle: Evaluator) -> None:
     """
     fitter = replace(oracle.fitter, options=replace(oracle.options, error_score="raise"))
     for each in fits:
+        params = {**each.params, **each.members[-1]}
         try:
-            fitter.model({**each.params, **each.members[-1]}, checked=True, keep=False, secret=True)
+            _, model = fitter.model(params, checked=True, keep=False, secret=True)
+            _check_classes(model, fitter.training.y)
         except BatchDependentError:
             raise
         except Exception as error:
@@ -192,3 +194,13 @@ def try_out(fits: Sequence[SecretFit], oracle: Evaluator) -> None:
                 f"{each.params} fails on made-up records of the same columns and dtypes, so that "
                 f"nothing has been fitted on yours, and nothing spent: {error}"
             ) from error
+
+
+def _check_classes(model: Model | None, y: Any) -> None:
+    """Raise ValueError if a model can predict none of some labels that it was fitted on."""
+    classes = None if model is None else model.references[0].classes
+    if classes is not None and not {*np.unique(y).tolist()} <= {*np.asarray(classes).tolist()}:
+        raise ValueError(
+            f"of the labels {np.unique(y)} it makes the classes {np.asarray(classes)}, and would "
+            "never be right: give labels of a kind that it keeps, such as integers"
+        )

@@ -184,7 +184,9 @@ def _prepared(estimator: Any, plan: Plan, training: PrivateTraining, labels: NDA
         params[training.delta] = plan.delta
     if training.classes is not None:
         params[training.classes] = labels
-    return clone(estimator).set_params(**params)
+    prepared = clone(estimator).set_params(**params)
+    private_training(prepared)  # raises if its guarantee does not go so far
+    return prepared
 
 
 def _seeded(estimator: Any, noise: Noise) -> Any:
@@ -241,6 +243,7 @@ def _report(
         assumption=None,
         condition=f"{type(search.estimator).__name__} protects the records that it is fitted on as "
         f"it declares ({training.composition}, {training.neighbours}); "
+        + (f"{training.condition}; " if training.condition else "")
         + PREDICTION_CONDITIONS[search.prediction],
         released=strategy.released,
         spends=(*budget.losses, *on_second_part.budget.losses),
