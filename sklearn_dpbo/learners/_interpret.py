@@ -29,8 +29,8 @@ _NOISE = (
     "and added to sums in floating-point numbers; not exact, and not proven at finite precision"
 )
 _CONDITION = (
-    "among them no value is missing and both classes occur: an error, or a model of one class, "
-    "would show that"
+    "no value of theirs is missing, and both classes occur among them: otherwise an error, or a "
+    "model of one class, shows that"
 )
 
 

@@ -56,8 +56,8 @@ class PrivateTraining:
         Parameters of which other values cost no more privacy: a fitted estimator has a method
         `refitted` that takes them by name, and uses what has been released only.
     condition : str or None
-        What has to hold of the records besides, in words, for the privacy report: "among them no
-        value is missing". None if the guarantee holds for all tables.
+        What has to hold of these records besides, in words, for the privacy report: "no value of
+        theirs is missing". None if the guarantee holds for all tables.
     noise : str
         Where its noise comes from, and how exactly it is drawn, for the privacy report.
     """
