@@ -165,6 +165,7 @@ def _plan(
         table.units.m,
         budget,
         rng,
+        search.estimator.get_params(deep=True),
     )
     for each in plan.fits:
         if private_training(set_candidate(clone(search.estimator), each.params)) != training:
