@@ -286,7 +286,7 @@ def default_fits(n_units: int, epsilon: float) -> int:
     """Return how many models to fit: the more, the less noise a fit has."""
     if n_units * epsilon >= 8000:
         return 24
-    return int(np.clip(np.rint(n_units * epsilon / 1000), 2, _COMPOSED))
+    return int(np.clip(np.rint(n_units * epsilon / 2000), 2, _COMPOSED))
 
 
 def _fits(
