@@ -64,8 +64,7 @@ EPSILONS = [0.5, 1.0, 3.0, 8.0]
 SPACE = {
     "learning_rate": loguniform(1, 16),
     "max_norm": [0.5, 1.0, 2.0],
-    "clip": [0.5, 1.0],
-    "max_iter": [30, 60],
+    "max_iter": [20, 60],
 }
 ALPHAS = {"alpha": loguniform(1e-2, 1e5)}
 DPPACK_MODELS = 8
