@@ -171,6 +171,7 @@ def _plan(
         table.units.m,
         budget,
         rng,
+        search.estimator.get_params(deep=True),
     )
 
 
