@@ -268,8 +268,8 @@ def utility_of(search: Any, confidence: float = 0.95) -> UtilityBounds:
         )
     if report.data == "table":
         raise ValueError(
-            "a search on one table evaluates models on a part of it, and how many there were may be "
-            'secret. For its errors, use plan_search(..., protect="all")'
+            "a search on one table evaluates models on a part of it, and how many there were may "
+            'be secret. For its errors, use plan_search(..., protect="all")'
         )
     if len(getattr(search, "best_scores_", ())) > 1:
         raise ValueError(
