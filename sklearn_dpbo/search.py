@@ -287,7 +287,8 @@ class PrivateBayesSearchCV(
         ----------
         X : array-like of shape (n_samples, n_features)
             The training set: not protected. Without X_val, one part of it is held out as the
-            validation set (see `cv`).
+            validation set (see `cv`). With ``protect="all"``, the table, of which all records are
+            protected: an array of numbers, or a pandas.DataFrame.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
             Targets of X.
         *unnamed
@@ -301,7 +302,8 @@ class PrivateBayesSearchCV(
             say) are one protected unit. Without X_val: one entry for each row of X.
         **fit_params : dict
             For the estimator's `fit`, or as metadata routing has it. Arrays with an entry for
-            each row of X follow the rows that are trained on.
+            each row of X follow the rows that are trained on. With ``protect="all"``, `groups` (as
+            groups_val) and nothing else.
 
         Returns
         -------
@@ -396,12 +398,12 @@ class PrivateBayesSearchCV(
                 f'protect="all" takes one table, as X and y (and groups), and cuts it itself; '
                 f"found {names}, too"
             )
-        scorers, space, strategy, mechanisms = self._validate()
+        scorers, _, strategy, mechanisms = self._validate()
         assert isinstance(strategy, OneTable), "it has been checked"
         options = self._fit_options()
         replace_fitted(
             self,
-            fit_one_table(self, X, y, groups, scorers, space, strategy, mechanisms, options),
+            fit_one_table(self, X, y, groups, scorers, strategy, mechanisms, options),
         )
         return self
 
@@ -428,7 +430,9 @@ class PrivateBayesSearchCV(
             self.ledger,
             self.epsilon,
             self.delta,
-            what="choice and score of a candidate",
+            what="choice and score of a candidate"
+            if self.protect == "validation"
+            else "a fitted model and its score",
             mechanism=f"{type(self).__name__}, {type(strategy).__name__}",
             assumption=strategy.assumption,
         )

@@ -6,7 +6,7 @@ output, and not how many there were.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,13 +14,18 @@ import numpy as np
 
 from .._data.pickles import fresh, packed
 from .._data.split import Training
+from .._data.tables import dense
 from .._privacy.frames import ClearFrames
 from .._privacy.sensitive import InTransit, Secret, Sensitive
 from ..exceptions import BatchDependentError
+from ..learners._base import ScaledRows
 from ..learners._private_training import refitted
+from ..learners._ridge import PrivateRidge, PrivateRidgeClassifier
+from ..scoring._response import call_method
 from .broadcast import Broadcast, in_threads
 from .companions import Companions
 from .evaluator import Evaluator, Protected
+from .fitter import to_check
 from .fitting import FitOptions, fit, without_autologging, without_callbacks, without_side_effects
 from .model import Model
 from .progress import as_they_finish
@@ -139,9 +144,29 @@ class _Job:
         estimator = without_side_effects(self.options.candidate(params))
         return without_callbacks(fit(estimator, training))
 
-    def statistics(self, estimator: Any, member: dict[str, Any]) -> tuple[int, ...]:
-        one = refitted(estimator, member) if member else estimator
-        return self.protected.statistics(Model.of(one, (self.protected.scorer,), self.companions))
+    def statistics(self, estimator: Any, X: Any) -> tuple[int, ...]:
+        """Return the statistics of a model; X is the protected rows, or these as it scales them."""
+        scorer, table = self.protected.scorer, self.protected.table
+        if not isinstance(X, ScaledRows):
+            return self.protected.statistics(Model.of(estimator, (scorer,), self.companions))
+        response = dense(call_method(estimator, X, scorer.response_method))
+        classes = getattr(estimator, "classes_", None)
+        values = scorer.record_values(table.y, response, classes)
+        return scorer.statistics(values, table.y, table.units)
+
+    def members(
+        self, estimator: Any, several: tuple[dict[str, Any], ...]
+    ) -> Iterator[tuple[Any, Any]]:
+        """Yield each member of a model, with the protected rows as it takes them.
+
+        Our own models predict row by row; so rows are scaled, and multiplied, for many at once.
+        """
+        X = self.protected.table.X
+        models = [refitted(estimator, member) if member else estimator for member in several]
+        of_numbers = isinstance(X, np.ndarray) and X.dtype.kind in "biuf"
+        if of_numbers and type(estimator) in (PrivateRidge, PrivateRidgeClassifier):
+            return zip(models, estimator.scaled_for(models, X), strict=True)
+        return ((model, X) for model in models)
 
 
 def _run(
@@ -155,8 +180,8 @@ def _run(
         try:
             estimator = job.model(secret_fit.params, job.training)
             pickled = packed(estimator)
-            for k, member in enumerate(secret_fit.members):
-                statistics[k] = job.statistics(estimator, member)
+            for k, model in enumerate(job.members(estimator, secret_fit.members)):
+                statistics[k] = job.statistics(*model)
         except KeyboardInterrupt:
             raise KeyboardInterrupt from None
         except BaseException:  # also SystemExit, and the panics of native extensions
@@ -184,7 +209,11 @@ def try_out(fits: Sequence[SecretFit], oracle: Evaluator) -> None:
     fitter = replace(oracle.fitter, options=replace(oracle.options, error_score="raise"))
     for each in fits:
         try:
-            fitter.model({**each.params, **each.members[-1]}, checked=True, keep=False, secret=True)
+            _, model = fitter.model(each.params, checked=True, keep=False, secret=True)
+            assert model is not None, "a failure raises"
+            estimator = fresh(model.pickled)
+            for k in to_check(each.members) if each.members != ({},) else ():
+                refitted(estimator, each.members[k])
         except BatchDependentError:
             raise
         except Exception as error:

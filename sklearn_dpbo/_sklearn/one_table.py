@@ -22,7 +22,6 @@ from .._params import as_floats
 from .._privacy.accounting import Budget, PrivacyLoss, Purpose
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import Noise
-from .._space.space import SearchSpace
 from ..learners._private_training import PrivateTraining, private_training
 from ..report._report import PREDICTION_CONDITIONS, PrivacyReport
 from ..scoring._scorers import PrivateScorer
@@ -46,7 +45,6 @@ def fit_one_table(
     y: Any,
     groups: Any,
     scorers: dict[str, PrivateScorer],
-    space: SearchSpace,
     strategy: OneTable,
     mechanisms: Mechanisms,
     options: FitOptions,
@@ -59,7 +57,7 @@ def fit_one_table(
         Its parameters have been checked.
     X, y, groups
         As `fit` was given them: protected.
-    scorers, space, strategy, options
+    scorers, strategy, options
         Made from its parameters.
     mechanisms : Mechanisms
         With the budget of the search, which is charged to its ledger.
@@ -86,7 +84,7 @@ def fit_one_table(
         if any(_depends_on_labels(scorer, labels) for scorer in scorers.values()):
             even = strategy.frequent_labels(table, on_second_part)
         oracle = _oracle(options, table, scorers, even, rng)
-        release, estimator = strategy.search(plan, space, table, oracle, on_second_part)
+        release, estimator = strategy.search(plan, table, oracle, on_second_part)
     several = not isinstance(search.scoring, str | PrivateScorer | None)
     names = list(scorers) if several else []
     report = _report(table, oracle.problem.protected, strategy, mechanisms, on_second_part, search)
@@ -167,6 +165,7 @@ def _plan(
         table.units.m,
         budget,
         rng,
+        search.estimator.get_params(deep=True),
     )
     for each in plan.fits:
         if private_training(set_candidate(clone(search.estimator), each.params)) != training:
@@ -214,9 +213,8 @@ def _depends_on_labels(scorer: PrivateScorer, labels: NDArray[Any]) -> bool:
 
 
 def _some(plan: Plan) -> list[Any]:
-    """Return some of the fits: one of each set of names, the first and the last."""
-    kinds = {tuple(sorted(each.params)): each for each in plan.fits}
-    return [*kinds.values(), plan.fits[0]]
+    """Return some of the fits: one of each set of names."""
+    return list({tuple(sorted(each.params)): each for each in plan.fits}.values())
 
 
 def _report(
@@ -239,9 +237,11 @@ def _report(
         protected=protected,
         not_protected=_NOT_PROTECTED,
         assumption=None,
-        condition=f"{type(search.estimator).__name__} protects the records that it is fitted on as "
-        f"it declares ({training.composition}, {training.neighbours}); "
-        + PREDICTION_CONDITIONS[search.prediction],
+        condition=(
+            f"{type(search.estimator).__name__} protects the records that it is fitted on as it "
+            f"declares ({training.composition}, {training.neighbours}); "
+            + PREDICTION_CONDITIONS[search.prediction].replace("training", "made-up")
+        ),
         released=strategy.released,
         spends=(*budget.losses, *on_second_part.budget.losses),
         noise=f"{noise.description}; of the models: {training.noise}",

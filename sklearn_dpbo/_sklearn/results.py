@@ -38,7 +38,7 @@ def fitted_attributes(release: Release, names: list[str]) -> dict[str, Any]:
     names : list of str
         Names of the scores if `scoring` has several, in the order of the release; else empty.
     """
-    candidates = release.candidates
+    params = release.params
     fitted: dict[str, Any] = {}
     if names:
         scores = [(release.best_score, release.interval), *release.others]
@@ -50,7 +50,7 @@ def fitted_attributes(release: Release, names: list[str]) -> dict[str, Any]:
     if release.best_index is not None:
         fitted |= {
             "best_index_": release.best_index,
-            "best_params_": candidates.params[release.best_index],
+            "best_params_": params[release.best_index],
         }
     return fitted | {
         "best_score_": release.best_score,
@@ -59,8 +59,8 @@ def fitted_attributes(release: Release, names: list[str]) -> dict[str, Any]:
             {
                 "mean_fit_time": release.fit_times,
                 "std_fit_time": 0 * release.fit_times,  # one fit per candidate
-                **param_columns(candidates.params),
-                "params": list(candidates.params),
+                **param_columns(params),
+                "params": list(params),
                 "validated": release.validated,
                 "public_score": release.public_scores,
                 "fit_error": np.array(release.fit_errors, dtype=object),

@@ -107,7 +107,5 @@ def check_strategy(search: Any, strategy: Strategy, scorers: dict[str, PrivateSc
         )
     if (search.report or search.release == "all") and not strategy.reports:
         what = 'release="all"' if search.release == "all" else "report=True"
-        raise ValueError(
-            f"{name} releases one score, and no more: leave out {what}, or use "
-            "strategy='worst_case'"
-        )
+        other = ", or use strategy='worst_case'" * (search.protect == "validation")
+        raise ValueError(f"{name} releases one candidate's score: leave out {what}{other}")

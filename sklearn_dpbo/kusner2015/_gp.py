@@ -335,7 +335,7 @@ def assemble(model: Model, oracle: Evaluator, chosen: int, noisy: NoisyCounts) -
         rows, found = model.explored.positions, model.explored.found
         scores[rows], times[rows], errors[rows] = found.scores, found.fit_times, found.fit_errors
     return Release(
-        candidates=model.candidates,
+        params=model.candidates.params,
         fit_times=times,
         fit_errors=tuple(errors.tolist()),
         validated=all_masked(n),

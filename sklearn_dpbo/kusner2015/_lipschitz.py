@@ -289,7 +289,7 @@ class LipschitzConvex(Strategy):
         n = len(candidates)
         score, interval = score_and_interval(oracle.scorer, oracle.problem.units, noisy)
         return Release(
-            candidates=candidates,
+            params=candidates.params,
             fit_times=np.full(n, np.nan),
             fit_errors=(None,) * n,
             validated=all_masked(n),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,14 +22,32 @@ from ..report._report import PrivacyReport
 from ._private_training import PrivateTraining
 from ._rows import within_ball
 
-__all__ = ["PrivateLearner"]
+__all__ = ["PrivateLearner", "ScaledRows"]
 
 Floats = NDArray[np.float64]
 
+# Models that are multiplied with rows at once.
+_BLOCK = 64
 _NOT_PROTECTED = (
     "the number of records (or groups) and columns, the classes, bounds and other parameters; how "
     "long the fit took; and whatever else is computed from the records, including another fit"
 )
+
+
+@dataclass(frozen=True)
+class ScaledRows:
+    """Rows as a model scales them, with its products of them: it takes that as X.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_samples, n_features)
+        Scaled, by models of the same `bounds` and `max_norm`.
+    products : ndarray of shape (n_samples,) or (n_samples, n_targets)
+        Of the rows with the model's coefficients.
+    """
+
+    rows: Floats
+    products: Floats
 
 
 class PrivateLearner(ShowsPrivacy, BaseEstimator):
@@ -82,6 +102,24 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
             X = np.clip(np.nan_to_num(X), -1, 1)
         return within_ball(np.nan_to_num(X), float(self.max_norm))
 
+    def scaled_for(self, models: Sequence[PrivateLearner], X: Any) -> Iterator[ScaledRows]:
+        """Yield what each of many models takes as X: rows are scaled once, and multiplied together.
+
+        Parameters
+        ----------
+        models : sequence of PrivateLearner
+            Fitted, with the same `bounds` and `max_norm`.
+        X : array-like of shape (n_samples, n_features)
+            Records.
+        """
+        rows = self._table(X, reset=False)
+        for first in range(0, len(models), _BLOCK):
+            coefs = [model.coef_ for model in models[first : first + _BLOCK]]
+            products = rows @ np.vstack(coefs).T
+            ends = np.cumsum([len(np.atleast_2d(coef)) for coef in coefs])
+            for coef, own in zip(coefs, np.split(products, ends[:-1], axis=1), strict=True):
+                yield ScaledRows(rows, own[:, 0] if coef.ndim == 1 else own)
+
     def _bounds(self, d: int) -> tuple[Floats, Floats]:
         try:
             low, high = (as_floats(each) for each in self.bounds)
@@ -123,5 +161,7 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
 
     def _linear(self, X: Any) -> Floats:
         check_is_fitted(self, "coef_")
-        found: Floats = self._table(X, reset=False) @ self.coef_.T + self.intercept_
+        ready = isinstance(X, ScaledRows)
+        products = X.products if ready else self._table(X, reset=False) @ self.coef_.T
+        found: Floats = products + self.intercept_
         return found

@@ -25,9 +25,10 @@ _NEIGHBOURS = {"replace-one": 1, "add-or-remove-one": 2}
 class PrivateTraining:
     """How an estimator protects the records that it is fitted on.
 
-    Returned by a method `private_training` of the estimator, without arguments. What it says is
-    believed: a search under ``protect="all"`` is as private as this is true, and `audit_estimator`
-    finds some that are not.
+    Returned by a method `private_training` of the estimator, without arguments. It is about
+    everything that the fitted estimator holds, as all of it is released. What it says is believed:
+    a search under ``protect="all"`` is as private as this is true. `audit_estimator` finds some
+    that are not.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ from .._params import as_floats, check_number
 from .._privacy.sensitive import Secret
 from ._base import PrivateLearner
 from ._labels import class_numbers, public_classes, targets_of, unit_numbers
-from ._rows import integer_rows
+from ._rows import exact_gram, integer_rows
 
 __all__ = ["PrivateRidge", "PrivateRidgeClassifier"]
 
@@ -36,6 +36,8 @@ class _FromGram(PrivateLearner):
     columns: Any
     n_components: Any
     gram_: Floats
+    # What `_reduced` returned last, with what it depends on.
+    _kept: tuple[Any, tuple[Floats, Floats, Floats, float]] | None = None
     from_release = ("alpha", "columns", "n_components")
 
     def _release(self, X: Floats, targets: Floats, groups: Any) -> None:
@@ -50,12 +52,12 @@ class _FromGram(PrivateLearner):
         upper = np.triu_indices(q)
         sensitivity = math.sqrt(2) * (_STEPS + 1) ** 2 * (1 + 1e-12)
         budget, noisy, noise = self._tables(1, sensitivity, what="sums of products")
-        released = noisy(Secret((whole.T @ whole)[upper][None, :]))[0].astype(float)
+        released = noisy(Secret(exact_gram(whole)[upper][None, :]))[0].astype(float)
         gram = np.zeros((q, q))
         gram[upper] = released * 3 / _STEPS**2
         self.gram_ = gram + np.triu(gram, 1).T
         self.noise_ = noisy.scale * 3 / _STEPS**2
-        self._m, self._d = units.m, X.shape[1]
+        self._d, self._kept = X.shape[1], None
         self.privacy_ = self._report(budget, noise, units.m, units.name)
 
     def refitted(self, **params: Any) -> Self:
@@ -81,7 +83,8 @@ class _FromGram(PrivateLearner):
                 f"{others} cannot be changed without another release: call fit, which costs "
                 f"epsilon again. refitted takes {list(self.from_release)}"
             )
-        self.set_params(**params)
+        for name, value in params.items():
+            setattr(self, name, value)
         self._check_solved(self._d)
         self._set_coefficients(self._solved())
         return self
@@ -102,6 +105,23 @@ class _FromGram(PrivateLearner):
 
     def _solved(self) -> Floats:
         """Return coefficients of x and 1, for each target: shape (n_features + 1, n_targets)."""
+        B, G, b, least = self._reduced()
+        # The noise's largest eigenvalue is about 2 sqrt(p) deviations; with less than that, the
+        # matrix may be far from any Gram matrix.
+        p = len(G)
+        ridge = np.full(p, float(self.alpha) + max(0.0, 2 * math.sqrt(p) * self.noise_ - least))
+        ridge[-1] -= float(self.alpha)
+        found: Floats = B @ np.linalg.solve(G + np.diag(ridge), b)
+        return found
+
+    def _reduced(self) -> tuple[Floats, Floats, Floats, float]:
+        """Return a basis of the columns used, what is released in it, its smallest eigenvalue.
+
+        Kept: it is the same for all `alpha`.
+        """
+        key = (None if self.columns is None else tuple(self.columns), self.n_components)
+        if self._kept is not None and self._kept[0] == key:
+            return self._kept[1]
         d = self._d
         used = np.arange(d) if self.columns is None else np.arange(d)[np.asarray(self.columns)]
         basis = np.eye(d)[:, used]
@@ -111,13 +131,8 @@ class _FromGram(PrivateLearner):
         B = np.zeros((d + 1, basis.shape[1] + 1))
         B[:d, :-1], B[d, -1] = basis, 1.0
         G, b = B.T @ self.gram_[: d + 1, : d + 1] @ B, B.T @ self.gram_[: d + 1, d + 1 :]
-        p = len(G)
-        # The noise's largest eigenvalue is about 2 sqrt(p) deviations; with less than that, the
-        # matrix may be far from any Gram matrix.
-        least = float(np.linalg.eigvalsh(G)[0])
-        ridge = np.full(p, float(self.alpha) + max(0.0, 2 * math.sqrt(p) * self.noise_ - least))
-        ridge[-1] -= float(self.alpha)
-        found: Floats = B @ np.linalg.solve(G + np.diag(ridge), b)
+        found = (B, G, b, float(np.linalg.eigvalsh(G)[0]))
+        self._kept = (key, found)
         return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["integer_rows", "mean_by_unit", "within_ball"]
+__all__ = ["IntegerRows", "exact_gram", "integer_rows", "within_ball"]
 
 Floats = NDArray[np.float64]
 
@@ -41,6 +41,19 @@ def integer_rows(
     return found
 
 
+def exact_gram(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return ``rows.T @ rows``, exactly.
+
+    In floats, whose products are quick: they hold integers up to 2^53, which sums over 2^20 rows of
+    a norm of up to 2^16 do not reach.
+    """
+    total = np.zeros((rows.shape[1], rows.shape[1]), dtype=np.int64)
+    for first in range(0, len(rows), 2**20):
+        part = rows[first : first + 2**20].astype(float)
+        total += (part.T @ part).astype(np.int64)
+    return total
+
+
 def within_ball(rows: Floats, radius: float) -> Floats:
     """Divide rows by the radius; those that are longer then 1 are scaled down to it."""
     with np.errstate(all="ignore"):
@@ -50,11 +63,62 @@ def within_ball(rows: Floats, radius: float) -> Floats:
     return scaled
 
 
-def mean_by_unit(rows: Floats, unit: NDArray[np.intp] | None) -> Floats:
-    """Return the mean row of each unit: no longer than the longest of its rows."""
-    if unit is None:
-        return rows
-    total = np.zeros((unit.max() + 1, rows.shape[1]))
-    np.add.at(total, unit, rows)
-    means: Floats = total / np.bincount(unit)[:, None]
-    return means
+# Steps of columns, and of what they are multiplied with.
+_COLUMN_STEPS, _FACTOR_STEPS = 2**13, 2**18
+# Rows of which floats can add up products exactly.
+_BLOCK = 2**21
+
+
+class IntegerRows:
+    """Rows x of which sums over e x^T are taken, in integers, for bounded e that change.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows, n_columns)
+        x, of which each number is at most 1.
+    sizes : ndarray of int of shape (n_rows,), default=None
+        How many rows the unit has that a row belongs to; None if each is one.
+
+    Attributes
+    ----------
+    sensitivity : float
+        How far one unit moves a sum, in the Frobenius norm, if it is replaced.
+    """
+
+    # S: the norm of a unit's part is at most this. That it holds is checked in numbers whose
+    # rounding is a tiny part of the margin.
+    _largest = float(_COLUMN_STEPS * _FACTOR_STEPS)
+    sensitivity = 2 * _largest * (1 + 1e-9)
+
+    def __init__(self, rows: Floats, sizes: NDArray[np.intp] | None = None) -> None:
+        self._rows = np.trunc(np.clip(rows, -1, 1) * _COLUMN_STEPS)
+        self._norms = np.sqrt((self._rows**2).sum(axis=1))
+        self._each = self._largest / (1 if sizes is None else sizes)
+        self._sizes = 1 if sizes is None else sizes[:, None]
+
+    def total(self, factors: Floats) -> NDArray[np.int64]:
+        """Return the sum over e x^T, in steps; a row whose part is too long is left out.
+
+        Parameters
+        ----------
+        factors : ndarray of shape (n_rows, k)
+            e, such that e x^T has a norm of at most 1; a unit's mean is taken over its rows.
+
+        Returns
+        -------
+        total : ndarray of int64, shape (k, n_columns)
+        """
+        with np.errstate(all="ignore"):
+            steps = np.trunc(np.nan_to_num(factors) * _FACTOR_STEPS / self._sizes)
+            fits = np.sqrt((steps**2).sum(axis=1)) * self._norms <= self._each * (1 + 1e-10)
+        steps[~fits] = 0.0
+        total = np.zeros((factors.shape[1], self._rows.shape[1]), dtype=np.int64)
+        for first in range(0, len(steps), _BLOCK):  # products of integers below 2^53: exact
+            part = slice(first, first + _BLOCK)
+            total += (steps[part].T @ self._rows[part]).astype(np.int64)
+        return total
+
+    @property
+    def step(self) -> float:
+        """What 1 of a total stands for."""
+        return 1 / self._largest

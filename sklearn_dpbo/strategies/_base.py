@@ -13,7 +13,7 @@ from .._evaluation.evaluator import Evaluator
 from .._params import check_number
 from .._privacy.accounting import Budget
 from .._privacy.mechanisms import Mechanisms
-from .._space.space import Candidates, SearchSpace
+from .._space.space import SearchSpace
 from ..evaluation._counted import Counted
 from ..scoring._scorers import PrivateScorer, Score
 
@@ -43,9 +43,9 @@ class Release:
 
     Parameters
     ----------
-    candidates : Candidates
-        The candidates evaluated, in order; or, if that is not released, those that were to choose
-        from.
+    params : tuple of dict
+        Of the candidates evaluated, in order; or, if that is not released, of those that were to
+        choose from.
     fit_times : ndarray of shape (n_candidates,), in seconds
         Of fits within the training set, before the validation set was touched; else NaN.
     fit_errors : tuple of str or None, length n_candidates
@@ -69,7 +69,7 @@ class Release:
         By number of the candidate, all its scores with their intervals, if they are released.
     """
 
-    candidates: Candidates
+    params: tuple[dict[str, Any], ...]
     fit_times: NDArray[Any]
     fit_errors: tuple[str | None, ...]
     validated: NDArray[Any]

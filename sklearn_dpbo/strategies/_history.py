@@ -101,7 +101,7 @@ class History:
         """
         (score, interval), *others = scores
         return Release(
-            self.candidates,
+            self.candidates.params,
             np.array(self.fit_times),
             tuple(self.fit_errors),
             np.array(self.validated),

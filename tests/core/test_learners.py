@@ -14,7 +14,7 @@ from sklearn_dpbo._privacy.mechanisms import Tables
 from sklearn_dpbo._privacy.zcdp import zcdp_within
 from sklearn_dpbo.exceptions import BudgetExceededError
 from sklearn_dpbo.learners import PrivateLogisticRegression, PrivateRidge, PrivateRidgeClassifier
-from sklearn_dpbo.learners._rows import integer_rows, within_ball
+from sklearn_dpbo.learners._rows import IntegerRows, exact_gram, integer_rows, within_ball
 
 ANY = st.floats(width=64)
 TABLES = arrays(np.float64, st.tuples(st.integers(1, 6), st.integers(1, 4)), elements=ANY)
@@ -106,7 +106,7 @@ def test_tables_have_gaussian_noise_of_the_documented_scale(half, monkeypatch):
     PrivateLogisticRegression(
         epsilon=0.5, delta=1e-5, max_iter=200, noise_random_state=0
     ).fit(X, y)  # fmt: skip
-    scale = 2 * (2**20 + 1) * math.sqrt(200 / (2 * zcdp_within(0.5, 1e-5)))
+    scale = IntegerRows.sensitivity * math.sqrt(200 / (2 * zcdp_within(0.5, 1e-5)))
     noise = (np.concatenate(noisy) - np.concatenate(exact)) / scale
     assert (kstest(noise, norm.cdf).pvalue > 1e-6) != half
 
@@ -152,3 +152,29 @@ def test_odd_records_raise_and_say_nothing(capfd):
             X[0] = row
             learner.set_params(noise_random_state=0).fit(X, y).predict(X)
     assert capfd.readouterr() == ("", "")
+
+
+@settings(max_examples=200)
+@given(st.integers(1, 6), st.integers(1, 4), st.integers(1, 3), st.data())
+def test_no_unit_moves_a_sum_of_products_further_than_promised(n, d, k, data):
+    """Whatever the rows and what they are multiplied with: a unit's part has norm S at most."""
+    rows = data.draw(arrays(np.float64, (n, d), elements=st.floats(-1, 1)))
+    factors = data.draw(arrays(np.float64, (n, k), elements=ANY))
+    unit = data.draw(arrays(np.intp, n, elements=st.integers(0, 2)))
+    sizes = np.bincount(unit)[unit]
+    for of, each in ((np.arange(n), None), (unit, sizes)):
+        for u in set(of.tolist()):
+            own = np.where((of == u)[:, None], factors, 0.0)
+            total = IntegerRows(rows, each).total(own).astype(object)
+            assert 2 * math.sqrt((total**2).sum()) <= IntegerRows.sensitivity
+
+
+def test_sums_of_products_are_exact():
+    rng = np.random.default_rng(0)
+    rows = rng.integers(-(2**14), 2**14, (1000, 3))
+    assert (exact_gram(rows) == rows.T @ rows).all()
+    X, e = rng.uniform(-0.5, 0.5, (1000, 3)), rng.uniform(-0.5, 0.5, (1000, 2))
+    total = IntegerRows(X).total(e)
+    assert np.abs(total * IntegerRows(X).step - e.T @ X).max() < 0.1
+    found = np.trunc(e * 2**18).astype(int).T @ np.trunc(X * 2**13).astype(int)
+    assert (total == found).all()
