@@ -34,6 +34,7 @@ def names():
     X, y = load_breast_cancer(return_X_y=True)
     X = scale(X)
     return {
+        "X": X, "y": y,
         "X_train": X[:250], "y_train": y[:250], "X_val": X[250:], "y_val": y[250:],
         "X_new": X[:3], "patient_id": np.arange(len(y) - 250) // 2,
     }  # fmt: skip
