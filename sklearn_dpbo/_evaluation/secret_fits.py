@@ -241,6 +241,7 @@ def try_out(fits: Sequence[SecretFit], training: Training, oracle: Evaluator) ->
             job.model(each.params)
             _, model = fitter.model(each.params, checked=True, keep=False, secret=True)
             assert model is not None, "a failure raises"
+            _check_classes(model, made_up.y)
             estimator = fresh(model.pickled)
             for k in to_check(each.members) if each.members != ({},) else ():
                 refitted(estimator, each.members[k])
@@ -251,3 +252,13 @@ def try_out(fits: Sequence[SecretFit], training: Training, oracle: Evaluator) ->
                 f"{each.params} fails on made-up records of the same columns and dtypes, so that "
                 f"nothing has been fitted on yours, and nothing spent: {error}"
             ) from error
+
+
+def _check_classes(model: Model | None, y: Any) -> None:
+    """Raise ValueError if a model can predict none of some labels that it was fitted on."""
+    classes = None if model is None else model.references[0].classes
+    if classes is not None and not {*np.unique(y).tolist()} <= {*np.asarray(classes).tolist()}:
+        raise ValueError(
+            f"of the labels {np.unique(y)} it makes the classes {np.asarray(classes)}, and would "
+            "never be right: give labels of a kind that it keeps, such as integers"
+        )

@@ -171,6 +171,7 @@ def _plan(
         table.units.m,
         budget,
         rng,
+        search.estimator.get_params(deep=True),
     )
 
 
@@ -181,7 +182,9 @@ def _prepared(estimator: Any, plan: Plan, training: PrivateTraining, labels: NDA
         params[training.delta] = plan.delta
     if training.classes is not None:
         params[training.classes] = labels
-    return clone(estimator).set_params(**params)
+    prepared = clone(estimator).set_params(**params)
+    private_training(prepared)  # raises if its guarantee does not go so far
+    return prepared
 
 
 def _check_fits(plan: Plan, training: PrivateTraining, prepared: Any) -> None:
@@ -266,6 +269,7 @@ def _report(
         condition=(
             f"{type(search.estimator).__name__} protects the records that it is fitted on as it "
             f"declares ({training.composition}, {training.neighbours}); "
+            + f"{training.condition}; " * bool(training.condition)
             + "what its other steps make of a record depends on that record alone; "
             * (isinstance(search.estimator, Pipeline) and search.prediction == "together")
             + PREDICTION_CONDITIONS[search.prediction].replace("training", "made-up")

@@ -25,9 +25,9 @@ Floats = NDArray[np.float64]
 class PrivateLogisticRegression(ClassifierMixin, PrivateLearner):
     """Logistic regression that is (epsilon, delta)-private for each training record.
 
-    Full-batch gradient descent from 0. The gradient of each record's loss is clipped to a norm,
-    rounded to integers and summed; the sum gets discrete Gaussian noise. All steps together are
-    rho-zCDP for the largest rho that implies (epsilon, delta).
+    Full-batch gradient descent from 0, with momentum. The gradient of each record's loss is clipped
+    to a norm, rounded to integers and summed; the sum gets discrete Gaussian noise. All steps
+    together are rho-zCDP for the largest rho that implies (epsilon, delta).
 
     Parameters
     ----------
@@ -40,10 +40,14 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateLearner):
         In (0, 1).
     clip : float, default=1.0
         Norm to which a record's gradient is clipped; the noise is in proportion to it.
-    max_iter : int, default=100
+    max_iter : int, default=20
         Steps; the noise of each grows with the root of their number.
-    learning_rate : float, default=2.0
-        Length of a step.
+    learning_rate : float, default=8.0
+        Length of a step. The larger it is, and the more steps, the further the model goes from 0,
+        and the more noise it has.
+    momentum : float, default=0.9
+        Share of its velocity that a step keeps from the one before, in [0, 1): as far as many
+        steps without it, in fewer.
     bounds : tuple of two floats or arrays, default=None
         Lowest and highest value of each column, chosen without looking at the data: columns are
         scaled to [-1, 1] and cut off there.
@@ -76,7 +80,8 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateLearner):
     References
     ----------
     Bassily, Smith and Thakurta, "Private empirical risk minimization", FOCS 2014; Bun and Steinke,
-    "Concentrated differential privacy", TCC 2016, for zCDP of sequences.
+    "Concentrated differential privacy", TCC 2016, for zCDP of sequences; Polyak, "Some methods of
+    speeding up the convergence of iteration methods", 1964, for momentum.
     """
 
     def __init__(
@@ -86,8 +91,9 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateLearner):
         epsilon: float = 1.0,
         delta: float = 1e-6,
         clip: float = 1.0,
-        max_iter: int = 100,
-        learning_rate: float = 2.0,
+        max_iter: int = 20,
+        learning_rate: float = 8.0,
+        momentum: float = 0.9,
         bounds: Any = None,
         max_norm: float = 1.0,
         classes: Any = None,
@@ -100,6 +106,7 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateLearner):
         self.clip = clip
         self.max_iter = max_iter
         self.learning_rate = learning_rate
+        self.momentum = momentum
         self.bounds = bounds
         self.max_norm = max_norm
         self.classes = classes
@@ -134,12 +141,13 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateLearner):
         W = np.zeros((K, X.shape[1]))
         n = int(self.max_iter)
         budget, noisy, noise = self._tables(n, rows.sensitivity, what="gradients of a model")
-        averaged = np.zeros_like(W)
+        velocity, averaged = np.zeros_like(W), np.zeros_like(W)
         for i in range(n):
             total = Secret(rows.total(self._errors(X, code, W)))
             mean = float(self.clip) * rows.step * noisy(total) / units.m
             mean[:, :-1] += W[:, :-1] / (float(self.C) * units.m)
-            W = W - float(self.learning_rate) * mean
+            velocity = float(self.momentum) * velocity + mean
+            W = W - float(self.learning_rate) * velocity
             if i >= n // 2:
                 averaged += W / (n - n // 2)
         self.coef_, self.intercept_, self.n_iter_ = averaged[:, :-1], averaged[:, -1], n
@@ -183,6 +191,7 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateLearner):
         super()._check()
         for name in ("C", "clip", "learning_rate"):
             check_number(name, getattr(self, name), "a positive number", lambda v: v > 0)
+        check_number("momentum", self.momentum, "in [0, 1)", lambda v: 0 <= v < 1)
         of_steps = "a whole number from 1 up", lambda n: n >= 1, Integral
         check_number("max_iter", self.max_iter, *of_steps)
 

@@ -58,6 +58,9 @@ class PrivateTraining:
     from_release : tuple of str
         Parameters of which other values cost no more privacy: a fitted estimator has a method
         `refitted` that takes them by name, and uses what has been released only.
+    condition : str or None
+        What has to hold of these records besides, in words, for the privacy report: "no value of
+        theirs is missing". None if the guarantee holds for all tables.
     noise : str
         Where its noise comes from, and how exactly it is drawn, for the privacy report.
     """
@@ -70,6 +73,7 @@ class PrivateTraining:
     classes: str | None = None
     target_bounds: str | None = None
     from_release: tuple[str, ...] = ()
+    condition: str | None = None
     noise: str = "not described"
 
     def __post_init__(self) -> None:
@@ -102,10 +106,6 @@ class PrivateTraining:
         )
 
 
-# Of other libraries' estimators, by the full name of the class.
-_KNOWN: dict[str, Callable[[Any], PrivateTraining]] = {}
-
-
 def private_training(estimator: Any) -> PrivateTraining:
     """Return how an estimator protects the records that it is fitted on.
 
@@ -136,9 +136,8 @@ def private_training(estimator: Any) -> PrivateTraining:
     if callable(getattr(type(estimator), "private_training", None)):
         found: PrivateTraining = estimator.private_training()
         return found
-    for kind in type(estimator).__mro__:
-        if (known := _KNOWN.get(f"{kind.__module__}.{kind.__qualname__}")) is not None:
-            return known(estimator)
+    if (known := _known(estimator)) is not None:
+        return known(estimator)
     raise ValueError(
         f"{type(estimator).__name__} does not protect the records that it is fitted on, or does "
         f"not say how. {_which(estimator)}; or give yours a method `private_training`: see "
@@ -146,14 +145,20 @@ def private_training(estimator: Any) -> PrivateTraining:
     )
 
 
+def _known(estimator: Any) -> Callable[[Any], PrivateTraining] | None:
+    """Return what says how an estimator of another library trains, by the name of its class."""
+    from ._interpret import KNOWN  # it needs `PrivateTraining`
+
+    kind = type(estimator)
+    return KNOWN.get(f"{kind.__module__}.{kind.__qualname__}")
+
+
 def _which(estimator: Any) -> str:
-    ours = "PrivateRidge" if is_regressor(estimator) else "PrivateLogisticRegression"
-    other = "PrivateRidgeClassifier" * (not is_regressor(estimator))
-    kind = "Regressor" if is_regressor(estimator) else "Classifier"
+    if is_regressor(estimator):
+        return "Use PrivateRidge of sklearn_dpbo.learners"
     return (
-        "Use "
-        + " or ".join(each for each in (f"{ours} of sklearn_dpbo.learners", other) if each)
-        + f", or interpret's DPExplainableBoosting{kind}"
+        "Use PrivateLogisticRegression or PrivateRidgeClassifier of sklearn_dpbo.learners, or "
+        "interpret's DPExplainableBoostingClassifier"
     )
 
 

@@ -5,8 +5,9 @@ number that is asked for, `_simulation` tries a plan on public data.
 """
 
 from ._bounds import UtilityBounds
+from ._one_table_plan import OneTablePlan
 from ._pilot_plan import PilotPlan
 from ._plan import SearchPlan
 from ._simulation import Simulation
 
-__all__ = ["PilotPlan", "SearchPlan", "Simulation", "UtilityBounds"]
+__all__ = ["OneTablePlan", "PilotPlan", "SearchPlan", "Simulation", "UtilityBounds"]

@@ -266,6 +266,11 @@ def utility_of(search: Any, confidence: float = 0.95) -> UtilityBounds:
             "the theorems are about strategy='worst_case'; the guarantee of this search rests on "
             "an assumption, and so would its utility. See sklearn_dpbo.kusner2015.bounds"
         )
+    if report.data == "table":
+        raise ValueError(
+            "a search on one table evaluates models on a part of it, and how many there were may "
+            'be secret. For its errors, use plan_search(..., protect="all")'
+        )
     if len(getattr(search, "best_scores_", ())) > 1:
         raise ValueError(
             "scoring has several scores, which share the epsilon for scores. Use UtilityBounds for "

@@ -10,6 +10,7 @@ from typing import Any
 
 from .._params import check_number
 from ._bounds import GRID_STEPS
+from ._one_table_plan import plan_one_table
 from ._pilot import Pilot
 from ._pilot_plan import PilotPlan
 from ._plan import MAX_CANDIDATES, SearchPlan
@@ -34,6 +35,9 @@ def plan_search(
     estimator: Any = None,
     X: Any = None,
     y: Any = None,
+    protect: str = "validation",
+    delta: float = 0.0,
+    strategy: Any = None,
 ) -> SearchPlan:
     """Find the number of records, the epsilon, or the number of candidates that a search needs.
 
@@ -47,10 +51,15 @@ def plan_search(
     like. So pass ``scoring``, a fitted pilot model and public records: the answer is an estimate,
     for a candidate that predicts as the pilot does, to within 2 %.
 
+    *One table*, ``protect="all"``. Give m, epsilon, delta and an estimator that trains privately:
+    the plan says how many models are fitted, how private each of them is, and how far off choice
+    and score may be.
+
     Parameters
     ----------
     m : int or None, default=None
-        Number of units of the validation set: records, or groups with ``groups_val``.
+        Number of units of the validation set: records, or groups with ``groups_val``. With
+        ``protect="all"``, of the whole table.
     n_iter : int or None, default=64
         Number of candidates. All are counted as validated; with ``guidance="public"`` a search
         validates fewer, and the errors are smaller.
@@ -81,18 +90,26 @@ def plan_search(
     scoring : str, PrivateScorer or None, default=None
         The score, as a search takes it; None is any mean of gains.
     estimator : estimator or None, default=None
-        The pilot: a fitted model that is about as good as those to come. With `scoring`.
+        With `scoring`, the pilot: a fitted model that is about as good as those to come. With
+        ``protect="all"``, one that trains privately, not fitted.
     X : array-like of shape (n_samples, n_features), or None, default=None
         Public records that the pilot was not fitted on, like those that are to be protected. Never
         the protected ones. With `scoring`.
     y : array-like of shape (n_samples,), or None, default=None
         Their targets.
+    protect : {"validation", "all"}, default="validation"
+        As the search has it. With "all" nothing is solved for, and there are no targets.
+    delta : float, default=0.0
+        As the search has it. With ``protect="all"``.
+    strategy : OneTable or None, default=None
+        As the search has it: how many models are fitted, say. None is ``OneTable()``. With
+        ``protect="all"``, and in place of score_share.
 
     Returns
     -------
     plan : SearchPlan
         Print it for the errors, guaranteed or estimated; see also its `table`, `plot` and
-        `simulate`.
+        `simulate`. With ``protect="all"`` an `OneTablePlan`.
 
     Raises
     ------
@@ -112,6 +129,23 @@ def plan_search(
     >>> plan.m
     2100
     """
+    if protect == "all":
+        _refuse(
+            'with protect="all", which takes m, n_iter, epsilon, delta, estimator and strategy',
+            target_regret=target_regret,
+            target_score_error=target_score_error,
+            target_interval=target_interval,
+            score_share=None if score_share == 0.4 else score_share,
+            guidance_share=guidance_share or None,
+            scoring=scoring,
+            X=X,
+            y=y,
+        )
+        sizes = (n_iter, confidence, score_range, counts)
+        return plan_one_table(m, epsilon, delta, estimator, strategy, *sizes)
+    if protect != "validation":
+        raise ValueError(f'protect is "validation" or "all"; found {protect!r}')
+    _refuse('without protect="all"', delta=delta or None, strategy=strategy)
     missing = _missing(
         {"m": m, "n_iter": n_iter, "epsilon": epsilon},
         has_target=(target_regret, target_score_error, target_interval) != (None, None, None),

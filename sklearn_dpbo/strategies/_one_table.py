@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -24,7 +25,7 @@ from .._privacy.noise import Noise
 from .._privacy.repetition import Repetition
 from .._privacy.runs import Composed, Fit, Repeated, Runs
 from .._privacy.sensitive import Sensitive
-from .._space.space import SearchSpace, divide
+from .._space.space import Points, SearchSpace, divide
 from ._base import Release, Scores, Strategy, all_masked
 from ._release import count_scores
 from ._utility import warn_of_noise_of_choice, warn_of_noise_of_score
@@ -32,6 +33,8 @@ from ._utility import warn_of_noise_of_choice, warn_of_noise_of_score
 __all__ = ["OneTable", "Plan"]
 
 _ACCOUNTING = ("auto", "compose", "repeat")
+# With more fits, a random number of them is better.
+_COMPOSED = 4
 # Labels that are hardly more frequent than the noise (in scales of it) are taken to be absent.
 _CLEAR = 3
 
@@ -90,19 +93,23 @@ class OneTable(Strategy):
 
     * ``"compose"``: of so many fits that all models could be published.
     * ``"repeat"``: of a random number of fits, each of a random candidate, only the best is
-      released, and the number stays secret. That costs less than ten fits would, but the number may
-      be one.
+      released, and the number stays secret. However many there are, that costs less than five
+      fits, but the number may be one.
+
+    The estimator's own parameters are the first candidate, if `param_grid` has them.
 
     Parameters
     ----------
     accounting : {"auto", "compose", "repeat"}, default="auto"
-        As above; "auto" takes what leaves each fit more of epsilon.
+        As above; "auto" composes up to four fits, and repeats for more of them. (Estimators for
+        which "repeat" is not known to hold are fitted four times at most.)
     n_fits : int or None, default=None
         How many models are fitted; with "repeat", on average. None follows from the number of
-        records and epsilon. Models that cost nothing more, such as those of other `alpha` of
-        `PrivateRidge`, are not counted.
-    eta : float, default=0.0
-        Shape of the random number of fits, see `Repetition`: more than -1.
+        records and epsilon: 2 to 4, or 24 where that number times epsilon is 8,000 or more. Models
+        that cost nothing more, such as those of other `alpha` of `PrivateRidge`, are not counted.
+    eta : float, default=1.0
+        Shape of the random number of fits, see `Repetition`: more than -1. The smaller, the less
+        the fits cost, and the likelier is a single one.
     score_share : float, default=0.4
         Share of epsilon, of the second part, that the released score is given.
     label_share : float, default=0.05
@@ -116,7 +123,7 @@ class OneTable(Strategy):
         self,
         accounting: str = "auto",
         n_fits: int | None = None,
-        eta: float = 0.0,
+        eta: float = 1.0,
         score_share: float = 0.4,
         label_share: float = 0.05,
         test_size: float = 0.2,
@@ -159,6 +166,7 @@ class OneTable(Strategy):
         n_units: int,
         budget: tuple[float, float],
         rng: np.random.Generator,
+        first: Mapping[str, Any],
     ) -> Plan:
         """Choose what is fitted.
 
@@ -178,20 +186,21 @@ class OneTable(Strategy):
             For all fits.
         rng : numpy.random.Generator
             Chooses candidates (public).
+        first : dict
+            Parameters of the estimator, of which the first candidate has those that are searched.
         """
         own = [{k: v for k, v in grid.items() if k in from_release} for grid in grids]
         outer = [{k: v for k, v in grid.items() if k not in from_release} for grid in grids]
         n_settings = sum(SearchSpace(each).n_points if each else 1 for each in outer)
         n_fits = self.n_fits or default_fits(n_units, budget[0])
-        options: list[tuple[Runs, int]] = []
-        if self.accounting != "repeat":
-            n = int(min(n_fits, n_iter, n_settings))
-            options.append((Composed(n), n))
-        if self.accounting == "repeat" or (self.accounting == "auto" and n_fits > 1 < n_settings):
+        n = int(min(n_fits, n_iter, n_settings))
+        composed = {"compose": n, "repeat": 0, "auto": min(n, _COMPOSED)}[self.accounting]
+        options: list[tuple[Runs, int]] = [(Composed(composed), composed)] if composed else []
+        if composed < n:
             repetition = Repetition.of_mean(max(n_fits, 1 + 1e-3), self.eta)
-            options.append((Repeated(repetition), int(min(n_iter, n_settings))))
-        found = [(runs.each(fit, *budget), runs, n) for runs, n in options]
-        known = [(each, runs, n) for each, runs, n in found if each is not None]
+            options.insert(0, (Repeated(repetition), int(min(n_iter, n_settings))))
+        found = [(runs.each(fit, *budget), runs, k) for runs, k in options]
+        known = [(each, runs, k) for each, runs, k in found if each is not None]
         if not known:
             raise ValueError(
                 f'accounting="repeat" is not known to hold for estimators whose guarantee is '
@@ -204,9 +213,8 @@ class OneTable(Strategy):
                 f"epsilon={budget[0]:g} and delta={budget[1]:g} together: pass a smaller "
                 "delta, or OneTable(n_fits=...)"
             )
-        each, runs, n = max(possible, key=lambda option: option[0])  # the first of equals
-        fits = _fits(outer, own, n, n_iter, rng)
-        return Plan(fits, runs, *each)
+        each, runs, k = possible[0]
+        return Plan(_fits(outer, own, k, n_iter, rng, first), runs, *each)
 
     def frequent_labels(self, table: DividedTable, mechanisms: Mechanisms) -> NDArray[np.float64]:
         """Release how frequent each label is; returns shares of shape (n_labels,)."""
@@ -299,7 +307,9 @@ def _choose(
 
 def default_fits(n_units: int, epsilon: float) -> int:
     """Return how many models to fit: the more, the less noise a fit has."""
-    return int(np.clip(n_units * epsilon / 1000, 2, 16))
+    if n_units * epsilon >= 8000:
+        return 24
+    return int(np.clip(np.rint(n_units * epsilon / 2000), 2, _COMPOSED))
 
 
 def _fits(
@@ -308,6 +318,7 @@ def _fits(
     n: int,
     n_iter: int,
     rng: np.random.Generator,
+    first: Mapping[str, Any],
 ) -> tuple[SecretFit, ...]:
     """Return n fits, divided among the dicts of the space, with their members.
 
@@ -321,12 +332,14 @@ def _fits(
         How many candidates at most, members counted.
     rng : numpy.random.Generator
         Chooses them.
+    first : dict
+        As in `OneTable.plan`.
     """
     fits = []
     spaces = [SearchSpace(each) if each else None for each in outer]
     sizes = [1 if space is None else space.n_points for space in spaces]
     for space, share, grid in zip(spaces, divide(n, sizes), own, strict=True):
-        settings = ({},) if space is None else space.candidates(space.fill(share, rng)).params
+        settings = ({},) if space is None else _settings(space, share, rng, first)
         for params in settings[:share]:
             members: tuple[dict[str, Any], ...] = ({},)
             if grid:
@@ -334,3 +347,15 @@ def _fits(
                 members = free.candidates(free.fill(max(1, n_iter // n), rng)).params
             fits.append(SecretFit(params, members))
     return tuple(fits)
+
+
+def _settings(
+    space: SearchSpace, n: int, rng: np.random.Generator, first: Mapping[str, Any]
+) -> tuple[dict[str, Any], ...]:
+    """Return n settings that fill the space; the first is this one, if the space has it."""
+    points = space.fill(n, rng)
+    with suppress(KeyError, ValueError):
+        own = space.locate({name: first[name] for name in space.names})
+        others = [identity != own.identities()[0] for identity in points.identities()]
+        points = Points.concatenate([own, points.take(np.array(others))])
+    return space.candidates(points.take(slice(n))).params

@@ -1,0 +1,54 @@
+"""Which models a search on one table fits: how many, by which accountant, and where it begins."""
+
+import numpy as np
+import pytest
+from scipy.stats import loguniform
+
+from sklearn_dpbo._privacy.runs import Composed, Fit, Repeated
+from sklearn_dpbo.strategies import OneTable
+from sklearn_dpbo.strategies._one_table import default_fits
+
+SPACE = {"rate": loguniform(0.1, 10), "clip": [0.5, 1.0]}
+
+
+def plan_of(strategy=None, fit=Fit("zCDP"), space=SPACE, n_units=1000, first=None):  # noqa: B008
+    first = first or {"rate": 2.0, "clip": 1.0, "another": 5}
+    rng = np.random.default_rng(0)
+    strategy = strategy or OneTable()
+    return strategy.plan([space], fit, (), 16, n_units, (1.0, 1e-6), rng, first)
+
+
+@pytest.mark.parametrize(
+    ("n_units", "epsilon", "n"),
+    [(100, 1, 2), (4000, 1, 2), (2000, 3, 3), (7999, 1, 4), (8000, 1, 24)],
+)  # fmt: skip
+def test_more_models_are_fitted_the_less_noise_each_has(n_units, epsilon, n):
+    assert default_fits(n_units, epsilon) == n
+
+
+def test_few_fits_are_composed_and_many_repeated():
+    assert plan_of(n_units=7500).runs == Composed(4)
+    repeated = plan_of(n_units=8000)
+    assert isinstance(repeated.runs, Repeated)
+    assert np.isclose(repeated.runs.repetition.mean, 24)
+    assert len(repeated.fits) == 16  # candidates: n_iter
+    assert plan_of(OneTable("compose", n_fits=9)).runs == Composed(9)
+    assert isinstance(plan_of(OneTable("repeat", n_fits=2)).runs, Repeated)
+
+
+def test_what_cannot_be_repeated_is_fitted_four_times():
+    assert plan_of(fit=Fit("approximate"), n_units=10**6).runs == Composed(4)
+    with pytest.raises(ValueError, match="use accounting"):
+        plan_of(OneTable("repeat"), fit=Fit("approximate"))
+
+
+def test_the_estimators_own_parameters_come_first_if_they_are_in_the_space():
+    tried = [each.params for each in plan_of(n_units=7500).fits]
+    assert tried[0] == {"rate": 2.0, "clip": 1.0}
+    assert len(tried) == 4
+    grid = {"rate": [1.0, 2.0], "clip": [0.5, 1.0]}
+    tried = [each.params for each in plan_of(space=grid, n_units=7500).fits]
+    assert tried[0] == {"rate": 2.0, "clip": 1.0}
+    assert len({tuple(each.items()) for each in tried}) == 4
+    for first in ({"rate": 20.0, "clip": 1.0}, {"rate": 2.0, "clip": None}, {"clip": 1.0}):
+        assert plan_of(n_units=7500, first=first).fits[0].params["rate"] != 2.0
