@@ -16,7 +16,7 @@ from sklearn.utils import get_tags
 
 from .._privacy.runs import COMPOSITIONS, Fit
 
-__all__ = ["PrivateTraining", "private_training", "refitted"]
+__all__ = ["PrivateTraining", "learns_nothing", "private_training", "refitted"]
 
 _NEIGHBOURS = {"replace-one": 1, "add-or-remove-one": 2}
 
@@ -119,7 +119,7 @@ def private_training(estimator: Any) -> PrivateTraining:
     """
     if isinstance(estimator, Pipeline):
         for name, step in estimator.steps[:-1]:
-            if not _learns_nothing(step):
+            if not learns_nothing(step):
                 raise ValueError(
                     f"the step {name!r} of the pipeline learns from the records that it is fitted "
                     "on, and does not protect them. Transform with what is known beforehand: the "
@@ -165,17 +165,17 @@ def refitted(estimator: Any, params: dict[str, Any]) -> Any:
     return found.refitted(**params)
 
 
-def _learns_nothing(transformer: Any) -> bool:
+def learns_nothing(transformer: Any) -> bool:
     """Whether what a transformer does follows from its parameters, whatever it is fitted on."""
     if transformer is None or isinstance(transformer, str | FrozenEstimator):
         return True
     if isinstance(transformer, Pipeline):
-        return all(_learns_nothing(step) for _, step in transformer.steps)
+        return all(learns_nothing(step) for _, step in transformer.steps)
     if isinstance(transformer, ColumnTransformer):
         parts = [part for _, part, _ in transformer.transformers]
-        return all(_learns_nothing(part) for part in (*parts, transformer.remainder))
+        return all(learns_nothing(part) for part in (*parts, transformer.remainder))
     if isinstance(transformer, FeatureUnion):
-        return all(_learns_nothing(part) for _, part in transformer.transformer_list)
+        return all(learns_nothing(part) for _, part in transformer.transformer_list)
     if isinstance(transformer, OneHotEncoder):
         plain = transformer.min_frequency is None and transformer.max_categories is None
         # (A ColumnTransformer's output is sparse or not depending on how many zeros there are.)
