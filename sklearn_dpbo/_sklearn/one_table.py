@@ -31,7 +31,7 @@ from ..scoring._scorers import PrivateScorer
 from ..strategies._one_table import OneTable, Plan
 from .results import fitted_attributes, note_on_error, spent_before
 
-__all__ = ["fit_one_table"]
+__all__ = ["depends_on_labels", "fit_one_table", "oracle_on"]
 
 # Into how many parts the range of targets is cut to say how frequent they are.
 _N_TARGETS = 16
@@ -77,7 +77,7 @@ def fit_one_table(
     _check_fits(plan, training, prepared)
     options = replace(options, estimator=prepared)
     even = np.full(len(labels), 1 / len(labels))
-    with closing(_oracle(options, table, scorers, even, rng)) as uncharged:
+    with closing(oracle_on(options, table, scorers, even, rng)) as uncharged:
         try_out(_some(plan), table.training, uncharged)
     options = replace(options, estimator=_seeded(options.estimator, mechanisms.noise))
     each = f"epsilon={plan.epsilon:.3g}" + f", delta={plan.delta:.3g}" * (plan.delta > 0)
@@ -86,9 +86,9 @@ def fit_one_table(
     on_second_part = replace(mechanisms, budget=Budget(budget.epsilon))
     with watched(search, 1, None, search.verbose), note_on_error(lambda: spent_before(budget)):
         budget.charge(PrivacyLoss(budget.epsilon, budget.delta, Purpose.TRAINING, how))
-        if any(_depends_on_labels(scorer, labels) for scorer in scorers.values()):
+        if any(depends_on_labels(scorer, labels) for scorer in scorers.values()):
             even = strategy.frequent_labels(table, on_second_part)
-        with closing(_oracle(options, table, scorers, even, rng)) as oracle:
+        with closing(oracle_on(options, table, scorers, even, rng)) as oracle:
             release, estimator = strategy.search(plan, table, oracle, on_second_part)
     several = not isinstance(search.scoring, str | PrivateScorer | None)
     names = list(scorers) if several else []
@@ -214,20 +214,21 @@ def _seeded(estimator: Any, noise: Noise) -> Any:
     return estimator.set_params(**{name: noise.uniform(2**31) for name in seeds})
 
 
-def _oracle(
+def oracle_on(
     options: FitOptions,
     table: DividedTable,
     scorers: dict[str, PrivateScorer],
     frequent: NDArray[np.float64],
     rng: np.random.Generator,
 ) -> Evaluator:
+    """Return what evaluates models on the second part, with made-up records as the training set."""
     problem = table.problem(frequent, rng)
     y = problem.training.y
     prepared = tuple(scorer.prepare(y).without_public() for scorer in scorers.values())
     return Evaluator(options, problem, prepared)
 
 
-def _depends_on_labels(scorer: PrivateScorer, labels: NDArray[Any]) -> bool:
+def depends_on_labels(scorer: PrivateScorer, labels: NDArray[Any]) -> bool:
     """Whether a score is another where the labels are differently frequent."""
     rare = np.concatenate([labels, np.repeat(labels[:1], 9 * len(labels))])
     return packed(scorer.prepare(labels)) != packed(scorer.prepare(rare))

@@ -137,6 +137,7 @@ class OneTable(Strategy):
 
     several_scores = True
     protects = "all"
+    releases_model = True
 
     @property
     def released(self) -> str:
