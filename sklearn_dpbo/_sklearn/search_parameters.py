@@ -108,7 +108,7 @@ def check_strategy(search: Any, strategy: Strategy, scorers: dict[str, PrivateSc
         )
     if (search.report or search.release == "all") and not strategy.reports:
         what = 'release="all"' if search.release == "all" else "report=True"
+        or_else = "" if search.protect == "all" else ", or use strategy='worst_case'"
         raise ValueError(
-            f"{name} releases one score, and no more: leave out {what}, or use "
-            "strategy='worst_case'"
+            f"{name} releases the scores of one candidate, and no more: leave out {what}{or_else}"
         )

@@ -20,7 +20,9 @@ def data(n=400):
 
 def fitted(strategy, estimator=None, **params):
     params = dict(epsilon=2.0, delta=1e-6, random_state=0, noise_random_state=0) | params
-    estimator = PrivateLogisticRegression(max_norm=2.0, max_iter=5) if estimator is None else estimator
+    estimator = (
+        PrivateLogisticRegression(max_norm=2.0, max_iter=5) if estimator is None else estimator
+    )
     space = params.pop("space", {"clip": [0.5, 1.0]})
     search = PrivateBayesSearchCV(estimator, space, strategy=strategy, protect="all", **params)
     return search.fit(*data())
