@@ -68,7 +68,9 @@ def _column(empty: Any, n: int, rng: np.random.Generator) -> Any:
     dtype = empty.dtype
     if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
         return type(empty)(_numbers(dtype, n, rng), dtype=dtype)
-    if (categories := getattr(dtype, "categories", None)) is not None and len(categories):
+    if (categories := getattr(dtype, "categories", None)) is not None:
+        if not len(categories):
+            return type(empty)([None] * n, dtype=dtype)
         return type(empty)(categories[rng.integers(len(categories), size=n)], dtype=dtype)
     if getattr(dtype, "kind", "O") in "biuf":  # of pandas' own dtypes
         return type(empty)(rng.integers(0, 2, n), dtype="int8").astype(dtype)

@@ -10,7 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from .._data.canonical import as_labels, canonical
-from .._data.cells import is_missing
+from .._data.cells import is_missing, is_number
 from .._data.tables import is_frame
 from ..scoring._labels import encode
 from ..scoring._statistics import numbers
@@ -61,7 +61,10 @@ def public_classes(classes: Any, y: Any) -> NDArray[Any]:
     """
     if classes is None:
         classes = column_or_1d(y)
-        classes = classes[[not is_missing(label) for label in classes.tolist()]]
+        if classes.dtype.kind in "fO":
+            known = [label for label in classes.tolist() if not is_missing(label)]
+            numeric = all(map(is_number, known))  # perhaps among objects, where one is missing
+            classes = np.array(known, dtype=None if numeric else object)
         with np.errstate(all="ignore"):
             check_classification_targets(classes)
     found = np.unique(np.asarray(classes))
