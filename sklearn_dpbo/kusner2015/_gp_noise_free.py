@@ -73,7 +73,8 @@ class GPNoiseFree(GPStrategy):
     k0 : float, default=None
         Correlation, in [-1, 1], of the scores of training sets that differ in one record. For
         ``protect="all"`` only. It has to be given then, and so has every other parameter that None
-        would learn: there are no public records to learn from.
+        would learn: there are no public records to learn from. (The documentation, "Algorithms",
+        has measurements that speak against such a kernel.)
 
     Notes
     -----

@@ -95,6 +95,11 @@ class LipschitzConvex(Strategy):
     has the one parameter C: ``lambda = 1 / (n C)`` for n training rows. Scores: "ramp",
     "normalized_sigmoid", or a gain of your own.
 
+    With ``protect="all"`` a training record counts, too: replacing one of n moves a model by
+    ``2 / (n lambda)`` at most, and ``max(G / m, 2 L / (n lmin))`` takes the place of ``G / m``.
+    The estimator is then a ``LogisticRegression`` after ``UnitBall(radius=...)``, and no step
+    before them learns from records. No model is released.
+
     Parameters
     ----------
     g_star : float, default=None
@@ -111,7 +116,7 @@ class LipschitzConvex(Strategy):
     candidate_share : float, default=0.0
         A share of epsilon, in [0, 1), for releasing a candidate as well. The candidates evaluated
         then fill the space instead of following the scores, and one of them is chosen by
-        permute-and-flip, which needs no assumption.
+        permute-and-flip, which needs no assumption, unless training records are protected, too.
 
     Notes
     -----

@@ -20,7 +20,7 @@ from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV
 from sklearn_dpbo._data.divided_table import DividedTable
 from sklearn_dpbo.exceptions import GuaranteeAssumptionWarning
 from sklearn_dpbo.kusner2015 import GPNoiseFree, GPNoisy, LipschitzConvex, UnitBall
-from sklearn_dpbo.kusner2015.bounds import LipschitzBounds, NoiseFreeBounds, NoisyBounds
+from sklearn_dpbo.kusner2015.bounds import LipschitzBounds, NoiseFreeBounds
 from sklearn_dpbo.kusner2015.published import PublishedGPNoisy, PublishedLipschitzConvex
 
 pytestmark = pytest.mark.filterwarnings(
@@ -166,20 +166,17 @@ def svc(strategy, **params):
 
 @pytest.mark.parametrize(("k0", "k1"), [(0.9, 0.99), (0.99, 0.9)])
 def test_gp_bounds_take_smaller_correlation_of_neighbouring_tables(k0, k1, draws):  # noqa: F811
-    kernels = dict(k0=k0, k1=k1)
-    svc(clone(NOISY).set_params(n_candidates=8, **kernels))
-    svc(clone(FREE).set_params(**kernels))
-    (_, mean_scale, _), _, (_, free_scale, _), (_, score_scale, _) = draws
-    epsilon, delta = 2.0, 0.1
-    for scale, bounds in (
-        (mean_scale, NoisyBounds(4, 8, delta, 0.9, 0.2, 1.0)),
-        (free_scale, NoiseFreeBounds(4, 5, delta, 0.9, 1, 0.05, 0.5)),
-    ):
-        # In units of Delta / 2^24, so that the scale is the same whatever Delta is.
-        assert scale == pytest.approx(2 * (2**24 + 1) / epsilon)
-        assert bounds.sensitivity_of_mean > 0
-    free = NoiseFreeBounds(4, 5, delta, 0.9, 1, 0.05, 0.5)
-    assert score_scale == pytest.approx(math.ceil(free.sensitivity * 0.1 * M) / epsilon)
+    found = []
+    for kernels in (dict(k0=k0, k1=k1), dict(k0=0.9, k1=0.9), dict(k0=0.99, k1=0.99)):
+        draws.clear()
+        for strategy in (clone(NOISY).set_params(n_candidates=8), FREE):
+            svc(clone(strategy).set_params(**kernels))
+        found.append([(scale, np.ravel(values).tolist()) for _, scale, values in draws])
+    assert found[0] == found[1]
+    # What is drawn over is in units of the sensitivity: either the scale or the values differ.
+    assert all(one != other for one, other in zip(found[1], found[2], strict=True))
+    delta = NoiseFreeBounds(4, 5, 0.1, 0.9, 1, 0.05, 0.5).sensitivity
+    assert found[0][-1][0] == pytest.approx(math.ceil(delta * 0.1 * M) / 2.0)
 
 
 # ------------------------------------------------------------ what is released
