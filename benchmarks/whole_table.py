@@ -53,6 +53,7 @@ from joblib import Parallel, delayed
 from problems import DATA
 from scipy.stats import loguniform
 from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV, ParameterGrid, ParameterSampler
@@ -355,8 +356,10 @@ def study(options):
     for name in options.problems:
         problem = ALL[name]()
         _, test = problem.cut(problem.sizes[0], 0)
-        counts = np.bincount(test.y, 1 / np.bincount(test.unit)[test.unit])
-        majority = None if problem.bounds else float(counts.max() / counts.sum())
+        majority = None
+        if problem.bounds is None:
+            majority = max(score(problem, DummyClassifier(strategy="constant", constant=label).fit(
+                test.X, test.y), test) for label in np.unique(test.y))  # fmt: skip
         results[name] = {"title": problem.title, "majority": majority, "rows": []}
         sizes = [n for n in problem.sizes if options.sizes is None or n in options.sizes]
         tasks += [(seed, name, n) for n in sizes for seed in range(repeats(options, n))]
