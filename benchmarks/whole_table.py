@@ -5,7 +5,7 @@
     python benchmarks/whole_table.py --quick                                  # a minute
     python benchmarks/whole_table.py --aggregate                              # sample-and-aggregate
     python benchmarks/whole_table.py --time                                   # 1,000 alphas
-    python benchmarks/whole_table.py --json whole_table.json --show           # the tables again
+    python benchmarks/whole_table.py --show whole_table.json                  # the tables again
 
 *Tuned on.* The defaults of `PrivateLogisticRegression` and of `OneTable`, and the spaces below,
 were set on `spam` and `readmission`. `census` and `forest` were not looked at for that, except that
@@ -362,7 +362,7 @@ def study(options):
                 test.X, test.y), test) for label in np.unique(test.y))  # fmt: skip
         results[name] = {"title": problem.title, "majority": majority, "rows": []}
         sizes = [n for n in problem.sizes if options.sizes is None or n in options.sizes]
-        tasks += [(seed, name, n) for n in sizes for seed in range(repeats(options, n))]
+        tasks += [(seed, name, n) for n in sizes for seed in seeds(options, n)]
     run = Parallel(n_jobs=options.jobs, return_as="generator_unordered")
     tasks = sorted(tasks, key=lambda task: task[0])
     for name, rows in run(delayed(one_repetition)(*task[1:], task[0], options) for task in tasks):
@@ -373,8 +373,20 @@ def study(options):
     return list(results.values())
 
 
-def repeats(options, n):
-    return options.repeats if n < LARGE else -(-options.repeats // 2)
+def seeds(options, n):
+    """Return the repetitions to make: half as many of large tables."""
+    first, last = options.first, options.first + options.repeats
+    return range(first, last) if n < LARGE else range(-(-first // 2), -(-last // 2))
+
+
+def joined(paths):
+    """Return the results of several files, as if of one run."""
+    found = {}
+    for path in paths:
+        with open(path) as file:
+            for result in json.load(file):
+                found.setdefault(result["title"], result | {"rows": []})["rows"] += result["rows"]
+    return list(found.values())
 
 
 def show(results):
@@ -384,9 +396,10 @@ def show(results):
         frame = pd.DataFrame(result["rows"])
         epsilons = sorted(frame["epsilon"].unique())
         for n, cells in frame.groupby("n"):
-            majority = f", most frequent label {result['majority']:.3f}" * bool(result["majority"])
+            majority = result["majority"]
+            also = "" if majority is None else f", most frequent label {majority:.3f}"
             print(f"\n**{result['title']}, n = {n:,}** ({cells['seed'].nunique()} repetitions"
-                  f"{majority})\n")  # fmt: skip
+                  f"{also})\n")  # fmt: skip
             print("| arm | " + " | ".join(f"epsilon = {e:g}" for e in epsilons) + " | seconds |")
             print("|---" * (len(epsilons) + 2) + "|")
             for arm, own in cells.groupby("arm", sort=False):
@@ -484,6 +497,7 @@ def main():
     parser.add_argument("--epsilons", nargs="+", type=float, default=EPSILONS)
     parser.add_argument("--arms", nargs="+", help="names as in the tables; all by default")
     parser.add_argument("--repeats", type=int, default=10)
+    parser.add_argument("--first", type=int, default=0, help="repetition, to add to earlier ones")
     parser.add_argument("--repeats-not-private", type=int, default=3)
     parser.add_argument("--trees", type=int, default=60, help="of --aggregate")
     parser.add_argument("--jobs", type=int, default=2)
@@ -491,12 +505,11 @@ def main():
     parser.add_argument("--aggregate", action="store_true", help="this table, and nothing else")
     parser.add_argument("--time", action="store_true", help="this table, and nothing else")
     parser.add_argument("--quick", action="store_true", help="small: to see that it runs")
-    parser.add_argument("--json")
-    parser.add_argument("--show", action="store_true", help="print the --json file's tables only")
+    parser.add_argument("--json", help="file to write")
+    parser.add_argument("--show", nargs="+", metavar="JSON", help="print tables of these files")
     options = parser.parse_args()
     if options.show:
-        with open(options.json) as file:
-            show(json.load(file))
+        show(joined(options.show))
         return
     if options.aggregate or options.time:
         warnings.simplefilter("ignore")
