@@ -147,7 +147,7 @@ def plan_one_table(
         raise ValueError(f"{n} records cannot be cut into two parts, of which one is empty")
     of_settings = [{"setting": list(range(n_iter))}]
     budget, rng = (epsilon, delta), np.random.default_rng(0)
-    plan = strategy.plan(of_settings, training.fit, (), n_iter, n - m, budget, rng)
+    plan = strategy.plan(of_settings, training.fit, (), n_iter, n - m, budget, rng, {})
     runs = plan.runs
     return OneTablePlan(
         m=m,

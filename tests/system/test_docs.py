@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[2]
 SERVER = "postgresql://db.example.org/budgets"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PAGES = [page for page in PAGES if "_build" not in page.parts]
+NEEDS = {"clusters.md": "distributed", "private_learners.md": "interpret"}
 
 
 def blocks_of(page):
@@ -43,8 +44,8 @@ def names():
 @pytest.mark.parametrize("page", list(filter(blocks_of, PAGES)), ids=lambda page: page.name)
 def test_python_blocks_of_documentation_run(page, names, capsys, request):
     """One after another, in one namespace."""
-    if page.name == "clusters.md":
-        pytest.importorskip("distributed")
+    if page.name in NEEDS:
+        pytest.importorskip(NEEDS[page.name])
     for block in blocks_of(page):
         if "sklearn.callback" in block and find_spec("sklearn.callback") is None:
             continue  # before scikit-learn 1.9
