@@ -128,6 +128,8 @@ def not_clipped(stack):
     """Gains are taken as they come, and rows as long as they are."""
     no_clip = types.SimpleNamespace(**vars(np))
     no_clip.clip = lambda values, low, high: values
+    # Nor does what is below 0 become 0.
+    no_clip.where = lambda _, x, y: x if isinstance(x, np.ndarray) else y
     patch(stack, mean_gain, "np", no_clip)
     patch(stack, GaussianCurator, "_bounded", lambda self, X: X)
 

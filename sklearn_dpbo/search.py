@@ -21,7 +21,7 @@ from ._privacy.noise import noise_source
 from ._sklearn.delegation import DelegatesToBest, RoutesToEstimator, replace_fitted
 from ._sklearn.nesting import SpendsOnValidationSet
 from ._sklearn.one_table import fit_one_table
-from ._sklearn.pipelines import refuse_raw_validation_set
+from ._sklearn.pipelines import refuse_learning_steps, refuse_raw_validation_set
 from ._sklearn.results import (
     already_released,
     fitted_attributes,
@@ -36,6 +36,7 @@ from ._sklearn.search_parameters import (
     scorers_of,
     space_of,
 )
+from ._sklearn.secret_search import fit_in_secret
 from ._space.space import SearchSpace
 from .evaluation._design import needs
 from .exceptions import GuaranteeAssumptionWarning
@@ -51,15 +52,11 @@ from .strategies._worst_case import WorstCase
 
 __all__ = ["PrivateBayesSearchCV"]
 
-# By the records that are protected, and by name.
-_STRATEGIES: dict[str, dict[str, type[Strategy]]] = {
-    "validation": {
-        "worst_case": WorstCase,
-        "gp_noisy": GPNoisy,
-        "gp_noise_free": GPNoiseFree,
-        "lipschitz": LipschitzConvex,
-    },
-    "all": {"worst_case": OneTable},
+_STRATEGIES: dict[str, type[Strategy]] = {
+    "worst_case": WorstCase,
+    "gp_noisy": GPNoisy,
+    "gp_noise_free": GPNoiseFree,
+    "lipschitz": LipschitzConvex,
 }
 
 
@@ -158,7 +155,8 @@ class PrivateBayesSearchCV(
         that trains privately, such as `PrivateLogisticRegression`, and delta must be positive for
         most of them; the search sets their epsilon and delta. `strategy` is then "worst_case" or an
         `OneTable`; n_iter limits the candidates, and their number of fits follows from the number
-        of records.
+        of records. (The strategies of Kusner et al. protect every record under an assumption, with
+        ordinary estimators: these release no model, and need ``refit=False``.)
 
     Attributes
     ----------
@@ -390,7 +388,9 @@ class PrivateBayesSearchCV(
     def _fit_one_table(
         self, X: Any, y: Any, X_val: Any, y_val: Any, groups: Any, fit_params: dict[str, Any]
     ) -> Self:
-        groups = fit_params.pop("groups", groups)
+        refuse_learning_steps(self)
+        if groups is None:
+            groups = fit_params.pop("groups", None)
         if X_val is not None or y_val is not None or fit_params or self.cv is not None:
             found = {"X_val": X_val, "y_val": y_val, **fit_params, "cv": self.cv}
             names = [name for name, value in found.items() if value is not None]
@@ -398,13 +398,15 @@ class PrivateBayesSearchCV(
                 f'protect="all" takes one table, as X and y (and groups), and cuts it itself; '
                 f"found {names}, too"
             )
-        scorers, _, strategy, mechanisms = self._validate()
-        assert isinstance(strategy, OneTable), "it has been checked"
+        scorers, space, strategy, mechanisms = self._validate()
+        _warn_of_assumption(strategy, stacklevel=4)
         options = self._fit_options()
-        replace_fitted(
-            self,
-            fit_one_table(self, X, y, groups, scorers, strategy, mechanisms, options),
-        )
+        data = (X, y, groups)
+        if isinstance(strategy, OneTable):
+            fitted = fit_one_table(self, *data, scorers, strategy, mechanisms, options)
+        else:
+            fitted = fit_in_secret(self, *data, scorers, space, strategy, mechanisms, options)
+        replace_fitted(self, fitted)
         return self
 
     def _fit_options(self) -> FitOptions:
@@ -422,7 +424,7 @@ class PrivateBayesSearchCV(
         """Return (scorers, space, strategy, mechanisms) from parameters, or say what is wrong."""
         check_parameters(self)
         scorers, space = scorers_of(self), space_of(self)
-        strategy = resolve_strategy(self.strategy, _STRATEGIES[self.protect])
+        strategy = resolve_strategy(self.strategy, _STRATEGIES).protecting(self.protect)
         strategy.check(Budget(self.epsilon, self.delta))
         check_strategy(self, strategy, scorers)
         noise = noise_source(self.noise_random_state, stacklevel=4)
@@ -439,11 +441,11 @@ class PrivateBayesSearchCV(
         return scorers, space, strategy, Mechanisms(budget, noise)
 
 
-def _warn_of_assumption(strategy: Strategy) -> None:
+def _warn_of_assumption(strategy: Strategy, stacklevel: int = 3) -> None:
     if strategy.assumption is not None:
         warnings.warn(
             f"The privacy of {type(strategy).__name__} is not worst case. It rests on "
             f"{strategy.assumption}.",
             GuaranteeAssumptionWarning,
-            stacklevel=3,
+            stacklevel=stacklevel,
         )

@@ -246,6 +246,8 @@ def as_labels(y: Any, like: NDArray[Any]) -> Any:
     if y is None or _declared(y):
         return dense(y)
     labels, outputs = _label_list(y), like.shape[1:]
+    if not outputs:
+        labels = [_alone(label) for label in labels]
     if like.dtype.kind in "biuf" and not _beyond_floats(like):
         numbers = np.full((len(labels), *outputs), np.nan)
         for i, label in enumerate(labels):
@@ -256,6 +258,11 @@ def as_labels(y: Any, like: NDArray[Any]) -> Any:
     if not outputs:
         return Cells.of(like.tolist()).column(labels)
     return _like_objects(like.astype(object)).read(labels)
+
+
+def _alone(label: Any) -> Any:
+    """Return what a list of one label has: as `dense` reads a table of one column."""
+    return label[0] if isinstance(label, list | tuple) and len(label) == 1 else label
 
 
 def _declared(y: Any) -> bool:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from .pickles import fresh, packed
 
-__all__ = ["Cells", "as_number", "is_number"]
+__all__ = ["Cells", "as_number", "is_missing", "is_number"]
 
 # Missing values by the name of their type; NaN is the float that differs from itself.
 _MISSING_TYPES = {"NoneType": "None", "NAType": "NA", "NaTType": "NaT"}
@@ -104,6 +104,14 @@ def is_number(cell: Any) -> bool:
     try:
         return isinstance(cell, Real | np.bool_) and isinstance(float(cell), float)
     except Exception:  # of integers beyond any float
+        return False
+
+
+def is_missing(cell: Any) -> bool:
+    """Whether a cell stands for a missing value."""
+    try:
+        return _kind(cell) in _MISSING
+    except Exception:  # of a cell that cannot be compared
         return False
 
 

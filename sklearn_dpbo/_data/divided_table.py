@@ -88,7 +88,7 @@ class DividedTable:
         if y is None or y.ndim != 1:
             raise ValueError('protect="all" takes one label per record, as y')
         check_consistent_length(X, y, *(() if groups is None else (groups,)))
-        units, numbers = Units.of(n_rows(X), groups), None if groups is None else np.asarray(groups)
+        units = Units.of(n_rows(X), groups)
         n_val = round(test_size * units.m)
         if not 0 < n_val < units.m:
             raise ValueError(
@@ -101,7 +101,7 @@ class DividedTable:
         held_out = chosen if of_row is None else chosen[of_row]
         fit, val = np.flatnonzero(~held_out), np.flatnonzero(held_out)
         read = canonical(stand_in_rows(X, 2, rng)).read
-        part = [None if numbers is None else numbers[rows] for rows in (fit, val)]
+        part = [None if of_row is None else of_row[rows] for rows in (fit, val)]
         return cls(
             Training(read(take_rows(X, fit)), y[fit]),
             Units.of(len(fit), part[0]),

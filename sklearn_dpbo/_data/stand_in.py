@@ -28,13 +28,12 @@ def plain_table(X: Any) -> Any:
     """
     if is_frame(X):
         return X.reset_index(drop=True)
-    table = X if isinstance(X, np.ndarray) or hasattr(X, "toarray") else np.asarray(X)
-    if not isinstance(table, np.ndarray) or table.ndim != 2 or table.dtype.kind not in "biuf":
+    if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind not in "biuf":
         raise ValueError(
             'protect="all" takes an array of numbers with two dimensions, or a pandas.DataFrame: '
             f"these declare what they hold, whatever the records are; found {type(X).__name__}"
         )
-    return table
+    return X
 
 
 def stand_in_rows(X: Any, n: int, rng: np.random.Generator) -> Any:
@@ -69,7 +68,9 @@ def _column(empty: Any, n: int, rng: np.random.Generator) -> Any:
     dtype = empty.dtype
     if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
         return type(empty)(_numbers(dtype, n, rng), dtype=dtype)
-    if (categories := getattr(dtype, "categories", None)) is not None and len(categories):
+    if (categories := getattr(dtype, "categories", None)) is not None:
+        if not len(categories):
+            return type(empty)([None] * n, dtype=dtype)
         return type(empty)(categories[rng.integers(len(categories), size=n)], dtype=dtype)
     if getattr(dtype, "kind", "O") in "biuf":  # of pandas' own dtypes
         return type(empty)(rng.integers(0, 2, n), dtype="int8").astype(dtype)

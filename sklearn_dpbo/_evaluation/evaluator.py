@@ -13,7 +13,7 @@ import contextlib
 import itertools
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from typing import Any
 
@@ -90,6 +90,9 @@ class Evaluator:
         What a report of the candidate chosen needs of predictions; () if there is to be none.
     releases_all : bool, default=False
         Whether the scores of all candidates are to be released.
+    on_protected : Training or None, default=None
+        Protected records that candidates are fitted on, in secret. The problem then has made-up
+        ones in place of a training set.
     """
 
     options: FitOptions
@@ -99,6 +102,7 @@ class Evaluator:
     progress: Progress = field(default_factory=Progress)
     report: tuple[Statistics, ...] = ()
     releases_all: bool = False
+    on_protected: Training | None = None
     _models: Models = field(default_factory=Models, init=False, repr=False)
     _validation_set_used: bool = field(default=False, init=False, repr=False)
 
@@ -144,9 +148,12 @@ class Evaluator:
         To be called from within a `Secret`. It runs in this process, without output, and keeps no
         state; a failure is not reported, but gives None: all of that could tell the candidate.
         """
+        # On protected records there is no check: on made-up ones it has been made before.
+        checked = self.on_protected is None
         with suppress_all_output(), without_autologging():
             try:
-                _, model = self.fitter.model(params, checked=True, keep=False, secret=True)
+                fitter = replace(self.fitter, training=self.trained_on)
+                _, model = fitter.model(params, checked=checked, keep=False, secret=True)
                 return None if model is None else self._protected.value.statistics(model)
             except KeyboardInterrupt:
                 raise KeyboardInterrupt from None
@@ -238,6 +245,11 @@ class Evaluator:
     def scorer(self) -> PrivateScorer:
         """The score that selects."""
         return self.scorers[0]
+
+    @property
+    def trained_on(self) -> Training:
+        """What candidates are fitted on, protected or not."""
+        return self.problem.training if self.on_protected is None else self.on_protected
 
     @cached_property
     def fitter(self) -> Fitter:

@@ -76,14 +76,19 @@ def as_they_finish(
     tasks: Iterable[tuple[Any, ...]],
     n_jobs: int | None,
     pre_dispatch: Any,
+    secret: bool = False,
 ) -> Generator[Any, None, None]:
-    """Yield ``function(*task)`` of each task as it finishes; all at the end if joblib must wait."""
+    """Yield ``function(*task)`` of each task as it finishes; all at the end if joblib must wait.
+
+    If `secret`, joblib does not print how many there are, even if it has been told to be verbose.
+    """
     backend, _ = get_active_backend()
     stepwise = getattr(backend, "supports_return_generator", False)
     found = Parallel(
         n_jobs=n_jobs,
         pre_dispatch=pre_dispatch,
         return_as="generator_unordered" if stepwise else "list",
+        **({"verbose": 0} if secret else {}),
     )(delayed(function)(*task) for task in tasks)
     results = iter(found)
     try:

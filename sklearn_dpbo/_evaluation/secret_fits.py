@@ -6,6 +6,7 @@ output, and not how many there were.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,7 +15,7 @@ import numpy as np
 
 from .._data.pickles import fresh, packed
 from .._data.split import Training
-from .._data.tables import dense
+from .._data.tables import dense, n_rows
 from .._privacy.frames import ClearFrames
 from .._privacy.sensitive import InTransit, Secret, Sensitive
 from ..exceptions import BatchDependentError
@@ -26,10 +27,16 @@ from .broadcast import Broadcast, in_threads
 from .companions import Companions
 from .evaluator import Evaluator, Protected
 from .fitter import to_check
-from .fitting import FitOptions, fit, without_autologging, without_callbacks, without_side_effects
+from .fitting import FitOptions, without_autologging, without_callbacks, without_side_effects
 from .model import Model
 from .progress import as_they_finish
-from .suppress_output import suppress_all_output
+from .secret_pipelines import fit_last_step
+from .suppress_output import (
+    kept_warning_registries,
+    seed_global_generators,
+    suppress_all_output,
+    suppress_output,
+)
 
 __all__ = ["SecretFit", "SecretModel", "fit_secretly", "try_out"]
 
@@ -88,6 +95,7 @@ class SecretModel:
         return refitted(estimator, member) if member else estimator
 
 
+@ClearFrames()
 def fit_secretly(
     fits: Sequence[SecretFit], training: Training, oracle: Evaluator
 ) -> tuple[Secret, Sensitive]:
@@ -109,12 +117,18 @@ def fit_secretly(
     statistics : Sensitive of shape (n_models, 1)
         What they are compared by; 0, the lowest, for one that failed.
     """
-    job = Broadcast(_Job(oracle.options, training, oracle.companions, oracle.protected))
+    job = Broadcast(_Job.of(oracle, training))
     n_jobs = 1 if in_threads(oracle.options.n_jobs) else oracle.options.n_jobs
     tasks = ((i, job, each) for i, each in enumerate(fits))
     found: dict[int, tuple[InTransit[Sensitive], InTransit[Secret]]] = {}
-    with ClearFrames(), job.sent():
-        for i, *sealed in as_they_finish(_run, tasks, n_jobs, oracle.options.pre_dispatch):
+    finished = as_they_finish(_run, tasks, n_jobs, oracle.options.pre_dispatch, secret=True)
+    with (
+        kept_warning_registries(),
+        suppress_output(),
+        job.sent(),
+        contextlib.closing(finished),
+    ):
+        for i, *sealed in finished:
             found[i] = (sealed[0], sealed[1])
     statistics = found[0][0].content
     for i in range(1, len(fits)):
@@ -137,12 +151,19 @@ class _Job:
 
     options: FitOptions
     training: Training
+    made_up: Training
     companions: Companions
     protected: Protected
 
-    def model(self, params: dict[str, Any], training: Training) -> Any:
+    @classmethod
+    def of(cls, oracle: Evaluator, training: Training) -> _Job:
+        made_up = oracle.problem.training
+        return cls(oracle.options, training, made_up, oracle.companions, oracle.protected)
+
+    def model(self, params: dict[str, Any]) -> Any:
         estimator = without_side_effects(self.options.candidate(params))
-        return without_callbacks(fit(estimator, training))
+        separate = self.options.separate
+        return without_callbacks(fit_last_step(estimator, self.training, self.made_up, separate))
 
     def statistics(self, estimator: Any, X: Any) -> tuple[int, ...]:
         """Return the statistics of a model; X is the protected rows, or these as it scales them."""
@@ -159,12 +180,14 @@ class _Job:
     ) -> Iterator[tuple[Any, Any]]:
         """Yield each member of a model, with the protected rows as it takes them.
 
-        Our own models predict row by row; so rows are scaled, and multiplied, for many at once.
+        Our own models predict row by row; so rows are scaled, and multiplied, for many at once. Not
+        if a user's gain values what they predict: one record could then spoil it for all.
         """
-        X = self.protected.table.X
+        X, custom = self.protected.table.X, self.protected.scorer.custom
         models = [refitted(estimator, member) if member else estimator for member in several]
         of_numbers = isinstance(X, np.ndarray) and X.dtype.kind in "biuf"
-        if of_numbers and type(estimator) in (PrivateRidge, PrivateRidgeClassifier):
+        ours = type(estimator) in (PrivateRidge, PrivateRidgeClassifier)
+        if ours and of_numbers and not custom:
             return zip(models, estimator.scaled_for(models, X), strict=True)
         return ((model, X) for model in models)
 
@@ -178,7 +201,8 @@ def _run(
     pickled = None
     with suppress_all_output(), without_autologging(), np.errstate(all="ignore"):
         try:
-            estimator = job.model(secret_fit.params, job.training)
+            seed_global_generators()
+            estimator = job.model(secret_fit.params)
             pickled = packed(estimator)
             for k, model in enumerate(job.members(estimator, secret_fit.members)):
                 statistics[k] = job.statistics(*model)
@@ -189,13 +213,15 @@ def _run(
     return i, InTransit(job.protected.as_sensitive(statistics)), InTransit(Secret(pickled))
 
 
-def try_out(fits: Sequence[SecretFit], oracle: Evaluator) -> None:
+def try_out(fits: Sequence[SecretFit], training: Training, oracle: Evaluator) -> None:
     """Fit and evaluate models on made-up records, before anything is charged.
 
     Parameters
     ----------
     fits : sequence of SecretFit
         Of which nothing is secret yet.
+    training : Training
+        What models will be fitted on; only the names of the arguments of `fit` are used.
     oracle : Evaluator
         As in `fit_secretly`.
 
@@ -207,10 +233,15 @@ def try_out(fits: Sequence[SecretFit], oracle: Evaluator) -> None:
         If one cannot be fitted on records like these, or not evaluated.
     """
     fitter = replace(oracle.fitter, options=replace(oracle.options, error_score="raise"))
+    made_up = oracle.problem.training
+    fit_params = {name: np.arange(n_rows(made_up.X)) for name in training.fit_params}
+    job = _Job.of(oracle, replace(made_up, fit_params=fit_params))
     for each in fits:
         try:
+            job.model(each.params)
             _, model = fitter.model(each.params, checked=True, keep=False, secret=True)
             assert model is not None, "a failure raises"
+            _check_classes(model, made_up.y)
             estimator = fresh(model.pickled)
             for k in to_check(each.members) if each.members != ({},) else ():
                 refitted(estimator, each.members[k])
@@ -221,3 +252,13 @@ def try_out(fits: Sequence[SecretFit], oracle: Evaluator) -> None:
                 f"{each.params} fails on made-up records of the same columns and dtypes, so that "
                 f"nothing has been fitted on yours, and nothing spent: {error}"
             ) from error
+
+
+def _check_classes(model: Model | None, y: Any) -> None:
+    """Raise ValueError if a model can predict none of some labels that it was fitted on."""
+    classes = None if model is None else model.references[0].classes
+    if classes is not None and not {*np.unique(y).tolist()} <= {*np.asarray(classes).tolist()}:
+        raise ValueError(
+            f"of the labels {np.unique(y)} it makes the classes {np.asarray(classes)}, and would "
+            "never be right: give labels of a kind that it keeps, such as integers"
+        )

@@ -11,6 +11,7 @@ import ctypes
 import logging
 import os
 import random
+import secrets
 import sys
 import warnings
 from collections.abc import Iterator
@@ -23,7 +24,12 @@ from joblib import parallel_config
 
 from .shared_context import SharedContext
 
-__all__ = ["kept_warning_registries", "suppress_all_output", "suppress_output"]
+__all__ = [
+    "kept_warning_registries",
+    "seed_global_generators",
+    "suppress_all_output",
+    "suppress_output",
+]
 
 _REGISTRY = "__warningregistry__"
 
@@ -74,6 +80,19 @@ def suppress_all_output() -> Iterator[None]:
         parallel_config("sequential"),
     ):
         yield
+
+
+def seed_global_generators() -> None:
+    """Seed the process's generators from the operating system, within a suppression of output.
+
+    Each leaves them as it found them. So what is drawn from them would otherwise be the same in one
+    suppression as in the next, and could be drawn again afterwards: noise must not be.
+    """
+    np.random.seed(np.frombuffer(secrets.token_bytes(64), dtype=np.uint32))
+    random.seed()
+    torch: Any = sys.modules.get("torch")
+    if hasattr(torch, "manual_seed"):
+        torch.manual_seed(secrets.randbits(63))
 
 
 @contextlib.contextmanager

@@ -88,6 +88,11 @@ class Budget:
         In [0, 1).
     before_first : callable, default=None
         Called before the first charge is recorded; if it raises, nothing is.
+
+    Attributes
+    ----------
+    reserved : bool
+        Whether `before_first` has been called.
     """
 
     def __init__(
@@ -99,6 +104,7 @@ class Budget:
         self.epsilon, self.delta = float(epsilon), float(delta)
         self._before_first = before_first
         self._losses: list[PrivacyLoss] = []
+        self.reserved = False
 
     @property
     def losses(self) -> tuple[PrivacyLoss, ...]:
@@ -145,6 +151,20 @@ class Budget:
                 f"(epsilon={self.epsilon:g}, delta={self.delta:g}) is epsilon={float(epsilon):g}, "
                 f"delta={float(delta):g}. Nothing was drawn."
             )
-        if not self._losses and self._before_first is not None:
-            self._before_first()
+        self.reserve()
         self._losses.append(loss)
+
+    def reserve(self) -> None:
+        """Let the whole be charged where it comes from; the first charge does so otherwise.
+
+        To be called before anything is computed that may end in a failure, and so tell something,
+        before the first charge.
+
+        Raises
+        ------
+        Exception
+            What `before_first` raises; nothing has been reserved then.
+        """
+        if not self.reserved and self._before_first is not None:
+            self._before_first()
+        self.reserved = True

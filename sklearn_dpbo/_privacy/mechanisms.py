@@ -46,7 +46,9 @@ class Mechanisms:
     budget: Budget
     noise: Noise
 
-    def select(self, scores: Sensitive, epsilon: float, *, purpose: str) -> int:
+    def select(
+        self, scores: Sensitive, epsilon: float, *, purpose: str, assumption: str | None = None
+    ) -> int:
         """Choose the candidate with the largest score by permute-and-flip, at a cost of epsilon.
 
         In random order, stop at candidate i with probability ``exp(-(max_j N_j - N_i) / b)`` with
@@ -61,6 +63,8 @@ class Mechanisms:
             Charged to the budget, unless there is one candidate only: that choice is no choice.
         purpose : Purpose or str
             What is being chosen, for the record of the loss.
+        assumption : str or None
+            What the sensitivity rests on.
 
         Returns
         -------
@@ -78,7 +82,7 @@ class Mechanisms:
             return 0
         D = scores.sensitivity
         how = f"permute-and-flip among {n_candidates:,} candidates"
-        self.budget.charge(PrivacyLoss(epsilon, 0.0, purpose, how))
+        self.budget.charge(PrivacyLoss(epsilon, 0.0, purpose, how, assumption))
         return _choose(self.noise.permute_and_flip(_scale(2 * D, epsilon)), scores)
 
     def best_of(

@@ -44,6 +44,28 @@ class Fit:
     composition: str
     factor: int = 1
 
+    def of_replacement(self, epsilon: float, delta: float) -> tuple[float, float]:
+        """Return epsilon and delta of a fit for neighbours in which one unit is replaced.
+
+        Parameters
+        ----------
+        epsilon, delta : float
+            Of the fit, for neighbours of its own kind.
+
+        References
+        ----------
+        Two steps: see `Composed`.
+        """
+        if self.composition == "pure":
+            return self.factor * epsilon, 0.0
+        if self.factor == 1:
+            return epsilon, delta
+        if self.composition == "zCDP":
+            return _epsilon_of_zcdp(4 * zcdp_within(epsilon, delta), delta), delta
+        if self.composition == "GDP":
+            return _epsilon_of_gdp(2 * gdp_within(epsilon, delta), delta), delta
+        return 2 * epsilon, (1 + math.exp(epsilon)) * delta
+
 
 class Runs(Protocol):
     """A way to account for several fits."""
@@ -170,11 +192,13 @@ def _pure_each(n: int, k: int, epsilon: float, delta: float) -> float:
     return best / k * _DOWN
 
 
+@cache
 def _epsilon_of_zcdp(rho: float, delta: float) -> float:
     """Return the largest epsilon for which ``zcdp_within(epsilon, delta)`` is at most rho."""
     return _largest(lambda e: delta_of_zcdp(rho, e) >= delta, 1.0) * _DOWN
 
 
+@cache
 def _epsilon_of_gdp(mu: float, delta: float) -> float:
     return _largest(lambda e: _delta_of_gdp(mu, e) >= delta, 1.0) * _DOWN
 

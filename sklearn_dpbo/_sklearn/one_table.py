@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
+from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 
 from .._data.divided_table import DividedTable
@@ -22,13 +24,14 @@ from .._params import as_floats
 from .._privacy.accounting import Budget, PrivacyLoss, Purpose
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import Noise
+from ..learners._labels import public_classes
 from ..learners._private_training import PrivateTraining, private_training
 from ..report._report import PREDICTION_CONDITIONS, PrivacyReport
 from ..scoring._scorers import PrivateScorer
 from ..strategies._one_table import OneTable, Plan
 from .results import fitted_attributes, note_on_error, spent_before
 
-__all__ = ["fit_one_table"]
+__all__ = ["depends_on_labels", "fit_one_table", "oracle_on"]
 
 # Into how many parts the range of targets is cut to say how frequent they are.
 _N_TARGETS = 16
@@ -70,10 +73,12 @@ def fit_one_table(
         table = table.grouped(training.groups)
     budget = mechanisms.budget
     plan = _plan(search, strategy, training, table, (budget.epsilon, budget.delta), rng)
-    options = replace(options, estimator=_prepared(options.estimator, plan, training, labels))
+    prepared = _prepared(search.estimator, plan, training, labels)
+    _check_fits(plan, training, prepared)
+    options = replace(options, estimator=prepared)
     even = np.full(len(labels), 1 / len(labels))
-    uncharged = _oracle(options, table, scorers, even, rng)
-    try_out(_some(plan), uncharged)
+    with closing(oracle_on(options, table, scorers, even, rng)) as uncharged:
+        try_out(_some(plan), table.training, uncharged)
     options = replace(options, estimator=_seeded(options.estimator, mechanisms.noise))
     each = f"epsilon={plan.epsilon:.3g}" + f", delta={plan.delta:.3g}" * (plan.delta > 0)
     how = f"{plan.runs.number} of {type(search.estimator).__name__}, with {each}"
@@ -81,15 +86,14 @@ def fit_one_table(
     on_second_part = replace(mechanisms, budget=Budget(budget.epsilon))
     with watched(search, 1, None, search.verbose), note_on_error(lambda: spent_before(budget)):
         budget.charge(PrivacyLoss(budget.epsilon, budget.delta, Purpose.TRAINING, how))
-        if any(_depends_on_labels(scorer, labels) for scorer in scorers.values()):
+        if any(depends_on_labels(scorer, labels) for scorer in scorers.values()):
             even = strategy.frequent_labels(table, on_second_part)
-        oracle = _oracle(options, table, scorers, even, rng)
-        release, estimator = strategy.search(plan, table, oracle, on_second_part)
+        with closing(oracle_on(options, table, scorers, even, rng)) as oracle:
+            release, estimator = strategy.search(plan, table, oracle, on_second_part)
     several = not isinstance(search.scoring, str | PrivateScorer | None)
     names = list(scorers) if several else []
     report = _report(table, oracle.problem.protected, strategy, mechanisms, on_second_part, search)
-    if hasattr(estimator, "privacy_"):
-        estimator.privacy_ = report  # of all that was fitted, not of one fit
+    _report_on(estimator, report)
     return {
         **fitted_attributes(release, names),
         "privacy_": report,
@@ -103,7 +107,6 @@ def fit_one_table(
 def _training_of(search: Any, groups: Any) -> PrivateTraining:
     """Return how the estimator protects its records, if that is as it has to be."""
     training = private_training(search.estimator)
-    params = search.estimator.get_params(deep=True)
     grids = [search.param_grid] if isinstance(search.param_grid, Mapping) else search.param_grid
     taken = {str(name) for name in (training.epsilon, training.delta, training.classes)}
     if searched := sorted(taken & {str(name) for grid in grids for name in grid}):
@@ -116,12 +119,18 @@ def _training_of(search: Any, groups: Any) -> PrivateTraining:
             f"{type(search.estimator).__name__} protects single records and no groups: leave "
             "groups out if each record is another person's, or keep one record of each"
         )
-    for name, value in params.items():
-        if name.rpartition("__")[2] == "noise_random_state" and value is not None:
-            raise ValueError(f"give noise_random_state to the search, and not as {name}")
-        if name.rpartition("__")[2] == "ledger" and value is not None:
-            raise ValueError(f"give the ledger to the search, which charges it once; not as {name}")
+    _refuse_own_noise(search.estimator)
     return training
+
+
+def _refuse_own_noise(estimator: Any) -> None:
+    """Raise ValueError if a part of an estimator has a seed for its noise, or a ledger."""
+    for name, value in estimator.get_params(deep=True).items():
+        leaf = name.rpartition("__")[2]
+        if leaf == "noise_random_state" and value is not None:
+            raise ValueError(f"give noise_random_state to the search, and not as {name}")
+        if leaf == "ledger" and value is not None:
+            raise ValueError(f"give the ledger to the search, which charges it once; not as {name}")
 
 
 def _labels(estimator: Any, training: PrivateTraining, y: Any) -> NDArray[Any]:
@@ -129,10 +138,7 @@ def _labels(estimator: Any, training: PrivateTraining, y: Any) -> NDArray[Any]:
     params = estimator.get_params(deep=True)
     if is_classifier(estimator):
         given = None if training.classes is None else params[training.classes]
-        labels: NDArray[Any] = np.unique(np.asarray(dense(y) if given is None else given))
-        if len(labels) < 2:
-            raise ValueError(f"a classifier needs two classes or more; found {labels.tolist()}")
-        return labels
+        return public_classes(given, dense(y))
     bounds = None if training.target_bounds is None else as_floats(params[training.target_bounds])
     if bounds is None or bounds.shape != (2,) or not bounds[0] < bounds[1]:
         raise ValueError(
@@ -157,7 +163,7 @@ def _plan(
             "far less than 1 divided by the number of records"
         )
     grids = [search.param_grid] if isinstance(search.param_grid, Mapping) else search.param_grid
-    plan = strategy.plan(
+    return strategy.plan(
         list(grids),
         training.fit,
         training.from_release,
@@ -167,13 +173,6 @@ def _plan(
         rng,
         search.estimator.get_params(deep=True),
     )
-    for each in plan.fits:
-        if private_training(set_candidate(clone(search.estimator), each.params)) != training:
-            raise ValueError(
-                f"{each.params} has another kind of guarantee than the rest of param_grid: search "
-                "over one kind of estimator at a time"
-            )
-    return plan
 
 
 def _prepared(estimator: Any, plan: Plan, training: PrivateTraining, labels: NDArray[Any]) -> Any:
@@ -183,7 +182,29 @@ def _prepared(estimator: Any, plan: Plan, training: PrivateTraining, labels: NDA
         params[training.delta] = plan.delta
     if training.classes is not None:
         params[training.classes] = labels
-    return clone(estimator).set_params(**params)
+    prepared = clone(estimator).set_params(**params)
+    private_training(prepared)  # raises if its guarantee does not go so far
+    return prepared
+
+
+def _check_fits(plan: Plan, training: PrivateTraining, prepared: Any) -> None:
+    """Raise ValueError if parameters of a fit change how private it is, as a whole step may."""
+    own = prepared.get_params(deep=True)
+    names = [name for name in (training.epsilon, training.delta, training.classes) if name]
+    for each in plan.fits:
+        candidate = set_candidate(clone(prepared), each.params)
+        if private_training(candidate) != training:
+            raise ValueError(
+                f"{each.params} has another kind of guarantee than the rest of param_grid: search "
+                "over one kind of estimator at a time"
+            )
+        params = candidate.get_params(deep=True)
+        if changed := [name for name in names if not np.array_equal(params[name], own[name])]:
+            raise ValueError(
+                f"{each.params} changes {changed}, which the search sets itself: search over "
+                "single parameters, not over whole estimators that train privately"
+            )
+        _refuse_own_noise(candidate)
 
 
 def _seeded(estimator: Any, noise: Noise) -> Any:
@@ -193,20 +214,21 @@ def _seeded(estimator: Any, noise: Noise) -> Any:
     return estimator.set_params(**{name: noise.uniform(2**31) for name in seeds})
 
 
-def _oracle(
+def oracle_on(
     options: FitOptions,
     table: DividedTable,
     scorers: dict[str, PrivateScorer],
     frequent: NDArray[np.float64],
     rng: np.random.Generator,
 ) -> Evaluator:
+    """Return what evaluates models on the second part, with made-up records as the training set."""
     problem = table.problem(frequent, rng)
     y = problem.training.y
     prepared = tuple(scorer.prepare(y).without_public() for scorer in scorers.values())
     return Evaluator(options, problem, prepared)
 
 
-def _depends_on_labels(scorer: PrivateScorer, labels: NDArray[Any]) -> bool:
+def depends_on_labels(scorer: PrivateScorer, labels: NDArray[Any]) -> bool:
     """Whether a score is another where the labels are differently frequent."""
     rare = np.concatenate([labels, np.repeat(labels[:1], 9 * len(labels))])
     return packed(scorer.prepare(labels)) != packed(scorer.prepare(rare))
@@ -215,6 +237,14 @@ def _depends_on_labels(scorer: PrivateScorer, labels: NDArray[Any]) -> bool:
 def _some(plan: Plan) -> list[Any]:
     """Return some of the fits: one of each set of names."""
     return list({tuple(sorted(each.params)): each for each in plan.fits}.values())
+
+
+def _report_on(estimator: Any, report: PrivacyReport) -> None:
+    """Let a model, or the last step of a pipeline, report all that was fitted: not its own fit."""
+    while isinstance(estimator, Pipeline):
+        estimator = estimator[-1]
+    if hasattr(estimator, "privacy_"):
+        estimator.privacy_ = report
 
 
 def _report(
@@ -240,6 +270,9 @@ def _report(
         condition=(
             f"{type(search.estimator).__name__} protects the records that it is fitted on as it "
             f"declares ({training.composition}, {training.neighbours}); "
+            + f"{training.condition}; " * bool(training.condition)
+            + "what its other steps make of a record depends on that record alone; "
+            * (isinstance(search.estimator, Pipeline) and search.prediction == "together")
             + PREDICTION_CONDITIONS[search.prediction].replace("training", "made-up")
         ),
         released=strategy.released,

@@ -7,7 +7,28 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
-__all__ = ["refuse_raw_validation_set"]
+from ..learners._private_training import learns_nothing
+
+__all__ = ["refuse_learning_steps", "refuse_raw_validation_set"]
+
+
+def refuse_learning_steps(estimator: Any) -> None:
+    """Raise ValueError if a pipeline that fits this estimator has learnt from the records before.
+
+    Called in a `fit` that protects all of its records, as `refuse_raw_validation_set` is.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The one whose `fit` calls this.
+    """
+    for pipeline in _pipelines_around(estimator, sys._getframe(1)):
+        if learn := [name for name, step in pipeline.steps[:-1] if not learns_nothing(step)]:
+            raise ValueError(
+                f"the steps {learn} of the pipeline have learnt from X, which nothing protects. "
+                f"Search over the whole pipeline, {type(estimator).__name__}(make_pipeline(...), "
+                '..., protect="all"), with steps that learn nothing: it says which'
+            )
 
 
 def refuse_raw_validation_set(estimator: Any) -> None:

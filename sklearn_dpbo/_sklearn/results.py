@@ -197,7 +197,10 @@ def already_released(fitted: Mapping[str, Any]) -> str:
 def spent_before(budget: Budget) -> str:
     """Return what a search that failed had spent, in words; an empty string if nothing."""
     if not budget.losses:
-        return ""
+        return budget.reserved * (
+            f"epsilon={budget.epsilon:g}, delta={budget.delta:g} count as spent: models had been "
+            "fitted on protected records; no result was released"
+        )
     epsilon, delta = budget.spent
     purposes = "; ".join(dict.fromkeys(loss.release for loss in budget.losses))
     return (

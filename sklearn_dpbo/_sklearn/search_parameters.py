@@ -91,9 +91,10 @@ def resolve_strategy(strategy: Any, by_name: dict[str, type[Strategy]]) -> Strat
 def check_strategy(search: Any, strategy: Strategy, scorers: dict[str, PrivateScorer]) -> None:
     """Raise ValueError if a strategy does not release what a search is to release."""
     name = type(strategy).__name__
-    if search.protect != strategy.protects:
+    if search.refit and strategy.protects == "all" and not strategy.releases_model:
         raise ValueError(
-            f"{name} is for protect={strategy.protects!r}; found protect={search.protect!r}"
+            f"{name} releases no model, since it fits models that are not private, and with "
+            'protect="all" best_estimator_ would be one of protected records: pass refit=False'
         )
     if len(scorers) > 1 and not strategy.several_scores:
         raise ValueError(

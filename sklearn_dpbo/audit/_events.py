@@ -11,6 +11,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import beta
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.model_selection import cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 __all__ = ["Event", "as_tables", "choose_events", "epsilon_lower_bound"]
@@ -23,6 +27,12 @@ Text: TypeAlias = Callable[[float], str]
 
 # A column with at most so many different values is compared with each of them.
 _FEW_VALUES = 16
+# Larger numbers count as this one, NaN as twice it, below zero.
+_HUGE = 1e30
+# How many parts of the runs a score is learnt without, in turn.
+_FOLDS = 4
+# How many columns an event names.
+_FEW_NAMES = 6
 # The most thresholds that are tried on a score.
 _MAX_THRESHOLDS = 512
 
@@ -39,11 +49,14 @@ class Event:
         Takes a table of outputs and returns one number for each output.
     threshold : float
         From which score on the event has occurred.
+    bound : float
+        Of epsilon, on the runs that the event was chosen on: too large.
     """
 
     text: str
     score: Score
     threshold: float
+    bound: float
 
     def count(self, table: Floats) -> int:
         """Return in how many outputs of a table the event occurred."""
@@ -123,9 +136,9 @@ def _as_dict(output: Any) -> dict[str, Any]:
 def _as_numbers(values: list[Any]) -> tuple[Floats, list[str] | None]:
     """Return (numbers, labels), with labels as in `Column`."""
     if all(isinstance(v, Real) for v in values):
-        # A decision tree accepts neither NaN nor infinity.
-        numbers = np.array(values, dtype=float)
-        return np.nan_to_num(numbers, nan=-2e30, posinf=1e30, neginf=-1e30), None
+        # A decision tree accepts neither NaN nor what single precision does not hold.
+        numbers = np.clip(np.array(values, dtype=float), -_HUGE, _HUGE)
+        return np.nan_to_num(numbers, nan=-2 * _HUGE), None
     labels, position = np.unique([repr(v) for v in values], return_inverse=True)
     return position.astype(float), labels.tolist()
 
@@ -142,8 +155,9 @@ def choose_events(
     """Return the events with the largest bounds on these runs, each with a different score.
 
     Scores are: each column and its negative; equality with one value, for columns of few values;
-    and the probability, by a decision tree, that an output is from the first table. The thresholds
-    are the best on these runs, so the bounds themselves need other runs.
+    and the probability, by a linear discriminant of the columns of numbers and by a decision tree,
+    that an output is from the first table. The thresholds are the best on these runs, so the
+    bounds themselves need other runs.
 
     Parameters
     ----------
@@ -157,20 +171,20 @@ def choose_events(
         As `epsilon_lower_bound` takes them.
     """
     found = []
-    for text, score in _scores(columns, table, table_neighbour):
-        value, threshold = _best_threshold(score(table), score(table_neighbour), delta, tail)
-        found.append((value, Event(text(threshold), score, threshold)))
-    found.sort(key=lambda pair: -pair[0])
-    return [event for _, event in found[:n_events]]
+    for text, score in _plain_scores(columns, np.concatenate([table, table_neighbour])):
+        seen = score(table), score(table_neighbour)
+        found.append((_best_threshold(*seen, delta, tail), text, score))
+    for text, score, seen in _learnt_scores(columns, table, table_neighbour):
+        found.append((_best_threshold(*seen, delta, tail), text, score))
+    found.sort(key=lambda each: -each[0][0])
+    return [
+        Event(text(threshold), score, threshold, bound)
+        for (bound, threshold), text, score in found[:n_events]
+    ]
 
 
-def _scores(
-    columns: Sequence[Column], table: Floats, table_neighbour: Floats
-) -> Iterator[tuple[Text, Score]]:
-    """Yield the scores of `choose_events`, with their texts."""
-    both = np.concatenate([table, table_neighbour])
-    if both.shape[1] == 0:
-        return
+def _plain_scores(columns: Sequence[Column], both: Floats) -> Iterator[tuple[Text, Score]]:
+    """Yield the scores of `choose_events` that are of one column, with their texts."""
     for j, column in enumerate(columns):
         values = np.unique(both[:, j])
         if len(values) == 1:
@@ -181,15 +195,48 @@ def _scores(
             for value in values:
                 label = f"{value:g}" if column.labels is None else column.labels[int(value)]
                 yield _equality(j, value, f"{column.name} = {label}")
-    n = len(table)
-    tree = DecisionTreeClassifier(max_leaf_nodes=16, min_samples_leaf=max(1, n // 40))
-    tree.set_params(random_state=0).fit(both, np.arange(len(both)) < n)
-    if tree.tree_.node_count > 1:
-        used = [
-            c.name for c, share in zip(columns, tree.feature_importances_, strict=True) if share
-        ]
-        text = f"probability by a decision tree on {', '.join(used)}"
-        yield lambda x: f"{text} >= {x:.2f}", lambda t: tree.predict_proba(t)[:, 1]
+
+
+def _learnt_scores(
+    columns: Sequence[Column], table: Floats, table_neighbour: Floats
+) -> Iterator[tuple[Text, Score, tuple[Floats, Floats]]]:
+    """Yield scores that are learnt, with their texts, and their values on both tables.
+
+    The values are of cross-validation: on the runs that they are learnt from, scores of many
+    columns seem to tell the tables apart better than they do.
+    """
+    both = np.concatenate([table, table_neighbour])
+    n, first = len(table), np.arange(len(both)) < len(table)
+    for name, model, used in _models(columns, both):
+        X = both[:, used]
+        p = cross_val_predict(model, X, first, cv=_FOLDS, method="predict_proba")[:, 1]
+        yield *_probability(name, columns, model.fit(X, first), used), (p[:n], p[n:])
+
+
+def _models(columns: Sequence[Column], both: Floats) -> Iterator[tuple[str, Any, list[int]]]:
+    """Yield the name of a classifier, the classifier, and the columns it is learnt from."""
+    varied = np.flatnonzero(np.ptp(both, axis=0) > 0).tolist()
+    largest = np.abs(both).max(axis=0)
+    numbers = [j for j in varied if columns[j].labels is None and largest[j] < _HUGE]
+    if len(numbers) > 1:
+        linear = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
+        yield "a linear discriminant", make_pipeline(StandardScaler(), linear), numbers
+    if varied:
+        leaf = max(1, len(both) // 80)
+        tree = DecisionTreeClassifier(max_leaf_nodes=16, min_samples_leaf=leaf, random_state=0)
+        yield "a decision tree", tree, varied
+
+
+def _probability(
+    name: str, columns: Sequence[Column], model: Any, used: list[int]
+) -> tuple[Text, Score]:
+    """Return the probability, by a model, that an output is from the first table, and its text."""
+    names = ", ".join(columns[j].name for j in used[:_FEW_NAMES])
+    more = f" and {len(used) - _FEW_NAMES} more" * (len(used) > _FEW_NAMES)
+    return (
+        lambda x: f"probability by {name} on {names}{more} >= {x:.2f}",
+        lambda t: model.predict_proba(t[:, used])[:, 1],
+    )
 
 
 def _inequalities(j: int, name: str) -> Iterator[tuple[Text, Score]]:

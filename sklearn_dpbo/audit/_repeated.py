@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from numbers import Integral, Real
+from collections.abc import Callable
+from numbers import Real
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
-from numpy.typing import NDArray
 from sklearn.base import clone
 
-from .._data.tables import dense, n_rows
-from .._evaluation.progress import progress_bar
-from .._params import check_number
 from ..exceptions import PrivacyWarning
-from ._events import as_tables, choose_events, epsilon_lower_bound
 from ._report import AuditReport
+from ._runs import check, check_neighbours, fits_on, report_on, runs_on, seeds_from
 
 __all__ = ["audit_mechanism", "audit_search"]
-
-_N_CHUNKS = 100
 
 
 def audit_mechanism(
@@ -95,13 +88,12 @@ def audit_mechanism(
     >>> report.refuted, report.epsilon_lower_bound > 0.9
     (False, True)
     """
-    _check(n, epsilon, delta, confidence, n_events)
+    check(n, epsilon, delta, confidence, n_events)
     if not isinstance(pair, tuple | list) or len(pair) != 2:
         raise ValueError(f"pair is two data sets; found {pair!r:.100}")
-    calls = [delayed(_repeat)(mechanism, pair[side], part) for side, part in _chunks(n)]
-    outputs = _collect(calls, n_jobs, progress)
+    outputs = runs_on(pair, mechanism, n, n_jobs, progress)
     name: str = getattr(mechanism, "__name__", type(mechanism).__name__)
-    return _report(subject or name, outputs, epsilon, delta, confidence, n_events)
+    return report_on(subject or name, outputs, epsilon, delta, confidence, n_events)
 
 
 def audit_search(
@@ -161,20 +153,16 @@ def audit_search(
     ValueError
         If a parameter is out of its range, or the validation sets are not neighbours.
     """
-    _check(n, None, 0.0, confidence, n_events)
+    check(n, None, 0.0, confidence, n_events)
     if getattr(search, "ledger", None) is not None:
         raise ValueError(f"an audit fits the search {2 * n:,} times: take its ledger away")
-    _check_neighbours(held_out, held_out_neighbour)
+    check_neighbours(held_out, held_out_neighbour)
     fit = _Fit(_with_fixed_candidates(search), tuple(train), output or released)
-    seeds = [None] * (2 * n) if random_state is None else _seeds(random_state, 2 * n)
-    sides = (held_out, held_out_neighbour)
-    calls = [
-        delayed(_repeat_fit)(fit, sides[side], [seeds[2 * i + side] for i in part])
-        for side, part in _chunks(n)
-    ]
+    seeds = seeds_from(random_state, 2 * n)
     claim = fit.fitted(held_out, seeds[0]).privacy_
-    outputs = _collect(calls, n_jobs, progress)
-    return _report(type(search).__name__, outputs, claim.epsilon, claim.delta, confidence, n_events)
+    outputs = fits_on((held_out, held_out_neighbour), fit, seeds, n_jobs, progress)
+    subject = type(search).__name__
+    return report_on(subject, outputs, claim.epsilon, claim.delta, confidence, n_events)
 
 
 def released(search: Any) -> dict[str, Any]:
@@ -215,6 +203,9 @@ class _Fit:
     def __init__(self, search: Any, train: tuple[Any, ...], output: Callable[[Any], Any]) -> None:
         self.search, self.train, self.output = search, train, output
 
+    def __call__(self, held_out: tuple[Any, ...], seed: int | None) -> Any:
+        return self.output(self.fitted(held_out, seed))
+
     def fitted(self, held_out: tuple[Any, ...], seed: int | None) -> Any:
         names = ("X_val", "y_val", "groups_val")
         search = clone(self.search)
@@ -223,66 +214,6 @@ class _Fit:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PrivacyWarning)
             return search.fit(*self.train, **dict(zip(names, held_out, strict=False)))
-
-
-def _repeat_fit(fit: _Fit, held_out: tuple[Any, ...], seeds: list[int | None]) -> list[Any]:
-    return [fit.output(fit.fitted(held_out, seed)) for seed in seeds]
-
-
-def _repeat(mechanism: Callable[[Any], Any], data: Any, part: NDArray[np.int64]) -> list[Any]:
-    return [mechanism(data) for _ in part]
-
-
-def _chunks(n: int) -> Iterator[tuple[int, NDArray[np.int64]]]:
-    """Yield (which data set, which of its runs), alternating between the data sets."""
-    for part in np.array_split(np.arange(n), min(_N_CHUNKS, n)):
-        yield 0, part
-        yield 1, part
-
-
-def _collect(
-    calls: Sequence[Any], n_jobs: int | None, progress: bool
-) -> tuple[list[Any], list[Any]]:
-    """Make the calls of `_chunks`, and return the outputs on each data set."""
-    # Not every backend of joblib can return a generator.
-    results = Parallel(n_jobs=n_jobs, return_as="generator" if progress else "list")(calls)
-    outputs: tuple[list[Any], list[Any]] = ([], [])
-    for i, result in enumerate(progress_bar(results, len(calls), "audit", shown=progress)):
-        outputs[i % 2].extend(result)
-    return outputs
-
-
-def _report(
-    subject: str,
-    outputs: tuple[list[Any], list[Any]],
-    epsilon: float | None,
-    delta: float,
-    confidence: float,
-    n_events: int,
-) -> AuditReport:
-    """Choose events on the first half of the runs, and bound epsilon on the second half."""
-    columns, *tables = as_tables(*outputs)
-    n = len(tables[0])
-    half = n // 2
-    # Two directions, n_events events in each, and two bounds for each event.
-    tail = (1 - confidence) / (4 * n_events)
-    found = []
-    for one, other in (tables, tables[::-1]):
-        for event in choose_events(
-            columns, one[:half], other[:half], n_events, delta=delta, tail=tail
-        ):
-            k, k_other = event.count(one[half:]), event.count(other[half:])
-            bound = float(epsilon_lower_bound(k, k_other, n - half, delta=delta, tail=tail))
-            scores = event.score(one[half:]), event.score(other[half:])
-            found.append((bound, event.text, (k, k_other), scores, event.threshold))
-    if not found:
-        zeros = np.zeros(n - half)
-        found = [(0.0, "all outputs are the same", (0, 0), (zeros, zeros), 0.0)]
-    bound, text, counts, scores, threshold = max(found, key=lambda each: each[0])
-    bound = max(0.0, bound)
-    return AuditReport(
-        subject, epsilon, delta, bound, confidence, n, text, counts, scores, threshold
-    )
 
 
 def _with_fixed_candidates(search: Any) -> Any:
@@ -296,48 +227,3 @@ def _with_fixed_candidates(search: Any) -> Any:
     if "random_state" in params and params["random_state"] is None:
         search.set_params(random_state=0)
     return search.set_params(refit=False) if "refit" in params else search
-
-
-def _seeds(random_state: int, n: int) -> list[int | None]:
-    return [*np.random.default_rng(random_state).integers(2**62, size=n).tolist()]
-
-
-def _check_neighbours(held_out: Any, held_out_neighbour: Any) -> None:
-    """Raise ValueError unless the validation sets are neighbours.
-
-    An audit on other data sets would refute any mechanism.
-    """
-    for part in (held_out, held_out_neighbour):
-        if not isinstance(part, tuple | list) or len(part) not in (2, 3):
-            raise ValueError("a validation set is (X_val, y_val) or (X_val, y_val, groups_val)")
-    if (
-        len(held_out) != len(held_out_neighbour)
-        or len({n_rows(x) for x in (*held_out, *held_out_neighbour)}) != 1
-    ):
-        raise ValueError("neighbours have the same number of rows, and both or neither have groups")
-    differ = np.zeros(n_rows(held_out[0]), dtype=bool)
-    for a, b in zip(held_out, held_out_neighbour, strict=True):
-        differ |= _differing(a, b)
-    n_units, unit = int(differ.sum()), "record"
-    if len(held_out) == 3:
-        if _differing(held_out[2], held_out_neighbour[2]).any():
-            raise ValueError("neighbours have the same groups: who has which rows is public")
-        n_units, unit = len(set(np.asarray(dense(held_out[2]))[differ].tolist())), "group"
-    if n_units > 1:
-        raise ValueError(f"neighbours differ in one {unit}; these differ in {n_units}")
-
-
-def _differing(a: Any, b: Any) -> NDArray[np.bool_]:
-    """Return which rows of two tables differ; NaN equals NaN."""
-    a, b = (np.asarray(x.toarray() if hasattr(x, "toarray") else x, dtype=object) for x in (a, b))
-    same = np.frompyfunc(lambda x, y: x == y or (x != x and y != y), 2, 1)(a, b).astype(bool)
-    differing: NDArray[np.bool_] = ~same.reshape(len(same), -1).all(axis=1)
-    return differing
-
-
-def _check(n: Any, epsilon: Any, delta: Any, confidence: Any, n_events: Any) -> None:
-    check_number("n", n, "a whole number from 100 up", lambda n: n >= 100, Integral)
-    check_number("epsilon", epsilon, "0 and up", lambda e: e >= 0, optional=True)
-    check_number("delta", delta, "in [0, 1)", lambda d: 0 <= d < 1)
-    check_number("confidence", confidence, "in (0.5, 1)", lambda c: 0.5 < c < 1)
-    check_number("n_events", n_events, "1 or more", lambda k: k >= 1, Integral)

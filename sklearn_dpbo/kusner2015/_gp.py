@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from .._evaluation.evaluator import Evaluator
-from .._evaluation.fitting import report_failures
 from .._evaluation.public import PublicEvaluation
 from .._gp.likelihood import fit_kernel
 from .._gp.surrogate import KERNEL_SHAPES, Kernel, Surrogate
@@ -29,8 +28,16 @@ from .._space.space import Candidates, Points, SearchSpace
 from ..scoring._scorers import score_and_interval
 from ..strategies._base import Release, Strategy, all_masked, positive
 from ._dataset_kernel import LOG_GRID, estimate_dataset_kernel, neighbouring_scores
+from ._in_secret import begin_on_table, first_of_path
 
-__all__ = ["ASSUMPTION_1", "GPStrategy", "Model", "Trace", "assemble"]
+__all__ = [
+    "ASSUMPTION_1",
+    "ASSUMPTION_1_ON_TABLE",
+    "GPStrategy",
+    "Model",
+    "Trace",
+    "assemble",
+]
 
 ASSUMPTION_1 = (
     "Assumption 1 of Kusner et al. (2015): the scores of all validation sets are one draw of a "
@@ -38,9 +45,20 @@ ASSUMPTION_1 = (
     "of neighbouring validation sets the loss is at most epsilon for all draws of the prior but a "
     "share delta; for scores that are not such a draw nothing is promised"
 )
+ASSUMPTION_1_ON_TABLE = (
+    "Assumption 1 of Kusner et al. (2015), with the kernel of training sets that their conclusion "
+    "suggests and does not work out: the scores of all pairs of a training and a validation set "
+    "are one draw of a Gaussian process with a known kernel k0 x k1 x k2, of training sets, of "
+    "validation sets and of candidates. Average case over the GP prior: for each pair of "
+    "neighbouring tables the loss is at most epsilon for all draws of the prior but a share delta; "
+    "for scores that are not such a draw nothing is promised, and accuracies of support vector "
+    "machines were measured to be none: what one training record changes has longer tails. "
+    "Kernel, noise and prior are as you gave them, and must not have been found from this table"
+)
 # Number of neighbouring pairs of public data sets from which k1 is estimated.
 _N_PAIRS = 100
 _LEARNT = ("length_scale", "k1", "prior_mean", "prior_scale", "noise")
+_GIVEN_ON_TABLE = ("k0", *_LEARNT)
 # Lower bound of the learnt noise, in units of the prior's standard deviation.
 _LEAST_NOISE = 1e-3
 # Integer steps in the sensitivity of a posterior mean; rounding adds one step to it.
@@ -88,7 +106,8 @@ class Model:
     noise : float
         Standard deviation of an observation, in units of prior_scale.
     k1 : float
-        Correlation of the scores of neighbouring validation sets, in [-1, 1].
+        Correlation of the scores of neighbouring validation sets, in [-1, 1]; of neighbouring
+        tables, if all records are protected.
     prior_mean, prior_scale : float
         ``(score - prior_mean) / prior_scale`` has prior mean 0 and variance 1.
     line : tuple (a, b) of float
@@ -165,6 +184,7 @@ class GPStrategy(Strategy):
     """Base of both algorithms; parameters as in `GPNoisy`."""
 
     assumption = ASSUMPTION_1
+    assumption_on_table: str | None = ASSUMPTION_1_ON_TABLE
     # Parameters of both subclasses; as in scikit-learn, `check` validates them.
     k1: Any
     noise: Any
@@ -174,18 +194,23 @@ class GPStrategy(Strategy):
     prior_scale: Any
     public_share: Any
     public_cv: Any
+    k0: Any
     # Which score is released.
     score_released: Purpose = Purpose.BEST_SCORE_SEEN
 
     @property
     def released(self) -> str:
         """What of the search may be published, in words."""
+        rest = (
+            "Models are not released."
+            if self.protects == "all"
+            else "Everything else that the search keeps, such as best_estimator_, follows from "
+            "these and from the training set."
+        )
         return (
             f"best_params_, best_index_, best_score_, best_score_interval_. best_score_ is the "
             f"{self.score_released}, not that of best_params_. Which candidates were evaluated is "
-            "not released: cv_results_ lists all from which best_params_ was drawn. Everything "
-            "else that the search keeps, such as best_estimator_, follows from these and from the "
-            "training set."
+            f"not released: cv_results_ lists all from which best_params_ was drawn. {rest}"
         )
 
     def check(self, budget: Budget) -> None:
@@ -207,6 +232,14 @@ class GPStrategy(Strategy):
         ):
             raise ValueError(f"length_scale is None or positive; found {self.length_scale!r}")
         self._check("public_share", "strictly between 0 and 1", lambda v: 0 < v < 1)
+        self._check("k0", "in [-1, 1]", lambda v: -1 <= v <= 1, optional=True)
+        lacking = [name for name in _GIVEN_ON_TABLE if getattr(self, name) is None]
+        if self.protects == "all" and lacking:
+            raise ValueError(
+                f'protect="all" leaves no public records to learn {lacking} from. Give them, as in '
+                f"{type(self).__name__}({lacking[0]}=...), from what you know without this table; "
+                "estimate_dataset_kernel finds them from pairs of public data sets"
+            )
 
     # ------------------------------------------------------------ public
     def _model(
@@ -237,6 +270,8 @@ class GPStrategy(Strategy):
                 f"length_scale is one number, or one for each of {features.shape[1]} features; "
                 f"found {self.length_scale!r}"
             )
+        if self.protects == "all":  # a record is in one of the two sets
+            known["k1"] = min(known["k1"], self.k0)
         return Model(
             candidates,
             features,
@@ -288,13 +323,13 @@ class GPStrategy(Strategy):
         return {**found, "k1": estimate.k1}
 
     # ------------------------------------------------------------ sensitive
-    def _begin(self, model: Model, oracle: Evaluator, index: int) -> Secret:
-        """Begin the trace with a candidate that depends on no score, evaluated in public."""
-        first = oracle((model.candidates.params[index],))
-        report_failures(first.fit_errors)
+    def _begin(self, model: Model, oracle: Evaluator, index: int, budget: Budget) -> Secret:
+        """Begin the trace with a candidate that depends on no score."""
+        if self.protects == "all":
+            begin_on_table(model.candidates, oracle, budget)
         prior = Surrogate.on(model.features, model.kernel, model.noise**2)
-        return first.statistics.sealed().then(
-            lambda statistics: Trace(model, oracle, prior).observe(index, int(statistics[0, 0]))
+        return first_of_path(model.candidates.params[index], oracle).then(
+            lambda statistic: Trace(model, oracle, prior).observe(index, statistic or 0)
         )
 
     # ------------------------------------------------------------ released

@@ -17,11 +17,15 @@ from .._space.axes import Distribution
 from .._space.space import SearchSpace
 from ..strategies._base import Release, positive, require_mean_gain
 from ._branch_and_bound import branch_and_bound
-from ._gp import ASSUMPTION_1, GPStrategy, Trace, assemble
+from ._gp import ASSUMPTION_1, ASSUMPTION_1_ON_TABLE, GPStrategy, Trace, assemble
 from .bounds import NoiseFreeBounds
 
 __all__ = ["GPNoiseFree"]
 
+_REGRET = (
+    "Also, the scores satisfy the assumptions of de Freitas, Smola and Zoghi (2012), with the A "
+    "and tau that were given"
+)
 # Largest number of candidates of the finest lattice, if its level is not given.
 _MOST_CANDIDATES = 2048
 # Largest number of points that a lattice may have.
@@ -66,6 +70,11 @@ class GPNoiseFree(GPStrategy):
         Share of the evaluations to learn from, in (0, 1); not used if nothing is to be learnt.
     public_cv : splitter or iterable of one (train, test) pair, default=None
         How to split the training set for learning, as in `WorstCase`.
+    k0 : float, default=None
+        Correlation, in [-1, 1], of the scores of training sets that differ in one record. For
+        ``protect="all"`` only. It has to be given then, and so has every other parameter that None
+        would learn: there are no public records to learn from. (The documentation, "Algorithms",
+        has measurements that speak against such a kernel.)
 
     Notes
     -----
@@ -80,10 +89,8 @@ class GPNoiseFree(GPStrategy):
     `sklearn_dpbo.kusner2015.published.ArxivGPNoiseFree` is the form of the arXiv text.
     """
 
-    assumption = (
-        f"{ASSUMPTION_1}. Also, the scores satisfy the assumptions of de Freitas, Smola and Zoghi "
-        "(2012), with the A and tau that were given"
-    )
+    assumption = f"{ASSUMPTION_1}. {_REGRET}"
+    assumption_on_table: str | None = f"{ASSUMPTION_1_ON_TABLE}. {_REGRET}"
     noise = math.sqrt(_NUGGET)
     score_released = Purpose.LAST_SCORE_SEEN
     _bounds_type: type[NoiseFreeBounds] = NoiseFreeBounds
@@ -105,6 +112,7 @@ class GPNoiseFree(GPStrategy):
         max_level: Any = None,
         public_share: Any = 1 / 3,
         public_cv: Any = None,
+        k0: Any = None,
     ) -> None:
         self.A = A
         self.tau = tau
@@ -116,6 +124,7 @@ class GPNoiseFree(GPStrategy):
         self.max_level = max_level
         self.public_share = public_share
         self.public_cv = public_cv
+        self.k0 = k0
 
     def check(self, budget: Budget) -> None:
         """Raise ValueError if a parameter makes no sense."""
@@ -157,7 +166,7 @@ class GPNoiseFree(GPStrategy):
         def observe_all(trace: Trace) -> Trace:
             return _branch_and_bound(trace, d, level, T, bounds.beta(T))
 
-        trace = self._begin(model, oracle, 0).then(observe_all)  # 2
+        trace = self._begin(model, oracle, 0, mechanisms.budget).then(observe_all)  # 2
         chosen = self._draw(trace, bounds.sensitivity_of_mean, mechanisms)  # as in Algorithm 1
         steps = model.steps(bounds.sensitivity)
         noisy = self._score(trace, self._select_score, steps, mechanisms)  # 3-5

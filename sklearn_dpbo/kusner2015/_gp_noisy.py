@@ -59,6 +59,11 @@ class GPNoisy(GPStrategy):
         Share of the evaluations to learn from, in (0, 1); not used if nothing is to be learnt.
     public_cv : splitter or iterable of one (train, test) pair, default=None
         How to split the training set for learning, as in `WorstCase`.
+    k0 : float, default=None
+        Correlation, in [-1, 1], of the scores of training sets that differ in one record. For
+        ``protect="all"`` only. It has to be given then, and so has every other parameter that None
+        would learn: there are no public records to learn from. (The documentation, "Algorithms",
+        has measurements that speak against such a kernel.)
 
     Notes
     -----
@@ -86,6 +91,7 @@ class GPNoisy(GPStrategy):
         n_candidates: Any = 256,
         public_share: Any = 1 / 3,
         public_cv: Any = None,
+        k0: Any = None,
     ) -> None:
         self.k1 = k1
         self.noise = noise
@@ -96,6 +102,7 @@ class GPNoisy(GPStrategy):
         self.n_candidates = n_candidates
         self.public_share = public_share
         self.public_cv = public_cv
+        self.k0 = k0
 
     def check(self, budget: Budget) -> None:
         """Raise ValueError if a parameter makes no sense."""
@@ -121,7 +128,7 @@ class GPNoisy(GPStrategy):
             T, Lambda, mechanisms.budget.delta / 2, model.k1, model.noise, gamma_T
         )
         # 1-2: mu_0 = 0; all candidates have the same bound, so the first one is lambda_1.
-        trace = self._begin(model, oracle, 0)
+        trace = self._begin(model, oracle, 0, mechanisms.budget)
         for t in range(2, T + 1):  # 3
             beta_t = bounds.beta(t)  # 4
             trace = trace.then(partial(_observe_at_upper_bound, beta_t=beta_t))  # 5-8

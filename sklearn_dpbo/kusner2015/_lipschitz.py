@@ -28,7 +28,8 @@ from ..strategies._base import (
     positive,
     require_mean_gain,
 )
-from ._linear import TOLERANCE, check_converged, check_estimator
+from ._in_secret import all_in_secret, begin_on_table, first_of_path
+from ._linear import TOLERANCE, check_converged, check_estimator, check_on_table
 from .bounds import LipschitzBounds
 
 __all__ = ["LipschitzConvex"]
@@ -48,6 +49,25 @@ _RELEASED_BOTH = (
     "best_params_, best_index_, best_score_ (the best score seen), best_score_interval_, and "
     "which candidates were evaluated (cv_results_: a Sobol sequence or grid). Everything else that "
     "the search keeps, such as best_estimator_, follows from these and from the training set."
+)
+_ASSUMPTION_2_ON_TABLE = (
+    "Assumption 2 of Kusner et al. (2015), for neighbouring training sets, too: each model is the "
+    "exact minimiser of a convex, 1-Lipschitz, L2-regularised training loss, so that one training "
+    "record moves it by 2 / (n lambda) at most, and a record's gain is Lipschitz in the model. "
+    "Checked: estimator, penalty, loss, no intercept, two classes, rows of norm at most 1 by a "
+    "public radius, one regularisation parameter within its bounds, and the gradient at the "
+    "solver's solution. That all these fits succeed and pass this check is assumed of your records "
+    "and of all neighbours: otherwise the search ends without a result, which says that they do not"
+)
+_NO_MODEL = (
+    " Models are not released: they minimise a loss of protected records, and so does any that is "
+    "fitted on them with best_params_."
+)
+_FAILED = (
+    "a model could not be fitted on protected records, or its solver did not reach the minimum. "
+    "Which one, and why, depends on the records and is not said. Rows with missing cells are not "
+    "covered: FunctionTransformer(np.nan_to_num), before UnitBall, fills them. Solvers take a "
+    "small tol and a large max_iter"
 )
 # Of the surrogate: standard deviation of scores over the space, in units of the range of gains;
 # variances of their unknown level and of observations, in units of its square.
@@ -75,6 +95,11 @@ class LipschitzConvex(Strategy):
     has the one parameter C: ``lambda = 1 / (n C)`` for n training rows. Scores: "ramp",
     "normalized_sigmoid", or a gain of your own.
 
+    With ``protect="all"`` a training record counts, too: replacing one of n moves a model by
+    ``2 / (n lambda)`` at most, and ``max(G / m, 2 L / (n lmin))`` takes the place of ``G / m``.
+    The estimator is then a ``LogisticRegression`` after ``UnitBall(radius=...)``, and no step
+    before them learns from records. No model is released.
+
     Parameters
     ----------
     g_star : float, default=None
@@ -91,7 +116,7 @@ class LipschitzConvex(Strategy):
     candidate_share : float, default=0.0
         A share of epsilon, in [0, 1), for releasing a candidate as well. The candidates evaluated
         then fill the space instead of following the scores, and one of them is chosen by
-        permute-and-flip, which needs no assumption.
+        permute-and-flip, which needs no assumption, unless training records are protected, too.
 
     Notes
     -----
@@ -121,6 +146,7 @@ class LipschitzConvex(Strategy):
         self.candidate_share = candidate_share
 
     assumption = _ASSUMPTION_2
+    assumption_on_table: str | None = _ASSUMPTION_2_ON_TABLE
     _bounds_type: type[LipschitzBounds] = LipschitzBounds
 
     @property
@@ -131,6 +157,10 @@ class LipschitzConvex(Strategy):
     @property
     def released(self) -> str:
         """What of the search may be published, in words."""
+        if self.protects == "all":
+            both = "best_params_, best_index_, "
+            score = "best_score_ (the best score seen) and best_score_interval_."
+            return both * self.releases_candidate + score + _NO_MODEL
         return _RELEASED_BOTH if self.releases_candidate else _RELEASED_SCORE
 
     def check(self, budget: Budget) -> None:
@@ -164,6 +194,8 @@ class LipschitzConvex(Strategy):
         """Run Algorithm 3, or evaluate a fixed set of candidates if one is to be released."""
         require_mean_gain(oracle.scorer, type(self).__name__)
         name = check_estimator(oracle.options.estimator, oracle.problem.training)
+        if self.protects == "all":
+            check_on_table(oracle.options.estimator)
         oracle = replace(oracle, accept=check_converged)
         for axes in space.subspaces:
             if set(axes) != {name}:
@@ -174,12 +206,14 @@ class LipschitzConvex(Strategy):
         points = space.fill(n_iter if self.releases_candidate else _N_CANDIDATES, rng)
         candidates = space.candidates(points)
         C = np.array([params[name] for params in candidates.params], dtype=float)
-        bounds = self._bounds(oracle, 1 / (n_rows(oracle.problem.training.X) * C))
+        bounds = self._bounds(oracle, 1 / (n_rows(oracle.trained_on.X) * C))
+        if self.protects == "all":
+            begin_on_table(candidates, oracle, mechanisms.budget)
         if self.releases_candidate:
             return self._from_fixed_candidates(candidates, oracle, bounds, mechanisms)
         seen = self._search(space.features(points), space.owner, candidates.params, oracle, n_iter)
         steps = _steps(oracle, bounds.sensitivity)
-        best = seen.measured(lambda seen: [max(seen.statistics)], steps)  # 3-4
+        best = seen.measured(lambda seen: [_largest(seen.statistics)], steps)  # 3-4
         return self._released(candidates, oracle, best, mechanisms)
 
     def _bounds(self, oracle: Evaluator, lambdas: np.ndarray) -> LipschitzBounds:
@@ -213,6 +247,7 @@ class LipschitzConvex(Strategy):
             float(g_star),
             lowest_at_zero=scorer.lowest_at_zero,
             tolerance=TOLERANCE,
+            n=n_rows(oracle.trained_on.X) if self.protects == "all" else None,
         )
 
     # ------------------------------------------------------------ in secret
@@ -225,8 +260,7 @@ class LipschitzConvex(Strategy):
         n_iter: int,
     ) -> Secret:
         """Run Bayesian optimisation (line 2); the first candidate depends on no score."""
-        first = oracle((candidate_params[0],))
-        report_failures(first.fit_errors)
+        first = first_of_path(candidate_params[0], oracle)
         a, b = oracle.scorer.line(oracle.problem.units)
         variance = (_STD * (oracle.scorer.bounds[1] - oracle.scorer.bounds[0])) ** 2
         kernel = replace(default_kernel("matern52", owner, variance), bias=_LEVEL * variance)
@@ -238,9 +272,7 @@ class LipschitzConvex(Strategy):
             found = oracle.secretly(candidate_params[index])
             return seen.add(index, None if found is None else found[0], (a, b))
 
-        seen = first.statistics.sealed().then(
-            lambda statistics: _Seen(prior).add(0, int(statistics[0, 0]), (a, b))
-        )
+        seen = first.then(lambda statistic: _Seen(prior).add(0, statistic, (a, b)))
         for _ in range(min(n_iter, len(candidate_params)) - 1):
             seen = seen.then(evaluate_next)
         return seen
@@ -255,23 +287,37 @@ class LipschitzConvex(Strategy):
     ) -> Release:
         """Evaluate candidates that depend on no score, choose one, and release the best score.
 
-        The models are the same for neighbouring sets, so only the second term of Delta remains.
+        The models have the same lambda for neighbouring sets, so only the second term of Delta
+        remains.
         """
-        found = oracle(candidates.params)
-        report_failures(found.fit_errors)
-        statistics, budget = found.statistics.take(found.fitted), mechanisms.budget
-        share = round_down(Fraction(budget.epsilon) * Fraction(self.candidate_share))
-        chosen = mechanisms.select(statistics, share, purpose=Purpose.CANDIDATE)
-        same_model = bounds.between(bounds.lambda_bounds[0], bounds.lambda_bounds[0])
-        steps = min(_steps(oracle, same_model), statistics.sensitivity)
+        steps = _steps(oracle, bounds.between(bounds.lambda_bounds[0], bounds.lambda_bounds[0]))
+        statistics, errors = self._evaluate_all(candidates.params, oracle, steps)
+        share = round_down(Fraction(mechanisms.budget.epsilon) * Fraction(self.candidate_share))
+        assumption = self.assumption if self.protects == "all" else None
+        chosen = mechanisms.select(
+            statistics, share, purpose=Purpose.CANDIDATE, assumption=assumption
+        )
+        steps = min(steps, statistics.sensitivity)
         best = statistics.sealed().measured(lambda values: [values.max()], steps)
         release = self._released(candidates, oracle, best, mechanisms)
+        fitted = [i for i, error in enumerate(errors) if error is None]
         return replace(
             release,
-            best_index=int(found.fitted[chosen]),
-            fit_errors=found.fit_errors,
+            best_index=fitted[chosen],
+            fit_errors=errors,
             validated=np.ones(len(candidates), dtype=bool),
         )
+
+    def _evaluate_all(
+        self, candidate_params: tuple[dict[str, Any], ...], oracle: Evaluator, steps: int
+    ) -> tuple[Sensitive, tuple[str | None, ...]]:
+        """Return the statistics of candidates that could be fitted, and why others could not."""
+        if self.protects == "all":
+            statistics = all_in_secret(candidate_params, oracle).measured(_none_missing, steps)
+            return statistics, (None,) * len(candidate_params)
+        found = oracle(candidate_params)
+        report_failures(found.fit_errors)
+        return found.statistics.take(found.fitted), found.fit_errors
 
     def _released(
         self,
@@ -320,6 +366,20 @@ class _Seen:
             return replace(self, posterior=self.posterior.condition(index))
         posterior = self.posterior.condition(index, line[0] + line[1] * statistic)
         return _Seen(posterior, (*self.statistics, statistic))
+
+
+def _none_missing(statistics: list[int | None]) -> list[list[int]]:
+    """Return one row per candidate, if all were evaluated; the text of the error is constant."""
+    if None in statistics:
+        raise ValueError(_FAILED)
+    return [[each] for each in statistics if each is not None]
+
+
+def _largest(statistics: tuple[int, ...]) -> int:
+    """Return the largest, if there is one; the text of the error is constant."""
+    if not statistics:
+        raise ValueError(_FAILED)
+    return max(statistics)
 
 
 def _steps(oracle: Evaluator, sensitivity: float) -> int:

@@ -247,6 +247,9 @@ class NoiseFreeBounds(_GPBounds):
 class LipschitzBounds:
     """Theorems 7 and 8, for Algorithm 3; no Gaussian process, and delta = 0.
 
+    If training records are protected, too, replacing one of n moves a model by
+    ``2 / (n lambda)`` at most. A unit is in one of the two sets, so the larger effect counts.
+
     The paper bounds the change of a model's mean gain by one record with
     ``min(g* / m, L / (m lambda_min))``. This requires that w = 0 has the lowest gain for every
     record. Otherwise gains can lie ``L |w|`` to either side of the gain of w = 0, and a record that
@@ -268,6 +271,9 @@ class LipschitzBounds:
     tolerance : float, default=0.0
         Largest norm of the gradient at the solver's solution, which is then within
         ``tolerance / lambda`` of the minimiser; adds ``2 L tolerance / lambda_min``.
+    n : int or None, default=None
+        Number of training records, if one of them may be the one that is replaced; None if the
+        training set is public.
     """
 
     m: int
@@ -276,12 +282,13 @@ class LipschitzBounds:
     g_star: float
     lowest_at_zero: bool = False
     tolerance: float = 0.0
+    n: int | None = None
 
     def between(self, lowest: float, highest: float) -> float:
         """Theorem 7: bounds the difference of two models' scores on neighbouring sets.
 
         Returns ``(lambda' - lambda) L / (lambda' lambda)`` plus the change by one record (see
-        above) plus the term of `tolerance`.
+        above), of either set, plus the term of `tolerance`.
 
         Parameters
         ----------
@@ -290,7 +297,13 @@ class LipschitzBounds:
         """
         L = self.lipschitz
         solver = 2 * L * self.tolerance / self.lambda_bounds[0]
-        return (highest - lowest) * L / (highest * lowest) + self._record_term + solver
+        record = max(self._record_term, self._training_term)
+        return (highest - lowest) * L / (highest * lowest) + record + solver
+
+    @property
+    def _training_term(self) -> float:
+        """Bounds the change of one model's mean gain by one training record."""
+        return 0.0 if self.n is None else 2 * self.lipschitz / (self.n * self.lambda_bounds[0])
 
     @property
     def _record_term(self) -> float:

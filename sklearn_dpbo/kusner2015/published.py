@@ -89,6 +89,7 @@ class PublishedGPNoisy(GPNoisy):
     """
 
     assumption = f"{GPNoisy.assumption}. This is the published form, {_FAILURE_OF_THEOREM_3}"
+    assumption_on_table = None
     _bounds_type = PublishedNoisyBounds
 
 
@@ -102,6 +103,7 @@ class ArxivGPNoisy(GPNoisy):
         f"{GPNoisy.assumption}. This is the form of the arXiv text, {_FAILURE_OF_THEOREM_3}; its q "
         "also has a factor of 4 where that step yields 8"
     )
+    assumption_on_table = None
     _bounds_type = ArxivNoisyBounds
 
 
@@ -118,6 +120,7 @@ class ArxivGPNoiseFree(GPNoiseFree):
         "needs the bound by A and tau to hold, from the second evaluation on, for both of two "
         "neighbouring validation sets, and counts no probability for its failure"
     )
+    assumption_on_table = None
     score_released = Purpose.BEST_SCORE_SEEN_FROM_SECOND
     _bounds_type = ArxivNoiseFreeBounds
 
@@ -137,4 +140,5 @@ class PublishedLipschitzConvex(LipschitzConvex):
         "7: it bounds the effect of one record as if the gain of w = 0 were the lowest for every "
         "record, which holds for the ramp only"
     )
+    assumption_on_table = None
     _bounds_type = PublishedLipschitzBounds

@@ -19,6 +19,7 @@ from .._privacy.zcdp import zcdp_within
 from ..ledger._ledger import budget_on
 from ..report._html import ShowsPrivacy
 from ..report._report import PrivacyReport
+from ._labels import as_declared
 from ._private_training import PrivateTraining
 from ._rows import within_ball
 
@@ -83,7 +84,8 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True  # an error would tell that a record has one
+        # An error would tell that a record has a missing number, or a text in a list of numbers.
+        tags.input_tags.allow_nan = tags.input_tags.string = True
         tags.non_deterministic = True
         return tags
 
@@ -94,13 +96,14 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
 
     def _table(self, X: Any, *, reset: bool) -> Floats:
         """Return the columns, scaled by their bounds, in rows of norm at most 1."""
-        X = validate_data(self, X, dtype=np.float64, ensure_all_finite=False, reset=reset)
-        if self.bounds is not None:
-            low, high = self._bounds(X.shape[1])
-            with np.errstate(all="ignore"):
-                X = (2 * X - low - high) / (high - low)
-            X = np.clip(np.nan_to_num(X), -1, 1)
-        return within_ball(np.nan_to_num(X), float(self.max_norm))
+        with np.errstate(all="ignore"):  # a warning would tell of a record
+            X = validate_data(
+                self, as_declared(X), dtype=np.float64, ensure_all_finite=False, reset=reset
+            )
+            if self.bounds is not None:
+                low, high = self._bounds(X.shape[1])
+                X = np.clip(np.nan_to_num((2 * X - low - high) / (high - low)), -1, 1)
+            return within_ball(np.nan_to_num(X), float(self.max_norm))
 
     def scaled_for(self, models: Sequence[PrivateLearner], X: Any) -> Iterator[ScaledRows]:
         """Yield what each of many models takes as X: rows are scaled once, and multiplied together.

@@ -183,8 +183,9 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateLearner):
         X : array-like of shape (n_samples, n_features)
             Records.
         """
-        found: NDArray[Any] = self.classes_[self.predict_proba(X).argmax(axis=1)]
-        return found
+        code = self.predict_proba(X).argmax(axis=1)
+        labels: NDArray[Any] = self.classes_[code]
+        return labels
 
     def _check(self) -> None:
         super()._check()
@@ -194,6 +195,7 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateLearner):
         of_steps = "a whole number from 1 up", lambda n: n >= 1, Integral
         check_number("max_iter", self.max_iter, *of_steps)
 
+    @np.errstate(all="ignore")  # a warning would tell of a record
     def _errors(self, X: Floats, code: NDArray[np.intp], W: Floats) -> Floats:
         """Return e of each record: its gradient e x^T, in units of `clip`, has norm at most 1."""
         errors = _probabilities(X @ W.T)

@@ -16,7 +16,7 @@ from sklearn.utils import get_tags
 
 from .._privacy.runs import COMPOSITIONS, Fit
 
-__all__ = ["PrivateTraining", "private_training", "refitted"]
+__all__ = ["PrivateTraining", "learns_nothing", "private_training", "refitted"]
 
 _NEIGHBOURS = {"replace-one": 1, "add-or-remove-one": 2}
 
@@ -28,7 +28,9 @@ class PrivateTraining:
     Returned by a method `private_training` of the estimator, without arguments. It is about
     everything that the fitted estimator holds, as all of it is released. What it says is believed:
     a search under ``protect="all"`` is as private as this is true. `audit_estimator` finds some
-    that are not.
+    that are not. Two mistakes are easily made. A fit must not fail because of a record, since that
+    would show. And the noise must differ from fit to fit: if a parameter seeds it, the method
+    raises ValueError.
 
     Parameters
     ----------
@@ -56,6 +58,9 @@ class PrivateTraining:
     from_release : tuple of str
         Parameters of which other values cost no more privacy: a fitted estimator has a method
         `refitted` that takes them by name, and uses what has been released only.
+    condition : str or None
+        What has to hold of these records besides, in words, for the privacy report: "no value of
+        theirs is missing". None if the guarantee holds for all tables.
     noise : str
         Where its noise comes from, and how exactly it is drawn, for the privacy report.
     """
@@ -68,6 +73,7 @@ class PrivateTraining:
     classes: str | None = None
     target_bounds: str | None = None
     from_release: tuple[str, ...] = ()
+    condition: str | None = None
     noise: str = "not described"
 
     def __post_init__(self) -> None:
@@ -100,10 +106,6 @@ class PrivateTraining:
         )
 
 
-# Of other libraries' estimators, by the full name of the class.
-_KNOWN: dict[str, Callable[[Any], PrivateTraining]] = {}
-
-
 def private_training(estimator: Any) -> PrivateTraining:
     """Return how an estimator protects the records that it is fitted on.
 
@@ -120,7 +122,7 @@ def private_training(estimator: Any) -> PrivateTraining:
     """
     if isinstance(estimator, Pipeline):
         for name, step in estimator.steps[:-1]:
-            if not _learns_nothing(step):
+            if not learns_nothing(step):
                 raise ValueError(
                     f"the step {name!r} of the pipeline learns from the records that it is fitted "
                     "on, and does not protect them. Transform with what is known beforehand: the "
@@ -130,13 +132,12 @@ def private_training(estimator: Any) -> PrivateTraining:
                 )
         step, last = estimator.steps[-1]
         return private_training(last).within(step)
-    declares = getattr(estimator, "private_training", None)
-    if callable(declares):
-        found: PrivateTraining = declares()
+    # Of the class: a FrozenEstimator has all that is inside of it, and passes nothing on.
+    if callable(getattr(type(estimator), "private_training", None)):
+        found: PrivateTraining = estimator.private_training()
         return found
-    for kind in type(estimator).__mro__:
-        if (known := _KNOWN.get(f"{kind.__module__}.{kind.__qualname__}")) is not None:
-            return known(estimator)
+    if (known := _known(estimator)) is not None:
+        return known(estimator)
     raise ValueError(
         f"{type(estimator).__name__} does not protect the records that it is fitted on, or does "
         f"not say how. {_which(estimator)}; or give yours a method `private_training`: see "
@@ -144,14 +145,20 @@ def private_training(estimator: Any) -> PrivateTraining:
     )
 
 
+def _known(estimator: Any) -> Callable[[Any], PrivateTraining] | None:
+    """Return what says how an estimator of another library trains, by the name of its class."""
+    from ._interpret import KNOWN  # it needs `PrivateTraining`
+
+    kind = type(estimator)
+    return KNOWN.get(f"{kind.__module__}.{kind.__qualname__}")
+
+
 def _which(estimator: Any) -> str:
-    ours = "PrivateRidge" if is_regressor(estimator) else "PrivateLogisticRegression"
-    other = "PrivateRidgeClassifier" * (not is_regressor(estimator))
-    kind = "Regressor" if is_regressor(estimator) else "Classifier"
+    if is_regressor(estimator):
+        return "Use PrivateRidge of sklearn_dpbo.learners"
     return (
-        "Use "
-        + " or ".join(each for each in (f"{ours} of sklearn_dpbo.learners", other) if each)
-        + f", or interpret's DPExplainableBoosting{kind}"
+        "Use PrivateLogisticRegression or PrivateRidgeClassifier of sklearn_dpbo.learners, or "
+        "interpret's DPExplainableBoostingClassifier"
     )
 
 
@@ -166,17 +173,17 @@ def refitted(estimator: Any, params: dict[str, Any]) -> Any:
     return found.refitted(**params)
 
 
-def _learns_nothing(transformer: Any) -> bool:
+def learns_nothing(transformer: Any) -> bool:
     """Whether what a transformer does follows from its parameters, whatever it is fitted on."""
     if transformer is None or isinstance(transformer, str | FrozenEstimator):
         return True
     if isinstance(transformer, Pipeline):
-        return all(_learns_nothing(step) for _, step in transformer.steps)
+        return all(learns_nothing(step) for _, step in transformer.steps)
     if isinstance(transformer, ColumnTransformer):
         parts = [part for _, part, _ in transformer.transformers]
-        return all(_learns_nothing(part) for part in (*parts, transformer.remainder))
+        return all(learns_nothing(part) for part in (*parts, transformer.remainder))
     if isinstance(transformer, FeatureUnion):
-        return all(_learns_nothing(part) for _, part in transformer.transformer_list)
+        return all(learns_nothing(part) for _, part in transformer.transformer_list)
     if isinstance(transformer, OneHotEncoder):
         plain = transformer.min_frequency is None and transformer.max_categories is None
         # (A ColumnTransformer's output is sparse or not depending on how many zeros there are.)

@@ -236,8 +236,9 @@ class PrivateRidge(RegressorMixin, _FromGram):
         self._check()
         low, high = self._target_bounds()
         X = self._table(X, reset=True)
-        y = targets_of(y, len(X), np.float64)
-        target = np.clip(np.nan_to_num((2 * y - low - high) / (high - low)), -1, 1)
+        with np.errstate(all="ignore"):  # a warning would tell of a record
+            y = targets_of(y, len(X))
+            target = np.clip(np.nan_to_num((2 * y - low - high) / (high - low)), -1, 1)
         self._release(X, target[:, None], groups)
         return self.refitted()
 

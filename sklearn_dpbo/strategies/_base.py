@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,12 +96,18 @@ class Strategy(BaseEstimator):
         Whether it can release a report of the candidate chosen, or the scores of all.
     protects : {"validation", "all"}
         Which records it protects: `protect` of the search.
+    assumption_on_table : str or None
+        What the guarantee rests on if it protects every record of one table; None if it cannot.
+    releases_model : bool
+        Whether the fitted model is released, too, if it protects every record.
     """
 
     assumption: str | None = None
     several_scores: bool = False
     reports: bool = False
     protects: str = "validation"
+    assumption_on_table: str | None = None
+    releases_model: bool = False
 
     @property
     def released(self) -> str:
@@ -111,6 +118,32 @@ class Strategy(BaseEstimator):
     def releases_candidate(self) -> bool:
         """Whether a candidate is released, or a score only."""
         return True
+
+    def protecting(self, protect: str) -> Strategy:
+        """Return the strategy that has these parameters and protects these records.
+
+        Parameters
+        ----------
+        protect : {"validation", "all"}
+            As the search has it.
+
+        Raises
+        ------
+        ValueError
+            If there is none.
+        """
+        if protect == self.protects:
+            return self
+        if protect == "all" and self.assumption_on_table is not None:
+            return self._on_table()
+        raise ValueError(
+            f"{type(self).__name__} is for protect={self.protects!r}; found protect={protect!r}"
+        )
+
+    def _on_table(self) -> Self:
+        found = copy(self)
+        found.protects, found.assumption = "all", self.assumption_on_table
+        return found
 
     def check(self, budget: Budget) -> None:
         """Raise ValueError if a parameter makes no sense; called before anything is fitted."""

@@ -13,15 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._data.divided_table import DividedTable
+from .._data.split import Training
 from .._evaluation.evaluator import Evaluator
 from .._evaluation.label_counts import count_labels
-from .._evaluation.secret_fits import SecretFit, fit_secretly
+from .._evaluation.secret_fits import SecretFit, SecretModel, fit_secretly
 from .._params import check_number
 from .._privacy.accounting import Budget, Purpose
+from .._privacy.frames import ClearFrames
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import Noise
 from .._privacy.repetition import Repetition
 from .._privacy.runs import Composed, Fit, Repeated, Runs
+from .._privacy.sensitive import Sensitive
 from .._space.space import Points, SearchSpace, divide
 from ._base import Release, Scores, Strategy, all_masked
 from ._release import count_scores
@@ -134,6 +137,7 @@ class OneTable(Strategy):
 
     several_scores = True
     protects = "all"
+    releases_model = True
 
     @property
     def released(self) -> str:
@@ -197,11 +201,18 @@ class OneTable(Strategy):
             repetition = Repetition.of_mean(max(n_fits, 1 + 1e-3), self.eta)
             options.insert(0, (Repeated(repetition), int(min(n_iter, n_settings))))
         found = [(runs.each(fit, *budget), runs, k) for runs, k in options]
-        possible = [(each, runs, k) for each, runs, k in found if each is not None]
-        if not possible:
+        known = [(each, runs, k) for each, runs, k in found if each is not None]
+        if not known:
             raise ValueError(
                 f'accounting="repeat" is not known to hold for estimators whose guarantee is '
                 f'{fit.composition!r}, or without delta: use accounting="compose"'
+            )
+        possible = [option for option in known if option[0][0] > 0]
+        if not possible:  # with so large a delta, any epsilon would allow them more than they have
+            raise ValueError(
+                f"no epsilon is small enough for each of {n_fits} fits that have "
+                f"epsilon={budget[0]:g} and delta={budget[1]:g} together: pass a smaller "
+                "delta, or OneTable(n_fits=...)"
             )
         each, runs, k = possible[0]
         return Plan(_fits(outer, own, k, n_iter, rng, first), runs, *each)
@@ -244,18 +255,15 @@ class OneTable(Strategy):
         estimator : estimator
             The model chosen.
         """
-        models, statistics = fit_secretly(plan.draw(mechanisms.noise), table.training, oracle)
         epsilon = mechanisms.budget.epsilon_beside(self.score_share)
-        i, model = mechanisms.best_of(
-            models, statistics, epsilon, purpose=Purpose.CANDIDATE, among=plan.among
-        )
+        model, statistic = _choose(plan, table.training, oracle, epsilon, mechanisms)
         index = plan.position(model.fit, model.member)
         params, estimator = plan.params[index], model.estimator()
         made_up = oracle.problem.training
         oracle.adopt(params, estimator)
         left = mechanisms.budget.epsilon_left
         counted = count_scores(
-            params, statistics.take(i), oracle, left, lambda _: (estimator, made_up.X, made_up.y)
+            params, statistic, oracle, left, lambda _: (estimator, made_up.X, made_up.y)
         )
         units = oracle.problem.units
         if len(plan.params) > 1:
@@ -280,6 +288,22 @@ class OneTable(Strategy):
             interval,
             others,
         )
+
+
+@ClearFrames()
+def _choose(
+    plan: Plan, training: Training, oracle: Evaluator, epsilon: float, mechanisms: Mechanisms
+) -> tuple[SecretModel, Sensitive]:
+    """Fit in secret; return the model chosen, and its statistic.
+
+    How many models there were, and where among them this one is, is known in here alone: not in
+    the frame of a caller either, which an exception would show.
+    """
+    models, statistics = fit_secretly(plan.draw(mechanisms.noise), training, oracle)
+    i, model = mechanisms.best_of(
+        models, statistics, epsilon, purpose=Purpose.CANDIDATE, among=plan.among
+    )
+    return model, statistics.take(i)
 
 
 def default_fits(n_units: int, epsilon: float) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from .._privacy.mechanisms import Mechanisms
 from .._space.space import SearchSpace
 from ._base import Release, Strategy, positive
 from ._guidance import Guidance
+from ._one_table import OneTable
 from ._proposals import Acquisition
 from ._release import count_scores, release_all_scores
 from ._utility import warn_of_noise_of_choice, warn_of_noise_of_score
@@ -23,6 +24,8 @@ from ._utility import warn_of_noise_of_choice, warn_of_noise_of_score
 __all__ = ["WorstCase"]
 
 _GUIDANCE = ("none", "public", "private", "both")
+# Parameters that may be given under protect="all"; of guidance, the values that need no records.
+_ON_TABLE = ("guidance", "score_share")
 
 
 class WorstCase(Strategy):
@@ -44,6 +47,9 @@ class WorstCase(Strategy):
       there is no guidance, and nothing is spent on it.
     * ``"both"``: as ``"public"``, and then ``"private"`` draws for what the validation scores say
       differently.
+
+    Under ``protect="all"`` there are no public records for any of this, and ``WorstCase()`` is the
+    same as ``OneTable()``, with its `score_share`.
 
     Parameters
     ----------
@@ -128,6 +134,24 @@ class WorstCase(Strategy):
     several_scores = True
     reports = True
 
+    def protecting(self, protect: str) -> Strategy:
+        """Return itself; for every record of one table, the `OneTable` that it stands for."""
+        if protect != "all":
+            return super().protecting(protect)
+        defaults = WorstCase().get_params()
+        params = self.get_params(deep=False)
+        given = [name for name, value in params.items() if not _same(value, defaults[name])]
+        other = [name for name in given if name not in _ON_TABLE]
+        if self.guidance not in ("public", "none"):
+            other.insert(0, "guidance")
+        if other:
+            raise ValueError(
+                'protect="all" leaves no public records to learn from; of the parameters of '
+                f"WorstCase it takes score_share alone. Leave out {other}, or use OneTable, which "
+                "has parameters for this"
+            )
+        return OneTable(score_share=self.score_share)
+
     def check(self, budget: Budget) -> None:
         """Raise ValueError if a parameter makes no sense."""
         for name, choices in (("guidance", _GUIDANCE), ("kernel", tuple(KERNEL_SHAPES))):
@@ -192,3 +216,8 @@ class WorstCase(Strategy):
             _, interval = scores[0]
             warn_of_noise_of_score(oracle.scorer, units, interval, guidance.public_scores)
         return history.release(best_index, scores, report, all_scores)
+
+
+def _same(value: Any, default: Any) -> bool:
+    """Whether a parameter has its default value, which is a number, a text or None."""
+    return value is default or (isinstance(value, Real | str) and bool(value == default))

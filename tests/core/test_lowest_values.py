@@ -38,7 +38,7 @@ def scorers_for(y):
             proba = np.eye(len(classes))[code] * 0.5 + 0.5 / len(classes)
             public = Predictions(y, y if labels else proba, classes)
             scorer = scorer.selecting_at(public).releasing_at(public, 50, 1.0)
-        except ValueError:  # the score is for other labels
+        except (TypeError, ValueError):  # the score is for other labels
             continue
         yield name, scorer
 

@@ -1,0 +1,102 @@
+"""Pipelines fitted on protected records, of which only the last step may learn (zone: sensitive).
+
+The steps before it are fitted on made-up records: what they do cannot depend on protected ones,
+even if one of them learns after all. Then they transform protected records as models predict them
+(`ProtectedTable`): by copies, which are dropped, and so that a record that cannot be transformed,
+or changes what others become, has no part in what these become.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
+
+from .._data.pickles import packed
+from .._data.split import Problem, Training
+from .._data.tables import is_frame, n_rows
+from .._data.units import Units
+from ..scoring._statistics import Statistics
+from .companions import Companions
+from .fitting import fit
+from .model import Model
+from .protected_values import ProtectedTable
+
+__all__ = ["fit_last_step"]
+
+
+def fit_last_step(estimator: Any, training: Training, made_up: Training, separate: bool) -> Any:
+    """Return an estimator, fitted; of a pipeline, the last step on records, the others on made-up.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Not fitted yet.
+    training : Training
+        Protected records; arguments of `fit` have the names of steps in front of theirs.
+    made_up : Training
+        With the same columns.
+    separate : bool
+        Whether each record is transformed by itself, in any case.
+
+    Raises
+    ------
+    ValueError
+        If made-up records are not transformed into numbers.
+    """
+    if not isinstance(estimator, Pipeline):
+        return fit(estimator, training)
+    name, last = estimator.steps[-1]
+    before = estimator.steps[:-1]
+    if any(step not in (None, "passthrough") for _, step in before):
+        steps = Pipeline(before)
+        steps.fit(made_up.X, made_up.y)
+        training = replace(training, X=_transformed(steps, training.X, made_up, separate))
+        made_up = replace(made_up, X=steps.transform(made_up.X))
+        before = steps.steps
+    fit_params = {k.removeprefix(f"{name}__"): v for k, v in training.fit_params.items()}
+    last = fit_last_step(last, Training(training.X, training.y, fit_params), made_up, separate)
+    estimator.steps = [*before, (name, last)]
+    return estimator
+
+
+@dataclass(frozen=True)
+class _Rows(Statistics):
+    """What steps make of records, in place of the values of a score.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Of what they make of one record.
+    """
+
+    shape: tuple[int, ...] = ()
+    response_method = ("transform",)
+
+    def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
+        return response
+
+    def lowest_values(self, y: Any, n: int) -> NDArray[Any]:
+        """Return zeros: what a record counts as that cannot be transformed."""
+        return np.zeros((n, *self.shape))
+
+
+def _transformed(steps: Any, X: Any, made_up: Training, separate: bool) -> Any:
+    """Return what steps make of protected records: an array of floats, or a frame if they do."""
+    problem = Problem(made_up, X, None, Units.of(n_rows(X)), "")
+    companions = Companions.of(problem)
+    model = Model.of(steps, (_Rows(),), companions)
+    (reference,) = model.references
+    if reference.kind.dtype.kind not in "biuf":
+        raise ValueError(
+            "the steps before the last one have to make numbers of records: let them encode "
+            f"columns of texts; they return {reference.kind.dtype}"
+        )
+    rows = packed(_Rows(reference.kind.shape))
+    table = ProtectedTable.of(problem, companions, separate)
+    values = table.values(model.pickled, rows, reference).astype(float).reshape(n_rows(X), -1)
+    like = steps.transform(companions.X)
+    return type(like)(values, columns=like.columns) if is_frame(like) else values

@@ -1,0 +1,61 @@
+"""Evaluations in secret, and what comes before them (zone: boundary)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .._evaluation.evaluator import Evaluator
+from .._evaluation.fitter import to_check
+from .._evaluation.fitting import report_failures
+from .._evaluation.secret_fits import SecretFit, try_out
+from .._privacy.accounting import Budget
+from .._privacy.sensitive import Secret
+from .._space.space import Candidates
+
+__all__ = ["all_in_secret", "begin_on_table", "first_of_path"]
+
+
+def begin_on_table(candidates: Candidates, oracle: Evaluator, budget: Budget) -> None:
+    """Try candidates on made-up records; then charge, as fits on protected ones may fail.
+
+    Parameters
+    ----------
+    candidates : Candidates
+        One is tried of each kind that may predict in another way.
+    oracle : Evaluator
+        Has made-up records in place of a training set.
+    budget : Budget
+        Of the search.
+
+    Raises
+    ------
+    BatchDependentError, ValueError
+        If one fails. Nothing is charged then.
+    """
+    tried = sorted(to_check(candidates.params))
+    fits = [SecretFit(candidates.params[i]) for i in tried]
+    try_out(fits, oracle.problem.training, oracle)
+    budget.reserve()
+
+
+def first_of_path(params: dict[str, Any], oracle: Evaluator) -> Secret:
+    """Return the statistic of the first candidate; None if it failed in secret.
+
+    Which one it is depends on no record, so it is fitted in public, unless on protected records.
+    """
+    if oracle.on_protected is not None:
+        return all_in_secret((params,), oracle).then(lambda statistics: statistics[0])
+    found = oracle((params,))
+    report_failures(found.fit_errors)
+    return found.statistics.sealed().then(lambda statistics: int(statistics[0, 0]))
+
+
+def all_in_secret(candidate_params: Sequence[dict[str, Any]], oracle: Evaluator) -> Secret:
+    """Return a list of the statistic of each candidate, None for one that failed."""
+
+    def evaluate(_: None) -> list[int | None]:
+        found = map(oracle.secretly, candidate_params)
+        return [None if each is None else each[0] for each in found]
+
+    return Secret(None).then(evaluate)

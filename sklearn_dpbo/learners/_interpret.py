@@ -1,0 +1,142 @@
+"""What the private boosting of the package interpret guarantees (zone: public).
+
+Read in interpret-core 0.7.8. A name there is a line of its source, from `interpret/` on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NoReturn
+
+from .._params import as_floats, check_number
+from ._private_training import PrivateTraining
+
+__all__ = ["KNOWN"]
+
+# Where the floating-point search for the scale of the noise errs by less than the margin that it
+# leaves, and where sums cannot overflow.
+_CALIBRATED = "where its noise is known to be calibrated"
+_RANGES = (
+    ("epsilon", (1e-5, 10.0), _CALIBRATED),
+    ("delta", (1e-12, 0.1), _CALIBRATED),
+    ("bin_budget_frac", (1e-6, 1 - 1e-6), "as histograms and trees need some of epsilon each"),
+    ("learning_rate", (1e-6, 1e6), "so that its sums are neither too small nor too large"),
+)
+
+_NOISE = (
+    "interpret's: random numbers of the processor or operating system, made approximately Gaussian "
+    "and added to sums in floating-point numbers; not exact, and not proven at finite precision"
+)
+_CONDITION = (
+    "no value of theirs is missing, and both classes occur among them: otherwise an error, or a "
+    "model of one class, shows that"
+)
+
+
+def classifier(estimator: Any) -> PrivateTraining:
+    """Return what `DPExplainableBoostingClassifier` guarantees: mu-GDP, one record added.
+
+    A fit is a sequence of Gaussian mechanisms. A record is in one cell of each column's histogram
+    (`utils/_privacy.py`, line 97), and in one leaf of each tree, to whose sum it adds a gradient,
+    a probability minus a label: at most 1 (`glassbox/_ebm/_boost.py`, line 280). Cuts follow from
+    noisy counts, splits from random numbers, and sums are divided by noisy counts. The histograms
+    are private at (f epsilon, delta / 2), f = `bin_budget_frac`, and the trees at the rest
+    (`glassbox/_ebm/_ebm.py`, lines 816 and 968), each by Gaussian noise: mu_1 and mu_2. Together
+    they are mu-GDP with mu^2 = mu_1^2 + mu_2^2, like one Gaussian mechanism. As that is
+    (epsilon, delta)-private by basic composition, mu is at most what implies (epsilon, delta).
+    With ``composition="classic"`` there is more noise.
+
+    The number of records is used as it is, and published (`bag_weights_`). So neighbours in which
+    one record is replaced are two steps of these sums, with that number the same.
+
+    Parameters
+    ----------
+    estimator : DPExplainableBoostingClassifier
+        Not fitted.
+
+    Raises
+    ------
+    ValueError
+        If parameters are such that something is computed from records without noise.
+
+    References
+    ----------
+    Nori, Caruana, Bu, Shen and Kulkarni, "Accuracy, interpretability, and differential privacy via
+    explainable boosting", ICML 2021; Dong, Roth and Su, "Gaussian differential privacy", JRSS B
+    2022, Corollary 2.
+    """
+    if estimator.random_state is not None:
+        raise ValueError(
+            f"random_state={estimator.random_state!r} seeds the noise of "
+            "DPExplainableBoostingClassifier, so that anyone can take it off: leave it None"
+        )
+    n_columns = _continuous(estimator.feature_types)
+    _bounded(estimator.privacy_bounds, n_columns)
+    for name, (low, high), why in _RANGES:
+        check_number(
+            f"{name} of a fit of DPExplainableBoostingClassifier",
+            getattr(estimator, name),
+            f"a number from {low:g} to {high:g}, {why}",
+            partial(_between, low, high),
+        )
+    return PrivateTraining(
+        "GDP", neighbours="add-or-remove-one", condition=_CONDITION, noise=_NOISE
+    )
+
+
+def regressor(estimator: Any) -> NoReturn:
+    """Refuse `DPExplainableBoostingRegressor`: its noise is not scaled for what it sums.
+
+    That is in proportion to the range of targets. What is summed are residuals, targets minus
+    predictions, whatever these are: nothing clips them, and predictions start at 0.
+    """
+    raise ValueError(
+        "DPExplainableBoostingRegressor is less private than its epsilon says: its noise suffices "
+        "for residuals no larger than the range of targets, and its residuals are not bounded. Of "
+        "targets in [100, 101] one record moves a sum by 100 times what the noise is for. Use "
+        "PrivateRidge of sklearn_dpbo.learners"
+    )
+
+
+def _between(low: float, high: float, value: float) -> bool:
+    return low <= value <= high
+
+
+def _continuous(feature_types: Any) -> int:
+    """Return the number of columns, all of which are declared to be continuous."""
+    try:
+        kinds = [] if isinstance(feature_types, str) else list(feature_types)
+    except TypeError:
+        kinds = []
+    if not kinds or any(not isinstance(kind, str) or kind != "continuous" for kind in kinds):
+        raise ValueError(
+            'feature_types has to be ["continuous"] * n_columns, as the categories of other '
+            "columns would be taken from the records, and those that hardly anybody has may show; "
+            f"found {feature_types!r:.100}. Give categories numbers beforehand, in a pipeline, "
+            'with OrdinalEncoder(categories=[...], handle_unknown="use_encoded_value", '
+            "unknown_value=-1)"
+        )
+    return len(kinds)
+
+
+def _bounded(privacy_bounds: Any, n_columns: int) -> None:
+    """Raise ValueError unless there is a lowest and a highest value of each column."""
+    try:
+        bounds = as_floats(privacy_bounds)
+        assert bounds is not None and bounds.shape == (n_columns, 2)
+        assert (bounds[:, 0] < bounds[:, 1]).all() and abs(bounds).max() < float("inf")
+    except (AssertionError, TypeError, ValueError):
+        raise ValueError(
+            "privacy_bounds has to be a lowest and a highest value of each column, chosen without "
+            f"looking at the records: a list of {n_columns} pairs, or an array of shape "
+            f"({n_columns}, 2). Those of the records would be taken where one is missing; found "
+            f"{privacy_bounds!r:.100}"
+        ) from None
+
+
+_MODULE = "interpret.glassbox._ebm._ebm"
+KNOWN: dict[str, Callable[[Any], PrivateTraining]] = {
+    f"{_MODULE}.DPExplainableBoostingClassifier": classifier,
+    f"{_MODULE}.DPExplainableBoostingRegressor": regressor,
+}

@@ -1,0 +1,374 @@
+"""What is asked of estimators that train privately, and of the pipelines that they stand in."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import csr_matrix
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
+from sklearn.compose import ColumnTransformer, make_column_selector
+from sklearn.decomposition import PCA
+from sklearn.ensemble import BaggingClassifier
+from sklearn.feature_selection import SelectKBest
+from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.preprocessing import (
+    Binarizer,
+    FunctionTransformer,
+    KBinsDiscretizer,
+    MinMaxScaler,
+    Normalizer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    PolynomialFeatures,
+    StandardScaler,
+)
+
+from sklearn_dpbo._data.split import Training
+from sklearn_dpbo._evaluation.secret_pipelines import fit_last_step
+from sklearn_dpbo.learners import (
+    PrivateLogisticRegression,
+    PrivateRidge,
+    PrivateRidgeClassifier,
+    PrivateTraining,
+)
+from sklearn_dpbo.learners._private_training import (
+    learns_nothing,
+    private_training,
+    refitted,
+)
+
+MODEL = PrivateLogisticRegression()
+
+
+# ------------------------------------------------------------------------- the protocol
+def test_our_models_declare_what_they_guarantee():
+    for model in (MODEL, PrivateRidgeClassifier(), PrivateRidge()):
+        training = private_training(model)
+        assert (training.composition, training.neighbours) == ("zCDP", "replace-one")
+        assert training.fit.factor == 1
+        assert (training.epsilon, training.delta, training.groups) == ("epsilon", "delta", "groups")
+        params = model.get_params()
+        assert {training.classes, training.target_bounds} - {None} <= params.keys()
+        assert {*training.from_release} <= params.keys()
+    assert private_training(PrivateRidge()).target_bounds == "y_bounds"
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"composition": "renyi"}, "composition is one of .*'renyi'"),
+        ({"composition": "zCDP", "neighbours": "bounded"}, "neighbours is one of .*'bounded'"),
+        ({"composition": "GDP", "delta": None}, "'GDP' needs a delta"),
+    ],
+)
+def test_declarations_that_make_no_sense_are_refused(params, message):
+    with pytest.raises(ValueError, match=message):
+        PrivateTraining(**params)
+
+
+def test_a_replacement_is_two_steps_of_adding_or_removing():
+    assert PrivateTraining("pure", delta=None, neighbours="add-or-remove-one").fit.factor == 2
+
+
+def test_a_pipeline_has_the_names_of_its_last_step_at_any_depth():
+    inner = make_pipeline(Normalizer(), PrivateRidgeClassifier())
+    found = private_training(Pipeline([("a", "passthrough"), ("b", inner)]))
+    name = "b__privateridgeclassifier__"
+    assert found.epsilon == f"{name}epsilon" and found.groups == f"{name}groups"
+    assert found.classes == f"{name}classes" and found.target_bounds is None
+    assert found.from_release == tuple(f"{name}{p}" for p in ("alpha", "columns", "n_components"))
+    assert found.epsilon in Pipeline([("a", "passthrough"), ("b", inner)]).get_params()
+
+
+class Liar(BaseEstimator):
+    """Has the method, and raises."""
+
+    def private_training(self):
+        raise ValueError("epsilon has to be below 10")
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        LogisticRegression(),
+        Ridge(),
+        OneVsRestClassifier(MODEL),
+        BaggingClassifier(MODEL),
+        FrozenEstimator(PrivateLogisticRegression()),  # has all that is inside of it
+        make_pipeline(Normalizer(), LogisticRegression()),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_what_does_not_train_privately_is_refused_with_what_does(estimator):
+    with pytest.raises(ValueError, match=r"does not protect the records.*Use Private\w+"):
+        private_training(estimator)
+
+
+def test_an_estimator_may_refuse_itself():
+    with pytest.raises(ValueError, match="below 10"):
+        private_training(make_pipeline(Normalizer(), Liar()))
+
+
+# ------------------------------------------------------------------------- steps before
+FIXED = OneHotEncoder(categories=[["a"]], sparse_output=False, handle_unknown="ignore")
+ORDINAL = OrdinalEncoder(
+    categories=[["a"]], handle_unknown="use_encoded_value", unknown_value=-1
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        None,
+        "passthrough",
+        Normalizer(),
+        Binarizer(),
+        FunctionTransformer(np.tanh),
+        FrozenEstimator(StandardScaler()),
+        FIXED,
+        ORDINAL,
+        make_pipeline(Normalizer(), FIXED),
+        FeatureUnion([("a", Normalizer()), ("b", "drop")]),
+        ColumnTransformer([("a", FIXED, ["x"]), ("b", "drop", [1])], remainder=Normalizer()),
+    ],
+    ids=lambda step: str(step)[:30],
+)
+def test_steps_that_follow_from_their_parameters_are_taken(step):
+    assert learns_nothing(step)
+    private_training(Pipeline([("step", step), ("model", MODEL)]))
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        StandardScaler(),
+        MinMaxScaler(),
+        PCA(),
+        SelectKBest(),
+        KBinsDiscretizer(),
+        SimpleImputer(strategy="constant"),
+        PolynomialFeatures(),
+        OneHotEncoder(),
+        clone(FIXED).set_params(min_frequency=2),
+        clone(FIXED).set_params(max_categories=2),
+        clone(FIXED).set_params(drop="first"),
+        clone(FIXED).set_params(sparse_output=True),
+        clone(FIXED).set_params(handle_unknown="error"),
+        OrdinalEncoder(),
+        clone(ORDINAL).set_params(handle_unknown="error", unknown_value=None),
+        make_pipeline(Normalizer(), StandardScaler()),
+        FeatureUnion([("a", Normalizer()), ("b", PCA())]),
+        ColumnTransformer([("a", StandardScaler(), ["x"])]),
+        ColumnTransformer([("a", FIXED, ["x"])], remainder=StandardScaler()),
+    ],
+    ids=lambda step: str(step)[:50],
+)
+def test_steps_that_learn_from_records_are_refused(step):
+    assert not learns_nothing(step)
+    with pytest.raises(ValueError, match=r"the step 'step' of the pipeline learns from"):
+        private_training(Pipeline([("step", step), ("model", MODEL)]))
+
+
+def test_a_pipeline_is_refitted_at_its_last_step():
+    X = np.random.default_rng(0).uniform(-1, 1, (50, 2))
+    y = (X[:, 0] > 0).astype(int)
+    ridge = PrivateRidgeClassifier(noise_random_state=0)
+    inner = make_pipeline(FunctionTransformer(), ridge)
+    pipeline = Pipeline([("a", Normalizer()), ("b", inner)]).fit(X, y)
+    before = pipeline[-1][-1].coef_.copy()
+    found = refitted(pipeline, {"b__privateridgeclassifier__alpha": 100.0})
+    assert found[-1][-1].alpha == 100.0 and pipeline[-1][-1].alpha == 1.0
+    assert np.abs(found[-1][-1].coef_).sum() < np.abs(before).sum()
+    assert (pipeline[-1][-1].coef_ == before).all()
+
+
+# ------------------------------------------------------------------------- fits of pipelines
+class Seen(ClassifierMixin, BaseEstimator):
+    """Keeps what it is fitted on."""
+
+    def fit(self, X, y, groups=None):
+        self.X_, self.y_, self.groups_ = X, y, groups
+        return self
+
+
+MADE_UP = Training(np.random.default_rng(0).uniform(-1, 1, (64, 2)), np.arange(64) % 2)
+RECORDS = Training(
+    np.random.default_rng(1).uniform(5, 6, (30, 2)), np.arange(30) % 2,
+    {"seen__groups": np.arange(30)},
+)  # fmt: skip
+
+
+def fitted(*steps, X=RECORDS.X, made_up=MADE_UP, separate=False):
+    pipeline = make_pipeline(*steps, Seen())
+    training = Training(X, RECORDS.y, RECORDS.fit_params)
+    return fit_last_step(pipeline, training, made_up, separate)
+
+
+@pytest.mark.parametrize("separate", [False, True])
+def test_the_last_step_is_fitted_on_what_the_others_make_of_the_records(separate):
+    found = fitted(Normalizer(), FunctionTransformer(lambda X: X[:, :1] * 2), separate=separate)
+    expected = Normalizer().transform(RECORDS.X)[:, :1] * 2
+    assert np.allclose(found[-1].X_, expected, rtol=1e-15)
+    assert (found[-1].y_ == RECORDS.y).all() and (found[-1].groups_ == np.arange(30)).all()
+    assert found[:-1].transform(RECORDS.X) == pytest.approx(expected)
+
+
+def test_without_other_steps_records_arrive_as_they_are():
+    for steps in ((), ("passthrough",), (None,)):
+        assert (fitted(*steps)[-1].X_ == RECORDS.X).all()
+
+
+class Scaler(TransformerMixin, BaseEstimator):
+    """Learns after all, and says that it does not."""
+
+    def fit(self, X, y=None):
+        self.mean_ = X.mean(axis=0)
+        return self
+
+    def transform(self, X):
+        return X - self.mean_
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False
+        return tags
+
+
+def test_steps_before_the_last_see_made_up_records_in_fit():
+    assert learns_nothing(Scaler())
+    found = fitted(Scaler())
+    assert np.allclose(found[0].mean_, MADE_UP.X.mean(axis=0))
+    assert np.allclose(found[-1].X_, RECORDS.X - MADE_UP.X.mean(axis=0))
+
+
+def test_columns_are_not_chosen_by_protected_records():
+    X = pd.DataFrame(RECORDS.X, columns=["a", "b"])
+    made_up = Training(pd.DataFrame(MADE_UP.X, columns=["a", "b"]), MADE_UP.y)
+    complete = ColumnTransformer(
+        [("complete", "passthrough", lambda X: [c for c in X if not X[c].isna().any()])]
+    )
+    X.loc[3, "b"] = np.nan
+    assert complete.fit(X).transform(X).shape[1] == 1, "the test can fail"
+    assert fitted(complete, X=X, made_up=made_up)[-1].X_.shape == (30, 2)
+
+
+class Keeper:
+    """A function that keeps what it was called with."""
+
+    def __init__(self):
+        self.seen = []
+
+    def __call__(self, X):
+        self.seen.append(np.array(X))
+        return X
+
+
+def test_steps_that_keep_what_they_transform_are_released_without_it():
+    found = fitted(FunctionTransformer(Keeper()))
+    seen = pickle.loads(pickle.dumps(found[0].func)).seen
+    assert max(np.abs(X).max() for X in seen) <= 1, "all of it is made up"
+    assert (found[-1].X_ == RECORDS.X).all()
+
+
+def zeros_where_missing(X):
+    if np.isnan(X).any():
+        raise ValueError(f"found {X}")
+    return X * 2
+
+
+@pytest.mark.parametrize("step", [Normalizer(), FunctionTransformer(zeros_where_missing)])
+def test_a_record_that_cannot_be_transformed_counts_as_zeros_and_changes_no_other(step):
+    X = RECORDS.X.copy()
+    before = fitted(step)[-1].X_
+    X[[4, 17]] = np.nan
+    found = fitted(step, X=X)[-1].X_
+    others = ~np.isin(np.arange(30), [4, 17])
+    assert (found[~others] == 0).all()
+    assert (found[others] == before[others]).all()
+
+
+def largest_is_one(X):
+    return X / max(6.0, np.abs(X).max())
+
+
+def test_a_record_that_changes_what_others_become_is_transformed_by_itself():
+    before = fitted(FunctionTransformer(largest_is_one))[-1].X_
+    X = RECORDS.X.copy()
+    X[4] = 1e6
+    found = fitted(FunctionTransformer(largest_is_one), X=X)[-1].X_
+    others = np.arange(30) != 4
+    assert (found[others] == before[others]).all() and (found[4] == 1).all()
+    assert np.abs(largest_is_one(X) - before).max() > 0.5, "the test can fail"
+
+
+def test_frames_stay_frames_and_text_columns_are_encoded():
+    X = pd.DataFrame({"n": RECORDS.X[:, 0], "t": pd.Series(["a", "b", "new"] * 10, dtype=object)})
+    made_up = pd.DataFrame({"n": MADE_UP.X[:, 0], "t": pd.Series(["", "a"] * 32, dtype=object)})
+    encode = OneHotEncoder(categories=[["a", "b"]], sparse_output=False, handle_unknown="ignore")
+    texts = make_column_selector(dtype_include=object)
+    step = ColumnTransformer([("t", encode, texts)], remainder=FunctionTransformer())
+    found = fitted(
+        step.set_output(transform="pandas"), X=X, made_up=Training(made_up, MADE_UP.y)
+    )[-1].X_  # fmt: skip
+    assert isinstance(found, pd.DataFrame)
+    assert found.columns.tolist() == ["t__t_a", "t__t_b", "remainder__n"]
+    assert found.iloc[:3, :2].to_numpy().tolist() == [[1, 0], [0, 1], [0, 0]]
+
+
+def test_sparse_steps_give_arrays_and_steps_that_give_texts_are_refused():
+    assert (fitted(FunctionTransformer(csr_matrix))[-1].X_ == RECORDS.X).all()
+    with pytest.raises(ValueError, match="have to make numbers of records"):
+        fitted(FunctionTransformer(lambda X: np.asarray(X).astype(str)))
+
+
+def test_a_pipeline_within_a_pipeline_is_fitted_alike():
+    inner = make_pipeline(Scaler(), Seen())
+    outer = Pipeline([("a", Normalizer()), ("b", inner)])
+    training = Training(RECORDS.X, RECORDS.y, {"b__seen__groups": np.arange(30)})
+    found = fit_last_step(outer, training, MADE_UP, False)
+    mean = Normalizer().transform(MADE_UP.X).mean(axis=0)
+    assert np.allclose(found[-1][-1].X_, Normalizer().transform(RECORDS.X) - mean)
+    assert (found[-1][-1].groups_ == np.arange(30)).all()
+
+
+# ------------------------------------------------------------------------- labels and tables
+def test_a_label_of_another_type_in_a_list_changes_no_other():
+    """numpy makes texts of all of them: none is a class any more."""
+    X, y = MADE_UP.X, [0, 1] * 32
+    free = {"epsilon": 1e9, "delta": 0.5, "noise_random_state": 0}
+    for odd in ("a", None, 0.5, [1, 2], 2**70, np.nan):
+        labels = [odd, *y[1:]]
+        found = PrivateRidgeClassifier(classes=[0, 1], **free).fit(X, labels).gram_
+        expected = PrivateRidgeClassifier(classes=[0, 1], **free).fit(X, [7, *y[1:]]).gram_
+        assert (found == expected).all(), odd
+        found = PrivateRidge(y_bounds=(0, 1), **free).fit(X, labels).gram_
+        as_number = np.array([2.0**70 if odd == 2**70 else 0.5, *y[1:]])
+        assert (found == PrivateRidge(y_bounds=(0, 1), **free).fit(X, as_number).gram_).all(), odd
+        for table in (X.tolist(), X.astype(object)):
+            table[0][0] = odd if not isinstance(odd, float) else np.nan
+            found = PrivateRidge(y_bounds=(0, 1), **free).fit(table, y).gram_
+            assert np.isfinite(found).all(), odd
+
+
+def test_a_missing_label_is_no_class():
+    X = MADE_UP.X
+    for labels in ([0.0, 1.0, np.nan] * 21, ["no", "yes", None] * 21):
+        for y in (labels, np.array(labels, dtype=object), pd.Series(labels)):
+            model = PrivateRidgeClassifier(noise_random_state=0).fit(X[:63], y)
+            assert model.classes_.tolist() == labels[:2]
+
+
+def test_types_that_are_no_numbers_are_refused_whatever_the_values():
+    X = pd.DataFrame({"a": MADE_UP.X[:, 0], "b": pd.Series(["1", "2"] * 32, dtype=object)})
+    with pytest.raises(ValueError, match=r"columns \['b'\] are not declared to hold numbers"):
+        PrivateRidge(noise_random_state=0).fit(X, MADE_UP.y)
+    with pytest.raises(ValueError, match="y has to be numbers"):
+        PrivateRidge(noise_random_state=0).fit(MADE_UP.X, np.full(64, "1.5"))
+    X["b"] = pd.Categorical([1, 2] * 32)
+    X["c"] = pd.array([1, None] * 32, dtype="Int64")
+    PrivateRidge(noise_random_state=0).fit(X, MADE_UP.y)

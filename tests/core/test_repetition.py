@@ -1,0 +1,437 @@
+"""What several private fits cost: exact distributions, another library's numbers, hand-worked ones.
+
+Values of dp-accounting 0.6.0 are of its `RepeatAndSelectDpEvent` and `compute_epsilon`.
+"""
+
+import math
+from functools import cache, partial
+from itertools import combinations_with_replacement, product
+
+import numpy as np
+import pytest
+from distributions import permute_and_flip_pmf
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import logsumexp
+
+from sklearn_dpbo._privacy.repetition import Repetition
+from sklearn_dpbo._privacy.runs import COMPOSITIONS, Composed, Fit, Repeated, gdp_within
+from sklearn_dpbo._privacy.zcdp import zcdp_within
+
+ETAS = (-0.5, 0.0, 0.5, 1.0, 3.0)
+GAMMAS = (1e-3, 0.03, 0.3, 0.9)
+
+
+# ------------------------------------------------------------------ the number of runs
+@cache
+def pmf(repetition):
+    """Return P(K = 1), P(K = 2), ..., from the definition, until almost all is there."""
+    eta, gamma = repetition.eta, repetition.gamma
+    k = np.arange(1, 50_000)
+    # (1 - gamma)^k times (k + eta - 1) ... eta / k!, of which eta is a factor of all.
+    logs = k * math.log1p(-gamma) + np.cumsum(np.log(np.append(1.0, (k[1:] + eta - 1) / k[1:])))
+    p = np.exp(logs)
+    return p[: np.searchsorted(np.cumsum(p), (1 - 1e-14) * p.sum()) + 1] / p.sum()
+
+
+every_repetition = pytest.mark.parametrize(
+    "repetition", [Repetition(eta, gamma) for eta in ETAS for gamma in GAMMAS], ids=str
+)
+
+
+@every_repetition
+def test_mean_number_of_runs_is_that_of_the_distribution(repetition):
+    p = pmf(repetition)
+    mean = float(p @ np.arange(1, len(p) + 1))
+    assert repetition.mean == pytest.approx(mean, rel=1e-6)
+    assert Repetition.of_mean(mean, repetition.eta).gamma == pytest.approx(
+        repetition.gamma, rel=1e-5
+    )
+
+
+@every_repetition
+def test_number_of_runs_is_drawn_by_inversion(repetition):
+    total = np.cumsum(pmf(repetition))
+    for u in (0.0, 0.0917, 0.517, 0.893, 0.9991):
+        expected = 1 + np.searchsorted(total, u)
+        assert repetition.draw(lambda n, u=u: int(u * n)) == expected
+
+
+@pytest.mark.parametrize("mean", [1.0, 0.5, math.inf, math.nan])
+def test_a_mean_number_of_runs_of_one_or_less_is_refused(mean):
+    with pytest.raises(ValueError, match="the mean number of runs is above 1"):
+        Repetition.of_mean(mean)
+
+
+# ------------------------------------------------------------------ exact: the best of K runs
+def best(repetition, q):
+    """Return the distribution of the best of K outputs, each of which has probabilities q.
+
+    Outputs are in the order of their scores: P(best <= j) is the sum over K of P(K) F(j)^K.
+    """
+    p, F = pmf(repetition), np.cumsum(q)
+    powers = np.minimum(F, 1.0)[:, None] ** np.arange(1, len(p) + 1)
+    return np.diff(powers @ p, prepend=0.0)
+
+
+def neighbours(epsilon):
+    """Yield pairs of distributions of three outputs whose ratios are within exp(+-epsilon).
+
+    One becomes more probable by all of exp(epsilon), another less probable, the third has the rest.
+    """
+    e = math.exp(epsilon)
+    for rare, rarer in product((0.3, 0.02), (0.1, 1e-6)):
+        for up, down in ((0, 1), (1, 0), (0, 2), (2, 0), (1, 2), (2, 1)):
+            q, other = np.full(3, np.nan), np.full(3, np.nan)
+            q[[up, down]] = rare, rarer
+            other[[up, down]] = rare * e, rarer / e
+            q[np.isnan(q)], other[np.isnan(other)] = 1 - rare - rarer, 1 - rare * e - rarer / e
+            if other.min() > 0 and np.abs(np.log(q / other)).max() <= epsilon * (1 + 1e-12):
+                yield q, other
+
+
+def divergence(q, other, orders):
+    """Return the larger of the Renyi divergences in both directions, for an array of orders."""
+    orders = np.asarray(orders, dtype=float)[..., None]
+    logs = np.log(q), np.log(other)
+    both = [
+        logsumexp(orders * a + (1 - orders) * b, axis=-1) / (orders[..., 0] - 1)
+        for a, b in (logs, logs[::-1])
+    ]
+    return np.maximum(*both)
+
+
+def largest_ratio(repetition, epsilon):
+    pairs = [[best(repetition, each) for each in pair] for pair in neighbours(epsilon)]
+    return max(float(np.abs(np.log(q / other)).max()) for q, other in pairs)
+
+
+EXACT = [Repetition(eta, gamma) for eta in ETAS for gamma in (0.01, 0.3, 0.9)]
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+@pytest.mark.parametrize("repetition", EXACT, ids=str)
+def test_pure_bound_holds_for_the_best_of_many_runs(repetition, epsilon):
+    """Runs of twice the epsilon break it, if there are many."""
+    bound = repetition.pure(epsilon)
+    assert largest_ratio(repetition, epsilon) <= bound * (1 + 1e-9)
+    if repetition.gamma < 0.1:
+        assert largest_ratio(repetition, 2 * epsilon) > bound
+
+
+@pytest.mark.parametrize("eta", [0.0, 1.0, 3.0])
+def test_pure_bound_is_nearly_attained(eta):
+    """By an output that becomes rarer while better ones become more frequent."""
+    repetition = Repetition(eta, 1e-3)
+    assert largest_ratio(repetition, 0.1) > 0.9 * repetition.pure(0.1)
+
+
+ORDERS = np.array([1.2, 2.0, 5.0, 30.0])
+
+
+@pytest.mark.parametrize("repetition", EXACT, ids=str)
+def test_renyi_bound_holds_for_the_best_of_many_runs(repetition):
+    """The bound is of the divergence of one run, whatever that is."""
+    for q, other in neighbours(0.8):
+        found = divergence(best(repetition, q), best(repetition, other), ORDERS)
+        bound = [repetition.renyi(each, partial(divergence, q, other)) for each in ORDERS]
+        assert (found <= np.array(bound) + 1e-9).all()
+
+
+@pytest.mark.parametrize("repetition", EXACT, ids=str)
+def test_renyi_bound_of_pure_runs_is_broken_by_runs_of_twice_the_epsilon(repetition):
+    """If there are many."""
+
+    def base(orders):
+        return np.minimum(orders * 0.8**2 / 2, 0.8)
+
+    def excess(epsilon):
+        pairs = [[best(repetition, each) for each in pair] for pair in neighbours(epsilon)]
+        bound = np.array([repetition.renyi(order, base) for order in ORDERS])
+        return max(float((divergence(*pair, ORDERS) - bound).max()) for pair in pairs)
+
+    assert excess(0.8) <= 1e-9
+    if repetition.gamma < 0.1:
+        assert excess(1.6) > 0
+
+
+# ------------------------------------------------------------------ exact: which model is chosen
+KINDS = np.array([0.9, 0.07, 0.03])
+SCORES = (7, 1, 4)
+NUMBERS = {
+    "K=1": np.eye(5)[0],
+    "K=5": np.eye(5)[4],
+    "logarithmic": pmf(Repetition(0.0, 0.1))[:5] / pmf(Repetition(0.0, 0.1))[:5].sum(),
+    "geometric": pmf(Repetition(1.0, 0.3))[:5] / pmf(Repetition(1.0, 0.3))[:5].sum(),
+}
+
+
+def chosen(numbers, kinds, scores, epsilon):
+    """Return how probable it is that a model of each kind is chosen by permute-and-flip.
+
+    K models are fitted with probability numbers[K - 1], each of which is of kind j with probability
+    kinds[j] and has the score scores[j].
+    """
+    found = np.zeros(len(kinds))
+    for K in np.flatnonzero(numbers) + 1:
+        for models in combinations_with_replacement(range(len(kinds)), K):
+            counts = np.bincount(models, minlength=len(kinds))
+            orders = math.factorial(K) / math.prod(map(math.factorial, counts))
+            weight = numbers[K - 1] * orders * np.prod(kinds**counts)
+            each = permute_and_flip_pmf([scores[j] for j in models], epsilon, 1)
+            np.add.at(found, list(models), weight * each)
+    return found
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_choice_costs_the_evaluated_records_epsilon_once_however_many_models(name):
+    """One of these records moves each score by 1 at most, of all kinds of models together."""
+    numbers, epsilon = NUMBERS[name], 1.0
+
+    def largest(each):
+        given = chosen(numbers, KINDS, SCORES, each)
+        moved = [np.add(SCORES, moves) for moves in product((-1, 0, 1), repeat=3)]
+        return max(
+            np.abs(np.log(chosen(numbers, KINDS, scores, each) / given)).max() for scores in moved
+        )
+
+    assert largest(epsilon) <= epsilon * (1 + 1e-12)
+    if name == "K=5":  # where one model is fitted at times, there is no choice
+        assert largest(2 * epsilon) > epsilon
+
+
+def winner(numbers, kinds, scores, epsilon):
+    """Return how probable each kind is as that of the run with the largest noisy score.
+
+    P(j) is the integral over x of kinds[j] f(x - scores[j]) sum over K of P(K) K F(x)^(K - 1): f is
+    the density of exponential noise of scale 2 / epsilon, F the distribution of a run's score.
+    """
+    scale = 2 / epsilon
+    edges = np.append(np.unique(scores), max(scores) + scale * np.arange(1, 41))
+    nodes, weights = np.polynomial.legendre.leggauss(40)
+    middle, half = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / 2
+    x = (middle[:, None] + half[:, None] * nodes).ravel()
+    above = np.maximum(x[:, None] - np.array(scores), 0) / scale
+    F = -np.expm1(-above) @ kinds
+    K = np.arange(1, len(numbers) + 1)
+    others = F[:, None] ** (K - 1) @ (numbers * K)
+    density = np.where(x[:, None] > np.array(scores), np.exp(-above), 0.0) / scale * kinds
+    return (half[:, None] * weights).ravel() * others @ density
+
+
+def test_permute_and_flip_chooses_the_run_with_the_largest_noisy_score():
+    """So each run has its own noisy score, as the bound for repeated runs needs it."""
+    for numbers in NUMBERS.values():
+        given = numbers, KINDS, SCORES, 1.5
+        np.testing.assert_allclose(chosen(*given), winner(*given), rtol=1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.5])
+@pytest.mark.parametrize("repetition", [Repetition(0.0, 0.05), Repetition(1.0, 0.05)], ids=str)
+def test_choice_costs_the_fitted_records_what_repetition_does(repetition, epsilon):
+    """One of these records changes how probable a kind of model is, by exp(epsilon) at most."""
+
+    def largest(each):
+        pairs = [
+            [winner(pmf(repetition), kinds, (3, 40, 80), 2.0) for kinds in pair]
+            for pair in neighbours(each)
+        ]
+        return max(float(np.abs(np.log(q / other)).max()) for q, other in pairs)
+
+    bound = repetition.pure(epsilon)
+    assert largest(epsilon) <= bound
+    assert largest(2 * epsilon) > bound
+
+
+# ------------------------------------------------------------------ another library's numbers
+@pytest.mark.parametrize(
+    ("mean", "eta", "epsilon", "delta", "rho", "of_more_orders"),
+    [
+        (5, 0.0, 1.0, 1e-6, 0.010271166, 0.010272179),
+        (10, 0.0, 1.0, 1e-6, 0.008922469, 0.008923668),
+        (32, 0.0, 1.0, 1e-6, 0.007432458, 0.007433792),
+        (10, 1.0, 1.0, 1e-6, 0.006176880, 0.006177824),
+        (5, 0.5, 3.0, 1e-6, 0.074723525, 0.074742753),
+        (16, 0.0, 8.0, 1e-6, 0.480141287, 0.480218668),
+    ],
+)
+def test_rho_of_repeated_runs_equals_that_of_dp_accounting(
+    mean, eta, epsilon, delta, rho, of_more_orders
+):
+    """With the same orders; with 1,500 orders from 1.05 to 3,000 it allows .03 % more."""
+    found = Repetition.of_mean(mean, eta).rho_within(epsilon, delta)
+    assert found == pytest.approx(rho, abs=2e-9)
+    assert 0.9995 * of_more_orders < found <= of_more_orders
+
+
+@pytest.mark.parametrize(
+    ("mean", "eta", "epsilon", "each"),
+    [(10, 0.0, 1.0, 0.5), (5, 0.0, 0.5, 0.25), (32, 1.0, 1.0, 1 / 3), (10, 0.0, 8.0, 4.384244995)],
+)
+def test_epsilon_of_repeated_pure_runs_equals_that_of_dp_accounting(mean, eta, epsilon, each):
+    """With delta = 1e-6, of which only large epsilons have a use."""
+    found, delta = Repeated(Repetition.of_mean(mean, eta)).each(Fit("pure"), epsilon, 1e-6)
+    assert found == pytest.approx(each, abs=1e-7) and delta == 0
+
+
+@pytest.mark.parametrize(
+    ("mean", "eta", "epsilon", "gamma", "pure", "gaussian"),
+    [
+        (5, 0.0, 0.3, 0.069920313871, 0.600039698, (3.505369814, 45.177264177)),
+        (10, 1.0, 0.1, 0.1, 0.300067077, (0.771073155, 5.369145390)),
+        (32, 0.5, 1.0, 0.017704006288, 2.500080166, (35.037241196, 498.276456737)),
+    ],
+)
+def test_renyi_bound_equals_that_of_dp_accounting(mean, eta, epsilon, gamma, pure, gaussian):
+    """Of 400 orders, at the 240th and the 300th; for pure runs, at the largest.
+
+    At low orders dp-accounting takes the bound of a higher one, where that is smaller.
+    """
+    repetition = Repetition.of_mean(mean, eta)
+    assert repetition.gamma == pytest.approx(gamma, abs=1e-10)
+    orders = 1 + np.geomspace(1e-3, 1e5, 400)
+
+    def zcdp(each):
+        return each * epsilon**2 / 2
+
+    found = repetition.renyi(orders[-1], lambda each: np.minimum(zcdp(each), epsilon))
+    assert found == pytest.approx(pure, abs=1e-8)
+    for i, expected in zip((239, 299), gaussian, strict=True):
+        assert repetition.renyi(orders[i], zcdp) == pytest.approx(expected, rel=1e-9)
+
+
+# ------------------------------------------------------------------ what each fit has
+@pytest.mark.parametrize(
+    ("composition", "factor", "n", "epsilon", "delta", "expected"),
+    [
+        # A quarter of epsilon; half of that, if a replacement is two steps.
+        ("pure", 1, 4, 1.0, 0.0, (0.25, 0.0)),
+        ("pure", 2, 4, 1.0, 0.0, (0.125, 0.0)),
+        ("pure", 2, 1, 1.0, 1e-6, (0.5, 0.0)),
+        # sqrt(2 rho / n), rho = .024355969 of (1, 1e-6) by dp-accounting.
+        ("pure", 1, 100, 1.0, 1e-6, (0.022070781, 0.0)),
+        ("pure", 2, 100, 1.0, 1e-6, (0.011035390, 0.0)),
+        # Of rho / 4 and rho / 16, by dp-accounting.
+        ("zCDP", 1, 1, 1.0, 1e-6, (1.0, 1e-6)),
+        ("zCDP", 1, 4, 1.0, 1e-6, (0.477426902, 1e-6)),
+        ("zCDP", 2, 1, 1.0, 1e-6, (0.477426902, 1e-6)),
+        ("zCDP", 2, 4, 1.0, 1e-6, (0.228610840, 1e-6)),
+        # Of mu / 2 and mu / 4, mu = .236704381 of (1, 1e-6) by dp-accounting.
+        ("GDP", 1, 1, 1.0, 1e-6, (1.0, 1e-6)),
+        ("GDP", 1, 4, 1.0, 1e-6, (0.475231683, 1e-6)),
+        ("GDP", 2, 1, 1.0, 1e-6, (0.475231683, 1e-6)),
+        ("GDP", 2, 4, 1.0, 1e-6, (0.226539009, 1e-6)),
+        # Sums; two steps of (e, d) are (2 e, (1 + exp(e)) d).
+        ("approximate", 1, 1, 1.0, 1e-6, (1.0, 1e-6)),
+        ("approximate", 1, 4, 1.0, 1e-6, (0.25, 2.5e-7)),
+        ("approximate", 2, 4, 1.0, 1e-6, (0.125, 2.5e-7 / (1 + math.exp(0.125)))),
+    ],
+)
+def test_epsilon_and_delta_of_each_of_n_fits(composition, factor, n, epsilon, delta, expected):
+    found = Composed(n).each(Fit(composition, factor), epsilon, delta)
+    assert found == pytest.approx(expected, rel=2e-6)
+
+
+@pytest.mark.parametrize(
+    ("composition", "factor", "expected"),
+    [
+        ("pure", 1, (0.5, 0.0)),
+        ("pure", 2, (0.25, 0.0)),
+        # Of rho = .008922469, and of a quarter of it, by dp-accounting.
+        ("zCDP", 1, (0.585066358, 1e-6)),
+        ("zCDP", 2, (0.280027762, 1e-6)),
+        ("GDP", 1, (0.540992881, 1e-6)),
+        ("GDP", 2, (0.257823067, 1e-6)),
+    ],
+)
+def test_epsilon_and_delta_of_each_of_repeated_fits(composition, factor, expected):
+    found = Repeated(Repetition.of_mean(10)).each(Fit(composition, factor), 1.0, 1e-6)
+    assert found == pytest.approx(expected, rel=1e-6)
+
+
+def test_there_is_no_bound_for_repeated_fits_without_renyi_divergences():
+    runs = Repeated(Repetition.of_mean(10))
+    assert runs.each(Fit("approximate"), 1.0, 1e-6) is None
+    assert runs.each(Fit("zCDP"), 1.0, 0.0) is None
+    assert runs.each(Fit("pure"), 1.0, 0.0) == pytest.approx((0.5, 0.0), rel=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("composition", "expected"),
+    [
+        ("pure", (2.0, 0.0)),
+        ("zCDP", (2.111734102, 1e-6)),  # of 4 rho, by dp-accounting
+        ("GDP", (2.122857132, 1e-6)),  # of 2 mu
+        ("approximate", (2.0, (1 + math.e) * 1e-6)),
+    ],
+)
+def test_replacement_is_two_steps_of_adding_or_removing(composition, expected):
+    assert Fit(composition, 2).of_replacement(1.0, 1e-6) == pytest.approx(expected, rel=1e-6)
+    delta = 0.0 if composition == "pure" else 1e-6
+    assert Fit(composition).of_replacement(1.0, 1e-6) == (1.0, delta)
+
+
+def total_of(fit, n, epsilon, delta, each, delta_each):
+    """Whether n fits of (each, delta_each) are (epsilon, delta)-private, by forward formulas."""
+    k = fit.factor
+    if fit.composition == "pure":
+        rho = n * (k * each) ** 2 / 2
+        return n * k * each <= epsilon or (delta > 0 and rho <= zcdp_within(epsilon, delta))
+    if fit.composition == "zCDP":
+        return n * k**2 * zcdp_within(each, delta_each) <= zcdp_within(epsilon, delta)
+    if fit.composition == "GDP":
+        return math.sqrt(n) * k * gdp_within(each, delta_each) <= gdp_within(epsilon, delta)
+    replaced, delta_replaced = fit.of_replacement(each, delta_each)
+    return n * replaced <= epsilon and n * delta_replaced <= delta
+
+
+fits = st.builds(Fit, st.sampled_from(COMPOSITIONS), st.sampled_from((1, 2)))
+epsilons = st.floats(0.05, 20.0)
+deltas = st.sampled_from((1e-9, 1e-6, 1e-3))
+
+
+@settings(max_examples=60)
+@given(fits, st.integers(1, 200), epsilons, deltas, st.booleans())
+def test_n_fits_never_cost_more_than_the_total(fit, n, epsilon, delta, pure):
+    delta = 0.0 if pure and fit.composition == "pure" else delta
+    each, delta_each = Composed(n).each(fit, epsilon, delta)
+    assert 0 < each <= epsilon and delta_each <= delta
+    assert total_of(fit, n, epsilon, delta, each, delta_each)
+
+
+@settings(max_examples=30)
+@given(fits, st.integers(1, 50), epsilons, deltas, st.floats(1.0, 3.0))
+def test_each_fit_has_more_if_there_are_fewer_or_the_total_is_larger(fit, n, epsilon, delta, more):
+    each, _ = Composed(n).each(fit, epsilon, delta)
+    assert Composed(n + 1).each(fit, epsilon, delta)[0] < each
+    assert Composed(n).each(fit, epsilon * more, delta)[0] >= each * (1 - 1e-8)
+    assert Composed(n).each(Fit(fit.composition), epsilon, delta)[0] >= each * (1 - 1e-8)
+
+
+REPETITIONS = [Repetition.of_mean(mean, eta) for mean, eta in ((2, 0.0), (16, -0.5), (5, 1.0))]
+
+
+@pytest.mark.parametrize("factor", [1, 2])
+@pytest.mark.parametrize("composition", ["pure", "zCDP", "GDP"])
+@pytest.mark.parametrize("repetition", REPETITIONS, ids=str)
+def test_repeated_fits_never_cost_more_than_the_total(repetition, composition, factor):
+    epsilon, delta = 4.0, 1e-6
+    each, delta_each = Repeated(repetition).each(Fit(composition, factor), epsilon, delta)
+    if composition == "pure":
+        e = factor * each
+        found = repetition.delta_of(epsilon, lambda orders: np.minimum(orders * e**2 / 2, e))
+        assert delta_each == 0 and (repetition.pure(e) <= epsilon or found <= delta)
+        return
+    mu = gdp_within(each, delta_each)
+    rho = zcdp_within(each, delta_each) if composition == "zCDP" else mu**2 / 2
+    assert repetition.delta(epsilon, factor**2 * rho) <= delta
+
+
+def test_more_repeated_fits_leave_each_less():
+    means = (1.1, 5, 100)
+    for composition in ("zCDP", "GDP"):
+        each = [
+            Repeated(Repetition.of_mean(mean)).each(Fit(composition), 1.0, 1e-6)[0]
+            for mean in means
+        ]
+        assert each == sorted(each, reverse=True) and each[0] < 1

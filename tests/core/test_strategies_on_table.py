@@ -1,0 +1,123 @@
+"""Strategies of `protect="validation"` where every record of one table is protected."""
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+from sklearn_dpbo import PrivateBayesSearchCV
+from sklearn_dpbo._privacy.accounting import Budget, PrivacyLoss
+from sklearn_dpbo.exceptions import BatchDependentError
+from sklearn_dpbo.kusner2015 import GPNoisy
+from sklearn_dpbo.learners import PrivateLogisticRegression
+from sklearn_dpbo.strategies import OneTable, WorstCase
+
+
+def data(n=400):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (n, 2))
+    return X, (X[:, 0] > 0).astype(int)
+
+
+def fitted(strategy, estimator=None, **params):
+    params = dict(epsilon=2.0, delta=1e-6, random_state=0, noise_random_state=0) | params
+    estimator = (
+        PrivateLogisticRegression(max_norm=2.0, max_iter=5) if estimator is None else estimator
+    )
+    space = params.pop("space", {"clip": [0.5, 1.0]})
+    search = PrivateBayesSearchCV(estimator, space, strategy=strategy, protect="all", **params)
+    return search.fit(*data())
+
+
+# ------------------------------------------------------------ the worst case
+@pytest.mark.parametrize(
+    ("strategy", "same"),
+    [
+        ("worst_case", OneTable()),
+        (WorstCase(), OneTable()),
+        (WorstCase("none"), OneTable()),
+        (WorstCase(score_share=0.2, guidance_share=0.15), OneTable(score_share=0.2)),
+    ],
+)
+def test_worst_case_is_one_table(strategy, same):
+    one, other = fitted(strategy), fitted(same)
+    assert one.best_score_ == other.best_score_
+    assert one.best_params_ == other.best_params_
+    assert str(one.privacy_) == str(other.privacy_)
+    assert one.strategy is strategy
+
+
+@pytest.mark.parametrize(
+    ("strategy", "names"),
+    [
+        (WorstCase("private"), r"\['guidance'\]"),
+        (WorstCase("both", guidance_share=0.2), r"\['guidance', 'guidance_share'\]"),
+        (WorstCase(initial_points=[{"clip": 0.5}]), r"\['initial_points'\]"),
+        (WorstCase(public_cv=np.arange(4)), r"\['public_cv'\]"),
+        (WorstCase(timeout=3.0, patience=2), r"\['patience', 'timeout'\]"),
+    ],
+)
+def test_parameters_that_take_public_records_are_refused(strategy, names):
+    with pytest.raises(ValueError, match=f"takes score_share alone. Leave out {names}"):
+        fitted(strategy)
+
+
+def test_share_of_worst_case_is_checked_as_that_of_one_table():
+    with pytest.raises(ValueError, match="score_share"):
+        fitted(WorstCase(score_share=1.5))
+    with pytest.raises(ValueError, match="score_share \\+ label_share"):
+        fitted(WorstCase(score_share=0.97))
+
+
+def test_one_table_is_refused_without_protection_of_all():
+    X, y = data()
+    search = PrivateBayesSearchCV(PrivateLogisticRegression(), {"clip": [1.0]}, strategy=OneTable())
+    with pytest.raises(ValueError, match="is for protect='all'"):
+        search.fit(X, y)
+
+
+# ------------------------------------------------------------ what is tried on made-up records
+class Centres(ClassifierMixin, BaseEstimator):
+    """What it predicts for a record depends on the others."""
+
+    def __init__(self, x=0.0):
+        self.x = x
+
+    def fit(self, X, y):
+        self.classes_ = np.array([0, 1])
+        return self
+
+    def predict(self, X):
+        return (X[:, 0] > X[:, 0].mean() + self.x).astype(int)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.GuaranteeAssumptionWarning")
+def test_predictions_that_depend_on_the_batch_are_found_on_made_up_records():
+    strategy = GPNoisy(k0=0.9, k1=0.9, noise=0.1, length_scale=0.3, prior_mean=0.8, prior_scale=0.1)
+    with pytest.raises(BatchDependentError, match="predicts a training record differently"):
+        fitted(strategy, Centres(), space={"x": [0.0, 0.1]}, delta=0.1, refit=False)
+
+
+# ------------------------------------------------------------ budgets
+def test_budget_is_reserved_once_before_first_charge():
+    calls = []
+    budget = Budget(1.0, before_first=lambda: calls.append(len(budget.losses)))
+    assert not budget.reserved
+    budget.reserve()
+    budget.reserve()
+    assert calls == [0]
+    assert budget.reserved
+    assert budget.epsilon_left == 1.0
+    budget.charge(PrivacyLoss(0.5, 0.0, "test", "none"))
+    assert calls == [0]
+
+
+def test_budget_that_cannot_be_reserved_is_not():
+    def refuse():
+        raise RuntimeError("no")
+
+    budget = Budget(1.0, before_first=refuse)
+    for charge in (budget.reserve, lambda: budget.charge(PrivacyLoss(0.5, 0.0, "test", "none"))):
+        with pytest.raises(RuntimeError):
+            charge()
+        assert not budget.reserved
+        assert not budget.losses

@@ -1,0 +1,408 @@
+"""Audits of models that train privately, of what several of them cost, and of the whole search.
+
+Nothing is refuted as it is; everything is with half of the noise. Noise is Gaussian, so that delta
+is large: of a small one, thousands of fits show little.
+"""
+
+import re
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils import check_random_state
+
+from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV
+from sklearn_dpbo._data.divided_table import DividedTable
+from sklearn_dpbo._privacy.noise import SeededNoise
+from sklearn_dpbo._privacy.repetition import Repetition
+from sklearn_dpbo._privacy.runs import Composed, Fit, Repeated
+from sklearn_dpbo._sklearn import one_table
+from sklearn_dpbo.audit import audit_estimator, audit_mechanism, training_neighbours
+from sklearn_dpbo.learners import (
+    PrivateLogisticRegression,
+    PrivateRidge,
+    PrivateRidgeClassifier,
+    PrivateTraining,
+)
+from sklearn_dpbo.strategies import OneTable
+
+EPSILON, DELTA = 2.0, 0.2
+CLAIM = {"epsilon": EPSILON, "delta": DELTA}
+# Rows at the bounds of both columns, and labels; pairs of rows are groups.
+X = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]] * 2)
+y = np.array([1, 0] * 4)
+PAIRS = np.arange(8) // 2
+NEIGHBOURS = training_neighbours(X[:, :1], y)["another label"]
+
+
+def confidence(bug):
+    """True claims are hardly ever refuted by accident; to detect a bug, 95 % are enough."""
+    return 1 - 1e-7 if bug is None else 0.95
+
+
+@pytest.fixture
+def weaker(monkeypatch):
+    """Divide the noise by a number."""
+
+    def divide(factor):
+        for name in ("permute_and_flip", "discrete_laplace", "discrete_gaussian"):
+            right = getattr(SeededNoise, name)
+            monkeypatch.setattr(SeededNoise, name, divided(right, factor))
+
+    def divided(right, factor):
+        return lambda self, scale: right(self, scale / factor)
+
+    return divide
+
+
+# ------------------------------------------------------------------ audit_estimator
+def logistic(kind=PrivateLogisticRegression, **params):
+    """Return a model on which the guarantee is nearly tight: all gradients are clipped."""
+    params = {"max_iter": 4, "clip": 0.25, "learning_rate": 1e-3, "C": 1e6} | CLAIM | params
+    return kind(**params)
+
+
+class HalfTheNoise(PrivateLogisticRegression):
+    def _tables(self, n, sensitivity, *, what):
+        return super()._tables(n, sensitivity / 2, what=what)
+
+
+class AddedOrRemoved(HalfTheNoise):
+    """Half of the noise is what a record needs that is added or removed."""
+
+    def private_training(self):
+        return PrivateTraining("zCDP", neighbours="add-or-remove-one", classes="classes")
+
+
+class IgnoresGroups(PrivateLogisticRegression):
+    def fit(self, X, y, groups=None):
+        return super().fit(X, y)
+
+
+def slowly(*values):
+    return pytest.param(*values, marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize(
+    ("kind", "groups", "refuted"),
+    [
+        (HalfTheNoise, None, True),
+        slowly(PrivateLogisticRegression, None, False),
+        slowly(AddedOrRemoved, None, False),
+        slowly(PrivateLogisticRegression, PAIRS, False),
+        slowly(IgnoresGroups, PAIRS, True),
+    ],
+)
+def test_audit_of_an_estimator_finds_what_is_declared_wrongly(kind, groups, refuted):
+    """If a record is added or removed, half of the noise is enough: twice as much is claimed."""
+    report = audit_estimator(logistic(kind), X, y, 1000, groups=groups, random_state=0)
+    assert report.refuted == refuted, str(report)
+    claim = logistic(kind).private_training().fit.of_replacement(EPSILON, DELTA)
+    assert (report.epsilon, report.delta) == claim
+    assert (report.epsilon > EPSILON) == (kind is AddedOrRemoved)
+
+
+class NoisyMean(RegressorMixin, BaseEstimator):
+    """Predicts the mean of targets, which are cut off at -1 and 1, with Laplace noise."""
+
+    def __init__(self, epsilon=2.0, noise_random_state=None):
+        self.epsilon = epsilon
+        self.noise_random_state = noise_random_state
+
+    def private_training(self):
+        return PrivateTraining("pure", delta=None)
+
+    def clipped(self, y):
+        return np.clip(np.nan_to_num(y), -1, 1)
+
+    def fit(self, X, y):
+        noise = np.random.default_rng(self.noise_random_state).laplace(scale=2 / self.epsilon)
+        self._mean = (self.clipped(y).sum() + noise) / len(y)
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self._mean)
+
+
+class ClipsNothing(NoisyMean):
+    def clipped(self, y):
+        return np.asarray(y)
+
+
+class RefusesMissing(NoisyMean):
+    def fit(self, X, y):
+        if np.isnan(X).any():
+            raise ValueError("a number is missing")
+        return super().fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("kind", "refuted", "pair"),
+    [
+        (NoisyMean, False, "another label|two columns"),  # the same to this model
+        (ClipsNothing, True, "far targets"),
+        (RefusesMissing, True, "missing numbers"),
+    ],
+)
+def test_audit_of_an_estimator_tries_records_that_should_be_clipped(kind, refuted, pair):
+    """Of what the model keeps nothing is public: its predictions tell."""
+    report = audit_estimator(kind(), X, y * 2.0 - 1, 400, random_state=0)
+    assert report.refuted == refuted and re.fullmatch(f"{kind.__name__}, ({pair})", report.subject)
+    assert (report.epsilon, report.delta) == (2.0, 0.0) and report.epsilon_lower_bound > 1
+
+
+def test_audit_of_an_estimator_is_reproducible_and_leaves_it_unchanged():
+    model = logistic()
+    before = model.get_params()
+    given = {"pairs": {"mine": NEIGHBOURS}, "random_state": 1}
+    one, other = (audit_estimator(model, X[:, :1], y, 100, **given) for _ in "ab")
+    assert one.counts == other.counts and model.get_params() == before
+    assert not hasattr(model, "coef_")
+
+
+def test_audit_of_an_estimator_compares_what_output_returns_on_given_pairs():
+    report = audit_estimator(
+        logistic(), X[:, :1], y, 100, pairs={"mine": NEIGHBOURS},
+        output=lambda model: model.intercept_[0], n_jobs=2,
+    )  # fmt: skip
+    assert report.subject == "PrivateLogisticRegression, mine" and "output" in report.event
+
+
+def test_errors_on_the_given_training_set_are_raised():
+    with pytest.raises(ValueError, match="a number is missing"):
+        audit_estimator(RefusesMissing(), np.full_like(X, np.nan), y, pairs={"same": ((X, y),) * 2})
+
+
+@pytest.mark.parametrize(
+    ("model", "params", "message"),
+    [
+        (logistic(noise_random_state=0), {}, "noise_random_state is set, .* fresh noise"),
+        (NoisyMean(), {"groups": PAIRS}, "protects single records and no groups"),
+        (BaseEstimator(), {}, "does not protect the records"),
+        (logistic(), {"n": 99}, "n is a whole number from 100 up"),
+        (logistic(), {"pairs": {"two": ((X, y), (X, 1 - y))}}, "differ in one record; .* in 8"),
+    ],
+)
+def test_invalid_parameters_of_audit_estimator_are_refused(model, params, message):
+    with pytest.raises(ValueError, match=message):
+        audit_estimator(model, X, y, **params)
+
+
+def test_an_estimator_with_a_ledger_is_refused(tmp_path):
+    model = logistic(ledger=PrivacyLedger(tmp_path / "l.db", "a", 1.0))
+    with pytest.raises(ValueError, match=r"ledger is set, and an audit needs thousands of fits"):
+        audit_estimator(model, X, y)
+
+
+@pytest.mark.parametrize("groups", [None, [0, 1, 1, 2]])
+def test_training_neighbours_differ_in_one_unit(groups):
+    table = [[-1.0, 5.0], [1.0, 6.0], [0.0, 7.0], [0.5, 5.5]]
+    pairs = training_neighbours(table, [0.0, 3.0, 3.0, 9.0], groups, regression=True)
+    unit = [1] if groups is None else [1, 2]
+    assert set(pairs) > {"another label", "two columns", "missing numbers", "far targets"}
+    for data, neighbour in pairs.values():
+        others = np.setdiff1d(np.arange(4), unit)
+        for part, other, given in zip(data, neighbour, (table, [0, 3, 3, 9], groups), strict=False):
+            np.testing.assert_array_equal(part[others], other[others])
+            np.testing.assert_array_equal(part[others], np.asarray(given)[others])
+        assert len(data) == len(neighbour) == (2 if groups is None else 3)
+    (corner, a), (same, b) = (each[:2] for each in pairs["another label"])
+    assert corner[1].tolist() == same[1].tolist() == [1, 7] and (a[1], b[1]) == (0, 9)
+
+
+@pytest.mark.parametrize(
+    ("table", "labels", "message"),
+    [
+        ([["a"], ["b"]], [0, 1], "X is a table of numbers"),
+        ([1.0, 2.0], [0, 1], "X is a table of numbers"),
+        ([[1.0], [2.0]], [0, 1, 2], "X is a table of numbers"),
+        ([[1.0], [2.0]], [1, 1], r"y has two labels or more; found \[1\] alone"),
+    ],
+)
+def test_training_neighbours_of_other_tables_are_refused(table, labels, message):
+    with pytest.raises(ValueError, match=message):
+        training_neighbours(table, np.array(labels))
+
+
+# ------------------------------------------------------------------ learners
+def gram_difference(model):
+    """Return the released sums, along the direction in which the neighbours "two columns" differ.
+
+    No pair of records differs by more than three quarters of the sensitivity, so that it takes many
+    runs to find a bug; it would take more if the direction were learnt.
+    """
+    rows = np.array([[1.0, 0.0, 1.0, -1.0], [0.0, 1.0, 1.0, 1.0]])
+    first, last = (np.outer(row, row) for row in rows)
+    return float((model.gram_ * np.triu(first - last)).sum())
+
+
+LEARNERS = {
+    "logistic": (logistic(), "another label", None, 1000),
+    "ridge": (PrivateRidge(**CLAIM), "two columns", gram_difference, 8000),
+    "ridge classifier": (PrivateRidgeClassifier(**CLAIM), "two columns", gram_difference, 8000),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bug", [None, "noise halved"])
+@pytest.mark.parametrize("groups", [None, PAIRS], ids=["records", "groups"])
+@pytest.mark.parametrize("name", LEARNERS)
+def test_audit_refutes_a_learner_if_and_only_if_its_noise_is_halved(name, groups, bug, weaker):
+    model, pair, output, n = LEARNERS[name]
+    if bug is not None:
+        weaker(2)
+    neighbours = training_neighbours(X, y * 2 - 1, groups)
+    report = audit_estimator(
+        model, X, y * 2 - 1, n if bug else 1000, groups=groups, pairs={pair: neighbours[pair]},
+        output=output, confidence=confidence(bug), random_state=0,
+    )  # fmt: skip
+    assert report.refuted == (bug is not None), str(report)
+
+
+# ------------------------------------------------------------------ several fits
+class OneStep:
+    """Fits models of one step in sequence, each with a seed of its own."""
+
+    def __init__(self, each):
+        self.model = logistic(max_iter=1, epsilon=each[0], delta=each[1])
+        self.rng = np.random.default_rng(0)
+
+    def __call__(self, data):
+        self.model.set_params(noise_random_state=int(self.rng.integers(2**31)))
+        return float(self.model.fit(*data).coef_[0, 0])
+
+
+def of_accountant(runs, split_forgotten=False):
+    each = runs.each(Fit("zCDP"), EPSILON, DELTA)
+    return OneStep((EPSILON, DELTA) if split_forgotten else each)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bug", [None, "noise halved", "split forgotten"])
+def test_audit_refutes_several_fits_if_and_only_if_a_bug_is_planted(bug, weaker):
+    """All models are released: their sum tells most."""
+    n_fits = 4
+    fit = of_accountant(Composed(n_fits), bug == "split forgotten")
+    if bug == "noise halved":
+        weaker(2)
+    report = audit_mechanism(
+        lambda data: [fit(data) for _ in range(n_fits)], NEIGHBOURS, 1200,
+        **CLAIM, confidence=confidence(bug),
+    )  # fmt: skip
+    assert report.refuted == (bug is not None), str(report)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bug", [None, "noise halved"])
+def test_audit_refutes_the_best_of_repeated_fits_if_and_only_if_noise_is_halved(bug, weaker):
+    """The best model is the one with the largest coefficient.
+
+    Few runs on average: the bound for Gaussian noise is so far from what the best of many shows
+    that half of the noise would still be within the claim. `test_repetition.py` has exact checks.
+    """
+    repetition, draws = Repetition.of_mean(1.2), np.random.default_rng(1)
+    fit = of_accountant(Repeated(repetition))
+    if bug is not None:
+        weaker(2)
+
+    def best(data):
+        return max(fit(data) for _ in range(repetition.draw(draws.integers)))
+
+    report = audit_mechanism(best, NEIGHBOURS, 3000, **CLAIM, confidence=confidence(bug))
+    assert report.refuted == (bug is not None), str(report)
+
+
+# ------------------------------------------------------------------ whole searches
+@pytest.fixture
+def quick(monkeypatch):
+    """Leave out what is tried on made-up records before a search: it draws nothing."""
+    monkeypatch.setattr(one_table, "try_out", lambda *_: None)
+
+
+def cut(units, test_size=0.5):
+    """Return the rows of both parts of a table of which these are the groups."""
+    rng = np.random.default_rng(check_random_state(0).randint(2**31 - 1, size=4))
+    rows = np.arange(len(units), dtype=float)[:, None]
+    labels = np.array([0, 1])
+    table = DividedTable.divide(rows, rows[:, 0] % 2, units, labels, True, test_size, rng)
+    return table.training.X[:, 0].astype(int), table.X_val[:, 0].astype(int)
+
+
+def search(model, grid, delta=DELTA, **strategy):
+    return PrivateBayesSearchCV(
+        model, grid, epsilon=EPSILON, delta=delta, protect="all", random_state=0,
+        strategy=OneTable(test_size=0.5, **strategy),
+    )  # fmt: skip
+
+
+def replaced_label(table, labels, units, unit):
+    """Return the table and a neighbour in which one unit has another label."""
+    other = labels.copy()
+    other[units == unit] = 1 - labels[units == unit]
+    return (table, labels, units), (table, other, units)
+
+
+def audited(tuned, pair, n, bug):
+    grouped = len(set(pair[0][2])) < len(pair[0][2])
+    pair = pair if grouped else [data[:2] for data in pair]
+    return audit_estimator(
+        tuned, *pair[0][:2], n, groups=pair[0][2] if grouped else None,
+        pairs={"one label": pair}, confidence=confidence(bug), random_state=0,
+    )  # fmt: skip
+
+
+UNITS = {"records": np.arange(16), "groups": np.arange(32) // 2}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bug", [None, "noise"])
+@pytest.mark.parametrize("units", UNITS)
+@pytest.mark.parametrize(("accounting", "factor", "n"), [("compose", 2, 1200), ("repeat", 4, 800)])
+def test_audit_of_a_search_of_which_a_fitted_record_changes(
+    accounting, factor, n, units, bug, weaker, quick
+):
+    """One fit, and half of the noise; or two on average, repeated, and a quarter.
+
+    Of several fits only one is released, so that less noise would still be within the claim.
+    """
+    fitted, held_out = cut(UNITS[units])
+    table = np.ones((len(UNITS[units]), 1))
+    labels = np.zeros(len(table), dtype=int)
+    labels[fitted[::2]] = 1
+    table[held_out, 0] = np.linspace(-1, 1, len(held_out))  # the more to the right, the better
+    labels[held_out] = 1
+    pair = replaced_label(table, labels, UNITS[units], UNITS[units][fitted[0]])
+    if bug is not None:
+        weaker(factor)
+    tuned = search(
+        logistic(max_iter=1), {"C": [1e6]}, accounting=accounting,
+        n_fits=1 if accounting == "compose" else 2,
+    )  # fmt: skip
+    report = audited(tuned, pair, n, bug)
+    assert report.refuted == (bug is not None), str(report)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bug", [None, "noise"])
+@pytest.mark.parametrize("units", ["records", "groups"])
+@pytest.mark.parametrize("what", ["choice", "score"])
+def test_audit_of_a_search_of_which_an_evaluated_record_changes(what, units, bug, weaker, quick):
+    """Two models that always disagree; or one, whose score is released."""
+    units = np.arange(200) if units == "records" else np.arange(400) // 2
+    fitted, held_out = cut(units)
+    labels = units % 2
+    table = np.repeat(2.0 * labels[:, None] - 1, 2, axis=1)  # of fitted records, both columns tell
+    table[held_out] = [1.0, -1.0]
+    changed = units[held_out[0]]
+    ones = np.unique(units[held_out[units[held_out] != changed]])[::2]
+    labels[held_out] = np.isin(units[held_out], ones)
+    columns, share = ([[0], [1]], 0.05) if what == "choice" else ([[0]], 0.94)
+    pair = replaced_label(table, labels, units, changed)
+    if bug is not None:
+        weaker(2)
+    tuned = search(
+        PrivateRidgeClassifier(), {"columns": columns}, 1e-3, accounting="compose",
+        n_fits=1, score_share=share,
+    )  # fmt: skip
+    report = audited(tuned, pair, 600, bug)
+    assert report.refuted == (bug is not None), str(report)

@@ -1,0 +1,437 @@
+"""A search that protects every record of one table: the flow, from parameters to the report."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from scipy.stats import loguniform
+from sklearn.base import clone, is_classifier
+from sklearn.compose import make_column_transformer
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import accuracy_score, f1_score, mean_absolute_error, r2_score, roc_auc_score
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, Normalizer, OneHotEncoder, StandardScaler
+
+from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV, make_private_scorer
+from sklearn_dpbo._data.divided_table import DividedTable
+from sklearn_dpbo.exceptions import BatchDependentError, BudgetExceededError
+from sklearn_dpbo.learners import PrivateLogisticRegression, PrivateRidge, PrivateRidgeClassifier
+from sklearn_dpbo.strategies import OneTable, WorstCase
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.LowUtilityWarning")
+
+# So much epsilon that noise is far below one record.
+FREE = {"epsilon": 1e7, "delta": 0.5}
+ALPHAS = {"alpha": [0.01, 0.1, 1.0]}
+
+
+def table(n=300, d=2):
+    X = np.random.default_rng(0).uniform(-1, 1, (n, d))
+    return X, (X[:, 0] + 0.3 * X[:, 1] > 0.2).astype(int)
+
+
+def search_of(estimator=None, grid=ALPHAS, **params):
+    estimator = PrivateRidgeClassifier() if estimator is None else estimator
+    params = {"epsilon": 2.0, "delta": 1e-6, "random_state": 0, "noise_random_state": 0} | params
+    return PrivateBayesSearchCV(estimator, grid, protect="all", **params)
+
+
+@pytest.fixture
+def cut(monkeypatch):
+    """The tables that were divided, in two parts."""
+    found, divide = [], DividedTable.divide.__func__
+
+    def spied(cls, *args):
+        found.append(divide(cls, *args))
+        return found[-1]
+
+    monkeypatch.setattr(DividedTable, "divide", classmethod(spied))
+    return found
+
+
+# ------------------------------------------------------------------------- the result
+@pytest.mark.parametrize("accounting", ["compose", "repeat"])
+def test_the_best_model_of_the_first_part_is_chosen_and_scored_on_the_second(accounting, cut):
+    X, y = table()
+    grid = {"columns": [[1], [0, 1]], "alpha": [1e-6]}
+    search = search_of(grid=grid, strategy=OneTable(accounting=accounting), **FREE).fit(X, y)
+    (parts,) = cut
+    assert (len(parts.training.X), len(parts.X_val)) == (240, 60)
+    assert search.best_params_ == {"columns": [0, 1], "alpha": 1e-6}
+    model = search.best_estimator_
+    assert search.best_score_ == pytest.approx(model.score(parts.X_val, parts.y_val), abs=1e-3)
+    assert search.best_score_ > 0.9
+    low, high = search.best_score_interval_
+    assert low <= model.score(parts.X_val, parts.y_val) <= high
+    alone = clone(model).set_params(**FREE, noise_random_state=0)
+    alone.fit(parts.training.X, parts.training.y)
+    assert model.coef_ == pytest.approx(alone.coef_, abs=1e-3), "never refitted on all records"
+
+
+@pytest.mark.parametrize("accounting", ["compose", "repeat"])
+def test_both_parts_spend_the_whole_budget_which_is_charged_once(accounting, tmp_path):
+    ledger = PrivacyLedger(tmp_path / "budget.db", "patients", 2.0, delta=1e-5)
+    strategy = OneTable(accounting=accounting, n_fits=3)
+    grid = {"max_norm": [0.5, 1.0, 2.0]}
+    search = search_of(grid=grid, strategy=strategy, ledger=ledger, noise_random_state=None)
+    search.fit(*table())
+    assert (ledger.spent["epsilon"], ledger.spent["delta"]) == (2.0, 1e-6)
+    assert len(ledger.history) == 1
+    first, *second = search.privacy_.spends
+    assert (first.epsilon, first.delta) == (2.0, 1e-6)
+    assert first.purpose == "training of models"
+    assert sum(loss.epsilon for loss in second) == pytest.approx(2.0)
+    assert {loss.delta for loss in second} == {0.0}
+    assert [loss.purpose for loss in second] == [
+        "choice of the candidate", "score of the chosen candidate"
+    ]  # fmt: skip
+    with pytest.raises(BudgetExceededError):
+        search_of(ledger=ledger).fit(*table())
+
+
+class Witness(PrivateRidgeClassifier):
+    """Tells how large the tables are that it is fitted on, and what had been charged."""
+
+    ledger_, seen = None, []
+
+    def fit(self, X, y, groups=None):
+        charged = None if Witness.ledger_ is None else Witness.ledger_.spent["epsilon"]
+        Witness.seen.append((len(X), charged))
+        return super().fit(X, y, groups=groups)
+
+
+@pytest.fixture
+def witness(tmp_path):
+    Witness.seen.clear()
+    Witness.ledger_ = PrivacyLedger(tmp_path / "budget.db", "patients", 10.0, delta=1e-3)
+    yield Witness
+    Witness.ledger_ = None
+
+
+def test_the_ledger_is_charged_before_anything_is_fitted_on_records(witness):
+    search_of(witness(), ledger=witness.ledger_).fit(*table())
+    made_up = [charged for n, charged in witness.seen if n != 240]
+    real = [charged for n, charged in witness.seen if n == 240]
+    assert made_up and set(made_up) == {0.0}
+    assert real and set(real) == {2.0}
+
+
+def test_the_report_is_of_all_records_and_on_the_model_too():
+    X, y = table()
+    pipeline = make_pipeline(Normalizer(), make_pipeline("passthrough", PrivateRidgeClassifier()))
+    grid = {"pipeline__privateridgeclassifier__max_norm": [0.5, 1.0]}
+    for search in (
+        search_of(PrivateLogisticRegression(max_iter=3), {"C": [0.1, 1.0]}),
+        search_of(pipeline, grid),
+    ):
+        model = search.fit(X, y).best_estimator_
+        while isinstance(model, Pipeline):
+            model = model[-1]
+        assert model.privacy_ is search.privacy_
+        assert model.epsilon < search.epsilon, "one of several fits"
+        report = search.privacy_
+        assert (report.epsilon, report.delta, report.m) == (2.0, 1e-6, 300)
+        assert "240 records" in report.protected and "60" in report.protected
+        assert "best_estimator_" in report.released
+        assert ("other steps" in report.condition) == isinstance(search.estimator, Pipeline)
+
+
+@pytest.mark.parametrize("named", ["groups", "groups_val"])
+@pytest.mark.parametrize("pipeline", [False, True])
+def test_groups_are_protected_as_wholes_and_lie_in_one_part(pipeline, named, cut):
+    X, y = table()
+    groups = np.random.default_rng(1).integers(0, 60, 300)
+    estimator, grid = PrivateRidgeClassifier(), ALPHAS
+    if pipeline:
+        estimator = make_pipeline(Normalizer(), estimator)
+        grid = {"privateridgeclassifier__max_norm": [0.5, 1.0]}
+    search = search_of(estimator, grid).fit(X, y, **{named: groups})
+    m = len(set(groups.tolist()))
+    assert (search.privacy_.unit, search.privacy_.m) == ("group", m)
+    (parts,) = cut
+    of_row = {row.tobytes(): group for row, group in zip(X, groups, strict=True)}
+    first, second = ({of_row[row.tobytes()] for row in p} for p in (parts.training.X, parts.X_val))
+    assert not first & second and len(first | second) == m
+    model = search.best_estimator_[-1] if pipeline else search.best_estimator_
+    assert model.gram_[2, 2] == pytest.approx(parts.units.m, abs=5 * model.noise_)
+
+
+def test_frames_go_through_pipelines_with_given_categories():
+    X, y = table(400)
+    colour = np.array(["red", "green", "blue"])[np.arange(400) % 3]
+    frame = pd.DataFrame({"a": X[:, 0], "colour": pd.Series(colour, dtype=object)})
+    y = np.where(colour == "red", "yes", "no")
+    encode = OneHotEncoder(
+        categories=[["blue", "green", "red"]], sparse_output=False, handle_unknown="ignore"
+    )
+    pipeline = make_pipeline(
+        make_column_transformer((encode, ["colour"]), (FunctionTransformer(), ["a"])),
+        PrivateLogisticRegression(max_iter=20, max_norm=2.0),
+    )
+    search = search_of(pipeline, {"privatelogisticregression__C": [0.1, 1.0]}, **FREE)
+    search.fit(frame, y)
+    assert search.score(frame, y) > 0.95
+    assert set(search.predict(frame.assign(colour="red"))) == {"yes"}
+    assert search.feature_names_in_.tolist() == ["a", "colour"]
+
+
+# ------------------------------------------------------------------------- scores
+@pytest.mark.parametrize(
+    ("scoring", "metric"),
+    [(None, r2_score), ("neg_mean_absolute_error", lambda *a: -mean_absolute_error(*a))],
+)
+def test_regressors_are_scored(scoring, metric, cut):
+    X, _ = table()
+    y = 10 + 5 * X[:, 0] + X[:, 1] ** 2
+    model = PrivateRidge(y_bounds=(4, 17))
+    search = search_of(model, ALPHAS, scoring=scoring, **FREE).fit(X, y)
+    (parts,) = cut
+    expected = metric(parts.y_val, search.predict(parts.X_val))
+    assert search.best_score_ == pytest.approx(expected, abs=0.02)
+
+
+def test_several_scores_are_released_of_one_model(cut):
+    scoring = ["accuracy", "f1", "roc_auc"]
+    search = search_of(scoring=scoring, refit="f1", **FREE).fit(*table(600))
+    (parts,) = cut
+    predicted = search.predict(parts.X_val)
+    decided = search.decision_function(parts.X_val)
+    expected = {
+        "accuracy": accuracy_score(parts.y_val, predicted),
+        "f1": f1_score(parts.y_val, predicted),
+        "roc_auc": roc_auc_score(parts.y_val, decided),
+    }
+    assert search.best_scores_.keys() == expected.keys()
+    for name in scoring:
+        assert search.best_scores_[name] == pytest.approx(expected[name], abs=0.02), name
+    assert search.best_score_ == search.best_scores_["f1"]
+
+
+@pytest.mark.parametrize("scoring", ["f1", "roc_auc", "neg_brier_score", "balanced_accuracy"])
+def test_scores_that_depend_on_how_frequent_labels_are_pay_for_that(scoring):
+    search = search_of(
+        PrivateLogisticRegression(max_iter=3), {"C": [1.0]}, scoring=scoring
+    )  # fmt: skip
+    *_, first = [loss.purpose for loss in search.fit(*table()).privacy_.spends[:2]]
+    assert (first == "how frequent the labels are") == (scoring != "neg_brier_score")
+    assert sum(loss.epsilon for loss in search.privacy_.spends[1:]) <= 2.0 * (1 + 1e-12)
+
+
+def gain(y, predicted):
+    if not np.isin(y, [0, 1]).all():
+        raise ValueError("an odd label")
+    return (y == predicted).astype(float)
+
+
+def test_a_record_that_a_gain_cannot_value_changes_no_other(cut, monkeypatch):
+    """Models that follow from one release are evaluated together, but not by a user's gain."""
+    from sklearn_dpbo._privacy.mechanisms import Mechanisms
+
+    X, y = table()
+    compared, best_of = [], Mechanisms.best_of
+
+    def spied(self, models, scores, *args, **params):
+        compared.append((scores._open().copy(), scores.sensitivity))
+        return best_of(self, models, scores, *args, **params)
+
+    monkeypatch.setattr(Mechanisms, "best_of", spied)
+    scorer = make_private_scorer(gain, bounds=(0, 1))
+    model = PrivateRidgeClassifier(classes=[0, 1])
+    search_of(model, scoring=scorer).fit(X, y)
+    held_out = {row.tobytes() for row in cut[0].X_val}
+    y[next(i for i, row in enumerate(X) if row.tobytes() in held_out)] = 7
+    search_of(model, scoring=scorer).fit(X, y)
+    (before, sensitivity), (after, _) = compared
+    assert before.shape == (3, 1)
+    assert (np.abs(before - after) <= sensitivity).all()
+
+
+# ------------------------------------------------------------------------- as in scikit-learn
+def test_a_fitted_search_is_used_like_grid_search():
+    X, y = table()
+    search = search_of(PrivateLogisticRegression(max_iter=5), {"C": loguniform(0.1, 10)}, n_iter=4)
+    assert search.fit(X, y) is search and is_classifier(search)
+    assert search.classes_.tolist() == [0, 1] and search.n_features_in_ == 2
+    assert search.predict_proba(X).shape == (300, 2)
+    assert search.score(X, y) == accuracy_score(y, search.predict(X))
+    assert search.cv_results_["params"][search.best_index_] == search.best_params_
+    assert len(search.cv_results_["params"]) == len(search.cv_results_["param_C"])
+    assert search.n_splits_ == 1 and not search.multimetric_
+    with pytest.raises(KeyError, match="only the chosen candidate's score"):
+        search.cv_results_["mean_test_score"]
+    assert not hasattr(clone(search), "best_params_")
+    for shown in (repr(search), search._repr_html_(), str(search.privacy_)):
+        assert "PrivateLogisticRegression" in shown or "every record" in shown.lower()
+    loaded = pickle.loads(pickle.dumps(search))
+    assert (loaded.predict(X) == search.predict(X)).all() and loaded.privacy_ == search.privacy_
+
+
+def test_which_candidates_were_fitted_is_masked_if_their_number_is_secret():
+    for accounting, masked in (("compose", False), ("repeat", True)):
+        grid = {"max_norm": [0.5, 1.0, 2.0]}
+        search = search_of(grid=grid, strategy=OneTable(accounting=accounting, n_fits=3))
+        results = search.fit(*table()).cv_results_
+        assert np.ma.getmaskarray(results["validated"]).all() == masked
+        assert np.isnan(results["mean_fit_time"]).all() and not any(results["fit_error"])
+        assert len(results["params"]) == 3, "the public ones, fitted or not"
+
+
+def test_without_refit_no_model_is_kept():
+    search = search_of(refit=False).fit(*table())
+    assert not hasattr(search, "best_estimator_") and search.best_params_["alpha"] in (0.01, 0.1, 1)
+    with pytest.raises(AttributeError, match="predict"):
+        search.predict(table()[0])
+
+
+def test_seeds_decide_all_and_workers_nothing():
+    X, y = table()
+    pipeline = make_pipeline(Normalizer(), PrivateRidgeClassifier())
+    strategy = OneTable("repeat", n_fits=3)
+    grid = {"privateridgeclassifier__max_norm": [0.5, 1.0]}
+
+    def found(**params):
+        search = search_of(pipeline, grid, strategy=strategy, **params).fit(X, y)
+        return search.best_params_, search.best_score_, search.best_estimator_[-1].gram_.tolist()
+
+    assert found() == found() == found(n_jobs=2)
+    assert found() != found(noise_random_state=1)
+
+
+def test_fits_of_one_search_have_different_noise():
+    """Global generators are restored after each fit; what it drew must not come again."""
+    Drawing.drawn.clear()
+    grid = {"max_norm": [0.5, 1.0, 2.0]}
+    search_of(Drawing(), grid, strategy=OneTable("compose", n_fits=3)).fit(*table())
+    drawn = [number for n, number in Drawing.drawn if n == 240]
+    assert len(set(drawn)) == len(drawn) == 3
+    assert np.random.random() not in drawn, "nobody can draw it again"
+
+
+class Drawing(PrivateRidgeClassifier):
+    """Draws from the global generator."""
+
+    drawn = []
+
+    def fit(self, X, y, groups=None):
+        Drawing.drawn.append((len(X), np.random.random()))
+        return super().fit(X, y, groups=groups)
+
+
+def test_searches_can_be_cross_validated_and_stand_in_pipelines_that_learn_nothing():
+    X, y = table()
+    scores = cross_val_score(search_of(**FREE), X, y, cv=2)
+    assert scores.min() > 0.9
+    pipeline = make_pipeline(Normalizer(), search_of()).fit(X, y)
+    assert pipeline[-1].privacy_.m == 300
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_a_search_is_no_step_after_one_that_has_learnt_from_all_records(depth):
+    pipeline = make_pipeline(StandardScaler(), search_of())
+    if depth == 2:
+        pipeline = make_pipeline(StandardScaler(), make_pipeline("passthrough", search_of()))
+    with pytest.raises(ValueError, match=r"\['standardscaler'\].*have learnt from X"):
+        pipeline.fit(*table())
+
+
+def test_groups_reach_models_in_pipelines_with_metadata_routing_too():
+    X, y = table()
+    pipeline = make_pipeline(Normalizer(), PrivateRidgeClassifier())
+    grid = {"privateridgeclassifier__max_norm": [0.5, 1.0]}
+    with sklearn.config_context(enable_metadata_routing=True):
+        search = search_of(pipeline, grid).fit(X, y, groups=np.arange(300) // 3)
+    assert search.privacy_.m == 100
+
+
+def test_searches_warn_of_no_open_file():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", sklearn.exceptions.ConvergenceWarning)
+        warnings.filterwarnings("ignore", message=".*noise.*")
+        search_of().fit(*table())
+
+
+# ------------------------------------------------------------------------- what is refused
+def centred(X):
+    return X - X.mean(axis=0)
+
+
+def wrong_inputs():
+    X, y = table()
+    model = PrivateRidgeClassifier()
+    piped = Pipeline([("step", "passthrough"), ("model", model)])
+    logistic = PrivateLogisticRegression()
+    yield "list", {}, {"X": X.tolist()}, "these declare what they hold"
+    yield "lengths", {}, {"y": y[:-1]}, "inconsistent numbers of samples"
+    yield "two outputs", {}, {"y": np.stack([y, y], axis=1)}, "y should be a 1d array"
+    yield "one class", {}, {"y": np.zeros(300)}, "two classes or more"
+    yield "lengths of groups", {}, {"groups": y[:-1]}, "inconsistent numbers of samples"
+    yield "two groups", {}, {"groups": y, "groups_val": y}, r"found \['groups'\], too"
+    yield "validation set", {}, {"X_val": X}, r"cuts it itself; found \['X_val'\]"
+    yield "weights", {}, {"sample_weight": y}, r"cuts it itself; found \['sample_weight'\]"
+    yield "cv", {"cv": 3}, {}, r"cuts it itself; found \['cv'\]"
+    yield "delta", {"delta": 0.0}, {}, "delta is 0, and PrivateRidgeClassifier needs one"
+    yield "not private", {"estimator": LogisticRegression(), "grid": {"C": [1]}}, {}, "does not pro"
+    scaled = Pipeline([("step", StandardScaler()), ("model", model)])
+    yield "learns", {"estimator": scaled, "grid": {"model__alpha": [1]}}, {}, "'step'.*learns from"
+    steps = {"step": [Normalizer(), StandardScaler()]}
+    yield "may learn", {"estimator": piped, "grid": steps}, {}, "'step'.*learns from"
+    yield "epsilon", {"grid": {"epsilon": [9]}}, {}, r"param_grid has \['epsilon'\]"
+    yield "classes", {"grid": {"classes": [[0, 1]]}}, {}, r"param_grid has \['classes'\]"
+    nested = {"grid": {"model__epsilon": [9]}, "estimator": piped}
+    yield "nested epsilon", nested, {}, r"param_grid has \['model__epsilon'\]"
+    whole = {"grid": {"model": [PrivateRidgeClassifier(epsilon=100)]}, "estimator": piped}
+    yield "whole model", whole, {}, r"changes \['model__epsilon', 'model__classes'\]"
+    other = {"grid": {"model": [model, logistic]}, "estimator": piped}
+    yield "two models", other, {}, "another kind of guarantee|which the search sets itself"
+    yield "seed", {"grid": {"noise_random_state": [0]}}, {}, "noise_random_state to the search"
+    yield "seeded", {"estimator": clone(model).set_params(noise_random_state=0)}, {}, "to the searc"
+    yield "ledger", {"grid": {"ledger": [object()]}}, {}, "give the ledger to the search"
+    yield "fails", {"grid": {"alpha": [-1.0]}}, {}, "fails on made-up records.*nothing spent: alpha"
+    batch = Pipeline([("step", FunctionTransformer(centred)), ("model", model)])
+    yield "batch", {"estimator": batch, "grid": {"model__alpha": [1]}}, {}, "differently beside"
+    yield "report", {"report": True}, {}, "leave out report=True"
+    yield "release", {"release": "all"}, {}, 'leave out release="all"'
+    yield "strategy", {"strategy": OneTable(test_size=1.0)}, {}, "test_size"
+    yield "other protection", {"protect": "validation", "strategy": OneTable()}, {}, "OneTable is"
+    yield "large delta", {"delta": 0.4, "epsilon": 1e-3, "strategy": OneTable("compose"),
+                          "grid": {"max_norm": [1, 2]}}, {}, "pass a smaller delta"  # fmt: skip
+
+
+WRONG = list(wrong_inputs())
+
+
+@pytest.mark.parametrize(
+    ("params", "data", "message"), [each[1:] for each in WRONG], ids=[each[0] for each in WRONG]
+)
+def test_wrong_input_is_refused_before_anything_is_charged(params, data, message, tmp_path):
+    ledger = PrivacyLedger(tmp_path / "budget.db", "patients", 10.0, delta=0.9)
+    params = {"estimator": PrivateRidgeClassifier(), "grid": ALPHAS, "ledger": ledger} | params
+    X, y = table()
+    search = search_of(params.pop("estimator"), params.pop("grid")).set_params(**params)
+    with pytest.raises((ValueError, TypeError, BatchDependentError), match=message):
+        search.fit(**{"X": X, "y": y} | data)
+    assert not any(ledger.spent.values())
+    assert not hasattr(search, "best_params_")
+
+
+def test_models_without_groups_protect_single_records_only():
+    class Plain(PrivateRidgeClassifier):
+        def private_training(self):
+            from dataclasses import replace
+
+            return replace(super().private_training(), groups=None)
+
+    with pytest.raises(ValueError, match="Plain protects single records and no groups"):
+        search_of(Plain()).fit(*table(), groups=np.arange(300) // 2)
+
+
+def test_the_strategy_of_one_table_is_named_to_who_asks_for_another():
+    with pytest.raises(ValueError, match="strategy"):
+        search_of(strategy="gp_noisy").fit(*table())
+    with pytest.raises(ValueError, match="WorstCase is for protect='validation'"):
+        search_of(strategy=WorstCase()).fit(*table())

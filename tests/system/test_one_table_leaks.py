@@ -1,0 +1,409 @@
+"""A search on one table shows no raw score, no number of fits, and no record, to anybody.
+
+What is looked for is recognisable: counts as in `leaks`, a number of fits that is drawn for sure,
+and values that no made-up record has.
+"""
+
+import gc
+import io
+import logging
+import pickle
+import struct
+import traceback
+import warnings
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from joblib.externals.loky import get_reusable_executor
+from leaks import COUNTS, M, found_in, found_in_text, frames_of, walk
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.compose import make_column_transformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, Normalizer, OneHotEncoder
+
+from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
+from sklearn_dpbo._evaluation.row_by_row import RowByRowCheck
+from sklearn_dpbo._privacy.mechanisms import Mechanisms, Tables
+from sklearn_dpbo._privacy.repetition import Repetition
+from sklearn_dpbo.exceptions import InsecureNoiseWarning
+from sklearn_dpbo.learners import (
+    PrivateLogisticRegression,
+    PrivateRidge,
+    PrivateRidgeClassifier,
+    PrivateTraining,
+)
+from sklearn_dpbo.strategies import OneTable
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.LowUtilityWarning")
+
+# A fifth of it is the second part, which has M records.
+N = 5 * M
+# A number of fits that nothing else has.
+K = 89
+# In a column of the table.
+MARK = 314_159.265
+
+
+class Known(ClassifierMixin, BaseEstimator):
+    """Says that it trains privately; predicts class 1 up to the row number that makes COUNTS."""
+
+    calls = 0
+
+    def __init__(self, which=0, epsilon=1.0, fail=None):
+        self.which = which
+        self.epsilon = epsilon
+        self.fail = fail
+
+    def private_training(self):
+        return PrivateTraining("pure", delta=None, groups="groups")
+
+    def fit(self, X, y, groups=None):
+        real = len(X) == N - M
+        Known.calls += real
+        if self.fail == "fit" and real:
+            raise RuntimeError(f"{len(X)} records")
+        if self.fail == "interrupt" and Known.calls == 3:
+            raise KeyboardInterrupt
+        self.classes_ = np.array([0, 1])
+        return self
+
+    def predict(self, X):
+        if self.fail == "predict" and (X[:, 0] == N - 1).any():
+            raise RuntimeError(f"{(X[:, 0] < 1000).sum()} of {len(X)}")
+        print("predicts", len(X))
+        logging.getLogger("known").warning("predicts %d", len(X))
+        return (X[:, 0] < 5 * COUNTS[self.which]).astype(int)
+
+
+def table():
+    X = np.column_stack([np.arange(N), np.full(N, MARK)]).astype(float)
+    return X, (np.arange(N) > 0).astype(int)
+
+
+def search_of(accounting="repeat", estimator=None, **params):
+    estimator = Known(params.pop("fail", None)) if estimator is None else estimator
+    strategy = OneTable(accounting=accounting, n_fits=4)
+    params = {"epsilon": 1e-7, "random_state": 0} | params
+    grid = params.pop("grid", {"which": list(COUNTS)})
+    return PrivateBayesSearchCV(estimator, grid, protect="all", strategy=strategy, **params)
+
+
+@pytest.fixture(autouse=True)
+def drawn(monkeypatch):
+    """Exactly K fits are made, if their number is random; and exceptions start afresh."""
+    monkeypatch.setattr(Repetition, "draw", lambda *_: K)
+    Known.calls = 0
+
+
+@pytest.fixture(scope="module")
+def counts():
+    """The raw counts of all candidates; all searches here cut the table alike."""
+    found, best_of = set(), Mechanisms.best_of
+
+    def spied(self, models, scores, *args, **params):
+        found.update(scores._open().ravel().tolist())
+        return best_of(self, models, scores, *args, **params)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Mechanisms, "best_of", spied)
+        search_of("compose").fit(*table())
+    assert len(found) == len(COUNTS) and min(found) > 4096
+    return found
+
+
+def numbers_of_fits(thing):
+    """What is reachable from an object that shows K: a number, or the size of something."""
+    found = list(walk(thing, {}))
+    sized = [v for v in found if isinstance(v, list | tuple | dict | set)]
+    sized += [v for v in found if isinstance(v, np.ndarray) and v.ndim]
+    whole = [v for v in found if isinstance(v, int | np.integer)]
+    return [v for v in whole if v == K] + [v for v in sized if len(v) == K]
+
+
+def test_what_shows_the_number_of_fits_is_found():
+    """The tests below can fail."""
+    for planted in (K, [0] * K, np.zeros(K), {i: i for i in range(K)}, ("x", {"k": [K]})):
+        assert numbers_of_fits({"planted": planted})
+    assert not numbers_of_fits({"planted": [[0] * (K - 1), K + 1, 0.5]})
+    assert found_in_text(f"<Sensitive: {K} candidates, value withheld>", {K})
+
+
+def shown_by(search):
+    """All texts that a fitted search makes."""
+    texts = [repr(search), str(search), search._repr_html_(), str(search.privacy_)]
+    return "".join([*texts, search.privacy_._repr_html_(), str(search.cv_results_)])
+
+
+CASES = [
+    {},
+    {"accounting": "compose"},
+    {"fail": "predict"},
+    {"groups": True},
+    {"pipeline": True},
+    {"n_jobs": 2},
+]
+
+
+@pytest.mark.parametrize(
+    ("case", "backend"),
+    [*((case, "loky") for case in CASES), ({"n_jobs": 2}, "threading")],
+    ids=str,
+)
+def test_no_raw_score_and_no_number_of_fits_is_kept_printed_or_logged(
+    case, backend, counts, capfd, caplog, recwarn
+):
+    params = dict(case)
+    X, y = table()
+    groups = np.arange(N) if params.pop("groups", False) else None
+    estimator, grid = Known(fail=params.pop("fail", None)), {"which": list(COUNTS)}
+    if params.pop("pipeline", False):
+        estimator = make_pipeline(FunctionTransformer(), estimator)
+        grid = {"known__which": list(COUNTS)}
+    if "n_jobs" in params:
+        get_reusable_executor().shutdown()  # workers of another test write to its output
+    caplog.set_level(logging.DEBUG)
+    search = search_of(estimator=estimator, grid=grid, verbose=10, **params)
+    capfd.readouterr()
+    with joblib.parallel_config(backend, verbose=50):
+        search.fit(X, y, groups=groups)
+    fits = {K} if case.get("accounting") != "compose" else set()
+    captured = capfd.readouterr()
+    text = captured.out + captured.err + caplog.text + shown_by(search)
+    text += "".join(str(w.message) for w in recwarn)
+    assert not found_in_text(text, counts | fits)
+    for kept in (vars(search), vars(pickle.loads(pickle.dumps(search)))):
+        assert not found_in(kept, counts)
+        assert not fits or not numbers_of_fits(kept)
+    raw = pickle.dumps(search)
+    assert not [c for c in counts if int(c).to_bytes(8, "little") in raw]
+    assert struct.pack("<d", MARK) not in raw and struct.pack("<d", N - 1) not in raw
+
+
+# ------------------------------------------------------------------------- exceptions
+class FailsAtLast(Known):
+    """Predicts made-up records once too often: after the choice, when it is released."""
+
+    def predict(self, X):
+        if len(X) < 100 and Known.calls >= K:
+            raise RuntimeError("no more")
+        return super().predict(X)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "error", "message"),
+    [
+        (Known(fail="interrupt"), KeyboardInterrupt, None),
+        (Known(fail="fit"), ValueError, "could not be fitted.*Why is not said"),
+        (FailsAtLast(), RuntimeError, "no more"),
+    ],
+    ids=["interrupted", "not fitted", "not predicting"],
+)
+def test_exceptions_show_no_raw_score_and_no_number_of_fits(estimator, error, message, counts):
+    search = search_of(estimator=estimator)
+    with pytest.raises(error, match=message) as caught:
+        search.fit(*table())
+    seen = frames_of(caught.value)
+    assert len(seen) > 2
+    assert not found_in(seen, counts)
+    assert not numbers_of_fits([frame for frame in seen if isinstance(frame, dict)])
+    text = "".join(traceback.format_exception(caught.value)) + "".join(map(str, seen))
+    assert f"{K} candidates" not in text and f"{N - M}" not in str(caught.value)
+    assert "had been charged before this (for: training of models" in caught.value.__notes__[0]
+    assert not hasattr(search, "best_params_")
+
+
+def test_an_interrupt_of_the_choice_shows_neither(monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sklearn_dpbo._privacy.mechanisms._choose", interrupted)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        search_of().fit(*table())
+    seen = [frame for frame in frames_of(caught.value) if isinstance(frame, dict)]
+    assert not numbers_of_fits(seen) and f"{K} candidates" not in str(seen)
+
+
+def test_models_that_were_not_chosen_are_gone():
+    search = search_of(accounting="compose").fit(*table())
+    gc.collect()
+    alive = [o for o in gc.get_objects() if isinstance(o, Known) and hasattr(o, "classes_")]
+    assert alive == [search.best_estimator_]
+
+
+class Keeper:
+    """A function that keeps what it was called with."""
+
+    def __init__(self):
+        self.seen = []
+
+    def __call__(self, X):
+        self.seen.append(np.array(X))
+        return X
+
+
+def test_steps_of_the_released_pipeline_have_seen_no_record():
+    estimator = make_pipeline(FunctionTransformer(Keeper()), Known())
+    search = search_of("compose", estimator, grid={"known__which": [0]}).fit(*table())
+    seen = search.best_estimator_[0].func.seen
+    assert seen and max(np.abs(X).max() for X in seen) <= 1, "made-up records"
+    assert struct.pack("<d", MARK) not in pickle.dumps(search)
+
+
+# ------------------------------------------------------------------------- neighbours
+ODD = [np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324]
+ODD_LABELS = [0, 1, 7, 2**40, -3, 1]
+ODD_OBJECTS = [None, "no", 1.5, np.nan, "zz", b"x"]
+ENCODE = OneHotEncoder(categories=[["u", "v"]], sparse_output=False, handle_unknown="ignore")
+
+
+def small_table():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (50, 2))
+    return X, (X[:, 0] > 0).astype(int)
+
+
+def frame():
+    X, _ = small_table()
+    text = pd.Series(["u", "v", "u", "w", None] * 10, dtype=object)
+    kind = pd.Categorical(["u", "v"] * 25, categories=["u", "v", "w"])
+    return pd.DataFrame({"n": X[:, 0], "text": text, "kind": kind})
+
+
+def changed(X, y, rows, trial):
+    """A neighbour, whose records of one unit are odd."""
+    rng = np.random.default_rng(trial)
+    X, y = X.copy(), y.copy()
+    for row in rows:
+        if isinstance(X, np.ndarray):
+            X[row] = rng.choice(ODD, 2)
+        else:
+            X.loc[row, "n"] = rng.choice(ODD)
+            X.at[row, "text"] = ODD_OBJECTS[trial]
+            X.loc[row, "kind"] = [None, "w", "u"][trial % 3]
+        y[row] = {"f": ODD, "O": ODD_OBJECTS}.get(y.dtype.kind, ODD_LABELS)[trial]
+    return X, y
+
+
+def piped(model):
+    columns = make_column_transformer(
+        (FunctionTransformer(), ["n"]), (ENCODE, ["text"]), (ENCODE, ["kind"])
+    )
+    return make_pipeline(columns, Normalizer(), model)
+
+
+def picky(y, predicted):
+    if not all(label == label for label in y):
+        raise ValueError("a missing label")
+    return (np.asarray(y) == predicted).astype(float)
+
+
+def largest_is_one(X):
+    return X / max(1.0, np.nanmax(np.abs(X)))
+
+
+def neighbour_cases():
+    X, y = small_table()
+    logistic = PrivateLogisticRegression(max_iter=2, classes=[0, 1])
+    ridge = PrivateRidgeClassifier(classes=[0, 1])
+    named = PrivateRidgeClassifier(classes=["no", "yes"])
+    texts = np.array(["no", "yes"], dtype=object)[y]
+    batch = make_pipeline(FunctionTransformer(largest_is_one), ridge)
+    of_user = make_private_scorer(picky, bounds=(0, 1))
+    yield "logistic", logistic, {"C": [0.1, 1.0]}, X, y, "roc_auc"
+    yield "ridge", ridge, {"alpha": [0.1, 1.0]}, X, y, "f1"
+    yield "gain", ridge, {"alpha": [0.1, 1.0]}, X, y.astype(float), of_user
+    yield "regression", PrivateRidge(), {"alpha": [0.1, 1.0]}, X, X[:, 1], "neg_mean_absolute_error"
+    yield "r2", PrivateRidge(), {"alpha": [0.1, 1.0]}, X, X[:, 1], None
+    yield "frame", piped(logistic), {"privatelogisticregression__C": [1.0]}, frame(), y, None
+    names = {"privateridgeclassifier__alpha": [0.1, 1.0]}
+    yield "texts", piped(named), names, frame(), texts, None
+    yield "batch", batch, names, X, y, None
+
+
+NEIGHBOURS = list(neighbour_cases())
+
+
+@pytest.fixture
+def measured(monkeypatch):
+    """What gets noise, as (numbers, how far a unit moves them, in which norm), without the noise.
+
+    What is chosen and fitted is then the same as long as that is.
+    """
+    found, best_of, counts = [], Mechanisms.best_of, Mechanisms.release_counts
+
+    def table_of(self, table):
+        sensitivity = self.scale / np.sqrt(self._n / (2 * self._rho))
+        found.append((table._open().ravel().astype(float), sensitivity, 2))
+        return table._open() * 0
+
+    def compared(self, models, scores, *args, **params):
+        found.extend((row.astype(float), scores.sensitivity, 1) for row in scores._open())
+        return best_of(self, models, scores, *args, **params)
+
+    def counted(self, table, *args, **params):
+        found.append((table._open().ravel().astype(float), table.sensitivity, 1))
+        return counts(self, table, *args, **params)
+
+    monkeypatch.setattr(Tables, "__call__", table_of)
+    monkeypatch.setattr(Mechanisms, "best_of", compared)
+    monkeypatch.setattr(Mechanisms, "release_counts", counted)
+    monkeypatch.setattr(RowByRowCheck, "check", lambda *_: None)  # it takes most of the time
+    return found
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize("case", NEIGHBOURS, ids=[case[0] for case in NEIGHBOURS])
+def test_no_unit_moves_what_gets_noise_further_than_promised_nor_says_a_word(
+    case, grouped, measured
+):
+    _, estimator, grid, X, y, scoring = case
+    groups = np.repeat(np.arange(20), [3] * 15 + [1] * 5) if grouped else None
+
+    def fitted(X, y):
+        measured.clear()
+        search = search_of(
+            "compose", estimator, grid=grid, scoring=scoring, epsilon=1.0, delta=1e-6,
+            noise_random_state=0,
+        )  # fmt: skip
+        out, said = io.StringIO(), []
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            for other in (InsecureNoiseWarning, ResourceWarning):
+                warnings.simplefilter("ignore", other)
+            try:
+                search.fit(X, y, groups=groups)
+            except Exception as error:
+                said.append(repr(error))
+        said += [str(w.message) for w in caught if "noise" not in str(w.message)]
+        return list(measured), [*said, out.getvalue()]
+
+    before, said = fitted(X, y)
+    assert len(before) > 3 and said == [""]
+    units = np.arange(50) if groups is None else groups
+    moved = 0.0
+    for trial, unit in enumerate(np.random.default_rng(1).integers(units.max() + 1, size=6)):
+        after, said = fitted(*changed(X, y, np.flatnonzero(units == unit), trial))
+        assert said == [""] and len(after) == len(before)
+        for (a, sensitivity, norm), (b, same, _) in zip(before, after, strict=True):
+            assert sensitivity == same and a.shape == b.shape
+            distance = np.linalg.norm(a - b, norm)
+            assert distance <= sensitivity
+            moved = max(moved, distance / sensitivity)
+    assert moved > 0.1, "the test can fail"
+
+
+def test_errors_say_nothing_of_records_that_are_odd():
+    X, y = small_table()
+    for label in ODD_OBJECTS:
+        labels = np.array(y, dtype=object)
+        labels[7] = label
+        model = PrivateRidgeClassifier(classes=[0, 1])
+        search_of("compose", model, grid={"alpha": [1.0]}, delta=1e-6, epsilon=1.0).fit(X, labels)
+    for missing in (None, np.nan, pd.NA):
+        labels = np.array(y, dtype=object)
+        labels[7] = missing
+        model = PrivateRidgeClassifier()
+        search = search_of("compose", model, grid={"alpha": [1.0]}, delta=1e-6, epsilon=1.0)
+        assert search.fit(X, labels).classes_.tolist() == [0, 1], "a missing label is no class"
