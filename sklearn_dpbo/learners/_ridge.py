@@ -272,10 +272,29 @@ class PrivateRidgeClassifier(ClassifierMixin, _FromGram):
 
     Parameters
     ----------
-    alpha, columns, n_components, epsilon, delta, bounds, max_norm, noise_random_state, ledger
-        As for `PrivateRidge`.
+    alpha : float, default=1.0
+        Regularisation, as in scikit-learn's `RidgeClassifier`, of columns that are scaled. To it is
+        added what the noise needs, see `noise_`.
+    columns : array-like of int, default=None
+        Positions of the columns that the model uses; None uses all.
+    n_components : int or None, default=None
+        If given, the model uses so many principal components of these columns (not centred), found
+        from the sums that are released.
+    epsilon : float, default=1.0
+        Privacy loss of the fitted model.
+    delta : float, default=1e-6
+        In (0, 1).
+    bounds : tuple of two floats or arrays, default=None
+        Lowest and highest value of each column, chosen without looking at the data: columns are
+        scaled to [-1, 1] and cut off there.
+    max_norm : float, default=1.0
+        Rows that are longer (after `bounds`) are scaled down to this norm.
     classes : array-like, default=None
         The labels, which are public. None takes those of y.
+    noise_random_state : int or None, default=None
+        An integer replaces the noise by a seeded generator's: for tests only. Warns.
+    ledger : PrivacyLedger or None, default=None
+        What (epsilon, delta) are charged to, before the draw.
 
     Attributes
     ----------
@@ -285,8 +304,21 @@ class PrivateRidgeClassifier(ClassifierMixin, _FromGram):
         Of scaled columns (private).
     intercept_ : ndarray of shape (1,) or (n_classes,)
         The constant (private).
-    gram_, noise_, privacy_, n_features_in_, feature_names_in_
-        As for `PrivateRidge`.
+    gram_ : ndarray of shape (n_features + 1 + n_targets, n_features + 1 + n_targets)
+        The sums released, of columns, 1 and one target for each class (of two, one), all scaled
+        (private).
+    noise_ : float
+        Standard deviation of the noise of each of them.
+    privacy_ : PrivacyReport
+        The privacy report: print it.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of features, if they are all strings.
+
+    References
+    ----------
+    Wang, "Revisiting differentially private linear regression", UAI 2018 (AdaSSP).
     """
 
     def __init__(
