@@ -29,7 +29,8 @@ column but for the most usual one.
 * diffprivlib: its `LogisticRegression` with default parameters, on all records; pure epsilon, so
   that it promises more. Of patients, the first record. Runs on scikit-learn 1.7, hence elsewhere:
   ``--diffprivlib PYTHON`` is an interpreter that has both;
-* DP-EBM, and tuned: interpret's `DPExplainableBoostingClassifier`, if that is installed;
+* DP-EBM, and tuned: interpret's `DPExplainableBoostingClassifier` on two classes, if that is
+  installed; each code book is one column, as trees can cut it. Its space was set on `census`;
 * not private: scikit-learn's `GridSearchCV` over `LogisticRegression` or `Ridge`.
 
 Figures are means over repetitions, and their standard errors.
@@ -57,6 +58,8 @@ from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV, ParameterGrid, ParameterSampler
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from sklearn_dpbo import PrivateBayesSearchCV
 from sklearn_dpbo.learners import PrivateLogisticRegression, PrivateRidge, PrivateRidgeClassifier
@@ -111,12 +114,23 @@ class Problem:
     n_test: int
     sizes: list
     bounds: tuple | None = None  # of the target of a regression
+    books: tuple = ()  # how many columns, at the end, are the codes of each code book
 
     def cut(self, n, seed):
         """Return n units, and all records of the test units."""
         order = np.random.default_rng(0).permutation(self.table.unit.max() + 1)
         drawn = np.random.default_rng([seed, n]).permutation(order[self.n_test :])[:n]
         return self.table.of(drawn), self.table.of(order[: self.n_test])
+
+    def coded(self, X):
+        """Return the numbers, and one column for each code book, which trees can cut."""
+        at = X.shape[1] - sum(self.books)
+        columns = [X[:, :at]]
+        for width in self.books:
+            codes = X[:, at : at + width] @ np.arange(1, width + 1) / width
+            columns.append(codes[:, None])
+            at += width
+        return np.hstack(columns)
 
     @property
     def logistic(self):
@@ -130,11 +144,11 @@ class Problem:
 
 
 def prepared(frame, numbers, categories, counts=(), usual=()):
-    """Return columns by public knowledge: bounds of numbers, and code books.
+    """Return columns by public knowledge (bounds of numbers, and code books), and their widths.
 
     The code books are read off the files, as these have all codes; `usual` codes have no column.
     """
-    columns = []
+    columns, books = [], []
     for name, (low, high) in numbers.items():
         x = frame[name].to_numpy(float)
         x = np.log1p(x) / np.log1p(high) if name in counts else (2 * x - low - high) / (high - low)
@@ -143,7 +157,8 @@ def prepared(frame, numbers, categories, counts=(), usual=()):
         found = frame[name].to_numpy().astype(str)
         codes = [c for c in np.unique(found) if c not in usual and (name, c) not in usual]
         columns.append((found[:, None] == np.array(codes)).astype(float))
-    return np.hstack(columns)
+        books.append(len(codes))
+    return np.hstack(columns), tuple(books)
 
 
 def census():
@@ -153,10 +168,10 @@ def census():
                "capital_gain": (0, 99_999), "capital_loss": (0, 5_000)}  # fmt: skip
     categories = ["workclass", "marital_status", "occupation", "relationship", "race", "sex",
                   "native_country"]  # fmt: skip
-    X = prepared(frame, numbers, categories, ("capital_gain", "capital_loss"),
+    X, books = prepared(frame, numbers, categories, ("capital_gain", "capital_loss"),
                  ("Private", "White", "Male", "United-States", "?"))  # fmt: skip
     y = (frame["income"] == ">50K").to_numpy().astype(int)
-    return Problem("census income", Table(X, y), 10_000, [2000, 5000, 38_000])
+    return Problem("census income", Table(X, y), 10_000, [2000, 5000, 38_000], books=books)
 
 
 def forest():
@@ -181,7 +196,7 @@ def readmission():
                 "weight", *numbers}  # fmt: skip
     usual = ("No", "None", "?", "Caucasian", "Male", ("admission_type_id", "1"),
              ("discharge_disposition_id", "1"), ("admission_source_id", "7"))  # fmt: skip
-    X = prepared(frame, numbers, [c for c in frame if c not in left_out], counts, usual)
+    X, _ = prepared(frame, numbers, [c for c in frame if c not in left_out], counts, usual)
     y = (frame["readmitted"] != "NO").to_numpy().astype(int)
     table = Table(X, y, frame["patient_nbr"].to_numpy())
     return Problem("readmission by patient", table, 20_000, [5000, 50_000])
@@ -191,7 +206,7 @@ def spam():
     """Frequencies in percent, and lengths of runs of capitals."""
     frame = pd.read_csv(DATA / "spambase.csv.gz")
     numbers = {c: (0, 100 if "freq" in c else 10_000) for c in frame if c != "spam"}
-    X = prepared(frame, numbers, [], list(numbers))
+    X, _ = prepared(frame, numbers, [], list(numbers))
     return Problem("spam", Table(X, frame["spam"].to_numpy()), 900, [3700])
 
 
@@ -205,7 +220,7 @@ def houses():
                "sqft_lot": (6.5, 13.5), "bedrooms": (0, 10), "bathrooms": (0, 8), "floors": (1, 4),
                "waterfront": (0, 1), "view": (0, 4), "condition": (1, 5), "grade": (1, 13),
                "yr_built": (1900, 2015)}  # fmt: skip
-    X = prepared(frame, numbers, ["zipcode"])
+    X, _ = prepared(frame, numbers, ["zipcode"])
     return Problem("house prices", Table(X, y), 5000, [16_000], (6.5, 9.5))
 
 
@@ -285,21 +300,24 @@ def diffprivlib(python, table, test, epsilon):
 
 
 def boosting(problem):
-    """Return DP-EBM, if it is installed and known to the search; else None."""
+    """Return DP-EBM, if it is installed, known to the search, and made for the problem."""
+    binary = problem.bounds is None and len(np.unique(problem.table.y)) == 2
+    if not binary or problem.table.groups is not None:
+        return None
     try:
         from interpret.privacy import DPExplainableBoostingClassifier
 
         from sklearn_dpbo.learners._private_training import private_training
 
-        d = problem.table.X.shape[1]
+        d = problem.coded(problem.table.X[:1]).shape[1]
         model = DPExplainableBoostingClassifier(
             feature_types=["continuous"] * d, privacy_bounds=[(-1.0, 1.0)] * d,
-            random_state=None, n_jobs=1,
+            random_state=None, delta=DELTA, n_jobs=1,
         )  # fmt: skip
         private_training(model)
     except (ImportError, ValueError):
         return None
-    return model if problem.bounds is None and problem.table.groups is None else None
+    return make_pipeline(FunctionTransformer(problem.coded), model)
 
 
 def arms(problem, table, test, epsilon, seed, options):
@@ -319,8 +337,9 @@ def arms(problem, table, test, epsilon, seed, options):
             "DPpack": lambda: dppack(problem, logistic, SPACE, table, epsilon, seed),
         }
     if (ebm := boosting(problem)) is not None:
-        space = {"max_rounds": [50, 150, 300], "max_leaves": [2, 3], "learning_rate": [0.01, 0.1]}
-        own = clone(ebm).set_params(epsilon=epsilon, delta=DELTA)
+        name = ebm.steps[-1][0]
+        space = {f"{name}__max_rounds": [5, 10, 20], f"{name}__learning_rate": loguniform(0.1, 1)}
+        own = clone(ebm).set_params(**{f"{name}__epsilon": epsilon})
         models |= {"DP-EBM, tuned": lambda: tuned(ebm, space, 16, table, epsilon, seed),
                    "DP-EBM, defaults": lambda: own.fit(table.X, table.y)}  # fmt: skip
     scores = {name: lambda make=make: score(problem, make(), test) for name, make in models.items()}
