@@ -6,6 +6,7 @@ Candidates are not private themselves; what is released of them rests on the str
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +20,7 @@ from .._evaluation.fitting import FitOptions
 from .._evaluation.progress import watched
 from .._privacy.mechanisms import Mechanisms
 from .._space.space import SearchSpace
+from ..learners._labels import public_classes
 from ..report._report import PREDICTION_CONDITIONS, PrivacyReport
 from ..scoring._scorers import PrivateScorer
 from ..strategies._base import Strategy
@@ -62,7 +64,7 @@ def fit_in_secret(
     """
     _check(search, groups, strategy)
     rng = np.random.default_rng(check_random_state(search.random_state).randint(2**31 - 1, size=4))
-    labels = np.unique(np.asarray(dense(y)))
+    labels = public_classes(None, dense(y))
     for scorer in scorers.values():
         if depends_on_labels(scorer, labels):
             raise ValueError(
@@ -73,7 +75,11 @@ def fit_in_secret(
     oracle = oracle_on(options, table, scorers, np.full(len(labels), 1 / len(labels)), rng)
     oracle = replace(oracle, on_protected=table.training)
     budget = mechanisms.budget
-    with watched(search, 1, None, search.verbose), note_on_error(lambda: spent_before(budget)):
+    with (
+        closing(oracle),
+        watched(search, 1, None, search.verbose),
+        note_on_error(lambda: spent_before(budget)),
+    ):
         release = strategy.run(space, oracle, n_iter=search.n_iter, rng=rng, mechanisms=mechanisms)
     return {
         **fitted_attributes(release, []),

@@ -38,11 +38,12 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateLearner):
         Privacy loss of the fitted model.
     delta : float, default=1e-6
         In (0, 1).
-    clip : float, default=1.0
-        Norm to which a record's gradient is clipped; the noise is in proportion to it.
+    clip : float, default=0.7
+        Norm to which a record's gradient is clipped; the noise is in proportion to it. With 0.7
+        only records that are predicted wrongly are clipped; much less favours frequent labels.
     max_iter : int, default=20
         Steps; the noise of each grows with the root of their number.
-    learning_rate : float, default=8.0
+    learning_rate : float, default=4.0
         Length of a step. The larger it is, and the more steps, the further the model goes from 0,
         and the more noise it has.
     momentum : float, default=0.9
@@ -90,9 +91,9 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateLearner):
         *,
         epsilon: float = 1.0,
         delta: float = 1e-6,
-        clip: float = 1.0,
+        clip: float = 0.7,
         max_iter: int = 20,
-        learning_rate: float = 8.0,
+        learning_rate: float = 4.0,
         momentum: float = 0.9,
         bounds: Any = None,
         max_norm: float = 1.0,

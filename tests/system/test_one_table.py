@@ -20,7 +20,7 @@ from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV, make_private_score
 from sklearn_dpbo._data.divided_table import DividedTable
 from sklearn_dpbo.exceptions import BatchDependentError, BudgetExceededError
 from sklearn_dpbo.learners import PrivateLogisticRegression, PrivateRidge, PrivateRidgeClassifier
-from sklearn_dpbo.strategies import OneTable, WorstCase
+from sklearn_dpbo.strategies import OneTable
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.LowUtilityWarning")
 
@@ -428,10 +428,3 @@ def test_models_without_groups_protect_single_records_only():
 
     with pytest.raises(ValueError, match="Plain protects single records and no groups"):
         search_of(Plain()).fit(*table(), groups=np.arange(300) // 2)
-
-
-def test_the_strategy_of_one_table_is_named_to_who_asks_for_another():
-    with pytest.raises(ValueError, match="strategy"):
-        search_of(strategy="gp_noisy").fit(*table())
-    with pytest.raises(ValueError, match="WorstCase is for protect='validation'"):
-        search_of(strategy=WorstCase()).fit(*table())
