@@ -126,7 +126,8 @@ def audit_estimator(
         pairs = training_neighbours(X, y, groups, regression=is_regressor(estimator))
     for pair in pairs.values():
         check_neighbours(*pair)
-    fit = _Fit.of(estimator, X, y, groups, output)
+    grouped = groups is not None or any(len(pair[0]) == 3 for pair in pairs.values())
+    fit = _Fit.of(estimator, X, y, grouped, output)
     seeds = iter(seeds_from(random_state, 1 + 2 * n * (1 + len(pairs)), _SEEDS))
     fit.fitted((X, y) if groups is None else (X, y, groups), next(seeds))  # so that errors show
     epsilon, delta = fit.claim()
@@ -167,11 +168,11 @@ class _Fit:
 
     @classmethod
     def of(
-        cls, estimator: Any, X: Any, y: Any, groups: Any, output: Callable[[Any], Any] | None
+        cls, estimator: Any, X: Any, y: Any, grouped: bool, output: Callable[[Any], Any] | None
     ) -> _Fit:
         """Check an estimator, and prepare it."""
         training, params = _training_of(estimator), estimator.get_params(deep=True)
-        if groups is not None and training.groups is None:
+        if grouped and training.groups is None:
             raise ValueError(
                 f"{type(estimator).__name__} protects single records and no groups: leave groups "
                 "out"

@@ -77,7 +77,9 @@ def test_example_scripts_run(example, capsys, monkeypatch):
     "module",
     [
         "audit.cases",
+        "audit._estimator",
         "audit._repeated",
+        "audit._training_sets",
         "configuration._configurator",
         "kusner2015._branch_and_bound",
         "kusner2015._unit_ball",
