@@ -7,6 +7,7 @@ part alone.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -60,7 +61,7 @@ class DividedTable:
         groups: Any,
         labels: NDArray[Any],
         classes: bool,
-        test_size: float,
+        n_val: Callable[[int], int],
         rng: np.random.Generator,
     ) -> DividedTable:
         """Cut a table.
@@ -73,8 +74,8 @@ class DividedTable:
             Whom each record belongs to; public identifiers, of which the records are protected.
         labels, classes
             As above.
-        test_size : float
-            Share of the units that models are evaluated on.
+        n_val : callable
+            How many of m units models are evaluated on.
         rng : numpy.random.Generator
             Chooses them.
 
@@ -89,14 +90,14 @@ class DividedTable:
             raise ValueError('protect="all" takes one label per record, as y')
         check_consistent_length(X, y, *(() if groups is None else (groups,)))
         units = Units.of(n_rows(X), groups)
-        n_val = round(test_size * units.m)
-        if not 0 < n_val < units.m:
+        number = n_val(units.m)
+        if not 0 < number < units.m:
             raise ValueError(
                 f"{units.m} {units.name}s cannot be cut into two parts, one to fit models on and "
-                f"one of {test_size:.0%} to evaluate them on"
+                f"one of {number} to evaluate them on"
             )
         chosen = np.zeros(units.m, dtype=bool)
-        chosen[rng.permutation(units.m)[:n_val]] = True
+        chosen[rng.permutation(units.m)[:number]] = True
         of_row = units.labels()
         held_out = chosen if of_row is None else chosen[of_row]
         fit, val = np.flatnonzero(~held_out), np.flatnonzero(held_out)

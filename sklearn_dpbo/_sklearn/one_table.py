@@ -68,10 +68,12 @@ def fit_one_table(
     training = _training_of(search, groups)
     rng = np.random.default_rng(check_random_state(search.random_state).randint(2**31 - 1, size=4))
     labels, classes = _labels(search.estimator, training, y), is_classifier(search.estimator)
-    table = DividedTable.divide(X, y, groups, labels, classes, strategy.test_size, rng)
+    budget = mechanisms.budget
+    table = DividedTable.divide(
+        X, y, groups, labels, classes, lambda m: strategy.n_val(m, budget.epsilon), rng
+    )
     if training.groups is not None and groups is not None:
         table = table.grouped(training.groups)
-    budget = mechanisms.budget
     plan = _plan(search, strategy, training, table, (budget.epsilon, budget.delta), rng)
     prepared = _prepared(search.estimator, plan, training, labels)
     _check_fits(plan, training, prepared)
@@ -168,7 +170,7 @@ def _plan(
         training.fit,
         training.from_release,
         int(search.n_iter),
-        table.units.m,
+        table.units.m + table.units_val.m,
         budget,
         rng,
         search.estimator.get_params(deep=True),

@@ -25,11 +25,15 @@ _STEPS = 2**14
 
 
 class _FromGram(PrivateLearner):
-    """Solves from the noisy Gram matrix of rows (x, 1, targets).
+    """Solves from noisy sums of products of rows (x, 1, targets).
 
-    A unit adds A, the sum of z z^T over its rows: positive semidefinite, of a trace of at most B^2.
-    What replaces it adds A' alike, and |A - A'|^2 = |A|^2 + |A'|^2 - 2 <A, A'> is at most 2 B^4 in
-    the Frobenius norm. The upper triangle is released, which is no longer.
+    Columns are counted in `_STEPS` steps, 1 and targets in half as many: their sums have twice the
+    noise so, those of columns less. A unit adds A, the sum of z z^T over its rows z: positive
+    semidefinite, of a trace of at most b for columns and c for each of 1 and targets. What replaces
+    it adds A' alike, and D = A - A' has |D|^2 = |A|^2 + |A'|^2 - 2 <A, A'> <= 2 (b + 2 c)^2 in the
+    Frobenius norm. Released are products of columns (each pair once), of columns with 1 and
+    targets, and of 1 with targets: half of |D|^2 at most, and half of what D has on the diagonal of
+    columns once more, whose squares are b^2 + b^2 at most.
     """
 
     alpha: Any
@@ -41,23 +45,29 @@ class _FromGram(PrivateLearner):
     from_release = ("alpha", "columns", "n_components")
 
     def _release(self, X: Floats, targets: Floats, groups: Any) -> None:
-        """Release the Gram matrix."""
-        self._check_solved(X.shape[1])
-        n, unit, units = len(X), unit_numbers(groups, len(X)), Units.of(len(X), groups)
-        rows = np.column_stack([X, np.ones(n), targets]) / math.sqrt(3)  # three parts of norm 1
+        """Release the sums of products."""
+        n, d = X.shape
+        self._check_solved(d)
+        unit, units = unit_numbers(groups, n), Units.of(n, groups)
+        parts, steps = (X, np.ones((n, 1)), targets), (_STEPS, _STEPS // 2, _STEPS // 2)
         if unit is not None:  # a unit's rows weigh one together
-            rows = rows / np.sqrt(np.bincount(unit)[unit])[:, None]
-        whole = integer_rows(rows, _STEPS, unit)
-        q = whole.shape[1]
-        upper = np.triu_indices(q)
-        sensitivity = math.sqrt(2) * (_STEPS + 1) ** 2 * (1 + 1e-12)
+            parts = tuple(part / np.sqrt(np.bincount(unit)[unit])[:, None] for part in parts)
+        each = [integer_rows(part, k, unit) for part, k in zip(parts, steps, strict=True)]
+        b, c = (steps[0] + 1) ** 2, (steps[1] + 1) ** 2
+        sensitivity = math.sqrt((b + 2 * c) ** 2 + b**2) * (1 + 1e-12)
         budget, noisy, noise = self._tables(1, sensitivity, what="sums of products")
-        released = noisy(Secret(exact_gram(whole)[upper][None, :]))[0].astype(float)
-        gram = np.zeros((q, q))
-        gram[upper] = released * 3 / _STEPS**2
-        self.gram_ = gram + np.triu(gram, 1).T
-        self.noise_ = noisy.scale * 3 / _STEPS**2
-        self._d, self._kept = X.shape[1], None
+
+        sums = exact_gram(np.hstack(each))[: d + 1]
+        released = np.triu(np.ones(sums.shape, dtype=bool))
+        released[d, d] = False  # the number of units is public
+        gram = np.zeros(sums.shape)
+        gram[released] = noisy(Secret(sums[released]))
+        scale = np.repeat(1 / np.array(steps), [part.shape[1] for part in parts])
+        gram *= scale[: d + 1, None] * scale
+        gram[d, d] = units.m
+        gram[:, : d + 1] += np.triu(gram[:, : d + 1], 1).T
+        self.gram_, self.noise_ = gram, noisy.scale / _STEPS**2
+        self._kept = None
         self.privacy_ = self._report(budget, noise, units.m, units.name)
 
     def refitted(self, **params: Any) -> Self:
@@ -85,11 +95,11 @@ class _FromGram(PrivateLearner):
             )
         for name, value in params.items():
             setattr(self, name, value)
-        self._check_solved(self._d)
-        self._set_coefficients(self._solved())
+        self._check_solved(len(self.gram_) - 1)
+        self._set_coefficients(*self._solved())
         return self
 
-    def _set_coefficients(self, w: Floats) -> None:
+    def _set_coefficients(self, w: Floats, constants: Floats) -> None:
         raise NotImplementedError
 
     def _check(self) -> None:
@@ -103,35 +113,33 @@ class _FromGram(PrivateLearner):
         of = f"a whole number from 1 to {most}", lambda k: 1 <= k <= most, Integral
         check_number("n_components", self.n_components, *of, optional=True)
 
-    def _solved(self) -> Floats:
-        """Return coefficients of x and 1, for each target: shape (n_features + 1, n_targets)."""
-        B, G, b, least = self._reduced()
-        # The noise's largest eigenvalue is about 2 sqrt(p) deviations; with less than that, the
-        # matrix may be far from any Gram matrix.
-        p = len(G)
-        ridge = np.full(p, float(self.alpha) + max(0.0, 2 * math.sqrt(p) * self.noise_ - least))
-        ridge[-1] -= float(self.alpha)
-        found: Floats = B @ np.linalg.solve(G + np.diag(ridge), b)
-        return found
+    def _solved(self) -> tuple[Floats, Floats]:
+        """Return coefficients, shape (n_features, n_targets), and the constant of each target."""
+        basis, C, c, least = self._reduced()
+        # The noise's largest eigenvalue is about 2 sqrt(k) deviations; with less than that, the
+        # matrix may be far from any that records have.
+        k, d = len(C), len(self.gram_) - 1
+        ridge = float(self.alpha) + max(0.0, 1 * math.sqrt(k) * self.noise_ - least)
+        w: Floats = basis @ np.linalg.solve(C + ridge * np.eye(k), c)
+        return w, (self.gram_[d, d + 1 :] - self.gram_[d, :d] @ w) / self.gram_[d, d]
 
     def _reduced(self) -> tuple[Floats, Floats, Floats, float]:
-        """Return a basis of the columns used, what is released in it, its smallest eigenvalue.
+        """Return a basis of the columns used, centred sums in it, the least eigenvalue of these.
 
         Kept: it is the same for all `alpha`.
         """
         key = (None if self.columns is None else tuple(self.columns), self.n_components)
         if self._kept is not None and self._kept[0] == key:
             return self._kept[1]
-        d = self._d
+        d = len(self.gram_) - 1
+        sums = self.gram_[:d] - np.outer(self.gram_[:d, d], self.gram_[d] / self.gram_[d, d])
         used = np.arange(d) if self.columns is None else np.arange(d)[np.asarray(self.columns)]
         basis = np.eye(d)[:, used]
         if self.n_components is not None:
-            _, vectors = np.linalg.eigh(self.gram_[np.ix_(used, used)])
+            _, vectors = np.linalg.eigh(sums[np.ix_(used, used)])
             basis = basis @ vectors[:, -int(self.n_components) :]
-        B = np.zeros((d + 1, basis.shape[1] + 1))
-        B[:d, :-1], B[d, -1] = basis, 1.0
-        G, b = B.T @ self.gram_[: d + 1, : d + 1] @ B, B.T @ self.gram_[: d + 1, d + 1 :]
-        found = (B, G, b, float(np.linalg.eigvalsh(G)[0]))
+        C, c = basis.T @ sums[:, :d] @ basis, basis.T @ sums[:, d + 1 :]
+        found = (basis, C, c, float(np.linalg.eigvalsh(C)[0]))
         self._kept = (key, found)
         return found
 
@@ -151,8 +159,8 @@ class PrivateRidge(RegressorMixin, _FromGram):
     columns : array-like of int, default=None
         Positions of the columns that the model uses; None uses all.
     n_components : int or None, default=None
-        If given, the model uses so many principal components of these columns (not centred), found
-        from the sums that are released.
+        If given, the model uses so many principal components of these columns, found from the sums
+        that are released.
     epsilon : float, default=1.0
         Privacy loss of the fitted model.
     delta : float, default=1e-6
@@ -175,10 +183,11 @@ class PrivateRidge(RegressorMixin, _FromGram):
         Of scaled columns, for the target in its own units (private).
     intercept_ : float
         The constant (private).
-    gram_ : ndarray of shape (n_features + 2, n_features + 2)
-        The sums released, of columns, 1 and the target, all scaled (private).
+    gram_ : ndarray of shape (n_features + 1, n_features + 2)
+        Sums of products of columns and 1 with columns, 1 and the target, all scaled (private).
     noise_ : float
-        Standard deviation of the noise of each of them.
+        Standard deviation of the noise of those of two columns. That of others is twice as large,
+        and of the sum of targets four times.
     privacy_ : PrivacyReport
         The privacy report: print it.
     n_features_in_ : int
@@ -242,10 +251,10 @@ class PrivateRidge(RegressorMixin, _FromGram):
         self._release(X, target[:, None], groups)
         return self.refitted()
 
-    def _set_coefficients(self, w: Floats) -> None:
+    def _set_coefficients(self, w: Floats, constants: Floats) -> None:
         low, high = self._target_bounds()
-        w = w[:, 0] * (high - low) / 2
-        self.coef_, self.intercept_ = w[:-1], float(w[-1] + (low + high) / 2)
+        half = (high - low) / 2
+        self.coef_, self.intercept_ = half * w[:, 0], float(half * constants[0] + (low + high) / 2)
 
     def predict(self, X: Any) -> Floats:
         """Return predictions.
@@ -278,8 +287,8 @@ class PrivateRidgeClassifier(ClassifierMixin, _FromGram):
     columns : array-like of int, default=None
         Positions of the columns that the model uses; None uses all.
     n_components : int or None, default=None
-        If given, the model uses so many principal components of these columns (not centred), found
-        from the sums that are released.
+        If given, the model uses so many principal components of these columns, found from the sums
+        that are released.
     epsilon : float, default=1.0
         Privacy loss of the fitted model.
     delta : float, default=1e-6
@@ -304,11 +313,12 @@ class PrivateRidgeClassifier(ClassifierMixin, _FromGram):
         Of scaled columns (private).
     intercept_ : ndarray of shape (1,) or (n_classes,)
         The constant (private).
-    gram_ : ndarray of shape (n_features + 1 + n_targets, n_features + 1 + n_targets)
-        The sums released, of columns, 1 and one target for each class (of two, one), all scaled
-        (private).
+    gram_ : ndarray of shape (n_features + 1, n_features + 1 + n_targets)
+        Sums of products of columns and 1 with columns, 1 and one target for each class (of two,
+        one), all scaled (private).
     noise_ : float
-        Standard deviation of the noise of each of them.
+        Standard deviation of the noise of those of two columns. That of others is twice as large,
+        and of the sums of targets four times.
     privacy_ : PrivacyReport
         The privacy report: print it.
     n_features_in_ : int
@@ -372,8 +382,8 @@ class PrivateRidgeClassifier(ClassifierMixin, _FromGram):
         self._release(X, targets, groups)
         return self.refitted()
 
-    def _set_coefficients(self, w: Floats) -> None:
-        self.coef_, self.intercept_ = w.T[:, :-1], w.T[:, -1]
+    def _set_coefficients(self, w: Floats, constants: Floats) -> None:
+        self.coef_, self.intercept_ = w.T, constants
 
     def decision_function(self, X: Any) -> Floats:
         """Return the regression: one column for two classes, else one for each.

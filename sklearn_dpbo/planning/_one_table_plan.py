@@ -142,12 +142,12 @@ def plan_one_table(
     training = private_training(estimator)
     if training.composition != "pure" and delta == 0:
         raise ValueError(f"{type(estimator).__name__} needs a delta: pass delta=1e-6, say")
-    m = round(strategy.test_size * n)
+    m = strategy.n_val(n, epsilon)
     if not 0 < m < n:
         raise ValueError(f"{n} records cannot be cut into two parts, of which one is empty")
     of_settings = [{"setting": list(range(n_iter))}]
     budget, rng = (epsilon, delta), np.random.default_rng(0)
-    plan = strategy.plan(of_settings, training.fit, (), n_iter, n - m, budget, rng, {})
+    plan = strategy.plan(of_settings, training.fit, (), n_iter, n, budget, rng, {})
     runs = plan.runs
     return OneTablePlan(
         m=m,

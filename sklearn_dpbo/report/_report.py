@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from .._privacy.accounting import PrivacyLoss
+from .._privacy.accounting import PrivacyLoss, Purpose
 from ._card import Row, card
 
 __all__ = ["PREDICTION_CONDITIONS", "TRAINING_NOT_PROTECTED", "PrivacyReport"]
@@ -121,7 +121,8 @@ class PrivacyReport:
             "assumption" (None if there is none), "condition", "not_reported" (of a validation set),
             "spent" and "noise". "spent" is a
             list with one entry per purpose: "purpose" (in words), "mechanism", "times", "epsilon",
-            "delta", and "share" (of the whole epsilon).
+            "delta", "share" (of the whole epsilon), and "of" (of one table, which part of it pays;
+            else empty).
         """
         report = {"title": self.title, "private": self.secure, "warning": self._warning or None}
         for fact in self._facts():
@@ -236,9 +237,16 @@ class PrivacyReport:
                     "epsilon": epsilon,
                     "delta": sum(loss.delta for loss in losses),
                     "share": epsilon / self.epsilon,
+                    "of": self._part_of(losses[0]),
                 }
             )
         return spent
+
+    def _part_of(self, loss: PrivacyLoss) -> str:
+        """Return which records pay for a loss, in words; "" for all of them."""
+        if Purpose.TRAINING not in [each.purpose for each in self.spends]:
+            return ""
+        return "the first part" if loss.purpose == Purpose.TRAINING else "the second part"
 
     def _by_purpose(self) -> dict[str, list[PrivacyLoss]]:
         """Return the losses by purpose and detail, in words."""
@@ -254,8 +262,8 @@ def _text(label: str, text: str, *, detail: bool = False) -> _Fact:
 
 def _spend_text(spend: dict[str, Any]) -> str:
     return (
-        f"epsilon = {spend['epsilon']:g} ({100 * spend['share']:.3g} %), delta = "
-        f"{spend['delta']:g}: {spend['purpose']}, by {spend['mechanism']}"
+        f"epsilon = {spend['epsilon']:g} ({100 * spend['share']:.3g} %{spend['of'] and ' of '}"
+        f"{spend['of']}), delta = {spend['delta']:g}: {spend['purpose']}, by {spend['mechanism']}"
     )
 
 

@@ -35,6 +35,8 @@ __all__ = ["OneTable", "Plan"]
 _ACCOUNTING = ("auto", "compose", "repeat")
 # With more fits, a random number of them is better.
 _COMPOSED = 4
+# Records times epsilon, from which on noise is so little that many models can be fitted.
+_LARGE = 10_000
 # Labels that are hardly more frequent than the noise (in scales of it) are taken to be absent.
 _CLEAR = 3
 
@@ -105,8 +107,8 @@ class OneTable(Strategy):
         which "repeat" is not known to hold are fitted four times at most.)
     n_fits : int or None, default=None
         How many models are fitted; with "repeat", on average. None follows from the number of
-        records and epsilon: 2 to 4, or 24 where that number times epsilon is 8,000 or more. Models
-        that cost nothing more, such as those of other `alpha` of `PrivateRidge`, are not counted.
+        records and epsilon: 24 where their product is 10,000 or more, else 2 to 4. Models that cost
+        nothing more, such as those of other `alpha` of `PrivateRidge`, are not counted.
     eta : float, default=1.0
         Shape of the random number of fits, see `Repetition`: more than -1. The smaller, the less
         the fits cost, and the likelier is a single one.
@@ -115,8 +117,9 @@ class OneTable(Strategy):
     label_share : float, default=0.05
         Share of epsilon, of the second part, that says how frequent labels are, for scores that
         need it. In (0, 1 - score_share).
-    test_size : float, default=0.2
-        Share of the records (or groups) that are in the second part.
+    test_size : float or None, default=None
+        Share of the records (or groups) that are in the second part. None: 0.2 where their number
+        times epsilon is 10,000 or more; else 0.1, as models suffer more from fewer records then.
     """
 
     def __init__(
@@ -126,7 +129,7 @@ class OneTable(Strategy):
         eta: float = 1.0,
         score_share: float = 0.4,
         label_share: float = 0.05,
-        test_size: float = 0.2,
+        test_size: float | None = None,
     ) -> None:
         self.accounting = accounting
         self.n_fits = n_fits
@@ -150,13 +153,23 @@ class OneTable(Strategy):
         self._check("n_fits", "a whole number from 1 up", lambda n: n >= 1, Integral, optional=True)
         self._check("eta", "above -1, and 10 at most", lambda v: -1 < v <= 10)
         for name in ("score_share", "label_share", "test_size"):
-            self._check(name, "strictly between 0 and 1", lambda v: 0 < v < 1)
+            self._check(
+                name,
+                "strictly between 0 and 1",
+                lambda v: 0 < v < 1,
+                optional=name == "test_size",
+            )
         check_number(
             "score_share + label_share",
             self.score_share + self.label_share,
             "less than 1, as the choice needs the rest",
             lambda v: v <= 1 - 1e-6,
         )
+
+    def n_val(self, n_units: int, epsilon: float) -> int:
+        """Return how many units are in the second part."""
+        default = 0.2 if n_units * epsilon >= _LARGE else 0.1
+        return round(n_units * (default if self.test_size is None else float(self.test_size)))
 
     def plan(
         self,
@@ -182,7 +195,7 @@ class OneTable(Strategy):
         n_iter : int
             The most candidates.
         n_units : int
-            Of the part that models are fitted on.
+            Of the table.
         budget : tuple of (epsilon, delta)
             For all fits.
         rng : numpy.random.Generator
@@ -308,9 +321,9 @@ def _choose(
 
 def default_fits(n_units: int, epsilon: float) -> int:
     """Return how many models to fit: the more, the less noise a fit has."""
-    if n_units * epsilon >= 8000:
+    if n_units * epsilon >= _LARGE:
         return 24
-    return int(np.clip(np.rint(n_units * epsilon / 2000), 2, _COMPOSED))
+    return int(np.clip(np.rint(n_units * epsilon / 2500), 2, _COMPOSED))
 
 
 def _fits(

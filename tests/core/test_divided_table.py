@@ -16,7 +16,7 @@ CLASSES = np.array([0, 1])
 def divided(X, y=None, groups=None, test_size=0.25, seed=0, labels=CLASSES):
     y = np.arange(len(X)) % 2 if y is None else y
     rng = np.random.default_rng(seed)
-    return DividedTable.divide(X, y, groups, labels, True, test_size, rng)
+    return DividedTable.divide(X, y, groups, labels, True, lambda m: round(test_size * m), rng)
 
 
 def numbered(n, others=0.0):

@@ -13,7 +13,13 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn_dpbo._privacy.mechanisms import Tables
 from sklearn_dpbo._privacy.zcdp import zcdp_within
 from sklearn_dpbo.exceptions import BudgetExceededError
-from sklearn_dpbo.learners import PrivateLogisticRegression, PrivateRidge, PrivateRidgeClassifier
+from sklearn_dpbo.learners import (
+    PrivateLogisticRegression,
+    PrivateRidge,
+    PrivateRidgeClassifier,
+    _base,
+)
+from sklearn_dpbo.learners._ridge import _STEPS
 from sklearn_dpbo.learners._rows import IntegerRows, exact_gram, integer_rows, within_ball
 
 ANY = st.floats(width=64)
@@ -167,6 +173,50 @@ def test_no_unit_moves_a_sum_of_products_further_than_promised(n, d, k, data):
             own = np.where((of == u)[:, None], factors, 0.0)
             total = IntegerRows(rows, each).total(own).astype(object)
             assert 2 * math.sqrt((total**2).sum()) <= IntegerRows.sensitivity
+
+
+def tables_of(ridge, X, y, groups=None):
+    """Return the integers that a ridge releases with noise, and by how much it says they move."""
+    seen = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Tables, "__call__", lambda _, table: seen.append(table._open()) or seen[-1])
+        patch.setattr(_base, "zcdp_within", lambda *_: 0.5)
+        scale = ridge.fit(X, y, groups).noise_ * _STEPS**2
+    return seen[0].astype(object), scale
+
+
+RIDGES = {
+    "regression": PrivateRidge(noise_random_state=0),
+    "two classes": PrivateRidgeClassifier(classes=[0, 1], noise_random_state=0),
+    "three classes": PrivateRidgeClassifier(classes=[0, 1, 2], noise_random_state=0),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", RIDGES)
+@settings(max_examples=100)
+@given(st.integers(1, 3), st.booleans(), st.data())
+def test_no_unit_moves_the_release_of_a_ridge_further_than_promised(name, d, grouped, data):
+    """Whatever records a unit has, and however many: one is replaced."""
+    tables, groups = [], np.arange(6) // 2 if grouped else np.arange(6)
+    rows = data.draw(arrays(np.float64, (6, d), elements=ANY))
+    labels = data.draw(arrays(np.float64, 6, elements=st.sampled_from([-1, 0, 0.5, 1, 2])))
+    for _ in range(2):
+        tables.append(tables_of(RIDGES[name], rows, labels, groups if grouped else None))
+        own = groups == 1
+        rows, labels = rows.copy(), labels.copy()
+        rows[own] = data.draw(arrays(np.float64, (int(own.sum()), d), elements=ANY))
+        labels[own] = data.draw(
+            arrays(np.float64, int(own.sum()), elements=st.sampled_from([-1, 0, 1]))
+        )
+    (first, sensitivity), (last, _) = tables
+    assert math.sqrt(((first - last) ** 2).sum()) <= sensitivity
+
+
+def test_the_release_of_a_ridge_moves_as_far_as_promised():
+    first, sensitivity = tables_of(RIDGES["regression"], [[1.0, 0.0], [0.0, 0.0]], [1.0, 0.0])
+    last, _ = tables_of(RIDGES["regression"], [[0.0, 1.0], [0.0, 0.0]], [-1.0, 0.0])
+    assert math.sqrt(((first - last) ** 2).sum()) == pytest.approx(sensitivity, rel=1e-3)
 
 
 def test_sums_of_products_are_exact():

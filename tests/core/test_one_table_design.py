@@ -20,15 +20,17 @@ def plan_of(strategy=None, fit=Fit("zCDP"), space=SPACE, n_units=1000, first=Non
 
 @pytest.mark.parametrize(
     ("n_units", "epsilon", "n"),
-    [(100, 1, 2), (4000, 1, 2), (2000, 3, 3), (7999, 1, 4), (8000, 1, 24)],
+    [(100, 1, 2), (5000, 1, 2), (2500, 3, 3), (9999, 1, 4), (10_000, 1, 24)],
 )  # fmt: skip
 def test_more_models_are_fitted_the_less_noise_each_has(n_units, epsilon, n):
     assert default_fits(n_units, epsilon) == n
+    assert OneTable().n_val(n_units, epsilon) == round(n_units * (0.2 if n == 24 else 0.1))
+    assert OneTable(test_size=0.3).n_val(n_units, epsilon) == round(0.3 * n_units)
 
 
 def test_few_fits_are_composed_and_many_repeated():
-    assert plan_of(n_units=7500).runs == Composed(4)
-    repeated = plan_of(n_units=8000)
+    assert plan_of(n_units=9500).runs == Composed(4)
+    repeated = plan_of(n_units=10_000)
     assert isinstance(repeated.runs, Repeated)
     assert np.isclose(repeated.runs.repetition.mean, 24)
     assert len(repeated.fits) == 16  # candidates: n_iter
@@ -43,12 +45,12 @@ def test_what_cannot_be_repeated_is_fitted_four_times():
 
 
 def test_the_estimators_own_parameters_come_first_if_they_are_in_the_space():
-    tried = [each.params for each in plan_of(n_units=7500).fits]
+    tried = [each.params for each in plan_of(n_units=9500).fits]
     assert tried[0] == {"rate": 2.0, "clip": 1.0}
     assert len(tried) == 4
     grid = {"rate": [1.0, 2.0], "clip": [0.5, 1.0]}
-    tried = [each.params for each in plan_of(space=grid, n_units=7500).fits]
+    tried = [each.params for each in plan_of(space=grid, n_units=9500).fits]
     assert tried[0] == {"rate": 2.0, "clip": 1.0}
     assert len({tuple(each.items()) for each in tried}) == 4
     for first in ({"rate": 20.0, "clip": 1.0}, {"rate": 2.0, "clip": None}, {"clip": 1.0}):
-        assert plan_of(n_units=7500, first=first).fits[0].params["rate"] != 2.0
+        assert plan_of(n_units=9500, first=first).fits[0].params["rate"] != 2.0

@@ -111,7 +111,7 @@ def test_a_plan_prints_what_it_found():
         ({"estimator": LogisticRegression()}, "does not protect the records that it is fitted on"),
         ({"estimator": None}, "give estimator=, one that trains privately"),
         ({"strategy": "worst_case"}, r"takes strategy=OneTable\(...\); found 'worst_case'"),
-        ({"strategy": OneTable(test_size=2.0)}, "test_size is strictly between 0 and 1"),
+        ({"strategy": OneTable(test_size=2.0)}, "test_size is None or strictly between 0 and 1"),
         ({"target_regret": 0.1, "score_share": 0.3}, 'score_share: not with protect="all"'),
         ({"scoring": "f1"}, 'scoring: not with protect="all"'),
     ],
