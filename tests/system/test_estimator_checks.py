@@ -20,6 +20,7 @@ from sklearn_dpbo._data.split import Problem, Training
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo._evaluation.companions import Companions
 from sklearn_dpbo._evaluation.row_by_row import RowByRowCheck
+from sklearn_dpbo.learners import PrivateLogisticRegression, PrivateRidge, PrivateRidgeClassifier
 
 
 def failed_checks(estimator):
@@ -80,6 +81,22 @@ def test_threshold_classifier_of_scikit_learn_fails_the_same_checks():
     failed, n_checks = failed_checks(TunedThresholdClassifierCV(LogisticRegression(C=1), cv=3))
     assert set(failed) >= EXPECTED
     assert n_checks == failed_checks(tuner())[1]
+
+
+# An error would tell that one record has an infinite target; it counts as the highest.
+LEARNERS = [
+    (PrivateLogisticRegression, set()),
+    (PrivateRidge, {"check_supervised_y_no_nan"}),
+    (PrivateRidgeClassifier, set()),
+]
+
+
+@pytest.mark.parametrize(("learner", "expected"), LEARNERS)
+def test_learners_pass_scikit_learn_estimator_checks(learner, expected):
+    """With hardly any noise, and the same in each fit: some checks compare two fits."""
+    failed, n_checks = failed_checks(learner(epsilon=1e5, noise_random_state=0))
+    assert set(failed) == expected, failed
+    assert n_checks > 40
 
 
 # The predictions of DummyClassifier depend on chance. The others need other data or take long.
