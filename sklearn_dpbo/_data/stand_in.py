@@ -28,7 +28,8 @@ def plain_table(X: Any) -> Any:
     """
     if is_frame(X):
         return X.reset_index(drop=True)
-    if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind not in "biuf":
+    plain = isinstance(X, np.ndarray) and not isinstance(X, np.ma.MaskedArray)
+    if not plain or X.ndim != 2 or X.dtype.kind not in "biuf":
         raise ValueError(
             'protect="all" takes an array of numbers with two dimensions, or a pandas.DataFrame: '
             f"these declare what they hold, whatever the records are; found {type(X).__name__}"

@@ -52,10 +52,10 @@ class Units:
             return cls(n)
         groups = groups.tolist() if hasattr(groups, "tolist") else list(groups)
         if any(isinstance(g, list | dict) for g in groups):
-            raise ValueError("groups_val has one entry per record; found several columns")
+            raise ValueError("groups are one entry per record; found several columns")
         if any(g is None or g != g for g in groups):
             raise ValueError(
-                "groups_val has missing values: every record must be known to belong to one group"
+                "groups have missing values: every record must be known to belong to one group"
             )
         unit_of_group: dict[Any, int] = {}
         unit = np.array([unit_of_group.setdefault(g, len(unit_of_group)) for g in groups])

@@ -163,8 +163,9 @@ def test_made_up_labels_are_as_frequent_as_asked_and_none_is_missing():
         np.full((8, 2), "a"),
         csr_matrix(np.eye(8)),
         pd.Series(np.zeros(8)),
+        np.ma.masked_less(np.zeros((8, 1)), 1),
     ],
-    ids=["list", "one dimension", "objects", "texts", "sparse", "series"],
+    ids=["list", "one dimension", "objects", "texts", "sparse", "series", "masked"],
 )
 def test_tables_that_do_not_declare_what_they_hold_are_refused(X):
     with pytest.raises(ValueError, match=r"these declare what they hold.*; found \w+"):
@@ -176,7 +177,7 @@ def test_what_does_not_make_two_parts_is_refused():
         divided(numbered(8), np.zeros((8, 2)))
     with pytest.raises(ValueError, match="one label per record"):
         DividedTable.divide(
-            numbered(8), None, None, CLASSES, True, 0.2, np.random.default_rng(0)
+            numbered(8), None, None, CLASSES, True, lambda m: 2, np.random.default_rng(0)
         )  # fmt: skip
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         divided(numbered(8), np.zeros(7))
