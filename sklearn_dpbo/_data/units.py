@@ -6,12 +6,19 @@ A *unit* is what the guarantee protects: one record, or all records of one group
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 __all__ = ["Units"]
+
+
+def _place(group: Any) -> tuple[bool, Any, str]:
+    """Return what groups are sorted by: numbers, then others, of whatever kinds."""
+    number = isinstance(group, Real)
+    return not number, group if number else 0, repr(group)
 
 
 @dataclass(frozen=True)
@@ -46,19 +53,22 @@ class Units:
         Raises
         ------
         ValueError
-            If groups has several columns or missing values.
+            If groups has several columns, missing values or another length.
         """
         if groups is None:
             return cls(n)
         groups = groups.tolist() if hasattr(groups, "tolist") else list(groups)
         if any(isinstance(g, list | dict) for g in groups):
             raise ValueError("groups are one entry per record; found several columns")
+        if len(groups) != n:
+            raise ValueError(f"groups has {len(groups)} entries for {n} rows")
         if any(g is None or g != g for g in groups):
             raise ValueError(
                 "groups have missing values: every record must be known to belong to one group"
             )
-        unit_of_group: dict[Any, int] = {}
-        unit = np.array([unit_of_group.setdefault(g, len(unit_of_group)) for g in groups])
+        # Not in the order in which they come: that changes with the size of a group.
+        unit_of_group = {g: u for u, g in enumerate(sorted(set(groups), key=_place))}
+        unit = np.array([unit_of_group[g] for g in groups])
         order = np.argsort(unit, kind="stable")
         ends = np.searchsorted(unit[order], np.arange(len(unit_of_group) + 1))
         return cls(len(unit_of_group), order, ends)

@@ -31,10 +31,14 @@ def _best_has(attribute: str) -> Callable[[Any], bool]:
 
     def check(self: Any) -> bool:
         if not self.refit:
-            raise AttributeError(
-                f"This {type(self).__name__} was made with refit=False: {attribute} needs the "
-                "estimator refitted with best_params_. Refit it yourself with "
+            again = (
+                "the estimator refitted with best_params_. Refit it yourself with "
                 "clone(search.estimator).set_params(**search.best_params_).fit(X_train, y_train)"
+            )
+            if getattr(self, "protect", None) == "all":
+                again = "the model that was chosen, which was dropped. Another fit costs again"
+            raise AttributeError(
+                f"This {type(self).__name__} was made with refit=False: {attribute} needs {again}"
             )
         getattr(getattr(self, "best_estimator_", self.estimator), attribute)
         return True

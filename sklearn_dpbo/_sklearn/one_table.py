@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -15,15 +17,16 @@ from sklearn.utils import check_random_state
 
 from .._data.divided_table import DividedTable
 from .._data.pickles import packed
-from .._data.tables import dense
 from .._evaluation.evaluator import Evaluator
 from .._evaluation.fitting import FitOptions, set_candidate
 from .._evaluation.progress import watched
-from .._evaluation.secret_fits import try_out
+from .._evaluation.secret_fits import SecretFit, try_out
 from .._params import as_floats
 from .._privacy.accounting import Budget, PrivacyLoss, Purpose
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import Noise
+from .._space.space import SearchSpace
+from ..exceptions import LowUtilityWarning
 from ..learners._labels import public_classes
 from ..learners._private_training import PrivateTraining, private_training
 from ..report._report import PREDICTION_CONDITIONS, PrivacyReport
@@ -35,6 +38,8 @@ __all__ = ["depends_on_labels", "fit_one_table", "oracle_on"]
 
 # Into how many parts the range of targets is cut to say how frequent they are.
 _N_TARGETS = 16
+# Of so many values of a parameter or fewer, each is tried on made-up records.
+_MANY = 8
 _NOT_PROTECTED = (
     "the number of records and columns, dtypes, group identifiers, classes and bounds; how long "
     "the fit took, which says something about how many models were fitted; and whatever else is "
@@ -75,6 +80,8 @@ def fit_one_table(
     if training.groups is not None and groups is not None:
         table = table.grouped(training.groups)
     plan = _plan(search, strategy, training, table, (budget.epsilon, budget.delta), rng)
+    if strategy.n_fits is None:
+        _warn_of_few_fits(search, plan, table)
     prepared = _prepared(search.estimator, plan, training, labels)
     _check_fits(plan, training, prepared)
     options = replace(options, estimator=prepared)
@@ -130,9 +137,11 @@ def _refuse_own_noise(estimator: Any) -> None:
     for name, value in estimator.get_params(deep=True).items():
         leaf = name.rpartition("__")[2]
         if leaf == "noise_random_state" and value is not None:
-            raise ValueError(f"give noise_random_state to the search, and not as {name}")
+            raise ValueError(f"give noise_random_state to the search; the estimator has {name}")
         if leaf == "ledger" and value is not None:
-            raise ValueError(f"give the ledger to the search, which charges it once; not as {name}")
+            raise ValueError(
+                f"give the ledger to the search, which charges it once; the estimator has {name}"
+            )
 
 
 def _labels(estimator: Any, training: PrivateTraining, y: Any) -> NDArray[Any]:
@@ -140,13 +149,17 @@ def _labels(estimator: Any, training: PrivateTraining, y: Any) -> NDArray[Any]:
     params = estimator.get_params(deep=True)
     if is_classifier(estimator):
         given = None if training.classes is None else params[training.classes]
-        return public_classes(given, dense(y))
+        return public_classes(given, y)
     bounds = None if training.target_bounds is None else as_floats(params[training.target_bounds])
     if bounds is None or bounds.shape != (2,) or not bounds[0] < bounds[1]:
         raise ValueError(
-            f"the lowest and the highest target of {type(estimator).__name__} are not known "
-            f"({training.target_bounds}=(low, high)); they cannot be taken from the records"
+            f"give {training.target_bounds}=(low, high) to {type(estimator).__name__}: the lowest "
+            "target and the highest, chosen without looking at the data, (0, 100) say; found "
+            f"{bounds if bounds is None else bounds.tolist()}"
         )
+    dtype = getattr(y, "dtype", None)
+    if getattr(dtype, "kind", "O") not in "biufO":
+        raise ValueError(f"y has to be numbers; found an array of {dtype}")
     steps = (np.arange(_N_TARGETS) + 0.5) / _N_TARGETS
     return np.asarray(bounds[0] + steps * (bounds[1] - bounds[0]))
 
@@ -175,6 +188,20 @@ def _plan(
         rng,
         search.estimator.get_params(deep=True),
     )
+
+
+def _warn_of_few_fits(search: Any, plan: Plan, table: DividedTable) -> None:
+    """Warn if fewer candidates are fitted than elsewhere."""
+    grids = [search.param_grid] if isinstance(search.param_grid, Mapping) else search.param_grid
+    wanted = min(sum(SearchSpace(grid).n_points for grid in grids), search.n_iter)
+    if len(plan.params) < wanted:
+        warnings.warn(
+            f"{len(plan.params)} of {wanted:,} candidates are fitted, as each fit costs: "
+            f"{table.units.m + table.units_val.m:,} {table.units.name}s with "
+            f"epsilon={search.epsilon:g} are few. OneTable(n_fits=...) sets another number",
+            LowUtilityWarning,
+            stacklevel=6,
+        )
 
 
 def _prepared(estimator: Any, plan: Plan, training: PrivateTraining, labels: NDArray[Any]) -> Any:
@@ -236,9 +263,31 @@ def depends_on_labels(scorer: PrivateScorer, labels: NDArray[Any]) -> bool:
     return packed(scorer.prepare(labels)) != packed(scorer.prepare(rare))
 
 
-def _some(plan: Plan) -> list[Any]:
-    """Return some of the fits: one of each set of names."""
-    return list({tuple(sorted(each.params)): each for each in plan.fits}.values())
+def _some(plan: Plan) -> list[SecretFit]:
+    """Return some of the fits, in which all values occur; of many numbers, the extremes."""
+    values: dict[str, dict[str, Any]] = {}
+    for each in plan.fits:
+        for name, value in each.params.items():
+            values.setdefault(name, {})[repr(value)] = value
+    wanted = {
+        (name, text)
+        for name, found in values.items()
+        for text in (_extremes(found) if len(found) > _MANY else found)
+    }
+    chosen: list[SecretFit] = []
+    for each in plan.fits:
+        own = {(name, repr(value)) for name, value in each.params.items()}
+        if own & wanted or not chosen:
+            chosen.append(each)
+            wanted -= own
+    return chosen
+
+
+def _extremes(values: dict[str, Any]) -> list[str]:
+    """Return the keys of the lowest and highest number, and of what is no number."""
+    of_numbers = {text: v for text, v in values.items() if isinstance(v, Real)}
+    ends = [f(of_numbers, key=of_numbers.__getitem__) for f in (min, max) if of_numbers]
+    return [*ends, *(text for text in values if text not in of_numbers)]
 
 
 def _report_on(estimator: Any, report: PrivacyReport) -> None:
@@ -277,7 +326,7 @@ def _report(
             * (isinstance(search.estimator, Pipeline) and search.prediction == "together")
             + PREDICTION_CONDITIONS[search.prediction].replace("training", "made-up")
         ),
-        released=strategy.released,
+        released=strategy.released.removesuffix("" if search.refit else " and best_estimator_"),
         spends=(*budget.losses, *on_second_part.budget.losses),
         noise=f"{noise.description}; of the models: {training.noise}",
         secure=noise.secure,

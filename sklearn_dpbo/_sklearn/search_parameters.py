@@ -81,6 +81,8 @@ def resolve_strategy(strategy: Any, by_name: dict[str, type[Strategy]]) -> Strat
         return by_name[strategy]()
     if isinstance(strategy, Strategy):
         return strategy
+    if strategy in ("compose", "repeat", "auto"):
+        raise ValueError(f"pass strategy=OneTable({strategy!r}); found {strategy!r}")
     hint = f"; did you mean {strategy.__name__}()?" if isinstance(strategy, type) else ""
     raise ValueError(
         f"strategy is one of {sorted(by_name)} or a strategy object, such as WorstCase(); "

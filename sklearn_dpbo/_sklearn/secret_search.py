@@ -15,7 +15,6 @@ from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
 
 from .._data.divided_table import DividedTable
-from .._data.tables import dense
 from .._evaluation.fitting import FitOptions
 from .._evaluation.progress import watched
 from .._privacy.mechanisms import Mechanisms
@@ -64,14 +63,14 @@ def fit_in_secret(
     """
     _check(search, groups, strategy)
     rng = np.random.default_rng(check_random_state(search.random_state).randint(2**31 - 1, size=4))
-    labels = public_classes(None, dense(y))
+    labels = public_classes(None, y)
     for scorer in scorers.values():
         if depends_on_labels(scorer, labels):
             raise ValueError(
                 f"scoring={scorer.name!r} depends on how frequent the labels are, which "
                 f"{type(strategy).__name__} does not release: use strategy='worst_case'"
             )
-    table = DividedTable.divide(X, y, None, labels, True, _TEST_SIZE, rng)
+    table = DividedTable.divide(X, y, None, labels, True, lambda m: round(_TEST_SIZE * m), rng)
     oracle = oracle_on(options, table, scorers, np.full(len(labels), 1 / len(labels)), rng)
     oracle = replace(oracle, on_protected=table.training)
     budget = mechanisms.budget

@@ -115,7 +115,7 @@ def audit_estimator(
     --------
     >>> from sklearn_dpbo.audit import audit_estimator
     >>> from sklearn_dpbo.learners import PrivateRidge
-    >>> ridge = PrivateRidge(epsilon=3.0, delta=0.05)
+    >>> ridge = PrivateRidge(y_bounds=(-1, 1), epsilon=3.0, delta=0.05)
     >>> X, y = [[-1.0], [1.0], [0.0]], [-1.0, 1.0, 0.0]
     >>> report = audit_estimator(ridge, X, y, n=200, random_state=0)
     >>> report.epsilon, report.refuted

@@ -130,9 +130,12 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
             low, high = np.broadcast_to(low, d), np.broadcast_to(high, d)
             assert (low < high).all()
         except (AssertionError, TypeError, ValueError):
+            pairs = " (pairs, one for each column: transpose them)"
             raise ValueError(
                 f"bounds are two numbers, or two arrays of {d}: the lowest and the highest value "
                 f"of each column; found {self.bounds!r}"
+                + pairs
+                * (np.shape(self.bounds) == (d, 2) and d != 2)
             ) from None
         return low, high
 

@@ -6,16 +6,20 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from .._data.canonical import as_labels, canonical
 from .._data.cells import is_missing, is_number
-from .._data.tables import is_frame
+from .._data.tables import dense, is_frame
 from ..scoring._labels import encode
 from ..scoring._statistics import numbers
 
-__all__ = ["as_declared", "class_numbers", "public_classes", "targets_of", "unit_numbers"]
+__all__ = ["as_declared", "class_numbers", "public_classes", "targets_of"]
+
+# What labels of each kind of dtype can be equal to.
+_KINDS = {**dict.fromkeys("biuf", "number"), **dict.fromkeys("UT", "text"), "S": "bytes"}
 
 
 def as_declared(X: Any) -> Any:
@@ -26,7 +30,7 @@ def as_declared(X: Any) -> Any:
     Raises
     ------
     ValueError
-        If columns of a frame do not declare that they hold numbers.
+        If X does not declare that it holds numbers, in rows. (scikit-learn's messages quote X.)
     """
     if is_frame(X):
         other = [c for c, dtype in X.dtypes.items() if not _is_of_numbers(dtype)]
@@ -36,17 +40,30 @@ def as_declared(X: Any) -> Any:
                 'OneHotEncoder(categories=[...], sparse_output=False, handle_unknown="ignore"), say'
             )
         return X
-    if isinstance(X, np.ndarray):
-        width = X.shape[1] if X.dtype == object and X.ndim == 2 else 0
+    if issparse(X):
+        return X  # refused by its type
+    if isinstance(X, list | tuple):
+        width = len(X[0]) if len(X) and isinstance(X[0], list | tuple | np.ndarray) else 0
     else:
-        listed = isinstance(X, list | tuple) and len(X) > 0
-        width = len(X[0]) if listed and isinstance(X[0], list | tuple | np.ndarray) else 0
+        X = np.asarray(X)
+        if X.dtype.kind == "c":
+            raise ValueError(f"Complex data not supported: X is an array of {X.dtype}")
+        if X.dtype.kind not in "biufO":
+            raise ValueError(f"X has to be numbers; found an array of {X.dtype}")
+        width = X.shape[1] if X.dtype == object and X.ndim == 2 else 0
+    if not width and np.ndim(X) != 2:
+        raise ValueError(
+            f"Expected 2D array, got {np.ndim(X)}D array instead. Reshape your data: a row for "
+            "each record"
+        )
     return canonical(np.zeros((1, width))).read(X) if width else X
 
 
 def _is_of_numbers(dtype: Any) -> bool:
-    """Whether a column holds numbers or times, or categories that are."""
+    """Whether a column holds numbers or times, or categories that are (and can be missing)."""
     categories = getattr(dtype, "categories", None)
+    if categories is not None and not isinstance(categories.dtype, np.dtype):
+        return False
     dtype = dtype if categories is None else categories.dtype
     return getattr(dtype, "kind", "O") in "biufmM"
 
@@ -57,17 +74,26 @@ def public_classes(classes: Any, y: Any) -> NDArray[Any]:
     Raises
     ------
     ValueError
-        If there is one class only; or numbers that are none, such as 0.5.
+        If there is one class only; or numbers that are none, such as 0.5; or y declares texts and
+        classes are numbers, or the other way round.
     """
+    declared = getattr(y, "dtype", None)
     if classes is None:
-        classes = column_or_1d(y)
-        if classes.dtype.kind in "fO":
-            known = [label for label in classes.tolist() if not is_missing(label)]
+        # A list is read label by label: numpy would choose one type for all.
+        listed = isinstance(y, list | tuple)
+        labels = np.array([*y, None], dtype=object)[:-1] if listed else column_or_1d(dense(y))
+        if labels.dtype.kind in "fO":
+            known = [label for label in labels.tolist() if not is_missing(label)]
             numeric = all(map(is_number, known))  # perhaps among objects, where one is missing
-            classes = np.array(known, dtype=None if numeric else object)
+            labels = np.array(known, dtype=None if numeric else object)
         with np.errstate(all="ignore"):
-            check_classification_targets(classes)
+            check_classification_targets(labels)
+        classes = labels
     found = np.unique(np.asarray(classes))
+    # Of an array the dtype is public; what objects and lists hold is not.
+    kinds = {_KINDS.get(getattr(dtype, "kind", "O"), "") for dtype in (declared, found.dtype)}
+    if len(kinds - {""}) > 1:
+        raise ValueError(f"y is of {declared}, and the classes are {found}: none would ever occur")
     if len(found) < 2:
         raise ValueError(f"a classifier needs two classes or more; there is 1 class: {found}")
     return found
@@ -95,21 +121,17 @@ def class_numbers(y: Any, classes: NDArray[Any], n: int) -> NDArray[np.intp]:
 def _one_each(y: Any, like: NDArray[Any], n: int) -> NDArray[Any]:
     """Return one label for each of n rows.
 
-    Those of a list are read one by one, as numbers or objects: numpy would choose one type for all,
-    so that a record whose label is a text would change the labels of all others.
+    Those that declare no type are read one by one, as numbers or objects: numpy would choose one
+    type for all, so that a record whose label is a text would change the labels of all others.
     """
-    listed = isinstance(y, list | tuple)
-    found: NDArray[Any] = as_labels(y, like) if listed else column_or_1d(y, warn=True)
+    if y is None:
+        raise ValueError("fit requires y to be passed, but the target y is None")
+    if not (hasattr(y, "dtype") or isinstance(y, list | tuple) or is_frame(y)):
+        y = np.asarray(y)
+    declared = isinstance(y, np.ndarray) and y.dtype != object
+    found: NDArray[Any] = as_labels(column_or_1d(y, warn=True) if declared else y, like)
+    if found.ndim != 1:
+        raise ValueError(f"y should be a 1d array, got an array of shape {found.shape} instead.")
     if len(found) != n:
         raise ValueError(f"X has {n} rows, y has {len(found)}: inconsistent numbers of samples")
     return found
-
-
-def unit_numbers(groups: Any, n: int) -> NDArray[np.intp] | None:
-    """Return the number of the group that each record belongs to."""
-    if groups is None:
-        return None
-    if len(groups) != n:
-        raise ValueError(f"groups has {len(groups)} entries for {n} rows")
-    number: NDArray[np.intp] = np.unique(np.asarray(groups), return_inverse=True)[1]
-    return number

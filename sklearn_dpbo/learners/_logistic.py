@@ -14,7 +14,7 @@ from .._data.units import Units
 from .._params import check_number
 from .._privacy.sensitive import Secret
 from ._base import PrivateLearner
-from ._labels import class_numbers, public_classes, unit_numbers
+from ._labels import class_numbers, public_classes
 from ._rows import IntegerRows
 
 __all__ = ["PrivateLogisticRegression"]
@@ -51,7 +51,8 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateLearner):
         steps without it, in fewer.
     bounds : tuple of two floats or arrays, default=None
         Lowest and highest value of each column, chosen without looking at the data: columns are
-        scaled to [-1, 1] and cut off there.
+        scaled to [-1, 1] and cut off there. None takes columns as they are, for such as
+        are scaled already: then only `max_norm` limits what a record says.
     max_norm : float, default=1.0
         Rows that are longer (after `bounds`) are scaled down to this norm.
     classes : array-like, default=None
@@ -134,8 +135,8 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateLearner):
         self._check()
         X = self._table(X, reset=True)
         self.classes_ = public_classes(self.classes, y)
-        code, unit = class_numbers(y, self.classes_, len(X)), unit_numbers(groups, len(X))
-        units = Units.of(len(X), groups)
+        code, units = class_numbers(y, self.classes_, len(X)), Units.of(len(X), groups)
+        unit = units.labels()
         X = np.column_stack([X, np.ones(len(X))])
         rows = IntegerRows(X, None if unit is None else np.bincount(unit)[unit])
         K = len(self.classes_) if len(self.classes_) > 2 else 1

@@ -122,13 +122,15 @@ def private_training(estimator: Any) -> PrivateTraining:
     """
     if isinstance(estimator, Pipeline):
         for name, step in estimator.steps[:-1]:
-            if not learns_nothing(step):
+            if (part := _learning(step)) is not None:
                 raise ValueError(
                     f"the step {name!r} of the pipeline learns from the records that it is fitted "
-                    "on, and does not protect them. Transform with what is known beforehand: the "
-                    "`bounds` of our models, OneHotEncoder(categories=[...], "
-                    'sparse_output=False, handle_unknown="ignore"), FunctionTransformer, or a '
-                    "FrozenEstimator that was fitted on public records"
+                    f"on, or is not known not to ({part!r}), and does not protect them. Transform "
+                    "with what is known beforehand: the `bounds` of our models, "
+                    "OneHotEncoder(categories=[...], sparse_output=False, "
+                    'handle_unknown="ignore"), OrdinalEncoder(categories=[...], '
+                    'handle_unknown="use_encoded_value", unknown_value=-1), FunctionTransformer, '
+                    "or a FrozenEstimator that was fitted on public records"
                 )
         step, last = estimator.steps[-1]
         return private_training(last).within(step)
@@ -175,15 +177,25 @@ def refitted(estimator: Any, params: dict[str, Any]) -> Any:
 
 def learns_nothing(transformer: Any) -> bool:
     """Whether what a transformer does follows from its parameters, whatever it is fitted on."""
+    return _learning(transformer) is None
+
+
+def _learning(transformer: Any) -> Any:
+    """Return a part of a transformer of which that is not known; None if there is none."""
     if transformer is None or isinstance(transformer, str | FrozenEstimator):
-        return True
+        return None
     if isinstance(transformer, Pipeline):
-        return all(learns_nothing(step) for _, step in transformer.steps)
-    if isinstance(transformer, ColumnTransformer):
-        parts = [part for _, part, _ in transformer.transformers]
-        return all(learns_nothing(part) for part in (*parts, transformer.remainder))
-    if isinstance(transformer, FeatureUnion):
-        return all(learns_nothing(part) for _, part in transformer.transformer_list)
+        parts = [step for _, step in transformer.steps]
+    elif isinstance(transformer, ColumnTransformer):
+        parts = [*(part for _, part, _ in transformer.transformers), transformer.remainder]
+    elif isinstance(transformer, FeatureUnion):
+        parts = [part for _, part in transformer.transformer_list]
+    else:
+        return None if _has_no_state(transformer) else transformer
+    return next((found for part in parts if (found := _learning(part)) is not None), None)
+
+
+def _has_no_state(transformer: Any) -> bool:
     if isinstance(transformer, OneHotEncoder):
         plain = transformer.min_frequency is None and transformer.max_categories is None
         # (A ColumnTransformer's output is sparse or not depending on how many zeros there are.)

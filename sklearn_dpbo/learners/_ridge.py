@@ -15,7 +15,7 @@ from .._data.units import Units
 from .._params import as_floats, check_number
 from .._privacy.sensitive import Secret
 from ._base import PrivateLearner
-from ._labels import class_numbers, public_classes, targets_of, unit_numbers
+from ._labels import class_numbers, public_classes, targets_of
 from ._rows import exact_gram, integer_rows
 
 __all__ = ["PrivateRidge", "PrivateRidgeClassifier"]
@@ -41,17 +41,19 @@ class _FromGram(PrivateLearner):
     n_components: Any
     gram_: Floats
     # What `_reduced` returned last, with what it depends on.
-    _kept: tuple[Any, tuple[Floats, Floats, Floats, float]] | None = None
+    _kept: tuple[Any, tuple[Floats, Floats, Floats]] | None = None
     from_release = ("alpha", "columns", "n_components")
 
     def _release(self, X: Floats, targets: Floats, groups: Any) -> None:
         """Release the sums of products."""
         n, d = X.shape
         self._check_solved(d)
-        unit, units = unit_numbers(groups, n), Units.of(n, groups)
-        parts, steps = (X, np.ones((n, 1)), targets), (_STEPS, _STEPS // 2, _STEPS // 2)
+        units = Units.of(n, groups)
+        unit = units.labels()
+        parts: list[Floats] = [X, np.ones((n, 1)), targets]
+        steps = (_STEPS, _STEPS // 2, _STEPS // 2)
         if unit is not None:  # a unit's rows weigh one together
-            parts = tuple(part / np.sqrt(np.bincount(unit)[unit])[:, None] for part in parts)
+            parts = [part / np.sqrt(np.bincount(unit)[unit])[:, None] for part in parts]
         each = [integer_rows(part, k, unit) for part, k in zip(parts, steps, strict=True)]
         b, c = (steps[0] + 1) ** 2, (steps[1] + 1) ** 2
         sensitivity = math.sqrt((b + 2 * c) ** 2 + b**2) * (1 + 1e-12)
@@ -115,18 +117,19 @@ class _FromGram(PrivateLearner):
 
     def _solved(self) -> tuple[Floats, Floats]:
         """Return coefficients, shape (n_features, n_targets), and the constant of each target."""
-        basis, C, c, least = self._reduced()
-        # The noise's largest eigenvalue is about 2 sqrt(k) deviations; with less than that, the
-        # matrix may be far from any that records have.
-        k, d = len(C), len(self.gram_) - 1
-        ridge = float(self.alpha) + max(0.0, 1 * math.sqrt(k) * self.noise_ - least)
-        w: Floats = basis @ np.linalg.solve(C + ridge * np.eye(k), c)
+        basis, squares, products = self._reduced()
+        # The noise's largest eigenvalue is about 2 sqrt(k) deviations: a matrix with a smaller one
+        # than half of that may be far from any that records have.
+        least = math.sqrt(len(squares)) * self.noise_
+        ridge = float(self.alpha) + max(0.0, least - squares.min())
+        w: Floats = basis @ (products / (squares + ridge)[:, None])
+        d = len(w)
         return w, (self.gram_[d, d + 1 :] - self.gram_[d, :d] @ w) / self.gram_[d, d]
 
-    def _reduced(self) -> tuple[Floats, Floats, Floats, float]:
-        """Return a basis of the columns used, centred sums in it, the least eigenvalue of these.
+    def _reduced(self) -> tuple[Floats, Floats, Floats]:
+        """Return uncorrelated directions of centred columns, their squares, products with targets.
 
-        Kept: it is the same for all `alpha`.
+        Kept: they are the same for all `alpha`.
         """
         key = (None if self.columns is None else tuple(self.columns), self.n_components)
         if self._kept is not None and self._kept[0] == key:
@@ -134,12 +137,13 @@ class _FromGram(PrivateLearner):
         d = len(self.gram_) - 1
         sums = self.gram_[:d] - np.outer(self.gram_[:d, d], self.gram_[d] / self.gram_[d, d])
         used = np.arange(d) if self.columns is None else np.arange(d)[np.asarray(self.columns)]
-        basis = np.eye(d)[:, used]
+        squares, vectors = np.linalg.eigh(sums[np.ix_(used, used)])
+        basis = np.zeros((d, len(used)))
+        basis[used] = vectors
         if self.n_components is not None:
-            _, vectors = np.linalg.eigh(sums[np.ix_(used, used)])
-            basis = basis @ vectors[:, -int(self.n_components) :]
-        C, c = basis.T @ sums[:, :d] @ basis, basis.T @ sums[:, d + 1 :]
-        found = (basis, C, c, float(np.linalg.eigvalsh(C)[0]))
+            k = int(self.n_components)
+            squares, basis = squares[-k:], basis[:, -k:]
+        found = (basis, squares, basis.T @ sums[:, d + 1 :])
         self._kept = (key, found)
         return found
 
@@ -167,9 +171,11 @@ class PrivateRidge(RegressorMixin, _FromGram):
         In (0, 1).
     bounds : tuple of two floats or arrays, default=None
         Lowest and highest value of each column, chosen without looking at the data: columns are
-        scaled to [-1, 1] and cut off there.
-    y_bounds : tuple of two floats, default=(-1.0, 1.0)
-        Lowest and highest target, chosen without looking at the data.
+        scaled to [-1, 1] and cut off there. None takes columns as they are, for such as
+        are scaled already: then only `max_norm` limits what a record says.
+    y_bounds : tuple of two floats
+        Lowest and highest target, chosen without looking at the data; targets are cut off there.
+        There is no default: None is refused.
     max_norm : float, default=1.0
         Rows that are longer (after `bounds`) are scaled down to this norm.
     noise_random_state : int or None, default=None
@@ -209,7 +215,7 @@ class PrivateRidge(RegressorMixin, _FromGram):
         epsilon: float = 1.0,
         delta: float = 1e-6,
         bounds: Any = None,
-        y_bounds: Any = (-1.0, 1.0),
+        y_bounds: Any = None,
         max_norm: float = 1.0,
         noise_random_state: int | None = None,
         ledger: Any = None,
@@ -270,8 +276,8 @@ class PrivateRidge(RegressorMixin, _FromGram):
         bounds = as_floats(self.y_bounds)
         if bounds is None or bounds.shape != (2,) or not bounds[0] < bounds[1]:
             raise ValueError(
-                "y_bounds are two numbers, the lowest target and the highest, chosen without "
-                f"looking at the data; found {self.y_bounds!r}"
+                "give y_bounds=(low, high): the lowest target and the highest, chosen without "
+                f"looking at the data, (0, 100) say; found {self.y_bounds!r}"
             )
         return float(bounds[0]), float(bounds[1])
 
@@ -295,7 +301,8 @@ class PrivateRidgeClassifier(ClassifierMixin, _FromGram):
         In (0, 1).
     bounds : tuple of two floats or arrays, default=None
         Lowest and highest value of each column, chosen without looking at the data: columns are
-        scaled to [-1, 1] and cut off there.
+        scaled to [-1, 1] and cut off there. None takes columns as they are, for such as
+        are scaled already: then only `max_norm` limits what a record says.
     max_norm : float, default=1.0
         Rows that are longer (after `bounds`) are scaled down to this norm.
     classes : array-like, default=None

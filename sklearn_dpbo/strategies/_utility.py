@@ -90,8 +90,8 @@ def _warn(what: str, name: str, noise: float, spread: float, known: str) -> None
         warnings.warn(
             f"The noise of the {what} is larger than what candidates differ by, so that "
             f"{_CONSEQUENCES[what]}. In units of {name} the noise has {size}, and candidates "
-            f"differ by {spread:.2g} ({known}). Use more validation records (where a class is "
-            "rare: of that class) or a larger epsilon; plan_search says how many",
+            f"differ by {spread:.2g} ({known}). Use more (validation) records, where a class is "
+            "rare: of that class, or a larger epsilon; plan_search says how many",
             LowUtilityWarning,
             stacklevel=6,
         )

@@ -186,7 +186,7 @@ def tables_of(ridge, X, y, groups=None):
 
 
 RIDGES = {
-    "regression": PrivateRidge(noise_random_state=0),
+    "regression": PrivateRidge(y_bounds=(-1, 1), noise_random_state=0),
     "two classes": PrivateRidgeClassifier(classes=[0, 1], noise_random_state=0),
     "three classes": PrivateRidgeClassifier(classes=[0, 1, 2], noise_random_state=0),
 }

@@ -29,6 +29,7 @@ from sklearn.preprocessing import (
 )
 
 from sklearn_dpbo._data.split import Training
+from sklearn_dpbo._data.units import Units
 from sklearn_dpbo._evaluation.secret_pipelines import fit_last_step
 from sklearn_dpbo.learners import (
     PrivateLogisticRegression,
@@ -47,7 +48,7 @@ MODEL = PrivateLogisticRegression()
 
 # ------------------------------------------------------------------------- the protocol
 def test_our_models_declare_what_they_guarantee():
-    for model in (MODEL, PrivateRidgeClassifier(), PrivateRidge()):
+    for model in (MODEL, PrivateRidgeClassifier(), PrivateRidge(y_bounds=(-1, 1))):
         training = private_training(model)
         assert (training.composition, training.neighbours) == ("zCDP", "replace-one")
         assert training.fit.factor == 1
@@ -55,7 +56,7 @@ def test_our_models_declare_what_they_guarantee():
         params = model.get_params()
         assert {training.classes, training.target_bounds} - {None} <= params.keys()
         assert {*training.from_release} <= params.keys()
-    assert private_training(PrivateRidge()).target_bounds == "y_bounds"
+    assert private_training(PrivateRidge(y_bounds=(-1, 1))).target_bounds == "y_bounds"
 
 
 @pytest.mark.parametrize(
@@ -366,9 +367,72 @@ def test_a_missing_label_is_no_class():
 def test_types_that_are_no_numbers_are_refused_whatever_the_values():
     X = pd.DataFrame({"a": MADE_UP.X[:, 0], "b": pd.Series(["1", "2"] * 32, dtype=object)})
     with pytest.raises(ValueError, match=r"columns \['b'\] are not declared to hold numbers"):
-        PrivateRidge(noise_random_state=0).fit(X, MADE_UP.y)
+        PrivateRidge(y_bounds=(-1, 1), noise_random_state=0).fit(X, MADE_UP.y)
     with pytest.raises(ValueError, match="y has to be numbers"):
-        PrivateRidge(noise_random_state=0).fit(MADE_UP.X, np.full(64, "1.5"))
+        PrivateRidge(y_bounds=(-1, 1), noise_random_state=0).fit(MADE_UP.X, np.full(64, "1.5"))
     X["b"] = pd.Categorical([1, 2] * 32)
     X["c"] = pd.array([1, None] * 32, dtype="Int64")
-    PrivateRidge(noise_random_state=0).fit(X, MADE_UP.y)
+    PrivateRidge(y_bounds=(-1, 1), noise_random_state=0).fit(X, MADE_UP.y)
+
+
+# ------------------------------------------------------------------------- what reviewers found
+def test_the_size_of_a_group_does_not_change_the_numbers_of_others():
+    """Else a group that is replaced would change who is in which part of the table."""
+    ids = ["late", *range(20), "late", 2**70, "früh"]
+    numbers = dict(zip(ids, Units.of(len(ids), ids).labels().tolist(), strict=True))
+    fewer = dict(zip(ids[1:], Units.of(len(ids) - 1, ids[1:]).labels().tolist(), strict=True))
+    assert fewer == numbers
+
+
+def test_groups_are_those_that_python_takes_to_be_equal():
+    X, groups = MADE_UP.X[:30], [1, 1.0, True] * 5 + [frozenset("a"), frozenset("b")] * 7 + ["a"]
+    model = PrivateRidge(y_bounds=(-1, 1), noise_random_state=0).fit(X, MADE_UP.y[:30], groups)
+    assert model.privacy_.m == model.gram_[-1, -2] == 4
+
+
+def test_a_missing_label_of_a_category_changes_no_other():
+    big = [2**53, 2**53 + 1] * 32
+    found = [
+        PrivateRidgeClassifier(classes=big[:2], epsilon=1e9, delta=0.5, noise_random_state=0)
+        .fit(MADE_UP.X, pd.Series(pd.Categorical([first, *big[1:]])))
+        .gram_[0, -1]
+        for first in (big[0], None)
+    ]
+    assert abs(found[0] - found[1]) <= 2
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        np.array([["1", "2"], ["Jane Doe", "3"]]),
+        np.array([[b"1"], [b"Jane Doe"]]),
+        np.array([[1 + 0j, 2], [3, 4]]),
+        np.array(["Jane Doe", "John Doe"]),
+        pd.DataFrame({"a": pd.Categorical(pd.array([1, None], dtype="Int64"))}),
+    ],
+    ids=["texts", "bytes", "complex", "one dimension", "categories that can be missing"],
+)
+def test_messages_about_tables_quote_no_record(X):
+    with pytest.raises(ValueError, match=r"\w") as caught:
+        PrivateRidgeClassifier(noise_random_state=0).fit(X, [0, 1])
+    assert "Jane" not in str(caught.value) and "3" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("classes", "y"),
+    [([0, 1], np.array(["no", "yes"] * 32)), (["no", "yes"], np.array([0, 1] * 32)),
+     (["no", "yes"], np.array([b"no", b"yes"] * 32))],
+)  # fmt: skip
+def test_classes_that_can_never_occur_are_refused(classes, y):
+    with pytest.raises(ValueError, match="none would ever occur"):
+        PrivateRidgeClassifier(classes=classes).fit(MADE_UP.X, y)
+
+
+def test_bounds_of_the_target_have_to_be_given():
+    with pytest.raises(ValueError, match=r"give y_bounds=\(low, high\).*found None"):
+        PrivateRidge().fit(MADE_UP.X, MADE_UP.y)
+
+
+def test_bounds_in_pairs_are_told_from_lows_and_highs():
+    with pytest.raises(ValueError, match="transpose"):
+        PrivateRidgeClassifier(bounds=[(0, 1)] * 3).fit(np.zeros((4, 3)), [0, 1, 0, 1])

@@ -139,7 +139,7 @@ class RefusesMissing(NoisyMean):
 @pytest.mark.parametrize(
     ("kind", "refuted", "pair"),
     [
-        (NoisyMean, False, "another label|two columns"),  # the same to this model
+        (NoisyMean, False, "another label|two columns|far targets"),  # the same to this model
         (ClipsNothing, True, "far targets"),
         (RefusesMissing, True, "missing numbers"),
     ],
@@ -238,7 +238,7 @@ def gram_difference(model):
 
 LEARNERS = {
     "logistic": (logistic(), "another label", None, 1000),
-    "ridge": (PrivateRidge(**CLAIM), "two columns", gram_difference, 6000),
+    "ridge": (PrivateRidge(y_bounds=(-1, 1), **CLAIM), "two columns", gram_difference, 6000),
     "ridge classifier": (PrivateRidgeClassifier(**CLAIM), "two columns", gram_difference, 6000),
 }
 

@@ -432,3 +432,47 @@ def test_models_without_groups_protect_single_records_only():
 
     with pytest.raises(ValueError, match="Plain protects single records and no groups"):
         search_of(Plain()).fit(*table(), groups=np.arange(300) // 2)
+
+
+# ------------------------------------------------------------------------- what reviewers found
+@pytest.mark.parametrize(
+    "grid", [{"max_norm": [1, 2, 3, -1]}, {"max_norm": [1.0, *range(2, 40), -3]}]
+)
+def test_all_values_are_tried_before_anything_is_spent(grid, witness):
+    search = search_of(witness(), grid, ledger=witness.ledger_)
+    search.set_params(strategy=OneTable("compose", n_fits=40))
+    with pytest.raises(ValueError, match="fails on made-up records"):
+        search.fit(*table())
+    assert witness.ledger_.spent["epsilon"] == 0
+
+
+@pytest.mark.parametrize(("n_fits", "warned"), [(None, True), (2, False)])
+def test_a_warning_says_that_few_candidates_are_fitted(n_fits, warned):
+    search = search_of(grid={"max_norm": [1, 2, 3]}, strategy=OneTable(n_fits=n_fits))
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        search.fit(*table())
+    texts = [str(each.message) for each in found]
+    assert any("2 of 3 candidates are fitted" in text for text in texts) == warned
+
+
+def test_a_model_that_was_dropped_is_not_to_be_fitted_again():
+    search = search_of(refit=False).fit(*table())
+    assert "best_estimator_" not in search.privacy_.released
+    with pytest.raises(AttributeError) as caught:
+        search.predict(table()[0])
+    assert "Another fit costs again" in str(caught.value.__cause__ or caught.value)
+
+
+def test_text_targets_are_refused_by_their_type_before_anything_is_spent(tmp_path):
+    X, y = table()
+    ledger = PrivacyLedger(tmp_path / "budget.db", "patients", 10.0, delta=1e-3)
+    search = search_of(PrivateRidge(y_bounds=(0, 1)), scoring="r2", ledger=ledger)
+    with pytest.raises(ValueError, match="y has to be numbers; found an array of <U8"):
+        search.fit(X, np.where(y, "Jane Doe", "1"))
+    assert ledger.spent["epsilon"] == 0
+
+
+def test_the_name_of_an_accounting_is_not_a_strategy():
+    with pytest.raises(ValueError, match=r"OneTable\('compose'\)"):
+        search_of(strategy="compose").fit(*table())

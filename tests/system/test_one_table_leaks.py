@@ -85,7 +85,7 @@ def table():
 
 def search_of(accounting="repeat", estimator=None, **params):
     estimator = Known(params.pop("fail", None)) if estimator is None else estimator
-    strategy = OneTable(accounting=accounting, n_fits=4)
+    strategy = OneTable(accounting=accounting, n_fits=4, test_size=0.2)
     params = {"epsilon": 1e-7, "random_state": 0} | params
     grid = params.pop("grid", {"which": list(COUNTS)})
     return PrivateBayesSearchCV(estimator, grid, protect="all", strategy=strategy, **params)
@@ -315,8 +315,15 @@ def neighbour_cases():
     yield "logistic", logistic, {"C": [0.1, 1.0]}, X, y, "roc_auc"
     yield "ridge", ridge, {"alpha": [0.1, 1.0]}, X, y, "f1"
     yield "gain", ridge, {"alpha": [0.1, 1.0]}, X, y.astype(float), of_user
-    yield "regression", PrivateRidge(), {"alpha": [0.1, 1.0]}, X, X[:, 1], "neg_mean_absolute_error"
-    yield "r2", PrivateRidge(), {"alpha": [0.1, 1.0]}, X, X[:, 1], None
+    yield (
+        "regression",
+        PrivateRidge(y_bounds=(-1, 1)),
+        {"alpha": [0.1, 1.0]},
+        X,
+        X[:, 1],
+        "neg_mean_absolute_error",
+    )
+    yield "r2", PrivateRidge(y_bounds=(-1, 1)), {"alpha": [0.1, 1.0]}, X, X[:, 1], None
     yield "frame", piped(logistic), {"privatelogisticregression__C": [1.0]}, frame(), y, None
     names = {"privateridgeclassifier__alpha": [0.1, 1.0]}
     yield "texts", piped(named), names, frame(), texts, None
