@@ -1,6 +1,6 @@
 """Claim: on one table of which every record is protected, tuning pays, though it is paid for.
 
-    python benchmarks/whole_table.py [--json whole_table.json] [--jobs 2]     # about 40 minutes
+    python benchmarks/whole_table.py [--json whole_table.json] [--jobs 2]     # about two hours
     python benchmarks/whole_table.py --problems census --epsilons 1           # some cells only
     python benchmarks/whole_table.py --quick                                  # a minute
     python benchmarks/whole_table.py --aggregate                              # sample-and-aggregate

@@ -83,7 +83,8 @@ class PrivateBayesSearchCV(
     param_grid : dict or list of dict
         Parameter names to lists of values (categories) or to scipy.stats distributions, mixed
         freely. Several dicts make conditional spaces. A grid of at most n_iter points is
-        evaluated whole; in a larger space, the strategy chooses.
+        evaluated whole; in a larger space, the strategy chooses. (With ``protect="all"`` each fit
+        costs, and fewer may be fitted: see `OneTable`.)
     epsilon : float, default=1.0
         Privacy loss of everything that is released, in all.
     delta : float, default=0.0

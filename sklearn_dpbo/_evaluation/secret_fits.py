@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 
 from .._data.pickles import fresh, packed
 from .._data.split import Training
@@ -238,7 +239,8 @@ def try_out(fits: Sequence[SecretFit], training: Training, oracle: Evaluator) ->
     job = _Job.of(oracle, replace(made_up, fit_params=fit_params))
     for each in fits:
         try:
-            job.model(each.params)
+            if fit_params or isinstance(oracle.options.estimator, Pipeline):  # fitted another way
+                job.model(each.params)
             _, model = fitter.model(each.params, checked=True, keep=False, secret=True)
             assert model is not None, "a failure raises"
             _check_classes(model, made_up.y)
