@@ -478,7 +478,7 @@ class Labels(ClassifierMixin, BaseEstimator):
 
 
 def test_report_is_refused_before_anything_is_fitted(binary):
-    with pytest.raises(ValueError, match="GPNoisy releases one score"):
+    with pytest.raises(ValueError, match="GPNoisy releases one candidate's score"):
         searched(binary, 1.0, strategy="gp_noisy", delta=0.1)
 
     with pytest.raises(ValueError, match="Labels has neither"):

@@ -695,15 +695,15 @@ def test_copy_that_cannot_be_unpickled_after_predictions_tells_nothing(
     scoring, two_classes, monkeypatch, capfd
 ):
     X, y, X_val, y_val = two_classes
-    X_val[3, 0] = 987.654
+    X_val[3, 0] = 98765.43210
     monkeypatch.setattr(RemembersInItsClass, "seen", None)
     search = PrivateBayesSearchCV(
         RemembersInItsClass(), {"C": [0.1, 1.0]}, scoring=scoring, noise_random_state=0
     )
     with pytest.raises(ValueError, match="candidate chosen cannot") as raised:
         search.fit(X, y, X_val=X_val, y_val=y_val)
-    assert "987" not in str(raised.value) + str(getattr(raised.value, "__notes__", ""))
-    assert raised.value.__context__ is None and "987" not in "".join(capfd.readouterr())
+    assert "98765" not in str(raised.value) + str(getattr(raised.value, "__notes__", ""))
+    assert raised.value.__context__ is None and "98765" not in "".join(capfd.readouterr())
 
 
 def test_reference_is_a_copy_of_what_an_estimator_returned(two_classes):

@@ -113,7 +113,7 @@ def test_scores_that_are_mostly_noise_are_warned_of(two_classes):
     [
         ({"release": "some"}, "best.*or.*all"),
         ({"report": True}, "choose one"),
-        ({"strategy": "gp_noisy", "delta": 1e-3}, "one score"),
+        ({"strategy": "gp_noisy", "delta": 1e-3}, "one candidate's score"),
     ],
 )
 def test_what_cannot_be_released_together_is_refused(two_classes, params, what):

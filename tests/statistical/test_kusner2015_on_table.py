@@ -70,7 +70,8 @@ def parts(n):
     """Return the row numbers of both parts, as a search with random_state=0 cuts the table."""
     rng = np.random.default_rng(check_random_state(0).randint(2**31 - 1, size=4))
     y = np.arange(n) % 2
-    table = DividedTable.divide(np.arange(n, dtype=float)[:, None], y, None, [0, 1], True, 0.2, rng)
+    rows = np.arange(n, dtype=float)[:, None]
+    table = DividedTable.divide(rows, y, None, [0, 1], True, lambda m: round(0.2 * m), rng)
     return [np.ravel(part).astype(int) for part in (table.training.X, table.X_val)]
 
 

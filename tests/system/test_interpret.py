@@ -86,7 +86,8 @@ def test_fits_are_silent(capfd, caplog):
         assert capfd.readouterr() == ("", "")
         said.append([each.getMessage() for each in caplog.records if "interpret" in each.name])
         caplog.clear()
-    assert said[0] and said[0] == said[1]
+    # One of them, or each of three values.
+    assert said[0] and said[1] == 3 * said[0]
 
 
 def test_an_error_does_not_say_what_a_record_lacks():
