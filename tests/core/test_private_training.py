@@ -248,7 +248,7 @@ def test_steps_before_the_last_see_made_up_records_in_fit():
 
 
 def test_columns_are_not_chosen_by_protected_records():
-    X = pd.DataFrame(RECORDS.X, columns=["a", "b"])
+    X = pd.DataFrame(RECORDS.X.copy(), columns=["a", "b"])
     made_up = Training(pd.DataFrame(MADE_UP.X, columns=["a", "b"]), MADE_UP.y)
     complete = ColumnTransformer(
         [("complete", "passthrough", lambda X: [c for c in X if not X[c].isna().any()])]
