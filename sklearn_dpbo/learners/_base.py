@@ -135,7 +135,7 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
                 f"bounds are two numbers, or two arrays of {d}: the lowest and the highest value "
                 f"of each column; found {self.bounds!r}"
                 + pairs
-                * (np.shape(self.bounds) == (d, 2) and d != 2)
+                * (np.shape(as_floats(self.bounds)) == (d, 2) and d != 2)
             ) from None
         return low, high
 

@@ -323,7 +323,7 @@ def default_fits(n_units: int, epsilon: float) -> int:
     """Return how many models to fit: the more, the less noise a fit has."""
     if n_units * epsilon >= _LARGE:
         return 24
-    return int(np.clip(np.rint(n_units * epsilon / 2500), 2, _COMPOSED))
+    return int(np.clip(np.rint(_COMPOSED * n_units * epsilon / _LARGE), 2, _COMPOSED))
 
 
 def _fits(

@@ -375,7 +375,7 @@ def test_types_that_are_no_numbers_are_refused_whatever_the_values():
     PrivateRidge(y_bounds=(-1, 1), noise_random_state=0).fit(X, MADE_UP.y)
 
 
-# ------------------------------------------------------------------------- what reviewers found
+# ------------------------------------------------------------------------- odd tables and groups
 def test_the_size_of_a_group_does_not_change_the_numbers_of_others():
     """Else a group that is replaced would change who is in which part of the table."""
     ids = ["late", *range(20), "late", 2**70, "früh"]
@@ -436,3 +436,5 @@ def test_bounds_of_the_target_have_to_be_given():
 def test_bounds_in_pairs_are_told_from_lows_and_highs():
     with pytest.raises(ValueError, match="transpose"):
         PrivateRidgeClassifier(bounds=[(0, 1)] * 3).fit(np.zeros((4, 3)), [0, 1, 0, 1])
+    with pytest.raises(ValueError, match="two arrays of 3: the lowest"):
+        PrivateRidgeClassifier(bounds=([0, 0], [1, 1, 1])).fit(np.zeros((4, 3)), [0, 1, 0, 1])

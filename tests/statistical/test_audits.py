@@ -157,7 +157,6 @@ def test_events_need_other_runs_for_their_bound_than_for_their_choice():
             for part in (slice(None, 100), slice(100, None))
         ]
         same_runs, other_runs = same_runs + (halves[0] > 0), other_runs + (halves[1] > 0)
-    print(same_runs, other_runs)
     assert same_runs > 20 and other_runs <= 15
 
 

@@ -434,7 +434,7 @@ def test_models_without_groups_protect_single_records_only():
         search_of(Plain()).fit(*table(), groups=np.arange(300) // 2)
 
 
-# ------------------------------------------------------------------------- what reviewers found
+# ------------------------------------------------------------------------- before anything is spent
 @pytest.mark.parametrize(
     "grid", [{"max_norm": [1, 2, 3, -1]}, {"max_norm": [1.0, *range(2, 40), -3]}]
 )
