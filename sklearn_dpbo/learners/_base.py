@@ -130,12 +130,13 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
             low, high = np.broadcast_to(low, d), np.broadcast_to(high, d)
             assert (low < high).all()
         except (AssertionError, TypeError, ValueError):
-            pairs = " (pairs, one for each column: transpose them)"
+            given = as_floats(self.bounds)
+            in_pairs = given is not None and d != 2 and given.shape == (d, 2)
             raise ValueError(
                 f"bounds are two numbers, or two arrays of {d}: the lowest and the highest value "
                 f"of each column; found {self.bounds!r}"
-                + pairs
-                * (np.shape(as_floats(self.bounds)) == (d, 2) and d != 2)
+                + " (pairs, one for each column: transpose them)"
+                * in_pairs
             ) from None
         return low, high
 
