@@ -32,6 +32,7 @@ from ._sklearn.results import (
 from ._sklearn.search_parameters import (
     check_parameters,
     check_strategy,
+    n_iter_of,
     resolve_strategy,
     scorers_of,
     space_of,
@@ -82,8 +83,8 @@ class PrivateBayesSearchCV(
         `prediction`). It must be picklable.
     param_grid : dict or list of dict
         Parameter names to lists of values (categories) or to scipy.stats distributions, mixed
-        freely. Several dicts make conditional spaces. A grid of at most n_iter points is
-        evaluated whole; in a larger space, the strategy chooses. (With ``protect="all"`` each fit
+        freely. Several dicts make conditional spaces. A grid of lists is evaluated whole, unless
+        n_iter is less; in a larger space, the strategy chooses. (With ``protect="all"`` each fit
         costs, and fewer may be fitted: see `OneTable`.)
     epsilon : float, default=1.0
         Privacy loss of everything that is released, in all.
@@ -94,8 +95,10 @@ class PrivateBayesSearchCV(
         How the search is made: "worst_case", "gp_noisy", "gp_noise_free" or "lipschitz", of which
         only the first has a guarantee without assumptions; or an object to set its parameters,
         e.g. ``WorstCase(guidance="none", score_share=0.5)``.
-    n_iter : int, default=64
-        The most candidates to fit, those that explore within the training set included.
+    n_iter : int or None, default=None
+        The most candidates to fit, those that explore within the training set included. None fits
+        the whole of a grid (of lists only), and 64 candidates if there is a distribution. If it is
+        less than a grid has, a warning says so.
     scoring : str, PrivateScorer, list, dict or None, default=None
         None is accuracy for classifiers and R2 for regressors. Else a name, such as "f1",
         "roc_auc" or "neg_mean_absolute_error" (the documentation's page "Scores" lists all), one of
@@ -158,6 +161,8 @@ class PrivateBayesSearchCV(
         `OneTable`; n_iter limits the candidates, and their number of fits follows from the number
         of records. (The strategies of Kusner et al. protect every record under an assumption, with
         ordinary estimators: these release no model, and need ``refit=False``.)
+    timeout : float or None, default=None
+        Seconds that all fits together should take, as `WorstCase` has it; only with `WorstCase`.
 
     Attributes
     ----------
@@ -231,7 +236,7 @@ class PrivateBayesSearchCV(
         epsilon: float = 1.0,
         delta: float = 0.0,
         strategy: str | Strategy = "worst_case",
-        n_iter: int = 64,
+        n_iter: int | None = None,
         scoring: Any = None,
         n_jobs: int | None = None,
         refit: bool | str = True,
@@ -247,6 +252,7 @@ class PrivateBayesSearchCV(
         report: bool = False,
         release: str = "best",
         protect: str = "validation",
+        timeout: float | None = None,
     ) -> None:
         self.estimator = estimator
         self.param_grid = param_grid
@@ -269,6 +275,7 @@ class PrivateBayesSearchCV(
         self.report = report
         self.release = release
         self.protect = protect
+        self.timeout = timeout
 
     def fit(
         self,
@@ -350,14 +357,16 @@ class PrivateBayesSearchCV(
         )
         _warn_of_assumption(strategy)
         public_rng = np.random.default_rng(rng.randint(2**31 - 1, size=4))
-        n_candidates = int(min(self.n_iter, space.n_points))
+        n_iter = n_iter_of(self, space, strategy)
         with (
             closing(oracle),
-            watched(self, 1 + bool(self.refit), n_candidates, self.verbose) as oracle.progress,
+            watched(
+                self, 1 + bool(self.refit), int(min(n_iter, space.n_points)), self.verbose
+            ) as oracle.progress,
         ):
             with note_on_error(lambda: spent_before(mechanisms.budget)):
                 release = strategy.run(
-                    space, oracle, n_iter=self.n_iter, rng=public_rng, mechanisms=mechanisms
+                    space, oracle, n_iter=n_iter, rng=public_rng, mechanisms=mechanisms
                 )
             fitted = {
                 **fitted_attributes(release, names),
@@ -425,7 +434,7 @@ class PrivateBayesSearchCV(
         """Return (scorers, space, strategy, mechanisms) from parameters, or say what is wrong."""
         check_parameters(self)
         scorers, space = scorers_of(self), space_of(self)
-        strategy = resolve_strategy(self.strategy, _STRATEGIES).protecting(self.protect)
+        strategy = resolve_strategy(self, _STRATEGIES).protecting(self.protect)
         strategy.check(Budget(self.epsilon, self.delta))
         check_strategy(self, strategy, scorers)
         noise = noise_source(self.noise_random_state, stacklevel=4)

@@ -168,6 +168,7 @@ class Progress:
         self._root: Any = None
         self._search: Any = None
         self._n_announced = 0
+        self._asked_to_stop = False
         if hasattr(estimator, "_init_callback_context"):
             self._root = estimator._init_callback_context(max_subtasks=n_steps)
             self._begin(self._root)
@@ -176,8 +177,18 @@ class Progress:
                 self._begin(self._search)
 
     # ------------------------------------------------------------ candidates
+    @property
+    def asked_to_stop(self) -> bool:
+        """Whether a callback has asked to stop when a candidate had been explored."""
+        return self._asked_to_stop
+
     def candidates(
-        self, candidate_params: tuple[dict[str, Any], ...], task: str, what: str
+        self,
+        candidate_params: tuple[dict[str, Any], ...],
+        task: str,
+        what: str,
+        *,
+        may_stop: bool = False,
     ) -> Listener:
         """Announce the next candidates; return the listener for each that is finished.
 
@@ -189,6 +200,9 @@ class Progress:
             A name for callbacks.
         what : str
             What is done with ``{}``, in words.
+        may_stop : bool, default=False
+            Whether callbacks may ask to stop. Never where protected records are predicted: they
+            have a clock.
         """
         # Fits that settle a timeout come on top of n_candidates.
         self._n_announced += len(candidate_params)
@@ -198,12 +212,12 @@ class Progress:
         elif self._verbose > 0:
             print(what.format(f"{len(candidate_params)} candidates"))
         if self._search is None:
-            return Listener(self, [])
+            return Listener(self, [], may_stop)
         self._search.max_subtasks = max(self._search.max_subtasks, self._n_announced)
         announced = [(self._within(self._search, task), params) for params in candidate_params]
         for context, params in announced:
             self._begin(context, metadata=partial(_facts, params))
-        return Listener(self, announced)
+        return Listener(self, announced, may_stop)
 
     def searched(self) -> None:
         """Report that there are no more candidates, perhaps fewer than were announced."""
@@ -256,9 +270,9 @@ class Progress:
     def _begin(self, context: Any, **facts: Any) -> None:
         call_hook(context.call_on_fit_task_begin, estimator=self._estimator, **facts)
 
-    def _end(self, context: Any, **facts: Any) -> None:
-        # Callbacks may ask to stop, but they have a clock: that is ignored.
-        call_hook(context.call_on_fit_task_end, estimator=self._estimator, **facts)
+    def _end(self, context: Any, *, may_stop: bool = False, **facts: Any) -> None:
+        asked = call_hook(context.call_on_fit_task_end, estimator=self._estimator, **facts)
+        self._asked_to_stop |= may_stop and bool(asked)
 
 
 class Listener:
@@ -270,10 +284,14 @@ class Listener:
         Where to report to.
     announced : list of (context, dict)
         scikit-learn's callback context of each candidate, and its parameters.
+    may_stop : bool
+        As in `Progress.candidates`.
     """
 
-    def __init__(self, progress: Progress, announced: list[tuple[Any, dict[str, Any]]]) -> None:
-        self._progress, self._announced = progress, announced
+    def __init__(
+        self, progress: Progress, announced: list[tuple[Any, dict[str, Any]]], may_stop: bool
+    ) -> None:
+        self._progress, self._announced, self._may_stop = progress, announced, may_stop
         self._errors: dict[int, str | None] = {}
         self._next = 0
 
@@ -290,7 +308,8 @@ class Listener:
             context, params = self._announced[self._next]
             error = self._errors[self._next]
             self._next += 1
-            self._progress._end(context, metadata=partial(_facts, params, fit_error=error))
+            facts = partial(_facts, params, fit_error=error)
+            self._progress._end(context, may_stop=self._may_stop, metadata=facts)
 
 
 def _facts(params: dict[str, Any], **rest: Any) -> dict[str, Any]:
@@ -298,6 +317,6 @@ def _facts(params: dict[str, Any], **rest: Any) -> dict[str, Any]:
     return {"params": {k: clone(v, safe=False) for k, v in params.items()}, **rest}
 
 
-def call_hook(hook: Callable[..., Any], **facts: Any) -> None:
+def call_hook(hook: Callable[..., Any], **facts: Any) -> Any:
     """Call a hook of a callback; from this frame on, tracebacks show the user's code."""
-    hook(**facts)
+    return hook(**facts)

@@ -82,7 +82,9 @@ class PublicEvaluator:
         n, options = len(candidate_params), self.options
         outcomes: list[Any] = [None] * n
         what = "Exploring {} within the training set"
-        listener = self.progress.candidates(candidate_params, "candidate-exploration", what)
+        listener = self.progress.candidates(
+            candidate_params, "candidate-exploration", what, may_stop=True
+        )
         tasks = [
             (i, self._task, params, f"{i + 1}/{n}", by_record)
             for i, params in enumerate(candidate_params)

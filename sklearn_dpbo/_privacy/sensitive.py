@@ -127,6 +127,19 @@ class Sensitive(_Sealed):
         D = -(-self.sensitivity >> shift)
         return Sensitive((offsets + weights @ x)[:, None], max(1, D * norm))
 
+    @ClearFrames()
+    def plus(self, offsets: NDArray[np.int64]) -> Sensitive:
+        """Return each candidate's statistics with a public number added.
+
+        It is the same for all data, so that neighbours differ by no more than before.
+
+        Parameters
+        ----------
+        offsets : ndarray of int64, shape (n_candidates,)
+            What is added; sums must fit into 64 bits.
+        """
+        return Sensitive(self.__value + offsets[:, None], self.sensitivity)
+
     def _open(self) -> NDArray[np.int64]:
         return self.__value
 

@@ -33,6 +33,7 @@ from ..report._report import PREDICTION_CONDITIONS, PrivacyReport
 from ..scoring._scorers import PrivateScorer
 from ..strategies._one_table import OneTable, Plan
 from .results import fitted_attributes, note_on_error, spent_before
+from .search_parameters import n_iter_of
 
 __all__ = ["depends_on_labels", "fit_one_table", "oracle_on"]
 
@@ -81,7 +82,7 @@ def fit_one_table(
         table = table.grouped(training.groups)
     plan = _plan(search, strategy, training, table, (budget.epsilon, budget.delta), rng)
     if strategy.n_fits is None:
-        _warn_of_few_fits(search, plan, table)
+        _warn_of_few_fits(search, strategy, plan, table)
     prepared = _prepared(search.estimator, plan, training, labels)
     _check_fits(plan, training, prepared)
     options = replace(options, estimator=prepared)
@@ -182,7 +183,7 @@ def _plan(
         list(grids),
         training.fit,
         training.from_release,
-        int(search.n_iter),
+        n_iter_of(search, SearchSpace(search.param_grid), strategy),
         table.units.m + table.units_val.m,
         budget,
         rng,
@@ -190,10 +191,10 @@ def _plan(
     )
 
 
-def _warn_of_few_fits(search: Any, plan: Plan, table: DividedTable) -> None:
+def _warn_of_few_fits(search: Any, strategy: OneTable, plan: Plan, table: DividedTable) -> None:
     """Warn if fewer candidates are fitted than elsewhere."""
-    grids = [search.param_grid] if isinstance(search.param_grid, Mapping) else search.param_grid
-    wanted = min(sum(SearchSpace(grid).n_points for grid in grids), search.n_iter)
+    space = SearchSpace(search.param_grid)
+    wanted = min(space.n_points, n_iter_of(search, space, strategy))
     if len(plan.params) < wanted:
         warnings.warn(
             f"{len(plan.params)} of {wanted:,} candidates are fitted, as each fit costs: "

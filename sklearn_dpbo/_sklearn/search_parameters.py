@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from numbers import Integral
 from typing import Any
 
@@ -15,16 +17,28 @@ from .._params import check_number
 from .._space.space import SearchSpace
 from ..scoring._make import resolve_scorers
 from ..scoring._scorers import PrivateScorer
-from ..strategies._base import Strategy
+from ..strategies._base import Strategy, positive
 
-__all__ = ["check_parameters", "check_strategy", "resolve_strategy", "scorers_of", "space_of"]
+__all__ = [
+    "check_parameters",
+    "check_strategy",
+    "n_iter_of",
+    "resolve_strategy",
+    "scorers_of",
+    "space_of",
+]
+
+# Candidates that are fitted in a space with distributions, if n_iter is None.
+_N_ITER = 64
 
 
 def check_parameters(search: Any) -> None:
     """Raise ValueError for a parameter that makes no sense by itself."""
     check_number("epsilon", search.epsilon, "a number from 1e-9 up", lambda e: e >= 1e-9)
     check_number("delta", search.delta, "in [0, 1)", lambda d: 0 <= d < 1)
-    check_number("n_iter", search.n_iter, "a whole number from 1 up", lambda n: n >= 1, Integral)
+    check_number(
+        "n_iter", search.n_iter, "a whole number from 1 up", _from_1_up, Integral, optional=True
+    )
     if not isinstance(search.verbose, bool | np.bool_):
         check_number("verbose", search.verbose, "0 or more", lambda v: v >= 0)
     if not (hasattr(search.estimator, "fit") and hasattr(search.estimator, "get_params")):
@@ -44,6 +58,10 @@ def check_parameters(search: Any) -> None:
         raise ValueError(f"report is True or False; found {search.report!r}")
     if search.report and search.release == "all":
         raise ValueError('release="all" and report=True want the same epsilon: choose one')
+
+
+def _from_1_up(n: int) -> bool:
+    return n >= 1
 
 
 def scorers_of(search: Any) -> dict[str, PrivateScorer]:
@@ -75,7 +93,40 @@ def space_of(search: Any) -> SearchSpace:
     return space
 
 
-def resolve_strategy(strategy: Any, by_name: dict[str, type[Strategy]]) -> Strategy:
+def n_iter_of(search: Any, space: SearchSpace, strategy: Strategy) -> int:
+    """Return the most candidates to fit: unless it was given, all of a grid."""
+    is_grid = math.isfinite(space.n_points) and strategy.evaluates_grids
+    if search.n_iter is None:
+        return int(space.n_points) if is_grid else _N_ITER
+    n_iter = int(search.n_iter)
+    if is_grid and n_iter < space.n_points and strategy.protects == "validation":
+        warnings.warn(
+            f"param_grid has {space.n_points:,} candidates, of which n_iter={n_iter:,} are fitted. "
+            "Leave n_iter out to fit all, as GridSearchCV does",
+            UserWarning,
+            stacklevel=3,
+        )
+    return n_iter
+
+
+def resolve_strategy(search: Any, by_name: dict[str, type[Strategy]]) -> Strategy:
+    """Return the strategy of a search, with its timeout."""
+    strategy = _strategy_of(search.strategy, by_name)
+    if search.timeout is None:
+        return strategy
+    check_number("timeout", search.timeout, "finite seconds above 0", positive)
+    if not hasattr(strategy, "timeout"):
+        raise ValueError(f"{type(strategy).__name__} has no timeout: leave it out, or limit n_iter")
+    if strategy.timeout not in (None, search.timeout):
+        raise ValueError(
+            f"timeout={search.timeout!r} of the search is not that of the strategy, "
+            f"{strategy.timeout!r}: give one of them"
+        )
+    limited: Strategy = clone(strategy).set_params(timeout=search.timeout)
+    return limited
+
+
+def _strategy_of(strategy: Any, by_name: dict[str, type[Strategy]]) -> Strategy:
     """Return the strategy of this name, or this one."""
     if isinstance(strategy, str) and strategy in by_name:
         return by_name[strategy]()

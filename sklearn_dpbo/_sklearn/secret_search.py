@@ -25,6 +25,7 @@ from ..scoring._scorers import PrivateScorer
 from ..strategies._base import Strategy
 from .one_table import depends_on_labels, oracle_on
 from .results import fitted_attributes, note_on_error, spent_before
+from .search_parameters import n_iter_of
 
 __all__ = ["fit_in_secret"]
 
@@ -73,13 +74,13 @@ def fit_in_secret(
     table = DividedTable.divide(X, y, None, labels, True, lambda m: round(_TEST_SIZE * m), rng)
     oracle = oracle_on(options, table, scorers, np.full(len(labels), 1 / len(labels)), rng)
     oracle = replace(oracle, on_protected=table.training)
-    budget = mechanisms.budget
+    budget, n_iter = mechanisms.budget, n_iter_of(search, space, strategy)
     with (
         closing(oracle),
         watched(search, 1, None, search.verbose),
         note_on_error(lambda: spent_before(budget)),
     ):
-        release = strategy.run(space, oracle, n_iter=search.n_iter, rng=rng, mechanisms=mechanisms)
+        release = strategy.run(space, oracle, n_iter=n_iter, rng=rng, mechanisms=mechanisms)
     return {
         **fitted_attributes(release, []),
         "privacy_": _report(table, strategy, mechanisms, search.prediction),

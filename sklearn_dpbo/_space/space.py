@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -130,6 +131,11 @@ class SearchSpace:
         """Number of different candidates; infinite if there is a distribution."""
         return sum(_n_points(axes) for axes in self.subspaces)
 
+    @property
+    def none(self) -> Points:
+        """No points."""
+        return self._points(0, np.empty((0, len(self.subspaces[0]))))
+
     def examples(self) -> list[dict[str, Any]]:
         """Return the parameters of one candidate of each subspace, to check the names with."""
         middle = np.array([0.5])
@@ -220,6 +226,20 @@ class SearchSpace:
             return point
         raise ValueError(f"the candidate {dict(params)!r} is not in param_grid: {reasons[-1]}")
 
+    def own_points(self, params: Mapping[str, Any]) -> Points:
+        """Return the points of an estimator's own parameters, one for each dict that has them.
+
+        Parameters
+        ----------
+        params : dict
+            What `get_params` of the estimator returns.
+        """
+        several = [self.none]
+        for axes in self.subspaces:
+            with suppress(KeyError, ValueError):
+                several.append(self.locate({name: params[name] for name in axes}))
+        return Points.concatenate(several)
+
     def _points(self, i: int, u: NDArray[np.float64]) -> Points:
         unit = np.full((len(u), len(self.names)), math.nan)
         unit[:, [self._column[name] for name in self.subspaces[i]]] = u
@@ -244,8 +264,7 @@ class SearchSpace:
     @property
     def owner(self) -> NDArray[np.int_]:
         """Number, from 0, of the parameter that each feature belongs to."""
-        no_points = self._points(0, np.empty((0, len(self.subspaces[0]))))
-        names = [name for name, _ in self._columns(no_points)]
+        names = [name for name, _ in self._columns(self.none)]
         return np.unique(names, return_inverse=True)[1] if names else np.empty(0, dtype=int)
 
     def _columns(self, points: Points) -> Iterator[tuple[str, NDArray[np.float64]]]:

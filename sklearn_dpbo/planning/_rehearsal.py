@@ -75,10 +75,11 @@ class Rehearsal(WorstCase):
         params = [history.candidates.params[i] for i in history.fitted]
         exact, counted = _exact_scores(oracle, params), dict[int, CountedScores]()
         self.scorer, self.n_candidates, self.draws = oracle.scorer, len(params), []
+        statistics = history.statistics.plus(guidance.prior())
         for _ in range(self.n_draws):
             fresh = Mechanisms(_as_spent(mechanisms.budget), mechanisms.noise)
             epsilon = fresh.budget.epsilon_beside(self.score_share)
-            chosen = fresh.select(history.statistics, epsilon, purpose=Purpose.CANDIDATE)
+            chosen = fresh.select(statistics, epsilon, purpose=Purpose.CANDIDATE)
             if chosen not in counted:
                 statistic, left = history.statistics.take(chosen), fresh.budget.epsilon_left
                 counted[chosen] = count_scores(

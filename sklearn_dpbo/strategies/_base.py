@@ -100,6 +100,8 @@ class Strategy(BaseEstimator):
         What the guarantee rests on if it protects every record of one table; None if it cannot.
     releases_model : bool
         Whether the fitted model is released, too, if it protects every record.
+    evaluates_grids : bool
+        Whether it evaluates the whole of a grid if it may.
     """
 
     assumption: str | None = None
@@ -108,6 +110,7 @@ class Strategy(BaseEstimator):
     protects: str = "validation"
     assumption_on_table: str | None = None
     releases_model: bool = False
+    evaluates_grids: bool = False
 
     @property
     def released(self) -> str:

@@ -11,6 +11,7 @@ from .._gp.threads import single_threaded
 from .._space.space import Points, SearchSpace
 from ._history import History
 from ._proposals import Acquisition, Domain, PublicModel, choose_batch
+from ._warm_start import Start
 
 __all__ = ["Explorer"]
 
@@ -27,6 +28,8 @@ class Explorer:
         What is searched.
     oracle : PublicEvaluator
         Scores candidates.
+    start : Start
+        Where to begin.
     acquisition : callable
         See `sklearn_dpbo.acquisition`.
     shape : str
@@ -37,63 +40,105 @@ class Explorer:
         Candidates between two updates of the surrogate.
     patience : int or None
         Batches without a better score after which to stop.
+    tol : float
+        How much better a score must be to count.
     timeout : float or None
         Seconds of fits after which no further batch is begun.
     rng : numpy.random.Generator
         Draws points around the best one.
+
+    Attributes
+    ----------
+    stopped : bool
+        Whether patience or a callback ended the exploration early.
     """
 
     def __init__(
         self,
         space: SearchSpace,
         oracle: PublicEvaluator,
+        start: Start,
         *,
         acquisition: Acquisition,
         shape: str,
         pool: Points,
         batch_size: int,
         patience: int | None,
+        tol: float,
         timeout: float | None,
         rng: np.random.Generator,
     ) -> None:
-        self._space, self._oracle = space, oracle
+        self._space, self._oracle, self._start = space, oracle, start
         self._acquisition, self._shape, self._pool = acquisition, shape, pool
-        self._batch_size, self._patience, self._rng = batch_size, patience, rng
+        self._batch_size, self._rng = batch_size, rng
+        self._patience, self._tol = math.inf if patience is None else patience, tol
         self._timeout = math.inf if timeout is None else timeout
+        self.stopped = False
 
-    def run(self, history: History, start: Points, n: int) -> PublicModel | None:
-        """Explore n candidates, `start` first; return what was learnt, or None if all failed."""
-        n_initial = max(len(start), math.ceil(_INITIAL_SHARE * n))
-        initial = Domain.of(self._space, [start, self._pool.take(slice(n_initial))]).points
-        self._evaluate(history, initial.take(slice(n_initial)))
+    def run(self, history: History, n: int) -> PublicModel | None:
+        """Explore n candidates; return what was learnt, or None if all failed."""
+        self._evaluate(history, self._initial(n))
         best, without_news = -math.inf, 0
-        while len(history) < n and history.seconds < self._timeout:
-            scores = np.array(history.public_scores)
-            if np.isnan(scores).all():
-                return None
-            if self._patience is not None:
-                without_news = 0 if np.nanmax(scores) > best else without_news + 1
-                best = max(best, np.nanmax(scores))
-                if without_news >= self._patience:
-                    break
+        while not np.isnan(history.public_scores).all():
+            top = np.nanmax(history.public_scores)
+            without_news = 0 if top > best + self._tol else without_news + 1
+            best = max(best, top)
+            self.stopped = self._oracle.progress.asked_to_stop or without_news >= self._patience
+            if self.stopped or len(history) >= n or history.seconds >= self._timeout:
+                return self._learn(history)
             batch = self._next(history, min(self._batch_size, n - len(history)))
             if not len(batch):
-                break
+                return self._learn(history)
             self._evaluate(history, batch)
-        if np.isnan(history.public_scores).all():
-            return None
+        return None
+
+    def score_again(
+        self, history: History, model: PublicModel, others: list[PublicEvaluator], n: int
+    ) -> PublicModel:
+        """Score the n best explored candidates on other cuts, too; return what was learnt then.
+
+        Parameters
+        ----------
+        history : History
+            What was explored.
+        model : PublicModel
+            What was learnt from it.
+        others : list of PublicEvaluator
+            With other cuts of the training set.
+        n : int
+            How many of them.
+        """
+        explored = history.points.identities()
+        best = [key for key in model.best(len(model.points)).identities() if key in explored]
+        positions = [explored.index(key) for key in best[:n]]
+        candidates = history.candidates.take(positions)
+        history.score_again(positions, [oracle(candidates.params) for oracle in others])
         return self._learn(history)
+
+    def _initial(self, n: int) -> Points:
+        """Return what to explore first: half of where to start, and points that fill the space.
+
+        After an earlier search the space need not be filled again.
+        """
+        start = self._start.points.take(slice(n // 2))
+        filled = 0 if len(self._start.scores) else math.ceil(_INITIAL_SHARE * n)
+        n_initial = max(len(start), filled)
+        return Domain.of(self._space, [start, self._pool]).points.take(slice(n_initial))
 
     @single_threaded
     def _learn(self, history: History) -> PublicModel:
         scores = np.array(history.public_scores)
-        return PublicModel.learn(self._space, history.points, scores, self._shape)
+        earlier = self._start.level(history.points, scores)
+        points = Points.concatenate([history.points, self._start.explored])
+        return PublicModel.learn(
+            self._space, points, np.concatenate([scores, earlier]), self._shape
+        )
 
     @single_threaded
     def _next(self, history: History, n: int) -> Points:
         model = self._learn(history)
         domain = model.domain([self._pool], self._rng)
-        posterior = model.on(domain, len(history) + n)
+        posterior = model.on(domain, len(model.points) + n)
         chosen = choose_batch(posterior, self._acquisition, n, domain.find(history.points))
         return domain.points.take(np.array(chosen, dtype=int))
 

@@ -9,6 +9,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._evaluation.evaluator import Evaluator
 from .._evaluation.fitting import report_failures
@@ -22,7 +23,8 @@ from ..acquisition import UpperConfidenceBound
 from ._explore import Explorer
 from ._history import History
 from ._private import DrawPlan, NoisyScores, PrivateGuide, fixed_prior, residual_prior
-from ._proposals import PublicModel, initial_points, validation_batch
+from ._proposals import PublicModel, validation_batch
+from ._warm_start import Start
 
 if TYPE_CHECKING:
     from ._worst_case import WorstCase
@@ -39,6 +41,14 @@ _POOL = 1024
 _N_TIMED = 4
 # Candidates fitted within the training set, if none are explored, to see how a good one predicts.
 _N_LOOKED_AT = 3
+# Where the noise of the choice is large, one candidate is validated for this many units of
+# epsilon m (in general: epsilon times the range of the statistic in units of its sensitivity); the
+# fits that are left score the best explored candidates on this many other cuts.
+_UNITS_PER_CANDIDATE, _N_OTHER_CUTS = 30, 4
+# The weight of public scores in the choice, if it is not given: this by epsilon m, up to a limit.
+_PRIOR_UNITS, _LARGEST_PRIOR = 150, 2.0
+# What is added then is less than this, so that sums fit into 64 bits.
+_MOST_OF_PRIOR = 2.0**62
 # Standard deviation of scores over the space, as a share of their range, if nothing is public.
 _SCORE_STD = 0.1
 
@@ -67,30 +77,35 @@ class Guidance:
         self._n_iter, self._rng, self._mechanisms = n_iter, rng, mechanisms
         self._history = History()
         self._scores_of_few: list[float] = []
-        self._start = initial_points(space, strategy.initial_points or (), n_iter, rng)
+        self._model: PublicModel | None = None
+        self._n_left = n_iter
         self._kind = "none" if n_iter < _FEWEST else strategy.guidance
         if self._kind != "none":
             self._pool = space.fill(max(_POOL, n_iter + 1), rng)
         # A space of no more points is evaluated whole: there is nothing to choose.
         if self._kind == "none" or len(self._pool) <= n_iter:
             self._kind, self._pool = "none", space.fill(n_iter, rng)
+        whole = len(self._pool) < n_iter or space.n_points <= n_iter
+        own = {} if whole else oracle.options.estimator.get_params(deep=True)
+        self._start = Start.of(space, strategy.initial_points, own, n_iter)
 
     def run(self) -> History:
-        """Evaluate n_iter candidates, or as many as the timeout allows.
+        """Evaluate n_iter candidates, or as many as timeout, patience and callbacks allow.
 
         Raises
         ------
         ValueError
             If none of them can be fitted.
         """
-        model = self._explore() if self._kind in ("public", "both") else None
+        if self._kind in ("public", "both"):
+            self._explore()
         if self._strategy.timeout is not None:
-            self._n_iter = len(self._history) + self._affordable(self._strategy.timeout)
+            self._n_left = self._affordable(self._strategy.timeout)
         if self._oracle.scorer.selects_at:
             self._look_at_good_candidate()
         if self._oracle.report or any(scorer.releases_at for scorer in self._oracle.scorers):
             _ = self._public  # refuses a public_cv that makes no split before anything is spent
-        for points in self._batches(model):
+        for points in self._batches():
             candidates = self._space.candidates(points)
             self._history.add_validated(candidates, self._oracle(candidates.params))
         if not self._history.fitted:
@@ -98,15 +113,41 @@ class Guidance:
             report_failures(tuple(np.array(errors)[validated]))
         return self._history
 
-    def _batches(self, model: PublicModel | None) -> Iterator[Points]:
+    def _batches(self) -> Iterator[Points]:
         """Yield the points to validate next; a batch may depend on the results of earlier ones."""
-        plan = self._plan_draws(model) if self._kind in ("private", "both") else None
-        left = self._n_iter - len(self._history)
+        plan = self._plan_draws() if self._kind in ("private", "both") else None
         n_guided = 0 if plan is None else plan.n_evaluations
-        if points := self._without_draws(model, left - n_guided):
+        if points := self._without_draws(self._model, self._n_left - n_guided):
             yield points
         if plan is not None:
-            yield from self._drawn(plan, model)
+            yield from self._drawn(plan)
+
+    @property
+    def _units_of_epsilon(self) -> float:
+        """Epsilon m for a mean of gains; for other scores, what this stands for."""
+        scorer, units = self._oracle.scorer, self._oracle.problem.units
+        return self._mechanisms.budget.epsilon * scorer.largest(units) / scorer.sensitivity(units)
+
+    @single_threaded
+    def prior(self) -> NDArray[np.int64]:
+        """Return what public scores add to the statistics of the candidates that are compared.
+
+        That is the posterior mean, less that of the best of them, in units of the statistic; 0 if
+        nothing was learnt within the training set.
+        """
+        points = self._history.points.take(self._history.fitted)
+        weight = self._strategy.prior_weight
+        if weight is None:
+            weight = min(_LARGEST_PRIOR, _PRIOR_UNITS / self._units_of_epsilon)
+        if self._model is None or weight == 0:
+            return np.zeros(len(points), dtype=np.int64)
+        units = self._oracle.problem.units
+        (_, slope), largest = self._oracle.scorer.line(units), self._oracle.scorer.largest(units)
+        mean = self._model.mean(points)
+        share = np.clip((mean - mean.max()) / slope / largest, -1.0, 0.0)
+        prior: NDArray[np.int64]
+        prior = np.rint(share * min(weight * largest, _MOST_OF_PRIOR)).astype(np.int64)
+        return prior
 
     # ------------------------------------------------------------ public
     @cached_property
@@ -158,31 +199,54 @@ class Guidance:
         if not times:
             first = self._space.candidates(self._pool.take(slice(_N_TIMED))).params
             times = self._public(first).fit_times
-        seconds, left = timeout - self._history.seconds, self._n_iter - len(self._history)
+        seconds, left = timeout - self._history.seconds, self._n_left
         fits = min(seconds / max(float(np.mean(times)), 1e-9), left)  # before int: may be inf
-        return min(max(int(strategy.batch_size), len(self._start), int(fits)), left)
+        return min(max(int(strategy.batch_size), len(self._start.points), int(fits)), left)
 
-    def _explore(self) -> PublicModel | None:
-        strategy = self._strategy
-        n = math.ceil(strategy.public_share * self._n_iter)
-        n = min(
-            n, self._n_iter - max(1, len(self._start))
-        )  # keep room to validate every start point
+    def _explore(self) -> None:
+        """Explore within the training set, and decide how many candidates are validated then."""
+        # There is room to validate every point to start with.
+        fewest = max(1, len(self._start.points))
+        n = math.ceil(self._strategy.public_share * self._n_iter)
+        n = min(n, self._n_iter - fewest)
         if n < _LEAST_EXPLORED:
-            return None
-        explorer = Explorer(
+            return
+        explorer = self._explorer()
+        self._model = explorer.run(self._history, n)
+        self._n_left -= n
+        if explorer.stopped:  # the rest of the search is as much shorter
+            self._n_left = max(fewest, math.ceil(self._n_left * len(self._history) / n))
+        # One cut of the user's own, or a limit of time, leaves no room for other cuts.
+        if self._model is not None and self._strategy.public_cv is self._strategy.timeout is None:
+            enough = max(fewest, _FEWEST, self._units_of_epsilon / _UNITS_PER_CANDIDATE)
+            self._score_again(
+                explorer, self._model, self._n_left - math.ceil(min(enough, self._n_left))
+            )
+
+    def _score_again(self, explorer: Explorer, model: PublicModel, n_fits: int) -> None:
+        """Score the best explored candidates again, in place of so many that are validated."""
+        n_again = min(n_fits // _N_OTHER_CUTS, len(self._history))
+        if n_again < 1:
+            return
+        others = [self._oracle.public(None, self._rng) for _ in range(_N_OTHER_CUTS)]
+        self._model = explorer.score_again(self._history, model, others, n_again)
+        self._n_left -= n_again * _N_OTHER_CUTS
+
+    def _explorer(self) -> Explorer:
+        strategy = self._strategy
+        return Explorer(
             self._space,
             self._public,
+            self._start,
             acquisition=strategy.acquisition or UpperConfidenceBound(strategy.kappa),
             shape=strategy.kernel,
             pool=self._pool,
             batch_size=strategy.batch_size,
             patience=strategy.patience,
+            tol=strategy.tol,
             timeout=None if strategy.timeout is None else strategy.timeout * strategy.public_share,
             rng=self._rng,
         )
-        # The candidates to try first are validated whatever exploring says of them.
-        return explorer.run(self._history, self._start.take(slice(n // 2)), n)
 
     def _without_draws(self, model: PublicModel | None, n: int) -> Points:
         """Return n points to validate that depend on no validation score."""
@@ -190,7 +254,7 @@ class Guidance:
         return validation_batch(
             space,
             model,
-            self._start,
+            self._start.points,
             self._pool,
             n,
             kappa=strategy.kappa,
@@ -199,35 +263,36 @@ class Guidance:
         )
 
     # ------------------------------------------------------------ private
-    def _plan_draws(self, model: PublicModel | None) -> DrawPlan | None:
+    def _plan_draws(self) -> DrawPlan | None:
         strategy, problem, scorer = self._strategy, self._oracle.problem, self._oracle.scorer
         step = scorer.sensitivity(problem.units) / scorer.largest(problem.units)
         budget = self._mechanisms.budget
         return DrawPlan.of(
-            self._n_iter - len(self._history),
+            self._n_left,
             strategy.batch_size,
             round_down(Fraction(budget.epsilon) * Fraction(strategy.guidance_share)),
             budget.delta,
             step,
-            learns=model is None,
-            n_given=len(self._start),
+            learns=self._model is None,
+            n_given=len(self._start.points),
         )
 
-    def _drawn(self, plan: DrawPlan, model: PublicModel | None) -> Iterator[Points]:
+    def _drawn(self, plan: DrawPlan) -> Iterator[Points]:
         """Yield round after round of points that are drawn, and of others around them."""
-        guide = self._guide(plan, model)
+        guide = self._guide(plan)
         for size, n_draws in plan.rounds:
             # If nothing could be fitted yet, there are no scores to draw by.
             if not self._history.fitted:
                 break
             yield guide.propose(self._history, size, n_draws)
-        missing = self._n_iter - len(self._history)
+        missing = self._n_left - self._history.n_validated
         if missing and not self._history.fitted:
-            yield self._without_draws(None, self._n_iter).take(slice(-missing, None))
+            yield self._without_draws(None, self._n_left).take(slice(-missing, None))
 
     @single_threaded
-    def _guide(self, plan: DrawPlan, model: PublicModel | None) -> PrivateGuide:
+    def _guide(self, plan: DrawPlan) -> PrivateGuide:
         strategy, scorer, noisy_scores = self._strategy, self._oracle.scorer, None
+        model = self._model
         if model is None:
             units = self._oracle.problem.units
             std = _SCORE_STD * scorer.line(units)[1] * scorer.largest(units)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from .._evaluation.evaluator import Evaluation
@@ -61,6 +63,11 @@ class History:
         return self._statistics
 
     @property
+    def n_validated(self) -> int:
+        """How many candidates were scored on the validation set, or could not be fitted for it."""
+        return sum(self.validated)
+
+    @property
     def seconds(self) -> float:
         """Time spent on fits within the training set so far."""
         return float(np.nansum(self.fit_times))
@@ -69,6 +76,22 @@ class History:
         """Record candidates that were scored within the training set."""
         times, scores = found.fit_times.tolist(), found.scores.tolist()
         self._add(candidates, found.fit_errors, times, scores, validated=False)
+
+    def score_again(self, positions: Sequence[int], others: Sequence[PublicEvaluation]) -> None:
+        """Let explored candidates have the mean of their score and of those on other cuts.
+
+        Parameters
+        ----------
+        positions : sequence of int
+            Which candidates were scored again.
+        others : sequence of PublicEvaluation
+            What each repetition gave for them.
+        """
+        for k, i in enumerate(positions):
+            scores = [self.public_scores[i], *(float(each.scores[k]) for each in others)]
+            times = [self.fit_times[i], *(float(each.fit_times[k]) for each in others)]
+            self.public_scores[i] = float(np.mean([s for s in scores if not np.isnan(s)]))
+            self.fit_times[i] = float(np.mean(times))
 
     def add_validated(self, candidates: Candidates, found: Evaluation) -> None:
         """Record candidates that were scored on the validation set."""

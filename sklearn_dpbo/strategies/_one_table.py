@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -25,8 +24,9 @@ from .._privacy.noise import Noise
 from .._privacy.repetition import Repetition
 from .._privacy.runs import Composed, Fit, Repeated, Runs
 from .._privacy.sensitive import Sensitive
-from .._space.space import Points, SearchSpace, divide
+from .._space.space import SearchSpace, divide
 from ._base import Release, Scores, Strategy, all_masked
+from ._proposals import Domain
 from ._release import count_scores
 from ._utility import warn_of_noise_of_choice, warn_of_noise_of_score
 
@@ -141,6 +141,7 @@ class OneTable(Strategy):
     several_scores = True
     protects = "all"
     releases_model = True
+    evaluates_grids = True
 
     @property
     def released(self) -> str:
@@ -367,9 +368,5 @@ def _settings(
     space: SearchSpace, n: int, rng: np.random.Generator, first: Mapping[str, Any]
 ) -> tuple[dict[str, Any], ...]:
     """Return n settings that fill the space; the first is this one, if the space has it."""
-    points = space.fill(n, rng)
-    with suppress(KeyError, ValueError):
-        own = space.locate({name: first[name] for name in space.names})
-        others = [identity != own.identities()[0] for identity in points.identities()]
-        points = Points.concatenate([own, points.take(np.array(others))])
+    points = Domain.of(space, [space.own_points(first), space.fill(n, rng)]).points
     return space.candidates(points.take(slice(n))).params

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -23,6 +24,9 @@ Acquisition: TypeAlias = Callable[[NDArray[np.float64], NDArray[np.float64], Any
 # A neighbourhood is looked at on three scales, of this many points each.
 _RADII = (0.2, 0.05, 0.01)
 _POINTS_PER_RADIUS = 200
+# Of the candidates that are validated, the share that are the best explored; and how far promising
+# ones keep from each other, as a share of the distance between as many that fill the space evenly.
+_EXPLORED_SHARE, _APART = 0.5, 0.5
 # Of a kernel that nothing was learnt for, in units of its variance.
 _UNKNOWN_LEVEL, _NOISE = 10.0, 1e-2
 
@@ -65,13 +69,25 @@ class Domain:
         """Return the positions of points of the domain."""
         return [self.index[key] for key in points.identities()]
 
+    def within(self, radius: float, index: int) -> NDArray[np.bool_]:
+        """Return which points are nearer than this to one of them, as the surrogate sees them."""
+        squares = (self.features - self.features[index]) ** 2
+        near: NDArray[np.bool_] = squares.sum(axis=1) < radius**2
+        return near
+
     @staticmethod
     def around(space: SearchSpace, center: Points, rng: np.random.Generator) -> list[Points]:
         """Return points in the neighbourhood of one."""
         return [space.near(center, radius, _POINTS_PER_RADIUS, rng) for radius in _RADII]
 
 
-def choose_batch(model: Surrogate, acquisition: Acquisition, n: int, taken: list[int]) -> list[int]:
+def choose_batch(
+    model: Surrogate,
+    acquisition: Acquisition,
+    n: int,
+    taken: list[int],
+    near: Callable[[int], NDArray[np.bool_]] | None = None,
+) -> list[int]:
     """Return n positions by the acquisition, each as if the earlier ones had met the mean.
 
     Hallucinating observations at the mean shrinks the variance around them and so spreads the
@@ -87,15 +103,23 @@ def choose_batch(model: Surrogate, acquisition: Acquisition, n: int, taken: list
         How many to choose.
     taken : list of int
         Positions that are not to be chosen.
+    near : callable or None, default=None
+        Returns which points are too near to one that was chosen to be chosen after it. Fewer than
+        n are returned if no others are left.
     """
-    taken, batch = list(taken), []
+    batch: list[int] = []
+    free = np.ones(len(model.mean), dtype=bool)
+    free[taken] = False
     best = model.mean[list(model.picked)].max() if model.picked else model.mean.max()
-    for _ in range(min(n, len(model.mean) - len(set(taken)))):
+    while len(batch) < n and free.any():
         value = np.array(acquisition(model.mean, model.std, best), dtype=float)
-        value[taken] = -np.inf
-        index = int(np.argmax(value))
+        index = int(np.argmax(np.where(free, value, -np.inf)))
+        if not free[index]:  # all that are free have a value of minus infinity
+            index = int(np.argmax(free))
         batch.append(index)
-        taken.append(index)
+        free[index] = False
+        if near is not None:
+            free &= ~near(index)
         model = model.condition(index)
     return batch
 
@@ -111,7 +135,9 @@ class PublicModel:
     points : Points
         Where candidates were scored.
     scores : ndarray of shape (n_points,)
-        NaN where a fit failed: such points count as the worst score seen.
+        Of them.
+    failed : ndarray of bool, shape (n_points,)
+        Where a fit failed: the score is the worst that was seen.
     kernel : Kernel
         Of the scores.
     noise : float
@@ -123,6 +149,7 @@ class PublicModel:
     space: SearchSpace
     points: Points
     scores: NDArray[np.float64]
+    failed: NDArray[np.bool_]
     kernel: Kernel
     noise: float
     prior_mean: float
@@ -131,18 +158,19 @@ class PublicModel:
     def learn(
         cls, space: SearchSpace, points: Points, scores: NDArray[np.float64], shape: str
     ) -> PublicModel:
-        """Choose kernel parameters by marginal likelihood."""
-        scores = np.where(np.isnan(scores), np.nanmin(scores), scores)
+        """Choose kernel parameters by marginal likelihood; a fit failed where a score is NaN."""
+        failed = np.isnan(scores)
+        scores = np.where(failed, np.nanmin(scores), scores)
         kernel, noise, prior_mean = fit_kernel(space.features(points), scores, shape, space.owner)
-        return cls(space, points, scores, kernel, noise, prior_mean)
+        return cls(space, points, scores, failed, kernel, noise, prior_mean)
 
     @classmethod
     def ignorant(cls, space: SearchSpace, shape: str, std: float) -> PublicModel:
         """Return what is assumed when nothing is public: the kernel, and a level yet unknown."""
         kernel = default_kernel(shape, space.owner, std**2)
         kernel = replace(kernel, bias=_UNKNOWN_LEVEL * std**2)
-        nothing = space.fill(0, np.random.default_rng(0))
-        return cls(space, nothing, np.empty(0), kernel, _NOISE * std**2, 0.0)
+        none = np.empty(0)
+        return cls(space, space.none, none, none.astype(bool), kernel, _NOISE * std**2, 0.0)
 
     def on(self, domain: Domain, capacity: int) -> Surrogate:
         """Return the posterior on a domain that has all the points."""
@@ -151,11 +179,16 @@ class PublicModel:
         )
         return prior.condition_all(domain.find(self.points), self.scores)
 
-    def best(self) -> Points:
-        """Return the point of the highest posterior mean among those that were scored."""
-        domain = Domain.of(self.space, [self.points])
-        model = self.on(domain, len(self.points))
-        return domain.points.take([int(np.argmax(model.mean))])
+    def best(self, n: int = 1) -> Points:
+        """Return the n points of the highest posterior means among those that could be fitted."""
+        points = Domain.of(self.space, [self.points.take(~self.failed)]).points
+        return points.take(np.argsort(-self.mean(points), kind="stable")[:n])
+
+    def mean(self, points: Points) -> NDArray[np.float64]:
+        """Return the posterior means at some points, shape (n_points,)."""
+        domain = Domain.of(self.space, [self.points, points])
+        mean: NDArray[np.float64] = self.on(domain, len(self.points)).mean[domain.find(points)]
+        return mean
 
     def domain(self, others: list[Points], rng: np.random.Generator) -> Domain:
         """Return the scored points, others, and points around the best."""
@@ -164,10 +197,7 @@ class PublicModel:
 
 
 def initial_points(
-    space: SearchSpace,
-    candidate_params: Iterable[Mapping[str, Any]],
-    n_iter: int,
-    rng: np.random.Generator,
+    space: SearchSpace, candidate_params: Iterable[Mapping[str, Any]], n_iter: int
 ) -> Points:
     """Return the points of the candidates to try first, each once.
 
@@ -177,7 +207,7 @@ def initial_points(
         If one is not in the space, or there are more than evaluations.
     """
     points = [space.locate(params) for params in candidate_params]
-    different = Domain.of(space, [space.fill(0, rng), *points]).points
+    different = Domain.of(space, [space.none, *points]).points
     if len(different) > n_iter:
         raise ValueError(
             f"initial_points has {len(different)} candidates, which is more than "
@@ -198,7 +228,11 @@ def validation_batch(
     fill_share: float,
     rng: np.random.Generator,
 ) -> Points:
-    """Return n points to validate: those to try first, promising ones, and fillers.
+    """Return n points to validate: those to try first, explored, promising ones, and fillers.
+
+    Explored points are those of the best posterior mean. Promising ones have the highest upper
+    confidence bounds, and keep a distance from each other: public scores are often wrong about a
+    whole region, so that several points of it would be validated in vain.
 
     Parameters
     ----------
@@ -223,10 +257,19 @@ def validation_batch(
         return Domain.of(space, [start, pool]).points.take(slice(n))
     domain = model.domain([start, pool], rng)
     chosen = domain.find(start)[:n]
-    n_promising = n - len(chosen) - int(fill_share * n)
-    if n_promising > 0:
+    n_guided = n - len(chosen) - int(fill_share * n)
+    if n_guided > 0:
         posterior = model.on(domain, len(model.points) + n)
-        chosen += choose_batch(posterior, UpperConfidenceBound(kappa), n_promising, chosen)
+        explored = [i for i in domain.find(model.best(len(model.points))) if i not in chosen]
+        best = explored[: min(int(_EXPLORED_SHARE * n), n_guided)]
+        radius = _APART * n ** (-1 / (space.owner.max(initial=0) + 1))
+        chosen += best + choose_batch(
+            posterior,
+            UpperConfidenceBound(kappa),
+            n_guided - len(best),
+            chosen + best,
+            partial(domain.within, radius),
+        )
     # Points at which nothing was evaluated come first.
     seen = {*chosen, *domain.find(model.points)}
     fillers = sorted(set(domain.find(pool)) - set(chosen), key=lambda i: (i in seen, i))

@@ -7,6 +7,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from .._evaluation.evaluator import Evaluator
 from .._evaluation.fitting import report_failures
@@ -20,6 +21,7 @@ from ._one_table import OneTable
 from ._proposals import Acquisition
 from ._release import count_scores, release_all_scores
 from ._utility import warn_of_noise_of_choice, warn_of_noise_of_score
+from ._warm_start import is_fitted_search
 
 __all__ = ["WorstCase"]
 
@@ -38,15 +40,20 @@ class WorstCase(Strategy):
     * ``"none"``: a scrambled Sobol sequence.
     * ``"public"``: a third of the evaluations explores *within the training set*: models are
       fitted on four fifths of it and scored on the rest, and Bayesian optimisation of those
-      scores says what to try next. Then the candidates with the highest upper confidence bounds,
-      and for safety some that fill the space, are fitted on the whole training set and scored on
-      the validation set. The validation set has no part in the guidance, which costs no privacy.
+      scores says what to try next. Then the best of those, others with high upper confidence
+      bounds, and for safety some that fill the space, are fitted on the whole training set and
+      scored on the validation set. Where the noise of the choice is large (epsilon m below 30 times
+      the number of candidates), fewer are validated, and the best explored ones are scored on four
+      other cuts of the training set instead. The validation set has no part in the guidance, which
+      costs no privacy.
     * ``"private"``: Bayesian optimisation of the validation scores: after a Sobol sequence,
       candidates are drawn by their upper confidence bound, and more are placed around them. As many
       draws are made as `guidance_share` pays for with little noise; if it cannot pay for one,
       there is no guidance, and nothing is spent on it.
     * ``"both"``: as ``"public"``, and then ``"private"`` draws for what the validation scores say
       differently.
+
+    The estimator's own parameters are always among the candidates if they lie in the space.
 
     Under ``protect="all"`` there are no public records for any of this, and ``WorstCase()`` is the
     same as ``OneTable()``, with its `score_share`.
@@ -78,13 +85,23 @@ class WorstCase(Strategy):
     acquisition : callable, default=None
         For public exploration; see `sklearn_dpbo.acquisition`. None is
         ``UpperConfidenceBound(kappa)``.
-    kappa : float, default=2.0
+    kappa : float, default=1.0
         Of the upper confidence bounds.
-    initial_points : list of dict, default=None
+    initial_points : list of dict or fitted search, default=None
         Candidates to try first. Each must lie in the search space; all are evaluated on the
-        validation set.
+        validation set. Of a fitted search (a `PrivateBayesSearchCV`, of fewer records, say), these
+        are `best_params_` and the four candidates with the best public scores; and exploring goes
+        on from all its public scores. What this search releases is charged as ever.
     patience : int, default=None
-        Stop exploring after this many batches without a better public score.
+        After this many batches without a better public score exploring ends, and the rest of the
+        search is shortened in proportion: fewer candidates are fitted.
+    tol : float, default=0.0
+        How much better a public score must be, for `patience`, to count as better.
+    prior_weight : float, default=None
+        The choice is made by the validation score plus this times the public score (its posterior
+        mean), so that public scores count where noise hides the others; 0 leaves them out. None is
+        ``min(2, 150 / (epsilon m))``. It costs no privacy, as it is the same whatever the
+        validation set is. Without exploring there are no public scores.
     timeout : float, default=None
         Seconds that all fits together, summed over workers, should take. No clock is looked at
         once the validation set is in use, as that would tell something about it: exploring ends
@@ -97,8 +114,9 @@ class WorstCase(Strategy):
     With n candidates and m units whose gains lie in [a, b], the candidate chosen is within
     ``2 (b - a) / (m epsilon_select) (ln n + t)`` of the best one's validation score with
     probability ``1 - e^-t``, and the error of the released score exceeds
-    ``(b - a) t / (m epsilon_score)`` with probability ``e^-t`` (up to one grid step). Proofs in
-    the documentation, "The guarantee"; what each guidance gave, in "Benchmarks".
+    ``(b - a) t / (m epsilon_score)`` with probability ``e^-t`` (up to one grid step). With a prior,
+    the first holds for the sum of validation score and prior. Proofs in the documentation, "The
+    guarantee"; what each guidance gave, in "Benchmarks".
     """
 
     def __init__(
@@ -112,9 +130,11 @@ class WorstCase(Strategy):
         public_cv: Any = None,
         kernel: str = "matern52",
         acquisition: Acquisition | None = None,
-        kappa: float = 2.0,
+        kappa: float = 1.0,
         initial_points: Any = None,
         patience: int | None = None,
+        tol: float = 0.0,
+        prior_weight: float | None = None,
         timeout: float | None = None,
     ) -> None:
         self.guidance = guidance
@@ -129,10 +149,13 @@ class WorstCase(Strategy):
         self.kappa = kappa
         self.initial_points = initial_points
         self.patience = patience
+        self.tol = tol
+        self.prior_weight = prior_weight
         self.timeout = timeout
 
     several_scores = True
     reports = True
+    evaluates_grids = True
 
     def protecting(self, protect: str) -> Strategy:
         """Return itself; for every record of one table, the `OneTable` that it stands for."""
@@ -163,6 +186,8 @@ class WorstCase(Strategy):
         self._check("batch_size", "1 or more", lambda v: v >= 1, Integral)
         self._check("kappa", "a number from 0 up", lambda v: v >= 0)
         self._check("patience", "1 or more", lambda v: v >= 1, Integral, optional=True)
+        self._check("tol", "a number from 0 up", lambda v: v >= 0)
+        self._check("prior_weight", "a number from 0 up", lambda v: v >= 0, optional=True)
         self._check("timeout", "finite seconds above 0", positive, optional=True)
         left = 1 - self.guidance_share - self.score_share
         if self.guidance in ("private", "both") and left < 1e-6:
@@ -177,12 +202,26 @@ class WorstCase(Strategy):
                 f"found {self.acquisition!r}"
             )
         points = self.initial_points
-        if points is not None and (
-            isinstance(points, Mapping | str)
-            or not isinstance(points, Iterable)
-            or not all(isinstance(point, Mapping) for point in points)
+        if (
+            points is not None
+            and not is_fitted_search(points)
+            and (
+                isinstance(points, Mapping | str)
+                or not isinstance(points, Iterable)
+                or not all(isinstance(point, Mapping) for point in points)
+            )
         ):
-            raise ValueError(f"initial_points is a list of dicts; found {points!r}")
+            raise ValueError(
+                f"initial_points is a list of dicts, or a fitted search; found {points!r}"
+            )
+
+    def __sklearn_clone__(self) -> WorstCase:
+        """Return a copy for another fit: a search in `initial_points` stays fitted."""
+        params = self.get_params(deep=False)
+        kept = {"initial_points": params.pop("initial_points")}
+        return type(self)(
+            **{name: clone(each, safe=False) for name, each in params.items()}, **kept
+        )
 
     def run(
         self,
@@ -201,7 +240,8 @@ class WorstCase(Strategy):
         epsilon, units = mechanisms.budget.epsilon_beside(self.score_share), oracle.problem.units
         if len(history.fitted) > 1:
             warn_of_noise_of_choice(oracle.scorer, units, epsilon, guidance.public_scores)
-        chosen = mechanisms.select(history.statistics, epsilon, purpose=Purpose.CANDIDATE)
+        statistics = history.statistics.plus(guidance.prior())
+        chosen = mechanisms.select(statistics, epsilon, purpose=Purpose.CANDIDATE)
         best_index, params = history.fitted[chosen], history.candidates.params
         report, all_scores, model = None, None, guidance.public_model
         if oracle.releases_all:

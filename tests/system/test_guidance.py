@@ -313,7 +313,8 @@ def test_private_guidance_equals_gp_ucb_when_epsilon_is_large(monkeypatch):
     """On a grid with a fixed kernel it tries the candidates of a plain GP-UCB without privacy."""
     monkeypatch.setattr(_private, "_LEARNING_NOISE", 0.0)
     grid = {"x": np.linspace(0, 1, 13).tolist(), "y": np.linspace(0, 1, 11).tolist()}
-    search = search_of("private", space=grid, epsilon=1e6, batch_size=1, n_iter=24, m=2000)
+    params = dict(space=grid, epsilon=1e6, batch_size=1, n_iter=24, m=2000, kappa=2.0)
+    search = search_of("private", **params)
     path = search.cv_results_["params"]
     n_drawn = sum(loss.purpose is Purpose.GUIDANCE for loss in search.privacy_.spends)
     assert n_drawn == 20
@@ -439,15 +440,29 @@ def test_invalid_initial_points_raise_value_error(start, message):
         search_of(initial_points=start)
 
 
-def test_patience_stops_exploration_early():
-    class Flat(Surface):
-        def share(self):
-            return 0.5
+class Flat(Surface):
+    """Every candidate is as good as any other."""
 
-    found = search_of(estimator=Flat(), n_iter=96, patience=1).cv_results_
-    explored = (~found["validated"]).sum()
-    assert explored < 32 and len(found["params"]) == 96
-    assert (~search_of(estimator=Flat(), n_iter=96).cv_results_["validated"]).sum() == 32
+    def share(self):
+        return 0.5
+
+
+def explored_and_validated(search):
+    validated = search.cv_results_["validated"]
+    return (~validated).sum(), validated.sum()
+
+
+def test_patience_shortens_the_whole_search_in_proportion():
+    assert explored_and_validated(search_of(estimator=Flat(), n_iter=96)) == (32, 64)
+    # 16 fill the space, and one batch of 8 brings nothing better.
+    patient = search_of(estimator=Flat(), n_iter=96, patience=1)
+    assert explored_and_validated(patient) == (24, 48)
+
+
+def test_tol_says_how_much_better_a_public_score_must_be():
+    with_tol = search_of(n_iter=96, patience=1, tol=0.9)
+    assert explored_and_validated(with_tol) == (24, 48)
+    assert sum(explored_and_validated(search_of(n_iter=96, patience=2))) > 72
 
 
 @pytest.mark.parametrize("kind", KINDS)

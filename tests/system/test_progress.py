@@ -43,8 +43,9 @@ needs_callbacks = pytest.mark.skipif(not has_callbacks, reason="scikit-learn bef
 class Spy:
     """A callback that keeps its arguments and the local variables of all frames that call it."""
 
-    def __init__(self, raises=None, at=None):
+    def __init__(self, raises=None, at=None, asks_to_stop=False):
         self.events, self.frames, self.raises, self.at = [], [], raises, at
+        self.asks_to_stop = asks_to_stop
 
     def record(self, hook, estimator, context, **facts):
         self.events.append((hook, context.task_name, context.task_id, facts, estimator, context))
@@ -73,7 +74,7 @@ class Spy:
     ):
         facts = dict(X=X, y=y, metadata=metadata, fitted_estimator=fitted_estimator)
         self.record("end", estimator, context, **facts)
-        return True  # scikit-learn reads this as a request to stop; a search ignores it
+        return self.asks_to_stop
 
     def metadata_of(self, hook, task):
         return [facts["metadata"] for h, t, _, facts, _, _ in self.events if (h, t) == (hook, task)]
@@ -163,6 +164,19 @@ def test_callbacks_receive_every_candidate_with_every_guidance(guidance, memory,
     (context,) = {e[5] for e in spy.events if e[1] == "search"}
     assert context.max_subtasks == 16
     assert not spy.leaks and not spy.tables
+
+
+@needs_callbacks
+@pytest.mark.parametrize(
+    ("guidance", "expected"), [("public", (3, 5)), ("both", (3, 5)), ("none", (0, 16))]
+)
+def test_callback_that_asks_to_stop_shortens_the_search_while_it_explores(guidance, expected):
+    """And it is not heard once the validation set is used: it may have looked at a clock."""
+    public, protected = data()
+    search = search_of(strategy=WorstCase(guidance, batch_size=1), n_iter=16)
+    search.set_callbacks(Spy(asks_to_stop=True)).fit(**public, **protected)
+    validated = search.cv_results_["validated"]
+    assert ((~validated).sum(), validated.sum()) == expected
 
 
 @needs_callbacks

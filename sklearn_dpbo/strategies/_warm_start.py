@@ -1,0 +1,105 @@
+"""Where a search begins: candidates to try first, scores of an earlier one (zone: public)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._space.space import Points, SearchSpace
+from ._proposals import Domain, initial_points
+
+__all__ = ["Start", "is_fitted_search"]
+
+# Of an earlier search, how many of the candidates with the best public scores are tried again.
+_N_BEST = 4
+
+
+@dataclass(frozen=True)
+class Start:
+    """What is known before a search.
+
+    Parameters
+    ----------
+    points : Points
+        To try first; all are validated.
+    explored : Points
+        That an earlier search scored within its training set.
+    scores : ndarray of shape (n_explored,)
+        These public scores.
+    """
+
+    points: Points
+    explored: Points
+    scores: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, space: SearchSpace, given: Any, own: Mapping[str, Any], n_iter: int) -> Start:
+        """Return where to start.
+
+        Parameters
+        ----------
+        space : SearchSpace
+            What is searched.
+        given : list of dict, fitted search or None
+            As `WorstCase` takes its `initial_points`.
+        own : dict
+            The estimator's own parameters: they are tried, too, if they lie in the space.
+        n_iter : int
+            The most candidates.
+        """
+        explored, scores = space.none, np.empty(0)
+        if is_fitted_search(given):
+            explored, scores = _public_scores(space, given)
+            best = explored.take(np.argsort(-scores, kind="stable")[:_N_BEST])
+            first = Domain.of(space, [_located(space, given.best_params_), best]).points
+            if not len(first):
+                raise ValueError(
+                    "none of the candidates of the search in initial_points lies in param_grid: "
+                    "leave it out"
+                )
+        else:
+            first = initial_points(space, given or (), n_iter)
+        points = Domain.of(space, [first, space.own_points(own)]).points
+        return cls(points.take(slice(n_iter)), explored, scores)
+
+    def level(self, points: Points, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the earlier scores, moved by what candidates scored in both searches differ by.
+
+        Parameters
+        ----------
+        points : Points
+            Scored in this search.
+        scores : ndarray of shape (n_points,)
+            NaN where a fit failed.
+        """
+        earlier = dict(zip(self.explored.identities(), self.scores.tolist(), strict=True))
+        both = zip(points.identities(), scores.tolist(), strict=True)
+        moved = [score - earlier[key] for key, score in both if key in earlier]
+        moved = [each for each in moved if not np.isnan(each)]
+        return self.scores + (float(np.mean(moved)) if moved else 0.0)
+
+
+def is_fitted_search(given: Any) -> bool:
+    """Whether this is a search that has been fitted and has chosen a candidate."""
+    return hasattr(given, "best_params_") and hasattr(given, "cv_results_")
+
+
+def _public_scores(space: SearchSpace, search: Any) -> tuple[Points, NDArray[np.float64]]:
+    """Return which candidates of a search have public scores and lie in the space; the scores."""
+    found = zip(search.cv_results_["params"], search.cv_results_["public_score"], strict=True)
+    located = [(_located(space, params), score) for params, score in found if not np.isnan(score)]
+    inside = [(point, float(score)) for point, score in located if len(point)]
+    points = Points.concatenate([space.none, *(point for point, _ in inside)])
+    return points, np.array([score for _, score in inside])
+
+
+def _located(space: SearchSpace, params: Mapping[str, Any]) -> Points:
+    """Return the point of a candidate, or none if it does not lie in the space."""
+    try:
+        return space.locate(params)
+    except ValueError:
+        return space.none

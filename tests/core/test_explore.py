@@ -1,0 +1,348 @@
+"""Which candidates are explored, explored again and validated, and what public scores add."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import loguniform, randint, uniform
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import SVC
+
+from sklearn_dpbo import PrivateBayesSearchCV
+from sklearn_dpbo._gp.surrogate import Kernel, Surrogate
+from sklearn_dpbo._privacy.sensitive import Sensitive
+from sklearn_dpbo._space.space import SearchSpace
+from sklearn_dpbo.acquisition import UpperConfidenceBound
+from sklearn_dpbo.kusner2015 import GPNoisy
+from sklearn_dpbo.strategies import OneTable, WorstCase
+from sklearn_dpbo.strategies._proposals import (
+    Domain,
+    PublicModel,
+    choose_batch,
+    validation_batch,
+)
+from sklearn_dpbo.strategies._warm_start import Start
+
+UNIT = {"x": uniform(0, 1), "y": uniform(0, 1)}
+
+
+# ---------------------------------------------------------------- the estimator's own parameters
+@pytest.mark.parametrize(
+    ("grid", "expected"),
+    [
+        ({"C": loguniform(1e-3, 1e3)}, [{"C": 1.0}]),
+        ({"C": loguniform(1e-3, 0.5)}, []),
+        ({"C": loguniform(1e-3, 1e3), "kernel": ["linear", "poly"]}, []),
+        (
+            [{"C": [0.5, 1.0], "kernel": ["rbf"]}, {"kernel": ["linear"]}],
+            [{"C": 1.0, "kernel": "rbf"}],
+        ),
+        ({"degree": randint(1, 6), "gamma": ["scale", 0.1]}, [{"degree": 3, "gamma": "scale"}]),
+        ({"no_such": [1]}, []),
+    ],
+)
+def test_own_parameters_are_found_where_they_lie_in_the_space(grid, expected):
+    space = SearchSpace(grid)
+    assert list(space.candidates(space.own_points(SVC().get_params())).params) == expected
+
+
+class Level(ClassifierMixin, BaseEstimator):
+    """Right on a share of the records, by their numbers; the share has its top at (.7, .2)."""
+
+    def __init__(self, x=0.05, y=0.95):
+        self.x, self.y = x, y
+
+    def fit(self, X, y):
+        self.classes_ = np.array([0, 1])
+        return self
+
+    def predict(self, X):
+        share = np.exp(-4 * (self.x - 0.7) ** 2 - 4 * (self.y - 0.2) ** 2)
+        return (X[:, 0] < share).astype(int)
+
+
+def numbered(m):
+    return (np.arange(m)[:, None] + 0.5) / m, np.ones(m, dtype=int)
+
+
+def search_of(m=4000, strategy=None, space=UNIT, **params):
+    params = {"epsilon": 1.0, "n_iter": 32, "random_state": 0, "noise_random_state": 0} | params
+    search = PrivateBayesSearchCV(Level(), space, strategy=strategy or WorstCase(), **params)
+    X_val, y_val = numbered(m)
+    return search.fit(*numbered(400), X_val=X_val, y_val=y_val)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.LowUtilityWarning")
+@pytest.mark.parametrize("guidance", ["none", "public", "private", "both"])
+@pytest.mark.parametrize("n_iter", [1, 7, 32])
+def test_own_parameters_are_validated(guidance, n_iter):
+    found = search_of(strategy=WorstCase(guidance), n_iter=n_iter).cv_results_
+    validated = [p for p, v in zip(found["params"], found["validated"], strict=True) if v]
+    assert {"x": 0.05, "y": 0.95} in validated
+    assert len(found["params"]) == n_iter
+
+
+def test_grid_keeps_its_order_although_own_parameters_lie_in_it():
+    search = search_of(space={"x": [0.5, 0.05], "y": [0.2, 0.95]})
+    assert [tuple(p.values()) for p in search.cv_results_["params"]] == [
+        (0.5, 0.2), (0.5, 0.95), (0.05, 0.2), (0.05, 0.95),
+    ]  # fmt: skip
+
+
+# ---------------------------------------------------------------- grids
+def test_grid_is_evaluated_whole_unless_n_iter_is_given():
+    grid = {"x": np.linspace(0, 1, 12).tolist(), "y": np.linspace(0, 1, 10).tolist()}
+    whole = search_of(space=grid, n_iter=None)
+    assert len(whole.cv_results_["params"]) == 120 and whole.cv_results_["validated"].all()
+    with pytest.warns(UserWarning, match="has 120 candidates, of which n_iter=30 are fitted"):
+        assert len(search_of(space=grid, n_iter=30).cv_results_["params"]) == 30
+    assert len(search_of(n_iter=None).cv_results_["params"]) == 64
+
+
+# ---------------------------------------------------------------- exploring again
+@pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.LowUtilityWarning")
+@pytest.mark.parametrize(
+    ("epsilon_m", "expected"),
+    [
+        # 22 explore, and of 42 fits as many validate as 30 units of epsilon m allow, 8 at least;
+        # the others score the best explored again, four times each.
+        (4000, (22, 42, 0)),
+        (600, (22, 22, 5)),
+        (100, (22, 10, 8)),
+    ],
+)
+def test_fewer_candidates_are_validated_where_noise_is_large(epsilon_m, expected, monkeypatch):
+    n_again = []
+
+    def counting(self, positions, others):
+        n_again.append(len(positions))
+        assert len(others) == 4
+
+    monkeypatch.setattr("sklearn_dpbo.strategies._history.History.score_again", counting)
+    found = search_of(m=1000, epsilon=epsilon_m / 1000, n_iter=64).cv_results_
+    n_validated = int(found["validated"].sum())
+    assert (len(found["params"]) - n_validated, n_validated, sum(n_again)) == expected
+    assert len(found["params"]) + 4 * sum(n_again) == 64
+
+
+@pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.LowUtilityWarning")
+def test_score_of_candidate_explored_again_is_mean_over_five_cuts():
+    once = search_of(m=100, n_iter=64, strategy=WorstCase(timeout=1000.0)).cv_results_
+    again = search_of(m=100, n_iter=64).cv_results_
+    scores = [results["public_score"][:22] for results in (once, again)]
+    changed = np.flatnonzero(scores[0] != scores[1])
+    assert 0 < len(changed) <= 8
+    # Each cut holds out 80 records, and five cuts are averaged.
+    assert np.allclose(scores[1][changed] * 400, np.rint(scores[1][changed] * 400))
+    assert set(changed) <= set(np.argsort(-scores[0])[:16]), "the best ones"
+
+
+# ---------------------------------------------------------------- which are validated
+def model_of(space, n=20, failed=()):
+    points = space.fill(n, np.random.default_rng(0))
+    scores = -((points.unit[:, 0] - 0.3) ** 2)
+    scores[list(failed)] = np.nan
+    return PublicModel.learn(space, points, scores, "matern52")
+
+
+def batch_of(space, model, n=24, **params):
+    pool = space.fill(256, np.random.default_rng(1))
+    params = {"kappa": 1.0, "fill_share": 0.25} | params
+    return validation_batch(
+        space, model, space.none, pool, n, rng=np.random.default_rng(2), **params
+    )
+
+
+def test_half_of_the_validated_are_the_best_explored():
+    space = SearchSpace(UNIT)
+    model = model_of(space)
+    keys = model.points.identities()
+    explored = [key for key in batch_of(space, model).identities() if key in keys]
+    assert len(explored) == 12
+    best = model.best(12).identities()
+    assert explored == best
+
+
+def test_failed_fits_are_not_validated_as_the_best_explored():
+    space = SearchSpace(UNIT)
+    model = model_of(space, failed=range(0, 20, 2))
+    failed = set(model.points.take(model.failed).identities())
+    assert len(failed) == 10
+    assert not failed & set(batch_of(space, model, fill_share=0.0).identities()[:10])
+
+
+@pytest.mark.parametrize("n", [12, 48])
+def test_promising_candidates_keep_a_distance(n):
+    space = SearchSpace(UNIT)
+    batch = batch_of(space, model_of(space), n)
+    promising = space.features(batch)[n // 2 : n - n // 4]
+    apart = np.linalg.norm(promising[:, None] - promising, axis=2)
+    assert apart[np.triu_indices(len(promising), 1)].min() >= 0.5 / np.sqrt(n)
+
+
+def test_batch_with_distances_ends_where_no_point_is_left():
+    domain = Domain.of(SearchSpace(UNIT), [SearchSpace(UNIT).fill(64, np.random.default_rng(0))])
+    surrogate = Surrogate.on(domain.features, Kernel("matern52", 0.3), 1e-3).condition(0, 1.0)
+    bound = UpperConfidenceBound(1.0)
+
+    def near(radius):
+        return lambda index: domain.within(radius, index)
+
+    assert len(choose_batch(surrogate, bound, 64, [], near(2.0))) == 1
+    assert len(choose_batch(surrogate, bound, 64, [])) == 64
+    spread = domain.features[choose_batch(surrogate, bound, 64, [], near(0.3))]
+    apart = np.linalg.norm(spread[:, None] - spread, axis=2) + 9 * np.eye(len(spread))
+    assert 1 < len(spread) < 64 and apart.min() >= 0.3
+
+
+# ---------------------------------------------------------------- public scores in the choice
+@settings(max_examples=50)
+@given(counts=st.lists(st.integers(-(2**61), 2**61), min_size=1, max_size=5), D=st.integers(1, 9))
+def test_public_number_added_changes_no_sensitivity(counts, D):
+    offsets = np.arange(len(counts)) * -7
+    moved = Sensitive(np.array(counts)[:, None], D).plus(offsets)
+    assert moved.sensitivity == D
+    assert moved._open()[:, 0].tolist() == [c - 7 * i for i, c in enumerate(counts)]
+
+
+@pytest.fixture
+def chosen_from(monkeypatch):
+    """What the choice compares, and what candidates count: lists that searches append to."""
+    from sklearn_dpbo._privacy.mechanisms import Mechanisms
+
+    compared = []
+    select = Mechanisms.select
+
+    def spying(self, scores, epsilon, **kwargs):
+        compared.append(scores._open()[:, 0].copy())
+        return select(self, scores, epsilon, **kwargs)
+
+    monkeypatch.setattr(Mechanisms, "select", spying)
+    return compared
+
+
+@pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.LowUtilityWarning")
+@pytest.mark.parametrize(
+    ("m", "epsilon", "weight"), [(100, 0.5, 2.0), (1000, 1.0, 0.15), (4000, 1.0, 0.0375)]
+)
+def test_prior_is_public_score_times_weight(m, epsilon, weight, chosen_from):
+    params = dict(m=m, epsilon=epsilon, n_iter=64)
+    for prior_weight in (0.0, 1.0, None):
+        search_of(strategy=WorstCase(prior_weight=prior_weight), **params)
+    without, full, default = chosen_from
+    assert (without >= 0).all(), "what candidates count"
+    assert (full <= without).all() and (full == without).sum() >= 1
+    assert np.abs(default - without - weight * (full - without)).max() <= 1 + weight
+    # The public mean is learnt from the same curve, so that it differs as the counts do.
+    assert np.corrcoef(full - without, without)[0, 1] > 0.8
+
+
+def test_there_is_no_prior_without_exploring(chosen_from):
+    search_of(strategy=WorstCase("none", prior_weight=2.0))
+    search_of(strategy=WorstCase("none", prior_weight=0.0))
+    assert (chosen_from[0] == chosen_from[1]).all()
+
+
+@pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.LowUtilityWarning")
+def test_prior_helps_where_noise_hides_validation_scores():
+    def mean_distance(weight):
+        found = [
+            search_of(
+                m=200, epsilon=0.2, noise_random_state=seed, refit=False, n_iter=64,
+                strategy=WorstCase(prior_weight=weight),
+            ).best_params_
+            for seed in range(12)
+        ]  # fmt: skip
+        return np.mean([np.hypot(p["x"] - 0.7, p["y"] - 0.2) for p in found])
+
+    assert mean_distance(None) < 0.7 * mean_distance(0.0)
+
+
+# ---------------------------------------------------------------- warm start
+def test_search_begins_where_another_ended():
+    first = search_of(n_iter=48)
+    second = search_of(n_iter=24, strategy=WorstCase(initial_points=first), random_state=1)
+    found = second.cv_results_
+    validated = [p for p, v in zip(found["params"], found["validated"], strict=True) if v]
+    assert validated[0] == first.best_params_
+    scores = first.cv_results_["public_score"]
+    best = [first.cv_results_["params"][i] for i in np.argsort(-np.nan_to_num(scores))[:4]]
+    assert validated[1:5] == [p for p in best if p != first.best_params_][:4]
+    explored = [p for p, v in zip(found["params"], found["validated"], strict=True) if not v]
+    fresh = search_of(n_iter=24, random_state=1).cv_results_
+    blank = [p for p, v in zip(fresh["params"], fresh["validated"], strict=True) if not v]
+
+    def share(params):
+        return np.mean([Level(**p).predict(numbered(1000)[0]).mean() for p in params])
+
+    assert share(explored) > share(blank) + 0.2, "it need not fill the space again"
+    assert sum(loss.epsilon for loss in second.privacy_.spends) == pytest.approx(1.0)
+
+
+def test_scores_of_an_earlier_search_are_moved_to_the_level_of_this_one():
+    space = SearchSpace(UNIT)
+    points = space.fill(4, np.random.default_rng(0))
+    start = Start(space.none, points, np.array([0.1, 0.2, 0.3, 0.4]))
+    others = space.fill(9, np.random.default_rng(5))
+    assert (start.level(others, np.zeros(9)) == start.scores).all()
+    moved = start.level(points.take([1, 3, 0]), np.array([0.7, 0.7, np.nan]))
+    assert moved == pytest.approx(start.scores + 0.4)
+
+
+def test_candidates_of_an_earlier_search_outside_of_the_space_are_left_out():
+    first = search_of(n_iter=48)
+    near = {"x": uniform(0.5, 0.5), "y": uniform(0, 0.5)}
+    search = search_of(space=near, strategy=WorstCase(initial_points=first))
+    assert all(p["x"] >= 0.5 and p["y"] <= 0.5 for p in search.cv_results_["params"])
+    with pytest.raises(ValueError, match="none of the candidates of the search"):
+        far = {"x": uniform(5, 1), "y": uniform(5, 1)}
+        search_of(space=far, strategy=WorstCase(initial_points=first))
+
+
+def test_search_that_is_not_fitted_is_refused_as_initial_points():
+    with pytest.raises(ValueError, match="a fitted search"):
+        search_of(strategy=WorstCase(initial_points=PrivateBayesSearchCV(SVC(), UNIT)))
+
+
+def test_clone_keeps_the_fitted_search():
+    strategy = WorstCase(initial_points=search_of(n_iter=16), kappa=3.0)
+    copy = clone(PrivateBayesSearchCV(SVC(), UNIT, strategy=strategy)).strategy
+    assert copy is not strategy and copy.kappa == 3.0
+    assert copy.initial_points is strategy.initial_points
+
+
+# ---------------------------------------------------------------- timeout of the search
+def test_timeout_of_the_search_is_that_of_its_strategy(monkeypatch):
+    timeouts = []
+    run = WorstCase.run
+
+    def spying(self, *args, **kwargs):
+        timeouts.append(self.timeout)
+        return run(self, *args, **kwargs)
+
+    monkeypatch.setattr(WorstCase, "run", spying)
+    given = WorstCase()
+    search_of(timeout=50.0, strategy=given, n_iter=12)
+    search_of(timeout=50.0, strategy=WorstCase(timeout=50.0), n_iter=12)
+    search_of(strategy=WorstCase(timeout=60.0), n_iter=12)
+    assert timeouts == [50.0, 50.0, 60.0] and given.timeout is None
+
+
+@pytest.mark.parametrize(
+    ("strategy", "timeout", "message"),
+    [
+        (WorstCase(timeout=10.0), 20.0, "timeout=20.0 of the search is not that of the strategy"),
+        (GPNoisy(), 20.0, "GPNoisy has no timeout"),
+        (OneTable(), 20.0, "OneTable has no timeout"),
+        ("worst_case", 0, "timeout is finite seconds above 0"),
+        ("worst_case", "1h", "timeout is finite seconds above 0"),
+    ],
+)
+def test_timeout_that_does_not_apply_is_refused(strategy, timeout, message):
+    search = PrivateBayesSearchCV(
+        LogisticRegression(), {"C": [1.0]}, strategy=strategy, timeout=timeout
+    )
+    X, y = numbered(40)
+    with pytest.raises(ValueError, match=message):
+        search.fit(X, y, X_val=X, y_val=y)
