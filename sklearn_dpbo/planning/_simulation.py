@@ -161,7 +161,8 @@ def simulate(
         draws += rehearsal.draws
     regret, score_error, half_width, inside = (np.array(each) for each in zip(*draws, strict=True))
     scorer = rehearsal.scorer
-    covered = bounds.guaranteed and scorer.is_mean and not scorer.releases_at
+    by_score_alone = strategy.prior_weight == 0 or strategy.guidance in ("none", "private")
+    covered = bounds.guaranteed and scorer.is_mean and not scorer.releases_at and by_score_alone
     return Simulation(
         bounds, regret, score_error, half_width, inside, rehearsal.n_candidates, covered
     )
