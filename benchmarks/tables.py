@@ -111,8 +111,8 @@ class Table:
 
     def __post_init__(self):
         self.own = self.settings[-1]
-        self.n_pool = len(self.settings) - (not lies_in(self.space, self.own))
-        self.tree = cKDTree([unit_of(self.space, s) for s in self.settings[: self.n_pool]])
+        self.pool = self.settings if lies_in(self.space, self.own) else self.settings[:-1]
+        self.tree = cKDTree([unit_of(self.space, s) for s in self.pool])
 
     def nearest(self, setting):
         if setting == self.own:
@@ -170,10 +170,10 @@ def main():
         start = time.perf_counter()
         problem, table = load(name, options.folder, options.pool)
         found = scores(problem, table.full_val, problem.val[1], problem.groups)
-        pool, inside = found[: table.n_pool], lies_in(table.space, table.own)
+        pool, inside = found[: len(table.pool)], lies_in(table.space, table.own)
         print(f"{problem.name}: {time.perf_counter() - start:.0f} s; validation score of the pool: "
-              f"best {pool.max():.4f}, median {np.median(pool):.4f}; of the own setting"
-              f"{'' if inside else ', outside of the space'}: {found[-1]:.4f}", flush=True)  # fmt: skip
+              f"best {pool.max():.4f}, median {np.median(pool):.4f}; of the own setting "
+              f"({'' if inside else 'not '}in the space): {found[-1]:.4f}", flush=True)  # fmt: skip
 
 
 if __name__ == "__main__":
