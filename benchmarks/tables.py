@@ -1,15 +1,18 @@
 """Fit a pool of settings of each problem once, and keep all predictions.
 
 Searches then replay them: a setting gets the predictions of the nearest setting of the pool, so
-that thousands of searches, ours and others', cost little and all see the same surface.
+that thousands of searches, ours and others', cost little and all see the same surface. The
+estimator's own setting is kept, too; it is one of the pool if it lies in the space.
 
-    python benchmarks/tables.py FOLDER [--pool 600] [--problems spam digits]
+    python benchmarks/tables.py FOLDER [--pool 600] [--problems spam digits held-out]
 """
 
 import argparse
 import os
 import time
+import warnings
 from dataclasses import dataclass
+from numbers import Real
 from pathlib import Path
 
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -17,12 +20,14 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 import numpy as np
 from joblib import Parallel, delayed
-from problems import ALL
+from problems import ALL, names_of
 from scipy.spatial import cKDTree
-from scipy.stats import qmc
+from scipy.stats import qmc, rankdata
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 INNER_SHARE = 0.8
+PARTS = ("full_val", "full_test", "full_train", "inner_val", "inner_train")
 
 
 def unit_of(space, setting):
@@ -48,76 +53,127 @@ def setting_at(space, u):
     return setting
 
 
+def own_setting(problem):
+    """What the estimator has for the parameters that are searched."""
+    params = problem.estimator.get_params()
+    return {name: params[name] for name in problem.space}
+
+
+def lies_in(space, setting):
+    """Whether a search of the space may try the setting."""
+    return all(_is_on(axis, setting[name]) for name, axis in space.items())
+
+
+def _is_on(axis, value):
+    if isinstance(axis, list):
+        return value in axis
+    low, high = axis.support()
+    return isinstance(value, Real) and bool(low <= value <= high)
+
+
+def response(problem, model, X):
+    """What is kept of a model: labels or values; what ranks the records, for the area of a ROC."""
+    if problem.scoring != "roc_auc":
+        return model.predict(X)
+    if hasattr(model, "decision_function"):
+        return model.decision_function(X)
+    return model.predict_proba(X)[:, 1]
+
+
+def scores(problem, responses, y, groups=None):
+    """The score of each row of responses; each unit counts once."""
+    if problem.scoring == "roc_auc":
+        n, positive = len(y), y == 1
+        above = rankdata(responses, axis=1)[:, positive].mean(axis=1) - (positive.sum() + 1) / 2
+        return above / (n - positive.sum())
+    gain = 1 - np.minimum(abs(responses - y), 1) if problem.bounds else responses == y
+    if groups is None:
+        return gain.mean(axis=1)
+    _, unit, size = np.unique(groups, return_inverse=True, return_counts=True)
+    return gain @ (1 / size[unit] / len(size))
+
+
 @dataclass
 class Table:
-    """Predictions of a pool of settings: fitted on all training rows, and on four fifths."""
+    """Responses of models, fitted on all training rows (full) and on four fifths (inner).
+
+    One row for each of `settings`, of which the last is the estimator's own.
+    """
 
     space: dict
     settings: list
     full_val: np.ndarray
     full_test: np.ndarray
+    full_train: np.ndarray
     inner_val: np.ndarray
-    inner_held_out: np.ndarray
+    inner_train: np.ndarray
     inner_rows: np.ndarray  # training rows that the inner models were fitted on
-    held_out: np.ndarray  # the others
 
     def __post_init__(self):
-        self.tree = cKDTree([unit_of(self.space, s) for s in self.settings])
+        self.own = self.settings[-1]
+        self.pool = self.settings if lies_in(self.space, self.own) else self.settings[:-1]
+        self.tree = cKDTree([unit_of(self.space, s) for s in self.pool])
 
     def nearest(self, setting):
+        if setting == self.own:
+            return len(self.settings) - 1
         return int(self.tree.query(unit_of(self.space, setting))[1])
 
 
-def _predict(problem, setting, inner, held_out):
+def _responses(problem, setting, inner):
+    """In the order of `PARTS`."""
+    warnings.simplefilter("ignore", ConvergenceWarning)
     X, y = problem.train
     full = clone(problem.estimator).set_params(**setting).fit(X, y)
     part = clone(problem.estimator).set_params(**setting).fit(X[inner], y[inner])
-    return (full.predict(problem.val[0]), full.predict(problem.test[0]),
-            part.predict(problem.val[0]), part.predict(X[held_out]))  # fmt: skip
+    asked = [(full, problem.val[0]), (full, problem.test[0]), (full, X),
+             (part, problem.val[0]), (part, X)]  # fmt: skip
+    return [response(problem, model, rows) for model, rows in asked]
 
 
 def build(problem, n_pool):
     u = qmc.Sobol(len(problem.space), rng=np.random.default_rng(7)).random(n_pool)
     settings = [setting_at(problem.space, row) for row in np.clip(u, 1e-9, 1 - 1e-9)]
+    settings.append(own_setting(problem))
     n = len(problem.train[1])
-    order = np.random.default_rng(8).permutation(n)
-    inner, held_out = np.split(order, [int(INNER_SHARE * n)])
+    inner = np.random.default_rng(8).permutation(n)[: int(INNER_SHARE * n)]
     found = Parallel(n_jobs=2, batch_size=4)(
-        delayed(_predict)(problem, s, inner, held_out) for s in settings
+        delayed(_responses)(problem, s, inner) for s in settings
     )
-    return settings, inner, held_out, [np.array(part) for part in zip(*found, strict=True)]
+    return settings, inner, [np.array(part) for part in zip(*found, strict=True)]
 
 
 def load(name, folder, n_pool=600):
     """Return (problem, table), from the folder if they are kept there."""
     problem = ALL[name](np.random.default_rng(0))
-    file = Path(folder) / f"{name}-{n_pool}.npz"
+    file = Path(folder) / f"{name}-{n_pool}-and-own.npz"
     if not file.exists():
-        settings, inner, held_out, predictions = build(problem, n_pool)
-        small = [p.astype(np.float32 if problem.bounds else np.int8) for p in predictions]
+        settings, inner, found = build(problem, n_pool)
+        labels = problem.bounds is None and problem.scoring != "roc_auc"
+        small = [part.astype(np.int8 if labels else np.float32) for part in found]
         file.parent.mkdir(parents=True, exist_ok=True)
-        np.savez_compressed(file, inner=inner, held_out=held_out,
-                            settings=np.array(settings, dtype=object),
-                            **{f"p{i}": p for i, p in enumerate(small)})  # fmt: skip
+        np.savez_compressed(file, inner=inner, settings=np.array(settings, dtype=object),
+                            **dict(zip(PARTS, small, strict=True)))  # fmt: skip
     z = np.load(file, allow_pickle=True)
-    return problem, Table(problem.space, list(z["settings"]), z["p0"], z["p1"], z["p2"], z["p3"],
-                          z["inner"], z["held_out"])  # fmt: skip
+    return problem, Table(problem.space, list(z["settings"]), *(z[part] for part in PARTS),
+                          z["inner"])  # fmt: skip
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder")
     parser.add_argument("--pool", type=int, default=600)
-    parser.add_argument("--problems", nargs="+", choices=list(ALL), default=list(ALL))
+    parser.add_argument("--problems", nargs="+", default=list(ALL),
+                        help='names, or "tuned" and "held-out"')  # fmt: skip
     options = parser.parse_args()
-    for name in options.problems:
+    for name in names_of(options.problems):
         start = time.perf_counter()
         problem, table = load(name, options.folder, options.pool)
-        y = problem.val[1]
-        gains = -np.abs(table.full_val - y) if problem.bounds else table.full_val == y
-        score = gains.mean(axis=1)
+        found = scores(problem, table.full_val, problem.val[1], problem.groups)
+        pool, inside = found[: len(table.pool)], lies_in(table.space, table.own)
         print(f"{problem.name}: {time.perf_counter() - start:.0f} s; validation score of the pool: "
-              f"best {score.max():.4f}, median {np.median(score):.4f}", flush=True)  # fmt: skip
+              f"best {pool.max():.4f}, median {np.median(pool):.4f}; of the own setting "
+              f"({'' if inside else 'not '}in the space): {found[-1]:.4f}", flush=True)  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Claim: what privacy costs in accuracy, on real data, over guidance, epsilon and T.
 
     python benchmarks/utility.py TABLES [--repeats 20] [--json utility.json] [--problems spam ...]
+    python benchmarks/utility.py TABLES --problems tuned   # or held-out, see problems.py
     python benchmarks/utility.py TABLES --shares 0.1 0.2 0.4   # of epsilon, for the released score
     python benchmarks/utility.py TABLES --strategies           # all strategies in one table
 
@@ -9,34 +10,38 @@ Problems of two or three hyper-parameters are *tabulated*: a pool of settings is
 a setting as the nearest one of the pool. Those of six or more, where the nearest is far, are
 *live*: every setting is fitted when it is asked for.
 
-Figures are means over repetitions, by patient where patients are the units; regressions count
-one minus the absolute error:
+Figures are means over repetitions with their standard errors, by patient where patients are the
+units; regressions count one minus the absolute error. A repetition is a seed of the search; the
+data are cut once.
 
 * regret: validation score of the best setting known (of the pool, or found by any search here)
   minus that of the chosen one, both fitted on the whole training set;
-* test loss: the same for test scores of the same two settings (tabulated problems);
-* score error: |best_score_ - validation score of the chosen setting|.
+* test: the chosen one's test score; test loss: by how much the best setting known has more;
+* score error: |best_score_ - validation score of the chosen setting|;
+* differences: "public" minus another method in the same repetition. The best peer is the one with
+  the least regret in these very repetitions, of those that have all of them, for each problem.
 
 Ceilings, which see exact validation scores: a random search (what RandomizedSearchCV does), and
-the optimisers behind OptunaSearchCV (TPE, GP) and BayesSearchCV (scikit-optimize). The floor: a
-uniform pick. A shift picks validation records unlike the training set, see `problems.py`.
+the optimisers behind OptunaSearchCV (TPE, GP) and BayesSearchCV (scikit-optimize). Floors: a
+uniform pick, and the estimator's own setting ("defaults"), which may lie outside of the space. A
+shift picks validation records unlike the training set, see `problems.py`.
 """
 
 import argparse
 import json
 import time
 import warnings
-from functools import partial
 
-import tables  # first: it sets the number of threads
-from joblib import Parallel, delayed
-from problems import ALL
+from utility_cases import LIVE, Case  # first: it sets the number of threads
 
 # isort: split
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from joblib import Parallel, delayed
+from problems import ALL, names_of
+from sklearn.base import clone
+from utility_peers import PEERS, random_search
 
-from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
+from sklearn_dpbo import PrivateBayesSearchCV
 from sklearn_dpbo.kusner2015 import GPNoiseFree, GPNoisy, LipschitzConvex
 from sklearn_dpbo.kusner2015.published import ArxivGPNoiseFree, PublishedGPNoisy
 from sklearn_dpbo.strategies import WorstCase
@@ -44,132 +49,7 @@ from sklearn_dpbo.strategies import WorstCase
 EPSILONS = [0.1, 0.3, 1, 3, 10]
 LENGTHS = [32, 64, 128]
 GUIDANCE = ["none", "public", "private", "both"]
-POOL = 512
-LIVE = {"census", "houses", "spam_linear", "spam_pipeline", "readmission"}
-ABSOLUTE_ERROR = make_private_scorer("neg_mean_absolute_error", bounds=(-1, 0))
-
-
-class Case:
-    """A problem, possibly with a shift: what a setting is worth, and data for searches.
-
-    Attributes
-    ----------
-    pool : ndarray or None
-        Validation scores of the pool, if the problem is tabulated.
-    """
-
-    def __init__(self, name, folder):
-        problem_name, _, shift = name.partition("/")
-        self.live = problem_name in LIVE
-        if self.live:
-            problem = ALL[problem_name](np.random.default_rng(0))
-        else:
-            problem, self.table = tables.load(problem_name, folder, POOL)
-        self.name = problem.name + (f", {shift}" if shift else "")
-        self.problem, self.space = problem, problem.space
-        self.regression = problem.bounds is not None
-        X_val, self.y_val = problem.val
-        rows = np.arange(len(self.y_val))
-        if shift:
-            rows = rows[problem.shifts[shift](X_val, self.y_val)]
-        self.rows, self.seen, self.cut = rows, {}, None
-        self.groups = None if problem.groups is None else problem.groups[rows]
-        self.m = len(rows) if self.groups is None else len(np.unique(self.groups))
-        X, y = problem.train
-        if not self.live:
-            # Rows are numbers: validation records from 0 up, training records from -1 down.
-            self.pool = self._scores(self.table.full_val[:, rows])
-            X, X_val = -1 - np.arange(len(y))[:, None], np.arange(len(self.y_val))[:, None]
-            inner = self.table.inner_rows
-            self.cut = [(inner, np.setdiff1d(np.arange(len(y)), inner))]
-        self.data = dict(X=X, y=y, X_val=X_val[rows], y_val=self.y_val[rows],
-                         groups_val=self.groups)  # fmt: skip
-
-    def _scores(self, predictions):
-        return mean_gain(predictions, self.y_val[self.rows], self.groups, self.regression)
-
-    def score(self, setting):
-        """Validation score of a setting that is fitted on the whole training set."""
-        if not self.live:
-            return self.pool[self.table.nearest(setting)]
-        if self.problem.scoring != "accuracy":
-            return self._live_score(setting)
-        key = repr(sorted(setting.items(), key=str))
-        if key not in self.seen:
-            model = clone(self.problem.estimator).set_params(**setting).fit(*self.problem.train)
-            self.seen[key] = self._scores(model.predict(self.data["X_val"])[None])[0]
-        return self.seen[key]
-
-    def _live_score(self, setting):
-        scorer = make_private_scorer(self.problem.scoring)
-        model = clone(self.problem.estimator).set_params(**setting).fit(*self.problem.train)
-        return scorer(model, self.data["X_val"], self.data["y_val"])
-
-    def test_loss(self, setting):
-        if self.live:
-            return np.nan
-        predicted = self.table.full_test[[self.pool.argmax(), self.table.nearest(setting)]]
-        best, chosen = mean_gain(predicted, self.problem.test[1], self.problem.test_groups,
-                                 self.regression)  # fmt: skip
-        return best - chosen
-
-    def estimator(self):
-        if self.live:
-            return self.problem.estimator
-        return (ReplayRegressor if self.regression else ReplayClassifier)(self)
-
-
-def mean_gain(predictions, y, groups, regression):
-    """Mean over units of each row of predictions."""
-    gain = 1 - np.minimum(abs(predictions - y), 1) if regression else predictions == y
-    if groups is None:
-        return gain.mean(axis=1)
-    _, unit, size = np.unique(groups, return_inverse=True, return_counts=True)
-    return gain @ (1 / size[unit] / len(size))
-
-
-class Replay(BaseEstimator):
-    """Gives the predictions of the pool's nearest setting, fitted on as many rows."""
-
-    def __init__(self, case, **setting):
-        self.case, self.setting = case, setting
-
-    def get_params(self, deep=True):
-        return {"case": self.case, **self.setting}
-
-    def set_params(self, **params):
-        self.setting = {**self.setting, **params}
-        return self
-
-    def __sklearn_clone__(self):
-        return type(self)(self.case, **self.setting)
-
-    def fit(self, X, y):
-        table = self.case.table
-        nearest = table.nearest(self.setting)
-        if len(X) == len(self.case.data["X"]):
-            self.val_, held_out = table.full_val[nearest], None
-        else:
-            self.val_, held_out = table.inner_val[nearest], table.inner_held_out[nearest]
-        self.train_ = self.case.data["y"].copy()  # labels stand for what nobody looks at
-        if held_out is not None:
-            self.train_ = self.train_.astype(held_out.dtype)
-            self.train_[table.held_out] = held_out
-        self.classes_ = np.unique(y)
-        return self
-
-    def predict(self, X):
-        row = X[:, 0]
-        return np.where(row >= 0, self.val_[np.maximum(row, 0)],
-                        self.train_[np.maximum(-1 - row, 0)])  # fmt: skip
-
-
-class ReplayClassifier(ClassifierMixin, Replay):
-    pass
-
-
-class ReplayRegressor(RegressorMixin, Replay):
-    pass
+FLOORS = [("uniform", None, None), ("defaults", None, None)]
 
 
 def private(case, T, seed, epsilon, **strategy):
@@ -178,7 +58,7 @@ def private(case, T, seed, epsilon, **strategy):
         strategy["public_cv"] = case.cut
     search = PrivateBayesSearchCV(
         case.estimator(), case.space, epsilon=epsilon, n_iter=T, strategy=WorstCase(**strategy),
-        scoring=ABSOLUTE_ERROR if case.regression else "accuracy", random_state=seed, refit=False,
+        scoring=case.scoring, random_state=seed, refit=False,
     )  # fmt: skip
     search.fit(**case.data)
     return search.best_params_, search.best_score_ + case.regression
@@ -218,7 +98,7 @@ def strategy_errors(name, folder, seed, strategy, epsilon, best):
     delta = 0.0 if strategy.assumption is None else 0.05
     search = PrivateBayesSearchCV(
         case.estimator(), case.space, epsilon=epsilon, delta=delta, n_iter=64, strategy=strategy,
-        scoring=case.problem.scoring, random_state=seed, refit=False,
+        scoring=case.scoring, random_state=seed, refit=False,
     ).fit(**case.data)  # fmt: skip
     return best - case.score(search.best_params_), abs(best - search.best_score_)
 
@@ -226,7 +106,7 @@ def strategy_errors(name, folder, seed, strategy, epsilon, best):
 def study_strategies(options):
     """One table: regret and error of the released score, by strategy and problem."""
     heads, rows, results = [], {}, []
-    for name in options.problems or STRATEGY_PROBLEMS:
+    for name in names_of(options.problems or STRATEGY_PROBLEMS):
         case = Case(name, options.tables)
         heads.append(f"{case.name}, m = {case.m:,}")
         scores = surface(case)
@@ -254,68 +134,27 @@ def study_strategies(options):
     return results
 
 
-def random_search(case, T, seed):
-    u = np.random.default_rng(seed).random((T, len(case.space)))
-    return [tables.setting_at(case.space, row) for row in u]
-
-
-def optuna_search(case, T, seed, sampler):
-    import optuna
-
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    made = {"TPE": optuna.samplers.TPESampler, "GP": optuna.samplers.GPSampler}[sampler](seed=seed)
-    study, found = optuna.create_study(direction="maximize", sampler=made), []
-
-    def objective(trial):
-        u = [trial.suggest_int(name, 0, len(axis) - 1) if isinstance(axis, list)
-             else trial.suggest_float(name, 0, 1) for name, axis in case.space.items()]  # fmt: skip
-        found.append(at_indices(case, u))
-        return case.score(found[-1])
-
-    study.optimize(objective, n_trials=T)
-    return found
-
-
-def skopt_search(case, T, seed):
-    from skopt import Optimizer
-    from skopt.space import Categorical, Real
-
-    axes = [Categorical(range(len(a))) if isinstance(a, list) else Real(0, 1)
-            for a in case.space.values()]  # fmt: skip
-    optimizer, found = Optimizer(axes, random_state=seed), []
-    for _ in range(T):
-        u = optimizer.ask()
-        found.append(at_indices(case, u))
-        optimizer.tell(u, -case.score(found[-1]))
-    return found
-
-
-def at_indices(case, u):
-    """The setting at quantiles of distributions and indices into lists."""
-    inside = [(x + 0.5) / len(axis) if isinstance(axis, list) else min(max(x, 1e-9), 1 - 1e-9)
-              for x, axis in zip(u, case.space.values(), strict=True)]  # fmt: skip
-    return tables.setting_at(case.space, inside)
-
-
-PEERS = {
-    "random": random_search,
-    "Optuna TPE": partial(optuna_search, sampler="TPE"),
-    "Optuna GP": partial(optuna_search, sampler="GP"),
-    "scikit-optimize": skopt_search,
-}
+def uniform_pick(case):
+    """Mean (validation, test) score of a random setting."""
+    settings = random_search(case, 64, 12345) if case.live else case.table.pool
+    return np.mean([(case.score(s), case.test_score(s)) for s in settings], axis=0)
 
 
 def one_repetition(name, folder, seed, options):
-    """All searches of one repetition: (method, T, epsilon, score, test loss, score error) each."""
+    """Return what each method chose, and (validation, test) score of the best setting known."""
     warnings.simplefilter("ignore")
     case, rows = Case(name, folder), []
+
+    def note(method, T, epsilon, setting, released=None):
+        score = case.score(setting)
+        error = 0.0 if released is None else abs(released - score)
+        rows.append({"method": (method, T, epsilon), "seed": seed, "score": score,
+                     "test": case.test_score(setting), "score_error": error})  # fmt: skip
+
     for guidance in options.guidance:
         for T in options.lengths:
             for epsilon in options.epsilons if T == 64 and not case.live else [1]:
-                chosen, released = private(case, T, seed, epsilon, guidance=guidance)
-                score = case.score(chosen)
-                rows.append((guidance, T, epsilon, score, case.test_loss(chosen),
-                             abs(released - score)))  # fmt: skip
+                note(guidance, T, epsilon, *private(case, T, seed, epsilon, guidance=guidance))
     for peer in options.peers:
         longest = max(options.lengths)
         if peer == "scikit-optimize":
@@ -325,35 +164,76 @@ def one_repetition(name, folder, seed, options):
         found = PEERS[peer](case, longest, seed)
         scores = np.array([case.score(setting) for setting in found])
         for T in [t for t in options.lengths if t <= longest]:
-            best = scores[:T].argmax()
-            rows.append((peer, T, None, scores[best], case.test_loss(found[best]), 0.0))
-    return rows, max(case.seen.values(), default=-np.inf)
+            note(peer, T, None, found[scores[:T].argmax()])
+    note("defaults", None, None, case.own)
+    return rows, case.best()
+
+
+def mean_and_error(figures):
+    """Means over rows, and their standard errors."""
+    figures = np.array(figures)
+    n = len(figures)
+    error = figures.std(axis=0, ddof=1) / n**0.5 if n > 1 else np.full(figures.shape[1:], np.nan)
+    return figures.mean(axis=0), error
 
 
 def study(name, options):
     start = time.perf_counter()
-    parts, best_seen = zip(*Parallel(n_jobs=2)(
+    case = Case(name, options.tables)
+    parts, bests = zip(*Parallel(n_jobs=2)(
         delayed(one_repetition)(name, options.tables, seed, options)
         for seed in range(options.repeats)
     ), strict=True)  # fmt: skip
-    case = Case(name, options.tables)
-    if case.live:
-        best = max(best_seen)
-        uniform = best - np.mean([case.score(s) for s in random_search(case, 64, 12345)])
-    else:
-        best, uniform = case.pool.max(), case.pool.max() - case.pool.mean()
+    best, best_test = max(bests)
+    score, test = uniform_pick(case)
+    uniform = {"method": ("uniform", None, None), "seed": None, "score": score, "test": test,
+               "score_error": 0.0}  # fmt: skip
     cells = {}
-    for method, T, epsilon, score, *figures in (row for part in parts for row in part):
-        cells.setdefault((method, T, epsilon), []).append([best - score, *figures])
+    for row in [uniform, *(row for part in parts for row in part)]:
+        cells.setdefault(row["method"], {})[row["seed"]] = row
     summary = []
-    for (method, T, epsilon), figures in cells.items():
-        mean, error = np.mean(figures, axis=0), np.std(figures, axis=0) / len(figures) ** 0.5
+    for (method, T, epsilon), found in cells.items():
+        mean, error = mean_and_error(
+            [(best - x["score"], x["test"], x["score_error"]) for x in found.values()]
+        )
         summary.append({
-            "method": method, "T": T, "epsilon": epsilon, "repeats": len(figures),
-            "regret": mean[0], "regret_se": error[0], "test_loss": mean[1], "score_error": mean[2],
+            "method": method, "T": T, "epsilon": epsilon, "repeats": len(found),
+            "regret": mean[0], "regret_se": error[0], "test": mean[1], "test_se": error[1],
+            "test_loss": best_test - mean[1], "test_loss_se": error[1],
+            "score_error": mean[2], "score_error_se": error[2],
         })  # fmt: skip
-    return {"problem": case.name, "m": case.m, "live": case.live, "best": best, "uniform": uniform,
-            "rows": summary, "seconds": time.perf_counter() - start}  # fmt: skip
+    return {"problem": case.name, "name": name, "m": case.m, "live": case.live, "best": best,
+            "best_test": best_test, "rows": summary, "differences": differences(cells),
+            "seconds": time.perf_counter() - start}  # fmt: skip
+
+
+def differences(cells):
+    """Guidance "public" minus others, in regret and in test score, paired by repetition."""
+    found = []
+    for (method, T, epsilon), ours in cells.items():
+        if method != "public":
+            continue
+        peers = [key for key in cells
+                 if key[0] in PEERS and key[1] == T and len(cells[key]) == len(ours)]  # fmt: skip
+        others = {"none": ("none", T, epsilon), "defaults": ("defaults", None, None)}
+        if peers:
+            others["best peer"] = max(peers, key=lambda key: mean_score(cells[key]))
+        for label, key in others.items():
+            if key in cells:
+                mean, error = mean_and_error([
+                    (theirs["score"] - ours[seed]["score"], ours[seed]["test"] - theirs["test"])
+                    for seed, theirs in cells[key].items()
+                ])  # fmt: skip
+                found.append({
+                    "T": T, "epsilon": epsilon, "minus": label, "method": key[0],
+                    "repeats": len(ours), "regret": mean[0], "regret_se": error[0],
+                    "test": mean[1], "test_se": error[1],
+                })  # fmt: skip
+    return found
+
+
+def mean_score(found):
+    return np.mean([row["score"] for row in found.values()])
 
 
 def study_shares(names, options):
@@ -376,31 +256,68 @@ def _share_errors(name, folder, seed, share):
     return case.m * (case.pool.max() - score), case.m * abs(released - score)
 
 
+def cell(value, error, sign=""):
+    if np.isnan(value):
+        return ""
+    return f"{value:{sign}.4f}" + ("" if np.isnan(error) else f" ± {error:.4f}")
+
+
+def print_table(head, body):
+    print("\n| " + " | ".join(head) + " |\n" + "|---" * len(head) + "|")
+    for line in body:
+        print("| " + " | ".join(line) + " |")
+
+
 def table_of(results, columns, value="regret"):
-    """Print a Markdown table: problems by (method, T, epsilon)."""
+    """Print a Markdown table: problems by (method, T, epsilon); means where no problem lacks it."""
     heads = [m if e is None else f"{m}, {e:g}" for m, _, e in columns]
-    print("\n| problem | m | uniform | " + " | ".join(heads) + " |")
-    print("|---" * (len(heads) + 3) + "|")
-    totals = []
+    body, totals = [], []
     for r in results:
-        found = {(x["method"], x["T"], x["epsilon"]): x for x in r["rows"]}
-        row = [found[c][value] if c in found else np.nan for c in columns]
-        totals.append([r["uniform"], *row])
-        print(f"| {r['problem']} | {r['m']:,} | {r['uniform']:.4f} | "
-              + " | ".join(f"{x:.4f}" for x in row) + " |")  # fmt: skip
-    print("| mean |  | " + " | ".join(f"{x:.4f}" for x in np.nanmean(totals, axis=0)) + " |")
+        found = {(x["method"], x["T"], x["epsilon"]): (x[value], x[f"{value}_se"])
+                 for x in r["rows"]}  # fmt: skip
+        row = [found.get(c, (np.nan, np.nan)) for c in columns]
+        totals.append(row)
+        body.append([r["problem"], f"{r['m']:,}", *(cell(*x) for x in row)])
+    body.append(["mean", "", *(cell(*x) for x in over_problems(totals))])
+    print_table(["problem", "m", *heads], body)
+
+
+def over_problems(figures):
+    """(mean, standard error given these problems) of figures of shape (problems, columns, 2)."""
+    value, error = np.moveaxis(np.array(figures), -1, 0)
+    return np.column_stack([value.mean(axis=0), (error**2).sum(axis=0) ** 0.5 / len(value)])
+
+
+def table_of_differences(results, T, epsilon):
+    """Print a Markdown table: "public" minus others; below 0 is less regret."""
+    labels, body, totals = ["none", "defaults", "best peer"], [], []
+    for r in results:
+        found = {x["minus"]: x for x in r["differences"] if (x["T"], x["epsilon"]) == (T, epsilon)}
+        row = [(found[k][v], found[k][f"{v}_se"]) if k in found else (np.nan, np.nan)
+               for k in labels for v in ("regret", "test")]  # fmt: skip
+        totals.append(row)
+        peer = found["best peer"]["method"] if "best peer" in found else ""
+        body.append([r["problem"], f"{r['m']:,}", *(cell(*x, "+") for x in row), peer])
+    body.append(["mean", "", *(cell(*x, "+") for x in over_problems(totals)), ""])
+    print_table(["problem", "m", *(f"{k}: {v}" for k in labels for v in ("regret", "test")),
+                 "peer"], body)  # fmt: skip
 
 
 def show(results, options):
     for T in options.lengths:
-        print(f"\nRegret at epsilon = 1, T = {T}")
-        ours = [(g, T, 1) for g in options.guidance]
-        table_of(results, ours + [(p, T, None) for p in options.peers])
+        methods = [*FLOORS, *((g, T, 1) for g in options.guidance),
+                   *((p, T, None) for p in options.peers)]  # fmt: skip
+        for value in ("regret", "test"):
+            print(f"\n{value} at epsilon = 1, T = {T}")
+            table_of(results, methods, value)
+        if "public" in options.guidance:
+            print(f"\n'public' minus others, epsilon = 1, T = {T}")
+            table_of_differences(results, T, 1)
     tabulated = [r for r in results if not r["live"]]
     if 64 not in options.lengths or not tabulated:
         return
     for guidance in options.guidance:
-        print(f"\nRegret over epsilon, T = 64, guidance {guidance!r}")
+        print(f"\nregret over epsilon, T = 64, guidance {guidance!r}")
         table_of(tabulated, [(guidance, 64, e) for e in options.epsilons])
     for value in ("test_loss", "score_error") if "public" in options.guidance else ():
         print(f"\n{value} over epsilon, T = 64, guidance 'public'")
@@ -422,7 +339,7 @@ def main():
     parser.add_argument("--repeats", type=int, default=20)
     parser.add_argument("--slow-repeats", type=int, default=3, help="of scikit-optimize")
     parser.add_argument("--slow-length", type=int, default=64, help="longest of scikit-optimize")
-    parser.add_argument("--problems", nargs="+")
+    parser.add_argument("--problems", nargs="+", help='names, or "tuned" and "held-out"')
     parser.add_argument("--guidance", nargs="+", default=GUIDANCE)
     parser.add_argument("--lengths", nargs="+", type=int, default=LENGTHS)
     parser.add_argument("--epsilons", nargs="+", type=float, default=EPSILONS)
@@ -432,8 +349,8 @@ def main():
     parser.add_argument("--json")
     options = parser.parse_args()
     if options.shares:
-        names = options.problems or [n for n in cases() if n.partition("/")[0] not in LIVE]
-        study_shares(names, options)
+        names = names_of(options.problems or cases())
+        study_shares([n for n in names if n.partition("/")[0] not in LIVE], options)
         return
     if options.strategies:
         results = study_strategies(options)
@@ -442,7 +359,7 @@ def main():
                 json.dump(results, file, indent=1)
         return
     results = []
-    for name in options.problems or list(cases()):
+    for name in names_of(options.problems or cases()):
         results.append(study(name, options))
         print(f"{results[-1]['problem']}: {results[-1]['seconds']:.0f} s", flush=True)
         if options.json:
