@@ -5,6 +5,7 @@ Tables of any kind are turned into columns of cells, changed, and turned back.
 
 from __future__ import annotations
 
+import math
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -234,10 +235,21 @@ def _scaled(column: Any, scales: tuple[float, ...]) -> Any | None:
         return None
     if min(known) >= 0 and min(scales) < 0 and getattr(column.dtype, "kind", "") == "u":
         return None
+    low, high = _range(column.dtype)
     return [
-        cell if _is_missing(cell) else type(cell)(cell * scales[i % len(scales)])
+        cell
+        if _is_missing(cell)
+        else min(max(type(cell)(cell * scales[i % len(scales)]), low), high)
         for i, cell in enumerate(cells)
     ]
+
+
+def _range(dtype: Any) -> tuple[float, float]:
+    """Return the smallest and the largest number that a column of this type can hold."""
+    dtype = getattr(dtype, "numpy_dtype", dtype)  # of pandas' nullable types
+    if isinstance(dtype, np.dtype) and dtype.kind in "iu":
+        return int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+    return -math.inf, math.inf
 
 
 def _with_holes(rows: Any, columns: tuple[int, ...]) -> Any | None:
