@@ -1,10 +1,10 @@
 """Send one object to each joblib worker once (zone: public).
 
-joblib pickles the arguments of every task anew. A `Broadcast` pickles its value once, into arrays,
-which joblib memory-maps when they are large. A worker unpickles it for its first task and keeps it
-for the following ones, unless it lies in memory maps: then opening it again is cheap, and joblib
-would wait a second for maps that are kept. A Dask cluster keeps it itself, until the `Broadcast`
-is gone or a task has failed.
+joblib pickles the arguments of every task anew. A `Broadcast` pickles its value once: what is small
+into bytes, which are copied fastest, and what is large into arrays, which joblib memory-maps. A
+worker unpickles it for its first task and keeps it for the following ones, unless it lies in memory
+maps: then opening it again is cheap, and joblib would wait a second for maps that are kept. A Dask
+cluster keeps it itself, until the `Broadcast` is gone or a task has failed.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ __all__ = ["Broadcast", "in_threads"]
 _received: dict[str, object] = {}
 
 KEPT_BY_CLUSTER = ""
+# Bytes above which joblib memory-maps an array, unless it is told otherwise.
+_MAPPED = 2**20
 
 
 class Broadcast:
@@ -85,20 +87,27 @@ class Broadcast:
             error.add_note("All of the Dask cluster's workers that held the data have died")
         future.cancel(force=True)
 
+    @property
+    def mapped(self) -> bool:
+        """Whether the value has been pickled into memory maps."""
+        return any(isinstance(part, np.ndarray) for part in vars(self).get("_packed", ()))
+
     @cached_property
-    def _packed(self) -> tuple[np.ndarray, list[np.ndarray]]:
+    def _packed(self) -> tuple[bytes | np.ndarray, ...]:
         buffers: list[pickle.PickleBuffer] = []
         head = cloudpickle.dumps(self.value, protocol=5, buffer_callback=buffers.append)
-        arrays = [np.frombuffer(buffer.raw(), np.uint8) for buffer in buffers]
-        return np.frombuffer(head, np.uint8), arrays
+        return tuple(_to_send(memoryview(part)) for part in (head, *(b.raw() for b in buffers)))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _receive, (self._key, *self._packed)
 
     def __sizeof__(self) -> int:
         """Return how many bytes travel: Dask and Ray pass what is large by reference."""
-        head, buffers = self._packed
-        return head.nbytes + sum(buffer.nbytes for buffer in buffers)
+        return sum(map(len, self._packed))
+
+
+def _to_send(part: memoryview) -> bytes | np.ndarray:
+    return np.frombuffer(part, np.uint8) if part.nbytes > _MAPPED else bytes(part)
 
 
 def in_threads(n_jobs: int | None) -> bool:
@@ -117,11 +126,13 @@ def _dask() -> tuple[Any, Any]:
     return scattered, None if scattered is None else backend.client
 
 
-def _receive(key: str, head: np.ndarray, buffers: list[np.ndarray]) -> Broadcast:
+def _receive(key: str, head: Any, *buffers: bytes | np.ndarray) -> Broadcast:
     value = _received.get(key)
     if value is None:
-        value = pickle.loads(head.data, buffers=buffers)
+        # Bytes can only be read: arrays in them could not be written into.
+        parts = [bytearray(each) if isinstance(each, bytes) else each for each in buffers]
+        value = pickle.loads(head, buffers=parts)
         _received.clear()  # of an earlier search
-        if key != KEPT_BY_CLUSTER and not any(isinstance(buffer, np.memmap) for buffer in buffers):
+        if key != KEPT_BY_CLUSTER and not any(isinstance(part, np.memmap) for part in parts):
             _received[key] = value
     return Broadcast(value, key)

@@ -341,7 +341,7 @@ class Evaluator:
         self, function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], sent: Broadcast
     ) -> Iterator[Iterator[Any]]:
         options = self.options
-        finished = as_they_finish(function, tasks, options.n_jobs, options.pre_dispatch)
+        finished = as_they_finish(function, tasks, options.n_jobs, options.pre_dispatch, sent)
         with sent.sent(), contextlib.closing(finished):
             yield finished
 

@@ -104,9 +104,9 @@ class Fitter:
         return Model.of(without_callbacks(estimator), self.scorers, self.companions)
 
     def _check(self, model: Model, checked: bool) -> None:
-        classes = getattr(fresh(model.pickled), "classes_", None)
         for scorer, reference in zip(self.scorers, model.references, strict=True):
             if scorer.custom:
+                classes = getattr(fresh(model.pickled), "classes_", None)
                 check_gain(scorer, self.companions.y, reference.response, classes)
             if checked and not self.options.separate:
                 self.check.check(model.pickled, scorer)

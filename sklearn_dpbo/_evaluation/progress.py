@@ -8,6 +8,8 @@ counts but no times. So *what* they hear does not depend on the validation set, 
 from __future__ import annotations
 
 import contextlib
+import itertools
+import threading
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator
 from functools import partial
@@ -16,6 +18,8 @@ from typing import Any
 from joblib.parallel import get_active_backend
 from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
+
+from .broadcast import Broadcast
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -39,6 +43,8 @@ __all__ = [
     "watched",
 ]
 
+# Seconds to wait for a task before joblib is left to look for results.
+_PROMPT = 0.1
 # No time, no rate: a notebook keeps what a bar has shown.
 _FORMAT = "{l_bar}{bar}| {n_fmt}/{total_fmt}"
 
@@ -71,28 +77,66 @@ def _tqdm() -> Any:
     return tqdm
 
 
+class _PromptParallel(Parallel):
+    """Can wait for the end of a task, which joblib looks for every 10 ms: a small fit takes less.
+
+    Of tasks that fail only joblib hears.
+    """
+
+    def __init__(self, **params: Any) -> None:
+        super().__init__(**params)
+        self._ended = threading.Event()
+
+    def print_progress(self) -> None:
+        """Say that a task has ended; joblib calls this, perhaps in another thread."""
+        self._ended.set()
+        super().print_progress()
+
+    def wait_for(self, n: int) -> None:
+        """Return when n tasks have ended, after a while, or if fewer were begun."""
+        self._ended.clear()
+        if self.n_completed_tasks < n <= self.n_dispatched_tasks:
+            self._ended.wait(_PROMPT)
+
+
 def as_they_finish(
     function: Callable[..., Any],
     tasks: Iterable[tuple[Any, ...]],
     n_jobs: int | None,
     pre_dispatch: Any,
+    sent: Broadcast,
     secret: bool = False,
 ) -> Generator[Any, None, None]:
     """Yield ``function(*task)`` of each task as it finishes; all at the end if joblib must wait.
 
-    If `secret`, joblib does not print how many there are, even if it has been told to be verbose.
+    Parameters
+    ----------
+    function : callable
+        What tasks call.
+    tasks : iterable of tuple
+        Its arguments.
+    n_jobs, pre_dispatch
+        As joblib takes them.
+    sent : Broadcast
+        What all tasks have among their arguments.
+    secret : bool, default=False
+        Then joblib does not print how many there are, even if it has been told to be verbose.
     """
     backend, _ = get_active_backend()
     stepwise = getattr(backend, "supports_return_generator", False)
-    found = Parallel(
+    parallel = _PromptParallel(
         n_jobs=n_jobs,
         pre_dispatch=pre_dispatch,
         return_as="generator_unordered" if stepwise else "list",
         **({"verbose": 0} if secret else {}),
-    )(delayed(function)(*task) for task in tasks)
+    )
+    found = parallel(delayed(function)(*task) for task in tasks)
     results = iter(found)
     try:
-        while True:
+        for n in itertools.count(1):
+            # joblib takes back memory maps, and waits 100 ms if a worker holds them yet.
+            if not sent.mapped:
+                parallel.wait_for(n)
             try:
                 yield next(results)  # not a variable: callbacks can inspect frames
             except StopIteration:

@@ -89,7 +89,7 @@ class PublicEvaluator:
             (i, self._task, params, f"{i + 1}/{n}", by_record)
             for i, params in enumerate(candidate_params)
         ]
-        finished = as_they_finish(_explore, tasks, options.n_jobs, options.pre_dispatch)
+        finished = as_they_finish(_explore, tasks, options.n_jobs, options.pre_dispatch, self._task)
         with self._task.sent(), closing(finished) as found, without_autologging():
             for i, *outcomes[i] in found:
                 listener.finished(i, outcomes[i][1])

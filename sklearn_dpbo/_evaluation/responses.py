@@ -146,6 +146,8 @@ def agree(a: NDArray[Any], b: NDArray[Any], sample: NDArray[Any], classifier: bo
     """
     if a.shape != b.shape:
         return False
+    if np.array_equal(a, b):  # as they mostly are
+        return True
     if sample.dtype.kind != "f" or (classifier and sample.ndim == 1 and _whole(sample)):
         return np.array_equal(a, b)
     finite = sample[np.isfinite(sample)]

@@ -92,7 +92,8 @@ class _Predictor:
         except Exception:  # of odd rows, or many copies of one
             return False
         for part in (slice(real), slice(real, None)):
-            if not agree(found[part], expected[part], expected[part], self.is_classifier):
+            sample = expected[part]
+            if len(sample) and not agree(found[part], sample, sample, self.is_classifier):
                 raise BatchDependentError(_MESSAGE.format(self.name))
         return True
 
@@ -148,11 +149,13 @@ class RowByRowCheck:
         """
         methods = scorer.response_method
         predictor = _Predictor.of(pickled, methods, self.companions.copies)
-        finer = self._finer(predictor) if "predict" in methods else None
+        finer, known = self._finer(predictor) if "predict" in methods else (None, None)
         if finer is not None:  # labels show less: a few batches do
-            self._compare_ordinary(predictor, self._ordinary[::_N_CROWDS])
+            alone = predictor(self.companions.X)
+            self._compare_ordinary(predictor, alone, self._ordinary[::_N_CROWDS])
             predictor = finer
-        known = self._compare_ordinary(predictor, self._ordinary)
+        known = predictor(self.companions.X).copy() if known is None else known
+        self._compare_ordinary(predictor, known, self._ordinary)
         for sort in self._sorts:
             if not (sort.holes and predictor.refuses_missing):
                 for columns, expected in self._predictable(predictor, sort):
@@ -161,26 +164,29 @@ class RowByRowCheck:
                         predictor.agrees(batch, expected, len(known))
 
     def _compare_ordinary(
-        self, predictor: _Predictor, batches: list[tuple[Any, NDArray[np.intp]]]
-    ) -> NDArray[Any]:
-        """Compare what the companions get in these batches; return what they get alone."""
-        known = predictor(self.companions.X)
+        self,
+        predictor: _Predictor,
+        known: NDArray[Any],
+        batches: list[tuple[Any, NDArray[np.intp]]],
+    ) -> None:
+        """Compare what the companions get in these batches with what they get alone."""
         # A list, for all batches: `any` of a generator would stop at the first.
         compared = [predictor.agrees(batch, known[rows], len(known)) for batch, rows in batches]
         if not any(compared[:_N_CROWDS]):
             raise BatchDependentError(_FAILS.format(predictor.name))
-        return known
 
-    def _finer(self, predictor: _Predictor) -> _Predictor | None:
-        """Return the method that a classifier's labels follow from: it shows more than they do."""
+    def _finer(self, predictor: _Predictor) -> tuple[_Predictor | None, NDArray[Any] | None]:
+        """Return what a classifier's labels follow from, and what the companions get of it alone.
+
+        It shows more than labels do; (None, None) if there is nothing of the kind.
+        """
         for method in ("decision_function", "predict_proba") if predictor.has_classes else ():
             finer = replace(predictor, methods=(method,))
             try:
-                finer(self.companions.X)
+                return finer, finer(self.companions.X).copy()
             except Exception:  # it is not there, or cannot be called
                 continue
-            return finer
-        return None
+        return None, None
 
     def _predictable(
         self, predictor: _Predictor, sort: OddRows

@@ -122,7 +122,7 @@ def fit_secretly(
     n_jobs = 1 if in_threads(oracle.options.n_jobs) else oracle.options.n_jobs
     tasks = ((i, job, each) for i, each in enumerate(fits))
     found: dict[int, tuple[InTransit[Sensitive], InTransit[Secret]]] = {}
-    finished = as_they_finish(_run, tasks, n_jobs, oracle.options.pre_dispatch, secret=True)
+    finished = as_they_finish(_run, tasks, n_jobs, oracle.options.pre_dispatch, job, secret=True)
     with (
         kept_warning_registries(),
         suppress_output(),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 from scipy.optimize import minimize
 
 from .surrogate import KERNEL_SHAPES, Kernel
@@ -21,6 +21,8 @@ _LENGTH_SCALE = (np.log(0.4), 0.8)
 _VARIANCE = (0.0, 1.0)
 _NOISE = (np.log(1e-3), 2.5)
 _BOUNDS = {"length": (np.log(0.01), np.log(30)), "variance": (-5, 5), "noise": (np.log(1e-7), 1)}
+# Of the logarithm of the likelihood, relative: more digits take steps that change no choice.
+_TOLERANCE = 1e-6
 
 
 def _length_prior(n_parameters: int) -> tuple[float, float]:
@@ -91,7 +93,8 @@ def fit_kernel(
         return value + 0.5 * deviation @ deviation, slope + deviation / prior[:, 1]
 
     starts = [prior[:, 0], prior[:, 0] + np.r_[[-1.0] * n_parameters, 0, 0]]
-    found = [minimize(loss, start, jac=True, bounds=bounds, method="L-BFGS-B") for start in starts]
+    search = {"method": "L-BFGS-B", "options": {"ftol": _TOLERANCE}}
+    found = [minimize(loss, start, jac=True, bounds=bounds, **search) for start in starts]
     theta = np.exp(min(found, key=lambda result: result.fun).x)
     kernel = Kernel(shape, theta[:-2][owner], theta[-2] * scale**2)
     return kernel, theta[-1] * scale**2, mean
@@ -114,15 +117,21 @@ def _negative_log_likelihood(
         Shape of the kernel.
     """
     h, slope = KERNEL_SHAPES[shape]
-    scaled = squares * np.exp(-2 * theta[:-2])[:, None, None]
-    r2 = scaled.sum(0)
+    n, by_parameter = len(z), squares.reshape(len(squares), -1)
+    weights = np.exp(-2 * theta[:-2])
     variance, s = np.exp(theta[-2:])
+    r2 = (weights @ by_parameter).reshape(n, n)
     K = variance * h(r2)
-    factor = cho_factor(K + s * np.eye(len(z)), lower=True, check_finite=False)
-    alpha = cho_solve(factor, z, check_finite=False)
-    value = 0.5 * z @ alpha + np.log(np.diag(factor[0])).sum() + 0.5 * len(z) * np.log(2 * np.pi)
-    # d value / d theta = -1/2 trace((alpha alpha' - C^-1) dC / d theta)
-    inner = np.outer(alpha, alpha) - cho_solve(factor, np.eye(len(z)), check_finite=False)
-    by_length = variance * slope(r2) * scaled
-    slopes = [(inner * each).sum() for each in (*by_length, K)] + [s * np.trace(inner)]
-    return value, -0.5 * np.array(slopes)
+    factor, failed = dpotrf(K + s * np.eye(n), lower=True)
+    if failed:
+        raise np.linalg.LinAlgError("the kernel matrix is not positive definite")
+    alpha, _ = dpotrs(factor, z, lower=True)
+    value = 0.5 * z @ alpha + np.log(factor.diagonal()).sum() + 0.5 * n * np.log(2 * np.pi)
+    # d value / d theta = -1/2 trace((alpha alpha' - C^-1) dC / d theta). Of the inverse, the part
+    # below the diagonal counts twice: what is above it is 0 here, and the rest is symmetric.
+    inverse, _ = dpotri(factor, lower=True)
+    inverse *= 2
+    np.einsum("ii->i", inverse)[:] /= 2
+    inner = alpha[:, None] * alpha - inverse
+    by_length = variance * weights * (by_parameter @ (inner * slope(r2)).ravel())
+    return value, -0.5 * np.array([*by_length, (inner * K).sum(), s * np.trace(inner)])

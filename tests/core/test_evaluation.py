@@ -3,6 +3,7 @@
 import pickle
 import sys
 import threading
+import time
 import warnings
 from collections import Counter
 
@@ -17,9 +18,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn_dpbo import make_private_scorer
 from sklearn_dpbo._data.split import Problem, Training
 from sklearn_dpbo._data.units import Units
+from sklearn_dpbo._evaluation import progress
 from sklearn_dpbo._evaluation.broadcast import Broadcast
 from sklearn_dpbo._evaluation.evaluator import Evaluator
 from sklearn_dpbo._evaluation.fitting import FitOptions, report_failures
+from sklearn_dpbo._evaluation.progress import as_they_finish
 from sklearn_dpbo._evaluation.suppress_output import suppress_output
 from sklearn_dpbo.exceptions import BatchDependentError
 
@@ -322,6 +325,31 @@ def test_broadcast_is_pickled_once_and_small_one_unpickled_once_per_worker(size)
     assert {total for _, total in found} == {float(size)}
     if size == 10:
         assert {opened for opened, _ in found} == {1}
+
+
+def _add_one(broadcast):
+    broadcast.value.flat[0] += 1
+    return broadcast.value.tolist()
+
+
+def test_small_arrays_that_were_sent_can_be_written_into():
+    tasks = (joblib.delayed(_add_one)(Broadcast(np.arange(3))) for _ in range(2))
+    assert joblib.Parallel(n_jobs=2)(tasks) == [[1, 1, 2]] * 2
+
+
+def _rest(_broadcast, i):
+    time.sleep(0.05)
+    return i
+
+
+def test_results_are_waited_for_and_not_looked_for_again_and_again(monkeypatch):
+    slept, sleep = [], time.sleep
+    monkeypatch.setattr(joblib.parallel.time, "sleep", lambda s: (slept.append(s), sleep(s)))
+    monkeypatch.setattr(progress, "_PROMPT", 60)
+    sent = Broadcast(None)
+    found = as_they_finish(_rest, [(sent, i) for i in range(8)], 2, "2*n_jobs", sent)
+    assert sorted(found) == list(range(8))
+    assert slept.count(0.01) <= 2, "joblib sleeps as long between two looks"
 
 
 def test_new_broadcast_replaces_old_in_workers():

@@ -219,6 +219,16 @@ def test_classifier_that_scales_by_batch_range_is_refused(seed, noise):
         check(MinMax().fit(X, y), X, y)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int64", "Int8", "UInt8"])
+def test_whole_numbers_whose_type_holds_no_larger_ones_are_checked(dtype):
+    X = np.random.default_rng(0).integers(100, size=(100, 2))
+    y = (X[:, 0] > 50).astype(int)
+    table = pd.DataFrame(X).astype(dtype) if dtype[0] in "IU" else X.astype(dtype)
+    check(LogisticRegression().fit(table, y), table, y)
+    with pytest.raises(BatchDependentError):
+        check(make_pipeline(Shrinks(0.1, np.max), LogisticRegression()).fit(table, y), table, y)
+
+
 SECRET = 98765.0
 
 
