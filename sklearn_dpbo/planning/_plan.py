@@ -223,9 +223,10 @@ class SearchPlan(UtilityBounds):
                 "Not covered",
                 "the quality of the candidates; the prior that public exploring adds to the choice "
                 "by default (the first statement then holds for validation score plus prior; "
-                "WorstCase(prior_weight=0) leaves it out); and scores that are no means of gains, such as f1 "
-                "and roc_auc (for these, pass scoring= and a pilot model). The privacy guarantee "
-                "does not depend on the plan. With groups_val, m counts groups (use counts=False)",
+                "WorstCase(prior_weight=0) leaves it out); and scores that are no means of gains, "
+                "such as f1 and roc_auc (for these, pass scoring= and a pilot model). The privacy "
+                "guarantee does not depend on the plan. With groups_val, m counts groups (use "
+                "counts=False)",
             ),
         ]
 

@@ -47,6 +47,9 @@ class Simulation:
     covered : bool, default=True
         Whether theorems bound the errors: whether the score is a mean of gains with given bounds,
         and the plan is for such a mean.
+    by_score_alone : bool, default=True
+        Whether candidates are chosen by validation scores without a prior: no theorem bounds the
+        regret else.
     """
 
     bounds: UtilityBounds
@@ -56,6 +59,7 @@ class Simulation:
     inside: NDArray[np.bool_]
     n_candidates: int
     covered: bool = True
+    by_score_alone: bool = True
 
     @property
     def coverage(self) -> float:
@@ -74,19 +78,21 @@ class Simulation:
             NaN if there is none).
         """
         return [
-            self._row("regret", self.regret, self.bounds.regret),
+            self._row("regret", self.regret, self.bounds.regret, self.by_score_alone),
             self._row("score_error", self.score_error, self.bounds.score_error),
         ]
 
-    def _row(self, name: str, errors: NDArray[np.float64], planned: float) -> dict[str, Any]:
-        estimated = not self.bounds.guaranteed
-        known = (self.covered or estimated) and not math.isnan(planned)
+    def _row(
+        self, name: str, errors: NDArray[np.float64], planned: float, bounded: bool = True
+    ) -> dict[str, Any]:
+        estimated, covered = not self.bounds.guaranteed, self.covered and bounded
+        known = (covered or estimated) and not math.isnan(planned)
         within = float((errors <= planned * (1 + 1e-9)).mean())
         return {
             "error": name,
             "mean": float(errors.mean()),
             "quantile": float(np.quantile(errors, self.bounds.confidence)),
-            "promised": planned if self.covered else math.nan,
+            "promised": planned if covered else math.nan,
             "estimated": planned if estimated else math.nan,
             "within": within if known else math.nan,
         }
@@ -162,9 +168,16 @@ def simulate(
     regret, score_error, half_width, inside = (np.array(each) for each in zip(*draws, strict=True))
     scorer = rehearsal.scorer
     by_score_alone = strategy.prior_weight == 0 or strategy.guidance in ("none", "private")
-    covered = bounds.guaranteed and scorer.is_mean and not scorer.releases_at and by_score_alone
+    covered = bounds.guaranteed and scorer.is_mean and not scorer.releases_at
     return Simulation(
-        bounds, regret, score_error, half_width, inside, rehearsal.n_candidates, covered
+        bounds,
+        regret,
+        score_error,
+        half_width,
+        inside,
+        rehearsal.n_candidates,
+        covered,
+        by_score_alone,
     )
 
 

@@ -304,7 +304,7 @@ def tree_search(**params):
 def test_simulated_errors_stay_within_the_bounds(public, tmp_path):
     plan = plan_search(m=200, n_iter=12, target_regret=0.05)
     ledger = PrivacyLedger(tmp_path / "l.db", "public", epsilon=1e-6)
-    search = tree_search(ledger=ledger)
+    search = tree_search(ledger=ledger, strategy=WorstCase(prior_weight=0))
     runs = plan.simulate(search, *public, n_runs=2000, random_state=1)
     assert not hasattr(search, "best_score_") and not ledger.history
     assert runs.regret.shape == runs.score_error.shape == (2000,)
@@ -320,6 +320,22 @@ def test_simulated_errors_stay_within_the_bounds(public, tmp_path):
     worse = more.simulate(search, *public, n_runs=2000, random_state=1)
     assert worse.regret.mean() > runs.regret.mean()
     assert worse.score_error.mean() > 5 * runs.score_error.mean()
+
+
+@pytest.mark.parametrize(
+    ("strategy", "promised"),
+    [
+        (WorstCase(), False),
+        (WorstCase(prior_weight=0.5), False),
+        (WorstCase(prior_weight=0), True),
+        (WorstCase("none"), True),
+    ],
+)
+def test_nothing_is_promised_of_the_regret_of_a_choice_with_a_prior(public, strategy, promised):
+    plan = plan_search(m=200, n_iter=12, target_regret=0.05)
+    runs = plan.simulate(tree_search(strategy=strategy), *public, n_runs=20, random_state=1)
+    regret, score_error = (row["promised"] for row in runs.table())
+    assert np.isfinite(regret) == promised and np.isfinite(score_error)
 
 
 def test_simulation_with_private_draws_repeats_the_whole_search(public):

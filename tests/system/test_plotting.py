@@ -71,7 +71,8 @@ def fitted(data, estimator, grid, **params):
 
 @pytest.fixture(scope="module")
 def conditional(data):
-    return fitted(data, SVC(), CONDITIONAL, refit=False)
+    strategy = WorstCase(public_share=0.5)
+    return fitted(data, SVC(), CONDITIONAL, refit=False, strategy=strategy)
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +83,7 @@ def mixed(data):
         "min_samples_leaf": [1, 10, 100], "ccp_alpha": uniform(0, 0.01),
         "class_weight": [None, "balanced"],
     }  # fmt: skip
-    return fitted(data, DecisionTreeClassifier(random_state=0), grid)
+    return fitted(data, DecisionTreeClassifier(random_state=0), grid, epsilon=20.0)
 
 
 @pytest.fixture(scope="module")
@@ -175,7 +176,7 @@ def test_a_search_path_in_one_parameter_is_drawn_over_the_candidate_number(mixed
 
 def test_a_search_path_without_names_is_drawn_in_the_two_most_varied_parameters(mixed, conditional):
     display = SearchPathDisplay.from_search(conditional)
-    assert (display.x.name, display.y.name) == ("C", "gamma")
+    assert (display.x.name, display.y.name) == ("C", "kernel")
     with pytest.raises(ValueError, match=r"has the parameters \['C'.*found 'c'"):
         SearchPathDisplay.from_search(conditional, "c")
 
