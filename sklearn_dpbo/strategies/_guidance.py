@@ -213,24 +213,25 @@ class Guidance:
             return
         explorer = self._explorer()
         self._model = explorer.run(self._history, n)
-        self._n_left -= n
+        self._n_left -= len(self._history)
         if explorer.stopped:  # the rest of the search is as much shorter
-            self._n_left = max(fewest, math.ceil(self._n_left * len(self._history) / n))
-        # One cut of the user's own, or a limit of time, leaves no room for other cuts.
-        if self._model is not None and self._strategy.public_cv is self._strategy.timeout is None:
-            enough = max(fewest, _FEWEST, self._units_of_epsilon / _UNITS_PER_CANDIDATE)
-            self._score_again(
-                explorer, self._model, self._n_left - math.ceil(min(enough, self._n_left))
-            )
+            self._n_left = math.ceil((self._n_iter - n) * len(self._history) / n)
+            self._n_left = max(fewest, self._n_left)
+        # A cut of the user's own, or a limit of time, leaves no room for other cuts.
+        if self._strategy.public_cv is None and self._strategy.timeout is None:
+            self._score_again(explorer, fewest)
 
-    def _score_again(self, explorer: Explorer, model: PublicModel, n_fits: int) -> None:
-        """Score the best explored candidates again, in place of so many that are validated."""
-        n_again = min(n_fits // _N_OTHER_CUTS, len(self._history))
-        if n_again < 1:
+    def _score_again(self, explorer: Explorer, fewest: int) -> None:
+        """Where noise is large, score the best explored candidates again and validate fewer."""
+        if self._model is None:
             return
-        others = [self._oracle.public(None, self._rng) for _ in range(_N_OTHER_CUTS)]
-        self._model = explorer.score_again(self._history, model, others, n_again)
-        self._n_left -= n_again * _N_OTHER_CUTS
+        enough = max(fewest, _FEWEST, self._units_of_epsilon / _UNITS_PER_CANDIDATE)
+        n_fits = self._n_left - math.ceil(min(enough, self._n_left))
+        n_succeeded = int(np.isfinite(self._history.public_scores).sum())
+        if n_again := min(n_fits // _N_OTHER_CUTS, n_succeeded):
+            others = [self._oracle.public(None, self._rng) for _ in range(_N_OTHER_CUTS)]
+            self._model = explorer.score_again(self._history, self._model, others, n_again)
+            self._n_left -= n_again * _N_OTHER_CUTS
 
     def _explorer(self) -> Explorer:
         strategy = self._strategy
