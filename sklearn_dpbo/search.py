@@ -33,6 +33,7 @@ from ._sklearn.search_parameters import (
     check_parameters,
     check_strategy,
     n_iter_of,
+    refuse_earlier_search,
     resolve_strategy,
     scorers_of,
     space_of,
@@ -96,9 +97,10 @@ class PrivateBayesSearchCV(
         only the first has a guarantee without assumptions; or an object to set its parameters,
         e.g. ``WorstCase(guidance="none", score_share=0.5)``.
     n_iter : int or None, default=None
-        The most candidates to fit, those that explore within the training set included. None fits
-        the whole of a grid (of lists only), and 64 candidates if there is a distribution. If it is
-        less than a grid has, a warning says so.
+        The most models to fit, those that explore within the training set included; as good
+        candidates are fitted several times, fewer candidates are tried. None fits each candidate of
+        a grid (of lists only) once, and is 64 if there is a distribution. If it is less than a grid
+        has, a warning says so.
     scoring : str, PrivateScorer, list, dict or None, default=None
         None is accuracy for classifiers and R2 for regressors. Else a name, such as "f1",
         "roc_auc" or "neg_mean_absolute_error" (the documentation's page "Scores" lists all), one of
@@ -330,6 +332,8 @@ class PrivateBayesSearchCV(
         if X_val is not None:
             refuse_raw_validation_set(self)
         scorers, space, strategy, mechanisms = self._validate()
+        if X_val is None:
+            refuse_earlier_search(strategy)
         rng = check_random_state(self.random_state)
         routed = self._route(fit_params)
         problem = hold_out(

@@ -11,6 +11,7 @@ import contextlib
 import itertools
 import threading
 import warnings
+import weakref
 from collections.abc import Callable, Generator, Iterable, Iterator
 from functools import partial
 from typing import Any
@@ -43,6 +44,8 @@ __all__ = [
     "watched",
 ]
 
+# By identity, callbacks of searches that have predicted protected records, while they live.
+_after_validation: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 # Seconds to wait for a task before joblib is left to look for results.
 _PROMPT = 0.1
 # No time, no rate: a notebook keeps what a bar has shown.
@@ -213,6 +216,9 @@ class Progress:
         self._search: Any = None
         self._n_announced = 0
         self._asked_to_stop = False
+        self._callbacks = getattr(estimator, "_skl_callbacks", [])
+        # What a callback asks for now may follow from how long protected records took before.
+        self._unaware = all(_after_validation.get(id(each)) is not each for each in self._callbacks)
         if hasattr(estimator, "_init_callback_context"):
             self._root = estimator._init_callback_context(max_subtasks=n_steps)
             self._begin(self._root)
@@ -245,9 +251,11 @@ class Progress:
         what : str
             What is done with ``{}``, in words.
         may_stop : bool, default=False
-            Whether callbacks may ask to stop. Never where protected records are predicted: they
-            have a clock.
+            Whether callbacks may ask to stop. Not where protected records are predicted, nor ever
+            after: they may have a clock.
         """
+        if not may_stop:
+            _after_validation.update({id(each): each for each in self._callbacks})
         # Fits that settle a timeout come on top of n_candidates.
         self._n_announced += len(candidate_params)
         if self._bar is not None:
@@ -316,7 +324,7 @@ class Progress:
 
     def _end(self, context: Any, *, may_stop: bool = False, **facts: Any) -> None:
         asked = call_hook(context.call_on_fit_task_end, estimator=self._estimator, **facts)
-        self._asked_to_stop |= may_stop and bool(asked)
+        self._asked_to_stop |= may_stop and self._unaware and bool(asked)
 
 
 class Listener:

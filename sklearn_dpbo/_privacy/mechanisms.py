@@ -47,7 +47,13 @@ class Mechanisms:
     noise: Noise
 
     def select(
-        self, scores: Sensitive, epsilon: float, *, purpose: str, assumption: str | None = None
+        self,
+        scores: Sensitive,
+        epsilon: float,
+        *,
+        purpose: str,
+        assumption: str | None = None,
+        detail: str = "",
     ) -> int:
         """Choose the candidate with the largest score by permute-and-flip, at a cost of epsilon.
 
@@ -65,6 +71,8 @@ class Mechanisms:
             What is being chosen, for the record of the loss.
         assumption : str or None
             What the sensitivity rests on.
+        detail : str, default=""
+            More about the choice, in words.
 
         Returns
         -------
@@ -81,7 +89,7 @@ class Mechanisms:
         if n_candidates == 1:
             return 0
         D = scores.sensitivity
-        how = f"permute-and-flip among {n_candidates:,} candidates"
+        how = f"permute-and-flip among {n_candidates:,} candidates{detail}"
         self.budget.charge(PrivacyLoss(epsilon, 0.0, purpose, how, assumption))
         return _choose(self.noise.permute_and_flip(_scale(2 * D, epsilon)), scores)
 

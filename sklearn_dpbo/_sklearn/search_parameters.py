@@ -18,11 +18,13 @@ from .._space.space import SearchSpace
 from ..scoring._make import resolve_scorers
 from ..scoring._scorers import PrivateScorer
 from ..strategies._base import Strategy, positive
+from ..strategies._warm_start import is_fitted_search
 
 __all__ = [
     "check_parameters",
     "check_strategy",
     "n_iter_of",
+    "refuse_earlier_search",
     "resolve_strategy",
     "scorers_of",
     "space_of",
@@ -30,6 +32,8 @@ __all__ = [
 
 # Candidates that are fitted in a space with distributions, if n_iter is None.
 _N_ITER = 64
+# Candidates of a grid above which n_iter must be given.
+_LARGEST_GRID = 100_000
 
 
 def check_parameters(search: Any) -> None:
@@ -96,13 +100,18 @@ def space_of(search: Any) -> SearchSpace:
 def n_iter_of(search: Any, space: SearchSpace, strategy: Strategy) -> int:
     """Return the most candidates to fit: unless it was given, all of a grid."""
     is_grid = math.isfinite(space.n_points) and strategy.evaluates_grids
+    if search.n_iter is None and is_grid and space.n_points > _LARGEST_GRID:
+        raise ValueError(
+            f"param_grid has {space.n_points:,} candidates: say how many may be fitted, as in "
+            f"n_iter={_N_ITER}"
+        )
     if search.n_iter is None:
         return int(space.n_points) if is_grid else _N_ITER
     n_iter = int(search.n_iter)
-    if is_grid and n_iter < space.n_points and strategy.protects == "validation":
+    if is_grid and n_iter < space.n_points <= _LARGEST_GRID and strategy.protects == "validation":
         warnings.warn(
-            f"param_grid has {space.n_points:,} candidates, of which n_iter={n_iter:,} are fitted. "
-            "Leave n_iter out to fit all, as GridSearchCV does",
+            f"param_grid has {space.n_points:,} candidates; with n_iter={n_iter:,} fits, the "
+            "search tries only some of them. Leave n_iter out to try all, as GridSearchCV does",
             UserWarning,
             stacklevel=3,
         )
@@ -114,9 +123,13 @@ def resolve_strategy(search: Any, by_name: dict[str, type[Strategy]]) -> Strateg
     strategy = _strategy_of(search.strategy, by_name)
     if search.timeout is None:
         return strategy
-    check_number("timeout", search.timeout, "finite seconds above 0", positive)
-    if not hasattr(strategy, "timeout"):
-        raise ValueError(f"{type(strategy).__name__} has no timeout: leave it out, or limit n_iter")
+    check_number("timeout", search.timeout, "finite seconds above 0", positive, optional=True)
+    if search.protect == "all" or "timeout" not in strategy.get_params(deep=False):
+        raise ValueError(
+            "timeout is for searches that fit on public records, by WorstCase; found "
+            f"strategy={search.strategy!r} and protect={search.protect!r}. Leave it out, or limit "
+            "n_iter"
+        )
     if strategy.timeout not in (None, search.timeout):
         raise ValueError(
             f"timeout={search.timeout!r} of the search is not that of the strategy, "
@@ -124,6 +137,16 @@ def resolve_strategy(search: Any, by_name: dict[str, type[Strategy]]) -> Strateg
         )
     limited: Strategy = clone(strategy).set_params(timeout=search.timeout)
     return limited
+
+
+def refuse_earlier_search(strategy: Strategy) -> None:
+    """Raise ValueError if a search that holds out by itself begins where another one ended."""
+    if is_fitted_search(getattr(strategy, "initial_points", None)):
+        raise ValueError(
+            "initial_points is a search, and what it found follows from the records that it was "
+            "fitted on. Some of these could be held out, and be protected, here: hold out by "
+            "yourself records that are not among them, as X_val"
+        )
 
 
 def _strategy_of(strategy: Any, by_name: dict[str, type[Strategy]]) -> Strategy:
@@ -144,6 +167,11 @@ def _strategy_of(strategy: Any, by_name: dict[str, type[Strategy]]) -> Strategy:
 def check_strategy(search: Any, strategy: Strategy, scorers: dict[str, PrivateScorer]) -> None:
     """Raise ValueError if a strategy does not release what a search is to release."""
     name = type(strategy).__name__
+    if getattr(strategy, "initial_points", None) is search:
+        raise ValueError(
+            "initial_points is this very search, which would forget what it is to begin with: let "
+            "clone(search) begin where search ended"
+        )
     if search.refit and strategy.protects == "all" and not strategy.releases_model:
         raise ValueError(
             f"{name} releases no model, since it fits models that are not private, and with "

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._params import is_finite
+
 __all__ = ["EDGE", "Axis", "Categories", "Distribution", "axis_of", "found", "same"]
 
 # Distance of coordinates to 0 and 1 that keeps quantiles of unbounded distributions finite.
@@ -121,7 +123,8 @@ class Distribution:
         """Return the coordinate of a value; raise ValueError if there is none."""
         lowest, highest = self.quantiles(np.array([EDGE, 1 - EDGE]))
         width = 1e-9 * max(abs(lowest), abs(highest))
-        inside = isinstance(value, Number) and lowest - width <= value <= highest + width
+        is_number = isinstance(value, Number) and not isinstance(value, complex)
+        inside = is_number and is_finite(value) and lowest - width <= value <= highest + width
         if inside:
             target = np.array([min(max(float(value), lowest), highest)])
             place = self.snap((self._edge(target, "left") + self._edge(target, "right")) / 2)
@@ -190,7 +193,7 @@ def same(a: Any, b: Any) -> bool:
         return True
     try:
         return type(a) is type(b) and bool(a == b)
-    except (TypeError, ValueError):  # the comparison of arrays, say, is no single truth value
+    except Exception:  # the comparison of arrays, say, is no single truth value
         return False
 
 

@@ -236,7 +236,7 @@ class SearchSpace:
         """
         several = [self.none]
         for axes in self.subspaces:
-            with suppress(KeyError, ValueError):
+            with suppress(KeyError, ValueError, TypeError):
                 several.append(self.locate({name: params[name] for name in axes}))
         return Points.concatenate(several)
 

@@ -156,6 +156,7 @@ def simulate(
         ledger=None,
         report=False,
         release="best",
+        timeout=None,
     )
     parts = train_test_split(X, y, test_size=bounds.m, random_state=rng.randint(2**31 - 1))
     n_paths = n_runs if strategy.guidance in ("private", "both") else 1
@@ -186,6 +187,7 @@ def _fit(search: Any, rehearsal: Rehearsal, parts: list[Any], seed: int) -> None
     search.set_params(strategy=rehearsal, noise_random_state=seed)
     with warnings.catch_warnings():  # the data are public, so the noise may be seeded
         warnings.simplefilter("ignore", InsecureNoiseWarning)
+        warnings.filterwarnings("ignore", message="param_grid has")  # n_iter is the plan's
         search.fit(X, y, X_val=X_val, y_val=y_val)
 
 
@@ -199,6 +201,8 @@ def _strategy_of(search: Any, bounds: UtilityBounds) -> WorstCase:
     if not isinstance(strategy, WorstCase):
         raise ValueError(f"plans are for strategy='worst_case'; found {strategy!r}")
     planned: WorstCase = clone(strategy).set_params(score_share=bounds.score_share)
+    if search.timeout is not None:
+        planned.set_params(timeout=search.timeout)
     if planned.guidance not in ("private", "both"):
         return planned
     if bounds.guidance_share == 0:

@@ -77,10 +77,10 @@ class Explorer:
 
     def run(self, history: History, n: int) -> PublicModel | None:
         """Explore n candidates; return what was learnt, or None if all failed."""
-        self._evaluate(history, self._initial(n))
+        self._begin(history, self._initial(n))
         best, without_news = -math.inf, 0
-        while not np.isnan(history.public_scores).all():
-            top = np.nanmax(history.public_scores)
+        while (known := np.isfinite(history.public_scores)).any():
+            top = np.array(history.public_scores)[known].max()
             without_news = 0 if top > best + self._tol else without_news + 1
             best = max(best, top)
             self.stopped = self._oracle.progress.asked_to_stop or without_news >= self._patience
@@ -124,6 +124,13 @@ class Explorer:
         filled = 0 if len(self._start.scores) else math.ceil(_INITIAL_SHARE * n)
         n_initial = max(len(start), filled)
         return Domain.of(self._space, [start, self._pool]).points.take(slice(n_initial))
+
+    def _begin(self, history: History, points: Points) -> None:
+        """Explore these points, if there is time for all of them."""
+        size = len(points) if math.isinf(self._timeout) else self._batch_size
+        for i in range(0, len(points), max(1, size)):
+            if history.seconds < self._timeout:
+                self._evaluate(history, points.take(slice(i, i + size)))
 
     @single_threaded
     def _learn(self, history: History) -> PublicModel:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import cached_property, partial
@@ -23,7 +24,7 @@ from ..acquisition import UpperConfidenceBound
 from ._explore import Explorer
 from ._history import History
 from ._private import DrawPlan, NoisyScores, PrivateGuide, fixed_prior, residual_prior
-from ._proposals import PublicModel, validation_batch
+from ._proposals import Domain, PublicModel, validation_batch
 from ._warm_start import Start
 
 if TYPE_CHECKING:
@@ -85,9 +86,11 @@ class Guidance:
         # A space of no more points is evaluated whole: there is nothing to choose.
         if self._kind == "none" or len(self._pool) <= n_iter:
             self._kind, self._pool = "none", space.fill(n_iter, rng)
-        whole = len(self._pool) < n_iter or space.n_points <= n_iter
-        own = {} if whole else oracle.options.estimator.get_params(deep=True)
-        self._start = Start.of(space, strategy.initial_points, own, n_iter)
+        elif len(self._pool) == space.n_points:  # in the order of the grid, which fills nothing
+            self._pool = Domain.of(space, [space.fill(n_iter, rng), self._pool]).points
+        self._whole = len(self._pool) < n_iter or space.n_points <= n_iter
+        own = {} if self._whole else oracle.options.estimator.get_params(deep=True)
+        self._start = Start.of(space, strategy.initial_points, own, n_iter, oracle.scorer)
 
     def run(self) -> History:
         """Evaluate n_iter candidates, or as many as timeout, patience and callbacks allow.
@@ -100,7 +103,7 @@ class Guidance:
         if self._kind in ("public", "both"):
             self._explore()
         if self._strategy.timeout is not None:
-            self._n_left = self._affordable(self._strategy.timeout)
+            self._shorten(self._affordable(self._strategy.timeout))
         if self._oracle.scorer.selects_at:
             self._look_at_good_candidate()
         if self._oracle.report or any(scorer.releases_at for scorer in self._oracle.scorers):
@@ -112,6 +115,17 @@ class Guidance:
             errors, validated = self._history.fit_errors, self._history.validated
             report_failures(tuple(np.array(errors)[validated]))
         return self._history
+
+    def _shorten(self, n: int) -> None:
+        """Validate n candidates; if they are fewer than the whole space, such as fill it."""
+        if self._whole and n < len(self._pool):
+            warnings.warn(
+                f"timeout leaves time for {n:,} of the {len(self._pool):,} candidates",
+                UserWarning,
+                stacklevel=5,
+            )
+            self._pool = self._space.fill(n, self._rng)
+        self._n_left = n
 
     def _batches(self) -> Iterator[Points]:
         """Yield the points to validate next; a batch may depend on the results of earlier ones."""
@@ -135,19 +149,31 @@ class Guidance:
         That is the posterior mean, less that of the best of them, in units of the statistic; 0 if
         nothing was learnt within the training set.
         """
-        points = self._history.points.take(self._history.fitted)
-        weight = self._strategy.prior_weight
-        if weight is None:
-            weight = min(_LARGEST_PRIOR, _PRIOR_UNITS / self._units_of_epsilon)
-        if self._model is None or weight == 0:
-            return np.zeros(len(points), dtype=np.int64)
+        points, weight = self._history.points.take(self._history.fitted), self._prior_weight
         units = self._oracle.problem.units
         (_, slope), largest = self._oracle.scorer.line(units), self._oracle.scorer.largest(units)
+        if self._model is None or weight == 0 or not slope > 0:
+            return np.zeros(len(points), dtype=np.int64)
         mean = self._model.mean(points)
         share = np.clip((mean - mean.max()) / slope / largest, -1.0, 0.0)
         prior: NDArray[np.int64]
         prior = np.rint(share * min(weight * largest, _MOST_OF_PRIOR)).astype(np.int64)
         return prior
+
+    @property
+    def prior_in_words(self) -> str:
+        """What the report says of it."""
+        weight = self._prior_weight
+        return f", by validation score plus {weight:.2g} times the public one" * (weight > 0)
+
+    @property
+    def _prior_weight(self) -> float:
+        """Of public scores in the choice."""
+        given = self._strategy.prior_weight
+        if self._model is None or given == 0:
+            return 0.0
+        default = min(_LARGEST_PRIOR, _PRIOR_UNITS / self._units_of_epsilon)
+        return default if given is None else float(given)
 
     # ------------------------------------------------------------ public
     @cached_property

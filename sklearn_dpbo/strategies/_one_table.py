@@ -281,10 +281,10 @@ class OneTable(Strategy):
         )
         units = oracle.problem.units
         if len(plan.params) > 1:
-            warn_of_noise_of_choice(oracle.scorer, units, epsilon, ())
+            warn_of_noise_of_choice(oracle.scorer, units, epsilon, (), stacklevel=7)
         scores, _ = counted.release(units, mechanisms)
         if len(plan.params) > 1:
-            warn_of_noise_of_score(oracle.scorer, units, scores[0][1], ())
+            warn_of_noise_of_score(oracle.scorer, units, scores[0][1], (), stacklevel=7)
         return self._release(plan, index, scores), estimator
 
     def _release(self, plan: Plan, index: int, scores: Scores) -> Release:

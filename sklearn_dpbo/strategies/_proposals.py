@@ -27,6 +27,8 @@ _POINTS_PER_RADIUS = 200
 # Of the candidates that are validated, the share that are the best explored; and how far promising
 # ones keep from each other, as a share of the distance between as many that fill the space evenly.
 _EXPLORED_SHARE, _APART = 0.5, 0.5
+# Scores are modelled down to this many times the distance of the best and the median one.
+_FLOOR = 10.0
 # Of a kernel that nothing was learnt for, in units of its variance.
 _UNKNOWN_LEVEL, _NOISE = 10.0, 1e-2
 
@@ -137,7 +139,7 @@ class PublicModel:
     scores : ndarray of shape (n_points,)
         Of them.
     failed : ndarray of bool, shape (n_points,)
-        Where a fit failed: the score is the worst that was seen.
+        Where a fit failed: the score is the lowest.
     kernel : Kernel
         Of the scores.
     noise : float
@@ -158,9 +160,12 @@ class PublicModel:
     def learn(
         cls, space: SearchSpace, points: Points, scores: NDArray[np.float64], shape: str
     ) -> PublicModel:
-        """Choose kernel parameters by marginal likelihood; a fit failed where a score is NaN."""
-        failed = np.isnan(scores)
-        scores = np.where(failed, np.nanmin(scores), scores)
+        """Choose kernel parameters by marginal likelihood.
+
+        A fit failed where a score is not finite. Some score must be.
+        """
+        failed = ~np.isfinite(scores)
+        scores = _floored(np.where(failed, -np.inf, scores))
         kernel, noise, prior_mean = fit_kernel(space.features(points), scores, shape, space.owner)
         return cls(space, points, scores, failed, kernel, noise, prior_mean)
 
@@ -194,6 +199,18 @@ class PublicModel:
         """Return the scored points, others, and points around the best."""
         near = Domain.around(self.space, self.best(), rng)
         return Domain.of(self.space, [self.points, *others, *near])
+
+
+def _floored(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return scores with those that are far worse than the others raised.
+
+    Candidates that diverge would hide from the surrogate what all others differ by.
+    """
+    known = scores[np.isfinite(scores)]
+    best, middle = known.max(), np.median(known)
+    floor = known.min() if best == middle else best - _FLOOR * (best - middle)
+    floored: NDArray[np.float64] = np.maximum(scores, max(floor, known.min()))
+    return floored
 
 
 def initial_points(

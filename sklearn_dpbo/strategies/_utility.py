@@ -32,7 +32,11 @@ _HALF_WIDTH = 1.96
 
 
 def warn_of_noise_of_choice(
-    scorer: PrivateScorer, units: Units, epsilon: float, public_scores: Sequence[float]
+    scorer: PrivateScorer,
+    units: Units,
+    epsilon: float,
+    public_scores: Sequence[float],
+    stacklevel: int = 5,
 ) -> None:
     """Warn if the noise of the choice is more than what candidates differ by.
 
@@ -46,10 +50,13 @@ def warn_of_noise_of_choice(
         Of the choice.
     public_scores : sequence of float
         Scores of candidates within the training set; NaN where there is none.
+    stacklevel : int
+        Which frame is warned of, counted from where the warning is raised.
     """
     _, slope = scorer.line(units)
     noise = 2 * scorer.sensitivity(units) * slope / epsilon
-    _warn("choice", scorer.name, noise, *_spread(public_scores, slope * scorer.largest(units)))
+    spread, known = _spread(public_scores, slope * scorer.largest(units))
+    _warn("choice", scorer.name, noise, spread, known, stacklevel)
 
 
 def warn_of_noise_of_score(
@@ -57,12 +64,13 @@ def warn_of_noise_of_score(
     units: Units,
     interval: tuple[float, float],
     public_scores: Sequence[float],
+    stacklevel: int = 5,
 ) -> None:
     """Warn if the noise of the released score is more than what candidates differ by.
 
     Parameters
     ----------
-    scorer, units, public_scores
+    scorer, units, public_scores, stacklevel
         As in `warn_of_noise_of_choice`.
     interval : tuple of float
         Released with the score.
@@ -70,7 +78,7 @@ def warn_of_noise_of_score(
     low, high = interval
     _, slope = scorer.line(units)
     spread, known = _spread(public_scores, slope * scorer.largest(units))
-    _warn("score", scorer.name, (high - low) / 2 / _HALF_WIDTH, spread, known)
+    _warn("score", scorer.name, (high - low) / 2 / _HALF_WIDTH, spread, known, stacklevel)
 
 
 def _spread(public_scores: Sequence[float], largest: float) -> tuple[float, str]:
@@ -84,7 +92,7 @@ def _spread(public_scores: Sequence[float], largest: float) -> tuple[float, str]
     return float(np.std(known)), f"measured: {len(known)} scores within the training set"
 
 
-def _warn(what: str, name: str, noise: float, spread: float, known: str) -> None:
+def _warn(what: str, name: str, noise: float, spread: float, known: str, stacklevel: int) -> None:
     if noise > spread:
         size = f"a standard deviation of {noise:.2g}" if math.isfinite(noise) else "no known limit"
         warnings.warn(
@@ -93,5 +101,5 @@ def _warn(what: str, name: str, noise: float, spread: float, known: str) -> None
             f"differ by {spread:.2g} ({known}). Use more (validation) records, where a class is "
             "rare: of that class, or a larger epsilon; plan_search says how many",
             LowUtilityWarning,
-            stacklevel=6,
+            stacklevel=stacklevel,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -37,7 +38,14 @@ class Start:
     scores: NDArray[np.float64]
 
     @classmethod
-    def of(cls, space: SearchSpace, given: Any, own: Mapping[str, Any], n_iter: int) -> Start:
+    def of(
+        cls,
+        space: SearchSpace,
+        given: Any,
+        own: Mapping[str, Any],
+        n_iter: int,
+        scorer: Any,
+    ) -> Start:
         """Return where to start.
 
         Parameters
@@ -50,6 +58,9 @@ class Start:
             The estimator's own parameters: they are tried, too, if they lie in the space.
         n_iter : int
             The most candidates.
+        scorer : PrivateScorer
+            The score that selects: public scores of an earlier search are taken if they are of the
+            same.
         """
         explored, scores = space.none, np.empty(0)
         if is_fitted_search(given):
@@ -58,9 +69,18 @@ class Start:
             first = Domain.of(space, [_located(space, given.best_params_), best]).points
             if not len(first):
                 raise ValueError(
-                    "none of the candidates of the search in initial_points lies in param_grid: "
-                    "leave it out"
+                    "none of the candidates of the search in initial_points lies in param_grid: it "
+                    f"searched {sorted(given.best_params_)}, and this search {space.names}, "
+                    "perhaps other values of them. Leave it out"
                 )
+            if not _same_score(given, scorer):
+                warnings.warn(
+                    "The search in initial_points had another score: its best candidates are tried "
+                    "first, and its public scores left out",
+                    UserWarning,
+                    stacklevel=6,
+                )
+                explored, scores = space.none, np.empty(0)
         else:
             first = initial_points(space, given or (), n_iter)
         points = Domain.of(space, [first, space.own_points(own)]).points
@@ -84,15 +104,25 @@ class Start:
 
 
 def is_fitted_search(given: Any) -> bool:
-    """Whether this is a search that has been fitted and has chosen a candidate."""
-    return hasattr(given, "best_params_") and hasattr(given, "cv_results_")
+    """Whether this is a private search that has been fitted and has chosen a candidate."""
+    columns = getattr(given, "cv_results_", ())
+    chosen = isinstance(getattr(given, "best_params_", None), Mapping)
+    return chosen and isinstance(columns, Mapping) and "public_score" in columns
+
+
+def _same_score(search: Any, scorer: Any) -> bool:
+    scorers = search.scorer_
+    first = next(iter(scorers.values())) if isinstance(scorers, Mapping) else scorers
+    return repr(first) == repr(scorer)
 
 
 def _public_scores(space: SearchSpace, search: Any) -> tuple[Points, NDArray[np.float64]]:
     """Return which candidates of a search have public scores and lie in the space; the scores."""
-    found = zip(search.cv_results_["params"], search.cv_results_["public_score"], strict=True)
-    located = [(_located(space, params), score) for params, score in found if not np.isnan(score)]
-    inside = [(point, float(score)) for point, score in located if len(point)]
+    columns = search.cv_results_
+    scores: Any = np.ma.asarray(columns["public_score"], dtype=float)
+    found = zip(columns["params"], scores.filled(np.nan).tolist(), strict=True)
+    located = [(_located(space, params), score) for params, score in found if np.isfinite(score)]
+    inside = [(point, score) for point, score in located if len(point)]
     points = Points.concatenate([space.none, *(point for point, _ in inside)])
     return points, np.array([score for _, score in inside])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from numbers import Integral, Real
 from typing import Any
 
@@ -201,26 +201,26 @@ class WorstCase(Strategy):
                 "acquisition is a callable of (mean, std, best), such as ExpectedImprovement(); "
                 f"found {self.acquisition!r}"
             )
-        points = self.initial_points
-        if (
-            points is not None
-            and not is_fitted_search(points)
-            and (
-                isinstance(points, Mapping | str)
-                or not isinstance(points, Iterable)
-                or not all(isinstance(point, Mapping) for point in points)
-            )
-        ):
-            raise ValueError(
-                f"initial_points is a list of dicts, or a fitted search; found {points!r}"
-            )
+        if not is_fitted_search(self.initial_points):
+            _check_points(self.initial_points)
 
     def __sklearn_clone__(self) -> WorstCase:
         """Return a copy for another fit: a search in `initial_points` stays fitted."""
-        params = self.get_params(deep=False)
-        kept = {"initial_points": params.pop("initial_points")}
-        return type(self)(
-            **{name: clone(each, safe=False) for name, each in params.items()}, **kept
+        params = {
+            name: value if is_fitted_search(value) else clone(value, safe=False)
+            for name, value in self.get_params(deep=False).items()
+        }
+        return type(self)(**params)
+
+    @property
+    def released(self) -> str:
+        """What of the search may be published, in words."""
+        if not is_fitted_search(self.initial_points):
+            return super().released
+        return (
+            f"{super().released} It began with the results of an earlier search, as a matter of "
+            "which candidates were evaluated follows from them, too. Of records that are in both "
+            "validation sets, the two searches' losses add up"
         )
 
     def run(
@@ -240,8 +240,12 @@ class WorstCase(Strategy):
         epsilon, units = mechanisms.budget.epsilon_beside(self.score_share), oracle.problem.units
         if len(history.fitted) > 1:
             warn_of_noise_of_choice(oracle.scorer, units, epsilon, guidance.public_scores)
-        statistics = history.statistics.plus(guidance.prior())
-        chosen = mechanisms.select(statistics, epsilon, purpose=Purpose.CANDIDATE)
+        chosen = mechanisms.select(
+            history.statistics.plus(guidance.prior()),
+            epsilon,
+            purpose=Purpose.CANDIDATE,
+            detail=guidance.prior_in_words,
+        )
         best_index, params = history.fitted[chosen], history.candidates.params
         report, all_scores, model = None, None, guidance.public_model
         if oracle.releases_all:
@@ -261,3 +265,26 @@ class WorstCase(Strategy):
 def _same(value: Any, default: Any) -> bool:
     """Whether a parameter has its default value, which is a number, a text or None."""
     return value is default or (isinstance(value, Real | str) and bool(value == default))
+
+
+def _check_points(points: Any) -> None:
+    """Raise ValueError unless these are candidates, or None."""
+    is_list = isinstance(points, Iterable) and not isinstance(points, Mapping | str | Iterator)
+    if points is None or (is_list and all(isinstance(point, Mapping) for point in points)):
+        return
+    hint = ""
+    if hasattr(points, "best_params_"):
+        hint = (
+            ". Of another search pass [search.best_params_], if it was fitted on public records: "
+            "its choice is not private"
+        )
+    elif hasattr(points, "get_params"):
+        hint = ": call its fit first"
+    elif isinstance(points, Mapping):
+        hint = ": write [candidate] for one"
+    elif hasattr(points, "to_dict"):
+        hint = ': write table.to_dict("records")'
+    raise ValueError(
+        "initial_points is a list of dicts, or a fitted PrivateBayesSearchCV; found "
+        f"{type(points).__name__}{hint}"
+    )

@@ -1,12 +1,17 @@
 """Which candidates are explored, explored again and validated, and what public scores add."""
 
+import itertools
+import warnings
+
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import loguniform, randint, uniform
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
 
 from sklearn_dpbo import PrivateBayesSearchCV
@@ -27,6 +32,11 @@ from sklearn_dpbo.strategies._warm_start import Start
 UNIT = {"x": uniform(0, 1), "y": uniform(0, 1)}
 
 
+class _Odd:
+    def __eq__(self, other):
+        raise RuntimeError("no single truth value")
+
+
 # ---------------------------------------------------------------- the estimator's own parameters
 @pytest.mark.parametrize(
     ("grid", "expected"),
@@ -40,6 +50,7 @@ UNIT = {"x": uniform(0, 1), "y": uniform(0, 1)}
         ),
         ({"degree": randint(1, 6), "gamma": ["scale", 0.1]}, [{"degree": 3, "gamma": "scale"}]),
         ({"no_such": [1]}, []),
+        ({"C": loguniform(1e-3, 1e3), "degree": [_Odd()]}, []),
     ],
 )
 def test_own_parameters_are_found_where_they_lie_in_the_space(grid, expected):
@@ -95,7 +106,7 @@ def test_grid_is_evaluated_whole_unless_n_iter_is_given():
     grid = {"x": np.linspace(0, 1, 12).tolist(), "y": np.linspace(0, 1, 10).tolist()}
     whole = search_of(space=grid, n_iter=None)
     assert len(whole.cv_results_["params"]) == 120 and whole.cv_results_["validated"].all()
-    with pytest.warns(UserWarning, match="has 120 candidates, of which n_iter=30 are fitted"):
+    with pytest.warns(UserWarning, match="has 120 candidates; with n_iter=30 fits"):
         assert len(search_of(space=grid, n_iter=30).cv_results_["params"]) == 30
     assert len(search_of(n_iter=None).cv_results_["params"]) == 64
 
@@ -301,8 +312,27 @@ def test_candidates_of_an_earlier_search_outside_of_the_space_are_left_out():
 
 
 def test_search_that_is_not_fitted_is_refused_as_initial_points():
-    with pytest.raises(ValueError, match="a fitted search"):
-        search_of(strategy=WorstCase(initial_points=PrivateBayesSearchCV(SVC(), UNIT)))
+    X, y = numbered(40)
+    public = GridSearchCV(Level(), {"x": [0.1, 0.2]}, cv=2).fit(X, y)
+    for start, hint in (
+        (PrivateBayesSearchCV(SVC(), UNIT), "call its fit first"),
+        (public, r"pass \[search.best_params_\]"),
+        ({"x": 0.1, "y": 0.1}, r"write \[candidate\]"),
+        (pd.DataFrame([{"x": 0.1}]), "to_dict"),
+        (iter([{"x": 0.1, "y": 0.1}]), "a list of dicts"),
+    ):
+        with pytest.raises(ValueError, match=hint):
+            search_of(strategy=WorstCase(initial_points=start))
+
+
+def test_strategy_with_fewer_parameters_can_be_cloned():
+    class Mine(WorstCase):
+        def __init__(self, guidance="public"):
+            super().__init__(guidance=guidance)
+
+    assert clone(Mine("none")).guidance == "none"
+    with pytest.raises(ValueError, match="timeout is for searches that fit on public records"):
+        search_of(strategy=Mine(), timeout=3.0)
 
 
 def test_clone_keeps_the_fitted_search():
@@ -310,6 +340,111 @@ def test_clone_keeps_the_fitted_search():
     copy = clone(PrivateBayesSearchCV(SVC(), UNIT, strategy=strategy)).strategy
     assert copy is not strategy and copy.kappa == 3.0
     assert copy.initial_points is strategy.initial_points
+
+
+def test_search_that_holds_out_by_itself_does_not_begin_where_another_ended():
+    """Its protected records could be among the other's training records."""
+    first, (X, y) = search_of(n_iter=16), numbered(400)
+    search = PrivateBayesSearchCV(Level(), UNIT, strategy=WorstCase(initial_points=first))
+    with pytest.raises(ValueError, match="hold out by yourself"):
+        search.fit(X, y)
+
+
+def test_search_does_not_begin_with_itself():
+    search = search_of(n_iter=16)
+    search.set_params(strategy=WorstCase(initial_points=search))
+    with pytest.raises(ValueError, match=r"let clone\(search\) begin"):
+        search.fit(*numbered(40), X_val=numbered(9)[0], y_val=numbered(9)[1])
+
+
+def test_report_names_the_earlier_search():
+    first = search_of(n_iter=16)
+    second = search_of(n_iter=16, strategy=WorstCase(initial_points=first))
+    assert "losses add up" in second.privacy_.released
+    assert "losses add up" not in first.privacy_.released
+
+
+def test_public_scores_of_another_score_are_left_out():
+    first = search_of(n_iter=48, scoring="weighted_accuracy")
+    with pytest.warns(UserWarning, match="had another score"):
+        search = search_of(strategy=WorstCase(initial_points=first))
+    assert (~search.cv_results_["validated"]).sum() == 11
+    assert search.cv_results_["params"][0] == first.best_params_
+
+
+# ---------------------------------------------------------------- scores that diverge
+@pytest.mark.parametrize("worst", [-1e12, -np.inf, np.nan])
+def test_candidates_that_diverge_do_not_hide_what_others_differ_by(worst):
+    space = SearchSpace(UNIT)
+    points = space.fill(40, np.random.default_rng(0))
+    scores = -((points.unit[:, 0] - 0.3) ** 2)
+    sound = PublicModel.learn(space, points, scores, "matern52")
+    scores[points.unit[:, 0] > 0.75] = worst
+    model = PublicModel.learn(space, points, scores, "matern52")
+    assert abs(model.best().unit[0, 0] - 0.3) < 0.1
+    near = points.take(points.unit[:, 0] < 0.5)
+    assert np.corrcoef(model.mean(near), sound.mean(near))[0, 1] > 0.95
+    assert model.scores.min() > -10
+
+
+def test_prior_is_zero_for_a_score_that_nothing_can_change():
+    class Exact(RegressorMixin, BaseEstimator):
+        def __init__(self, x=0.5, y=0.5):
+            self.x, self.y = x, y
+
+        def fit(self, X, y):
+            return self
+
+        def predict(self, X):
+            return X[:, 0].round()
+
+    X = np.arange(200)[:, None] % 2.0
+    search = PrivateBayesSearchCV(
+        Exact(), UNIT, scoring="neg_median_absolute_error", n_iter=16, random_state=0, epsilon=50.0
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        search.fit(X, X[:, 0], X_val=X, y_val=X[:, 0])
+    assert search.best_score_ <= 0
+
+
+# ---------------------------------------------------------------- grids with fewer fits than points
+GRID = {"x": np.linspace(0, 1, 12).tolist(), "y": np.linspace(0, 1, 10).tolist()}
+
+
+@pytest.mark.filterwarnings("ignore:param_grid has")
+@pytest.mark.parametrize("guidance", ["none", "public", "private", "both"])
+def test_part_of_a_grid_that_is_tried_fills_it(guidance):
+    search = search_of(space=GRID, n_iter=40, strategy=WorstCase(guidance))
+    first = search.cv_results_["params"][:12]
+    assert len({p["x"] for p in first}) >= 6 and len({p["y"] for p in first}) >= 6
+
+
+def test_grid_that_timeout_thins_is_filled_and_warned_of(monkeypatch):
+    seconds = itertools.count()
+    monkeypatch.setattr(
+        "sklearn_dpbo._evaluation.fitting.time.perf_counter", lambda: float(next(seconds))
+    )
+    with pytest.warns(UserWarning, match="timeout leaves time for 20 of the 120 candidates"):
+        search = search_of(space=GRID, n_iter=None, timeout=20.0)
+    found = search.cv_results_["params"]
+    assert len(found) == 20 and len({p["x"] for p in found}) > 8
+
+
+def test_timeout_ends_the_first_half_of_exploring(monkeypatch):
+    seconds = itertools.count()
+    monkeypatch.setattr(
+        "sklearn_dpbo._evaluation.fitting.time.perf_counter", lambda: float(next(seconds))
+    )
+    found = search_of(n_iter=600, timeout=30.0).cv_results_["validated"]
+    assert (~found).sum() <= 16 and len(found) <= 31
+
+
+def test_grid_too_large_to_be_fitted_whole_asks_for_n_iter():
+    huge = {"x": np.linspace(0, 1, 1000).tolist(), "y": np.linspace(0, 1, 1000).tolist()}
+    with pytest.raises(ValueError, match=r"1,000,000 candidates: say how many .* n_iter=64"):
+        search_of(space=huge, n_iter=None)
+    assert len(search_of(space=huge, n_iter=12).cv_results_["params"]) == 12
 
 
 # ---------------------------------------------------------------- timeout of the search
@@ -333,10 +468,10 @@ def test_timeout_of_the_search_is_that_of_its_strategy(monkeypatch):
     ("strategy", "timeout", "message"),
     [
         (WorstCase(timeout=10.0), 20.0, "timeout=20.0 of the search is not that of the strategy"),
-        (GPNoisy(), 20.0, "GPNoisy has no timeout"),
-        (OneTable(), 20.0, "OneTable has no timeout"),
-        ("worst_case", 0, "timeout is finite seconds above 0"),
-        ("worst_case", "1h", "timeout is finite seconds above 0"),
+        (GPNoisy(), 20.0, "timeout is for searches that fit on public records"),
+        (OneTable(), 20.0, "timeout is for searches that fit on public records"),
+        ("worst_case", 0, "timeout is None or finite seconds above 0"),
+        ("worst_case", "1h", "timeout is None or finite seconds above 0"),
     ],
 )
 def test_timeout_that_does_not_apply_is_refused(strategy, timeout, message):

@@ -180,6 +180,19 @@ def test_callback_that_asks_to_stop_shortens_the_search_while_it_explores(guidan
 
 
 @needs_callbacks
+def test_callback_that_has_seen_a_validation_set_in_use_is_not_heard_any_more():
+    """It could have looked at a clock, and the protected records of a slow prediction at it."""
+    public, protected = data()
+    spy, lengths = Spy(), []
+    for asks in (False, True):
+        spy.asks_to_stop = asks
+        search = search_of(strategy=WorstCase("public", batch_size=1), n_iter=16)
+        search.set_callbacks(spy).fit(**public, **protected)
+        lengths.append(len(search.cv_results_["params"]))
+    assert lengths == [16, 16]
+
+
+@needs_callbacks
 def test_callback_cannot_change_candidates():
     class Vandal(Spy):
         def record(self, hook, estimator, context, **facts):
