@@ -33,6 +33,7 @@ from ._sklearn.search_parameters import (
     check_parameters,
     check_strategy,
     n_iter_of,
+    prepared,
     refuse_earlier_search,
     resolve_strategy,
     scorers_of,
@@ -348,7 +349,7 @@ class PrivateBayesSearchCV(
             groups_val=groups_val,
             split_params=routed["splitter"],
         )
-        scorers = {name: each.prepare(problem.training.y) for name, each in scorers.items()}
+        scorers = {name: prepared(each, problem.training.y) for name, each in scorers.items()}
         several = not isinstance(self.scoring, str | PrivateScorer | None)
         names = list(scorers) if several else []
         report = needs(self.estimator, problem.training.y) if self.report else ()

@@ -138,7 +138,7 @@ def to_check(candidate_params: tuple[dict[str, Any], ...]) -> set[int]:
     for i, params in enumerate(candidate_params):
         for name, value in params.items():
             if _is_number(value):
-                values.setdefault(name, {})[i] = value
+                values.setdefault(name, {})[i] = _plain(value)
     smallest = {name: min(found.values()) for name, found in values.items()}
     alike: dict[Any, list[int]] = {}
     for i, params in enumerate(candidate_params):
@@ -155,9 +155,14 @@ def to_check(candidate_params: tuple[dict[str, Any], ...]) -> set[int]:
 def _key(value: Any, smallest: Any) -> str:
     """Return a text that is the same for values that predictions are taken not to depend on."""
     if _is_number(value):
-        return f"number {value > smallest}"
+        return f"number {_plain(value) > smallest}"
     plain = value is None or isinstance(value, str | bool | np.bool_)
     return repr(value) if plain else f"object {id(value)}"
+
+
+def _plain(number: Any) -> Any:
+    """Return a number of Python's: NumPy casts numbers to a common type to compare them."""
+    return number.item() if isinstance(number, np.generic) else number
 
 
 def _is_number(value: Any) -> bool:

@@ -24,6 +24,7 @@ __all__ = [
     "check_parameters",
     "check_strategy",
     "n_iter_of",
+    "prepared",
     "refuse_earlier_search",
     "resolve_strategy",
     "scorers_of",
@@ -82,6 +83,16 @@ def scorers_of(search: Any) -> dict[str, PrivateScorer]:
             f"scoring has several scores: refit= names the one that selects, one of {list(scorers)}"
         )
     return scorers
+
+
+def prepared(scorer: PrivateScorer, y: Any) -> PrivateScorer:
+    """Return a scorer that knows the training labels."""
+    if y is None and not scorer.custom:
+        raise ValueError(
+            f"scoring={scorer.name!r} compares predictions with y, and y is None: pass y, or a "
+            "gain of your own (make_private_scorer)"
+        )
+    return scorer.prepare(y)
 
 
 def space_of(search: Any) -> SearchSpace:

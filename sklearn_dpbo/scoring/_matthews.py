@@ -164,7 +164,8 @@ class MatthewsScorer(ConfusionScorer):
     def prepare(self, y_train: Any) -> MatthewsScorer:
         prepared = cast(MatthewsScorer, super().prepare(y_train))
         second = encode(dense(y_train), prepared.classes) == 1
-        return replace(prepared, positive=float(np.mean(second)))
+        none = 1 / (2 * len(second))  # of a class: NaN is a label that no record is found to have
+        return replace(prepared, positive=float(np.clip(np.mean(second), none, 1 - none)))
 
     def selecting_at(self, public: Predictions, linear: bool = False) -> MatthewsScorer:
         at = cast(MatthewsScorer, super().selecting_at(public, linear))

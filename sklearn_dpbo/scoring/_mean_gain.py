@@ -148,7 +148,7 @@ class MeanGain(PrivateScorer):
     def _gains(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.float64]:
         a, b = self.gain_bounds
         steps = self.record_values(y, response, classes)
-        found: NDArray[np.float64] = a + (b - a) * steps / self._record_steps
+        found: NDArray[np.float64] = a + (b - a) * (steps / self._record_steps)
         return found
 
     def lowest_values(self, y: Any, n: int) -> NDArray[np.int64]:

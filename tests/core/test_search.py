@@ -32,6 +32,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import sklearn_dpbo
 from sklearn_dpbo import PrivateBayesSearchCV, PrivateThresholdClassifier, make_private_scorer
+from sklearn_dpbo._evaluation.fitter import to_check
 from sklearn_dpbo.exceptions import InsecureNoiseWarning, PrivacyWarning
 from sklearn_dpbo.strategies import WorstCase
 
@@ -637,3 +638,28 @@ def test_repr_and_html_name_the_search(two_classes):
     search.fit(X, y, X_val=X_val, y_val=y_val)
     assert "PrivateBayesSearchCV" in repr(search)
     assert "PrivateBayesSearchCV" in search._repr_html_()
+
+
+@pytest.mark.parametrize("scoring", ["balanced_accuracy", "f1", "roc_auc", "accuracy"])
+def test_missing_labels_raise_an_error_that_names_the_score(scoring, two_classes):
+    X, _, X_val, _ = two_classes
+    search = PrivateBayesSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, scoring=scoring)
+    with pytest.raises(ValueError, match=f"'{scoring}' compares predictions with y"):
+        search.fit(X, X_val=X_val)
+
+
+def test_correlation_of_labels_of_which_one_is_nan_divides_by_no_zero():
+    scorer = make_private_scorer("matthews_corrcoef").prepare(np.array([0.0, 0.0, np.nan]))
+    assert 0 < scorer.positive < 1
+
+
+def test_gains_within_very_wide_bounds_do_not_overflow():
+    scorer = make_private_scorer(lambda y, p: p, bounds=(-1e308, 1e307)).prepare(np.zeros(2))
+    with np.errstate(over="raise"):
+        gains = scorer._gains(np.zeros(2), np.array([0.0, 1e307]), None)
+    assert gains[1] == pytest.approx(1e307)
+
+
+def test_numbers_of_different_types_are_compared_without_a_cast():
+    with np.errstate(over="raise"):
+        assert to_check(({"a": 1e308}, {"a": np.float32(0.5)})) == {0, 1}
