@@ -5,7 +5,8 @@ The validation set is not within reach of this module.
 
 from __future__ import annotations
 
-from contextlib import closing
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
@@ -19,7 +20,7 @@ from .fit_cache import FitCache
 from .fitting import FitOptions, announce, timed_fit, without_autologging
 from .progress import Progress, as_they_finish
 
-__all__ = ["PublicEvaluation", "PublicEvaluator"]
+__all__ = ["PublicEvaluation", "PublicEvaluator", "explore"]
 
 
 @dataclass(frozen=True)
@@ -79,25 +80,7 @@ class PublicEvaluator:
         self, candidate_params: tuple[dict[str, Any], ...], *, by_record: bool = False
     ) -> PublicEvaluation:
         """Fit candidates on one part of the training set, score them on the other, in parallel."""
-        n, options = len(candidate_params), self.options
-        outcomes: list[Any] = [None] * n
-        what = "Exploring {} within the training set"
-        listener = self.progress.candidates(
-            candidate_params, "candidate-exploration", what, may_stop=True
-        )
-        tasks = [
-            (i, self._task, params, f"{i + 1}/{n}", by_record)
-            for i, params in enumerate(candidate_params)
-        ]
-        finished = as_they_finish(_explore, tasks, options.n_jobs, options.pre_dispatch, self._task)
-        with self._task.sent(), closing(finished) as found, without_autologging():
-            for i, *outcomes[i] in found:
-                listener.finished(i, outcomes[i][1])
-        times = np.array([time for time, _, _ in outcomes])
-        errors = tuple(error for _, error, _ in outcomes)
-        scores = np.array([np.mean(value) for _, _, value in outcomes], dtype=float)
-        gains = [value if by_record and not error else None for _, error, value in outcomes]
-        return PublicEvaluation(scores, times, errors, gains)
+        return explore([self], candidate_params, by_record=by_record)[0]
 
     def fitted(self, params: dict[str, Any]) -> Any:
         """Return a candidate fitted on one part of the training set; None if that fails.
@@ -114,6 +97,56 @@ class PublicEvaluator:
     def _task(self) -> Broadcast:
         cache = FitCache.of(self.options.memory, self.split.training)
         return Broadcast((self.options, self.split, self.scorer, cache))
+
+
+def explore(
+    oracles: Sequence[PublicEvaluator],
+    candidate_params: tuple[dict[str, Any], ...],
+    *,
+    by_record: bool = False,
+) -> list[PublicEvaluation]:
+    """Score candidates on several cuts of the training set, all in parallel.
+
+    Parameters
+    ----------
+    oracles : sequence of PublicEvaluator
+        One for each cut; with the same options and progress.
+    candidate_params : tuple of dict
+        The candidates.
+    by_record : bool, default=False
+        Whether to return what each record adds.
+    """
+    n, options = len(candidate_params), oracles[0].options
+    everything = candidate_params * len(oracles)
+    outcomes: list[Any] = [None] * len(everything)
+    what = "Exploring {} within the training set"
+    listener = oracles[0].progress.candidates(
+        everything, "candidate-exploration", what, may_stop=True
+    )
+    tasks = [
+        (i, oracles[i // n]._task, params, f"{i + 1}/{len(everything)}", by_record)
+        for i, params in enumerate(everything)
+    ]
+    first = oracles[0]._task
+    finished = as_they_finish(_explore, tasks, options.n_jobs, options.pre_dispatch, first)
+    with ExitStack() as stack:
+        for oracle in oracles:
+            stack.enter_context(oracle._task.sent())
+        found = stack.enter_context(closing(finished))
+        stack.enter_context(without_autologging())
+        for i, *outcomes[i] in found:
+            listener.finished(i, outcomes[i][1])
+    each = (outcomes[k * n : (k + 1) * n] for k in range(len(oracles)))
+    return [_evaluation(part, by_record) for part in each]
+
+
+def _evaluation(outcomes: list[Any], by_record: bool) -> PublicEvaluation:
+    return PublicEvaluation(
+        np.array([np.mean(value) for _, _, value in outcomes], dtype=float),
+        np.array([time for time, _, _ in outcomes]),
+        tuple(error for _, error, _ in outcomes),
+        [value if by_record and not error else None for _, error, value in outcomes],
+    )
 
 
 def _explore(

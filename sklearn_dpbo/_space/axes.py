@@ -127,7 +127,8 @@ class Distribution:
         inside = is_number and is_finite(value) and lowest - width <= value <= highest + width
         if inside:
             target = np.array([min(max(float(value), lowest), highest)])
-            place = self.snap((self._edge(target, "left") + self._edge(target, "right")) / 2)
+            edges = ("left", "right") if self.discrete else ("left",)
+            place = self.snap(np.mean([self._edge(target, edge) for edge in edges], axis=0))
             if not self.discrete or self.quantiles(place)[0] == value:
                 return float(place[0])
         lowest = lowest if abs(lowest) > width else 0.0  # the EDGE-quantile is only close to 0

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from .._evaluation.public import PublicEvaluator
+from .._evaluation.public import PublicEvaluator, explore
 from .._gp.threads import single_threaded
 from .._space.space import Points, SearchSpace
 from ._history import History
@@ -112,7 +112,7 @@ class Explorer:
         best = [key for key in model.best(len(model.points)).identities() if key in explored]
         positions = [explored.index(key) for key in best[:n]]
         candidates = history.candidates.take(positions)
-        history.score_again(positions, [oracle(candidates.params) for oracle in others])
+        history.score_again(positions, explore(others, candidates.params))
         return self._learn(history)
 
     def _initial(self, n: int) -> Points:
