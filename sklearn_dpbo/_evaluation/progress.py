@@ -44,8 +44,10 @@ __all__ = [
     "watched",
 ]
 
-# By identity, callbacks of searches that have predicted protected records, while they live.
+# Callbacks of searches that have predicted protected records: by identity, while they live; and
+# those that cannot be referred to weakly, for ever.
 _after_validation: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+_after_validation_kept: dict[int, Any] = {}
 # Seconds to wait for a task before joblib is left to look for results.
 _PROMPT = 0.1
 # No time, no rate: a notebook keeps what a bar has shown.
@@ -218,7 +220,7 @@ class Progress:
         self._asked_to_stop = False
         self._callbacks = getattr(estimator, "_skl_callbacks", [])
         # What a callback asks for now may follow from how long protected records took before.
-        self._unaware = all(_after_validation.get(id(each)) is not each for each in self._callbacks)
+        self._unaware = not any(map(_has_seen_validation, self._callbacks))
         if hasattr(estimator, "_init_callback_context"):
             self._root = estimator._init_callback_context(max_subtasks=n_steps)
             self._begin(self._root)
@@ -255,7 +257,8 @@ class Progress:
             after: they may have a clock.
         """
         if not may_stop:
-            _after_validation.update({id(each): each for each in self._callbacks})
+            for callback in self._callbacks:
+                _sees_validation(callback)
         # Fits that settle a timeout come on top of n_candidates.
         self._n_announced += len(candidate_params)
         if self._bar is not None:
@@ -362,6 +365,18 @@ class Listener:
             self._next += 1
             facts = partial(_facts, params, fit_error=error)
             self._progress._end(context, may_stop=self._may_stop, metadata=facts)
+
+
+def _sees_validation(callback: Any) -> None:
+    try:
+        _after_validation[id(callback)] = callback
+    except TypeError:
+        _after_validation_kept[id(callback)] = callback
+
+
+def _has_seen_validation(callback: Any) -> bool:
+    known = (_after_validation, _after_validation_kept)
+    return any(each.get(id(callback)) is callback for each in known)
 
 
 def _facts(params: dict[str, Any], **rest: Any) -> dict[str, Any]:

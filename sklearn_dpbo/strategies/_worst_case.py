@@ -89,9 +89,10 @@ class WorstCase(Strategy):
         Of the upper confidence bounds.
     initial_points : list of dict or fitted search, default=None
         Candidates to try first. Each must lie in the search space; all are evaluated on the
-        validation set. Of a fitted search (a `PrivateBayesSearchCV`, of fewer records, say), these
-        are `best_params_` and the four candidates with the best public scores; and exploring goes
-        on from all its public scores. What this search releases is charged as ever.
+        validation set. Of a fitted `PrivateBayesSearchCV`, these are `best_params_` and the four
+        candidates with the best public scores; and exploring goes on from all its public scores.
+        None of the records that are protected now may have been among that search's training
+        records; so X_val must be given. What this search releases is charged as ever.
     patience : int, default=None
         After this many batches without a better public score exploring ends, and the rest of the
         search is shortened in proportion: fewer candidates are fitted.
@@ -218,9 +219,9 @@ class WorstCase(Strategy):
         if not is_fitted_search(self.initial_points):
             return super().released
         return (
-            f"{super().released} It began with the results of an earlier search, as a matter of "
-            "which candidates were evaluated follows from them, too. Of records that are in both "
-            "validation sets, the two searches' losses add up"
+            f"{super().released} It began with the results of an earlier search, from which the "
+            "candidates that were evaluated follow, too. For records that both searches validated "
+            "on, the two searches' losses add up"
         )
 
     def run(

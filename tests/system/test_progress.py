@@ -193,6 +193,28 @@ def test_callback_that_has_seen_a_validation_set_in_use_is_not_heard_any_more():
 
 
 @needs_callbacks
+def test_callback_without_weak_references_is_not_heard_either():
+    class Stop:
+        __slots__ = ()
+
+        def setup(self, estimator, context):
+            pass
+
+        teardown = on_fit_task_begin = setup
+
+        def on_fit_task_end(self, estimator, context):
+            return True
+
+    public, protected = data()
+    stop, lengths = Stop(), []
+    for _ in range(2):
+        search = search_of(strategy=WorstCase("public", batch_size=1), n_iter=16)
+        search.set_callbacks(stop).fit(**public, **protected)
+        lengths.append(len(search.cv_results_["params"]))
+    assert lengths == [8, 16]
+
+
+@needs_callbacks
 def test_callback_cannot_change_candidates():
     class Vandal(Spy):
         def record(self, hook, estimator, context, **facts):
