@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils import check_random_state
 
-from ._data.split import hold_out
+from ._data.split import Problem, hold_out
 from ._evaluation.evaluator import Evaluator
 from ._evaluation.fitting import FitOptions
 from ._evaluation.progress import CallbackSupportMixin, watched
@@ -49,7 +49,7 @@ from .kusner2015._lipschitz import LipschitzConvex
 from .ledger._ledger import PrivacyLedger, budget_on
 from .report._html import ShowsEstimatorAndPrivacy
 from .scoring._scorers import PrivateScorer
-from .strategies._base import Strategy
+from .strategies._base import Release, Strategy
 from .strategies._one_table import OneTable
 from .strategies._worst_case import WorstCase
 
@@ -373,25 +373,7 @@ class PrivateBayesSearchCV(
                 release = strategy.run(
                     space, oracle, n_iter=n_iter, rng=public_rng, mechanisms=mechanisms
                 )
-            fitted = {
-                **fitted_attributes(release, names),
-                "privacy_": privacy_report(
-                    problem,
-                    strategy,
-                    mechanisms,
-                    names,
-                    self.prediction,
-                    evaluated=bool(report),
-                    all_scores=release.all_scores is not None,
-                ),
-                "scorer_": dict(zip(names, oracle.scorers, strict=True))
-                if several
-                else oracle.scorer,
-                "multimetric_": several,
-                "n_splits_": 1,
-            }
-            if release.report is not None:
-                fitted["evaluation_"] = release.report.evaluation(problem.units, fitted["privacy_"])
+            fitted = self._released(release, problem, strategy, mechanisms, oracle, names)
             with note_on_error(lambda: already_released(fitted)):
                 oracle.progress.searched()
                 if self.refit:
@@ -399,6 +381,38 @@ class PrivateBayesSearchCV(
                         fitted["best_estimator_"] = oracle.fitted(fitted["best_params_"])
             replace_fitted(self, fitted)
         return self
+
+    def _released(
+        self,
+        release: Release,
+        problem: Problem,
+        strategy: Strategy,
+        mechanisms: Mechanisms,
+        oracle: Evaluator,
+        names: list[str],
+    ) -> dict[str, Any]:
+        """Return the fitted attributes, but for the model."""
+        privacy = privacy_report(
+            problem,
+            strategy,
+            mechanisms,
+            names,
+            self.prediction,
+            evaluated=release.report is not None,
+            all_scores=release.all_scores is not None,
+        )
+        several = bool(names)
+        scorer = dict(zip(names, oracle.scorers, strict=True)) if several else oracle.scorer
+        fitted = {
+            **fitted_attributes(release, names),
+            "privacy_": privacy,
+            "scorer_": scorer,
+            "multimetric_": several,
+            "n_splits_": 1,
+        }
+        if release.report is not None:
+            fitted["evaluation_"] = release.report.evaluation(problem.units, privacy)
+        return fitted
 
     def _fit_one_table(
         self, X: Any, y: Any, X_val: Any, y_val: Any, groups: Any, fit_params: dict[str, Any]
