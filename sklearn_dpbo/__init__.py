@@ -2,6 +2,7 @@
 
 from .evaluation._private_evaluation import private_evaluation
 from .ledger._ledger import PrivacyLedger
+from .objective._objective import PrivateObjective
 from .planning._solve import plan_search
 from .scoring._make import make_private_scorer
 from .search import PrivateBayesSearchCV
@@ -10,6 +11,7 @@ from .threshold import PrivateThresholdClassifier
 __all__ = [
     "PrivacyLedger",
     "PrivateBayesSearchCV",
+    "PrivateObjective",
     "PrivateThresholdClassifier",
     "make_private_scorer",
     "plan_search",

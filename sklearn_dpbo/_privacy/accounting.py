@@ -22,6 +22,7 @@ class Purpose(StrEnum):
     CANDIDATE = "choice of the candidate"
     SCORE = "score of the chosen candidate"
     ALL_SCORES = "scores of all candidates"
+    CALLS = "scores of the settings asked for"
     GUIDANCE = "which candidates to evaluate next"
     KERNEL_SCORES = "scores to learn the kernel from"
     BEST_SCORE_SEEN = "best score seen"

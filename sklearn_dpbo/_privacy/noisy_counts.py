@@ -9,7 +9,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["NoisyCounts"]
+__all__ = ["NoisyCounts", "noise_std"]
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,11 @@ class NoisyCounts:
         t = max(0, math.ceil(tail) - 1)
         return [(count - t, count + t) for count in self.counts]
 
+    @property
+    def std(self) -> float:
+        """Standard deviation of the noise of each count."""
+        return noise_std(self.scale, self.gaussian)
+
     def noise(self, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
         """Return n draws of noise of the same distribution, shape (n, n_counts), to simulate."""
         p, shape = -math.expm1(-1 / self.scale), (n, len(self.counts))
@@ -55,3 +60,15 @@ class NoisyCounts:
             return np.rint(self.scale * rng.standard_normal(shape)).astype(np.int64)
         found: NDArray[np.int64] = rng.geometric(p, shape) - rng.geometric(p, shape)
         return found
+
+
+def noise_std(scale: float, gaussian: bool) -> float:
+    """Return the standard deviation of discrete noise of this scale, in counts.
+
+    Laplace: ``sqrt(2 a) / (1 - a)`` with ``a = exp(-1 / scale)``. Gaussian: `scale`, an upper
+    bound that is nearly reached from a scale of 1 on (Canonne, Kamath and Steinke, NeurIPS 2020,
+    Corollary 9).
+    """
+    if gaussian:
+        return scale
+    return math.sqrt(2 * math.exp(-1 / scale)) / -math.expm1(-1 / scale)
