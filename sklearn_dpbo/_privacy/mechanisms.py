@@ -497,6 +497,7 @@ class Answers:
             If all releases have been made, or the budget does not have them. Nothing is drawn then.
         """
         shared = self._releases
+        self._mechanisms.budget.require_own_process()
         if counts.shape[0] != 1:
             raise ValueError(f"the counts of one candidate are released; found {counts.shape[0]}")
         if self.n_left == 0:
@@ -577,6 +578,7 @@ def _draw(sample: Callable[[Any], R], sensitive: Sensitive | Secret) -> R:
 
 def _scale(numerator: int, epsilon: float) -> float:
     """Return the noise scale numerator / epsilon, rounded up: its loss is epsilon at most."""
+    numerator = int(numerator)  # small integers of NumPy overflow
     scale = numerator / epsilon
     while Fraction(numerator) / Fraction(scale) > Fraction(epsilon):
         scale = math.nextafter(scale, math.inf)

@@ -97,6 +97,7 @@ class Releases:
     @classmethod
     def within(cls, n: int, epsilon: float, delta: float) -> Releases:
         """Return the way to share (epsilon, delta) among n releases that takes less noise."""
+        n = int(n)  # small integers of NumPy overflow
         if delta > 0:
             spread = math.sqrt(n / (2 * zcdp_within(epsilon, delta))) * (1 + 1e-12)
             if spread < math.sqrt(2) * n / epsilon:

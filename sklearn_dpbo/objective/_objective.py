@@ -6,11 +6,14 @@ the mechanisms. Nothing here sees it without noise.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 import warnings
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial, reduce
 from numbers import Integral
 from typing import Any, NamedTuple, NoReturn
 
@@ -20,12 +23,13 @@ from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
 from sklearn.utils import check_random_state
 
+from .._data.pickles import copied
 from .._data.split import Problem, hold_out
 from .._evaluation.evaluator import Evaluator
 from .._evaluation.fitting import FitOptions, set_candidate
 from .._evaluation.protected_values import check_prediction
 from .._params import check_number
-from .._privacy.accounting import Purpose
+from .._privacy.accounting import Budget, Purpose
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import noise_source
 from .._privacy.noisy_counts import NoisyCounts, noise_std
@@ -117,8 +121,8 @@ class PrivateObjective:
     error_score : "raise" or float, default=np.nan
         What a call does whose fit fails: raise, or else warn and return NaN. That uses up no call.
     call_seconds : float or None, default=None
-        A call takes a whole multiple of these seconds, so that its duration says less of the
-        protected records. None adds nothing.
+        A call, or `best`, takes a whole multiple of these seconds, so that its duration says less
+        of the protected records. None adds nothing.
     random_state : int, RandomState instance or None, default=None
         For public randomness: how the training set is cut where a score needs that.
     noise_random_state : int or None, default=None
@@ -202,30 +206,28 @@ class PrivateObjective:
             )
         rng = check_random_state(random_state)
         problem = _problem(estimator, X_train, y_train, X_val, y_val, groups_val, fit_params, rng)
-        options = FitOptions(estimator, error_score, separate=prediction == "separate")
+        options = FitOptions(clone(estimator), error_score, separate=prediction == "separate")
         self._evaluator = Evaluator(options, problem, (prepared(scorer, problem.training.y),))
-        self._public = self._evaluator.public(None, np.random.default_rng(rng.randint(2**31 - 1)))
         weakref.finalize(self, self._evaluator.close)
+        self._public = self._evaluator.public(None, np.random.default_rng(rng.randint(2**31 - 1)))
         noise = noise_source(noise_random_state, stacklevel=3)
-        budget = budget_on(
-            ledger,
-            epsilon,
-            delta,
-            what=f"scores of up to {n_calls} settings",
-            mechanism=type(self).__name__,
+        share = partial(
+            Sharing.of, int(n_calls), best_share=best_share, is_mean=bool(scorer.is_mean)
         )
-        self._sharing = Sharing.of(
-            n_calls, budget.epsilon, budget.delta, best_share, is_mean=scorer.is_mean
-        )
+        needed = float(delta) if share(float(epsilon), float(delta)).calls.gaussian else 0.0
+        what = f"scores of up to {n_calls} settings"
+        budget = budget_on(ledger, float(epsilon), needed, what=what, mechanism=type(self).__name__)
+        self._check_ledger = partial(_check_ledger, ledger, budget, what)
+        self._sharing = share(budget.epsilon, budget.delta)
         self._mechanisms = Mechanisms(budget, noise)
         self._answer = self._mechanisms.answers(self._sharing.calls, purpose=Purpose.CALLS)
         self._prediction, self._call_seconds = prediction, call_seconds
         self._lock = threading.RLock()
-        self._known: dict[Any, int] = {}  # number of the call, by what the setting is
-        self._noisy: list[tuple[dict[str, Any], NoisyCounts]] = []
-        self._statistics: Sensitive | None = None
+        self._known: dict[Any, Call] = {}  # by what the setting is
+        self._scored: list[_Scored] = []
+        self._choosing = False
+        self._chosen: int | None = None
         self._best: Best | None = None
-        self.calls_: list[Call] = []
         if self._evaluator.scorer.selects_at:
             model = public_model({}, self._public, self._evaluator)
             self._evaluator.select_at(self._evaluator.scorer.predictions(*model))
@@ -256,14 +258,13 @@ class PrivateObjective:
             If the estimator has no such parameters, or does not predict row by row.
         """
         params = self._checked(params)
+        key = _identity(params)
         with self._lock:
-            key = _identity(params)
             if key not in self._known:
                 self._check_calls_left()
-                score = self._score(params)
-                self._known[key] = len(self.calls_)
-                self.calls_.append(Call(dict(params), score))
-            return self.calls_[self._known[key]].score
+                with self._rounded_time():
+                    self._score(key, params)
+            return self._known[key].score
 
     def best(self) -> Best:
         """Choose the best of the settings that were scored, and return it with its score.
@@ -283,12 +284,13 @@ class PrivateObjective:
             If no setting has been scored yet.
         """
         with self._lock:
-            if not self._noisy:
+            if not self._scored:
                 raise ValueError("no setting has been scored yet: call the objective first")
             if not self._sharing.epsilon_choice:
                 return self._largest()
             if self._best is None:
-                self._best = self._drawn()
+                with self._rounded_time():
+                    self._best = self._drawn()
             return self._best
 
     def optuna(self, space: Mapping[str, Any] | Callable[[Any], dict[str, Any]]) -> Any:
@@ -333,7 +335,11 @@ class PrivateObjective:
 
     @property
     def n_calls_left_(self) -> int:
-        return 0 if self._best else self._answer.n_left
+        return 0 if self._choosing else self._answer.n_left
+
+    @property
+    def calls_(self) -> list[Call]:
+        return [Call(dict(params), score) for params, score in self._known.values()]
 
     @property
     def scorer_(self) -> Any:
@@ -382,26 +388,38 @@ class PrivateObjective:
             raise ValueError(
                 f'a setting is a dict of parameters, such as {{"C": 1.0}}; found {params!r}'
             )
-        found = dict(params)
+        found = {name: clone(value, safe=False) for name, value in params.items()}
         set_candidate(clone(self._evaluator.options.estimator), found)
         return found
 
     def _check_calls_left(self) -> None:
-        n = self._sharing.calls.n
-        if self._best is not None:
+        self._mechanisms.budget.require_own_process()
+        if self._choosing:
             raise BudgetExceededError(
                 "best() has chosen among the settings that were scored, and the budget is spent. "
                 "A new objective costs epsilon again"
             )
         if self._answer.n_left == 0:
             raise BudgetExceededError(
-                f"all {n} calls have been made, and the budget has no more. best() returns the "
-                "best of these settings; n_calls= says beforehand how many there may be"
+                f"all {self._sharing.calls.n} calls have been made, and the budget has no more. "
+                "best() returns the best of these settings; n_calls= says beforehand how many "
+                "there may be"
             )
+        self._check_ledger()
 
-    def _score(self, params: dict[str, Any]) -> float:
-        """Fit a setting, and release its score."""
-        start, oracle = time.monotonic(), self._evaluator
+    @contextlib.contextmanager
+    def _rounded_time(self) -> Iterator[None]:
+        """Leave after a whole multiple of `call_seconds`, by an error, too."""
+        start = time.monotonic()
+        try:
+            yield
+        finally:
+            if self._call_seconds is not None:
+                time.sleep((start - time.monotonic()) % self._call_seconds)
+
+    def _score(self, key: Any, params: dict[str, Any]) -> None:
+        """Fit a setting, release its score, and keep that."""
+        oracle = self._evaluator
         evaluation = oracle((params,))
         (error,) = evaluation.fit_errors
         if error is not None:
@@ -411,42 +429,56 @@ class PrivateObjective:
                 FitFailedWarning,
                 stacklevel=3,
             )
-            return np.nan
+            self._known[key] = Call(params, np.nan)
+            return
         noisy = self._answer(evaluation.statistics)
-        first = self._statistics
-        self._statistics = (
-            evaluation.statistics if first is None else first.followed_by(evaluation.statistics)
-        )
-        self._noisy.append((params, noisy))
+        # One step: after an interrupt, a setting is there with all that belongs to it, or not.
+        self._scored.append(_Scored(params, evaluation.statistics, noisy))
         offset, slope = oracle.scorer.line(oracle.problem.units)
-        if self._call_seconds is not None:
-            time.sleep((start - time.monotonic()) % self._call_seconds)
-        return offset + slope * noisy.counts[0]
+        self._known[key] = Call(params, offset + slope * noisy.counts[0])
 
     def _largest(self) -> Best:
         scorer, units = self._evaluator.scorer, self._evaluator.problem.units
-        params, noisy = max(self._noisy, key=lambda each: each[1].counts)
-        # The noise of the largest is not that of any: all calls' intervals hold together.
-        confidence = 1 - (1 - CONFIDENCE) / len(self._noisy)
+        params, _, noisy = max(self._scored, key=lambda each: each.noisy.counts)
+        # The noise of the largest is not that of any, and when to stop may depend on the scores:
+        # the intervals of all possible calls hold together.
+        confidence = 1 - (1 - CONFIDENCE) / self._sharing.calls.n
         value = scorer.value(noisy.counts, units)
         low, high = scorer.interval(noisy, units, confidence)
         return Best(dict(params), value, (min(low, value), max(high, value)))
 
     def _drawn(self) -> Best:
+        """Choose a setting, and release its score. If interrupted, the next call goes on."""
         oracle, mechanisms = self._evaluator, self._mechanisms
-        assert self._statistics is not None, "a setting was scored"
-        epsilon = self._sharing.epsilon_choice
-        chosen = mechanisms.select(self._statistics, epsilon, purpose=Purpose.CANDIDATE)
-        params = self._noisy[chosen][0]
+        self._choosing = True
+        if self._chosen is None:
+            table = reduce(Sensitive.followed_by, (each.statistics for each in self._scored))
+            epsilon = self._sharing.epsilon_choice
+            self._chosen = mechanisms.select(table, epsilon, purpose=Purpose.CANDIDATE)
+        params, statistics, _ = self._scored[self._chosen]
         counted = count_scores(
             params,
-            self._statistics.take(chosen),
+            statistics,
             oracle,
             mechanisms.budget.epsilon_left,
             lambda params: public_model(params, self._public, oracle),
         )
         ((score, interval),), _ = counted.release(oracle.problem.units, mechanisms)
         return Best(dict(params), score, interval)
+
+
+class _Scored(NamedTuple):
+    """A setting that was fitted, its statistic, and that with noise."""
+
+    params: dict[str, Any]
+    statistics: Sensitive
+    noisy: NoisyCounts
+
+
+def _check_ledger(ledger: PrivacyLedger | None, budget: Budget, what: str) -> None:
+    """Raise what the charge would raise, before anything protected is predicted for it."""
+    if ledger is not None and not budget.reserved:
+        ledger.check((budget.epsilon, budget.delta), what=what)
 
 
 def _identity(params: dict[str, Any]) -> Any:
@@ -482,7 +514,13 @@ def _check(
         lambda s: s == 0 or 0.001 <= s <= 0.999,
         optional=True,
     )
-    check_number("call_seconds", call_seconds, "seconds above 0", lambda s: s > 0, optional=True)
+    check_number(
+        "call_seconds",
+        call_seconds,
+        "seconds above 0, a day at most",
+        lambda s: 0 < s <= 86_400,
+        optional=True,
+    )
     if error_score != "raise":
         check_number("error_score", error_score, '"raise" or a number', finite=False)
 
@@ -499,7 +537,7 @@ def _problem(
 ) -> Problem:
     if X_val is None:
         raise ValueError("X_val and y_val are the protected records; found None")
-    return hold_out(
+    problem = hold_out(
         estimator,
         X,
         y,
@@ -510,4 +548,10 @@ def _problem(
         y_val=y_val,
         groups_val=groups_val,
         split_params={},
+    )
+    # What the caller writes into the table between two calls must not count.
+    return replace(
+        problem,
+        X_val=copied(problem.X_val, problem.training.form.copies),
+        y_val=None if problem.y_val is None else problem.y_val.copy(),
     )

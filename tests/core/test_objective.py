@@ -2,16 +2,19 @@
 
 import copy
 import math
+import os
 import pickle
 import time
+import warnings
 
 import numpy as np
 import pytest
 from leaks import COUNTS, EPSILON, Known, data, found_in, found_in_text, secrets
 from scipy import stats
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import FitFailedWarning
+from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.neural_network import MLPClassifier
 from sklearn.svm import SVC
 
 from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV, PrivateObjective
@@ -19,6 +22,7 @@ from sklearn_dpbo._privacy.mechanisms import Answers
 from sklearn_dpbo._privacy.noise import SeededNoise
 from sklearn_dpbo._privacy.zcdp import zcdp_within
 from sklearn_dpbo.exceptions import BudgetExceededError, LowUtilityWarning
+from sklearn_dpbo.objective import _objective as module
 from sklearn_dpbo.objective._sharing import Sharing, error_of_noisy_max
 
 GRID = [0.0001, 0.01, 0.1, 1.0]
@@ -256,6 +260,120 @@ def test_a_fit_that_fails_uses_up_no_call(objective_of, tmp_path):
         objective_of(Fails(), error_score="raise")({"a": 1})
 
 
+# ------------------------------------------------------------ attacks that worked once
+@pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.LowUtilityWarning")
+@pytest.mark.parametrize("kind", [np.uint8, np.int16, np.int32, np.int64])
+@pytest.mark.parametrize("scoring", ["balanced_accuracy", "roc_auc", "matthews_corrcoef"])
+def test_small_integers_of_numpy_make_no_less_noise(objective_of, kind, scoring):
+    params = {"epsilon": np.float32(1.0), "scoring": scoring}
+    stds = [objective_of(n_calls=n, **params).noise_std_ for n in (200, kind(200))]
+    assert stds[0] == stds[1]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
+@pytest.mark.parametrize("called_before", [False, True])
+def test_a_forked_process_has_no_budget(objective_of, called_before):
+    objective = objective_of(n_calls=2)
+    if called_before:
+        objective({"C": 1.0})
+    read, write = os.pipe()
+    if (child := os.fork()) == 0:
+        try:
+            objective({"C": 2.0})
+            os.write(write, b"drawn")
+        except BudgetExceededError as error:
+            os.write(write, str(error).encode())
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    assert b"forked process" in os.read(read, 1000)
+    os.close(read)
+    os.close(write)
+    assert objective.n_calls_left_ == 2 - called_before
+
+
+@pytest.mark.parametrize("frame", [False, True])
+def test_later_changes_of_the_tables_do_not_count(two_classes, frame):
+    X, y, X_val, y_val = (np.array(each) for each in two_classes)
+    if frame:
+        pandas = pytest.importorskip("pandas")
+        X, X_val = pandas.DataFrame(X), pandas.DataFrame(X_val)
+    model = LogisticRegression()
+    objective = PrivateObjective(model, X, y, X_val, y_val, epsilon=1e6, n_calls=2)
+    first = objective({"C": 1.0})
+    X_val.__setitem__(slice(None), 0.0)
+    y_val[:] = 0
+    model.set_params(fit_intercept=False, C=1e-9)
+    assert objective({"C": 1.0001}) == pytest.approx(first, abs=1e-3)
+
+
+def test_settings_are_copied(objective_of):
+    sizes = [2]
+    objective = objective_of(MLPClassifier(max_iter=1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        objective({"hidden_layer_sizes": sizes})
+        sizes.append(99)
+        objective.calls_.clear()
+        assert objective.best().params == objective.calls_[0].params == {"hidden_layer_sizes": [2]}
+
+
+@pytest.mark.parametrize("place", ["append", "release"])
+def test_an_interrupt_leaves_no_setting_with_the_score_of_another(objective_of, monkeypatch, place):
+    objective = objective_of(best_share=0.5)
+    objective({"C": 1e-6})
+    if place == "append":
+        answer = objective._answer
+        monkeypatch.setattr(objective, "_answer", Interrupting(answer))
+        with pytest.raises(KeyboardInterrupt):
+            objective({"C": 10.0})
+        monkeypatch.setattr(objective, "_answer", answer)
+        objective({"C": 1e-5})
+        assert [call.params["C"] for call in objective.calls_] == [1e-6, 1e-5]
+        assert objective.best().params["C"] in (1e-6, 1e-5)
+        return
+    objective({"C": 10.0})
+    count_scores = module.count_scores
+    monkeypatch.setattr(module, "count_scores", Interrupting(count_scores))
+    with pytest.raises(KeyboardInterrupt):
+        objective.best()
+    with pytest.raises(BudgetExceededError, match="has chosen"):
+        objective({"C": 5.0})
+    monkeypatch.setattr(module, "count_scores", count_scores)
+    assert objective.best().params == {"C": 10.0}
+    assert sum(loss.epsilon for loss in objective.privacy_.spends) <= 1e6
+
+
+class Interrupting:
+    """Does what a function does, and is interrupted then."""
+
+    def __init__(self, function):
+        self.function = function
+
+    def __getattr__(self, name):
+        return getattr(self.function, name)
+
+    def __call__(self, *args):
+        self.function(*args)
+        raise KeyboardInterrupt
+
+
+def test_a_ledger_that_refuses_is_asked_before_anything_is_predicted(objective_of, tmp_path):
+    ledger = PrivacyLedger(tmp_path / "ledger", "patients", epsilon=1.0)
+    first, second = (objective_of(epsilon=0.8, ledger=ledger) for _ in range(2))
+    first({"C": 1.0})
+    evaluator = second._evaluator
+    with pytest.raises(BudgetExceededError):
+        second({"C": 1.0})
+    assert not evaluator._validation_set_used
+
+
+def test_delta_is_charged_only_if_it_is_used(objective_of, tmp_path):
+    ledger = PrivacyLedger(tmp_path / "ledger", "patients", epsilon=10.0, delta=1e-5)
+    objective_of(epsilon=1.0, delta=1e-6, n_calls=2, ledger=ledger)({"C": 1.0})
+    assert spent(ledger) == (1.0, 0.0)
+
+
 # ------------------------------------------------------------ wrong use
 @pytest.mark.parametrize(
     "params, match",
@@ -270,6 +388,7 @@ def test_a_fit_that_fails_uses_up_no_call(objective_of, tmp_path):
         ({"scoring": ["accuracy", "f1"]}, "one score"),
         ({"prediction": "alone"}, "prediction"),
         ({"call_seconds": 0}, "call_seconds is"),
+        ({"call_seconds": 1e6}, "call_seconds is"),
         ({"error_score": "ignore"}, "error_score is"),
         ({"groups_val": [1, 2]}, "150, 2"),
         ({"estimator": "svc"}, "estimator has a fit method"),
