@@ -18,7 +18,7 @@ seeded here, which is quicker and has the same distribution.
   after scaling (`gp_rough`), the square has 800 length-scales squared, and nobody gets anywhere.
 * loans: LendingClub 2007 to 2011, 36,000 loans, T = 50, logarithm of the return. Rows are the
   logarithms of the three columns, standardised, and have one length-scale: columns divided by a
-  length-scale each have an s_min from 19 to 250, as it is learnt on this or that part of the loans.
+  length-scale each have an s_min from 68 to 250, as it is learnt on this or that part of the loans.
   The kernel is learnt on 4,000 loans, a minute or two; the one learnt on 400 (`loans_rough`) has a
   length-scale of 0.27 standard deviations instead of 9.
 * houses: King County, 2,004 places, logarithm of the price per square metre, lowest, T = 100. A
@@ -306,16 +306,19 @@ def tables_of(results):
 
 
 def panels(results):
-    """A figure with a panel for each problem; the problems' names."""
+    """A figure, and its panels with their problems; the rough kernels have none."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    names = list(dict.fromkeys(x["problem"] for x in results))
-    figure, axes = plt.subplots(1, len(names), figsize=(4 * len(names), 4), layout="constrained",
+    names = [x for x in dict.fromkeys(x["problem"] for x in results) if not x.endswith("_rough")]
+    shape = -(-len(names) // 2), 2
+    figure, axes = plt.subplots(*shape, figsize=(9, 3.6 * shape[0]), layout="constrained",
                                 squeeze=False)  # fmt: skip
-    return figure, list(zip(axes[0], names, strict=True))
+    for axis in axes.flat[len(names) :]:
+        axis.remove()
+    return figure, list(zip(axes.flat, names, strict=False))
 
 
 def draw_curves(results, path):
