@@ -91,8 +91,8 @@ left.axvline(bound, color="crimson", ls="--", lw=1, label="chosen")
 left.set(xscale="log", xlabel="bound of the deviance", ylabel="error of the score")
 left.legend()
 right.scatter(expected.groupby(parts).mean(), y_new.groupby(parts).mean())
-right.axline((5, 5), slope=1, color="0.3", lw=1)
 right.set(xscale="log", yscale="log", xlabel="predicted, thousands", ylabel="paid, mean, thousands")
+right.axline((5, 5), slope=1, color="0.3", lw=1)
 
 # %%
 # Neighbours are validation sets in which all claims of one policy holder are replaced, however many

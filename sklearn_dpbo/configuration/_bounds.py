@@ -152,11 +152,21 @@ def expected_utility_bound(
     ----------
     n_instances : int
         n, the size of the sample.
-    epsilon, utility_bound, interval, width, k, grid_size
-        As of `excess_utility_bound`. If k holds with a probability only, that it fails adds to
-        beta.
+    epsilon : float
+        Privacy loss of the choice of the parameter, without that of the score; positive.
+    utility_bound : float
+        H: utilities lie in [0, H].
+    interval : tuple (low, high) of float
+        The parameters to choose from.
+    width : float
+        w, in units of the parameter; at least R / G and at most R.
+    k : int
+        Largest number of critical points in a window. If it holds with a probability only, that it
+        fails adds to beta.
     beta : float, default=0.05
         Probability, over the sample and the draw, that the bound fails; in (0, 1).
+    grid_size : int, default=2**16
+        G, the number of grid points.
 
     Returns
     -------
