@@ -92,7 +92,7 @@ left.set(xscale="log", xlabel="bound of the deviance", ylabel="error of the scor
 left.legend()
 right.scatter(expected.groupby(parts).mean(), y_new.groupby(parts).mean())
 right.set(xscale="log", yscale="log", xlabel="predicted, thousands", ylabel="paid, mean, thousands")
-right.axline((5, 5), slope=1, color="0.3", lw=1)
+right.axline((1, 1), (10, 10), color="0.3", lw=1)
 
 # %%
 # Neighbours are validation sets in which all claims of one policy holder are replaced, however many
