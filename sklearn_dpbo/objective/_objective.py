@@ -59,14 +59,32 @@ _TOO_MUCH_NOISE = 0.05
 
 
 class Call(NamedTuple):
-    """A setting, and its score with noise; NaN if it could not be fitted."""
+    """A setting that was asked for, and what was returned for it.
+
+    Parameters
+    ----------
+    params : dict
+        The setting.
+    score : float
+        Its validation score with noise; NaN if it could not be fitted.
+    """
 
     params: dict[str, Any]
     score: float
 
 
 class Best(NamedTuple):
-    """The setting chosen, its score with noise, and where that lies without (95 %)."""
+    """What `PrivateObjective.best` chose.
+
+    Parameters
+    ----------
+    params : dict
+        The setting chosen.
+    score : float
+        Its validation score with noise.
+    interval : tuple of float
+        Where its validation score without noise lies, with probability 95 %.
+    """
 
     params: dict[str, Any]
     score: float
