@@ -14,7 +14,7 @@ from .._privacy.accounting import Purpose
 from ._gp_noise_free import GPNoiseFree
 from ._gp_noisy import GPNoisy
 from ._lipschitz import LipschitzConvex
-from .bounds import LipschitzBounds, NoiseFreeBounds, NoisyBounds, _GPBounds
+from .bounds import LipschitzBounds, NoiseFreeBounds, NoisyBounds
 
 __all__ = [
     "ArxivGPNoiseFree",
@@ -29,20 +29,16 @@ __all__ = [
 
 _FAILURE_OF_THEOREM_3 = (
     "whose proof fails at Theorem 3: it bounds the noise at places that depend on the data as if "
-    "they were fixed, and counts only one of two confidence events"
+    "they were fixed"
 )
 
 
 # ------------------------------------------------------------ bounds
 @dataclass(frozen=True)
 class PublishedNoisyBounds(NoisyBounds):
-    """`NoisyBounds` with q, beta and Theorem 4 as the proceedings print them."""
+    """`NoisyBounds` with q and Theorem 4 as the proceedings print them."""
 
     _factor_of_q = 8
-
-    def beta(self, t: int) -> float:
-        """``beta_t = 2 ln(|Lambda| t^2 pi^2 / (3 delta))``."""
-        return _GPBounds.beta(self, t)
 
     @property
     def noise_term(self) -> float:
@@ -57,9 +53,22 @@ class PublishedNoisyBounds(NoisyBounds):
 
 @dataclass(frozen=True)
 class ArxivNoisyBounds(PublishedNoisyBounds):
-    """`PublishedNoisyBounds` with the arXiv text's ``q = sigma sqrt(4 ln(3 / delta))``."""
+    """`NoisyBounds` with q and Theorems 2 and 4 as the arXiv and workshop texts print them."""
 
     _factor_of_q = 4
+
+    @property
+    def _noise_of_best(self) -> float:
+        """The first term of Theorem 4: ``sqrt(2 ln(2 T / delta))``, which lacks sigma."""
+        return math.sqrt(2 * math.log(2 * self.T / self.delta))
+
+    def mean_regret(self, epsilon: float, a: float) -> float:
+        """Theorem 2: ``2 sqrt(beta_T) + q + candidate_error(epsilon, a)``.
+
+        Its proof claims that the largest posterior mean is at least the last observation, which is
+        false; `NoisyBounds.mean_regret` is smaller, and proven.
+        """
+        return 2 * math.sqrt(self.beta(self.T)) + self.noise_term + self.candidate_error(epsilon, a)
 
 
 @dataclass(frozen=True)
