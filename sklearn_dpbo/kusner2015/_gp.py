@@ -13,7 +13,7 @@ from copy import copy
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -74,7 +74,7 @@ class Part:
 class GPStrategy(Strategy):
     """Base of both algorithms; parameters as in `GPNoisy`."""
 
-    assumption = ASSUMPTION_1
+    _assumption = ASSUMPTION_1
     assumption_on_table: str | None = ASSUMPTION_1_ON_TABLE
     observes_scores = True
     # Parameters of both subclasses; as in scikit-learn, `check` validates them.
@@ -92,6 +92,14 @@ class GPStrategy(Strategy):
     # Which score is released, and by which theorems.
     score_released: Purpose = Purpose.BEST_SCORE_SEEN
     _theorems_of_score = "Theorems 3 and 4"
+
+    @property
+    def assumption(self) -> str | None:  # type: ignore[override]
+        """What the guarantee rests on; of a candidate alone, on Assumption 1 and nothing else."""
+        on_table = self.protects == "all"
+        if self.score_share == 0:
+            return ASSUMPTION_1_ON_TABLE if on_table else ASSUMPTION_1
+        return self.assumption_on_table if on_table else self._assumption
 
     @property
     def released(self) -> str:
@@ -121,12 +129,9 @@ class GPStrategy(Strategy):
             f"from which best_params_ was drawn. {rest}"
         )
 
-    def protecting(self, protect: str) -> Strategy:
-        """Return the strategy that protects these records; without a score it assumes less."""
-        found = super().protecting(protect)
-        if self.score_share == 0:
-            found = copy(found)
-            found.assumption = ASSUMPTION_1 if protect == "validation" else ASSUMPTION_1_ON_TABLE
+    def _on_table(self) -> Self:
+        found = copy(self)
+        found.protects = "all"
         return found
 
     def check(self, budget: Budget) -> None:

@@ -97,7 +97,7 @@ class GPNoiseFree(GPStrategy):
     `sklearn_dpbo.kusner2015.published.ArxivGPNoiseFree` is the form of the arXiv text.
     """
 
-    assumption = f"{ASSUMPTION_1}. {_REGRET}"
+    _assumption = f"{ASSUMPTION_1}. {_REGRET}"
     assumption_on_table: str | None = f"{ASSUMPTION_1_ON_TABLE}. {_REGRET}"
     noise = math.sqrt(_NUGGET)
     score_released = Purpose.LAST_SCORE_SEEN

@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass
 
 from .._privacy.accounting import Purpose
+from ._gp import ASSUMPTION_1
 from ._gp_noise_free import GPNoiseFree
 from ._gp_noisy import GPNoisy
 from ._lipschitz import LipschitzConvex
@@ -97,7 +98,7 @@ class PublishedGPNoisy(GPNoisy):
     Parameters as in `sklearn_dpbo.kusner2015.GPNoisy`.
     """
 
-    assumption = f"{GPNoisy.assumption}. This is the published form, {_FAILURE_OF_THEOREM_3}"
+    _assumption = f"{ASSUMPTION_1}. This is the published form, {_FAILURE_OF_THEOREM_3}"
     assumption_on_table = None
     _bounds_type = PublishedNoisyBounds
 
@@ -108,8 +109,8 @@ class ArxivGPNoisy(GPNoisy):
     Parameters as in `sklearn_dpbo.kusner2015.GPNoisy`.
     """
 
-    assumption = (
-        f"{GPNoisy.assumption}. This is the form of the arXiv text, {_FAILURE_OF_THEOREM_3}; its q "
+    _assumption = (
+        f"{ASSUMPTION_1}. This is the form of the arXiv text, {_FAILURE_OF_THEOREM_3}; its q "
         "also has a factor of 4 where that step yields 8"
     )
     assumption_on_table = None
@@ -124,8 +125,8 @@ class ArxivGPNoiseFree(GPNoiseFree):
     `sklearn_dpbo.kusner2015.GPNoiseFree`.
     """
 
-    assumption = (
-        f"{GPNoiseFree.assumption}. This is the form of the arXiv text, whose proof of Theorem 5 "
+    _assumption = (
+        f"{GPNoiseFree._assumption}. This is the form of the arXiv text, whose proof of Theorem 5 "
         "needs the bound by A and tau to hold, from the second evaluation on, for both of two "
         "neighbouring validation sets, and counts no probability for its failure"
     )
