@@ -1,7 +1,7 @@
 """Claim: where the likelihood of the dataset kernel k1 really peaks (Kusner et al. 2015, Figure 1).
 
     python benchmarks/dataset_kernel.py [--train 4000] [--json kernel.json] [--figure kernel.png]
-    python benchmarks/dataset_kernel.py --paper   # 36,603 training records: 2.5 hours of a core or more
+    python benchmarks/dataset_kernel.py --paper   # 36,603 training records: 2.5 hours of a core
 
 As in section 6 of the arXiv text: 100 SVM settings (C and the width of the kernel) of a Sobol
 sequence, trained on forest cover; for each validation size m, 100 validation sets and a neighbour

@@ -87,8 +87,8 @@ class GPNoiseFree(GPStrategy):
     Notes
     -----
     The space is one dict of continuous distributions. The search ends early if no remaining point
-    of the lattice can be the best; the best score then counts as the last one. For failing fits, and
-    scores that are no means of gains, see `GPNoisy`.
+    of the lattice can be the best; the best score then counts as the last one. For failing fits,
+    and scores that are no means of gains, see `GPNoisy`.
 
     References
     ----------
