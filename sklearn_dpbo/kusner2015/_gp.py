@@ -294,7 +294,7 @@ class GPStrategy(Strategy):
 
     def _parts(self, budget: Budget) -> tuple[Part, Part]:
         """Return what the candidate and the score spend; the latter nothing if there is none."""
-        share = Fraction(self.score_share)
+        share = Fraction(float(self.score_share))
         epsilon, delta = Fraction(budget.epsilon), Fraction(budget.delta)
         parts = ((round_down(epsilon * s), round_down(delta * s)) for s in (1 - share, share))
         candidate, score = (Part(*part) for part in parts)
