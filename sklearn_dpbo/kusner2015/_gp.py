@@ -2,7 +2,7 @@
 
 The path of both algorithms depends on protected scores and is *not* released. So all of it happens
 inside a `Secret`, and its fits are neither timed nor reported. Both release a candidate, drawn over
-the posterior mean of a finite domain, and one score.
+the posterior mean of a finite domain, and one score unless its share is 0.
 """
 
 from __future__ import annotations
