@@ -129,7 +129,7 @@ class PrivateObjective:
     best_share : float or None, default=None
         Share of epsilon that is kept for `best`: 0.6 of it for a choice by permute-and-flip, the
         rest for the score of the setting chosen. With 0, `best` takes the largest score that calls
-        returned. None is 0.5, or 0 if that makes the choice better, as it does for very few calls.
+        returned. None is 0.7, or 0 if that makes the choice better, as it does for very few calls.
     fit_params : dict, default=None
         Other arguments of the estimator's `fit`.
     ledger : PrivacyLedger or None, default=None
