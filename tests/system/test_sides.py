@@ -199,7 +199,8 @@ def client_of():
 
     def serve(side, token=TOKEN, **params):
         listener = socket.create_server(("127.0.0.1", 0))
-        config = uvicorn.Config(create_app(side, TOKEN, **params), log_level="critical")
+        # Its own configuration of logging closes the streams of handlers that others made.
+        config = uvicorn.Config(create_app(side, TOKEN, **params), log_config=None)
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, args=([listener],))
         thread.start()
