@@ -2,11 +2,11 @@
 Insurance: what an injury costs
 ===============================
 
-What will an insurer have to pay for the injuries of a car accident? The model is tuned on claims
-that nobody may learn anything about. A policy holder may have several claims, so all of them are
+What will an insurer have to pay for the injuries of a car accident? The model is tuned on
+confidential claims. A policy holder may have several claims, so all of them are
 protected together. A few claims are very large, so an error counts only up to a bound.
 
-The claims are simulated: we know of no public set that says whose each claim is.
+The claims are simulated: we know of no public set with policy-holder identifiers.
 """
 
 import matplotlib.pyplot as plt

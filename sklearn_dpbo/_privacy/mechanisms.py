@@ -351,7 +351,9 @@ class Mechanisms:
         answers = self.answers(releases, purpose=purpose, detail=detail)
         return [answers(table) for table in tables]
 
-    def answers(self, releases: Releases, *, purpose: str, detail: str = "") -> Answers:
+    def answers(
+        self, releases: Releases, *, purpose: str, detail: str = "", each: str = "candidates"
+    ) -> Answers:
         """Return what releases the statistics of one candidate after another.
 
         Parameters
@@ -362,8 +364,10 @@ class Mechanisms:
             What is being released, for the record of the loss.
         detail : str, default=""
             Which of several releases of this purpose it is.
+        each : str, default="candidates"
+            What they are the statistics of.
         """
-        return Answers(releases, self, purpose, detail)
+        return Answers(releases, self, purpose, detail, each)
 
     def _noisy(self, counts: Sensitive, scale: float, gaussian: bool = False) -> NoisyCounts:
         """Return all counts with discrete noise; what that costs has been charged."""
@@ -470,15 +474,15 @@ class Answers:
     ----------
     releases : Releases
         How many, and how they are accounted for.
-    mechanisms, purpose, detail
+    mechanisms, purpose, detail, each
         As `Mechanisms.answers` takes them.
     """
 
     def __init__(
-        self, releases: Releases, mechanisms: Mechanisms, purpose: str, detail: str = ""
+        self, releases: Releases, mechanisms: Mechanisms, purpose: str, detail: str, each: str
     ) -> None:
         self._releases, self._mechanisms = releases, mechanisms
-        self._purpose, self._detail = purpose, detail
+        self._purpose, self._detail, self._each = purpose, detail, each
         self.n_left = releases.n
 
     def scale(self, sensitivity: int) -> float:
@@ -503,7 +507,7 @@ class Answers:
         if self.n_left == 0:
             raise BudgetExceededError(f"{self._purpose}: all {shared.n} have been released")
         if self.n_left == shared.n:
-            how = f"{shared.noise} for {shared.n} candidates"
+            how = f"{shared.noise} for {shared.n} {self._each}"
             loss = PrivacyLoss(shared.epsilon, shared.delta, self._purpose, how, None, self._detail)
             self._mechanisms.budget.charge(loss)
         self.n_left -= 1

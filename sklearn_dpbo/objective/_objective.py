@@ -7,6 +7,7 @@ the mechanisms. Nothing here sees it without noise.
 from __future__ import annotations
 
 import contextlib
+import math
 import threading
 import time
 import warnings
@@ -20,6 +21,7 @@ from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
 from sklearn.utils import check_random_state
 
+from .._data.units import Units
 from .._evaluation.evaluator import Evaluator
 from .._evaluation.fitting import FitOptions, set_candidate
 from .._evaluation.protected_values import check_prediction
@@ -32,23 +34,23 @@ from .._sklearn.search_parameters import prepared
 from ..evaluation._privacy import validation_report
 from ..exceptions import BudgetExceededError, LowUtilityWarning
 from ..ledger._ledger import PrivacyLedger, budget_on
-from ..report._report import TRAINING_NOT_PROTECTED, PrivacyReport
+from ..report._report import PrivacyReport
 from ..scoring._make import resolve_scorer
 from ..scoring._scorers import CONFIDENCE
 from ..strategies._release import count_scores, public_model
 from ._inputs import check_parameters, identity, problem_of
-from ._optimizers import on_trials, on_vectors
+from ._optimizers import on_trials, on_vectors, plain
 from ._sharing import Sharing
 
 __all__ = ["Best", "Call", "PrivateObjective"]
 
 _RELEASED = "the scores that calls return, for at most {} settings, and what `best` returns"
 _NOT_PROTECTED = (
-    TRAINING_NOT_PROTECTED.format("each setting")
-    + "; how long a call takes (see `call_seconds`); which settings are asked for"
+    "the training set, on which each setting was fitted; the schema of the validation set (number "
+    "of units, columns, dtypes); which settings were asked for, and how long each call took (see "
+    "`call_seconds`); and whatever else is computed from the validation records, including another "
+    "objective"
 )
-
-
 # Share of the score's range beyond which noise is warned of.
 _TOO_MUCH_NOISE = 0.05
 
@@ -108,14 +110,15 @@ class PrivateObjective:
     y_val : array-like of shape (n_val,) or (n_val, n_outputs)
         Targets of X_val: protected, too.
     scoring : str, PrivateScorer or None, default=None
-        One score, as `PrivateBayesSearchCV` takes it. Of scores that are no means of gains ("f1",
-        "roc_auc" and "r2", for example), calls return an approximation; `best` returns the score.
+        One score, as `PrivateBayesSearchCV` takes it. For scores that are not an average over
+        records ("f1", "roc_auc" and "r2", for example), calls return a stand-in that ranks settings
+        about as the score does, and may be far off in level; `best` returns the score itself.
     epsilon : float, default=1.0
         Privacy loss of everything that is released, in all.
     delta : float, default=0.0
         In [0, 1). With 0, the noise of a call is in proportion to `n_calls`; with delta > 0, to its
         square root, where that is less.
-    n_calls : int, default=50
+    n_calls : int, default=20
         The most settings that may be scored. The noise of all is set by this number, also if fewer
         are asked for.
     groups_val : array-like of shape (n_val,), default=None
@@ -198,7 +201,7 @@ class PrivateObjective:
         scoring: Any = None,
         epsilon: float = 1.0,
         delta: float = 0.0,
-        n_calls: int = 50,
+        n_calls: int = 20,
         groups_val: Any = None,
         best_share: float | None = None,
         fit_params: Mapping[str, Any] | None = None,
@@ -220,7 +223,8 @@ class PrivateObjective:
         rng = check_random_state(random_state)
         problem = problem_of(estimator, X_train, y_train, X_val, y_val, groups_val, fit_params, rng)
         options = FitOptions(clone(estimator), error_score, separate=prediction == "separate")
-        self._evaluator = Evaluator(options, problem, (prepared(scorer, problem.training.y),))
+        scorer = prepared(scorer, problem.training.y)
+        self._evaluator = Evaluator(options, problem, (scorer,))
         weakref.finalize(self, self._evaluator.close)
         self._public = self._evaluator.public(None, np.random.default_rng(rng.randint(2**31 - 1)))
         noise = noise_source(noise_random_state, stacklevel=3)
@@ -233,7 +237,9 @@ class PrivateObjective:
         self._check_ledger = partial(_check_ledger, ledger, budget, what)
         self._sharing = share(budget.epsilon, budget.delta)
         self._mechanisms = Mechanisms(budget, noise)
-        self._answer = self._mechanisms.answers(self._sharing.calls, purpose=Purpose.CALLS)
+        self._answer = self._mechanisms.answers(
+            self._sharing.calls, purpose=Purpose.CALLS, each="settings"
+        )
         self._prediction, self._call_seconds = prediction, call_seconds
         self._lock = threading.RLock()
         self._known: dict[Any, Call] = {}  # by what the setting is
@@ -241,15 +247,15 @@ class PrivateObjective:
         self._choosing = False
         self._chosen: int | None = None
         self._best: Best | None = None
-        if self._evaluator.scorer.selects_at:
-            model = public_model({}, self._public, self._evaluator)
-            self._evaluator.select_at(self._evaluator.scorer.predictions(*model))
-        self._warn_of_noise()
+        self._first_failure: str | None = None
+        self._offset = 0.0 if scorer.is_mean else self._prepare_stand_in()
+        self._warn_of_noise(delta)
 
     def __call__(self, params: Mapping[str, Any]) -> float:
         """Return the validation score of a setting, with noise.
 
-        Asked for the same setting again, it returns the same number, and that uses up no call.
+        Asked for the same setting again, it returns the same number, and that uses up no call. (The
+        integer 1 and the float 1.0 are two settings.)
 
         Parameters
         ----------
@@ -298,7 +304,7 @@ class PrivateObjective:
         """
         with self._lock:
             if not self._scored:
-                raise ValueError("no setting has been scored yet: call the objective first")
+                raise ValueError(self._why_nothing_was_scored())
             if not self._sharing.epsilon_choice:
                 return self._largest()
             if self._best is None:
@@ -319,8 +325,8 @@ class PrivateObjective:
         Returns
         -------
         objective : callable
-            Takes a trial. The study must maximise. Settings cannot be pruned: each intermediate
-            score would be a release of its own.
+            Takes a trial. The study must maximise, and stops when all calls have been used up.
+            Settings cannot be pruned: each intermediate score would be a release of its own.
         """
         return on_trials(self, space)
 
@@ -336,9 +342,9 @@ class PrivateObjective:
         -------
         objective : callable
             Takes a list of values, one for each dimension, and returns the *negative* of the score;
-            of settings that cannot be fitted, that of the lowest score possible.
+            of settings that cannot be fitted, that of the lowest score returned so far.
         """
-        return on_vectors(self, dimensions, lowest=self.scorer_.bounds[0])
+        return on_vectors(self, dimensions, self._lowest)
 
     @property
     def noise_std_(self) -> float:
@@ -370,11 +376,13 @@ class PrivateObjective:
         )
 
     def __repr__(self) -> str:
-        budget = self._mechanisms.budget
+        budget, n = self._mechanisms.budget, self._sharing.calls.n
+        left = "best() has chosen" if self._choosing else f"{self.n_calls_left_} of {n} calls left"
+        stand_in = "" if self.scorer_.is_mean else ", calls return a stand-in for the score"
         return (
-            f"PrivateObjective({self._evaluator.options.estimator!r}, "
-            f"scoring={self.scorer_.name!r}, epsilon={budget.epsilon:g}, "
-            f"n_calls_left_={self.n_calls_left_})"
+            f"<PrivateObjective of {type(self._evaluator.options.estimator).__name__}, "
+            f"scoring={self.scorer_.name!r}, epsilon={budget.epsilon:g}, delta={budget.delta:g}: "
+            f"{left}, noise_std_={self.noise_std_:.2g}{stand_in}>"
         )
 
     def __reduce__(self) -> NoReturn:
@@ -384,24 +392,69 @@ class PrivateObjective:
             "study.optimize(..., n_jobs=1))"
         )
 
-    def _warn_of_noise(self) -> None:
+    def _prepare_stand_in(self) -> float:
+        """Let the score be compared near the estimator's own setting; return what its line misses.
+
+        Fits that setting within the training set. Its score on other public records is known, and
+        what the line makes of its statistic there.
+        """
+        oracle = self._evaluator
+        model = public_model({}, self._public, oracle)
+        public = oracle.scorer.predictions(*model)
+        if oracle.scorer.selects_at:
+            oracle.select_at(public)
+        scorer, units = oracle.scorer, Units.of(len(public.response))
+        values = scorer.record_values(public.y, public.response, public.classes)
+        (statistic,) = scorer.statistics(values, public.y, units)
+        offset, slope = scorer.line(units)
+        missing = scorer.exact(public.y, public.response, public.classes)
+        missing -= offset + slope * statistic
+        return float(missing) if math.isfinite(missing) else 0.0
+
+    def _warn_of_noise(self, delta: float) -> None:
         scorer, units = self._evaluator.scorer, self._evaluator.problem.units
-        if self.noise_std_ > _TOO_MUCH_NOISE * scorer.line(units)[1] * scorer.largest(units):
+        limit = _TOO_MUCH_NOISE * scorer.line(units)[1] * scorer.largest(units)
+        if self.noise_std_ > limit:
+            advice = "" if delta else ", pass delta (1e-6, say)"
             warnings.warn(
                 f"The scores that calls return have noise of standard deviation "
                 f"{self.noise_std_:.2g}, in units of {scorer.name}: more than most settings differ "
-                "by. Allow fewer calls, pass delta (1e-6, say), use more validation records or a "
-                "larger epsilon; or let PrivateBayesSearchCV choose, whose noise is far smaller",
+                f"by. Allow fewer calls{advice}, use more validation records or a larger epsilon; "
+                "or let PrivateBayesSearchCV choose, which shows no scores of single settings",
                 LowUtilityWarning,
                 stacklevel=3,
             )
+
+    def _why_nothing_was_scored(self) -> str:
+        if self._first_failure is None:
+            return "no setting has been scored yet: call the objective first"
+        return (
+            f"none of the {len(self._known)} settings asked for could be scored, and nothing was "
+            f"spent. The first failed with {self._first_failure}"
+        )
+
+    def _lowest(self) -> float:
+        """Return the lowest score that a call returned; before, a score that is low."""
+        lowest = self.scorer_.bounds[0]
+        known = (call.score for call in self._known.values() if math.isfinite(call.score))
+        return min(known, default=lowest if math.isfinite(lowest) else 0.0)
+
+    def check(self, params: Mapping[str, Any]) -> None:
+        """Raise ValueError unless a setting has parameters of the estimator; it is not scored.
+
+        Parameters
+        ----------
+        params : dict
+            Parameters of the estimator, as its `set_params` takes them.
+        """
+        self._checked(params)
 
     def _checked(self, params: Mapping[str, Any]) -> dict[str, Any]:
         if not isinstance(params, Mapping) or not all(isinstance(name, str) for name in params):
             raise ValueError(
                 f'a setting is a dict of parameters, such as {{"C": 1.0}}; found {params!r}'
             )
-        found = {name: clone(value, safe=False) for name, value in params.items()}
+        found = {name: clone(plain(value), safe=False) for name, value in params.items()}
         set_candidate(clone(self._evaluator.options.estimator), found)
         return found
 
@@ -442,13 +495,14 @@ class PrivateObjective:
                 FitFailedWarning,
                 stacklevel=3,
             )
+            self._first_failure = self._first_failure or error
             self._known[key] = Call(params, np.nan)
             return
         noisy = self._answer(evaluation.statistics)
         # One step: after an interrupt, a setting is there with all that belongs to it, or not.
         self._scored.append(_Scored(params, evaluation.statistics, noisy))
         offset, slope = oracle.scorer.line(oracle.problem.units)
-        self._known[key] = Call(params, offset + slope * noisy.counts[0])
+        self._known[key] = Call(params, offset + slope * noisy.counts[0] + self._offset)
 
     def _largest(self) -> Best:
         scorer, units = self._evaluator.scorer, self._evaluator.problem.units

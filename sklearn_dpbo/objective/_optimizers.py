@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NoReturn
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
-__all__ = ["on_trials", "on_vectors"]
+__all__ = ["on_trials", "on_vectors", "plain"]
 
 Setting = dict[str, Any]
 
 
+class _Objective(Protocol):
+    """What returns the score of a setting."""
+
+    @property
+    def n_calls_left_(self) -> int:
+        """How many more settings may be scored."""
+
+    def __call__(self, params: Setting) -> float:
+        """Return the score of a setting."""
+
+
 def on_trials(
-    objective: Callable[[Setting], float],
+    objective: _Objective,
     space: Mapping[str, Any] | Callable[[Any], Setting],
 ) -> Callable[[Any], float]:
     """Return a function of an Optuna trial that returns the score of the setting suggested.
@@ -40,7 +52,11 @@ def on_trials(
                 "scores are the better the larger they are: make the study with "
                 f'optuna.create_study(direction="maximize"); found {directions}'
             )
-        return objective(suggest(_WithoutPruning(trial)))
+        score = objective(suggest(_WithoutPruning(trial)))
+        if objective.n_calls_left_ == 0:
+            with contextlib.suppress(RuntimeError):  # the trial is not of study.optimize
+                trial.study.stop()
+        return score
 
     return of_trial
 
@@ -74,8 +90,8 @@ class _WithoutPruning:
 def _suggesting(space: Mapping[str, Any]) -> Callable[[Any], Setting]:
     if not isinstance(space, Mapping) or not space:
         raise ValueError(
-            "space is a dict from names of parameters to lists or distributions, or a function of "
-            f"a trial that returns a setting; found {space!r}"
+            "space is a dict from names of parameters to lists or distributions; if it has "
+            f"conditions, a function of a trial that returns a setting; found {space!r}"
         )
     for name, values in space.items():
         _suggest(None, name, values)
@@ -104,11 +120,11 @@ def _domain(name: str, values: Any) -> tuple[str, dict[str, Any]]:
         return kind, {key: fields[key] for key in ("low", "high", "log", "step")}
     if hasattr(values, "rvs"):
         return _of_scipy(name, values)
-    if isinstance(values, Iterable) and not isinstance(values, str | Mapping) and len(list(values)):
-        return "categorical", {"choices": [_plain(value) for value in values]}
+    if isinstance(values, list | np.ndarray) and len(values):
+        return "categorical", {"choices": [plain(value) for value in values]}
     raise ValueError(
-        f"space[{name!r}] is a list of values, one of Optuna's distributions, or scipy.stats' "
-        f"uniform, loguniform or randint; found {values!r}"
+        f"space[{name!r}] is a list of values or, for a range, a distribution of Optuna or scipy, "
+        f"such as scipy.stats.loguniform(1e-3, 1e3); found {values!r}"
     )
 
 
@@ -119,7 +135,7 @@ def _of_scipy(name: str, distribution: Any) -> tuple[str, dict[str, Any]]:
             f"space[{name!r}]: Optuna has no counterpart of scipy.stats.{law}. Use uniform, "
             "loguniform or randint, or a function of a trial that suggests the parameter"
         )
-    low, high = (_plain(end) for end in distribution.support())
+    low, high = (plain(end) for end in distribution.support())
     if law == "randint":
         return "int", {"low": int(low), "high": int(high)}
     if not (math.isfinite(low) and math.isfinite(high)):
@@ -128,7 +144,7 @@ def _of_scipy(name: str, distribution: Any) -> tuple[str, dict[str, Any]]:
 
 
 def on_vectors(
-    objective: Callable[[Setting], float], dimensions: list[Any], *, lowest: float
+    objective: Callable[[Setting], float], dimensions: list[Any], lowest: Callable[[], float]
 ) -> Callable[[Any], float]:
     """Return a function of a vector that returns the negative score of the setting.
 
@@ -138,8 +154,8 @@ def on_vectors(
         Returns the score of a setting.
     dimensions : list of skopt.space.Dimension
         Each with a name.
-    lowest : float
-        The score of settings that cannot be fitted.
+    lowest : callable
+        Returns the score of settings that cannot be fitted.
 
     Raises
     ------
@@ -154,13 +170,13 @@ def on_vectors(
         )
 
     def of_vector(vector: Any) -> float:
-        values = [_plain(value) for value in vector]
+        values = [plain(value) for value in vector]
         score = objective(dict(zip(map(str, names), values, strict=True)))
-        return -lowest if math.isnan(score) else -score
+        return -lowest() if math.isnan(score) else -score
 
     return of_vector
 
 
-def _plain(value: Any) -> Any:
-    """Return a value of Python's: estimators and stores know them better than NumPy's."""
+def plain(value: Any) -> Any:
+    """Return a number or text of NumPy's as one of Python's, which stores and estimators know."""
     return value.item() if isinstance(value, np.generic) else value

@@ -28,6 +28,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._params import check_number
+from .._space.axes import EDGE, Distribution
 from .._space.space import SearchSpace
 from ..exceptions import BudgetExceededError
 from ..objective._objective import PrivateObjective
@@ -83,7 +84,10 @@ class CuratorSide:
         settings: Any = None,
     ) -> None:
         if not callable(oracle):
-            raise ValueError(f"oracle is a PrivateObjective or another callable; found {oracle!r}")
+            hint = ": pass oracle=" if isinstance(curator, PrivateObjective) else ""
+            raise ValueError(
+                f"oracle is a PrivateObjective or another callable{hint}; found {oracle!r}"
+            )
         if curator is not None:
             check_is_fitted(curator, "released_")
         self._objective = oracle if isinstance(oracle, PrivateObjective) else None
@@ -128,11 +132,12 @@ class CuratorSide:
             "type": "terms",
             "version": _VERSION,
             "score": objective.scorer_.name,
+            "is_score": objective.scorer_.is_mean,  # if not, outcomes are a stand-in for it
             "noise_std": objective.noise_std_,
             "calls_left": objective.n_calls_left_,
             "epsilon": report.epsilon,
             "unit": report.unit,
-            "settings": None if self._space is None else list(self._space.names),
+            "settings": None if self._space is None else _offered(self._space),
             "n_rows": None if self._settings is None else len(self._settings),
         }
 
@@ -162,6 +167,10 @@ class CuratorSide:
                 return None
             if kind == "best":
                 return self._best()
+            if kind != "ask":
+                raise MessageError(
+                    f'the type of a message is "ask", "best" or "done"; found {message!r:.200}'
+                )
             return self._tell(message)
 
     def _tell(self, message: Any) -> dict[str, Any]:
@@ -236,6 +245,7 @@ class CuratorSide:
                     "curator and no settings, or a PrivateObjective"
                 )
             return
+        examples = self._settings if self._space is None else self._space.examples()
         if self._space is None and not (
             self._settings and all(isinstance(each, dict) for each in self._settings)
         ):
@@ -247,6 +257,8 @@ class CuratorSide:
             self._settings is None or len(self._settings) != len(curator.released_)
         ):
             raise ValueError("with a table, settings is a list that has one setting for each row")
+        for setting in examples or ():
+            self._objective.check(setting)
 
 
 class ModelerSide:
@@ -313,6 +325,21 @@ def _items_of(message: Any, kind: str, name: str) -> list[Any]:
     return items
 
 
+def _offered(space: SearchSpace) -> list[dict[str, Any]]:
+    """Return what may be asked for: lists of values, and ranges with both ends."""
+    offered = []
+    for axes in space.subspaces:
+        ranges: dict[str, Any] = {}
+        for name, axis in axes.items():
+            if isinstance(axis, Distribution):
+                low, high = axis.values_at(np.array([EDGE, 1 - EDGE]))
+                ranges[name] = {"low": low, "high": high}
+            else:
+                ranges[name] = list(axis.values)
+        offered.append(ranges)
+    return offered
+
+
 def _located(space: SearchSpace, setting: Any) -> dict[str, Any]:
     """Return the setting, if it is one of the space."""
     if not isinstance(setting, dict):
@@ -320,7 +347,8 @@ def _located(space: SearchSpace, setting: Any) -> dict[str, Any]:
     try:
         space.locate(setting)
     except (TypeError, ValueError) as error:
-        raise MessageError(f"this setting is not offered: {error!s:.500}") from None
+        reason = str(error).replace("not in param_grid", "not offered")
+        raise MessageError(f"{reason:.500}. GET /terms, or terms(), says what is offered") from None
     return setting
 
 

@@ -12,6 +12,9 @@ from ._protocol import CuratorSide, MessageError
 
 __all__ = ["create_app"]
 
+_SPENT = 'the budget has no more outcomes; {"type": "best"} asks for the best of those before'
+_TOO_MANY = "too many requests: wait for a minute"
+_HEADERS = {401: {"WWW-Authenticate": "Bearer"}, 429: {"Retry-After": "60"}}
 _LOGGER = logging.getLogger(__name__)
 _SHORTEST_TOKEN = 16
 _NO_ANSWER = "the curator could not answer; why is in its own log, and is not sent"
@@ -37,7 +40,7 @@ def create_app(
     token : str
         What requests must bear; 16 characters or more, such as ``secrets.token_urlsafe()``.
     requests_per_minute : int, default=60
-        More are refused (429), those without the token included.
+        More are refused (429); those without the token are counted apart.
     largest_request : int, default=65536
         Largest body of a request, in bytes; larger ones are refused (413).
 
@@ -76,20 +79,24 @@ def create_app(
     from fastapi.responses import JSONResponse, Response
 
     app = FastAPI(title="curator", openapi_url=None)
-    allowed = _limiter(requests_per_minute)
+    allowed, allowed_to_fail = _limiter(requests_per_minute), _limiter(requests_per_minute)
 
     def admit(request: Request) -> None:
-        if not allowed():
-            raise _RefusedError(429, "too many requests")
         given = request.headers.get("authorization", "")
         if not hmac.compare_digest(given.encode(), f"Bearer {token}".encode()):
+            # Counted apart: whoever has no token cannot keep out who has it.
+            if not allowed_to_fail():
+                raise _RefusedError(429, _TOO_MANY)
             raise _RefusedError(401, "Authorization: Bearer <token> is missing or wrong")
+        if not allowed():
+            raise _RefusedError(429, _TOO_MANY)
 
     admitted = Depends(admit)
 
     @app.exception_handler(_RefusedError)
     async def refused(_: Request, error: _RefusedError) -> JSONResponse:
-        return JSONResponse({"type": "refused", "reason": error.reason}, error.status)
+        body = {"type": "refused", "reason": error.reason}
+        return JSONResponse(body, error.status, _HEADERS.get(error.status))
 
     @app.get("/terms", dependencies=[admitted])
     def terms() -> Any:
@@ -120,8 +127,8 @@ def _answered(answer: Any, *message: Any) -> Any:
     """Return an answer, or refuse for a reason that may be told."""
     try:
         return answer(*message)
-    except BudgetExceededError as error:
-        raise _RefusedError(409, str(error)) from None
+    except BudgetExceededError:
+        raise _RefusedError(409, _SPENT) from None
     except MessageError as error:
         raise _RefusedError(422, str(error)) from None
     except Exception:

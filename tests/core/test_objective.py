@@ -12,6 +12,7 @@ import pytest
 from leaks import COUNTS, EPSILON, Known, data, found_in, found_in_text, secrets
 from scipy import stats
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.neural_network import MLPClassifier
@@ -119,6 +120,34 @@ def test_results_are_copies(objective_of):
     objective(asked)
     asked["C"] = objective.calls_[0].params["C"] = 7.0
     assert objective.best().params == {"C": 1.0}
+
+
+@pytest.mark.parametrize("scoring", ["f1", "roc_auc", "matthews_corrcoef", "average_precision"])
+def test_stand_ins_have_about_the_level_of_the_score(scoring):
+    X, y = make_classification(4_000, 5, n_informative=3, flip_y=0.1, random_state=0)
+    train, val = (X[::2], y[::2]), (X[1::2], y[1::2])
+    params = {"epsilon": 1e6, "scoring": scoring, "n_calls": 2, "random_state": 0}
+    objective = PrivateObjective(LogisticRegression(), *train, *val, **params)
+    exact = objective.scorer_(LogisticRegression().fit(*train), *val)
+    assert objective({}) == pytest.approx(exact, abs=0.03)
+    assert "stand-in" in repr(objective)
+
+
+def test_the_stand_in_of_r2_has_about_its_level(rng):
+    X = rng.standard_normal((3_000, 1))
+    y = np.exp(X[:, 0]) + 0.3 * rng.standard_normal(3_000)
+    train, val = (X[::2], y[::2]), (X[1::2], y[1::2])
+    objective = PrivateObjective(Ridge(), *train, *val, epsilon=1e6, n_calls=3, random_state=0)
+    exact = objective.scorer_(Ridge().fit(*train), *val)
+    assert objective({"alpha": 1.0}) == pytest.approx(exact, abs=0.1)
+
+
+@pytest.mark.parametrize("value", [1.0, np.float64(1.0), np.array(1.0)[()]])
+def test_numbers_of_numpy_are_those_of_python(objective_of, value):
+    objective = objective_of()
+    objective({"C": 1.0})
+    objective({"C": value})
+    assert objective.n_calls_left_ == 3 and type(objective.calls_[0].params["C"]) is float
 
 
 # ------------------------------------------------------------ noise
@@ -256,6 +285,11 @@ def test_a_fit_that_fails_uses_up_no_call(objective_of, tmp_path):
     assert objective.n_calls_left_ == 4 and spent(ledger) == (0.0, 0.0)
     objective({"a": 0})
     assert objective.best().params == {"a": 0}
+    hopeless = objective_of(Fails())
+    with pytest.warns(FitFailedWarning):
+        hopeless({"a": 1})
+    with pytest.raises(ValueError, match="none of the 1 settings .* cannot fit this"):
+        hopeless.best()
     with pytest.raises(RuntimeError, match="cannot fit this"):
         objective_of(Fails(), error_score="raise")({"a": 1})
 
@@ -474,6 +508,16 @@ def test_optuna(objective_of):
         study.optimize(objective.optuna(space), n_trials=1)
 
 
+def test_optuna_stops_when_calls_are_used_up(objective_of):
+    optuna = pytest.importorskip("optuna")
+    study = optuna.create_study(direction="maximize")
+    objective = objective_of(n_calls=3)
+    study.optimize(objective.optuna({"C": stats.loguniform(1e-3, 1e3)}), n_trials=10)
+    assert [trial.state.name for trial in study.trials] == ["COMPLETE"] * 3
+    asked = objective_of(n_calls=1).optuna({"fit_intercept": [True]})(study.ask())
+    assert math.isfinite(asked)
+
+
 def test_optuna_defines_by_run(objective_of):
     optuna = pytest.importorskip("optuna")
 
@@ -525,7 +569,17 @@ def test_optuna_must_maximise(objective_of):
 
 
 @pytest.mark.parametrize(
-    "space", [{}, {"C": []}, {"C": "abc"}, {"C": stats.norm()}, {"C": 3}, [("C", [1])], {"C": {}}]
+    "space",
+    [
+        {},
+        {"C": []},
+        {"C": "abc"},
+        {"C": (1e-3, 1e3)},
+        {"C": stats.norm()},
+        {"C": 3},
+        [("C", [1])],
+        {"C": {}},
+    ],
 )
 def test_spaces_that_optuna_cannot_have(objective_of, space):
     with pytest.raises(ValueError, match="space"):
@@ -554,10 +608,11 @@ def test_scikit_optimize(objective_of):
 
 def test_scikit_optimize_is_told_the_worst_of_a_fit_that_fails(objective_of):
     skopt = pytest.importorskip("skopt")
-    score = objective_of(Fails()).skopt([skopt.space.Categorical([0, 1], name="a")])
+    objective = objective_of(Fails())
+    score = objective.skopt([skopt.space.Categorical([0, 1, 2], name="a")])
     with pytest.warns(FitFailedWarning):
         assert score([1]) == 0.0
-    assert score([0]) < 0
+        assert score([0]) == -objective.calls_[1].score == score([2])
 
 
 def test_dimensions_have_names(objective_of):

@@ -64,11 +64,17 @@ def test_terms_say_what_is_offered(objective_of):
         "type": "terms",
         "version": 1,
         "score": "accuracy",
+        "is_score": True,
         "noise_std": objective.noise_std_,
         "calls_left": 4,
         "epsilon": 50.0,
         "unit": "record",
-        "settings": ["C", "fit_intercept"],
+        "settings": [
+            {
+                "C": {"low": pytest.approx(1e-3), "high": pytest.approx(1e3)},
+                "fit_intercept": [True, False],
+            }
+        ],
         "n_rows": None,
     }
     assert CuratorSide(oracle=objective, settings=ROWS).terms()["n_rows"] == 9
@@ -177,6 +183,9 @@ def test_sides_that_make_no_sense(objective_of):
         {"curator": curator, "oracle": objective, "settings": SPACE},
         {"curator": curator, "oracle": objective, "settings": ROWS[:8]},
         {"curator": curator},
+        {"curator": objective, "settings": SPACE},
+        {"oracle": objective, "settings": {"svc__C": [1.0]}},
+        {"oracle": objective, "settings": [{"C": 1.0}, {"D": 1.0}]},
     ):
         with pytest.raises(ValueError):
             CuratorSide(**params)
@@ -228,7 +237,7 @@ def test_a_client_asks_until_nothing_is_left(objective_of, client_of):
             assert reply.status_code == 200 and reply.json()["settings"] == [setting]
         setting["C"] = 7.0
         reply = client.post("/messages", json={"type": "ask", "settings": [setting]})
-        assert reply.status_code == 409 and "all 3 calls" in reply.json()["reason"]
+        assert reply.status_code == 409 and "no more outcomes" in reply.json()["reason"]
         assert client.post("/messages", json={"type": "best"}).json()["value"] > 0.5
         assert client.get("/table").status_code == 422
     assert len(objective.calls_) == 3
@@ -268,7 +277,17 @@ def test_requests_are_limited(objective_of, client_of):
         assert client.post("/messages", content=b"[" * 1001).status_code == 413
         assert client.post("/messages", content=b"[" * 900).status_code == 422
         assert client.post("/messages", content=b"\xff").status_code == 422
-        assert [client.get("/terms").status_code for _ in range(2)] == [429, 429]
+        limited = client.get("/terms")
+        assert limited.status_code == 429 and limited.headers["Retry-After"] == "60"
+
+
+def test_who_has_no_token_keeps_nobody_out(objective_of, client_of):
+    side = CuratorSide(oracle=objective_of(), settings=SPACE)
+    with client_of(side, requests_per_minute=3) as client:
+        wrong = {"Authorization": "Bearer wrong"}
+        codes = [client.get("/terms", headers=wrong).status_code for _ in range(5)]
+        assert codes == [401, 401, 401, 429, 429]
+        assert client.get("/terms").status_code == 200
 
 
 def test_other_errors_are_not_told(objective_of, client_of, caplog):
