@@ -1,6 +1,7 @@
 """Private hyper-parameter search with the scikit-learn interface (zone: released)."""
 
 from .evaluation._private_evaluation import private_evaluation
+from .federated._search import PrivateFederatedSearch
 from .ledger._ledger import PrivacyLedger
 from .planning._solve import plan_search
 from .scoring._make import make_private_scorer
@@ -10,6 +11,7 @@ from .threshold import PrivateThresholdClassifier
 __all__ = [
     "PrivacyLedger",
     "PrivateBayesSearchCV",
+    "PrivateFederatedSearch",
     "PrivateThresholdClassifier",
     "make_private_scorer",
     "plan_search",
