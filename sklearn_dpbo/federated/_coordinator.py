@@ -11,7 +11,6 @@ from .._data.split import Training
 from .._evaluation.fitting import fit
 from .._privacy.noisy_counts import NoisyCounts
 from .._sklearn.delegation import replace_fitted
-from .._sklearn.search_parameters import prepared
 from ..scoring._scorers import CONFIDENCE, Score, score_and_interval
 from ._answers import Counts, Vote
 from ._messages import VERSION, check_message
@@ -91,7 +90,7 @@ class FederatedCoordinator:
         refuse_in_process(self._plan)
         self.sites = checked_names(sites)
         self._training = Training(X, y, fit_params)
-        self._scorer = prepared(self._plan.scorer, y)
+        self._scorer = self._plan.prepared(y)
         self._votes: dict[str, Vote] = {}
         self._finalists: list[int] = []
         self._counts: dict[str, Counts] = {}

@@ -13,7 +13,6 @@ from .._data.units import Units
 from .._evaluation.evaluator import Evaluator
 from .._evaluation.fitting import report_failures
 from .._privacy.sensitive import Sensitive
-from .._sklearn.search_parameters import prepared
 from ._plan import Plan
 
 __all__ = ["Holding", "evaluate"]
@@ -34,7 +33,7 @@ class Holding:
     """
 
     def __init__(self, plan: Plan, problem: Problem) -> None:
-        scorer = prepared(plan.scorer, problem.training.y)
+        scorer = plan.prepared(problem.training.y)
         self.plan, self.problem = plan, problem
         self.oracle = Evaluator(plan.options, problem, (scorer,))
         self.fitted: list[int] = []

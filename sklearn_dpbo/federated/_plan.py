@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Integral
 from typing import Any, Self
 
@@ -17,7 +18,7 @@ from .._evaluation.fit_cache import memory_of
 from .._evaluation.fitting import FitOptions
 from .._evaluation.protected_values import check_prediction
 from .._params import check_number
-from .._sklearn.search_parameters import n_iter_of, space_of
+from .._sklearn.search_parameters import n_iter_of, prepared, space_of
 from .._space.space import SearchSpace
 from ..scoring._make import resolve_scorer
 from ..scoring._mean_gain import MeanGain
@@ -98,7 +99,14 @@ class Plan:
             search.noise_random_state,
         )
 
-    @property
+    def prepared(self, y: Any) -> PrivateScorer:
+        """Return the scorer, with all set that training labels say: the same at every site.
+
+        Bounds that come from the labels stay as they are; what they cut off is not estimated.
+        """
+        return prepared(self.scorer, y).without_public()
+
+    @cached_property
     def facts(self) -> dict[str, Any]:
         """What two sides compare, in terms of JSON."""
         digest = hashlib.sha256("\n".join(map(_text, self.candidates)).encode()).hexdigest()
@@ -194,11 +202,10 @@ def _scorer_of(search: Any) -> MeanGain:
             "never meet. Use a score that is counted record by record: 'accuracy', 'f1', "
             "'balanced_accuracy', 'neg_brier_score', 'r2', ..."
         )
-    if scorer.releases_at:
+    if scorer.without_public().releases_at:
         raise ValueError(
-            f"scoring={name!r} is released in steps or within bounds that each site would choose "
-            f"by itself. Give bounds, make_private_scorer({name!r}, bounds=(a, b)), if it takes "
-            "them, or use a score that needs none, such as 'r2' or 'accuracy'"
+            f"scoring={name!r} is released in bins that each site would place by itself. Use "
+            "another score, such as 'r2', 'neg_mean_absolute_error' or 'accuracy'"
         )
     if search.trust == "coordinator" and type(scorer).statistics is not MeanGain.statistics:
         raise ValueError(

@@ -13,7 +13,6 @@ from .._params import check_named
 from .._sklearn.delegation import DelegatesToBest, replace_fitted
 from .._sklearn.pipelines import refuse_raw_validation_set
 from .._sklearn.results import already_released, note_on_error
-from .._sklearn.search_parameters import prepared
 from ..ledger._ledger import PrivacyLedger
 from ..strategies._utility import warn_of_noise_of_choice, warn_of_noise_of_score
 from ._coordinator import FederatedCoordinator
@@ -282,7 +281,7 @@ def _records(sites: Any) -> dict[str, tuple[Any, Any, Any]]:
 def _by_messages(plan: Plan, held: Mapping[str, FederatedSite], X: Any, y: Any) -> Result:
     """Let the sites answer a coordinator, as they do on several machines."""
     coordinator = FederatedCoordinator(plan, X, y, sites=held)
-    together(prepared(plan.scorer, y), [site._holding.units for site in held.values()])
+    together(plan.prepared(y), [site._holding.units for site in held.values()])
     evaluate([site._holding for site in held.values()])
     while not coordinator.done:
         for name in coordinator.waiting:

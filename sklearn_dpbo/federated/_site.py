@@ -132,11 +132,13 @@ class FederatedSite:
             self.result = deepcopy(message)
             return None
         check_message(message, "ask")
-        answers = {"vote": self._vote, "counts": self._count}
-        if message.get("what") not in answers:
-            raise ValueError(f"a site is asked for its vote or for counts; found {message!r:.200}")
+        if message.get("what") == "vote":
+            answer = self._vote
+        else:
+            check_message(message, "ask", "counts")
+            answer = self._count
         with self._lock, note_on_error(self._spent_in_words):
-            return deepcopy(answers[message["what"]](message))
+            return deepcopy(answer(message))
 
     @property
     def epsilon_left(self) -> float:
