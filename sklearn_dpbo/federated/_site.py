@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import zlib
 from copy import deepcopy
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -160,6 +160,9 @@ class FederatedSite:
     def close(self) -> None:
         """Forget the fitted models, and what was counted; to be called when all is over."""
         self._holding.close()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a FederatedSite holds protected records, and is not to be copied or sent")
 
     def _vote(self, message: dict[str, Any]) -> dict[str, Any]:
         self._check_plan(message.get("plan"))
