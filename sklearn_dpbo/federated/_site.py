@@ -202,7 +202,7 @@ class FederatedSite:
         if not set(chosen) <= set(holding.fitted):
             raise ValueError(f"of {chosen!r:.100} some could not be fitted at {self.name!r}")
         table, left = holding.counts(chosen), mechanisms.budget.epsilon_left
-        detail = f"and {len(chosen) - 1} more finalists" if len(chosen) > 1 else ""
+        detail = f"counted with {len(chosen)} finalists" if len(chosen) > 1 else ""
         noisy = mechanisms.release_counts(table, left, purpose=Purpose.SCORE, detail=detail)
         holding.forget()
         self._send(
