@@ -1,6 +1,7 @@
 """Claims: what privacy costs in utility and time, for a parameter and for a decision threshold.
 
-    python benchmarks/configuration.py [--part families time threshold] [--json configuration.json]
+    python benchmarks/configuration.py [--part families rotations time threshold]
+                                       [--json configuration.json]
     python benchmarks/configuration.py --quick
 
 * families: regret of `PrivateConfigurator` on its own sample, mean utility of the best parameter
@@ -8,6 +9,9 @@
   dispersion and the best width. Compared with the algorithm's default parameter (rho = 1,
   gamma = 0, the smallest s), the best parameter of an independent public sample, and the sample's
   best parameter without privacy; all of them on a fresh test sample, too.
+* rotations: critical points of rotations of 12 variables in the fullest window of width
+  1 / sqrt(n), and what `rotation_dispersion_bound` says beforehand; then the bounds on the utility
+  lost with either, the expected one, and what the paper's abstract prints.
 * time: seconds of one fit of `PrivateConfigurator`.
 * threshold: `PrivateThresholdClassifier` and scikit-learn's `TunedThresholdClassifierCV`, on the
   same validation set and the same fitted classifier. Regret is the score of the best of all
@@ -57,8 +61,14 @@ from sklearn_dpbo.configuration import (
     SLinear,
     dispersion,
     excess_utility_bound,
+    expected_utility_bound,
     piecewise_utility,
+    rotation_dispersion_bound,
     uniform_grid,
+)
+from sklearn_dpbo.configuration.published import (
+    published_excess_utility_bound,
+    published_rotation_rate,
 )
 
 EPSILONS = [0.1, 1, 10]
@@ -230,6 +240,36 @@ def families(quick, _data):
         [[r["family"], f"{r['n']:,}", f"{r['epsilon']:g}", *(shown(r, c) for c in columns)]
          for r in rows],
     )  # fmt: skip
+    return rows
+
+
+def rotation_row(n, pool, n_variables=12, epsilon=1.0):
+    """Bounds for a choice at epsilon among n instances."""
+    interval, width = OutwardRotation().interval, 1 / n**0.5
+    samples = [pool[i : i + n] for i in range(0, len(pool), n)]
+    found = max(dispersion(us, width, public=True) for us in samples)
+    known = rotation_dispersion_bound(n, n_variables, width, beta=0.025)
+    of = dict(epsilon=epsilon, utility_bound=1.0, width=width)
+    exact = dict(of, interval=interval, beta=0.05)
+    share = dict(of, width=width / (interval[1] - interval[0]))
+    return {
+        "n": n, "k": found, "k_bound": known,
+        "bound": excess_utility_bound(n, k=found, **exact),
+        "bound_beforehand": excess_utility_bound(n, k=known, **dict(exact, beta=0.025)),
+        "expected_beforehand": expected_utility_bound(n, k=known, **dict(exact, beta=0.025)),
+        "printed": published_excess_utility_bound(n, k=found, **share),
+        "rate": published_rotation_rate(n, n_variables, epsilon=epsilon, utility_bound=1.0),
+    }  # fmt: skip
+
+
+def rotations(quick, _data):
+    sizes = (50, 200) if quick else (50, 200, 1000, 4000)
+    pool = utilities(CASES["OutwardRotation, 12 variables"], max(sizes), 3)
+    rows = [rotation_row(n, pool) for n in sizes]
+    heads = ["instances", "k, largest found", "k, beforehand", "bound, k found", "beforehand",
+             "expected utility, beforehand", "printed, k found", "printed rate"]  # fmt: skip
+    table(heads, [[f"{x:,}" if isinstance(x, int) else f"{x:.3f}" for x in r.values()]
+                  for r in rows])  # fmt: skip
     return rows
 
 
@@ -473,7 +513,7 @@ def show_thresholds(regret, timed, inside):
           [[r["case"], f"{r['m']:,}", *(f"{r[k]:.3f}" for k in keys)] for r in inside])  # fmt: skip
 
 
-PARTS = {"families": families, "time": times, "threshold": threshold}
+PARTS = {"families": families, "rotations": rotations, "time": times, "threshold": threshold}
 
 
 def main():

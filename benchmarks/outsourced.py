@@ -2,19 +2,25 @@
 
     python benchmarks/outsourced.py [--runs 50] [--problems gp loans houses branin]
                                     [--json outsourced.json] [--figure outsourced.png]
+                                    [--curves outsourced_curves.png]
     python benchmarks/outsourced.py --scale    # seconds and memory of the modeler, and nothing else
+    python benchmarks/outsourced.py --thresholds    # s_min of our rows and of the paper's tables
 
 Simple regret after T outcomes, averaged over runs: the published curator (`ProjectionCurator`,
 which has no guarantee), the sound one (`GaussianCurator`), GP-UCB on the rows themselves, and rows
 picked at random. As in the paper: rows are centred and scaled to a largest norm of 25, neighbours
-differ by 1 in one row, the modeler has the kernel of the original rows, and delta_ucb = 0.05. Each
-run begins with five random rows. Noise of the sound curator is seeded here, which is quicker and
-has the same distribution.
+differ by 1 in one row, the modeler has the kernel of the original rows, and delta_ucb = 0.05 (so
+delta' = 0.025, its Theorem 3). Each run begins with five random rows. Noise of the sound curator is
+seeded here, which is quicker and has the same distribution.
 
 * gp: a 100 x 100 grid, functions drawn from a Gaussian process (noise variance 1e-5), T = 50. The
   paper's l = 1.25 is taken to be that of rows of norm 5, before scaling (6.25 after): with 1.25
   after scaling (`gp_rough`), the square has 800 length-scales squared, and nobody gets anywhere.
-* loans: LendingClub 2007 to 2011, 36,000 loans, three columns, logarithm of the return, T = 50.
+* loans: LendingClub 2007 to 2011, 36,000 loans, T = 50, logarithm of the return. Rows are the
+  logarithms of the three columns, standardised, and have one length-scale: columns divided by a
+  length-scale each have an s_min from 68 to 250, as it is learnt on this or that part of the loans.
+  The kernel is learnt on 4,000 loans, a minute or two; the one learnt on 400 (`loans_rough`) has a
+  length-scale of 0.27 standard deviations instead of 9.
 * houses: King County, 2,004 places, logarithm of the price per square metre, lowest, T = 100. A
   stand-in for the paper's Singapore data: figures are not comparable, orders are.
 * branin: a 100 x 100 grid on its domain, T = 50.
@@ -28,6 +34,7 @@ import sys
 import time
 import warnings
 from dataclasses import dataclass, field
+from functools import cache
 
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
@@ -40,11 +47,13 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 from sklearn_dpbo.outsourced import GaussianCurator, optimize
+from sklearn_dpbo.outsourced.bounds import projection_threshold
 from sklearn_dpbo.outsourced.published import ProjectionCurator
 
 NORM = 25.0
 # Random rows that each run begins with; they count.
 START = 5
+JOBS = int(os.environ.get("JOBS", "2"))
 
 
 @dataclass
@@ -74,19 +83,22 @@ def grid(low, high, n=100):
     return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 2)
 
 
-def learnt(X, y):
+def learnt(X, y, *, each_column=True, n=400):
     """Rows divided by learnt length-scales, and the rest of the kernel, by maximum likelihood."""
     X = (X - X.mean(axis=0)) / X.std(axis=0)
-    some = np.random.default_rng(0).choice(len(X), 400, replace=False)
+    some = np.random.default_rng(0).choice(len(X), n, replace=False)
     # Bounded, so that no column is lost and no prior is without scale.
-    smooth = ConstantKernel(1.0, (0.1, 10)) * RBF(np.ones(X.shape[1]), (0.05, 5))
+    lengths = np.ones(X.shape[1] if each_column else 1)
+    smooth = ConstantKernel(1.0, (0.1, 10)) * RBF(lengths, (0.05, 5 if each_column else 50))
     kernel = smooth + WhiteKernel(0.5, (1e-4, 1))
     process = GaussianProcessRegressor(kernel, normalize_y=True, random_state=0)
     found = process.fit(X[some], y[some]).kernel_
-    X, factor = scaled(X / found.k1.k2.length_scale)
+    length = found.k1.k2.length_scale
+    X, factor = scaled(X / length) if each_column else scaled(X)
+    length = factor if each_column else factor * float(length)
     scale = float(np.sqrt(found.k1.k1.constant_value) * y[some].std())
     noise = float(np.sqrt(found.k2.noise_level / found.k1.k1.constant_value))
-    return X, dict(length_scale=factor, noise=noise, prior_mean=float(y.mean()), prior_scale=scale)
+    return X, dict(length_scale=length, noise=noise, prior_mean=float(y.mean()), prior_scale=scale)
 
 
 def gp_rough():
@@ -111,14 +123,19 @@ def gp(length_scale=6.25):
     return Problem(X, draw, model, 50, 1e-5, tables, (10, (0.0, 0.5, 0.9, 1.1)))
 
 
-def loans():
+def loans_rough():
+    return loans(400)
+
+
+@cache
+def loans(n=4000):
     frame = pd.read_csv(DATA / "lendingclub_2007_2011.csv.gz").dropna(subset="annual_inc")
     frame = frame[(frame["funded_amnt_inv"] > 0) & (frame["roi"] > -1)].sample(
         36_000, random_state=0
     )
     y = np.log(1 + frame["roi"].to_numpy())
     columns = frame[["funded_amnt_inv", "int_rate", "annual_inc"]].to_numpy(float)
-    X, model = learnt(np.column_stack([columns[:, 0], columns[:, 1], np.log(columns[:, 2])]), y)
+    X, model = learnt(np.log(columns), y, each_column=False, n=n)
     tables = {
         2.7: {3: 0.083, 6: 0.088, 8: 0.078, 10: 0.069, 15: 0.081, 20: 0.076},
         2.9: {3: 0.091, 9: 0.076, 12: 0.078, 15: 0.077, 20: 0.1, 30: 0.096},
@@ -150,7 +167,7 @@ def branin():
                    {}, (10, (0.0, 0.5, 0.9, 1.1)))  # fmt: skip
 
 
-PROBLEMS = {f.__name__: f for f in (gp, gp_rough, loans, houses, branin)}
+PROBLEMS = {f.__name__: f for f in (gp, gp_rough, loans, loans_rough, houses, branin)}
 
 
 def release(problem, method, log_epsilon, r, seed):
@@ -163,7 +180,7 @@ def release(problem, method, log_epsilon, r, seed):
 
 
 def regret(problem, method, log_epsilon, r, seed):
-    """Simple regret of one run."""
+    """Simple regret after 1, ..., T outcomes, of one run."""
     warnings.simplefilter("ignore")
     rng = np.random.default_rng([seed, 1])
     y = problem.draw(rng)
@@ -176,12 +193,13 @@ def regret(problem, method, log_epsilon, r, seed):
         start = rng.choice(len(y), START, replace=False)
         found = optimize(released, observed.__getitem__, problem.T, start=start, **problem.model)
         rows = found.rows
-    return y.max() - y[rows].max()
+    return y.max() - np.maximum.accumulate(y[rows])
 
 
 def study(problem, runs, *setting):
-    found = Parallel(n_jobs=2)(delayed(regret)(problem, *setting, seed) for seed in range(runs))
-    return float(np.mean(found)), float(np.std(found) / len(found) ** 0.5)
+    """Mean and standard error of the regret after each outcome."""
+    found = Parallel(n_jobs=JOBS)(delayed(regret)(problem, *setting, seed) for seed in range(runs))
+    return np.mean(found, axis=0), np.std(found, axis=0) / len(found) ** 0.5
 
 
 def run(name, runs):
@@ -190,9 +208,11 @@ def run(name, runs):
     results = []
 
     def add(method, log_epsilon=None, r=None, paper=None):
-        mean, error = study(problem, runs, method, log_epsilon, r)
+        means, errors = study(problem, runs, method, log_epsilon, r)
+        mean, error = float(means[-1]), float(errors[-1])
         row = {"problem": name, "method": method, "log_epsilon": log_epsilon, "r": r,
-               "regret": mean, "se": error, "paper": paper}  # fmt: skip
+               "regret": mean, "se": error, "paper": paper,
+               "curve": means.round(5).tolist()}  # fmt: skip
         if method == "published":
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -246,6 +266,30 @@ def show_scale():
         print(f"| {n:,} | 3 | {T} | {dtype} | {seconds} | {peak} |", flush=True)
 
 
+# The largest r with s_min >= omega in the paper's three tables of each data set, in their order.
+LARGEST = (10, 15, 20)
+
+
+def show_thresholds():
+    """Which s_min the paper's tables imply, and which r the formula gives for ours."""
+    print("| problem | our s_min | ε | r that fits, paper's | by the formula, at our s_min "
+          "| s_min if it is the largest r | s_min if it is the largest in the table |\n"
+          + "|---" * 7 + "|")  # fmt: skip
+    for name in ("gp", "loans", "houses"):
+        problem = PROBLEMS[name]()
+        s_min = np.linalg.svd(problem.X, compute_uv=False).min()
+        for (log_epsilon, table), r in zip(problem.tables.items(), LARGEST, strict=True):
+            omega = {
+                k: projection_threshold(float(np.exp(log_epsilon)), problem.delta, k)
+                for k in range(1, 101)
+            }
+            ours = sum(value <= s_min for value in omega.values())
+            after = min(k for k in table if k > r)
+            print(f"| {name} | {s_min:.1f} | e^{log_epsilon} | {r} | {ours} "
+                  f"| {omega[r]:.1f} to {omega[r + 1]:.1f} "
+                  f"| {omega[r]:.1f} to {omega[after]:.1f} |")  # fmt: skip
+
+
 def tables_of(results):
     """Markdown tables, one per problem and epsilon."""
     for name in dict.fromkeys(x["problem"] for x in results):
@@ -261,16 +305,47 @@ def tables_of(results):
                   f"| {other['regret']:.4f} ± {other['se']:.4f} |")  # fmt: skip
 
 
-def draw(results, path):
+def panels(results):
+    """A figure, and its panels with their problems; the rough kernels have none."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    names = list(dict.fromkeys(x["problem"] for x in results))
-    figure, axes = plt.subplots(1, len(names), figsize=(4 * len(names), 4), layout="constrained",
+    names = [x for x in dict.fromkeys(x["problem"] for x in results) if not x.endswith("_rough")]
+    shape = -(-len(names) // 2), 2
+    figure, axes = plt.subplots(*shape, figsize=(9, 3.6 * shape[0]), layout="constrained",
                                 squeeze=False)  # fmt: skip
-    for axis, name in zip(axes[0], names, strict=True):
+    for axis in axes.flat[len(names) :]:
+        axis.remove()
+    return figure, list(zip(axes.flat, names, strict=False))
+
+
+def draw_curves(results, path):
+    """As the paper's Figure 2: regret over the number of outcomes, r fixed, a curve for each ε."""
+    figure, parts = panels(results)
+    for axis, name in parts:
+        r, log_epsilons = PROBLEMS[name]().figure
+        of = {(x["method"], x["log_epsilon"], x["r"]): x["curve"]
+              for x in results if x["problem"] == name}  # fmt: skip
+        asked = range(1, len(of["rows", None, None]) + 1)
+        for i, log_epsilon in enumerate(log_epsilons):
+            label = f"published, r = {r}, ε = e^{log_epsilon}"
+            axis.plot(asked, of["published", log_epsilon, r], color=f"C{i}", label=label)
+        log_epsilon = max(log_epsilons)
+        axis.plot(asked, of["sound", log_epsilon, None], "k-", label=f"sound, ε = e^{log_epsilon}")
+        axis.plot(asked, of["rows", None, None], "k--", label="rows")
+        axis.plot(asked, of["random", None, None], "k:", label="random")
+        axis.set(yscale="log", xlabel="outcomes", ylabel="simple regret", title=name)
+        axis.legend(fontsize=7)
+        axis.grid(alpha=0.3)
+    figure.savefig(path, dpi=120)
+
+
+def draw(results, path):
+    """Regret after all outcomes over ε."""
+    figure, parts = panels(results)
+    for axis, name in parts:
         r = PROBLEMS[name]().figure[0]
         mine = [x for x in results if x["problem"] == name]
         for method, label in (
@@ -296,9 +371,11 @@ def main():
     parser.add_argument("--runs", type=int, default=50)
     parser.add_argument("--problems", nargs="+", default=list(PROBLEMS))
     parser.add_argument("--scale", action="store_true", help="measure time and memory only")
+    parser.add_argument("--thresholds", action="store_true", help="compare s_min and r only")
     parser.add_argument("--measure", nargs=3, help=argparse.SUPPRESS)
     parser.add_argument("--json")
     parser.add_argument("--figure")
+    parser.add_argument("--curves")
     options = parser.parse_args()
     if options.measure:
         n, T, dtype = options.measure
@@ -307,6 +384,9 @@ def main():
     if options.scale:
         show_scale()
         return
+    if options.thresholds:
+        show_thresholds()
+        return
     results = [row for name in options.problems for row in run(name, options.runs)]
     tables_of(results)
     if options.json:
@@ -314,6 +394,8 @@ def main():
             json.dump(results, file, indent=1)
     if options.figure:
         draw(results, options.figure)
+    if options.curves:
+        draw_curves(results, options.curves)
 
 
 if __name__ == "__main__":

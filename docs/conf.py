@@ -80,6 +80,7 @@ sphinx_gallery_conf = {
             "plot_spam.py",
             "plot_readmission.py",
             "plot_houses.py",
+            "plot_claims.py",
             "plot_pipeline.py",
             "plot_threshold.py",
             "plot_evaluation.py",

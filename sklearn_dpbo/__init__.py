@@ -3,6 +3,7 @@
 from .evaluation._private_evaluation import private_evaluation
 from .federated._search import PrivateFederatedSearch
 from .ledger._ledger import PrivacyLedger
+from .objective._objective import PrivateObjective
 from .planning._solve import plan_search
 from .scoring._make import make_private_scorer
 from .search import PrivateBayesSearchCV
@@ -12,6 +13,7 @@ __all__ = [
     "PrivacyLedger",
     "PrivateBayesSearchCV",
     "PrivateFederatedSearch",
+    "PrivateObjective",
     "PrivateThresholdClassifier",
     "make_private_scorer",
     "plan_search",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -22,6 +23,7 @@ class Purpose(StrEnum):
     CANDIDATE = "choice of the candidate"
     SCORE = "score of the chosen candidate"
     ALL_SCORES = "scores of all candidates"
+    CALLS = "scores of the settings asked for"
     GUIDANCE = "which candidates to evaluate next"
     KERNEL_SCORES = "scores to learn the kernel from"
     BEST_SCORE_SEEN = "best score seen"
@@ -104,6 +106,7 @@ class Budget:
         self.epsilon, self.delta = float(epsilon), float(delta)
         self._before_first = before_first
         self._losses: list[PrivacyLoss] = []
+        self._process = os.getpid()
         self.reserved = False
 
     @property
@@ -136,14 +139,24 @@ class Budget:
         """What is left of epsilon if this share of the whole is kept for later, rounded down."""
         return round_down(Fraction(self.epsilon_left) - Fraction(self.epsilon) * Fraction(share))
 
+    def require_own_process(self) -> None:
+        """Raise BudgetExceededError in a forked process: its copy of the budget is no budget."""
+        if os.getpid() != self._process:
+            raise BudgetExceededError(
+                "a forked process has a copy of the budget, which the process that made it may "
+                "spend, too. Nothing was drawn: draw there, or make another budget here"
+            )
+
     def charge(self, loss: PrivacyLoss) -> None:
         """Record a loss.
 
         Raises
         ------
         BudgetExceededError
-            If it does not fit. Then nothing is recorded and the caller must not draw.
+            If it does not fit, or this is a forked process. Then nothing is recorded and the caller
+            must not draw.
         """
+        self.require_own_process()
         epsilon, delta = self._left()
         if Fraction(loss.epsilon) > epsilon or Fraction(loss.delta) > delta:
             raise BudgetExceededError(

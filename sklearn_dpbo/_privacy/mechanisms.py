@@ -21,9 +21,9 @@ from .frames import ClearFrames
 from .noise import Noise
 from .noisy_counts import NoisyCounts
 from .sensitive import Secret, Sensitive
-from .zcdp import Draws, zcdp_within
+from .zcdp import Draws, Releases
 
-__all__ = ["Mechanisms", "Selections", "Tables"]
+__all__ = ["Answers", "Mechanisms", "Selections", "Tables"]
 
 R = TypeVar("R")
 
@@ -333,10 +333,8 @@ class Mechanisms:
     ) -> list[NoisyCounts]:
         """Release the statistics of n candidates, each by itself, at (epsilon, delta) in all.
 
-        With discrete Laplace noise of scale ``n D / epsilon`` or, where that is less noise, with
-        discrete Gaussian noise of standard deviation ``D sqrt(n / (2 rho))``, which is rho-zCDP
-        together, for the largest rho that implies (epsilon, delta). D bounds the sum of absolute
-        differences, and so the Euclidean norm, too.
+        With the noise of `Releases`. D bounds the sum of absolute differences, and so the Euclidean
+        norm, too.
 
         Parameters
         ----------
@@ -348,21 +346,24 @@ class Mechanisms:
             What is being released, for the record of the loss.
         detail : str, default=""
             Which of several releases of this purpose it is.
-
-        References
-        ----------
-        Canonne, Kamath and Steinke, "The discrete Gaussian for differential privacy", NeurIPS 2020:
-        Theorem 14 and Proposition 12.
         """
-        n = len(tables)
-        spread = math.sqrt(n / (2 * zcdp_within(epsilon, delta))) * (1 + 1e-12) if delta else 0.0
-        gaussian = 0 < spread < math.sqrt(2) * n / epsilon
-        how = f"discrete {'Gaussian' if gaussian else 'Laplace'} noise for {n} candidates"
-        loss = PrivacyLoss(epsilon, delta if gaussian else 0.0, purpose, how, None, detail)
-        self.budget.charge(loss)
-        D = [table.sensitivity for table in tables]
-        scales = [d * spread if gaussian else _scale(n * d, epsilon) for d in D]
-        return [self._noisy(*each, gaussian) for each in zip(tables, scales, strict=True)]
+        releases = Releases.within(len(tables), epsilon, delta)
+        answers = self.answers(releases, purpose=purpose, detail=detail)
+        return [answers(table) for table in tables]
+
+    def answers(self, releases: Releases, *, purpose: str, detail: str = "") -> Answers:
+        """Return what releases the statistics of one candidate after another.
+
+        Parameters
+        ----------
+        releases : Releases
+            How many, and how they are accounted for.
+        purpose : Purpose or str
+            What is being released, for the record of the loss.
+        detail : str, default=""
+            Which of several releases of this purpose it is.
+        """
+        return Answers(releases, self, purpose, detail)
 
     def _noisy(self, counts: Sensitive, scale: float, gaussian: bool = False) -> NoisyCounts:
         """Return all counts with discrete noise; what that costs has been charged."""
@@ -460,6 +461,55 @@ class Selections:
         self._mechanisms.budget.charge(loss)
 
 
+class Answers:
+    """A sequence of releases, each of which may depend on what was released before.
+
+    The whole sequence is charged before its first draw.
+
+    Parameters
+    ----------
+    releases : Releases
+        How many, and how they are accounted for.
+    mechanisms, purpose, detail
+        As `Mechanisms.answers` takes them.
+    """
+
+    def __init__(
+        self, releases: Releases, mechanisms: Mechanisms, purpose: str, detail: str = ""
+    ) -> None:
+        self._releases, self._mechanisms = releases, mechanisms
+        self._purpose, self._detail = purpose, detail
+        self.n_left = releases.n
+
+    def scale(self, sensitivity: int) -> float:
+        """Return the scale of the noise of each count."""
+        shared = self._releases
+        if shared.gaussian:
+            return sensitivity * shared.spread
+        return _scale(shared.n * sensitivity, shared.epsilon)
+
+    def __call__(self, counts: Sensitive) -> NoisyCounts:
+        """Return the counts of one candidate with noise, from a table of one row.
+
+        Raises
+        ------
+        BudgetExceededError
+            If all releases have been made, or the budget does not have them. Nothing is drawn then.
+        """
+        shared = self._releases
+        self._mechanisms.budget.require_own_process()
+        if counts.shape[0] != 1:
+            raise ValueError(f"the counts of one candidate are released; found {counts.shape[0]}")
+        if self.n_left == 0:
+            raise BudgetExceededError(f"{self._purpose}: all {shared.n} have been released")
+        if self.n_left == shared.n:
+            how = f"{shared.noise} for {shared.n} candidates"
+            loss = PrivacyLoss(shared.epsilon, shared.delta, self._purpose, how, None, self._detail)
+            self._mechanisms.budget.charge(loss)
+        self.n_left -= 1
+        return self._mechanisms._noisy(counts, self.scale(counts.sensitivity), shared.gaussian)
+
+
 def _n_to_choose_from(scores: Sensitive) -> int:
     n_candidates, n_statistics = scores.shape
     if n_statistics != 1:
@@ -528,6 +578,7 @@ def _draw(sample: Callable[[Any], R], sensitive: Sensitive | Secret) -> R:
 
 def _scale(numerator: int, epsilon: float) -> float:
     """Return the noise scale numerator / epsilon, rounded up: its loss is epsilon at most."""
+    numerator = int(numerator)  # small integers of NumPy overflow
     scale = numerator / epsilon
     while Fraction(numerator) / Fraction(scale) > Fraction(epsilon):
         scale = math.nextafter(scale, math.inf)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc, gammaln
 
-__all__ = ["NoisyCounts"]
+__all__ = ["NoisyCounts", "noise_std"]
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,11 @@ class NoisyCounts:
         outside = (1 - confidence) / len(self.counts)
         t = self._quantile_of_sum(outside) if self.draws > 1 else self._quantile(outside)
         return [(count - t, count + t) for count in self.counts]
+
+    @property
+    def std(self) -> float:
+        """Standard deviation of the noise of each count."""
+        return noise_std(self.scale, self.gaussian) * math.sqrt(self.draws)
 
     def _quantile(self, outside: float) -> int:
         """Return the smallest t with ``P(|Z| > t) <= outside``."""
@@ -121,3 +126,15 @@ class NoisyCounts:
 def _log_comb(n: NDArray[np.int64] | int, k: NDArray[np.int64]) -> NDArray[np.float64]:
     found: NDArray[np.float64] = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
     return found
+
+
+def noise_std(scale: float, gaussian: bool) -> float:
+    """Return the standard deviation of discrete noise of this scale, in counts.
+
+    Laplace: ``sqrt(2 a) / (1 - a)`` with ``a = exp(-1 / scale)``. Gaussian: `scale`, an upper
+    bound that is nearly reached from a scale of 1 on (Canonne, Kamath and Steinke, NeurIPS 2020,
+    Corollary 9).
+    """
+    if gaussian:
+        return scale
+    return math.sqrt(2 * math.exp(-1 / scale)) / -math.expm1(-1 / scale)

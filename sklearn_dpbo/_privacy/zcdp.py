@@ -12,7 +12,7 @@ from scipy.optimize import minimize_scalar
 
 from .rounding import round_down
 
-__all__ = ["Draws", "delta_of_renyi", "delta_of_zcdp", "zcdp_within"]
+__all__ = ["Draws", "Releases", "delta_of_renyi", "delta_of_zcdp", "zcdp_within"]
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,56 @@ class Draws:
     def rho(self) -> float:
         """The zCDP parameter of the whole sequence, if concentrated."""
         return self.n * self.epsilon_each**2 / 8
+
+
+@dataclass(frozen=True)
+class Releases:
+    """How n releases of counts, each of which may depend on the earlier ones, are accounted for.
+
+    With D the sensitivity of the counts, either discrete Laplace noise of scale ``n D / epsilon``
+    by pure composition; or, where that is less noise, discrete Gaussian noise of standard deviation
+    ``D sqrt(n / (2 rho))``, which is rho-zCDP together, for the largest rho that implies
+    (epsilon, delta).
+
+    Parameters
+    ----------
+    n : int
+        How many releases.
+    epsilon, delta : float
+        What all of them cost together.
+    spread : float
+        Standard deviation of Gaussian noise at D = 1; 0 for Laplace noise.
+
+    References
+    ----------
+    Canonne, Kamath and Steinke, "The discrete Gaussian for differential privacy", NeurIPS 2020:
+    Theorem 14 and Proposition 12. Bun and Steinke, TCC 2016, Lemma 2.3, for sequences.
+    """
+
+    n: int
+    epsilon: float
+    delta: float
+    spread: float
+
+    @classmethod
+    def within(cls, n: int, epsilon: float, delta: float) -> Releases:
+        """Return the way to share (epsilon, delta) among n releases that takes less noise."""
+        n = int(n)  # small integers of NumPy overflow
+        if delta > 0:
+            spread = math.sqrt(n / (2 * zcdp_within(epsilon, delta))) * (1 + 1e-12)
+            if spread < math.sqrt(2) * n / epsilon:
+                return cls(n, epsilon, delta, spread)
+        return cls(n, epsilon, 0.0, 0.0)
+
+    @property
+    def gaussian(self) -> bool:
+        """Whether the noise is Gaussian."""
+        return self.spread > 0
+
+    @property
+    def noise(self) -> str:
+        """The noise, in words."""
+        return f"discrete {'Gaussian' if self.gaussian else 'Laplace'} noise"
 
 
 def delta_of_zcdp(rho: float, epsilon: float) -> float:

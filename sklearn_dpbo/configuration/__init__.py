@@ -6,7 +6,12 @@ exponential mechanism (`_configurator`) draws a parameter.
 """
 
 from .._privacy.piecewise import PiecewiseConstant, uniform_grid
-from ._bounds import dispersion, excess_utility_bound
+from ._bounds import (
+    dispersion,
+    excess_utility_bound,
+    expected_utility_bound,
+    rotation_dispersion_bound,
+)
 from ._configurator import PrivateConfigurator
 from ._families import Family, piecewise_utility
 from ._greedy import Graph, IndependentSet, Knapsack, KnapsackItems
@@ -25,6 +30,8 @@ __all__ = [
     "SLinear",
     "dispersion",
     "excess_utility_bound",
+    "expected_utility_bound",
     "piecewise_utility",
+    "rotation_dispersion_bound",
     "uniform_grid",
 ]

@@ -1,4 +1,4 @@
-"""Bound on the utility lost by drawing a parameter privately (zone: sensitive)."""
+"""Bounds on the utility lost by drawing a parameter privately (zone: sensitive)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,12 @@ from .._params import check_number
 from .._privacy.piecewise import PiecewiseConstant, check_interval
 from .._privacy.sensitive import Secret
 
-__all__ = ["dispersion", "excess_utility_bound"]
+__all__ = [
+    "dispersion",
+    "excess_utility_bound",
+    "expected_utility_bound",
+    "rotation_dispersion_bound",
+]
 
 
 def dispersion(
@@ -118,3 +123,130 @@ def excess_utility_bound(
         raise ValueError(f"width is a cell of the grid, {R / grid_size:g}, or more; found {w!r}")
     logs = math.log(grid_size / in_window) + math.log(1 / beta)
     return H / n_instances * (2 * (1 + 1e-5) * logs / epsilon + k) + H * 2.0**-17
+
+
+def expected_utility_bound(
+    n_instances: int,
+    *,
+    epsilon: float,
+    utility_bound: float,
+    interval: tuple[float, float],
+    width: float,
+    k: int,
+    beta: float = 0.05,
+    grid_size: int = 2**16,
+) -> float:
+    """Return an upper bound on the *expected* utility lost by drawing the parameter privately.
+
+    If the instances are drawn independently from a distribution, and no window of width w inside
+    the interval has more than k of their critical points, then with probability 1 - beta the
+    utility of the parameter drawn on a *new* instance is in expectation below the best on the whole
+    interval by at most ::
+
+        excess_utility_bound at beta / 3
+            + H (sqrt(ln(3 / beta) / (2 n)) + sqrt(ln(3 G / beta) / (2 n))).
+
+    It goes to 0 as n grows if k / n does.
+
+    Parameters
+    ----------
+    n_instances : int
+        n, the size of the sample.
+    epsilon : float
+        Privacy loss of the choice of the parameter, without that of the score; positive.
+    utility_bound : float
+        H: utilities lie in [0, H].
+    interval : tuple (low, high) of float
+        The parameters to choose from.
+    width : float
+        w, in units of the parameter; at least R / G and at most R.
+    k : int
+        Largest number of critical points in a window. If it holds with a probability only, that it
+        fails adds to beta.
+    beta : float, default=0.05
+        Probability, over the sample and the draw, that the bound fails; in (0, 1).
+    grid_size : int, default=2**16
+        G, the number of grid points.
+
+    Returns
+    -------
+    bound : float
+        In units of the utility.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range.
+
+    References
+    ----------
+    Balcan, Dick and Vitercik, "Private algorithm configuration", 2018, say that "as the sample size
+    grows, the expected utility of the parameter approaches the optimal parameter's", and not how
+    fast. Hoeffding, JASA 1963. Proof in the documentation, "Configuration".
+    """
+    check_number("beta", beta, "in (0, 1)", lambda v: 0 < v < 1)
+    excess = excess_utility_bound(
+        n_instances,
+        epsilon=epsilon,
+        utility_bound=utility_bound,
+        interval=interval,
+        width=width,
+        k=k,
+        beta=beta / 3,
+        grid_size=grid_size,
+    )
+    at_best = math.sqrt(math.log(3 / beta) / (2 * n_instances))
+    on_grid = math.sqrt(math.log(3 * grid_size / beta) / (2 * n_instances))
+    return excess + utility_bound * (at_best + on_grid)
+
+
+def rotation_dispersion_bound(
+    n_instances: int, n_variables: int, width: float, *, beta: float = 0.05
+) -> int:
+    """Return a k that `OutwardRotation` does not exceed, with probability 1 - beta.
+
+    That is, over the random directions, and for any distinct programmes, no window of width w in
+    [0, pi / 2] has more critical points than ::
+
+        2 m n w / pi + n L / 3 + sqrt((n L / 3)^2 + 4 m n^2 w L / pi)
+
+    with ``L = ln(ceil(pi / (2 w)) / beta)``, where m is the number of instances and n that of
+    variables; and never more than m n. With ``w = 1 / sqrt(m)``, `excess_utility_bound` is then of
+    the order of the abstract's ``H / m (1 / epsilon + n sqrt(m))``, up to logarithms.
+
+    Parameters
+    ----------
+    n_instances : int
+        m, 1 or more.
+    n_variables : int
+        n, the largest number of variables of a programme; 1 or more.
+    width : float
+        w, an angle; positive and at most pi / 2.
+    beta : float, default=0.05
+        Probability that a window has more; in (0, 1).
+
+    Returns
+    -------
+    k : int
+        For one direction per programme (``n_directions=1``).
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range.
+
+    References
+    ----------
+    Balcan, Dick and Vitercik, "Private algorithm configuration", 2018, "Applications". Proof, by
+    Bernstein's inequality: documentation, "Integer quadratic programmes: outward rotations".
+    """
+    check_number("n_instances", n_instances, "1 or more", lambda v: v >= 1, Integral)
+    check_number("n_variables", n_variables, "1 or more", lambda v: v >= 1, Integral)
+    quarter = math.pi / 2
+    check_number("width", width, "positive and at most pi / 2", lambda v: 0 < v <= quarter)
+    check_number("beta", beta, "in (0, 1)", lambda v: 0 < v < 1)
+    m, n = int(n_instances), int(n_variables)
+    log = math.log(math.ceil(quarter / width) / beta)
+    mean, variance = 2 * m * n * width / math.pi, 2 * m * n**2 * width / math.pi
+    above = n * log / 3 + math.hypot(n * log / 3, math.sqrt(2 * variance * log))
+    return min(math.floor(mean + above), m * n)

@@ -14,7 +14,11 @@ from numpy.typing import NDArray
 from .._params import check_number
 from .._privacy.piecewise import PiecewiseConstant
 
-__all__ = ["published_distribution", "published_excess_utility_bound"]
+__all__ = [
+    "published_distribution",
+    "published_excess_utility_bound",
+    "published_rotation_rate",
+]
 
 
 def published_distribution(
@@ -24,15 +28,17 @@ def published_distribution(
 
     ``P(critical point rho)`` is proportional to ``exp(epsilon |S| U(S, rho) / H)``. Critical points
     are computed from the instances: one that is drawn tells a sample that has it from all samples
-    that have not. Besides, replacing an instance changes the exponent by epsilon in either
-    direction, which costs 2 epsilon and not epsilon.
+    that have not. Apart from that, it depends on the neighbours what the exponent costs. *Adding or
+    removing* an instance moves all exponents in the same direction, by epsilon at most: that costs
+    epsilon. *Replacing* one, as everywhere in this package, moves some up and others down: that
+    costs 2 epsilon.
 
     Parameters
     ----------
     total : PiecewiseConstant
         The sum of the instances' utilities, ``|S| U(S, .)``.
     epsilon : float
-        The privacy loss that the abstract claims.
+        The privacy loss that the abstract claims, without naming its neighbours.
     utility_bound : float
         H: utilities lie in [0, H].
 
@@ -53,8 +59,8 @@ def published_excess_utility_bound(
 ) -> float:
     """Return the bound as the paper's abstract prints it: **not** a theorem as it stands.
 
-    ``H / n (2 ln(1 / w) / epsilon + k)`` is for an interval of length 1, and has no probability of
-    failure. `excess_utility_bound` has both.
+    ``H / n (2 ln(ceil(1 / w)) / epsilon + k)`` is for an interval of length 1, and has no
+    probability of failure. `excess_utility_bound` has both.
 
     Parameters
     ----------
@@ -84,4 +90,45 @@ def published_excess_utility_bound(
     check_number("utility_bound", utility_bound, "positive", lambda v: v > 0)
     check_number("width", width, "in (0, 1]", lambda v: 0 < v <= 1)
     check_number("k", k, "0 or more", lambda v: v >= 0, Integral)
-    return utility_bound / n_instances * (2 * math.log(1 / width) / epsilon + k)
+    return utility_bound / n_instances * (2 * math.log(math.ceil(1 / width)) / epsilon + k)
+
+
+def published_rotation_rate(
+    n_instances: int, n_variables: int, *, epsilon: float, utility_bound: float
+) -> float:
+    """Return the rate that the paper's abstract prints for integer quadratic programmes.
+
+    ``H / |S| (1 / epsilon + n sqrt(|S|))``, of which the abstract says that the utility lost is
+    within it up to logarithms and constants (it writes O with a tilde). So it is an order of
+    magnitude, and no bound: `excess_utility_bound` with `rotation_dispersion_bound` is one.
+
+    Parameters
+    ----------
+    n_instances : int
+        The size of the sample, 1 or more.
+    n_variables : int
+        n, 1 or more.
+    epsilon : float
+        The privacy loss; positive.
+    utility_bound : float
+        H: utilities lie in [0, H].
+
+    Returns
+    -------
+    rate : float
+        In units of the utility.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range.
+
+    References
+    ----------
+    Balcan, Dick and Vitercik, "Private algorithm configuration", 2018, "Applications".
+    """
+    check_number("n_instances", n_instances, "1 or more", lambda v: v >= 1, Integral)
+    check_number("n_variables", n_variables, "1 or more", lambda v: v >= 1, Integral)
+    check_number("epsilon", epsilon, "positive", lambda v: v > 0)
+    check_number("utility_bound", utility_bound, "positive", lambda v: v > 0)
+    return utility_bound / n_instances * (1 / epsilon + n_variables * math.sqrt(n_instances))

@@ -10,6 +10,7 @@ import numpy as np
 from .._data.tables import dense, take_rows
 from .._data.units import Units
 from .._privacy.noisy_counts import NoisyCounts
+from ..outsourced._protocol import MessageError
 from ..scoring._scorers import PrivateScorer
 from ._messages import different_numbers, field
 from ._plan import Plan, units_of
@@ -47,7 +48,7 @@ class Vote:
 
         Raises
         ------
-        ValueError
+        MessageError
             If it is malformed.
         """
         candidate = field(message, "candidate", f"from 0 to {n - 1}", lambda c: 0 <= c < n)
@@ -55,7 +56,7 @@ class Vote:
         failed = different_numbers(message.get("failed"), "failed candidates", n, or_none=True)
         unit = message.get("unit")
         if candidate in failed or unit not in ("record", "group"):
-            raise ValueError(
+            raise MessageError(
                 "a vote is for a candidate that could be fitted, of a site whose unit is 'record' "
                 f"or 'group'; found {message!r:.200}"
             )
@@ -106,22 +107,24 @@ class Counts:
 
         Raises
         ------
-        ValueError
+        MessageError
             If it is malformed, or not what was asked for.
         """
         if message.get("candidates") != finalists:
             found = message.get("candidates")
-            raise ValueError(f"counts of {finalists} were asked for; found those of {found!r:.100}")
+            raise MessageError(
+                f"counts of {finalists} were asked for; found those of {found!r:.100}"
+            )
         rows, t, q = message.get("counts"), len(finalists), _n_counts(scorer, y)
         if not isinstance(rows, list) or len(rows) != t or not all(_are(row, q) for row in rows):
-            raise ValueError(f"expected {t} lists of {q} integers; found {rows!r:.200}")
+            raise MessageError(f"expected {t} lists of {q} integers; found {rows!r:.200}")
         # Where one candidate was left there was nothing to choose, and counts have all of epsilon.
         choice = len(plan.candidates) - len(vote.failed) > 1
         epsilon = plan.epsilon * (plan.score_share if choice else 1.0)
         scale = field(message, "scale", "a positive number", lambda s: s > 0, float)
         expected = t * scorer.counts.sensitivity(vote.units) / epsilon
         if abs(scale / expected - 1) > _TOLERANCE:
-            raise ValueError(f"noise of scale {expected!r} was expected; found {scale!r}")
+            raise MessageError(f"noise of scale {expected!r} was expected; found {scale!r}")
         noisy = (NoisyCounts(tuple(row), scale) for row in rows)
         return cls(dict(zip(finalists, noisy, strict=True)), Spent.from_message(message))
 

@@ -11,6 +11,7 @@ from .._data.split import Training
 from .._evaluation.fitting import fit
 from .._privacy.noisy_counts import NoisyCounts
 from .._sklearn.delegation import replace_fitted
+from ..outsourced._protocol import MessageError
 from ..scoring._scorers import CONFIDENCE, Score, score_and_interval
 from ._answers import Counts, Vote
 from ._messages import VERSION, check_message
@@ -150,7 +151,7 @@ class FederatedCoordinator:
 
         Raises
         ------
-        ValueError
+        MessageError
             If the message is malformed, was not asked for, or differs from what the site said
             before.
         """
@@ -159,7 +160,7 @@ class FederatedCoordinator:
         what = str(message.get("what"))
         if (site, what) in self._told:
             if message != self._told[site, what]:
-                raise ValueError(f"the site {site!r} has answered before, and otherwise: {what}")
+                raise MessageError(f"the site {site!r} has answered before, and otherwise: {what}")
             return
         if what == "counts" and self._finalists:
             arguments = self._plan, self._scorer, self._training.y, self._finalists

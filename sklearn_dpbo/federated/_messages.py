@@ -19,6 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._params import check_number
+from ..outsourced._protocol import MessageError
 
 __all__ = ["VERSION", "check_message", "different_numbers", "field"]
 
@@ -26,11 +27,11 @@ VERSION = 1
 
 
 def check_message(message: Any, kind: str, what: str | None = None) -> None:
-    """Raise ValueError unless this is a message of this kind."""
+    """Raise MessageError unless this is a message of this kind."""
     found = message if isinstance(message, dict) else {}
     wanted = {"type": kind, "version": VERSION} | ({} if what is None else {"what": what})
     if any(found.get(key) != value for key, value in wanted.items()):
-        raise ValueError(f"expected a message with {wanted}; found {_shown(message)}")
+        raise MessageError(f"expected a message with {wanted}; found {_shown(message)}")
 
 
 def field(
@@ -42,7 +43,10 @@ def field(
 ) -> Any:
     """Return a number of a message, of the type that JSON gives."""
     value = message.get(name)
-    check_number(f"{name!r} of a message", value, expected, holds, kind)
+    try:
+        check_number(f"{name!r} of a message", value, expected, holds, kind)
+    except ValueError as error:
+        raise MessageError(str(error)) from None
     return value
 
 
@@ -65,7 +69,7 @@ def different_numbers(value: Any, what: str, n: int, *, or_none: bool = False) -
         whole = all(type(each) is int and 0 <= each < n for each in numbers)
         if whole and len(set(numbers)) == len(numbers):
             return numbers
-    raise ValueError(
+    raise MessageError(
         f"{what} are a list of different integers, 0 to {n - 1}; found {_shown(value)}"
     )
 

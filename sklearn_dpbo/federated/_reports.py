@@ -8,6 +8,7 @@ from typing import Any, Self
 from .._data.units import Units
 from .._privacy.accounting import PrivacyLoss
 from .._privacy.mechanisms import Mechanisms
+from ..outsourced._protocol import MessageError
 from ..report._report import PREDICTION_CONDITIONS, TRAINING_NOT_PROTECTED, PrivacyReport
 from ._plan import Plan
 
@@ -63,7 +64,7 @@ class Spent:
 
         Raises
         ------
-        ValueError
+        MessageError
             If it does not say it as it should.
         """
         try:
@@ -72,7 +73,7 @@ class Spent:
                 float(message["epsilon"]), losses, str(message["noise"]), message["secure"] is True
             )
         except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"a message does not say what was spent: {error!r:.200}") from None
+            raise MessageError(f"a message does not say what was spent: {error!r:.200}") from None
 
 
 def site_report(plan: Plan, name: str, units: Units, spent: Spent) -> PrivacyReport:

@@ -14,6 +14,7 @@ from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import noise_source
 from .._sklearn.results import note_on_error, spent_before
 from ..ledger._ledger import PrivacyLedger, budget_on
+from ..outsourced._protocol import MessageError
 from ..report._report import PrivacyReport
 from ._holding import Holding, evaluate
 from ._messages import VERSION, check_message, different_numbers
@@ -120,10 +121,11 @@ class FederatedSite:
 
         Raises
         ------
+        MessageError
+            If the message is malformed, is about another search, or asks for counts before the vote
+            or for other counts than before: nothing is released then. It is a ValueError.
         ValueError
-            If the message is malformed, is about another search, asks for counts before the vote or
-            for other counts than before, or if no candidate can be fitted: nothing is released
-            then.
+            If no candidate can be fitted: nothing is released then.
         BudgetExceededError, LedgerError
             If the ledger refuses epsilon: nothing is released then.
         """
@@ -190,17 +192,17 @@ class FederatedSite:
         if "counts" in self._sent:
             released = self._sent["counts"]["candidates"]
             if candidates != released:
-                raise ValueError(
+                raise MessageError(
                     f"a site releases counts once, and those of {released} have been; found "
                     f"candidates {candidates!r:.100}"
                 )
             return self._sent["counts"]
         if "vote" not in self._sent:
-            raise ValueError("the vote comes before the counts: ask for it first")
+            raise MessageError("the vote comes before the counts: ask for it first")
         holding, mechanisms = self._holding, self._mechanisms
         chosen = different_numbers(candidates, "candidates", len(self._plan.candidates))
         if not set(chosen) <= set(holding.fitted):
-            raise ValueError(f"of {chosen!r:.100} some could not be fitted at {self.name!r}")
+            raise MessageError(f"of {chosen!r:.100} some could not be fitted at {self.name!r}")
         table, left = holding.counts(chosen), mechanisms.budget.epsilon_left
         detail = f"counted with {len(chosen)} finalists" if len(chosen) > 1 else ""
         noisy = mechanisms.release_counts(table, left, purpose=Purpose.SCORE, detail=detail)
@@ -222,9 +224,9 @@ class FederatedSite:
     def _check_plan(self, theirs: Any) -> None:
         ours = self._plan.facts
         if not isinstance(theirs, dict):
-            raise ValueError(f"expected the plan of the search, a dict; found {theirs!r:.200}")
+            raise MessageError(f"expected the plan of the search, a dict; found {theirs!r:.200}")
         if other := [name for name in ours if theirs.get(name) != ours[name]]:
-            raise ValueError(
+            raise MessageError(
                 f"the coordinator has another plan than the site {self.name!r}: "
                 + "; ".join(f"{n} is {theirs.get(n)!r:.200}, here {ours[n]!r:.200}" for n in other)
                 + ". All sides need the same search, and an integer random_state if candidates are "

@@ -16,6 +16,7 @@ from .._gp.likelihood import default_kernel, fit_kernel
 from .._gp.surrogate import KERNEL_SHAPES, Kernel, Surrogate
 from .._gp.threads import single_threaded
 from .._params import check_number
+from .bounds import ucb_beta
 
 __all__ = ["Modeler"]
 
@@ -57,9 +58,9 @@ class Modeler:
     """GP-UCB over the rows of a table: asks for outcomes by row number.
 
     This is the modeler's part of PO-GP-UCB (Kharkovskii, Dai and Low, ICML 2020, Algorithm 2): it
-    asks for the row with the largest ``mean_t + sqrt(beta_t) std_t``,
-    ``beta_t = 2 ln(n t^2 pi^2 / (6 delta_ucb))``, where mean_t and std_t are those of a Gaussian
-    process on the released table. No row is asked for twice.
+    asks for the row with the largest ``mean_t + sqrt(beta_t) std_t``, where mean_t and std_t are
+    those of a Gaussian process on the released table, ``beta_t = 2 ln(n t^2 pi^2 / (6 delta'))``
+    and ``delta' = delta_ucb / 2`` (its Theorem 3). No row is asked for twice.
 
     If the table has normal noise of known standard deviation s (`input_noise`), the process is over
     the rows without noise: each has variance 1, and the squared exponential kernel of two different
@@ -86,7 +87,8 @@ class Modeler:
     prior_scale : float, default=None
         Prior standard deviation of the function, in units of the outcomes; positive.
     delta_ucb : float, default=0.05
-        Sets the confidence 1 - delta_ucb of the upper bounds, and so the exploration; in (0, 1).
+        Sets the exploration; in (0, 1). All upper bounds hold with probability 1 - delta_ucb / 2;
+        Theorem 3 leaves the other half to the distances in Z.
     input_noise : float, default=0.0
         Standard deviation of the noise on Z: the curator's `sigma_`; 0 or more.
     maximize : bool, default=True
@@ -263,14 +265,14 @@ class Modeler:
         return self.rows[best], self.values[best]
 
     def beta(self, t: int) -> float:
-        """Return ``beta_t = 2 ln(n t^2 pi^2 / (6 delta_ucb))``.
+        """Return ``beta_t = 2 ln(n t^2 pi^2 / (6 delta'))`` with ``delta' = delta_ucb / 2``.
 
         Parameters
         ----------
         t : int
             Number, from 1, of the row that is asked for.
         """
-        return 2 * math.log(len(self._Z) * t**2 * math.pi**2 / (6 * self._params["delta_ucb"]))
+        return ucb_beta(len(self._Z), t, self._params["delta_ucb"] / 2)
 
     # ------------------------------------------------------------ state
     def state(self) -> dict[str, Any]:

@@ -6,54 +6,105 @@ Messages are dictionaries that JSON can represent:
     {"type": "ask", "rows": [17, ...]}                                          modeler to curator
     {"type": "tell", "rows": [17, ...], "values": [0.3, ...]}                   curator to modeler
     {"type": "done", "row": 17, "value": 0.3}                                   modeler to curator
+
+With a `PrivateObjective`, "terms" says what it offers, "tell" has "calls_left", too, a value
+is null where a setting cannot be fitted, and "best" asks for the choice. By setting, not by row:
+
+    {"type": "ask", "settings": [{"C": 0.3}, ...]}                              modeler to curator
+    {"type": "tell", "settings": [{"C": 0.3}, ...], "values": [0.8, ...], "calls_left": 7}
+    {"type": "best"}                                                            modeler to curator
+    {"type": "best", "setting": {"C": 0.3}, "value": 0.81, "interval": [0.79, 0.83]}
 """
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Callable, Iterable
+import threading
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._params import check_number
+from .._space.space import SearchSpace
+from ..exceptions import BudgetExceededError
+from ..objective._objective import PrivateObjective
 from ._modeler import Modeler
 
-__all__ = ["CuratorSide", "ModelerSide", "optimize"]
+__all__ = ["CuratorSide", "MessageError", "ModelerSide", "optimize"]
 
 _VERSION = 1
 
 
+class MessageError(ValueError):
+    """A message is malformed, or asks for what is not offered; its text may be sent back."""
+
+
 class CuratorSide:
-    """The side that holds the data: sends the released table, and outcomes by row number.
+    """The side that holds the data: sends outcomes, by row number or by setting.
+
+    With a curator, its released table is sent, and outcomes by row number. With a
+    `PrivateObjective` for an oracle, outcomes are private, too: they have noise, and there are as
+    many as the objective has calls. Then `settings` says what may be asked for.
 
     Parameters
     ----------
-    curator : GaussianCurator or ProjectionCurator
-        A fitted curator.
-    oracle : callable
-        Takes a row number and returns the outcome of the row, a float. It is called once per row.
-        Outcomes are not protected.
+    curator : GaussianCurator, ProjectionCurator or None, default=None
+        A fitted curator; None if no table is sent.
+    oracle : PrivateObjective or callable
+        A callable takes a row number and returns the outcome of the row, a float, which is sent as
+        it is. It is called once per row.
     most : int, default=None
-        Largest number of rows whose outcomes are sent; None is no limit.
+        Largest number of rows or settings whose outcomes are sent; None is no limit.
+    settings : list of dict, or dict, default=None
+        For a `PrivateObjective`. A list has the setting of each row. A dict is a search space, as
+        `PrivateBayesSearchCV` takes it: then messages have settings in place of row numbers, and
+        no others than these are accepted.
 
     Attributes
     ----------
     result : tuple (row, value) or None
         The best row and its outcome, as the modeler reported them at the end.
+
+    Raises
+    ------
+    ValueError
+        If there is neither a table nor settings, or both of different lengths.
     """
 
     def __init__(
-        self, curator: Any, oracle: Callable[[int], float], most: int | None = None
+        self,
+        curator: Any = None,
+        oracle: PrivateObjective | Callable[[int], float] | None = None,
+        most: int | None = None,
+        *,
+        settings: Any = None,
     ) -> None:
-        check_is_fitted(curator, "released_")
+        if not callable(oracle):
+            raise ValueError(f"oracle is a PrivateObjective or another callable; found {oracle!r}")
+        if curator is not None:
+            check_is_fitted(curator, "released_")
+        self._objective = oracle if isinstance(oracle, PrivateObjective) else None
+        self._space = SearchSpace(settings) if isinstance(settings, Mapping) else None
+        self._settings = None if self._space or settings is None else list(settings)
+        self._check_settings(curator)
         self._curator, self._oracle, self._most = curator, oracle, most
-        self._known: dict[int, float] = {}
+        self._known: dict[Any, float | None] = {}
+        self._lock = threading.Lock()
         self.result: tuple[int, float] | None = None
 
     def table(self) -> dict[str, Any]:
-        """Return the message with the released table."""
+        """Return the message with the released table.
+
+        Raises
+        ------
+        ValueError
+            If there is none.
+        """
+        if self._curator is None:
+            raise MessageError("there is no table here: outcomes are by setting")
         return {
             "type": "table",
             "version": _VERSION,
@@ -61,44 +112,141 @@ class CuratorSide:
             "input_noise": float(getattr(self._curator, "sigma_", 0.0)),
         }
 
+    def terms(self) -> dict[str, Any]:
+        """Return the message that says what a `PrivateObjective` offers, and what is left of it.
+
+        Raises
+        ------
+        ValueError
+            If the oracle is none.
+        """
+        objective = self._objective
+        if objective is None:
+            raise MessageError("outcomes are sent as they are here, without a budget")
+        report = objective.privacy_
+        return {
+            "type": "terms",
+            "version": _VERSION,
+            "score": objective.scorer_.name,
+            "noise_std": objective.noise_std_,
+            "calls_left": objective.n_calls_left_,
+            "epsilon": report.epsilon,
+            "unit": report.unit,
+            "settings": None if self._space is None else list(self._space.names),
+            "n_rows": None if self._settings is None else len(self._settings),
+        }
+
     def answer(self, message: dict[str, Any]) -> dict[str, Any] | None:
         """Return the answer to a message; None to a result, which is kept in `result`.
+
+        If a `PrivateObjective` runs out of calls, the answer has the outcomes until then.
 
         Parameters
         ----------
         message : dict
-            As `ModelerSide.ask` returns it.
+            As `ModelerSide.ask` returns it; or ``{"type": "ask", "settings": [...]}``, or
+            ``{"type": "best"}`` for the choice that a `PrivateObjective` makes.
 
         Raises
         ------
         ValueError
             If the message is malformed or asks for more rows than `most`, or if an outcome is not a
             finite number.
+        BudgetExceededError
+            If a `PrivateObjective` has no call left for the first outcome asked for.
         """
-        if isinstance(message, dict) and message.get("type") == "done":
-            row: Any = message.get("row")
-            value: Any = message.get("value")
-            self._check_rows([row])
-            check_number("the value of a result", value, "a number", finite=False)
-            self.result = row, value
-            return None
-        rows = _rows_of(message, "ask")
-        self._check_rows(rows)
-        if self._most is not None and len({*rows, *self._known}) > self._most:
-            raise ValueError(f"outcomes of {self._most} rows are sent at most")
-        for row in rows:
-            if row not in self._known:
-                value = float(self._oracle(row))
-                if not math.isfinite(value):
-                    raise ValueError(f"the outcome of row {row} is {value}, not a finite number")
-                self._known[row] = value
-        return {"type": "tell", "rows": rows, "values": [self._known[row] for row in rows]}
+        kind = message.get("type") if isinstance(message, dict) else None
+        with self._lock:
+            if kind == "done":
+                self.result = self._result(message)
+                return None
+            if kind == "best":
+                return self._best()
+            return self._tell(message)
 
-    def _check_rows(self, rows: list[Any]) -> None:
-        n = len(self._curator.released_)
-        for row in rows:
-            # Of the type that JSON gives: the row is sent back.
-            check_number("a row", row, f"numbered 0 to {n - 1}", lambda r: 0 <= r < n, int)
+    def _tell(self, message: Any) -> dict[str, Any]:
+        name = "rows" if self._space is None else "settings"
+        asked = self._checked(_items_of(message, "ask", name))
+        keys = [_key(each) for each in asked]
+        if self._most is not None and len({*keys, *self._known}) > self._most:
+            raise MessageError(f"outcomes of {self._most} {name} are sent at most")
+        values: list[float | None] = []
+        for each, key in zip(asked, keys, strict=True):
+            try:
+                if key not in self._known:
+                    self._known[key] = self._outcome(each)
+            except BudgetExceededError:
+                if not values:
+                    raise
+                break
+            values.append(self._known[key])
+        told = {"type": "tell", name: asked[: len(values)], "values": values}
+        if self._objective is None:
+            return told
+        return {**told, "calls_left": self._objective.n_calls_left_}
+
+    def _outcome(self, asked: Any) -> float | None:
+        if self._objective is None:
+            value = float(self._oracle(asked))
+            if not math.isfinite(value):
+                raise ValueError(f"the outcome of row {asked} is {value}, not a finite number")
+            return value
+        setting = asked if self._settings is None else self._settings[asked]
+        score = self._objective(setting)
+        return score if math.isfinite(score) else None  # it cannot be fitted
+
+    def _best(self) -> dict[str, Any]:
+        if self._objective is None:
+            raise MessageError("there is no PrivateObjective here, whose best could be asked for")
+        if not any(value is not None for value in self._known.values()):
+            raise MessageError("no setting has been scored yet")
+        params, value, interval = self._objective.best()
+        if self._settings is None:
+            found = {"setting": params}
+        else:
+            found = {"row": next(i for i in self._known if self._settings[i] == params)}
+        return {"type": "best", **found, "value": value, "interval": list(interval)}
+
+    def _result(self, message: dict[str, Any]) -> tuple[int, float]:
+        row: Any = message.get("row")
+        value: Any = message.get("value")
+        if self._space is not None:
+            raise MessageError('outcomes are by setting here: ask for {"type": "best"}')
+        self._checked([row])
+        check_number("the value of a result", value, "a number", finite=False)
+        return row, value
+
+    def _checked(self, asked: list[Any]) -> list[Any]:
+        """Return the rows or settings, of the types that JSON gives: they are sent back."""
+        if self._space is not None:
+            return [_located(self._space, setting) for setting in asked]
+        n = len(self._curator.released_ if self._settings is None else self._settings)
+        for row in asked:
+            try:
+                check_number("a row", row, f"numbered 0 to {n - 1}", lambda r: 0 <= r < n, int)
+            except ValueError as error:
+                raise MessageError(*error.args) from None
+        return asked
+
+    def _check_settings(self, curator: Any) -> None:
+        if self._objective is None:
+            if curator is None or self._settings is not None or self._space is not None:
+                raise ValueError(
+                    "outcomes of a callable are by row number of a curator's table: pass a fitted "
+                    "curator and no settings, or a PrivateObjective"
+                )
+            return
+        if self._space is None and not (
+            self._settings and all(isinstance(each, dict) for each in self._settings)
+        ):
+            raise ValueError(
+                "settings says what a PrivateObjective may be asked for: a list with the setting "
+                "of each row, or a search space such as {'C': loguniform(1e-3, 1e3)}"
+            )
+        if curator is not None and (
+            self._settings is None or len(self._settings) != len(curator.released_)
+        ):
+            raise ValueError("with a table, settings is a list that has one setting for each row")
 
 
 class ModelerSide:
@@ -149,18 +297,35 @@ class ModelerSide:
 
     def tell(self, message: dict[str, Any]) -> None:
         """Receive outcomes, as `CuratorSide.answer` returns them."""
-        rows = _rows_of(message, "tell")
+        rows = _items_of(message, "tell", "rows")
         if not isinstance(message.get("values"), list):
             raise ValueError(f"expected a list of values; found {message!r:.200}")
         self.modeler.tell(rows, message["values"])
 
 
-def _rows_of(message: Any, kind: str) -> list[Any]:
+def _items_of(message: Any, kind: str, name: str) -> list[Any]:
     expected = isinstance(message, dict) and message.get("type") == kind
-    rows = message.get("rows") if expected else None
-    if not isinstance(rows, list):
-        raise ValueError(f"expected a message of type {kind!r} with rows; found {message!r:.200}")
-    return rows
+    items = message.get(name) if expected else None
+    if not isinstance(items, list):
+        raise MessageError(
+            f"expected a message of type {kind!r} with {name}; found {message!r:.200}"
+        )
+    return items
+
+
+def _located(space: SearchSpace, setting: Any) -> dict[str, Any]:
+    """Return the setting, if it is one of the space."""
+    if not isinstance(setting, dict):
+        raise MessageError(f"a setting is a dict of parameters; found {setting!r:.200}")
+    try:
+        space.locate(setting)
+    except (TypeError, ValueError) as error:
+        raise MessageError(f"this setting is not offered: {error!s:.500}") from None
+    return setting
+
+
+def _key(asked: Any) -> Any:
+    return json.dumps(asked, sort_keys=True) if isinstance(asked, dict) else asked
 
 
 def optimize(

@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from .._params import check_number
 from ..exceptions import PrivacyWarning
 from ._curators import Curator
+from .bounds import projection_threshold
 
 __all__ = ["ProjectionCurator"]
 
@@ -92,20 +93,21 @@ class ProjectionCurator(Curator):
         U, S, Vt = np.linalg.svd(X, full_matrices=False)  # 4
         r = self._auto(S.min()) if self.n_components == "auto" else self.n_components
         M = check_random_state(self.random_state).standard_normal((X.shape[1], r))  # 3
-        omega = self._omega(r)  # 5
+        omega = projection_threshold(self.epsilon, self.delta, r)  # 5
         if S.min() < omega:  # 6-8
             X = U @ (np.sqrt(S**2 + omega**2)[:, None] * Vt)  # 9
         Z = X @ M / math.sqrt(r)  # 7, 10
         return {"released_": Z, "n_components_": r, "omega_": omega, "guarantee_": None}
 
-    def _omega(self, r: int) -> float:
-        logs = math.sqrt(r * math.log(2 / self.delta)) * math.log(16 * r / self.delta)
-        return float(16 * logs / self.epsilon)
-
     def _auto(self, s_min: float) -> int:
-        fits = np.array([self._omega(r) <= s_min for r in range(1, _MOST_COMPONENTS + 1)])
-        if fits.all():
+        def fits(r: int) -> bool:
+            return projection_threshold(self.epsilon, self.delta, r) <= s_min
+
+        if fits(_MOST_COMPONENTS):
             raise ValueError(
                 f"n_components='auto' would be more than {_MOST_COMPONENTS:,}: give a number"
             )
-        return max(1, int(fits.sum()))  # omega grows with r
+        r = 1
+        while fits(r + 1):  # omega grows with r
+            r += 1
+        return r

@@ -25,6 +25,7 @@ from ._explore import Explorer
 from ._history import History
 from ._private import DrawPlan, NoisyScores, PrivateGuide, fixed_prior, residual_prior
 from ._proposals import Domain, PublicModel, validation_batch
+from ._release import public_model
 from ._warm_start import Start
 
 if TYPE_CHECKING:
@@ -181,15 +182,8 @@ class Guidance:
         return self._oracle.public(self._strategy.public_cv, self._rng)
 
     def public_model(self, params: dict[str, Any]) -> tuple[Any, Any, Any]:
-        """Return a candidate fitted within the training set, and X and y of other rows of it.
-
-        If it cannot be fitted without these, as it was evaluated, and all rows.
-        """
-        estimator, split = self._public.fitted(params), self._public.split
-        if estimator is not None:
-            return estimator, split.X_test, split.y_test
-        training = self._oracle.problem.training
-        return self._oracle.fitted(params), training.X, training.y
+        """Return a candidate fitted within the training set, and X and y of other rows of it."""
+        return public_model(params, self._public, self._oracle)
 
     def _look_at_good_candidate(self) -> None:
         """Let the score that selects know how good candidates predict, within the training set.

@@ -13,6 +13,7 @@ from .._data.tables import dense
 from .._data.units import Units
 from .._evaluation.evaluator import Evaluator
 from .._evaluation.fitting import without_autologging
+from .._evaluation.public import PublicEvaluator
 from .._evaluation.suppress_output import suppress_all_output
 from .._privacy.accounting import Purpose
 from .._privacy.mechanisms import Mechanisms
@@ -26,7 +27,7 @@ from ..scoring._scorers import PrivateScorer, Score, score_and_interval
 from ..scoring._statistics import Predictions, Statistics
 from ._base import Scores
 
-__all__ = ["CountedScores", "count_scores", "release_all_scores"]
+__all__ = ["CountedScores", "count_scores", "public_model", "release_all_scores"]
 
 # A candidate fitted within the training set, and X and y of records that it was not fitted on.
 PublicModel: TypeAlias = tuple[Any, Any, Any]
@@ -118,6 +119,18 @@ def count_scores(
         for part in parts
     ]
     return CountedScores(scorers, design, parts, tables)
+
+
+def public_model(params: dict[str, Any], public: PublicEvaluator, oracle: Evaluator) -> PublicModel:
+    """Return a candidate fitted within the training set, and X and y of other rows of it.
+
+    If it cannot be fitted without these, as it was evaluated, and all rows.
+    """
+    estimator, split = public.fitted(params), public.split
+    if estimator is not None:
+        return estimator, split.X_test, split.y_test
+    training = oracle.problem.training
+    return oracle.fitted(params), training.X, training.y
 
 
 def release_all_scores(

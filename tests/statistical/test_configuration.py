@@ -28,14 +28,8 @@ from sklearn_dpbo.configuration import (
     PrivateConfigurator,
     QuadraticProgram,
     SLinear,
-    dispersion,
-    excess_utility_bound,
     piecewise_utility,
     uniform_grid,
-)
-from sklearn_dpbo.configuration.published import (
-    published_distribution,
-    published_excess_utility_bound,
 )
 from sklearn_dpbo.exceptions import BudgetExceededError, InsecureNoiseWarning
 
@@ -581,136 +575,6 @@ def test_audit_refutes_the_configurator_with_half_the_noise(monkeypatch):
     right = mechanisms._scale
     monkeypatch.setattr(mechanisms, "_scale", lambda *args: right(*args) / 2)
     assert audited().refuted
-
-
-def simulated(rng, n):
-    """Instances whose utility is 1 on a random interval around 0.4, and 0 elsewhere."""
-    low = rng.uniform(0, 0.4, n)
-    ends = np.stack([low, low + 0.5], axis=1)
-    return [tuple(pair) for pair in ends]
-
-
-class Intervals:
-    interval = (0, 1)
-
-    def breakpoints(self, instance):
-        return instance
-
-    def utilities(self, instance, parameters):
-        return ((parameters >= instance[0]) & (parameters < instance[1])).astype(float)
-
-    def utility(self, instance, parameter):
-        return float(self.utilities(instance, np.array([parameter]))[0])
-
-
-@pytest.mark.parametrize("beta", [0.05, 0.5])
-def test_utility_bound_fails_at_most_at_rate_beta_on_dispersed_samples(beta, rng):
-    sample = simulated(rng, 150)
-    utilities = [piecewise_utility(Intervals(), x, (0, 1)) for x in sample]
-    best = PiecewiseConstant.total([u.quantized(1, 1) for u in utilities])
-    width, epsilon = 0.02, 2.0
-    k = dispersion(utilities, width, public=True)
-    bound = excess_utility_bound(
-        150, epsilon=epsilon, utility_bound=1, interval=(0, 1), width=width, k=k, beta=beta,
-        grid_size=256,
-    )  # fmt: skip
-    assert bound < 0.25, "the bound is trivial"
-    short = []
-    for i in range(200):
-        c = configurator(Intervals(), epsilon=epsilon, score_share=0, grid_size=256,
-                         noise_random_state=i).fit(sample)  # fmt: skip
-        short.append((best.values.max() - best(c.best_parameter_)) / 150)
-    failures = np.mean(np.array(short) > bound)
-    assert failures <= beta + 4 * math.sqrt(beta * (1 - beta) / 200)
-    if beta == 0.5:
-        # With a two-hundredth of the budget the bound of the whole budget fails.
-        starved = [
-            best.values.max() - best(configurator(
-                Intervals(), epsilon=epsilon / 200, score_share=0, grid_size=256,
-                noise_random_state=i).fit(sample).best_parameter_)
-            for i in range(60)
-        ]  # fmt: skip
-        assert np.mean(np.array(starved) / 150 > bound) > 2 * beta / 3
-
-
-def test_utility_bound_with_too_small_k_fails_on_concentrated_critical_points():
-    """Utilities are positive between two points only that are closer than the grid's cells."""
-    sample = [(0.4, 0.4003)] * 60
-    bound = excess_utility_bound(
-        60, epsilon=1, utility_bound=1, interval=(0, 1), width=0.1, k=0, grid_size=256
-    )
-    c = configurator(Intervals(), grid_size=256, noise_random_state=3, score_share=0).fit(sample)
-    assert not 0.4 <= c.best_parameter_ < 0.4003 and bound < 1
-    utilities = [piecewise_utility(Intervals(), x, (0, 1)) for x in sample]
-    assert dispersion(utilities, 0.1, public=True) == 120
-    correct = excess_utility_bound(
-        60, epsilon=1, utility_bound=1, interval=(0, 1), width=0.1, k=120, grid_size=256
-    )
-    assert correct > 1
-
-
-def test_utility_bounds_equal_their_formulas():
-    bound = excess_utility_bound(
-        100, epsilon=0.5, utility_bound=3, interval=(0, 4), width=0.5, k=7, beta=0.1, grid_size=64
-    )
-    by_hand = 3 / 100 * (2.00002 / 0.5 * (math.log(64 / 8) + math.log(10)) + 7) + 3 / 2**17
-    assert bound == pytest.approx(by_hand, rel=1e-12)
-    printed = published_excess_utility_bound(100, epsilon=0.5, utility_bound=3, width=0.5, k=7)
-    assert printed == pytest.approx(3 / 100 * (2 * math.log(2) / 0.5 + 7))
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [{"width": 1e-9}, {"width": 5}, {"n_instances": 0}, {"epsilon": 0}, {"utility_bound": -1},
-     {"beta": 1}, {"k": -1}, {"interval": (1, 1)}],
-)  # fmt: skip
-def test_invalid_parameters_of_the_utility_bounds_raise(wrong):
-    right = {"n_instances": 9, "epsilon": 1, "utility_bound": 1, "interval": (0, 4), "width": 1,
-             "k": 0}  # fmt: skip
-    with pytest.raises(ValueError, match="found"):
-        excess_utility_bound(**{**right, **wrong})
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [{"width": 0}, {"width": 1.5}, {"n_instances": 0}, {"epsilon": 0}, {"utility_bound": -1},
-     {"k": -1}],
-)  # fmt: skip
-def test_invalid_parameters_of_the_published_utility_bound_raise(wrong):
-    right = {"n_instances": 9, "epsilon": 1, "utility_bound": 1, "width": 0.5, "k": 0}
-    with pytest.raises(ValueError, match=f"{next(iter(wrong))} is .*found"):
-        published_excess_utility_bound(**{**right, **wrong})
-
-
-@given(st.lists(st.lists(st.integers(1, 99), max_size=5, unique=True), max_size=6),
-       st.integers(0, 40))  # fmt: skip
-def test_dispersion_is_the_largest_count_in_a_window(sample, width):
-    functions = [PiecewiseConstant((0, 100), sorted(b), np.arange(len(b) + 1)) for b in sample]
-    points = sorted(b for points in sample for b in points)
-    plain = max((sum(p <= q <= p + width for q in points) for p in points), default=0)
-    assert dispersion(functions, width, public=True) == plain
-
-
-def test_dispersion_is_secret_unless_the_sample_is_public():
-    u = PiecewiseConstant((0, 1), [0.5], [0, 1])
-    k = dispersion([u] * 37, 0.1)
-    assert isinstance(k, Secret) and "37" not in repr(k)
-    with pytest.raises(TypeError, match="cannot be read"):
-        int(k)
-    with pytest.raises(ValueError, match="width"):
-        dispersion([u], -1)
-
-
-def test_published_distribution_reveals_the_critical_points_of_a_sample():
-    """A critical point that only one of two neighbours has is a loss of infinity."""
-
-    def support(sample):
-        utilities = [piecewise_utility(Steps(), x, (0, 1)).quantized(1, 1) for x in sample]
-        return published_distribution(PiecewiseConstant.total(utilities), 1.0, 1.0)
-
-    (of_v, p), (of_w, _) = support([0.2, 0.4, 0.6]), support([0.2, 0.4, 0.7])
-    assert 0.6 in of_v and 0.6 not in of_w and p[of_v.tolist().index(0.6)] > 0.1
-    assert p.sum() == pytest.approx(1) and p[1] / p[0] == pytest.approx(math.e)
 
 
 def test_best_parameter_does_not_depend_on_n_jobs():

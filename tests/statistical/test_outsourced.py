@@ -313,14 +313,6 @@ def test_published_curator_follows_the_paper_line_by_line(X, epsilon, branch):
     assert c.guarantee_ is None
 
 
-def test_omega_equals_that_of_the_paper():
-    """Table 1 of the paper, epsilon = e^1.1, delta = 1e-5, s_min = 1031: r = 10 fits, 15 not."""
-    c = ProjectionCurator(math.exp(1.1), 1e-5)
-    assert c._omega(10) == pytest.approx(976.07, abs=0.01)
-    assert c._auto(1031) == 11  # the paper compares 3, 6, 8, 10, 15 and 20
-    assert c._auto(0.0) == 1
-
-
 def test_automatic_n_components_depends_on_the_data(X):
     few, many = (ProjectionCurator(100.0, 1e-5).fit(scale * X).n_components_ for scale in (1, 30))
     assert few < many
@@ -405,7 +397,8 @@ def test_modeler_asks_for_the_rows_of_gp_ucb(X):
         if rows:
             process.fit(X[rows], np.array(values) - 0.2)
         mean, std = process.predict(X, return_std=True)
-        beta_t = 2 * math.log(60 * t**2 * math.pi**2 / (6 * 0.1))
+        # Theorem 3: delta' = delta_ucb / 2
+        beta_t = 2 * math.log(60 * t**2 * math.pi**2 / (6 * 0.05))
         assert m.beta(t) == pytest.approx(beta_t)
         bound = mean + math.sqrt(beta_t) * std
         bound[rows] = -np.inf

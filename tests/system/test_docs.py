@@ -49,6 +49,8 @@ def test_python_blocks_of_documentation_run(page, names, capsys, request):
     for block in blocks_of(page):
         if "sklearn.callback" in block and find_spec("sklearn.callback") is None:
             continue  # before scikit-learn 1.9
+        if "import torch" in block and find_spec("botorch") is None:
+            continue
         if SERVER in block:  # the last block of its page, because the fixture may skip the rest
             block = block.replace(SERVER, request.getfixturevalue("database"))
         exec(block, names)
@@ -86,6 +88,7 @@ def test_example_scripts_run(example, capsys, monkeypatch):
         "kusner2015._branch_and_bound",
         "kusner2015._unit_ball",
         "ledger._ledger",
+        "objective._objective",
         "outsourced._modeler",
         "planning._solve",
         "scoring._make",

@@ -27,8 +27,10 @@ PUBLIC = (
     "sklearn_dpbo.configuration.published", "sklearn_dpbo.exceptions", "sklearn_dpbo.federated",
     "sklearn_dpbo.kusner2015",
     "sklearn_dpbo.kusner2015.bounds", "sklearn_dpbo.kusner2015.published", "sklearn_dpbo.learners",
-    "sklearn_dpbo.ledger", "sklearn_dpbo.outsourced", "sklearn_dpbo.outsourced.published",
-    "sklearn_dpbo.planning", "sklearn_dpbo.plotting", "sklearn_dpbo.report", "sklearn_dpbo.scoring",
+    "sklearn_dpbo.ledger", "sklearn_dpbo.objective", "sklearn_dpbo.outsourced",
+    "sklearn_dpbo.outsourced.bounds", "sklearn_dpbo.outsourced.http",
+    "sklearn_dpbo.outsourced.published", "sklearn_dpbo.planning", "sklearn_dpbo.plotting",
+    "sklearn_dpbo.report", "sklearn_dpbo.scoring",
     "sklearn_dpbo.strategies",
 )  # fmt: skip
 NOT_LISTED = {

@@ -1,0 +1,5 @@
+"""Validation scores with noise, one setting at a time, for any optimiser (zone: released)."""
+
+from ._objective import Best, Call, PrivateObjective
+
+__all__ = ["Best", "Call", "PrivateObjective"]

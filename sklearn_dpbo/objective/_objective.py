@@ -1,0 +1,575 @@
+"""`PrivateObjective`: one validation score with noise for each setting asked for (zone: released).
+
+The setting is fitted and counted by the evaluator that searches use, and the count is released by
+the mechanisms. Nothing here sees it without noise.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+import warnings
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial, reduce
+from numbers import Integral
+from typing import Any, NamedTuple, NoReturn
+
+import joblib
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import FitFailedWarning
+from sklearn.utils import check_random_state
+
+from .._data.pickles import copied
+from .._data.split import Problem, hold_out
+from .._evaluation.evaluator import Evaluator
+from .._evaluation.fitting import FitOptions, set_candidate
+from .._evaluation.protected_values import check_prediction
+from .._params import check_number
+from .._privacy.accounting import Budget, Purpose
+from .._privacy.mechanisms import Mechanisms
+from .._privacy.noise import noise_source
+from .._privacy.noisy_counts import NoisyCounts, noise_std
+from .._privacy.sensitive import Sensitive
+from .._sklearn.search_parameters import prepared
+from ..evaluation._privacy import validation_report
+from ..exceptions import BudgetExceededError, LowUtilityWarning
+from ..ledger._ledger import PrivacyLedger, budget_on
+from ..report._report import TRAINING_NOT_PROTECTED, PrivacyReport
+from ..scoring._make import resolve_scorer
+from ..scoring._scorers import CONFIDENCE
+from ..strategies._release import count_scores, public_model
+from ._optimizers import on_trials, on_vectors
+from ._sharing import Sharing
+
+__all__ = ["Best", "Call", "PrivateObjective"]
+
+_RELEASED = "the scores that calls return, for at most {} settings, and what `best` returns"
+_NOT_PROTECTED = (
+    TRAINING_NOT_PROTECTED.format("each setting")
+    + "; how long a call takes (see `call_seconds`); which settings are asked for"
+)
+
+
+# Share of the score's range beyond which noise is warned of.
+_TOO_MUCH_NOISE = 0.05
+
+
+class Call(NamedTuple):
+    """A setting that was asked for, and what was returned for it.
+
+    Parameters
+    ----------
+    params : dict
+        The setting.
+    score : float
+        Its validation score with noise; NaN if it could not be fitted.
+    """
+
+    params: dict[str, Any]
+    score: float
+
+
+class Best(NamedTuple):
+    """What `PrivateObjective.best` chose.
+
+    Parameters
+    ----------
+    params : dict
+        The setting chosen.
+    score : float
+        Its validation score with noise.
+    interval : tuple of float
+        Where its validation score without noise lies, with probability 95 %.
+    """
+
+    params: dict[str, Any]
+    score: float
+    interval: tuple[float, float]
+
+
+class PrivateObjective:
+    """The validation score of a setting, with noise, for an optimiser of your own.
+
+    Called with a setting, the objective fits it on the training set, which is not protected, scores
+    it on the validation set, which is, and returns the score with noise. All calls together, and
+    `best`, are (epsilon, delta)-differentially private with respect to one record (or group of
+    records) of the validation set, whatever the optimiser does with the scores: each setting may
+    depend on all scores before.
+
+    Parameters
+    ----------
+    estimator : estimator object
+        As `PrivateBayesSearchCV` takes it.
+    X_train : array-like of shape (n_samples, n_features)
+        The training set: not protected.
+    y_train : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        Targets of X_train.
+    X_val : array-like of shape (n_val, n_features)
+        The validation set: protected, and used for nothing but scores.
+    y_val : array-like of shape (n_val,) or (n_val, n_outputs)
+        Targets of X_val: protected, too.
+    scoring : str, PrivateScorer or None, default=None
+        One score, as `PrivateBayesSearchCV` takes it. Of scores that are no means of gains ("f1",
+        "roc_auc" and "r2", for example), calls return an approximation; `best` returns the score.
+    epsilon : float, default=1.0
+        Privacy loss of everything that is released, in all.
+    delta : float, default=0.0
+        In [0, 1). With 0, the noise of a call is in proportion to `n_calls`; with delta > 0, to its
+        square root, where that is less.
+    n_calls : int, default=50
+        The most settings that may be scored. The noise of all is set by this number, also if fewer
+        are asked for.
+    groups_val : array-like of shape (n_val,), default=None
+        Whom each validation record belongs to: then all records of one group (a patient, say) are
+        one protected unit.
+    best_share : float or None, default=None
+        Share of epsilon that is kept for `best`: 0.6 of it for a choice by permute-and-flip, the
+        rest for the score of the setting chosen. With 0, `best` takes the largest score that calls
+        returned. None is 0.5, or 0 if that makes the choice better, as it does for very few calls.
+    fit_params : dict, default=None
+        Other arguments of the estimator's `fit`.
+    ledger : PrivacyLedger or None, default=None
+        What (epsilon, delta) are charged to, all of it before the first call's draw.
+    prediction : {"together", "separate"}, default="together"
+        As for `PrivateBayesSearchCV`.
+    error_score : "raise" or float, default=np.nan
+        What a call does whose fit fails: raise, or else warn and return NaN. That uses up no call.
+    call_seconds : float or None, default=None
+        A call, or `best`, takes a whole multiple of these seconds, so that its duration says less
+        of the protected records. None adds nothing.
+    random_state : int, RandomState instance or None, default=None
+        For public randomness: how the training set is cut where a score needs that.
+    noise_random_state : int or None, default=None
+        An integer replaces the noise by a seeded generator's: for tests only. Warns.
+
+    Attributes
+    ----------
+    noise_std_ : float
+        Standard deviation of the noise of a call's score, in the units of the score. Known before
+        the first call.
+    n_calls_left_ : int
+        How many more settings may be scored.
+    calls_ : list of Call
+        Settings that were asked for, and what was returned for them (private).
+    scorer_ : PrivateScorer
+        The score used; as a function, ``scorer_(estimator, X, y)``, it is not private.
+    privacy_ : PrivacyReport
+        The privacy report: print it.
+
+    Raises
+    ------
+    ValueError
+        If anything is malformed. Nothing is released or spent then.
+    BudgetExceededError
+        If the ledger does not have (epsilon, delta).
+
+    See Also
+    --------
+    PrivateBayesSearchCV : The whole search; its choice has far less noise than these scores, since
+        it releases no other.
+
+    Notes
+    -----
+    The theorem, its proof and what is assumed are in the documentation, "A private objective".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.model_selection import train_test_split
+    >>> from sklearn_dpbo import PrivateObjective
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X, X_val, y, y_val = train_test_split(X, y, test_size=0.5, random_state=0)
+    >>> objective = PrivateObjective(
+    ...     LogisticRegression(solver="liblinear"), X, y, X_val, y_val, epsilon=5.0, n_calls=3
+    ... )
+    >>> scores = [objective({"C": C}) for C in (0.01, 1.0, 100.0)]
+    >>> objective.best()  # doctest: +SKIP
+    Best(params={'C': 100.0}, score=0.954, interval=(0.921, 0.987))
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        X_train: Any,
+        y_train: Any,
+        X_val: Any,
+        y_val: Any,
+        *,
+        scoring: Any = None,
+        epsilon: float = 1.0,
+        delta: float = 0.0,
+        n_calls: int = 50,
+        groups_val: Any = None,
+        best_share: float | None = None,
+        fit_params: Mapping[str, Any] | None = None,
+        ledger: PrivacyLedger | None = None,
+        prediction: str = "together",
+        error_score: Any = np.nan,
+        call_seconds: float | None = None,
+        random_state: Any = None,
+        noise_random_state: int | None = None,
+    ) -> None:
+        _check(estimator, epsilon, delta, n_calls, best_share, error_score, call_seconds)
+        check_prediction(prediction)
+        scorer = resolve_scorer(scoring, estimator)
+        if best_share == 0 and not scorer.is_mean:
+            raise ValueError(
+                f"scoring={scorer.name!r} is no mean of gains, and so calls do not return the "
+                "score itself: best() has to release it. Leave out best_share=0"
+            )
+        rng = check_random_state(random_state)
+        problem = _problem(estimator, X_train, y_train, X_val, y_val, groups_val, fit_params, rng)
+        options = FitOptions(clone(estimator), error_score, separate=prediction == "separate")
+        self._evaluator = Evaluator(options, problem, (prepared(scorer, problem.training.y),))
+        weakref.finalize(self, self._evaluator.close)
+        self._public = self._evaluator.public(None, np.random.default_rng(rng.randint(2**31 - 1)))
+        noise = noise_source(noise_random_state, stacklevel=3)
+        share = partial(
+            Sharing.of, int(n_calls), best_share=best_share, is_mean=bool(scorer.is_mean)
+        )
+        needed = float(delta) if share(float(epsilon), float(delta)).calls.gaussian else 0.0
+        what = f"scores of up to {n_calls} settings"
+        budget = budget_on(ledger, float(epsilon), needed, what=what, mechanism=type(self).__name__)
+        self._check_ledger = partial(_check_ledger, ledger, budget, what)
+        self._sharing = share(budget.epsilon, budget.delta)
+        self._mechanisms = Mechanisms(budget, noise)
+        self._answer = self._mechanisms.answers(self._sharing.calls, purpose=Purpose.CALLS)
+        self._prediction, self._call_seconds = prediction, call_seconds
+        self._lock = threading.RLock()
+        self._known: dict[Any, Call] = {}  # by what the setting is
+        self._scored: list[_Scored] = []
+        self._choosing = False
+        self._chosen: int | None = None
+        self._best: Best | None = None
+        if self._evaluator.scorer.selects_at:
+            model = public_model({}, self._public, self._evaluator)
+            self._evaluator.select_at(self._evaluator.scorer.predictions(*model))
+        self._warn_of_noise()
+
+    def __call__(self, params: Mapping[str, Any]) -> float:
+        """Return the validation score of a setting, with noise.
+
+        Asked for the same setting again, it returns the same number, and that uses up no call.
+
+        Parameters
+        ----------
+        params : dict
+            Parameters of the estimator, as its `set_params` takes them.
+
+        Returns
+        -------
+        score : float
+            The larger, the better. It may lie beyond the score's bounds, as noise is added to it.
+            NaN if the setting cannot be fitted.
+
+        Raises
+        ------
+        BudgetExceededError
+            If all calls have been made, `best` has chosen, or the ledger refuses the charge.
+            Nothing is drawn then.
+        ValueError
+            If the estimator has no such parameters, or does not predict row by row.
+        """
+        params = self._checked(params)
+        key = _identity(params)
+        with self._lock:
+            if key not in self._known:
+                self._check_calls_left()
+                with self._rounded_time():
+                    self._score(key, params)
+            return self._known[key].score
+
+    def best(self) -> Best:
+        """Choose the best of the settings that were scored, and return it with its score.
+
+        By a private draw, after which no more settings can be scored; or, if `best_share` is 0, the
+        one with the largest score that a call returned, with an interval that holds for all calls
+        together. Asked again, it returns the same.
+
+        Returns
+        -------
+        best : Best
+            With `params`, `score` and `interval`.
+
+        Raises
+        ------
+        ValueError
+            If no setting has been scored yet.
+        """
+        with self._lock:
+            if not self._scored:
+                raise ValueError("no setting has been scored yet: call the objective first")
+            if not self._sharing.epsilon_choice:
+                return self._largest()
+            if self._best is None:
+                with self._rounded_time():
+                    self._best = self._drawn()
+            return self._best
+
+    def optuna(self, space: Mapping[str, Any] | Callable[[Any], dict[str, Any]]) -> Any:
+        """Return the objective of an Optuna study, for ``study.optimize``.
+
+        Parameters
+        ----------
+        space : dict or callable
+            Names of parameters to lists (categories), Optuna's distributions, or scipy.stats'
+            `uniform`, `loguniform` and `randint`. Or, to define it by run, a function of a trial
+            that suggests parameters and returns them as a dict.
+
+        Returns
+        -------
+        objective : callable
+            Takes a trial. The study must maximise. Settings cannot be pruned: each intermediate
+            score would be a release of its own.
+        """
+        return on_trials(self, space)
+
+    def skopt(self, dimensions: list[Any]) -> Any:
+        """Return the objective for `gp_minimize` and other functions of scikit-optimize.
+
+        Parameters
+        ----------
+        dimensions : list of skopt.space.Dimension
+            Each with the name of its parameter.
+
+        Returns
+        -------
+        objective : callable
+            Takes a list of values, one for each dimension, and returns the *negative* of the score;
+            of settings that cannot be fitted, that of the lowest score possible.
+        """
+        return on_vectors(self, dimensions, lowest=self.scorer_.bounds[0])
+
+    @property
+    def noise_std_(self) -> float:
+        scorer, units = self._evaluator.scorer, self._evaluator.problem.units
+        scale = self._answer.scale(scorer.sensitivity(units))
+        return scorer.line(units)[1] * noise_std(scale, self._sharing.calls.gaussian)
+
+    @property
+    def n_calls_left_(self) -> int:
+        return 0 if self._choosing else self._answer.n_left
+
+    @property
+    def calls_(self) -> list[Call]:
+        return [Call(dict(params), score) for params, score in self._known.values()]
+
+    @property
+    def scorer_(self) -> Any:
+        return self._evaluator.scorer
+
+    @property
+    def privacy_(self) -> PrivacyReport:
+        return validation_report(
+            self._evaluator.problem,
+            self._mechanisms,
+            self._prediction,
+            title="Differentially private scores of settings",
+            not_protected=_NOT_PROTECTED,
+            released=_RELEASED.format(self._sharing.calls.n),
+        )
+
+    def __repr__(self) -> str:
+        budget = self._mechanisms.budget
+        return (
+            f"PrivateObjective({self._evaluator.options.estimator!r}, "
+            f"scoring={self.scorer_.name!r}, epsilon={budget.epsilon:g}, "
+            f"n_calls_left_={self.n_calls_left_})"
+        )
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a PrivateObjective holds protected records and a budget that must not be spent twice, "
+            "and cannot be pickled or copied: call it in the process that made it (in Optuna, "
+            "study.optimize(..., n_jobs=1))"
+        )
+
+    def _warn_of_noise(self) -> None:
+        scorer, units = self._evaluator.scorer, self._evaluator.problem.units
+        if self.noise_std_ > _TOO_MUCH_NOISE * scorer.line(units)[1] * scorer.largest(units):
+            warnings.warn(
+                f"The scores that calls return have noise of standard deviation "
+                f"{self.noise_std_:.2g}, in units of {scorer.name}: more than most settings differ "
+                "by. Allow fewer calls, pass delta (1e-6, say), use more validation records or a "
+                "larger epsilon; or let PrivateBayesSearchCV choose, whose noise is far smaller",
+                LowUtilityWarning,
+                stacklevel=3,
+            )
+
+    def _checked(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        if not isinstance(params, Mapping) or not all(isinstance(name, str) for name in params):
+            raise ValueError(
+                f'a setting is a dict of parameters, such as {{"C": 1.0}}; found {params!r}'
+            )
+        found = {name: clone(value, safe=False) for name, value in params.items()}
+        set_candidate(clone(self._evaluator.options.estimator), found)
+        return found
+
+    def _check_calls_left(self) -> None:
+        self._mechanisms.budget.require_own_process()
+        if self._choosing:
+            raise BudgetExceededError(
+                "best() has chosen among the settings that were scored, and the budget is spent. "
+                "A new objective costs epsilon again"
+            )
+        if self._answer.n_left == 0:
+            raise BudgetExceededError(
+                f"all {self._sharing.calls.n} calls have been made, and the budget has no more. "
+                "best() returns the best of these settings; n_calls= says beforehand how many "
+                "there may be"
+            )
+        self._check_ledger()
+
+    @contextlib.contextmanager
+    def _rounded_time(self) -> Iterator[None]:
+        """Leave after a whole multiple of `call_seconds`, by an error, too."""
+        start = time.monotonic()
+        try:
+            yield
+        finally:
+            if self._call_seconds is not None:
+                time.sleep((start - time.monotonic()) % self._call_seconds)
+
+    def _score(self, key: Any, params: dict[str, Any]) -> None:
+        """Fit a setting, release its score, and keep that."""
+        oracle = self._evaluator
+        evaluation = oracle((params,))
+        (error,) = evaluation.fit_errors
+        if error is not None:
+            warnings.warn(
+                f"{params} failed on the training set, and has no score; that uses up no call: "
+                f"{error}",
+                FitFailedWarning,
+                stacklevel=3,
+            )
+            self._known[key] = Call(params, np.nan)
+            return
+        noisy = self._answer(evaluation.statistics)
+        # One step: after an interrupt, a setting is there with all that belongs to it, or not.
+        self._scored.append(_Scored(params, evaluation.statistics, noisy))
+        offset, slope = oracle.scorer.line(oracle.problem.units)
+        self._known[key] = Call(params, offset + slope * noisy.counts[0])
+
+    def _largest(self) -> Best:
+        scorer, units = self._evaluator.scorer, self._evaluator.problem.units
+        params, _, noisy = max(self._scored, key=lambda each: each.noisy.counts)
+        # The noise of the largest is not that of any, and when to stop may depend on the scores:
+        # the intervals of all possible calls hold together.
+        confidence = 1 - (1 - CONFIDENCE) / self._sharing.calls.n
+        value = scorer.value(noisy.counts, units)
+        low, high = scorer.interval(noisy, units, confidence)
+        return Best(dict(params), value, (min(low, value), max(high, value)))
+
+    def _drawn(self) -> Best:
+        """Choose a setting, and release its score. If interrupted, the next call goes on."""
+        oracle, mechanisms = self._evaluator, self._mechanisms
+        self._choosing = True
+        if self._chosen is None:
+            table = reduce(Sensitive.followed_by, (each.statistics for each in self._scored))
+            epsilon = self._sharing.epsilon_choice
+            self._chosen = mechanisms.select(table, epsilon, purpose=Purpose.CANDIDATE)
+        params, statistics, _ = self._scored[self._chosen]
+        counted = count_scores(
+            params,
+            statistics,
+            oracle,
+            mechanisms.budget.epsilon_left,
+            lambda params: public_model(params, self._public, oracle),
+        )
+        ((score, interval),), _ = counted.release(oracle.problem.units, mechanisms)
+        return Best(dict(params), score, interval)
+
+
+class _Scored(NamedTuple):
+    """A setting that was fitted, its statistic, and that with noise."""
+
+    params: dict[str, Any]
+    statistics: Sensitive
+    noisy: NoisyCounts
+
+
+def _check_ledger(ledger: PrivacyLedger | None, budget: Budget, what: str) -> None:
+    """Raise what the charge would raise, before anything protected is predicted for it."""
+    if ledger is not None and not budget.reserved:
+        ledger.check((budget.epsilon, budget.delta), what=what)
+
+
+def _identity(params: dict[str, Any]) -> Any:
+    """Return a key that is equal for equal settings; of what cannot be compared, an own one."""
+    try:
+        return joblib.hash(params)
+    except Exception:  # of functions without a name, say
+        return object()
+
+
+def _check(
+    estimator: Any,
+    epsilon: Any,
+    delta: Any,
+    n_calls: Any,
+    best_share: Any,
+    error_score: Any,
+    call_seconds: Any,
+) -> None:
+    """Raise ValueError for a parameter that makes no sense by itself."""
+    if not (hasattr(estimator, "fit") and hasattr(estimator, "get_params")):
+        raise ValueError(
+            "estimator has a fit method, and get_params as BaseEstimator gives it; found "
+            f"{estimator!r}"
+        )
+    check_number("epsilon", epsilon, "a number from 1e-9 up", lambda e: e >= 1e-9)
+    check_number("delta", delta, "in [0, 1)", lambda d: 0 <= d < 1)
+    check_number("n_calls", n_calls, "a whole number from 1 up", lambda n: n >= 1, Integral)
+    check_number(
+        "best_share",
+        best_share,
+        "0, or from 0.001 to 0.999",
+        lambda s: s == 0 or 0.001 <= s <= 0.999,
+        optional=True,
+    )
+    check_number(
+        "call_seconds",
+        call_seconds,
+        "seconds above 0, a day at most",
+        lambda s: 0 < s <= 86_400,
+        optional=True,
+    )
+    if error_score != "raise":
+        check_number("error_score", error_score, '"raise" or a number', finite=False)
+
+
+def _problem(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    X_val: Any,
+    y_val: Any,
+    groups_val: Any,
+    fit_params: Mapping[str, Any] | None,
+    rng: np.random.RandomState,
+) -> Problem:
+    if X_val is None:
+        raise ValueError("X_val and y_val are the protected records; found None")
+    problem = hold_out(
+        estimator,
+        X,
+        y,
+        dict(fit_params or {}),
+        cv=None,
+        rng=rng,
+        X_val=X_val,
+        y_val=y_val,
+        groups_val=groups_val,
+        split_params={},
+    )
+    # What the caller writes into the table between two calls must not count.
+    return replace(
+        problem,
+        X_val=copied(problem.X_val, problem.training.form.copies),
+        y_val=None if problem.y_val is None else problem.y_val.copy(),
+    )

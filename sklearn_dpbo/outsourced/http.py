@@ -1,0 +1,151 @@
+"""A curator's side as a web application (zone: boundary)."""
+
+import hmac
+import json
+from numbers import Integral
+from typing import Any
+
+from .._params import check_number
+from ..exceptions import BudgetExceededError
+from ._protocol import CuratorSide, MessageError
+
+__all__ = ["create_app"]
+
+_SHORTEST_TOKEN = 16
+_NO_ANSWER = "the curator could not answer; why is in its own log, and is not sent"
+
+
+def create_app(
+    side: CuratorSide, token: str, *, requests_per_minute: int = 60, largest_request: int = 2**16
+) -> Any:
+    """Return an ASGI application that answers a modeler's messages.
+
+    ``GET /terms`` and ``GET /table`` return what `CuratorSide.terms` and `CuratorSide.table` do;
+    ``POST /messages`` takes a message and returns the answer (204 if there is none). Requests bear
+    the token: ``Authorization: Bearer <token>``. Needs FastAPI and limits (``.[http]``).
+
+    The application speaks plain HTTP. Let a reverse proxy or the ASGI server terminate TLS, or the
+    token and the outcomes can be read on the way. Run it in *one* process, as budgets are kept in
+    the objective, and behind nothing that repeats requests to others.
+
+    Parameters
+    ----------
+    side : CuratorSide
+        What answers.
+    token : str
+        What requests must bear; 16 characters or more, such as ``secrets.token_urlsafe()``.
+    requests_per_minute : int, default=60
+        More are refused (429), those without the token included.
+    largest_request : int, default=65536
+        Largest body of a request, in bytes; larger ones are refused (413).
+
+    Returns
+    -------
+    app : fastapi.FastAPI
+        To be run by an ASGI server, such as uvicorn.
+
+    Raises
+    ------
+    ImportError
+        If FastAPI or limits is not installed.
+    ValueError
+        If a parameter is out of its range.
+
+    Notes
+    -----
+    Status 401 means a wrong token, 409 that the budget is spent, and 422 that a message was
+    malformed. Of any other error, such as one of a fit, the modeler is told nothing but 500.
+    """
+    if not isinstance(side, CuratorSide):
+        raise ValueError(f"side is a CuratorSide; found {type(side).__name__}")
+    if not isinstance(token, str) or len(token) < _SHORTEST_TOKEN:
+        raise ValueError(
+            f"token is a text of {_SHORTEST_TOKEN} characters or more, such as "
+            "secrets.token_urlsafe() returns"
+        )
+    for name, value in (
+        ("requests_per_minute", requests_per_minute),
+        ("largest_request", largest_request),
+    ):
+        check_number(name, value, "a whole number from 1 up", lambda n: n >= 1, Integral)
+
+    from fastapi import Depends, FastAPI, Request
+    from fastapi.concurrency import run_in_threadpool
+    from fastapi.responses import JSONResponse, Response
+
+    app = FastAPI(title="curator", openapi_url=None)
+    allowed = _limiter(requests_per_minute)
+
+    def admit(request: Request) -> None:
+        if not allowed():
+            raise _RefusedError(429, "too many requests")
+        given = request.headers.get("authorization", "")
+        if not hmac.compare_digest(given.encode(), f"Bearer {token}".encode()):
+            raise _RefusedError(401, "Authorization: Bearer <token> is missing or wrong")
+
+    admitted = Depends(admit)
+
+    @app.exception_handler(_RefusedError)
+    async def refused(_: Request, error: _RefusedError) -> JSONResponse:
+        return JSONResponse({"type": "refused", "reason": error.reason}, error.status)
+
+    @app.exception_handler(Exception)
+    async def failed(_: Request, error: Exception) -> JSONResponse:
+        return JSONResponse({"type": "refused", "reason": _NO_ANSWER}, 500)
+
+    @app.get("/terms", dependencies=[admitted])
+    def terms() -> Any:
+        return _answered(side.terms)
+
+    @app.get("/table", dependencies=[admitted])
+    def table() -> Any:
+        return _answered(side.table)
+
+    @app.post("/messages", dependencies=[admitted])
+    async def messages(request: Request) -> Any:
+        message = await _message_of(request, largest_request)
+        answer = await run_in_threadpool(_answered, side.answer, message)
+        return Response(status_code=204) if answer is None else JSONResponse(answer)
+
+    return app
+
+
+class _RefusedError(Exception):
+    """A request that is refused, for a reason that may be told."""
+
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(reason)
+        self.status, self.reason = status, reason
+
+
+def _answered(answer: Any, *message: Any) -> Any:
+    """Return an answer, or refuse for a reason that may be told."""
+    try:
+        return answer(*message)
+    except BudgetExceededError as error:
+        raise _RefusedError(409, str(error)) from None
+    except MessageError as error:
+        raise _RefusedError(422, str(error)) from None
+
+
+async def _message_of(request: Any, largest: int) -> Any:
+    """Return the message in a request's body."""
+    body = b""
+    async for part in request.stream():
+        body += part
+        if len(body) > largest:
+            raise _RefusedError(413, f"a request has {largest:,} bytes at most")
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        raise _RefusedError(422, "the body of a request is a message in JSON") from None
+
+
+def _limiter(per_minute: int) -> Any:
+    """Return a function that says whether one more request is allowed now."""
+    from limits import RateLimitItemPerMinute
+    from limits.storage import MemoryStorage
+    from limits.strategies import MovingWindowRateLimiter
+
+    limiter, limit = MovingWindowRateLimiter(MemoryStorage()), RateLimitItemPerMinute(per_minute)
+    return lambda: limiter.hit(limit)

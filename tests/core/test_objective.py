@@ -1,0 +1,580 @@
+"""`PrivateObjective`: what calls return and cost, and what optimisers make of it."""
+
+import copy
+import math
+import os
+import pickle
+import time
+import warnings
+
+import numpy as np
+import pytest
+from leaks import COUNTS, EPSILON, Known, data, found_in, found_in_text, secrets
+from scipy import stats
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.neural_network import MLPClassifier
+from sklearn.svm import SVC
+
+from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV, PrivateObjective
+from sklearn_dpbo._privacy.mechanisms import Answers
+from sklearn_dpbo._privacy.noise import SeededNoise
+from sklearn_dpbo._privacy.zcdp import zcdp_within
+from sklearn_dpbo.exceptions import BudgetExceededError, LowUtilityWarning
+from sklearn_dpbo.objective import _objective as module
+from sklearn_dpbo.objective._sharing import Sharing, error_of_noisy_max
+
+GRID = [0.0001, 0.01, 0.1, 1.0]
+
+
+@pytest.fixture
+def objective_of(two_classes):
+    X, y, X_val, y_val = two_classes
+
+    def make(estimator=None, **params):
+        params = {"epsilon": 1e6, "n_calls": 4, **params}
+        estimator = LogisticRegression() if estimator is None else estimator
+        return PrivateObjective(estimator, X, y, X_val, y_val, **params)
+
+    return make
+
+
+def spent(ledger):
+    return ledger.spent["epsilon"], ledger.spent["delta"]
+
+
+class Fails(ClassifierMixin, BaseEstimator):
+    """Fails unless ``a`` is 0."""
+
+    def __init__(self, a=0):
+        self.a = a
+
+    def fit(self, X, y):
+        if self.a:
+            raise RuntimeError("cannot fit this")
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return np.zeros(len(X), dtype=int)
+
+
+class Always0(Fails):
+    """Does not."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+
+# ------------------------------------------------------------ what calls return
+@pytest.mark.parametrize("scoring", ["accuracy", "neg_brier_score"])
+def test_without_much_noise_calls_return_the_score(objective_of, two_classes, scoring):
+    X, y, X_val, y_val = two_classes
+    objective = objective_of(scoring=scoring)
+    for C in GRID:
+        exact = objective.scorer_(LogisticRegression(C=C).fit(X, y), X_val, y_val)
+        assert objective({"C": C}) == pytest.approx(exact, abs=1e-3)
+    assert [call.params["C"] for call in objective.calls_] == GRID
+
+
+@pytest.mark.parametrize(
+    "scoring", ["accuracy", "f1", "roc_auc", "neg_brier_score", "matthews_corrcoef"]
+)
+@pytest.mark.parametrize("best_share", [None, 0.5])
+def test_best_is_the_best_setting_with_its_score(objective_of, two_classes, scoring, best_share):
+    X, y, X_val, y_val = two_classes
+    objective = objective_of(scoring=scoring, best_share=best_share)
+    for C in GRID:
+        objective({"C": C})
+    best = objective.best()
+    exact = {C: objective.scorer_(LogisticRegression(C=C).fit(X, y), X_val, y_val) for C in GRID}
+    # The score that selects is near the score, but of areas.
+    assert exact[best.params["C"]] >= max(exact.values()) - 0.02
+    assert best.score == pytest.approx(exact[best.params["C"]], abs=0.02)
+    assert best.interval[0] <= best.score <= best.interval[1]
+    assert objective.best() == best
+
+
+def test_regressors_have_r2(two_classes):
+    X, _, X_val, _ = two_classes
+    objective = PrivateObjective(
+        Ridge(), X[:, 1:], X[:, 0], X_val[:, 1:], X_val[:, 0], epsilon=1e6, n_calls=2
+    )
+    objective({"alpha": 1.0})
+    assert objective.scorer_.name == "r2" and math.isfinite(objective.best().score)
+
+
+def test_the_same_setting_is_scored_once(objective_of):
+    objective = objective_of(epsilon=5.0)
+    first = objective({"C": 1.0})
+    assert objective({"C": 1.0}) == first and objective.n_calls_left_ == 3
+    assert objective({"C": 2.0}) is not None and objective.n_calls_left_ == 2
+
+
+def test_results_are_copies(objective_of):
+    objective = objective_of()
+    asked = {"C": 1.0}
+    objective(asked)
+    asked["C"] = objective.calls_[0].params["C"] = 7.0
+    assert objective.best().params == {"C": 1.0}
+
+
+# ------------------------------------------------------------ noise
+@pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.LowUtilityWarning")
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_noise_is_known_beforehand(objective_of, delta):
+    """Of 150 records; the calls have half of epsilon, and best the other half."""
+    objective = objective_of(epsilon=2.0, delta=delta, n_calls=100, best_share=0.5)
+    if delta:
+        std = math.sqrt(100 / (2 * zcdp_within(1.0, 1e-6)))
+        assert objective.privacy_.delta == 0.0
+    else:
+        a = math.exp(-1 / 100)
+        std = math.sqrt(2 * a) / (1 - a)
+    assert objective.noise_std_ == pytest.approx(std / 150, rel=1e-9)
+    objective({"C": 1.0})
+    assert objective.privacy_.delta == delta
+
+
+@pytest.mark.parametrize("half", [False, True])
+@pytest.mark.parametrize("delta", [0.0, 0.01])
+@pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.LowUtilityWarning")
+def test_scores_have_noise_of_that_deviation(objective_of, two_classes, delta, half, monkeypatch):
+    if half:
+        scale = Answers.scale
+        monkeypatch.setattr(Answers, "scale", lambda *args: scale(*args) / 2)
+    n, params = 400, {"epsilon": 3.0, "delta": delta, "best_share": 0.5, "noise_random_state": 1}
+    # The deviation as a reader computes it.
+    if delta:
+        std, law = math.sqrt(n / (2 * zcdp_within(1.5, delta))), stats.norm
+    else:
+        std, law = math.sqrt(2) * n / 1.5, stats.laplace(scale=1 / math.sqrt(2))
+    objective = objective_of(Always0(), n_calls=n, **params)
+    scores = np.array([objective({"a": float(a)}) for a in range(n)])
+    counts = 150 * (scores - np.mean(two_classes[3] == 0))
+    assert (stats.kstest(counts / std, law.cdf).pvalue > 1e-4) != half
+
+
+def test_calls_are_accounted_for_by_the_better_composition():
+    assert not Sharing.of(50, 1.0, 0.0, 0.5, is_mean=True).calls.gaussian
+    many = Sharing.of(50, 1.0, 1e-6, 0.5, is_mean=True).calls
+    assert many.gaussian and (many.epsilon, many.delta) == (0.5, 1e-6)
+    assert many.spread == pytest.approx(math.sqrt(50 / (2 * zcdp_within(0.5, 1e-6))))
+    assert not Sharing.of(2, 1.0, 1e-6, 0.5, is_mean=True).calls.gaussian
+
+
+def test_best_draws_where_that_is_better():
+    assert Sharing.of(1, 1.0, 0.0, None, is_mean=True).epsilon_choice == 0
+    assert Sharing.of(1, 1.0, 0.0, None, is_mean=False).epsilon_choice > 0
+    for delta in (0.0, 1e-6):
+        assert Sharing.of(50, 1.0, delta, None, is_mean=True).epsilon_choice == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize(
+    "noise", [stats.norm(scale=3), stats.laplace(scale=3), stats.expon(scale=3)]
+)
+def test_error_of_a_noisy_maximum_is_that_of_simulations(noise, rng):
+    n, gaps = 10, np.linspace(0, 15, 31)
+    Z = noise.rvs((20_000, n), random_state=rng)
+    missed = [(Z[:, 1:].max(axis=1) > Z[:, 0] + gap).mean() for gap in gaps]
+    assert error_of_noisy_max(n, noise) == pytest.approx((gaps * missed).max(), rel=0.03)
+
+
+def test_much_noise_is_warned_of(objective_of):
+    with pytest.warns(LowUtilityWarning, match="standard deviation 0.94"):
+        objective_of(epsilon=1.0, n_calls=50)
+
+
+# ------------------------------------------------------------ what calls cost
+def test_all_is_charged_before_the_first_draw(objective_of, tmp_path, monkeypatch):
+    ledger = PrivacyLedger(tmp_path / "ledger", "patients", epsilon=2.0, delta=1e-5)
+    objective = objective_of(epsilon=1.5, delta=1e-6, n_calls=50, ledger=ledger)
+    assert spent(ledger) == (0.0, 0.0)
+    seen = []
+    draw = SeededNoise.discrete_gaussian
+    monkeypatch.setattr(
+        type(objective._mechanisms.noise),
+        "discrete_gaussian",
+        lambda self, scale: seen.append(spent(ledger)) or draw(SeededNoise(0), scale),
+    )
+    objective({"C": 1.0})
+    objective({"C": 2.0})
+    objective.best()
+    assert seen == [(1.5, 1e-6)] * 2 and spent(ledger) == (1.5, 1e-6)
+    spends = objective.privacy_.spends
+    assert sum(loss.epsilon for loss in spends) == pytest.approx(1.5)
+    with pytest.raises(BudgetExceededError):
+        objective_of(epsilon=0.6, ledger=ledger)
+
+
+def test_a_ledger_that_was_spent_meanwhile_lets_nothing_be_drawn(objective_of, tmp_path):
+    ledger = PrivacyLedger(tmp_path / "ledger", "patients", epsilon=1.0)
+    first, second = (objective_of(epsilon=0.8, ledger=ledger) for _ in range(2))
+    first({"C": 1.0})
+    with pytest.raises(BudgetExceededError):
+        second({"C": 1.0})
+    assert second.calls_ == [] and second.n_calls_left_ == 4 and not second.privacy_.spends
+
+
+def test_after_the_last_call_there_is_none(objective_of):
+    objective = objective_of(n_calls=2)
+    objective({"C": 1.0})
+    objective({"C": 2.0})
+    with pytest.raises(BudgetExceededError, match="all 2 calls have been made"):
+        objective({"C": 3.0})
+    assert objective({"C": 2.0}) == objective.calls_[1].score
+    assert len(objective.calls_) == 2
+
+
+def test_after_a_private_choice_there_is_no_call(objective_of):
+    objective = objective_of(best_share=0.5)
+    with pytest.raises(ValueError, match="call the objective first"):
+        objective.best()
+    objective({"C": 1.0})
+    objective.best()
+    assert objective.n_calls_left_ == 0
+    with pytest.raises(BudgetExceededError, match="has chosen"):
+        objective({"C": 3.0})
+
+
+def test_the_largest_score_ends_nothing(objective_of):
+    objective = objective_of(best_share=0)
+    objective({"C": 0.0001})
+    assert objective.best().params == {"C": 0.0001}
+    objective({"C": 1.0})
+    assert objective.best().params == {"C": 1.0}
+    assert [loss.epsilon for loss in objective.privacy_.spends] == [1e6]
+
+
+def test_a_fit_that_fails_uses_up_no_call(objective_of, tmp_path):
+    ledger = PrivacyLedger(tmp_path / "ledger", "patients", epsilon=1e7)
+    objective = objective_of(Fails(), ledger=ledger)
+    with pytest.warns(FitFailedWarning, match="cannot fit this"):
+        assert math.isnan(objective({"a": 1}))
+    assert objective.n_calls_left_ == 4 and spent(ledger) == (0.0, 0.0)
+    objective({"a": 0})
+    assert objective.best().params == {"a": 0}
+    with pytest.raises(RuntimeError, match="cannot fit this"):
+        objective_of(Fails(), error_score="raise")({"a": 1})
+
+
+# ------------------------------------------------------------ attacks that worked once
+@pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.LowUtilityWarning")
+@pytest.mark.parametrize("kind", [np.uint8, np.int16, np.int32, np.int64])
+@pytest.mark.parametrize("scoring", ["balanced_accuracy", "roc_auc", "matthews_corrcoef"])
+def test_small_integers_of_numpy_make_no_less_noise(objective_of, kind, scoring):
+    params = {"epsilon": np.float32(1.0), "scoring": scoring}
+    stds = [objective_of(n_calls=n, **params).noise_std_ for n in (200, kind(200))]
+    assert stds[0] == stds[1]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
+@pytest.mark.parametrize("called_before", [False, True])
+def test_a_forked_process_has_no_budget(objective_of, called_before):
+    objective = objective_of(n_calls=2)
+    if called_before:
+        objective({"C": 1.0})
+    read, write = os.pipe()
+    if (child := os.fork()) == 0:
+        try:
+            objective({"C": 2.0})
+            os.write(write, b"drawn")
+        except BudgetExceededError as error:
+            os.write(write, str(error).encode())
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    assert b"forked process" in os.read(read, 1000)
+    os.close(read)
+    os.close(write)
+    assert objective.n_calls_left_ == 2 - called_before
+
+
+@pytest.mark.parametrize("frame", [False, True])
+def test_later_changes_of_the_tables_do_not_count(two_classes, frame):
+    X, y, X_val, y_val = (np.array(each) for each in two_classes)
+    if frame:
+        pandas = pytest.importorskip("pandas")
+        X, X_val = pandas.DataFrame(X), pandas.DataFrame(X_val)
+    model = LogisticRegression()
+    objective = PrivateObjective(model, X, y, X_val, y_val, epsilon=1e6, n_calls=2)
+    first = objective({"C": 1.0})
+    X_val.__setitem__(slice(None), 0.0)
+    y_val[:] = 0
+    model.set_params(fit_intercept=False, C=1e-9)
+    assert objective({"C": 1.0001}) == pytest.approx(first, abs=1e-3)
+
+
+def test_settings_are_copied(objective_of):
+    sizes = [2]
+    objective = objective_of(MLPClassifier(max_iter=1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        objective({"hidden_layer_sizes": sizes})
+        sizes.append(99)
+        objective.calls_.clear()
+        assert objective.best().params == objective.calls_[0].params == {"hidden_layer_sizes": [2]}
+
+
+@pytest.mark.parametrize("place", ["append", "release"])
+def test_an_interrupt_leaves_no_setting_with_the_score_of_another(objective_of, monkeypatch, place):
+    objective = objective_of(best_share=0.5)
+    objective({"C": 1e-6})
+    if place == "append":
+        answer = objective._answer
+        monkeypatch.setattr(objective, "_answer", Interrupting(answer))
+        with pytest.raises(KeyboardInterrupt):
+            objective({"C": 10.0})
+        monkeypatch.setattr(objective, "_answer", answer)
+        objective({"C": 1e-5})
+        assert [call.params["C"] for call in objective.calls_] == [1e-6, 1e-5]
+        assert objective.best().params["C"] in (1e-6, 1e-5)
+        return
+    objective({"C": 10.0})
+    count_scores = module.count_scores
+    monkeypatch.setattr(module, "count_scores", Interrupting(count_scores))
+    with pytest.raises(KeyboardInterrupt):
+        objective.best()
+    with pytest.raises(BudgetExceededError, match="has chosen"):
+        objective({"C": 5.0})
+    monkeypatch.setattr(module, "count_scores", count_scores)
+    assert objective.best().params == {"C": 10.0}
+    assert sum(loss.epsilon for loss in objective.privacy_.spends) <= 1e6
+
+
+class Interrupting:
+    """Does what a function does, and is interrupted then."""
+
+    def __init__(self, function):
+        self.function = function
+
+    def __getattr__(self, name):
+        return getattr(self.function, name)
+
+    def __call__(self, *args):
+        self.function(*args)
+        raise KeyboardInterrupt
+
+
+def test_a_ledger_that_refuses_is_asked_before_anything_is_predicted(objective_of, tmp_path):
+    ledger = PrivacyLedger(tmp_path / "ledger", "patients", epsilon=1.0)
+    first, second = (objective_of(epsilon=0.8, ledger=ledger) for _ in range(2))
+    first({"C": 1.0})
+    evaluator = second._evaluator
+    with pytest.raises(BudgetExceededError):
+        second({"C": 1.0})
+    assert not evaluator._validation_set_used
+
+
+def test_delta_is_charged_only_if_it_is_used(objective_of, tmp_path):
+    ledger = PrivacyLedger(tmp_path / "ledger", "patients", epsilon=10.0, delta=1e-5)
+    objective_of(epsilon=1.0, delta=1e-6, n_calls=2, ledger=ledger)({"C": 1.0})
+    assert spent(ledger) == (1.0, 0.0)
+
+
+# ------------------------------------------------------------ wrong use
+@pytest.mark.parametrize(
+    "params, match",
+    [
+        ({"epsilon": 0}, "epsilon is"),
+        ({"delta": 1.0}, "delta is"),
+        ({"n_calls": 0}, "n_calls is"),
+        ({"n_calls": 2.5}, "n_calls is"),
+        ({"best_share": 1}, "best_share is"),
+        ({"best_share": 0, "scoring": "f1"}, "Leave out best_share=0"),
+        ({"scoring": "max_error"}, "max_error"),
+        ({"scoring": ["accuracy", "f1"]}, "one score"),
+        ({"prediction": "alone"}, "prediction"),
+        ({"call_seconds": 0}, "call_seconds is"),
+        ({"call_seconds": 1e6}, "call_seconds is"),
+        ({"error_score": "ignore"}, "error_score is"),
+        ({"groups_val": [1, 2]}, "150, 2"),
+        ({"estimator": "svc"}, "estimator has a fit method"),
+    ],
+)
+def test_parameters_that_make_no_sense(objective_of, params, match):
+    with pytest.raises((ValueError, TypeError), match=match):
+        objective_of(**params)
+
+
+@pytest.mark.parametrize("setting", [None, 3, "C", [("C", 1.0)], {1: 2}, {"D": 1.0}])
+def test_settings_that_make_no_sense(objective_of, setting):
+    objective = objective_of()
+    with pytest.raises(ValueError, match="a setting is a dict|Invalid parameter"):
+        objective(setting)
+    assert objective.calls_ == []
+
+
+def test_without_validation_records(two_classes):
+    X, y, _, _ = two_classes
+    with pytest.raises(ValueError, match="protected records; found None"):
+        PrivateObjective(LogisticRegression(), X, y, None, None)
+
+
+@pytest.mark.parametrize("duplicate", [pickle.dumps, copy.copy, copy.deepcopy])
+def test_it_is_not_copied(objective_of, duplicate):
+    with pytest.raises(TypeError, match="must not be spent twice"):
+        duplicate(objective_of())
+
+
+def test_calls_can_take_whole_multiples_of_a_time(objective_of):
+    objective = objective_of(call_seconds=0.5)
+    objective({"C": 0.5})
+    start = time.monotonic()
+    objective({"C": 1.0})
+    assert (time.monotonic() - start) % 0.5 < 0.25
+
+
+# ------------------------------------------------------------ leaks
+@pytest.mark.parametrize("fail", [None, "fit", "predict"])
+def test_no_raw_score_is_kept_or_said(fail, recwarn, capfd):
+    train, val = data()
+    objective = PrivateObjective(
+        Known(fail=fail),
+        *train.values(),
+        *val.values(),
+        scoring="accuracy",
+        epsilon=EPSILON,
+        n_calls=4,
+    )
+    for which in COUNTS:
+        objective({"which": which})
+    objective.best()
+    counts = secrets("accuracy", fail)
+    kept = {k: v for k, v in vars(objective).items() if k not in ("_evaluator", "_public")}
+    assert not found_in(kept, counts)
+    said = [repr(objective), str(objective.privacy_), *capfd.readouterr()]
+    said += [str(each.message) for each in recwarn]
+    assert not found_in_text("\n".join(said), counts)
+
+
+# ------------------------------------------------------------ optimisers
+def test_optuna(objective_of):
+    optuna = pytest.importorskip("optuna")
+    objective = objective_of(SVC(), n_calls=6)
+    study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=0))
+    space = {
+        "C": stats.loguniform(1e-3, 1e3),
+        "gamma": optuna.distributions.FloatDistribution(1e-3, 1.0, log=True),
+        "degree": stats.randint(2, 5),
+        "kernel": ["rbf", "poly"],
+        "coef0": stats.uniform(0, 1),
+        "max_iter": optuna.distributions.IntDistribution(1000, 2000, step=500),
+        "shrinking": optuna.distributions.CategoricalDistribution([True, False]),
+    }
+    study.optimize(objective.optuna(space), n_trials=6)
+    assert [trial.value for trial in study.trials] == [call.score for call in objective.calls_]
+    assert study.best_params == objective.calls_[study.best_trial.number].params
+    for call in objective.calls_:
+        assert 1e-3 <= call.params["C"] <= 1e3 and call.params["degree"] in (2, 3, 4)
+        assert call.params["max_iter"] in (1000, 1500, 2000) and set(call.params) == set(space)
+    with pytest.raises(BudgetExceededError):
+        study.optimize(objective.optuna(space), n_trials=1)
+
+
+def test_optuna_defines_by_run(objective_of):
+    optuna = pytest.importorskip("optuna")
+
+    def suggest(trial):
+        if trial.suggest_categorical("kernel", ["linear", "rbf"]) == "linear":
+            return {"kernel": "linear", "C": trial.suggest_float("C", 1e-3, 1e3, log=True)}
+        return {"kernel": "rbf", "gamma": trial.suggest_float("gamma", 1e-3, 1.0, log=True)}
+
+    objective = objective_of(SVC())
+    study = optuna.create_study(direction="maximize", sampler=optuna.samplers.RandomSampler(0))
+    study.optimize(objective.optuna(suggest), n_trials=4)
+    assert {call.params["kernel"] for call in objective.calls_} == {"linear", "rbf"}
+
+
+def test_optuna_counts_a_fit_that_fails_as_failed(objective_of):
+    optuna = pytest.importorskip("optuna")
+    objective = objective_of(Fails())
+    study = optuna.create_study(
+        direction="maximize", sampler=optuna.samplers.GridSampler({"a": [0, 1]}, seed=0)
+    )
+    with pytest.warns(FitFailedWarning):
+        study.optimize(objective.optuna({"a": [0, 1]}), n_trials=2)
+    assert {trial.state.name for trial in study.trials} == {"COMPLETE", "FAIL"}
+    assert study.best_params == {"a": 0}
+
+
+@pytest.mark.parametrize("ask", ["report", "should_prune"])
+def test_optuna_cannot_prune(objective_of, ask):
+    optuna = pytest.importorskip("optuna")
+
+    def suggest(trial):
+        getattr(trial, ask)(*(0.5, 1)[: 2 * (ask == "report")])
+        return {}
+
+    study = optuna.create_study(direction="maximize")
+    objective = objective_of()
+    with pytest.raises(ValueError, match="cannot be pruned"):
+        study.optimize(objective.optuna(suggest), n_trials=1)
+    assert objective.calls_ == []
+
+
+def test_optuna_must_maximise(objective_of):
+    optuna = pytest.importorskip("optuna")
+    objective = objective_of()
+    for study in (optuna.create_study(), optuna.create_study(directions=["maximize"] * 2)):
+        with pytest.raises(ValueError, match='direction="maximize"'):
+            study.optimize(objective.optuna({"C": [1.0]}), n_trials=1)
+    assert objective.calls_ == []
+
+
+@pytest.mark.parametrize(
+    "space", [{}, {"C": []}, {"C": "abc"}, {"C": stats.norm()}, {"C": 3}, [("C", [1])], {"C": {}}]
+)
+def test_spaces_that_optuna_cannot_have(objective_of, space):
+    with pytest.raises(ValueError, match="space"):
+        objective_of().optuna(space)
+
+
+def test_scikit_optimize(objective_of):
+    skopt = pytest.importorskip("skopt")
+    dimensions = [
+        skopt.space.Real(1e-3, 1e3, prior="log-uniform", name="C"),
+        skopt.space.Categorical(["rbf", "poly"], name="kernel"),
+        skopt.space.Integer(2, 4, name="degree"),
+    ]
+    objective = objective_of(SVC(), n_calls=8)
+    result = skopt.gp_minimize(
+        objective.skopt(dimensions),
+        dimensions,
+        n_calls=8,
+        n_initial_points=5,
+        random_state=0,
+        noise=objective.noise_std_**2,
+    )
+    assert result.func_vals.tolist() == [-call.score for call in objective.calls_]
+    assert all(type(call.params["degree"]) is int for call in objective.calls_)
+
+
+def test_scikit_optimize_is_told_the_worst_of_a_fit_that_fails(objective_of):
+    skopt = pytest.importorskip("skopt")
+    score = objective_of(Fails()).skopt([skopt.space.Categorical([0, 1], name="a")])
+    with pytest.warns(FitFailedWarning):
+        assert score([1]) == 0.0
+    assert score([0]) < 0
+
+
+def test_dimensions_have_names(objective_of):
+    skopt = pytest.importorskip("skopt")
+    unnamed = skopt.space.Real(0, 1)
+    named = skopt.space.Real(0, 1, name="C")
+    for dimensions in ([unnamed], [named, named], []):
+        with pytest.raises(ValueError, match="name of its parameter"):
+            objective_of().skopt(dimensions)
+
+
+def test_a_search_makes_the_same_model(objective_of, two_classes):
+    """The one door: the search and the objective count the same."""
+    X, y, X_val, y_val = two_classes
+    search = PrivateBayesSearchCV(
+        LogisticRegression(), {"C": GRID}, epsilon=1e6, release="all"
+    ).fit(X, y, X_val=X_val, y_val=y_val)
+    objective = objective_of()
+    calls = [objective(params) for params in search.cv_results_["params"]]
+    assert calls == pytest.approx(search.cv_results_["mean_test_score"], abs=1e-3)

@@ -1,0 +1,286 @@
+"""Bounds on the utility lost by a private choice, against simulations, and what is printed."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binomtest, kstest
+from test_configuration import Steps, configurator
+
+from sklearn_dpbo._privacy.sensitive import Secret
+from sklearn_dpbo.configuration import (
+    OutwardRotation,
+    PiecewiseConstant,
+    QuadraticProgram,
+    dispersion,
+    excess_utility_bound,
+    expected_utility_bound,
+    piecewise_utility,
+    rotation_dispersion_bound,
+    uniform_grid,
+)
+from sklearn_dpbo.configuration.published import (
+    published_distribution,
+    published_excess_utility_bound,
+    published_rotation_rate,
+)
+
+
+# ---------------------------------------------------------------- excess utility
+def simulated(rng, n):
+    """Instances whose utility is 1 on a random interval around 0.4, and 0 elsewhere."""
+    low = rng.uniform(0, 0.4, n)
+    ends = np.stack([low, low + 0.5], axis=1)
+    return [tuple(pair) for pair in ends]
+
+
+class Intervals:
+    interval = (0, 1)
+
+    def breakpoints(self, instance):
+        return instance
+
+    def utilities(self, instance, parameters):
+        return ((parameters >= instance[0]) & (parameters < instance[1])).astype(float)
+
+    def utility(self, instance, parameter):
+        return float(self.utilities(instance, np.array([parameter]))[0])
+
+
+def test_utility_bound_fails_at_most_at_rate_beta_on_dispersed_samples(rng):
+    sample = simulated(rng, 150)
+    utilities = [piecewise_utility(Intervals(), x, (0, 1)) for x in sample]
+    best = PiecewiseConstant.total([u.quantized(1, 1) for u in utilities])
+    width, epsilon = 0.02, 2.0
+    k = dispersion(utilities, width, public=True)
+
+    def short(epsilon, runs):
+        """By how much the mean utility of private choices is below the best."""
+        drawn = [
+            configurator(Intervals(), epsilon=epsilon, score_share=0, grid_size=256,
+                         noise_random_state=i).fit(sample).best_parameter_
+            for i in range(runs)
+        ]  # fmt: skip
+        return (best.values.max() - best(np.array(drawn))) / 150
+
+    lost, starved = short(epsilon, 200), short(epsilon / 200, 60)
+    for beta in (0.05, 0.5):
+        bound = excess_utility_bound(
+            150, epsilon=epsilon, utility_bound=1, interval=(0, 1), width=width, k=k, beta=beta,
+            grid_size=256,
+        )  # fmt: skip
+        assert bound < 0.25, "the bound is trivial"
+        assert (lost > bound).mean() <= beta + 4 * math.sqrt(beta * (1 - beta) / 200)
+    # With a two-hundredth of the budget the bound of the whole budget fails.
+    assert (starved > bound).mean() > 2 * beta / 3
+
+
+def test_utility_bound_with_too_small_k_fails_on_concentrated_critical_points():
+    """Utilities are positive between two points only that are closer than the grid's cells."""
+    sample = [(0.4, 0.4003)] * 60
+    bound = excess_utility_bound(
+        60, epsilon=1, utility_bound=1, interval=(0, 1), width=0.1, k=0, grid_size=256
+    )
+    c = configurator(Intervals(), grid_size=256, noise_random_state=3, score_share=0).fit(sample)
+    assert not 0.4 <= c.best_parameter_ < 0.4003 and bound < 1
+    utilities = [piecewise_utility(Intervals(), x, (0, 1)) for x in sample]
+    assert dispersion(utilities, 0.1, public=True) == 120
+    correct = excess_utility_bound(
+        60, epsilon=1, utility_bound=1, interval=(0, 1), width=0.1, k=120, grid_size=256
+    )
+    assert correct > 1
+
+
+def test_utility_bounds_equal_their_formulas():
+    bound = excess_utility_bound(
+        100, epsilon=0.5, utility_bound=3, interval=(0, 4), width=0.5, k=7, beta=0.1, grid_size=64
+    )
+    by_hand = 3 / 100 * (2.00002 / 0.5 * (math.log(64 / 8) + math.log(10)) + 7) + 3 / 2**17
+    assert bound == pytest.approx(by_hand, rel=1e-12)
+    expected = expected_utility_bound(
+        100, epsilon=0.5, utility_bound=3, interval=(0, 4), width=0.5, k=7, beta=0.3, grid_size=64
+    )
+    sampling = 3 * (math.sqrt(math.log(10) / 200) + math.sqrt(math.log(640) / 200))
+    assert expected == pytest.approx(by_hand + sampling, rel=1e-12)
+
+
+@pytest.mark.parametrize(("width", "cells"), [(0.5, 2), (0.3, 4), (0.1, 10), (1.0, 1), (1 / 3, 3)])
+def test_published_utility_bound_has_the_logarithm_of_a_whole_number_of_windows(width, cells):
+    """The abstract prints ln(ceil(1 / w)), not ln(1 / w)."""
+    printed = published_excess_utility_bound(100, epsilon=0.5, utility_bound=3, width=width, k=7)
+    assert printed == pytest.approx(3 / 100 * (2 * math.log(cells) / 0.5 + 7))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"width": 1e-9}, {"width": 5}, {"n_instances": 0}, {"epsilon": 0}, {"utility_bound": -1},
+     {"beta": 1}, {"k": -1}, {"interval": (1, 1)}],
+)  # fmt: skip
+def test_invalid_parameters_of_the_utility_bounds_raise(wrong):
+    right = {"n_instances": 9, "epsilon": 1, "utility_bound": 1, "interval": (0, 4), "width": 1,
+             "k": 0}  # fmt: skip
+    for bound in (excess_utility_bound, expected_utility_bound):
+        with pytest.raises(ValueError, match="found"):
+            bound(**{**right, **wrong})
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"width": 0}, {"width": 1.5}, {"n_instances": 0}, {"epsilon": 0}, {"utility_bound": -1},
+     {"k": -1}],
+)  # fmt: skip
+def test_invalid_parameters_of_the_published_utility_bound_raise(wrong):
+    right = {"n_instances": 9, "epsilon": 1, "utility_bound": 1, "width": 0.5, "k": 0}
+    with pytest.raises(ValueError, match=f"{next(iter(wrong))} is .*found"):
+        published_excess_utility_bound(**{**right, **wrong})
+
+
+# ---------------------------------------------------------------- expected utility
+def expected_utility(rho):
+    """Of `simulated` instances: the probability that rho lies in an interval [a, a + 0.5)."""
+    return np.clip(np.minimum(rho, 0.4) - np.maximum(rho - 0.5, 0), 0, None) / 0.4
+
+
+def test_expected_utility_bound_holds_over_samples_and_draws(rng):
+    n, width, k = 150, 0.02, 30
+    grid = uniform_grid((0, 1), 256)
+    assert expected_utility(grid).max() == 1
+    bound = expected_utility_bound(
+        n, epsilon=4.0, utility_bound=1, interval=(0, 1), width=width, k=k, grid_size=256
+    )
+    assert bound < 0.65
+
+    def p_of_failures(epsilon, runs):
+        gaps = []
+        for i in range(runs):
+            sample = simulated(rng, n)
+            c = configurator(Intervals(), epsilon=epsilon, score_share=0, grid_size=256,
+                             noise_random_state=i).fit(sample)  # fmt: skip
+            gaps.append(1 - expected_utility(c.best_parameter_))
+        utilities = [piecewise_utility(Intervals(), x, (0, 1)) for x in sample]
+        assert dispersion(utilities, width, public=True) <= k
+        return binomtest(int((np.array(gaps) > bound).sum()), runs, 0.05, "greater").pvalue
+
+    assert p_of_failures(4.0, 20) > 1e-6
+    assert p_of_failures(0.004, 30) < 1e-6
+
+
+# ---------------------------------------------------------------- dispersion
+@given(st.lists(st.lists(st.integers(1, 99), max_size=5, unique=True), max_size=6),
+       st.integers(0, 40))  # fmt: skip
+def test_dispersion_is_the_largest_count_in_a_window(sample, width):
+    functions = [PiecewiseConstant((0, 100), sorted(b), np.arange(len(b) + 1)) for b in sample]
+    points = sorted(b for points in sample for b in points)
+    plain = max((sum(p <= q <= p + width for q in points) for p in points), default=0)
+    assert dispersion(functions, width, public=True) == plain
+
+
+def test_dispersion_is_secret_unless_the_sample_is_public():
+    u = PiecewiseConstant((0, 1), [0.5], [0, 1])
+    k = dispersion([u] * 37, 0.1)
+    assert isinstance(k, Secret) and "37" not in repr(k)
+    with pytest.raises(TypeError, match="cannot be read"):
+        int(k)
+    with pytest.raises(ValueError, match="width"):
+        dispersion([u], -1)
+
+
+def rotations(rng, m, n, *, alike):
+    """Programmes with unit vectors that are given, so that nothing has to be solved."""
+    programmes = [QuadraticProgram(rng.standard_normal((n, n))) for _ in range(m)]
+    for x in programmes:
+        U = rng.standard_normal((n, n))
+        U = np.tile(U[0], (n, 1)) if alike else U
+        vars(x)["vectors"] = U / np.linalg.norm(U, axis=1, keepdims=True)
+    return programmes
+
+
+def test_critical_angles_of_rotations_are_uniform(rng):
+    """A ratio of independent normal variables is Cauchy, so its arctangent is uniform."""
+    angles = [OutwardRotation().breakpoints(x)[0] for x in rotations(rng, 1500, 3, alike=False)]
+    assert kstest(angles, "uniform", (-math.pi / 2, math.pi)).pvalue > 1e-6
+    assert kstest(angles, "uniform", (-math.pi / 2, 0.9 * math.pi)).pvalue < 1e-6
+
+
+@pytest.mark.parametrize("alike", [False, True])
+def test_rotation_dispersion_bound_holds_and_a_quarter_of_it_does_not(alike, rng):
+    m, n, beta, runs = 64, 5, 0.2, 30
+    width = 1 / math.sqrt(m)
+    k = rotation_dispersion_bound(m, n, width, beta=beta)
+    assert k < m * n / 2, "the bound is trivial"
+    found = []
+    for _ in range(runs):
+        b = np.concatenate(
+            [OutwardRotation().breakpoints(x) for x in rotations(rng, m, n, alike=alike)]
+        )
+        b = np.sort(b[(b >= 0) & (b <= math.pi / 2)])
+        found.append((np.searchsorted(b, b + width, side="right") - np.arange(len(b))).max())
+    assert binomtest(int(np.sum(np.array(found) > k)), runs, beta, "greater").pvalue > 1e-6
+    assert binomtest(int(np.sum(np.array(found) > k / 4)), runs, beta, "greater").pvalue < 1e-6
+
+
+def test_rotation_dispersion_bound_equals_its_formula_and_gives_the_printed_rate():
+    k = rotation_dispersion_bound(100, 7, 0.1, beta=0.2)
+    L = math.log(16 / 0.2)  # sixteen windows of width 0.1 cover [0, pi / 2]
+    root = math.sqrt((7 * L / 3) ** 2 + 4 * 100 * 49 * 0.1 * L / math.pi)
+    assert k == math.floor(2 * 70 / math.pi + 7 * L / 3 + root)
+    assert rotation_dispersion_bound(4, 7, 1.0) == 28  # there are no more
+    assert published_rotation_rate(400, 7, epsilon=0.5, utility_bound=3) == 3 / 400 * (2 + 140)
+    # Up to logarithms, the bound with that k is of the order of the printed rate.
+    for m in (10**4, 10**6, 10**8):
+        width = 1 / math.sqrt(m)
+        k = rotation_dispersion_bound(m, 7, width)
+        bound = excess_utility_bound(m, epsilon=0.5, utility_bound=3, interval=(0, math.pi / 2),
+                                     width=width, k=k)  # fmt: skip
+        rate = published_rotation_rate(m, 7, epsilon=0.5, utility_bound=3)
+        assert 2 / math.pi < (bound - 3 / 2**17) / rate < 3
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"n_instances": 0}, {"n_variables": 0}, {"width": 0}, {"width": 1.6}, {"beta": 0}]
+)
+def test_invalid_parameters_of_the_rotation_bounds_raise(wrong):
+    right = {"n_instances": 9, "n_variables": 3, "width": 1.0}
+    with pytest.raises(ValueError, match="is .*found"):
+        rotation_dispersion_bound(**{**right, **wrong})
+    if "n_" in next(iter(wrong)):
+        with pytest.raises(ValueError, match="is .*found"):
+            published_rotation_rate(
+                **{"n_instances": 9, "n_variables": 3, **wrong}, epsilon=1, utility_bound=1
+            )
+
+
+# ---------------------------------------------------------------- the abstract's draw
+def test_published_distribution_reveals_the_critical_points_of_a_sample():
+    """A critical point that only one of two neighbours has is a loss of infinity."""
+
+    def support(sample):
+        utilities = [piecewise_utility(Steps(), x, (0, 1)).quantized(1, 1) for x in sample]
+        return published_distribution(PiecewiseConstant.total(utilities), 1.0, 1.0)
+
+    (of_v, p), (of_w, _) = support([0.2, 0.4, 0.6]), support([0.2, 0.4, 0.7])
+    assert 0.6 in of_v and 0.6 not in of_w and p[of_v.tolist().index(0.6)] > 0.1
+    assert p.sum() == pytest.approx(1) and p[1] / p[0] == pytest.approx(math.e)
+
+
+def largest_loss(total, other):
+    """Largest logarithm of the ratio of probabilities, in either direction, at epsilon = 1."""
+    (_, p), (_, q) = (published_distribution(u, 1.0, 1.0) for u in (total, other))
+    return abs(np.log(p / q)).max()
+
+
+def test_published_exponent_costs_epsilon_by_addition_and_twice_that_by_replacement():
+    """Critical points apart, which are kept in place here. The second point is likely anyway."""
+
+    def total(*instances):
+        values = np.array([[0, 0, 12], *instances]).sum(axis=0)
+        return PiecewiseConstant((0, 1), [0.2, 0.6], values)
+
+    rng = np.random.default_rng(0)
+    added = [largest_loss(total(), total(rng.integers(0, 2, 3))) for _ in range(50)]
+    assert max(added) <= 1 + 1e-12
+    assert largest_loss(total(), total([0, 0, 1])) == pytest.approx(1, abs=1e-4)
+    replaced = largest_loss(total([0, 1, 0]), total([0, 0, 1]))
+    assert replaced == pytest.approx(2, abs=1e-4)

@@ -1,0 +1,251 @@
+"""The lemmas and theorems of Kharkovskii, Dai and Low (2020), against simulations."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.spatial.distance import pdist
+from scipy.stats import binomtest, wishart
+from sklearn.gaussian_process.kernels import RBF
+
+from sklearn_dpbo._gp.surrogate import Kernel
+from sklearn_dpbo.kusner2015.bounds import information_gain_bound
+from sklearn_dpbo.outsourced import Modeler, optimize
+from sklearn_dpbo.outsourced.bounds import (
+    RegretBounds,
+    is_diagonally_dominant,
+    projection_dimension,
+    projection_threshold,
+    stretch_factor,
+    ucb_beta,
+)
+from sklearn_dpbo.outsourced.published import ProjectionCurator
+
+pytestmark = pytest.mark.filterwarnings("ignore:ProjectionCurator has no guarantee")
+
+
+# ------------------------------------------------------------ Algorithm 1, line 5
+def test_threshold_reproduces_which_r_fit_in_table_1():
+    """On the paper's 100 x 100 grid of norm 25, s_min is 1031: its r = 10 fits, 15 does not."""
+    axis = np.linspace(-1, 1, 100) * 25 / math.sqrt(2)
+    grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
+    s_min = np.linalg.svd(grid, compute_uv=False).min()
+    assert s_min == pytest.approx(1030.88, abs=0.01)
+    fits = [r for r in (3, 6, 8, 10, 15, 20) if s_min >= projection_threshold(math.e**1.1, 1e-5, r)]
+    assert fits == [3, 6, 8, 10]
+    # What the tables compare is not the formula's largest: 11 for 10, and 22 for 20.
+    for log_epsilon, largest in ((1.1, 11), (1.3, 15), (1.5, 22)):
+        epsilon = math.exp(log_epsilon)
+        assert ProjectionCurator(epsilon, 1e-5)._auto(s_min) == largest
+        assert projection_threshold(epsilon, 1e-5, largest) <= s_min
+        assert projection_threshold(epsilon, 1e-5, largest + 1) > s_min
+
+
+def test_no_s_min_has_the_largest_r_of_all_three_tables_of_a_data_set():
+    """If 10, 15 and 20 were the largest integers that fit, s_min would lie in disjoint intervals.
+
+    If they are the largest of those compared, s_min of the loans lies in [202.4, 237.7).
+    """
+
+    def interval(log_epsilon, r, after):
+        epsilon = math.exp(log_epsilon)
+        return [projection_threshold(epsilon, 1e-5, k) for k in (r, after)]
+
+    tables = [(2.7, 10, 15), (2.9, 15, 20), (3.1, 20, 30)]
+    literal = np.array([interval(e, r, r + 1) for e, r, _ in tables])
+    assert literal[:, 0].max() > literal[:, 1].min()
+    compared = np.array([interval(*table) for table in tables])
+    assert compared[:, 0].max() == pytest.approx(202.4, abs=0.05)
+    assert compared[:, 1].min() == pytest.approx(237.7, abs=0.05)
+
+
+# ------------------------------------------------------------ Lemma 1
+def failures(n, nu, r, runs, rng):
+    """How often a projection on r directions changes some squared distance by more than nu."""
+    X = rng.standard_normal((n, 5))
+    before, count = pdist(X) ** 2, 0
+    for _ in range(runs):
+        ratio = pdist(X @ rng.standard_normal((5, r))) ** 2 / r / before
+        count += bool((abs(ratio - 1) > nu).any())
+    return count
+
+
+@pytest.mark.parametrize(("n", "nu", "mu"), [(8, 0.5, 0.1), (15, 0.3, 0.5)])
+def test_projection_dimension_keeps_distances_and_a_tenth_of_it_does_not(n, nu, mu, rng):
+    r = projection_dimension(n, nu, mu)
+    assert r - 1 < 8 * math.log(n**2 / mu) / nu**2 <= r
+    assert binomtest(failures(n, nu, r, 200, rng), 200, mu, "greater").pvalue > 1e-6
+    assert binomtest(failures(n, nu, r // 10, 200, rng), 200, mu, "greater").pvalue < 1e-6
+
+
+@pytest.mark.parametrize("wrong", [(0, 0.1, 0.1), (5, 0, 0.1), (5, 0.6, 0.1), (5, 0.1, 1)])
+def test_invalid_arguments_of_lemma_1_raise(wrong):
+    with pytest.raises(ValueError, match=r"(n_rows|nu|mu) is .*found"):
+        projection_dimension(*wrong)
+
+
+# ------------------------------------------------------------ Theorem 2
+def enlarged(X, omega):
+    """Algorithm 1, line 9."""
+    U, S, Vt = np.linalg.svd(X, full_matrices=False)
+    return U @ (np.sqrt(S**2 + omega**2)[:, None] * Vt)
+
+
+@given(st.integers(3, 12), st.integers(1, 3), st.floats(0.1, 30), st.integers(0, 2**20))
+def test_stretch_factor_bounds_what_the_else_branch_does_to_distances(n, d, omega, seed):
+    X = np.random.default_rng(seed).standard_normal((n, d))
+    X -= X.mean(axis=0)
+    s_min = np.linalg.svd(X, compute_uv=False).min()
+    stretch = stretch_factor(s_min, omega)
+    if s_min >= omega:
+        assert stretch == 1
+    else:
+        ratio = (pdist(enlarged(X, omega)) / pdist(X)) ** 2
+        assert ratio.min() >= 1 - 1e-9
+        assert ratio.max() <= stretch * (1 + 1e-9)
+
+
+def test_stretch_factor_is_attained_in_the_direction_of_the_smallest_singular_value():
+    X = np.array([[3.0, 0], [-3, 0], [0, 1], [0, -1]])
+    ratio = (pdist(enlarged(X, 5.0)) / pdist(X)) ** 2
+    assert stretch_factor(math.sqrt(2), 5.0) == pytest.approx(1 + 25 / 2)
+    assert ratio.max() == pytest.approx(stretch_factor(math.sqrt(2), 5.0))
+    assert stretch_factor(0.0, 5.0) == math.inf
+
+
+@pytest.mark.parametrize("wrong", [(-1, 1), (1, 0), (math.nan, 1)])
+def test_invalid_arguments_of_the_stretch_factor_raise(wrong):
+    with pytest.raises(ValueError, match=r"(s_min|omega) is .*found"):
+        stretch_factor(*wrong)
+
+
+# ------------------------------------------------------------ Definition 3
+@pytest.mark.parametrize(
+    ("K", "dominant"),
+    [
+        ([[1.0]], True),
+        ([[1, 0.5], [0.5, 1]], True),  # 1 >= (1 + 1) 0.5
+        ([[1, 0.51], [0.51, 1]], False),
+        ([[1, -0.51], [-0.51, 1]], False),
+        # 1 >= (sqrt(2) + 1) 2 k: k up to 0.2071
+        ([[1, 0.207, 0.207], [0.207, 1, 0.207], [0.207, 0.207, 1]], True),
+        ([[1, 0.208, 0.208], [0.208, 1, 0.208], [0.208, 0.208, 1]], False),
+        # One row alone fails.
+        ([[9, 0, 1], [0, 9, 0], [1, 0, 2]], False),
+        (np.eye(50), True),
+    ],
+)
+def test_diagonal_dominance_of_matrices_made_by_hand(K, dominant):
+    assert is_diagonally_dominant(K) is dominant
+
+
+def test_rows_closer_than_1_18_length_scales_are_never_dominant():
+    assert is_diagonally_dominant(RBF(1.0)([[0.0], [1.18]]))
+    assert not is_diagonally_dominant(RBF(1.0)([[0.0], [1.17]]))
+
+
+@pytest.mark.parametrize(
+    "wrong", [np.eye(3)[:2], [1.0], [[math.nan]], [[1, 0.2], [0.1, 1]], np.empty((0, 0))]
+)
+def test_what_is_no_covariance_raises(wrong):
+    with pytest.raises(ValueError, match="covariance is"):
+        is_diagonally_dominant(wrong)
+
+
+# ------------------------------------------------------------ Algorithm 2 and Theorem 3
+@pytest.mark.parametrize("t", [1, 7])
+def test_beta_has_half_of_delta_ucb(t):
+    """Theorem 3: delta' = delta_ucb / 2. With delta_ucb itself, beta is 2 ln 2 too small."""
+    modeler = Modeler(np.arange(60.0)[:, None], delta_ucb=0.1, n_iter=9)
+    assert modeler.beta(t) == pytest.approx(2 * math.log(60 * t**2 * math.pi**2 / (6 * 0.05)))
+    assert modeler.beta(t) - ucb_beta(60, t, 0.1) == pytest.approx(2 * math.log(2))
+
+
+def bounds(**params):
+    right = dict(n_rows=12, T=8, diameter=33.0, outcome_bound=5.0, noise=0.1)
+    return RegretBounds(**(right | params))
+
+
+def test_regret_bound_equals_its_formula():
+    b = RegretBounds(100, 20, 3.0, 4.0, 0.5, 0.8, 0.3, 0.1, (2.0, 3.0))
+    assert b.nu == pytest.approx(0.3 / (2 * math.sqrt(3) * 9 * 4))
+    assert bounds(diameter=3.0, epsilon_ucb=1e9).nu == pytest.approx(2 / 9)
+    assert bounds(diameter=1.0, epsilon_ucb=1e9).nu == 0.5
+    assert b.mu == 0.05 and b.n_components == math.ceil(8 * math.log(100**2 / 0.05) / b.nu**2)
+    beta = 2 * math.log(100 * 400 * math.pi**2 / (6 * 0.05))
+    C1, C2 = 2 * 0.8 * math.sqrt(0.64 + 0.25) * (0.64 / 0.25 + 1), 3 * 0.64 / 0.25 * 4
+    square = 0.09 + 24 * (C2 + C1 * math.sqrt(beta)) ** 2 * math.log(20) / 20
+    square += 24 / math.log(5) * beta * 7.0 / 20
+    assert b.simple_regret(7.0) == pytest.approx(math.sqrt(square))
+
+
+def simulated_regrets(b, runs, rng):
+    """Regret of GP-UCB on projections that Theorem 3 allows, the kernel known, and gamma_T."""
+    X = 3.0 * np.arange(b.n_rows)[:, None]  # length-scale 1: far enough apart to be dominant
+    K = RBF(1.0)(X)
+    assert is_diagonally_dominant(K) and np.ptp(X) == b.diameter
+    root, regrets = np.linalg.cholesky(K), []
+    for _ in range(runs):
+        f = root @ rng.standard_normal(b.n_rows)
+        y = f + b.noise * rng.standard_normal(b.n_rows)
+        assert abs(y).max() <= b.outcome_bound
+        # The distances after M: |x - x'| times the root of a chi-squared variable over r.
+        Z = X * math.sqrt(wishart.rvs(b.n_components, 1, random_state=rng) / b.n_components)
+        found = optimize(Z, y.__getitem__, b.T, length_scale=1.0, noise=b.noise, prior_mean=0.0,
+                         prior_scale=1.0, delta_ucb=b.delta_ucb)  # fmt: skip
+        regrets.append(f.max() - f[found.rows].max())
+    kernel = Kernel("squared_exponential", 1.0, 1.0)
+    return np.array(regrets), information_gain_bound(X, kernel, b.noise, b.T)
+
+
+def test_simulated_regret_is_below_the_bound_of_theorem_3(rng):
+    """Without its middle term, so with constants of 0, whatever the paper's are."""
+    b = bounds(n_rows=12, T=5, epsilon_ucb=0.1, constants=(0.0, 0.0))
+    regrets, gamma = simulated_regrets(b, 60, rng)
+    assert (regrets > 0).mean() > 0.3, "nothing is lost: the comparison would be trivial"
+    exceeded = (regrets > b.simple_regret(gamma)).sum()
+    assert binomtest(int(exceeded), 60, b.delta_ucb, "greater").pvalue > 1e-6
+    # The test can fail: a fortieth of the bound does not hold with probability 1 - delta_ucb.
+    exceeded = (regrets > b.simple_regret(gamma) / 40).sum()
+    assert binomtest(int(exceeded), 60, b.delta_ucb, "greater").pvalue < 1e-6
+
+
+@given(st.integers(1, 40), st.floats(0, 1), st.floats(0.01, 30), st.floats(0.01, 1),
+       st.integers(0, 2**20))  # fmt: skip
+def test_theorem_3_says_nothing_where_its_assumption_holds(n, share, noise, scale, seed):
+    """Dominance makes the information gain so large that the bound exceeds any row's regret."""
+    rng = np.random.default_rng(seed)
+    K = rng.random((n, n))
+    K = K + K.T
+    np.fill_diagonal(K, 0)
+    K *= share / max((math.sqrt(n - 1) + 1) * K.sum(axis=1).max(), 1e-300) * (1 - 1e-12)
+    np.fill_diagonal(K, 1)
+    assert is_diagonally_dominant(K)
+    gained = 0.5 * np.linalg.slogdet(np.eye(n) + K * scale**2 / noise**2)[1]
+    b = bounds(n_rows=100, T=n + 1, noise=noise, scale=scale, constants=(0.0, 0.0),
+               epsilon_ucb=1e-9)  # fmt: skip
+    assert b.simple_regret(gained) >= b.least_simple_regret * (1 - 1e-9)
+    assert b.least_simple_regret >= 2 * scale * math.sqrt(b.beta(1)) * (1 - 1e-9)
+
+
+def test_least_bound_of_theorem_3_exceeds_any_function_of_the_papers_experiments():
+    """More than 20 prior deviations, where 10,000 rows differ by 8; and r beyond 10^8."""
+    b = RegretBounds(10_000, 50, 50 / 1.25, 4.0, 1e-5**0.5)
+    assert b.least_simple_regret > 20
+    assert b.n_components > 10**8
+    longer = RegretBounds(10_000, 5_000, 50 / 1.25, 4.0, 1e-5**0.5)
+    assert longer.least_simple_regret > b.least_simple_regret
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"n_rows": 0}, {"T": 1}, {"T": 2.5}, {"diameter": 0}, {"outcome_bound": -1}, {"noise": 0},
+     {"scale": 1.5}, {"epsilon_ucb": 0}, {"delta_ucb": 1}, {"constants": (1.0, -1.0)}],
+)  # fmt: skip
+def test_invalid_parameters_of_the_regret_bound_raise(wrong):
+    with pytest.raises(ValueError, match="is .*found"):
+        bounds(**wrong)
+    with pytest.raises(ValueError, match="gamma is 0 or more"):
+        bounds().simple_regret(-1.0)

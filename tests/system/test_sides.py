@@ -1,0 +1,295 @@
+"""The curator's side with a `PrivateObjective`: by messages, and by HTTP with a real client."""
+
+import json
+import math
+import socket
+import threading
+
+import numpy as np
+import pytest
+from scipy.stats import loguniform
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression
+
+from sklearn_dpbo import PrivateObjective
+from sklearn_dpbo.exceptions import BudgetExceededError
+from sklearn_dpbo.outsourced import CuratorSide, GaussianCurator, ModelerSide
+
+TOKEN = "a token of some length"
+SPACE = {"C": loguniform(1e-3, 1e3), "fit_intercept": [True, False]}
+ROWS = [{"C": float(C)} for C in np.logspace(-4, 4, 9)]
+
+
+@pytest.fixture
+def objective_of(two_classes):
+    X, y, X_val, y_val = two_classes
+
+    def make(estimator=None, **params):
+        params = {"epsilon": 1e6, "n_calls": 4, **params}
+        estimator = LogisticRegression() if estimator is None else estimator
+        return PrivateObjective(estimator, X, y, X_val, y_val, **params)
+
+    return make
+
+
+def ask(side, *settings):
+    name = "rows" if isinstance(settings[0], int) else "settings"
+    return side.answer({"type": "ask", name: list(settings)})
+
+
+# ------------------------------------------------------------ messages
+def test_outcomes_by_setting(objective_of):
+    objective = objective_of()
+    side = CuratorSide(oracle=objective, settings=SPACE)
+    settings = [{"C": 0.01, "fit_intercept": True}, {"C": 1, "fit_intercept": False}]
+    told = ask(side, *settings)
+    assert told == {
+        "type": "tell",
+        "settings": settings,
+        "values": [call.score for call in objective.calls_],
+        "calls_left": 2,
+    }
+    assert ask(side, settings[1])["values"] == told["values"][1:]
+    best = side.answer({"type": "best"})
+    assert best["setting"] in settings and best["value"] == pytest.approx(max(told["values"]))
+    assert best["interval"][0] <= best["value"] <= best["interval"][1]
+    for message in (told, best, side.terms()):
+        assert json.loads(json.dumps(message)) == message
+
+
+def test_terms_say_what_is_offered(objective_of):
+    objective = objective_of(epsilon=50.0)
+    terms = CuratorSide(oracle=objective, settings=SPACE).terms()
+    assert terms == {
+        "type": "terms",
+        "version": 1,
+        "score": "accuracy",
+        "noise_std": objective.noise_std_,
+        "calls_left": 4,
+        "epsilon": 50.0,
+        "unit": "record",
+        "settings": ["C", "fit_intercept"],
+        "n_rows": None,
+    }
+    assert CuratorSide(oracle=objective, settings=ROWS).terms()["n_rows"] == 9
+
+
+def test_rows_and_outcomes_are_private_both(objective_of):
+    """The modeler sees an image of the settings, and their scores with noise."""
+    objective = objective_of(n_calls=6, best_share=0.5)
+    image = np.array([[math.log10(row["C"])] for row in ROWS])
+    curator = GaussianCurator(epsilon=5.0, delta=1e-3, distance=1.0, random_state=0).fit(image)
+    side = CuratorSide(curator, objective, settings=ROWS)
+    modeler = ModelerSide(side.table(), n_iter=6)
+    while (message := modeler.ask())["type"] == "ask":
+        modeler.tell(json.loads(json.dumps(side.answer(message))))
+    assert side.answer(message) is None and side.result == modeler.modeler.best()
+    assert modeler.modeler.values == [call.score for call in objective.calls_]
+    best = side.answer({"type": "best"})
+    assert best["row"] in modeler.modeler.rows
+    with pytest.raises(BudgetExceededError):
+        ask(side, next(i for i in range(9) if i not in modeler.modeler.rows))
+
+
+def test_when_calls_run_out_the_answer_has_those_before(objective_of):
+    side = CuratorSide(oracle=objective_of(n_calls=2, best_share=0), settings=ROWS)
+    told = ask(side, 0, 1, 2, 3)
+    assert told["rows"] == [0, 1] and len(told["values"]) == 2 and told["calls_left"] == 0
+    with pytest.raises(BudgetExceededError, match="all 2 calls"):
+        ask(side, 2)
+    assert ask(side, 1)["values"] == told["values"][1:]
+    assert side.answer({"type": "best"})["row"] in (0, 1)
+
+
+class Fails(ClassifierMixin, BaseEstimator):
+    """Its error shows a training record."""
+
+    def __init__(self, C=0.0):
+        self.C = C
+
+    def fit(self, X, y):
+        if self.C < 1:
+            raise ValueError(f"the first record is {X[0].tolist()}")
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return np.zeros(len(X), dtype=int)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
+def test_a_fit_that_fails_has_no_value_and_uses_up_no_call(objective_of):
+    side = CuratorSide(oracle=objective_of(Fails()), settings=ROWS)
+    assert ask(side, 0, 8) == {
+        "type": "tell", "rows": [0, 8], "values": [None, pytest.approx(0.5, abs=0.2)],
+        "calls_left": 3,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        None,
+        [],
+        "ask",
+        {},
+        {"type": "ask"},
+        {"type": "ask", "rows": [0]},
+        {"type": "ask", "settings": {"C": 1.0}},
+        {"type": "ask", "settings": [None]},
+        {"type": "ask", "settings": [{}]},
+        {"type": "ask", "settings": [{"C": 1.0}]},
+        {"type": "ask", "settings": [{"C": 1e9, "fit_intercept": True}]},
+        {"type": "ask", "settings": [{"C": math.nan, "fit_intercept": True}]},
+        {"type": "ask", "settings": [{"C": 10**400, "fit_intercept": True}]},
+        {"type": "ask", "settings": [{"C": "1.0", "fit_intercept": True}]},
+        {"type": "ask", "settings": [{"C": 1.0, "fit_intercept": 1}]},
+        {"type": "ask", "settings": [{"C": 1.0, "fit_intercept": True, "n_jobs": 1000}]},
+        {"type": "ask", "settings": [{"C": 1.0, "fit_intercept": True}, {"verbose": 1}]},
+        {"type": "done", "row": 0, "value": 1.0},
+        {"type": "best"},
+    ],
+)
+def test_messages_that_are_refused_cost_nothing(objective_of, message):
+    objective = objective_of()
+    with pytest.raises(ValueError):
+        CuratorSide(oracle=objective, settings=SPACE).answer(message)
+    assert objective.calls_ == [] and not objective.privacy_.spends
+
+
+@pytest.mark.parametrize("row", [-1, 9, 0.0, True, "0", None, 10**30])
+def test_rows_that_there_are_not(objective_of, row):
+    with pytest.raises(ValueError, match="numbered 0 to 8"):
+        CuratorSide(oracle=objective_of(), settings=ROWS).answer({"type": "ask", "rows": [row]})
+
+
+def test_sides_that_make_no_sense(objective_of):
+    X = np.zeros((9, 2))
+    curator = GaussianCurator(epsilon=1.0, delta=1e-3, distance=1.0).fit(X)
+    objective = objective_of()
+    for params in (
+        {},
+        {"oracle": objective},
+        {"oracle": objective, "settings": []},
+        {"oracle": objective, "settings": [1, 2]},
+        {"oracle": len, "settings": SPACE},
+        {"oracle": len},
+        {"curator": curator, "oracle": objective, "settings": SPACE},
+        {"curator": curator, "oracle": objective, "settings": ROWS[:8]},
+        {"curator": curator},
+    ):
+        with pytest.raises(ValueError):
+            CuratorSide(**params)
+    with pytest.raises(ValueError, match="no table"):
+        CuratorSide(oracle=objective, settings=SPACE).table()
+    with pytest.raises(ValueError, match="without a budget"):
+        CuratorSide(curator, len).terms()
+
+
+# ------------------------------------------------------------ HTTP
+@pytest.fixture
+def client_of():
+    """Return a function that serves a side and returns a client, with what the app is given."""
+    httpx, uvicorn = pytest.importorskip("httpx"), pytest.importorskip("uvicorn")
+    pytest.importorskip("fastapi")
+    pytest.importorskip("limits")
+    from sklearn_dpbo.outsourced.http import create_app
+
+    running = []
+
+    def serve(side, token=TOKEN, **params):
+        listener = socket.create_server(("127.0.0.1", 0))
+        config = uvicorn.Config(create_app(side, TOKEN, **params), log_level="critical")
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, args=([listener],))
+        thread.start()
+        running.append((server, thread, listener))
+        return httpx.Client(
+            base_url=f"http://127.0.0.1:{listener.getsockname()[1]}",
+            headers={"Authorization": f"Bearer {token}"},
+        )
+
+    yield serve
+    for server, thread, listener in running:
+        server.should_exit = True
+        thread.join(10)
+        listener.close()
+
+
+def test_a_client_asks_until_nothing_is_left(objective_of, client_of):
+    objective = objective_of(n_calls=3)
+    side = CuratorSide(oracle=objective, settings=SPACE)
+    with client_of(side) as client:
+        assert client.get("/terms").json() == side.terms()
+        for C in (0.01, 1.0, 100.0):
+            setting = {"C": C, "fit_intercept": True}
+            reply = client.post("/messages", json={"type": "ask", "settings": [setting]})
+            assert reply.status_code == 200 and reply.json()["settings"] == [setting]
+        setting["C"] = 7.0
+        reply = client.post("/messages", json={"type": "ask", "settings": [setting]})
+        assert reply.status_code == 409 and "all 3 calls" in reply.json()["reason"]
+        assert client.post("/messages", json={"type": "best"}).json()["value"] > 0.5
+        assert client.get("/table").status_code == 422
+    assert len(objective.calls_) == 3
+
+
+def test_a_modeler_works_by_http(client_of):
+    X = np.linspace(0, 1, 30)[:, None]
+    curator = GaussianCurator(epsilon=5.0, delta=1e-3, distance=0.1, random_state=0).fit(X)
+    side = CuratorSide(curator, lambda row: -float((X[row, 0] - 0.4) ** 2))
+    with client_of(side) as client:
+        modeler = ModelerSide(client.get("/table").json(), n_iter=5)
+        while (message := modeler.ask())["type"] == "ask":
+            modeler.tell(client.post("/messages", json=message).json())
+        assert client.post("/messages", json=message).status_code == 204
+    assert side.result == modeler.modeler.best()
+
+
+@pytest.mark.parametrize("header", ["", "Bearer", "Bearer wrong", TOKEN, f"Basic {TOKEN}"])
+def test_without_the_token_nothing_is_answered(objective_of, client_of, header):
+    objective = objective_of()
+    with client_of(CuratorSide(oracle=objective, settings=SPACE)) as client:
+        client.headers["Authorization"] = header
+        for reply in (
+            client.get("/terms"),
+            client.get("/table"),
+            client.post("/messages", json={"type": "best"}),
+        ):
+            assert reply.status_code == 401 and "C" not in reply.json()
+        for page in ("/", "/docs", "/openapi.json", "/redoc"):
+            assert client.get(page).status_code == 404
+    assert objective.calls_ == []
+
+
+def test_requests_are_limited(objective_of, client_of):
+    side = CuratorSide(oracle=objective_of(), settings=SPACE)
+    with client_of(side, requests_per_minute=3, largest_request=1000) as client:
+        assert client.post("/messages", content=b"[" * 1001).status_code == 413
+        assert client.post("/messages", content=b"[" * 900).status_code == 422
+        assert client.post("/messages", content=b"\xff").status_code == 422
+        assert [client.get("/terms").status_code for _ in range(2)] == [429, 429]
+
+
+def test_other_errors_are_not_told(objective_of, client_of):
+    """Training records are the curator's, too."""
+    side = CuratorSide(oracle=objective_of(Fails(), error_score="raise"), settings=ROWS)
+    with client_of(side) as client:
+        reply = client.post("/messages", json={"type": "ask", "rows": [0]})
+        assert reply.status_code == 500 and "record" not in reply.text
+        assert client.post("/messages", json={"type": "ask", "rows": [8]}).status_code == 200
+
+
+def test_applications_that_make_no_sense(objective_of):
+    pytest.importorskip("fastapi")
+    from sklearn_dpbo.outsourced.http import create_app
+
+    side = CuratorSide(oracle=objective_of(), settings=SPACE)
+    for arguments, params in [
+        (("side", TOKEN), {}),
+        ((side, "short"), {}),
+        ((side, None), {}),
+        ((side, TOKEN), {"requests_per_minute": 0}),
+        ((side, TOKEN), {"largest_request": 1.5}),
+    ]:
+        with pytest.raises(ValueError):
+            create_app(*arguments, **params)
