@@ -72,8 +72,8 @@ class Holding:
 
     @property
     def evaluated(self) -> bool:
-        """Whether the candidates have been counted."""
-        return self._statistics is not None
+        """Whether there are candidates that have been counted."""
+        return bool(self.fitted)
 
     @property
     def statistics(self) -> Sensitive:
@@ -81,12 +81,12 @@ class Holding:
         assert self._statistics is not None, "`evaluate` comes first"
         return self._statistics
 
-    def count(self) -> None:
-        """Let all candidates predict the site's records."""
+    def count(self) -> tuple[str | None, ...]:
+        """Let all candidates predict the site's records; return why fits failed, or None."""
         evaluation = self.oracle(self.plan.candidates)
-        report_failures(evaluation.fit_errors)
         self.fitted = evaluation.fitted.tolist()
         self._statistics = evaluation.statistics.take(evaluation.fitted)
+        return evaluation.fit_errors
 
     def counts(self, candidates: Sequence[int]) -> Sensitive:
         """Return what the scores of these candidates are computed from, a row for each."""
@@ -112,12 +112,17 @@ def evaluate(holdings: Sequence[Holding]) -> None:
     """Fit all candidates, once for all these holdings, and then count on each of them.
 
     The row-by-row check is made with as many training records as the largest of them has.
+
+    Raises
+    ------
+    ValueError
+        If no candidate can be fitted.
     """
     first, *others = sorted(holdings, key=lambda holding: -holding.units.m)
     _look_at_good_candidate(first, others)
     first.oracle.share_fits(first.plan.candidates, [other.oracle for other in others])
-    for holding in holdings:
-        holding.count()
+    errors = [holding.count() for holding in holdings]
+    report_failures(errors[0])
 
 
 def _look_at_good_candidate(first: Holding, others: Sequence[Holding]) -> None:

@@ -96,11 +96,12 @@ class FederatedSite:
         self._plan = plan
         self._holding = Holding.of(plan, X, y, (X_val, y_val, groups_val), fit_params)
         noise = noise_source(_seed(plan.noise_random_state, name), stacklevel=3)
+        released = "vote and counts" if plan.trust == "nobody" else "part in choice and score"
         budget = budget_on(
             ledger,
             plan.epsilon,
-            what=f"vote and counts of the site {name!r}",
-            mechanism=type(self).__name__,
+            what=f"{released} of the site {name!r}",
+            mechanism="PrivateFederatedSearch",
         )
         self._mechanisms = Mechanisms(budget, noise)
         self._sent: dict[str, dict[str, Any]] = {}

@@ -224,6 +224,22 @@ def test_candidates_that_fail_are_never_chosen():
         search.set_params(param_grid={"which": [1]}).fit(*TRAIN, sites=HELD)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
+def test_a_site_at_which_all_candidates_fail_pays_nothing_however_often_it_is_asked(tmp_path):
+    class Fails(Column):
+        def fit(self, X, y):
+            raise RuntimeError("no")
+
+    ledgers = ledgers_in(tmp_path, north=1.0)
+    search = search_of().set_params(estimator=Fails())
+    site = sites_of(search, {"north": HELD["north"]}, ledgers)["north"]
+    ask = FederatedCoordinator(search, *TRAIN, sites=["north"]).ask("north")
+    for _ in range(2):
+        with pytest.raises(ValueError, match="All 3 candidates failed"):
+            site.answer(ask)
+    assert ledgers["north"].spent["epsilon"] == 0
+
+
 def test_a_vote_for_what_failed_elsewhere_does_not_count():
     search = search_of()
     coordinator = FederatedCoordinator(search, *TRAIN, sites=["a", "b"])
