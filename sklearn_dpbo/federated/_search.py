@@ -64,7 +64,7 @@ class PrivateFederatedSearch(DelegatesToBest, MetaEstimatorMixin, BaseEstimator)
     finalists : int or None, default=None
         How many candidates with the most votes every site counts. 1 is plurality: the candidate
         with most votes wins, and its score has the least noise. None is 2 or, as long as the noise
-        of their difference stays within 0.005 of the score's range, more.
+        of their difference stays within 0.002 of the score's range, more.
     weights : {"units", "equal"}, default="units"
         What a site's vote weighs: its number of units, or 1. Ties go to the candidate whose voters
         have more units, then to the one that comes first.

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 __all__ = ["n_finalists", "ranked"]
 
 # Of a score's range: the noise of a difference of two finalists' sums that more of them may bring.
-_NOISE = 0.005
+_NOISE = 0.002
 # Two finalists cost little, and nothing where all sites vote alike.
 _FEWEST = 2
 
@@ -44,7 +44,7 @@ def n_finalists(k: int, steps: float, epsilon: float) -> int:
 
     With t finalists, every count has noise of scale ``t D / epsilon``, and the sums of k sites for
     two of them differ by noise of deviation ``2 sqrt(k) t D / epsilon``. Two are always counted;
-    more, as long as that stays within 0.005 of the score's range.
+    more, as long as that stays within 0.002 of the score's range.
 
     Parameters
     ----------
