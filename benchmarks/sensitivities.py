@@ -20,6 +20,7 @@ from scipy.stats import qmc
 
 from sklearn_dpbo.kusner2015 import estimate_dataset_kernel, neighbouring_scores
 from sklearn_dpbo.kusner2015.bounds import (
+    CandidateBounds,
     LipschitzBounds,
     NoiseFreeBounds,
     NoisyBounds,
@@ -50,6 +51,9 @@ def scales(u, gains, m):
         b = kind(T, LAMBDA, delta, noisy.k1, noisy.noise, gamma)
         rows[name, "score"] = b.sensitivity_of_maximum * noisy.prior_scale / half
         rows[name, "choice"] = 2 * b.sensitivity_of_mean * noisy.prior_scale / half
+    alone = CandidateBounds(T, LAMBDA, DELTA, noisy.k1)
+    scale = 2 * alone.sensitivity_of_mean * noisy.prior_scale / EPSILON
+    rows["GPNoisy(score_share=0)", "choice"] = scale
     for low, high in ((0.001, 1.0), (0.9, 1.0), (0.999, 1.0)):
         b = LipschitzBounds(m, (low, high), 1.0, 1.0, lowest_at_zero=True)
         rows[f"LipschitzConvex, ramp, λ in [{low:g}, {high:g}]", "score"] = b.sensitivity / EPSILON

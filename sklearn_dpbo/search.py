@@ -175,7 +175,7 @@ class PrivateBayesSearchCV(
         Its position in `cv_results_` (private).
     best_score_ : float
         Its validation score with noise, within the scorer's bounds (private). With strategies
-        other than `WorstCase`, the score that they say they release; see `privacy_`.
+        other than `WorstCase`, the score that they say they release, if any; see `privacy_`.
     best_score_interval_ : tuple of float
         Where its validation score without noise lies, with probability 95 % (private). How the
         validation set was sampled from its population is not in it.

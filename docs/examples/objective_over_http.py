@@ -42,7 +42,7 @@ def hospital():
     )
     token = secrets.token_urlsafe()
     listener = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(create_app(side, token), log_level="warning"))
+    server = uvicorn.Server(uvicorn.Config(create_app(side, token), log_config=None))
     serving = threading.Thread(target=server.run, args=([listener],))
     serving.start()
     address = f"http://127.0.0.1:{listener.getsockname()[1]}"

@@ -89,7 +89,7 @@ class Inner:
 
     def released(self) -> str:
         """Return what the estimator has released, in words; an empty string if nothing."""
-        if not self.spends or not hasattr(self.estimator, "best_score_"):
+        if not self.spends or not hasattr(self.estimator, "privacy_"):
             return ""
         return already_released(vars(self.estimator))
 

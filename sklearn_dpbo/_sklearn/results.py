@@ -52,9 +52,9 @@ def fitted_attributes(release: Release, names: list[str]) -> dict[str, Any]:
             "best_index_": release.best_index,
             "best_params_": params[release.best_index],
         }
+    if release.best_score is not None:
+        fitted |= {"best_score_": release.best_score, "best_score_interval_": release.interval}
     return fitted | {
-        "best_score_": release.best_score,
-        "best_score_interval_": release.interval,
         "cv_results_": CVResults(
             {
                 "mean_fit_time": release.fit_times,

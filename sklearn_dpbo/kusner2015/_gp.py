@@ -2,42 +2,38 @@
 
 The path of both algorithms depends on protected scores and is *not* released. So all of it happens
 inside a `Secret`, and its fits are neither timed nor reported. Both release a candidate, drawn over
-the posterior mean of a finite domain, and one score.
+the posterior mean of a finite domain, and one score unless its share is 0.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
+from fractions import Fraction
 from numbers import Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from .._evaluation.evaluator import Evaluator
-from .._evaluation.public import PublicEvaluation
 from .._gp.likelihood import fit_kernel
 from .._gp.surrogate import KERNEL_SHAPES, Kernel, Surrogate
 from .._params import is_finite
 from .._privacy.accounting import Budget, Purpose
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noisy_counts import NoisyCounts
+from .._privacy.rounding import round_down
 from .._privacy.sensitive import Secret
 from .._space.space import Candidates, Points, SearchSpace
 from ..scoring._scorers import score_and_interval
 from ..strategies._base import Release, Strategy, all_masked, positive
 from ._dataset_kernel import LOG_GRID, estimate_dataset_kernel, neighbouring_scores
-from ._in_secret import begin_on_table, first_of_path
+from ._in_secret import begin_on_table, check_acquisition, first_of_path
+from ._trace import Explored, Model, Trace
 
-__all__ = [
-    "ASSUMPTION_1",
-    "ASSUMPTION_1_ON_TABLE",
-    "GPStrategy",
-    "Model",
-    "Trace",
-    "assemble",
-]
+__all__ = ["ASSUMPTION_1", "ASSUMPTION_1_ON_TABLE", "GPStrategy", "Part", "assemble"]
 
 ASSUMPTION_1 = (
     "Assumption 1 of Kusner et al. (2015): the scores of all validation sets are one draw of a "
@@ -61,130 +57,26 @@ _LEARNT = ("length_scale", "k1", "prior_mean", "prior_scale", "noise")
 _GIVEN_ON_TABLE = ("k0", *_LEARNT)
 # Lower bound of the learnt noise, in units of the prior's standard deviation.
 _LEAST_NOISE = 1e-3
+# Smallest delta of a release for which bounds can be computed.
+_LEAST_DELTA = 5e-301
 # Integer steps in the sensitivity of a posterior mean; rounding adds one step to it.
 _STEPS = 2**24
 
 
 @dataclass(frozen=True)
-class Explored:
-    """Candidates that were scored within the training set.
+class Part:
+    """What one of the two releases spends; Corollaries 1 and 2 compose."""
 
-    Parameters
-    ----------
-    positions : ndarray of int, shape (n,)
-        Their positions among all candidates.
-    found : PublicEvaluation
-        Their scores, fit times and failures, in the same order.
-    """
-
-    positions: np.ndarray
-    found: PublicEvaluation
-
-    @property
-    def scores(self) -> np.ndarray:
-        """Public scores; NaN where the fit or the score failed."""
-        return self.found.scores
-
-    @property
-    def scored(self) -> np.ndarray:
-        """Indices into `positions` of the candidates that have a score."""
-        return np.flatnonzero(~np.isnan(self.scores))
-
-
-@dataclass(frozen=True)
-class Model:
-    """What is known or assumed before the validation set is used; all of it is public.
-
-    Parameters
-    ----------
-    candidates : Candidates
-        The finite domain Lambda.
-    features : ndarray of shape (n_candidates, n_features)
-        Places of the candidates, in the unit cube.
-    kernel : Kernel
-        k2, of variance 1.
-    noise : float
-        Standard deviation of an observation, in units of prior_scale.
-    k1 : float
-        Correlation of the scores of neighbouring validation sets, in [-1, 1]; of neighbouring
-        tables, if all records are protected.
-    prior_mean, prior_scale : float
-        ``(score - prior_mean) / prior_scale`` has prior mean 0 and variance 1.
-    line : tuple (a, b) of float
-        ``score = a + b statistic``.
-    explored : Explored or None
-        Candidates that were scored within the training set, if anything had to be learnt.
-    """
-
-    candidates: Candidates
-    features: np.ndarray
-    kernel: Kernel
-    noise: float
-    k1: float
-    prior_mean: float
-    prior_scale: float
-    line: tuple[float, float]
-    explored: Explored | None
-
-    def __len__(self) -> int:
-        return len(self.candidates)
-
-    @property
-    def n_explored(self) -> int:
-        """Number of fits that were used within the training set."""
-        return 0 if self.explored is None else len(self.explored.positions)
-
-    def standardised(self, statistic: int) -> float:
-        """Return a score in units of the process."""
-        a, b = self.line
-        return (a + b * statistic - self.prior_mean) / self.prior_scale
-
-    def steps(self, sensitivity: float) -> int:
-        """Return a change of the process in steps of the statistic, rounded up."""
-        return max(1, math.ceil(sensitivity * self.prior_scale / self.line[1]))
-
-
-@dataclass(frozen=True)
-class Trace:
-    """A path and the observations on it: kept inside a `Secret`.
-
-    Parameters
-    ----------
-    model : Model
-        What is known before the path begins.
-    oracle : Evaluator
-        Evaluates candidates on the validation set.
-    posterior : Surrogate
-        The Gaussian process given the observations.
-    statistics : tuple of int
-        The observations, in the order of ``posterior.picked``.
-    """
-
-    model: Model
-    oracle: Evaluator
-    posterior: Surrogate
-    statistics: tuple[int, ...] = ()
-
-    def evaluate(self, index: int) -> Trace:
-        """Return the trace after one more evaluation; a failed fit gets the lowest score."""
-        found = self.oracle.secretly(self.model.candidates.params[index])
-        return self.observe(index, 0 if found is None else found[0])
-
-    def observe(self, index: int, statistic: int) -> Trace:
-        """Return the trace after one more observation."""
-        posterior = self.posterior.condition(index, self.model.standardised(statistic))
-        return Trace(self.model, self.oracle, posterior, (*self.statistics, statistic))
-
-    def mean_in(self, unit: float) -> np.ndarray:
-        """Return the posterior mean in multiples of a unit, rounded, shape (n_candidates, 1)."""
-        return np.rint(np.clip(self.posterior.mean / unit, -(2.0**60), 2.0**60))[:, None]
+    epsilon: float
+    delta: float
 
 
 class GPStrategy(Strategy):
     """Base of both algorithms; parameters as in `GPNoisy`."""
 
-    assumption = ASSUMPTION_1
+    _assumption = ASSUMPTION_1
     assumption_on_table: str | None = ASSUMPTION_1_ON_TABLE
+    observes_scores = True
     # Parameters of both subclasses; as in scikit-learn, `check` validates them.
     k1: Any
     noise: Any
@@ -195,8 +87,19 @@ class GPStrategy(Strategy):
     public_share: Any
     public_cv: Any
     k0: Any
-    # Which score is released.
+    acquisition: Any
+    score_share: Any
+    # Which score is released, and by which theorems.
     score_released: Purpose = Purpose.BEST_SCORE_SEEN
+    _theorems_of_score = "Theorems 3 and 4"
+
+    @property
+    def assumption(self) -> str | None:  # type: ignore[override]
+        """What the guarantee rests on; of a candidate alone, on Assumption 1 and nothing else."""
+        on_table = self.protects == "all"
+        if self.score_share == 0:
+            return ASSUMPTION_1_ON_TABLE if on_table else ASSUMPTION_1
+        return self.assumption_on_table if on_table else self._assumption
 
     @property
     def released(self) -> str:
@@ -207,15 +110,42 @@ class GPStrategy(Strategy):
             else "Everything else that the search keeps, such as best_estimator_, follows from "
             "these and from the training set."
         )
-        return (
-            f"best_params_, best_index_, best_score_, best_score_interval_. best_score_ is the "
-            f"{self.score_released}, not that of best_params_. Which candidates were evaluated is "
-            f"not released: cv_results_ lists all from which best_params_ was drawn. {rest}"
+        score = "best_params_, best_index_. No score is released. "
+        if self.score_share:
+            score = (
+                "best_params_, best_index_, best_score_, best_score_interval_. best_score_ is the "
+                f"{self.score_released}, not that of best_params_. "
+            )
+        path = (
+            ""
+            if self.acquisition is None
+            else (
+                f"The search followed {self.acquisition!r}, for which Theorems 1 and 2 hold, and "
+                f"{self._theorems_of_score} (the regret of the search) do not. "
+            )
         )
+        return (
+            f"{score}{path}Which candidates were evaluated is not released: cv_results_ lists all "
+            f"from which best_params_ was drawn. {rest}"
+        )
+
+    def _on_table(self) -> Self:
+        found = copy(self)
+        found.protects = "all"
+        return found
 
     def check(self, budget: Budget) -> None:
         """Raise ValueError if a parameter makes no sense."""
-        if not budget.delta >= 1e-300:
+        self._check("score_share", "in [0, 1)", lambda v: 0 <= v < 1)
+        check_acquisition(self.acquisition)
+        if self.acquisition is not None and self.score_share > 0:
+            raise ValueError(
+                f"the noise on the score rests on the path that the paper has, by "
+                f"{self._theorems_of_score}, and acquisition={self.acquisition!r} takes another: "
+                "set score_share=0, which releases a candidate alone, or acquisition=None"
+            )
+        choice, score = self._parts(budget)
+        if not min(choice.delta, score.delta if self.score_share else 1.0) >= _LEAST_DELTA:
             raise ValueError(
                 f"{type(self).__name__} needs delta > 0, the probability that its assumption "
                 f"yields no bound, e.g. delta=0.05; found delta={budget.delta!r}. "
@@ -253,6 +183,13 @@ class GPStrategy(Strategy):
         """Collect the parameters that are given; learn the others within the training set."""
         candidates, features = space.candidates(points), space.features(points)
         known, explored = {name: getattr(self, name) for name in _LEARNT}, None
+        if self.k1 is None and not oracle.scorer.is_mean:
+            raise ValueError(
+                "k1 is learnt from gains of single records, and scoring="
+                f"{oracle.scorer.name!r} is no mean of gains. Give it, as in "
+                f"{type(self).__name__}(k1=...): estimate_dataset_kernel finds it from the scores "
+                "of public data sets and their neighbours"
+            )
         if lacking := [name for name in _LEARNT if known[name] is None]:
             explored = self._explore(candidates, oracle, n_iter, rng)
             scores = explored.scores[explored.scored]
@@ -288,7 +225,8 @@ class GPStrategy(Strategy):
         n = max(0, min(math.ceil(self.public_share * n_iter), n_iter - 2, len(candidates)))
         rows = rng.choice(len(candidates), n, replace=False)
         public = oracle.public(self.public_cv, rng)
-        return Explored(rows, public(tuple(candidates.params[i] for i in rows), by_record=True))
+        params = tuple(candidates.params[i] for i in rows)
+        return Explored(rows, public(params, by_record=oracle.scorer.is_mean))
 
     def _learn(
         self,
@@ -338,7 +276,7 @@ class GPStrategy(Strategy):
         unit = sensitivity / _STEPS
         mean = trace.measured(lambda trace: trace.mean_in(unit), _STEPS + 1)
         return mechanisms.draw_exponentially(
-            mean, purpose=Purpose.CANDIDATE, **self._half(mechanisms.budget)
+            mean, purpose=Purpose.CANDIDATE, **self._loss(self._parts(mechanisms.budget)[0])
         )
 
     def _score(
@@ -351,19 +289,26 @@ class GPStrategy(Strategy):
         """Release ``value(statistics)``, of sensitivity `steps`, with Laplace noise."""
         score = trace.measured(lambda trace: [value(trace.statistics)], steps)
         return mechanisms.release_counts(
-            score, purpose=self.score_released, **self._half(mechanisms.budget)
+            score, purpose=self.score_released, **self._loss(self._parts(mechanisms.budget)[1])
         )
 
-    def _half(self, budget: Budget) -> dict[str, Any]:
-        """Return the half that each of the two releases spends: Corollaries 1 and 2 compose."""
-        half = {"epsilon": budget.epsilon / 2, "delta": budget.delta / 2}
-        return {**half, "assumption": self.assumption}
+    def _parts(self, budget: Budget) -> tuple[Part, Part]:
+        """Return what the candidate and the score spend; the latter nothing if there is none."""
+        share = Fraction(float(self.score_share))
+        epsilon, delta = Fraction(budget.epsilon), Fraction(budget.delta)
+        parts = ((round_down(epsilon * s), round_down(delta * s)) for s in (1 - share, share))
+        candidate, score = (Part(*part) for part in parts)
+        return candidate, score
+
+    def _loss(self, part: Part) -> dict[str, Any]:
+        return {"epsilon": part.epsilon, "delta": part.delta, "assumption": self.assumption}
 
 
-def assemble(model: Model, oracle: Evaluator, chosen: int, noisy: NoisyCounts) -> Release:
+def assemble(model: Model, oracle: Evaluator, chosen: int, noisy: NoisyCounts | None) -> Release:
     """Return the release; it contains nothing of the path."""
-    n = len(model)
-    score, interval = score_and_interval(oracle.scorer, oracle.problem.units, noisy)
+    n, score, interval = len(model), None, None
+    if noisy is not None:
+        score, interval = score_and_interval(oracle.scorer, oracle.problem.units, noisy)
     scores, times = np.full((2, n), np.nan)
     errors = np.full(n, None)
     if model.explored is not None:

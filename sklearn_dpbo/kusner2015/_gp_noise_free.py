@@ -15,10 +15,12 @@ from .._privacy.accounting import Budget, Purpose
 from .._privacy.mechanisms import Mechanisms
 from .._space.axes import Distribution
 from .._space.space import SearchSpace
-from ..strategies._base import Release, positive, require_mean_gain
+from ..strategies._base import Release, positive
 from ._branch_and_bound import branch_and_bound
-from ._gp import ASSUMPTION_1, ASSUMPTION_1_ON_TABLE, GPStrategy, Trace, assemble
-from .bounds import NoiseFreeBounds
+from ._exact_score import observing_scores
+from ._gp import ASSUMPTION_1, ASSUMPTION_1_ON_TABLE, GPStrategy, assemble
+from ._trace import Trace
+from .bounds import CandidateBounds, NoiseFreeBounds
 
 __all__ = ["GPNoiseFree"]
 
@@ -42,15 +44,16 @@ class GPNoiseFree(GPStrategy):
     ``Omega = A exp(-T tau / (ln T)^(d/4))`` is the *assumed* distance of the search from the
     optimum. A candidate is drawn over the posterior mean as in `GPNoisy`.
 
-    **Not worst case**: see `assumption`. Besides the Gaussian process, it assumes that A and tau,
-    which depend on the scores near their maximum, are known. Values that are too small (A) or too
-    large (tau) give no privacy.
+    **Not worst case**: see `assumption`. Besides the Gaussian process, the noise on the score
+    assumes that A and tau, which depend on the scores near their maximum, are known. Values that
+    are too small (A) or too large (tau) give no privacy.
 
     Parameters
     ----------
     A, tau : float
         Constants of the regret bound, A in units of prior_scale; both positive. There is no
-        default: no value is published, and none could hold for all problems.
+        default: no value is published, and none could hold for all problems. Not needed if no score
+        is released (``score_share=0``).
     k1 : float, default=None
         Correlation, in [-1, 1], of the scores of validation sets that differ in one record. None
         learns it from pairs of public data sets, as in `GPNoisy`.
@@ -75,12 +78,17 @@ class GPNoiseFree(GPStrategy):
         ``protect="all"`` only. It has to be given then, and so has every other parameter that None
         would learn: there are no public records to learn from. (The documentation, "Algorithms",
         has measurements that speak against such a kernel.)
+    acquisition : ExpectedImprovement or UpperConfidenceBound, default=None
+        Of `sklearn_dpbo.acquisition`, over the lattice. None is branch and bound, which the noise
+        on the score rests on; another one needs ``score_share=0``, as in `GPNoisy`.
+    score_share : float, default=0.5
+        Share of epsilon and of delta for the score, in [0, 1), as in `GPNoisy`.
 
     Notes
     -----
     The space is one dict of continuous distributions. The search ends early if no remaining point
-    of the lattice can be the best; the best score then counts as the last one. For failing fits see
-    `GPNoisy`.
+    of the lattice can be the best; the best score then counts as the last one. For failing fits,
+    and scores that are no means of gains, see `GPNoisy`.
 
     References
     ----------
@@ -89,10 +97,11 @@ class GPNoiseFree(GPStrategy):
     `sklearn_dpbo.kusner2015.published.ArxivGPNoiseFree` is the form of the arXiv text.
     """
 
-    assumption = f"{ASSUMPTION_1}. {_REGRET}"
+    _assumption = f"{ASSUMPTION_1}. {_REGRET}"
     assumption_on_table: str | None = f"{ASSUMPTION_1_ON_TABLE}. {_REGRET}"
     noise = math.sqrt(_NUGGET)
     score_released = Purpose.LAST_SCORE_SEEN
+    _theorems_of_score = "Theorems 5 and 6"
     _bounds_type: type[NoiseFreeBounds] = NoiseFreeBounds
 
     @staticmethod
@@ -113,6 +122,8 @@ class GPNoiseFree(GPStrategy):
         public_share: Any = 1 / 3,
         public_cv: Any = None,
         k0: Any = None,
+        acquisition: Any = None,
+        score_share: Any = 0.5,
     ) -> None:
         self.A = A
         self.tau = tau
@@ -125,19 +136,23 @@ class GPNoiseFree(GPStrategy):
         self.public_share = public_share
         self.public_cv = public_cv
         self.k0 = k0
+        self.acquisition = acquisition
+        self.score_share = score_share
 
     def check(self, budget: Budget) -> None:
         """Raise ValueError if a parameter makes no sense."""
-        if self.A is None or self.tau is None:
+        without_score = self.score_share == 0
+        if not without_score and (self.A is None or self.tau is None):
             raise ValueError(
                 f"{type(self).__name__} needs A and tau, of the regret bound "
                 "A exp(-t tau / (ln t)^(d/4)) of de Freitas, Smola and Zoghi (2012): they depend "
-                "on the scores near their maximum, no value is published, and the noise, and so "
-                "the privacy, rests on them. If you do not know them, use strategy='worst_case'"
+                "on the scores near their maximum, no value is published, and the noise on the "
+                "score, and so its privacy, rests on them. If you do not know them, release no "
+                "score (score_share=0), or use strategy='worst_case'"
             )
         super().check(budget)
-        self._check("A", "positive", positive)
-        self._check("tau", "positive", positive)
+        self._check("A", "positive", positive, optional=without_score)
+        self._check("tau", "positive", positive, optional=without_score)
         self._check("max_level", "0 or more", lambda v: v >= 0, Integral, optional=True)
 
     def run(
@@ -150,27 +165,34 @@ class GPNoiseFree(GPStrategy):
         mechanisms: Mechanisms,
     ) -> Release:
         """Run Algorithm 2; comments give its lines."""
-        require_mean_gain(oracle.scorer, type(self).__name__)
+        oracle = observing_scores(oracle, type(self).__name__)
         d, level = self._lattice(space)
         lattice = _points(d, level)
         model = self._model(space.at(lattice), space, oracle, n_iter, rng)
         T, Lambda = n_iter - model.n_explored, len(model)
-        if T < 2:
+        if T < 2 and self.score_share:
             raise ValueError(
                 f"{type(self).__name__} needs 2 evaluations or more; n_iter leaves {T}"
             )
-        bounds = self._bounds_type(
-            T, Lambda, mechanisms.budget.delta / 2, model.k1, d, self.A, self.tau
-        )
+        choice, score = self._parts(mechanisms.budget)
+        candidate_bounds = CandidateBounds(T, Lambda, choice.delta, model.k1)
+        beta = replace(candidate_bounds, delta=score.delta or choice.delta).beta(T)
 
         def observe_all(trace: Trace) -> Trace:
-            return _branch_and_bound(trace, d, level, T, bounds.beta(T))
+            if self.acquisition is None:
+                return _branch_and_bound(trace, d, level, T, beta)
+            for _ in range(min(T, Lambda) - 1):
+                trace = trace.evaluate_by(self.acquisition)
+            return trace
 
         trace = self._begin(model, oracle, 0, mechanisms.budget).then(observe_all)  # 2
-        chosen = self._draw(trace, bounds.sensitivity_of_mean, mechanisms)  # as in Algorithm 1
-        steps = model.steps(bounds.sensitivity)
-        noisy = self._score(trace, self._select_score, steps, mechanisms)  # 3-5
-        return assemble(model, oracle, chosen, noisy)
+        sensitivity = candidate_bounds.sensitivity_of_mean
+        chosen = self._draw(trace, sensitivity, mechanisms)  # as in Algorithm 1
+        if not self.score_share:
+            return assemble(model, oracle, chosen, None)
+        bounds = self._bounds_type(T, Lambda, score.delta, model.k1, d, self.A, self.tau)
+        noisy = self._score(trace, self._select_score, model.steps(bounds.sensitivity), mechanisms)
+        return assemble(model, oracle, chosen, noisy)  # 3-5
 
     def _lattice(self, space: SearchSpace) -> tuple[int, int]:
         """Return the dimension and the level of the finest lattice."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import partial
 from numbers import Integral
 from typing import Any
@@ -13,9 +14,11 @@ from .._evaluation.evaluator import Evaluator
 from .._privacy.accounting import Budget
 from .._privacy.mechanisms import Mechanisms
 from .._space.space import SearchSpace
-from ..strategies._base import Release, positive, require_mean_gain
-from ._gp import GPStrategy, Trace, assemble
-from .bounds import NoisyBounds, information_gain_bound
+from ..strategies._base import Release, positive
+from ._exact_score import observing_scores
+from ._gp import GPStrategy, assemble
+from ._trace import Trace
+from .bounds import CandidateBounds, NoisyBounds, information_gain_bound
 
 __all__ = ["GPNoisy"]
 
@@ -27,7 +30,7 @@ class GPNoisy(GPStrategy):
     proportion to ``exp(epsilon mean(l) / (2 Delta))`` over the posterior mean of *all* candidates
     of a finite domain, with ``Delta = 2 sqrt(beta_{T+1}) + c``, and the best score seen is released
     with Laplace noise of scale ``(Omega / T + c + q) / epsilon``, where epsilon and delta are
-    halves of the search's.
+    halves of the search's (see `score_share`).
 
     **Not worst case**: see `assumption`. The sensitivities are several standard deviations of the
     prior, so the candidate is drawn almost uniformly unless epsilon is in the hundreds.
@@ -64,9 +67,20 @@ class GPNoisy(GPStrategy):
         ``protect="all"`` only. It has to be given then, and so has every other parameter that None
         would learn: there are no public records to learn from. (The documentation, "Algorithms",
         has measurements that speak against such a kernel.)
+    acquisition : ExpectedImprovement or UpperConfidenceBound, default=None
+        Of `sklearn_dpbo.acquisition`. None is that of the paper, ``mean + sqrt(beta_t) std``, which
+        the noise on the score rests on; another one needs ``score_share=0``. No other code would be
+        called, as it would see secret scores. No candidate is then evaluated twice.
+    score_share : float, default=0.5
+        Share of epsilon and of delta for the score, in [0, 1). With 0 no score is released, and the
+        candidate is drawn at the whole (epsilon, delta).
 
     Notes
     -----
+    Scores need not be means of gains: "roc_auc" of two classes and functions of the confusion
+    matrix are observed exactly, in secret. Give k1 then, which is learnt from gains of single
+    records.
+
     Candidates are evaluated one after another, in the process of the call. A fit that fails gets
     the lowest score and is not reported, because that would reveal the path; for the same reason
     ``error_score="raise"`` applies to the first candidate only, which is public.
@@ -92,6 +106,8 @@ class GPNoisy(GPStrategy):
         public_share: Any = 1 / 3,
         public_cv: Any = None,
         k0: Any = None,
+        acquisition: Any = None,
+        score_share: Any = 0.5,
     ) -> None:
         self.k1 = k1
         self.noise = noise
@@ -103,6 +119,8 @@ class GPNoisy(GPStrategy):
         self.public_share = public_share
         self.public_cv = public_cv
         self.k0 = k0
+        self.acquisition = acquisition
+        self.score_share = score_share
 
     def check(self, budget: Budget) -> None:
         """Raise ValueError if a parameter makes no sense."""
@@ -120,24 +138,30 @@ class GPNoisy(GPStrategy):
         mechanisms: Mechanisms,
     ) -> Release:
         """Run Algorithm 1; comments give its lines."""
-        require_mean_gain(oracle.scorer, type(self).__name__)
+        oracle = observing_scores(oracle, type(self).__name__)
         model = self._model(space.fill(self.n_candidates, rng), space, oracle, n_iter, rng)
         T, Lambda = n_iter - model.n_explored, len(model)
-        gamma_T = information_gain_bound(model.features, model.kernel, model.noise, T)
-        bounds = self._bounds_type(
-            T, Lambda, mechanisms.budget.delta / 2, model.k1, model.noise, gamma_T
-        )
+        if self.acquisition is not None:
+            T = min(T, Lambda)
+        choice, score = self._parts(mechanisms.budget)
+        candidate_bounds = CandidateBounds(T, Lambda, choice.delta, model.k1)
+        beta = replace(candidate_bounds, delta=score.delta or choice.delta).beta
         # 1-2: mu_0 = 0; all candidates have the same bound, so the first one is lambda_1.
         trace = self._begin(model, oracle, 0, mechanisms.budget)
-        for t in range(2, T + 1):  # 3
-            beta_t = bounds.beta(t)  # 4
-            trace = trace.then(partial(_observe_at_upper_bound, beta_t=beta_t))  # 5-8
-        chosen = self._draw(trace, bounds.sensitivity_of_mean, mechanisms)  # 9, 12
+        for t in range(2, T + 1):  # 3-8
+            trace = trace.then(partial(_observe_next, acquisition=self.acquisition, beta_t=beta(t)))
+        chosen = self._draw(trace, candidate_bounds.sensitivity_of_mean, mechanisms)  # 9, 12
+        if not self.score_share:
+            return assemble(model, oracle, chosen, None)
+        gamma_T = information_gain_bound(model.features, model.kernel, model.noise, T)
+        bounds = self._bounds_type(T, Lambda, score.delta, model.k1, model.noise, gamma_T)
         steps = model.steps(bounds.sensitivity_of_maximum)  # 9-11
         noisy = self._score(trace, max, steps, mechanisms)  # 13-15
         return assemble(model, oracle, chosen, noisy)  # 16
 
 
-def _observe_at_upper_bound(trace: Trace, beta_t: float) -> Trace:
+def _observe_next(trace: Trace, acquisition: Any, beta_t: float) -> Trace:
+    if acquisition is not None:
+        return trace.evaluate_by(acquisition)
     mu, sigma = trace.posterior.mean, trace.posterior.std
     return trace.evaluate(int(np.argmax(mu + math.sqrt(beta_t) * sigma)))

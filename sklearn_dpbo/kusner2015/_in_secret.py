@@ -5,15 +5,57 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from .._evaluation.evaluator import Evaluator
 from .._evaluation.fitter import to_check
 from .._evaluation.fitting import report_failures
 from .._evaluation.secret_fits import SecretFit, try_out
+from .._gp.surrogate import Surrogate
 from .._privacy.accounting import Budget
 from .._privacy.sensitive import Secret
 from .._space.space import Candidates
+from ..acquisition import ExpectedImprovement, UpperConfidenceBound
 
-__all__ = ["all_in_secret", "begin_on_table", "first_of_path"]
+__all__ = [
+    "all_in_secret",
+    "begin_on_table",
+    "check_acquisition",
+    "first_of_path",
+    "next_candidate",
+]
+
+
+def check_acquisition(acquisition: Any) -> None:
+    """Raise ValueError unless it is None or of this package: it sees secret scores."""
+    if type(acquisition) not in (type(None), ExpectedImprovement, UpperConfidenceBound):
+        raise ValueError(
+            "acquisition is None, ExpectedImprovement() or UpperConfidenceBound(): it is given "
+            "scores that nobody may see, so no other code is called with them; found "
+            f"{acquisition!r}"
+        )
+
+
+def next_candidate(
+    posterior: Surrogate,
+    acquisition: ExpectedImprovement | UpperConfidenceBound,
+    scale: float = 1.0,
+) -> int:
+    """Return the position with the largest acquisition among those not evaluated.
+
+    Parameters
+    ----------
+    posterior : Surrogate
+        Given one observation or more.
+    acquisition : ExpectedImprovement or UpperConfidenceBound
+        Which is given mean and standard deviation in units of the score.
+    scale : float, default=1.0
+        A unit of the posterior, in units of the score.
+    """
+    mean, picked = scale * posterior.mean, list(posterior.picked)
+    value = np.array(acquisition(mean, scale * posterior.std, mean[picked].max()))
+    value[picked] = -np.inf
+    return int(np.argmax(value))
 
 
 def begin_on_table(candidates: Candidates, oracle: Evaluator, budget: Budget) -> None:

@@ -19,7 +19,7 @@ from .._privacy.mechanisms import Mechanisms
 from .._privacy.rounding import round_down
 from .._privacy.sensitive import Secret, Sensitive
 from .._space.space import Candidates, SearchSpace
-from ..acquisition import ExpectedImprovement, UpperConfidenceBound
+from ..acquisition import ExpectedImprovement
 from ..scoring._scorers import score_and_interval
 from ..strategies._base import (
     Release,
@@ -28,7 +28,13 @@ from ..strategies._base import (
     positive,
     require_mean_gain,
 )
-from ._in_secret import all_in_secret, begin_on_table, first_of_path
+from ._in_secret import (
+    all_in_secret,
+    begin_on_table,
+    check_acquisition,
+    first_of_path,
+    next_candidate,
+)
 from ._linear import TOLERANCE, check_converged, check_estimator, check_on_table
 from .bounds import LipschitzBounds
 
@@ -168,12 +174,7 @@ class LipschitzConvex(Strategy):
         self._check("g_star", "positive", positive, optional=True)
         self._check("lipschitz", "positive", positive, optional=True)
         self._check("candidate_share", "in [0, 1)", lambda v: 0 <= v < 1)
-        if type(self.acquisition) not in (type(None), ExpectedImprovement, UpperConfidenceBound):
-            raise ValueError(
-                "acquisition is None, ExpectedImprovement() or UpperConfidenceBound(): it is given "
-                "scores that nobody may see, so no other code is called with them; found "
-                f"{self.acquisition!r}"
-            )
+        check_acquisition(self.acquisition)
         if self.lambda_bounds is not None:
             low_high = np.ravel(self.lambda_bounds)
             if not (len(low_high) == 2 and 0 < low_high[0] <= low_high[1] < math.inf):
@@ -268,7 +269,7 @@ class LipschitzConvex(Strategy):
         acquisition = self.acquisition or ExpectedImprovement()
 
         def evaluate_next(seen: _Seen) -> _Seen:
-            index = seen.next(acquisition)
+            index = next_candidate(seen.posterior, acquisition)
             found = oracle.secretly(candidate_params[index])
             return seen.add(index, None if found is None else found[0], (a, b))
 
@@ -352,13 +353,6 @@ class _Seen:
 
     posterior: Surrogate
     statistics: tuple[int, ...] = ()
-
-    def next(self, acquisition: ExpectedImprovement | UpperConfidenceBound) -> int:
-        """Return the position with the largest acquisition among those not evaluated."""
-        model = self.posterior
-        value = np.array(acquisition(model.mean, model.std, model.mean[list(model.picked)].max()))
-        value[list(model.picked)] = -np.inf
-        return int(np.argmax(value))
 
     def add(self, index: int, statistic: int | None, line: tuple[float, float]) -> _Seen:
         """Return the path after one more evaluation; a failed one has no statistic."""

@@ -16,7 +16,13 @@ from numpy.typing import ArrayLike
 
 from .._gp.surrogate import Kernel, Surrogate
 
-__all__ = ["LipschitzBounds", "NoiseFreeBounds", "NoisyBounds", "information_gain_bound"]
+__all__ = [
+    "CandidateBounds",
+    "LipschitzBounds",
+    "NoiseFreeBounds",
+    "NoisyBounds",
+    "information_gain_bound",
+]
 
 
 def information_gain_bound(features: ArrayLike, kernel: Kernel, noise: float, T: int) -> float:
@@ -57,8 +63,23 @@ def information_gain_bound(features: ArrayLike, kernel: Kernel, noise: float, T:
 
 
 @dataclass(frozen=True)
-class _GPBounds:
-    """Theorems 1 and 2, which Algorithms 1 and 2 share; parameters as in `NoisyBounds`."""
+class CandidateBounds:
+    """Theorems 1 and 2: a candidate drawn over the posterior mean, after a search of any path.
+
+    They use the confidence band after the last of T observations and nothing of the path, so they
+    hold for any acquisition function, and with noise as without.
+
+    Parameters
+    ----------
+    T : int
+        Number of evaluations, 1 or more.
+    n_candidates : int
+        Size of the finite domain Lambda.
+    delta : float
+        In (0, 1).
+    k1 : float
+        Correlation of the scores of neighbouring validation sets, in [-1, 1].
+    """
 
     T: int
     n_candidates: int
@@ -96,15 +117,49 @@ class _GPBounds:
         """
         return 2 * self.sensitivity_of_mean / epsilon * (math.log(self.n_candidates) + a)
 
+    def mean_regret(self, epsilon: float, a: float) -> float:
+        """Theorem 2 of the arXiv text: from the drawn candidate's posterior mean to the best value.
+
+        Returns ``sqrt(beta_{T+1}) + candidate_error(epsilon, a)``. The text has
+        ``2 sqrt(beta_T) + q`` in place of the first term, which is more, by a step that fails.
+
+        Parameters
+        ----------
+        epsilon, a
+            As in `candidate_error`.
+        """
+        return self._band + self.candidate_error(epsilon, a)
+
+    def candidate_regret(self, epsilon: float, a: float) -> float:
+        """The value of the drawn candidate is this close to the best value of the function.
+
+        Returns ``2 sqrt(beta_{T+1}) + candidate_error(epsilon, a)``: the posterior mean is within
+        ``sqrt(beta_{T+1})`` of the function, at the drawn candidate and at the best one.
+
+        Parameters
+        ----------
+        epsilon, a
+            As in `candidate_error`.
+        """
+        return 2 * self._band + self.candidate_error(epsilon, a)
+
+    @property
+    def _band(self) -> float:
+        return math.sqrt(self.beta(self.T + 1))
+
 
 @dataclass(frozen=True)
-class NoisyBounds(_GPBounds):
+class NoisyBounds(CandidateBounds):
     """Constants of Algorithm 1, and Theorems 1 to 4, for one release at (epsilon, delta).
 
     The paper's proof of Theorem 3 bounds the noise at places that depend on the data as if they
-    were fixed, and counts only one of two confidence events. This class has the corrected q, with a
-    union bound over all 2 T observations, and the corrected beta, at delta / 3, so that everything
-    together fails with probability delta at most.
+    were fixed. This class has the corrected q, with a union bound over all 2 T observations, at
+    delta / 3. The other events of the proof, the confidence events of two searches and c, fail with
+    probability .49 delta at most, so that everything together fails with less than delta.
+
+    Theorems 3 and 4 are for the path of GP-UCB with `beta`; for another one there is
+    `CandidateBounds`.
+
     `sklearn_dpbo.kusner2015.published.PublishedNoisyBounds` has the paper's form.
 
     Parameters
@@ -125,10 +180,6 @@ class NoisyBounds(_GPBounds):
 
     noise: float
     gamma: float
-
-    def beta(self, t: int) -> float:
-        """``beta_t = 2 ln(|Lambda| t^2 pi^2 / delta)``: the paper's, with delta / 3 for delta."""
-        return super().beta(t) + 2 * math.log(3)
 
     @property
     def c(self) -> float:
@@ -162,7 +213,8 @@ class NoisyBounds(_GPBounds):
         """Theorem 4: the released score is this close to the best value of the function.
 
         Returns ``sigma sqrt(2 ln(2 T / delta)) + Omega / T + a Delta / epsilon``, where Delta is
-        `sensitivity_of_maximum`. (The first term is corrected as q is.)
+        `sensitivity_of_maximum`. (The first term is corrected as q is; the arXiv text has it but
+        for sigma.)
 
         Parameters
         ----------
@@ -180,8 +232,11 @@ class NoisyBounds(_GPBounds):
 
 
 @dataclass(frozen=True)
-class NoiseFreeBounds(_GPBounds):
+class NoiseFreeBounds(CandidateBounds):
     """Constants of Algorithm 2, and Theorems 1, 2, 5 and 6, for one release at (epsilon, delta).
+
+    Theorems 5 and 6 are for the path of branch and bound; for another one there is
+    `CandidateBounds`.
 
     Parameters
     ----------

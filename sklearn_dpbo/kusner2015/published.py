@@ -11,10 +11,11 @@ import math
 from dataclasses import dataclass
 
 from .._privacy.accounting import Purpose
+from ._gp import ASSUMPTION_1
 from ._gp_noise_free import GPNoiseFree
 from ._gp_noisy import GPNoisy
 from ._lipschitz import LipschitzConvex
-from .bounds import LipschitzBounds, NoiseFreeBounds, NoisyBounds, _GPBounds
+from .bounds import LipschitzBounds, NoiseFreeBounds, NoisyBounds
 
 __all__ = [
     "ArxivGPNoiseFree",
@@ -29,20 +30,16 @@ __all__ = [
 
 _FAILURE_OF_THEOREM_3 = (
     "whose proof fails at Theorem 3: it bounds the noise at places that depend on the data as if "
-    "they were fixed, and counts only one of two confidence events"
+    "they were fixed"
 )
 
 
 # ------------------------------------------------------------ bounds
 @dataclass(frozen=True)
 class PublishedNoisyBounds(NoisyBounds):
-    """`NoisyBounds` with q, beta and Theorem 4 as the proceedings print them."""
+    """`NoisyBounds` with q and Theorem 4 as the proceedings print them."""
 
     _factor_of_q = 8
-
-    def beta(self, t: int) -> float:
-        """``beta_t = 2 ln(|Lambda| t^2 pi^2 / (3 delta))``."""
-        return _GPBounds.beta(self, t)
 
     @property
     def noise_term(self) -> float:
@@ -57,9 +54,22 @@ class PublishedNoisyBounds(NoisyBounds):
 
 @dataclass(frozen=True)
 class ArxivNoisyBounds(PublishedNoisyBounds):
-    """`PublishedNoisyBounds` with the arXiv text's ``q = sigma sqrt(4 ln(3 / delta))``."""
+    """`NoisyBounds` with q and Theorems 2 and 4 as the arXiv and workshop texts print them."""
 
     _factor_of_q = 4
+
+    @property
+    def _noise_of_best(self) -> float:
+        """The first term of Theorem 4: ``sqrt(2 ln(2 T / delta))``, which lacks sigma."""
+        return math.sqrt(2 * math.log(2 * self.T / self.delta))
+
+    def mean_regret(self, epsilon: float, a: float) -> float:
+        """Theorem 2: ``2 sqrt(beta_T) + q + candidate_error(epsilon, a)``.
+
+        Its proof claims that the largest posterior mean is at least the last observation, which is
+        false; `NoisyBounds.mean_regret` is smaller, and proven.
+        """
+        return 2 * math.sqrt(self.beta(self.T)) + self.noise_term + self.candidate_error(epsilon, a)
 
 
 @dataclass(frozen=True)
@@ -88,7 +98,7 @@ class PublishedGPNoisy(GPNoisy):
     Parameters as in `sklearn_dpbo.kusner2015.GPNoisy`.
     """
 
-    assumption = f"{GPNoisy.assumption}. This is the published form, {_FAILURE_OF_THEOREM_3}"
+    _assumption = f"{ASSUMPTION_1}. This is the published form, {_FAILURE_OF_THEOREM_3}"
     assumption_on_table = None
     _bounds_type = PublishedNoisyBounds
 
@@ -99,8 +109,8 @@ class ArxivGPNoisy(GPNoisy):
     Parameters as in `sklearn_dpbo.kusner2015.GPNoisy`.
     """
 
-    assumption = (
-        f"{GPNoisy.assumption}. This is the form of the arXiv text, {_FAILURE_OF_THEOREM_3}; its q "
+    _assumption = (
+        f"{ASSUMPTION_1}. This is the form of the arXiv text, {_FAILURE_OF_THEOREM_3}; its q "
         "also has a factor of 4 where that step yields 8"
     )
     assumption_on_table = None
@@ -115,8 +125,8 @@ class ArxivGPNoiseFree(GPNoiseFree):
     `sklearn_dpbo.kusner2015.GPNoiseFree`.
     """
 
-    assumption = (
-        f"{GPNoiseFree.assumption}. This is the form of the arXiv text, whose proof of Theorem 5 "
+    _assumption = (
+        f"{GPNoiseFree._assumption}. This is the form of the arXiv text, whose proof of Theorem 5 "
         "needs the bound by A and tau to hold, from the second evaluation on, for both of two "
         "neighbouring validation sets, and counts no probability for its failure"
     )

@@ -12,23 +12,17 @@ import time
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from functools import partial, reduce
-from numbers import Integral
 from typing import Any, NamedTuple, NoReturn
 
-import joblib
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
 from sklearn.utils import check_random_state
 
-from .._data.pickles import copied
-from .._data.split import Problem, hold_out
 from .._evaluation.evaluator import Evaluator
 from .._evaluation.fitting import FitOptions, set_candidate
 from .._evaluation.protected_values import check_prediction
-from .._params import check_number
 from .._privacy.accounting import Budget, Purpose
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import noise_source
@@ -42,6 +36,7 @@ from ..report._report import TRAINING_NOT_PROTECTED, PrivacyReport
 from ..scoring._make import resolve_scorer
 from ..scoring._scorers import CONFIDENCE
 from ..strategies._release import count_scores, public_model
+from ._inputs import check_parameters, identity, problem_of
 from ._optimizers import on_trials, on_vectors
 from ._sharing import Sharing
 
@@ -129,7 +124,7 @@ class PrivateObjective:
     best_share : float or None, default=None
         Share of epsilon that is kept for `best`: 0.6 of it for a choice by permute-and-flip, the
         rest for the score of the setting chosen. With 0, `best` takes the largest score that calls
-        returned. None is 0.5, or 0 if that makes the choice better, as it does for very few calls.
+        returned. None is 0.7, or 0 if that makes the choice better, as it does for very few calls.
     fit_params : dict, default=None
         Other arguments of the estimator's `fit`.
     ledger : PrivacyLedger or None, default=None
@@ -214,7 +209,7 @@ class PrivateObjective:
         random_state: Any = None,
         noise_random_state: int | None = None,
     ) -> None:
-        _check(estimator, epsilon, delta, n_calls, best_share, error_score, call_seconds)
+        check_parameters(estimator, epsilon, delta, n_calls, best_share, error_score, call_seconds)
         check_prediction(prediction)
         scorer = resolve_scorer(scoring, estimator)
         if best_share == 0 and not scorer.is_mean:
@@ -223,7 +218,7 @@ class PrivateObjective:
                 "score itself: best() has to release it. Leave out best_share=0"
             )
         rng = check_random_state(random_state)
-        problem = _problem(estimator, X_train, y_train, X_val, y_val, groups_val, fit_params, rng)
+        problem = problem_of(estimator, X_train, y_train, X_val, y_val, groups_val, fit_params, rng)
         options = FitOptions(clone(estimator), error_score, separate=prediction == "separate")
         self._evaluator = Evaluator(options, problem, (prepared(scorer, problem.training.y),))
         weakref.finalize(self, self._evaluator.close)
@@ -276,7 +271,7 @@ class PrivateObjective:
             If the estimator has no such parameters, or does not predict row by row.
         """
         params = self._checked(params)
-        key = _identity(params)
+        key = identity(params)
         with self._lock:
             if key not in self._known:
                 self._check_calls_left()
@@ -497,79 +492,3 @@ def _check_ledger(ledger: PrivacyLedger | None, budget: Budget, what: str) -> No
     """Raise what the charge would raise, before anything protected is predicted for it."""
     if ledger is not None and not budget.reserved:
         ledger.check((budget.epsilon, budget.delta), what=what)
-
-
-def _identity(params: dict[str, Any]) -> Any:
-    """Return a key that is equal for equal settings; of what cannot be compared, an own one."""
-    try:
-        return joblib.hash(params)
-    except Exception:  # of functions without a name, say
-        return object()
-
-
-def _check(
-    estimator: Any,
-    epsilon: Any,
-    delta: Any,
-    n_calls: Any,
-    best_share: Any,
-    error_score: Any,
-    call_seconds: Any,
-) -> None:
-    """Raise ValueError for a parameter that makes no sense by itself."""
-    if not (hasattr(estimator, "fit") and hasattr(estimator, "get_params")):
-        raise ValueError(
-            "estimator has a fit method, and get_params as BaseEstimator gives it; found "
-            f"{estimator!r}"
-        )
-    check_number("epsilon", epsilon, "a number from 1e-9 up", lambda e: e >= 1e-9)
-    check_number("delta", delta, "in [0, 1)", lambda d: 0 <= d < 1)
-    check_number("n_calls", n_calls, "a whole number from 1 up", lambda n: n >= 1, Integral)
-    check_number(
-        "best_share",
-        best_share,
-        "0, or from 0.001 to 0.999",
-        lambda s: s == 0 or 0.001 <= s <= 0.999,
-        optional=True,
-    )
-    check_number(
-        "call_seconds",
-        call_seconds,
-        "seconds above 0, a day at most",
-        lambda s: 0 < s <= 86_400,
-        optional=True,
-    )
-    if error_score != "raise":
-        check_number("error_score", error_score, '"raise" or a number', finite=False)
-
-
-def _problem(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    X_val: Any,
-    y_val: Any,
-    groups_val: Any,
-    fit_params: Mapping[str, Any] | None,
-    rng: np.random.RandomState,
-) -> Problem:
-    if X_val is None:
-        raise ValueError("X_val and y_val are the protected records; found None")
-    problem = hold_out(
-        estimator,
-        X,
-        y,
-        dict(fit_params or {}),
-        cv=None,
-        rng=rng,
-        X_val=X_val,
-        y_val=y_val,
-        groups_val=groups_val,
-        split_params={},
-    )
-    # What the caller writes into the table between two calls must not count.
-    return replace(
-        problem,
-        X_val=copied(problem.X_val, problem.training.form.copies),
-        y_val=None if problem.y_val is None else problem.y_val.copy(),
-    )

@@ -14,7 +14,7 @@ from .._privacy.zcdp import Releases
 __all__ = ["Sharing", "error_of_noisy_max"]
 
 # Of epsilon, what `best` has if it selects by a draw of its own; and of that, what the score has.
-_BEST_SHARE, _SCORE_SHARE = 0.5, 0.4
+_BEST_SHARE, _SCORE_SHARE = 0.7, 0.4
 # Points at which the error of a noisy maximum is computed.
 _QUANTILES, _GAPS = 2_000, 100
 

@@ -2,6 +2,7 @@
 
 import hmac
 import json
+import logging
 from numbers import Integral
 from typing import Any
 
@@ -11,6 +12,7 @@ from ._protocol import CuratorSide, MessageError
 
 __all__ = ["create_app"]
 
+_LOGGER = logging.getLogger(__name__)
 _SHORTEST_TOKEN = 16
 _NO_ANSWER = "the curator could not answer; why is in its own log, and is not sent"
 
@@ -89,10 +91,6 @@ def create_app(
     async def refused(_: Request, error: _RefusedError) -> JSONResponse:
         return JSONResponse({"type": "refused", "reason": error.reason}, error.status)
 
-    @app.exception_handler(Exception)
-    async def failed(_: Request, error: Exception) -> JSONResponse:
-        return JSONResponse({"type": "refused", "reason": _NO_ANSWER}, 500)
-
     @app.get("/terms", dependencies=[admitted])
     def terms() -> Any:
         return _answered(side.terms)
@@ -126,6 +124,9 @@ def _answered(answer: Any, *message: Any) -> Any:
         raise _RefusedError(409, str(error)) from None
     except MessageError as error:
         raise _RefusedError(422, str(error)) from None
+    except Exception:
+        _LOGGER.exception("a message could not be answered")
+        raise _RefusedError(500, _NO_ANSWER) from None
 
 
 async def _message_of(request: Any, largest: int) -> Any:

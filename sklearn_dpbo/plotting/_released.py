@@ -120,7 +120,7 @@ class ScoreDisplay:
         NotFittedError
             If an estimator is not fitted.
         ValueError
-            If no estimator is given.
+            If no estimator is given, or if one has released no score.
         """
         if getattr(estimator, "multimetric_", False):
             scores, intervals = estimator.best_scores_, estimator.best_score_intervals_
@@ -132,8 +132,10 @@ class ScoreDisplay:
             estimator = {type(estimator).__name__: estimator}
         if not estimator:
             raise ValueError("give at least one fitted search or estimator; found none")
-        for each in estimator.values():
-            check_is_fitted(each, "best_score_")
+        for name, each in estimator.items():
+            check_is_fitted(each, "privacy_")
+            if not hasattr(each, "best_score_"):
+                raise ValueError(f"{name} has released no score (score_share=0): leave it out")
         score_names = {_score_name(each) for each in estimator.values()}
         display = cls(
             np.array([each.best_score_ for each in estimator.values()]),

@@ -58,9 +58,9 @@ class Release:
         Scores within the training set of candidates that were explored; else NaN.
     best_index : int or None
         Which was chosen, privately; None if only a score is released.
-    best_score : float
-        A validation score with noise, within the scorer's bounds.
-    interval : tuple of float
+    best_score : float or None
+        A validation score with noise, within the scorer's bounds; None if no score is released.
+    interval : tuple of float or None
         Where that score without noise lies, with probability 95 %.
     others : list of (float, tuple of float)
         The other scores of the candidate chosen, with their intervals.
@@ -76,8 +76,8 @@ class Release:
     validated: NDArray[Any]
     public_scores: NDArray[Any]
     best_index: int | None
-    best_score: float
-    interval: tuple[float, float]
+    best_score: float | None
+    interval: tuple[float, float] | None
     others: Scores = field(default_factory=list)
     report: Counted | None = None
     all_scores: dict[int, Scores] | None = None
@@ -102,6 +102,8 @@ class Strategy(BaseEstimator):
         Whether the fitted model is released, too, if it protects every record.
     evaluates_grids : bool
         Whether it evaluates the whole of a grid if it may.
+    observes_scores : bool
+        Whether it computes scores that are no means of gains exactly, in secret.
     """
 
     assumption: str | None = None
@@ -111,6 +113,7 @@ class Strategy(BaseEstimator):
     assumption_on_table: str | None = None
     releases_model: bool = False
     evaluates_grids: bool = False
+    observes_scores: bool = False
 
     @property
     def released(self) -> str:

@@ -4,14 +4,16 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
+from scipy.stats import kstest, norm
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 from sklearn_dpbo.kusner2015 import Kernel
 from sklearn_dpbo.kusner2015.bounds import (
+    CandidateBounds,
     LipschitzBounds,
     NoiseFreeBounds,
     NoisyBounds,
@@ -49,12 +51,13 @@ def test_published_constants_of_algorithm_1_match_hand_calculation():
 
 
 def test_repaired_constants_of_algorithm_1_match_hand_calculation():
-    b = NoisyBounds(**NOISY)
-    # 2 ln(50 * 9 * 9.8696 / 0.3) = 2 ln 14804.4
-    assert b.beta(3) == pytest.approx(19.205360, abs=1e-5)
+    b, published = NoisyBounds(**NOISY), PublishedNoisyBounds(**NOISY)
     # 0.5 sqrt(8 ln 200) = 0.5 sqrt(42.38654)
     assert b.noise_term == pytest.approx(3.255247, abs=1e-6)
-    assert b.c == PublishedNoisyBounds(**NOISY).c
+    for name in ("c", "regret", "sensitivity_of_mean"):
+        assert getattr(b, name) == getattr(published, name), "as printed"
+    # 6.587268 + 0.705102 + 3.255247
+    assert b.sensitivity_of_maximum == pytest.approx(10.547617, abs=1e-5)
 
 
 def test_constants_of_algorithm_2_match_hand_calculation():
@@ -99,10 +102,29 @@ def test_utility_bounds_match_hand_calculation():
     # 0.5 sqrt(2 ln(20 / 0.3))
     noise = repaired.score_error(2.0, 0.0) - repaired.regret
     assert noise == pytest.approx(1.449087, abs=1e-6)
+    # sqrt(2 ln(2 * 64 / 0.025)) = sqrt(2 * 8.540910), without sigma, as the arXiv text has it
+    params = dict(T=64, n_candidates=256, delta=0.025, k1=0.9999, noise=0.1, gamma=25.0)
+    first = [
+        kind(**params).score_error(2.0, 0.0) - kind(**params).regret
+        for kind in (ArxivNoisyBounds, PublishedNoisyBounds, NoisyBounds)
+    ]
+    assert first == pytest.approx([4.133016, 0.543241, 0.413302], abs=1e-5)
     free = NoiseFreeBounds(10, 50, 0.3, 0.98, 2, 3.0, 0.4)
     assert free.score_error(2.0, 3.0) == pytest.approx(0.214933 + 1.5 * 0.896645, abs=1e-5)
     lipschitz = LipschitzBounds(1000, (0.5, 2.0), 0.25, 1.0)
     assert lipschitz.score_error(2.0, 3.0) == pytest.approx(1.5 * 0.376)
+
+
+@pytest.mark.parametrize("kind", [NoisyBounds, CandidateBounds])
+def test_bounds_on_value_of_drawn_candidate_match_hand_calculation(kind):
+    b = kind(**{name: NOISY[name] for name in kind.__dataclass_fields__})
+    # sqrt(beta_11) = sqrt(22.20526)
+    drawn = b.candidate_error(2.0, 1.0)
+    assert b.mean_regret(2.0, 1.0) - drawn == pytest.approx(4.712246, abs=1e-5)
+    assert b.candidate_regret(2.0, 1.0) - drawn == pytest.approx(2 * 4.712246, abs=1e-5)
+    # 2 sqrt(21.82402) + 0.5 sqrt(4 ln 10), which is more for any parameters
+    arxiv = ArxivNoisyBounds(**NOISY)
+    assert arxiv.mean_regret(2.0, 1.0) - drawn == pytest.approx(9.343235 + 1.517427, abs=1e-5)
 
 
 @given(
@@ -118,6 +140,8 @@ def test_repaired_bounds_are_never_smaller_than_published_bounds(T, n, delta, k1
         repaired, published = (getattr(b, name) for b in both)
         assert math.isfinite(repaired)
         assert 0 <= published <= repaired
+    arxiv = ArxivNoisyBounds(T, n, delta, k1, noise, 1.0)
+    assert both[0].mean_regret(1.0, 1.0) <= arxiv.mean_regret(1.0, 1.0)
 
 
 # ------------------------------------------------------------ information gain
@@ -169,18 +193,27 @@ def gp_ucb(f, K, bounds, rng):
 
     Return the posterior mean, the best observation, and the noise at the two places of the proof.
     """
-    picked, v, alphas = [], [], []
-    mu, var = np.zeros(len(f)), np.diag(K).copy()
-    for t in range(1, bounds.T + 1):
-        i = int(np.argmax(mu + math.sqrt(bounds.beta(t)) * np.sqrt(np.maximum(var, 0))))
-        alphas.append(bounds.noise * rng.standard_normal())
-        picked.append(i)
-        v.append(f[i] + alphas[-1])
-        A = K[np.ix_(picked, picked)] + bounds.noise**2 * np.eye(t)
+
+    def upper_bound(t, mu, std, picked):
+        return mu + math.sqrt(bounds.beta(t)) * std
+
+    mu, _, v, picked = search(upper_bound, f, K, bounds.T, bounds.noise, rng)
+    at = {int(np.argmax(v)), int(np.argmax(f[picked]))}
+    return mu, max(v), max(abs(v[i] - f[picked[i]]) for i in at)
+
+
+def search(acquisition, f, K, T, noise, rng):
+    """Return posterior mean and standard deviation, the observations, and where they were made."""
+    picked, v = [], []
+    mu, std = np.zeros(len(f)), np.sqrt(np.diag(K))
+    for t in range(1, T + 1):
+        picked.append(int(np.argmax(acquisition(t, mu, std, picked))))
+        v.append(f[picked[-1]] + noise * rng.standard_normal())
+        A = K[np.ix_(picked, picked)] + noise**2 * np.eye(t)
         W = np.linalg.solve(A, K[picked])
         mu, var = W.T @ v, np.diag(K) - (K[picked] * W).sum(axis=0)
-    at = {int(np.argmax(v)), int(np.argmax(f[picked]))}
-    return mu, max(v), max(abs(alphas[i]) for i in at)
+        std = np.sqrt(np.maximum(var, 0))
+    return mu, std, v, picked
 
 
 def fails_less_often_than(p, failures):
@@ -232,13 +265,134 @@ def test_proof_step_of_theorem_3_fails_with_published_q_and_holds_with_repaired_
     assert not (gap > bounds.sensitivity_of_maximum).any()
 
 
-def test_only_repaired_beta_covers_confidence_events_of_two_searches():
-    """Each of two confidence events fails with up to sum_t |Lambda| e^(-beta_t / 2) = delta / 2."""
+def confidence_events(n, delta, share=1.0):
+    """Return the chances that a search leaves its bands at some t, and that |f - f'| exceeds c.
+
+    `share` takes the place of 1 as the factor of beta.
+    """
+    b = CandidateBounds(1, n, delta, 0.0)
+    beta = share * np.array([b.beta(t) for t in range(1, 5001)])
+    c = b._c(3) / math.sqrt(2)  # in standard deviations of f - f'
+    return 2 * n * norm.sf(np.sqrt(beta)).sum(), 2 * n * norm.sf(c)
+
+
+@given(n=st.integers(1, 10**6), delta=st.floats(1e-9, 0.999))
+@settings(max_examples=30)
+def test_printed_beta_covers_confidence_events_of_two_searches(n, delta):
+    """With normal tails they and c fail with less than .49 delta, and q needs delta / 3."""
+    bands, c = confidence_events(n, delta)
+    assert 2 * bands + c < 0.4876 * delta
+
+
+def test_printed_beta_covers_events_by_tails_of_normal_distribution_and_not_by_their_bound():
+    """``P(|Z| > x) <= e^(-x^2 / 2)`` yields delta / 2 for each search: 5/3 delta in all."""
+    bands, c = confidence_events(1, 0.999999)
+    assert (2 * bands + c) == pytest.approx(0.4875, abs=1e-3), "the largest share"
     t = np.arange(1, 200_000)
-    for kind, share in ((PublishedNoisyBounds, 1 / 2), (NoisyBounds, 1 / 6)):
-        b = kind(**NOISY)
-        total = (50 * np.exp([-b.beta(int(i)) / 2 for i in t])).sum()
-        assert total == pytest.approx(share * 0.3, rel=1e-4)
+    b = NoisyBounds(**NOISY)
+    by_bound = (50 * np.exp([-b.beta(int(i)) / 2 for i in t])).sum()
+    assert by_bound == pytest.approx(0.3 / 2, rel=1e-4)
+    too_small = confidence_events(1, 0.1, share=0.6)[0]
+    assert 2 * too_small > 0.1, "beta matters"
+
+
+# ------------------------------------------------------------ Theorems 1 and 2 hold for any path
+def improvement(t, mu, std, picked):
+    best = mu[picked].max() if picked else 0.0
+    z = (mu - best) / np.maximum(std, 1e-12)
+    return std * (norm.pdf(z) + z * norm.cdf(z))
+
+
+RULES = {
+    "upper bound": lambda t, mu, std, picked: mu + 3 * std,
+    "expected improvement": improvement,
+    "highest mean": lambda t, mu, std, picked: mu,
+    "lowest mean": lambda t, mu, std, picked: -mu,
+    "one candidate": lambda t, mu, std, picked: -np.arange(len(mu)),
+}
+
+
+def best_candidates(rule, n_runs=400, T=6, noise=0.3, n=20, seed=0):
+    """Return, of the candidate with the highest mean, how far f is from it in standard deviations.
+
+    And, in each run, (max f, f of that candidate, its mean).
+    """
+    rng = np.random.default_rng(seed)
+    x = np.linspace(0, 1, n)[:, None]
+    K = Kernel("squared_exponential", 0.3)(x, x)
+    root = np.linalg.cholesky(K + 1e-10 * np.eye(n))
+    z, values = [], []
+    for _ in range(n_runs):
+        f = root @ rng.standard_normal(n)
+        own = (lambda t, mu, std, picked, f=f: peeking(f, picked)) if rule is None else rule
+        mu, std, _, _ = search(own, f, K, T, noise, rng)
+        best = int(np.argmax(mu))
+        z.append((f[best] - mu[best]) / std[best])
+        values.append((f.max(), f[best], mu[best]))
+    return np.array(z), np.array(values)
+
+
+def peeking(f, picked):
+    """Look at f itself, and observe the lowest values: no function of the observations."""
+    f = -f
+    f[picked] = -np.inf
+    return f
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_scores_are_distributed_as_posterior_says_after_any_path(rule):
+    z, values = best_candidates(RULES[rule])
+    assert kstest(z, "norm").pvalue > 1e-3
+    # Theorem 2 and `candidate_regret` for a draw without noise: only the bands are left.
+    b = CandidateBounds(6, 20, 0.1, 1.0)
+    highest, own, mean = values.T
+    assert (highest - mean <= b.mean_regret(1e12, 1.0)).all()
+    assert (highest - own <= b.candidate_regret(1e12, 1.0)).all()
+    if rule == "one candidate":
+        assert (highest - mean > b.mean_regret(1e12, 1.0) / 4).any(), "a quarter is too small"
+
+
+def test_path_that_looks_at_scores_without_observing_them_is_detected():
+    assert kstest(best_candidates(None)[0], "norm").pvalue < 1e-6
+
+
+def test_theorem_1_holds_for_expected_improvement():
+    """And a bound by c / 4, without the bands, would not."""
+    rng = np.random.default_rng(0)
+    T, n, delta, k1, noise = 8, 20, 0.1, 0.5, 0.3
+    x = np.linspace(0, 1, n)[:, None]
+    K = Kernel("squared_exponential", 0.3)(x, x)
+    root = np.linalg.cholesky(K + 1e-10 * np.eye(n))
+    bounds, gaps = CandidateBounds(T, n, delta, k1), []
+    for _ in range(150):
+        f, own = (root @ rng.standard_normal((n, 2))).T
+        g = k1 * f + math.sqrt(1 - k1**2) * own
+        mu, nu = (search(improvement, h, K, T, noise, rng)[0] for h in (f, g))
+        gaps.append(np.abs(mu - nu).max())
+    assert fails_less_often_than(delta, np.array(gaps) > bounds.sensitivity_of_mean)
+    assert not fails_less_often_than(delta, np.array(gaps) > bounds._c(3) / 4)
+
+
+def test_step_of_arxiv_theorem_2_fails_and_its_conclusion_holds():
+    """It claims that the largest posterior mean is at least the last observation."""
+    rng = np.random.default_rng(0)
+    T, n, delta, noise = 5, 30, 0.1, 1.0
+    x = np.linspace(0, 1, n)[:, None]
+    K = Kernel("squared_exponential", 0.3)(x, x)
+    root = np.linalg.cholesky(K + 1e-9 * np.eye(n))
+    bounds = ArxivNoisyBounds(T, n, delta, 1.0, noise, 1.0)
+
+    def upper_bound(t, mu, std, picked):
+        return mu + math.sqrt(bounds.beta(t)) * std
+
+    step, conclusion = [], []
+    for _ in range(400):
+        f = root @ rng.standard_normal(n)
+        mu, _, v, _ = search(upper_bound, f, K, T, noise, rng)
+        step.append(mu.max() >= v[-1])
+        conclusion.append(mu.max() >= f.max() - math.sqrt(bounds.beta(T + 1)))
+    assert 1 - np.mean(step) == pytest.approx(0.38, abs=0.02)
+    assert all(conclusion)
 
 
 # ------------------------------------------------------------ does Theorem 7 hold?

@@ -10,6 +10,7 @@ from leaks import found_in, found_in_text, frames_of
 from scipy.stats import loguniform
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC, LinearSVC
@@ -18,8 +19,10 @@ from test_kusner2015 import draws, half_the_noise  # noqa: F401
 
 from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV
 from sklearn_dpbo._data.divided_table import DividedTable
+from sklearn_dpbo.acquisition import ExpectedImprovement
 from sklearn_dpbo.exceptions import GuaranteeAssumptionWarning
 from sklearn_dpbo.kusner2015 import GPNoiseFree, GPNoisy, LipschitzConvex, UnitBall
+from sklearn_dpbo.kusner2015._gp import ASSUMPTION_1_ON_TABLE
 from sklearn_dpbo.kusner2015.bounds import LipschitzBounds, NoiseFreeBounds
 from sklearn_dpbo.kusner2015.published import PublishedGPNoisy, PublishedLipschitzConvex
 
@@ -178,6 +181,41 @@ def test_gp_bounds_take_smaller_correlation_of_neighbouring_tables(k0, k1, draws
     assert all(one != other for one, other in zip(found[1], found[2], strict=True))
     delta = NoiseFreeBounds(4, 5, 0.1, 0.9, 1, 0.05, 0.5).sensitivity
     assert found[0][-1][0] == pytest.approx(math.ceil(delta * 0.1 * M) / 2.0)
+
+
+def test_gp_strategies_release_candidate_alone_on_table(draws):  # noqa: F811
+    """At the whole budget, with c at the smaller correlation, and also by a score that is no mean.
+
+    Scores are observed as they are: the made-up records that stand for a training set have no part
+    in them.
+    """
+    shared = dict(acquisition=ExpectedImprovement(), score_share=0)
+    for strategy in (clone(NOISY).set_params(n_candidates=8, **shared),
+                     clone(FREE).set_params(A=None, tau=None, **shared)):  # fmt: skip
+        search = fitted(strategy, estimator=SVC(), space={"C": loguniform(1e-2, 1e2)},
+                        scoring="roc_auc", noise_random_state=None)  # fmt: skip
+        report = search.privacy_
+        assert report.assumption == ASSUMPTION_1_ON_TABLE
+        assert [(s.epsilon, s.delta) for s in report.spends] == [(4.0, 0.2)]
+        assert not hasattr(search, "best_score_") and not hasattr(search, "best_estimator_")
+        with pytest.raises(ValueError, match="releases no model.*refit=False"):
+            svc(strategy, refit=True)
+    assert not draws, "noise that is not seeded"
+
+
+def test_score_that_is_no_mean_is_observed_exactly_on_table(draws):  # noqa: F811
+    X, y = plain_data()
+    space = {"C": [0.001, 0.1, 10.0]}
+    fitted(NOISY, estimator=SVC(), space=space, scoring="roc_auc", n_iter=3)
+    training, validation = parts(N + M)
+    scores = [
+        roc_auc_score(
+            y[validation],
+            SVC(C=C).fit(X[training], y[training]).decision_function(X[validation]),
+        )
+        for C in space["C"]
+    ]
+    assert min(abs(np.array(scores) * 2**20 - draws[1][2])) <= 1
 
 
 # ------------------------------------------------------------ what is released
@@ -358,7 +396,7 @@ def test_what_is_not_covered_raises_value_error(draws):  # noqa: F811
     with pytest.raises(ValueError, match="takes classifiers"):
         fitted(NOISY, estimator=Ridge(), space={"alpha": [1.0]}, scoring=None)
     with pytest.raises(ValueError, match="how frequent the labels are"):
-        fitted(NOISY, estimator=SVC(), space={"C": [1.0, 2.0]}, scoring="balanced_accuracy")
+        fitted(CANDIDATE, scoring="balanced_accuracy")
     with pytest.raises(ValueError, match=r"no public records to learn \['k0'\]"):
         svc(clone(NOISY).set_params(k0=None))
     with pytest.raises(ValueError, match=r"learn \['length_scale', 'prior_mean'\]"):

@@ -1,6 +1,7 @@
 """Plots: what they show, what they refuse, and that they change no global state."""
 
 import warnings
+from copy import copy
 
 import numpy as np
 import pytest
@@ -202,6 +203,13 @@ def test_parallel_coordinates_show_all_or_the_given_parameters(mixed):
     assert names == ["ccp_alpha", "class_weight", "max_depth", "max_features", "min_samples_leaf"]
     display = ParallelCoordinatesDisplay.from_search(mixed, parameters=["max_depth"])
     assert len(display.parameters) == 1
+
+
+def test_score_that_is_not_released_cannot_be_drawn(gp):
+    alone = copy(gp)
+    del alone.best_score_, alone.best_score_interval_
+    with pytest.raises(ValueError, match="alone has released no score.*leave it out"):
+        ScoreDisplay.from_estimator({"both": gp, "alone": alone})
 
 
 def test_candidates_that_are_not_released_cannot_be_drawn(gp, score_only):

@@ -199,7 +199,8 @@ def client_of():
 
     def serve(side, token=TOKEN, **params):
         listener = socket.create_server(("127.0.0.1", 0))
-        config = uvicorn.Config(create_app(side, TOKEN, **params), log_level="critical")
+        # Its own configuration of logging closes the streams of handlers that others made.
+        config = uvicorn.Config(create_app(side, TOKEN, **params), log_config=None)
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, args=([listener],))
         thread.start()
@@ -270,13 +271,14 @@ def test_requests_are_limited(objective_of, client_of):
         assert [client.get("/terms").status_code for _ in range(2)] == [429, 429]
 
 
-def test_other_errors_are_not_told(objective_of, client_of):
+def test_other_errors_are_not_told(objective_of, client_of, caplog):
     """Training records are the curator's, too."""
     side = CuratorSide(oracle=objective_of(Fails(), error_score="raise"), settings=ROWS)
     with client_of(side) as client:
         reply = client.post("/messages", json={"type": "ask", "rows": [0]})
         assert reply.status_code == 500 and "record" not in reply.text
         assert client.post("/messages", json={"type": "ask", "rows": [8]}).status_code == 200
+    assert "the first record is" in caplog.text  # the curator's own log
 
 
 def test_applications_that_make_no_sense(objective_of):

@@ -39,6 +39,7 @@ from sklearn_dpbo._evaluation.protected_values import ProtectedTable
 from sklearn_dpbo._evaluation.threshold_curve import LabelGains, label_values, threshold_curve
 from sklearn_dpbo._evaluation.threshold_grid import public_thresholds
 from sklearn_dpbo.exceptions import BatchDependentError, InsecureNoiseWarning, PrivacyWarning
+from sklearn_dpbo.kusner2015 import GPNoisy
 from sklearn_dpbo.scoring._make import resolve_scorer
 
 pytestmark = pytest.mark.filterwarnings("ignore:No X_val and no cv")
@@ -336,19 +337,23 @@ def test_seeded_search_makes_privacy_report_not_private(rare):
     assert not t.privacy_.secure and "NONE" in str(t.privacy_)
 
 
-def test_error_after_search_notes_what_the_search_released(rare, monkeypatch):
+@pytest.mark.parametrize("alone", [False, True])
+@pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.GuaranteeAssumptionWarning")
+def test_error_after_search_notes_what_the_search_released(rare, monkeypatch, alone):
+    """Also if it released a candidate and no score."""
+    strategy = GPNoisy(score_share=0, k1=0.9) if alone else "worst_case"
     monkeypatch.setattr(
         PrivateThresholdClassifier, "_grid", lambda *a: (_ for _ in ()).throw(OSError("late"))
     )
     with pytest.raises(OSError, match="late") as caught:
-        searched(rare)
+        searched(rare, {"strategy": strategy, "delta": 0.01 * alone, "scoring": "accuracy"})
     notes = " ".join(caught.value.__notes__)
     assert "best_params_={'C'" in notes and "paid for" in notes
+    assert ("best_score_" in notes) != alone
 
 
 def test_assumption_and_delta_of_search_are_in_privacy_report(rare):
     from sklearn_dpbo.exceptions import GuaranteeAssumptionWarning
-    from sklearn_dpbo.kusner2015 import GPNoisy
 
     with pytest.warns(GuaranteeAssumptionWarning):
         t = searched(rare, {"strategy": GPNoisy(), "delta": 1e-5, "scoring": "accuracy"})

@@ -1,0 +1,123 @@
+"""Scores that are no means of gains, computed in secret (zone: sensitive).
+
+Theorems 1 to 6 are about the score itself, whatever it is computed from. A worst-case mechanism
+needs a statistic that one record hardly changes, and selects by that; here no sensitivity of the
+score is used but what the dataset kernel says. (One record can change the area under an ROC curve,
+or F1, from 0 to 1: think of a set with one positive record.)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from numpy.typing import NDArray
+
+from .._data.units import Units
+from .._evaluation.evaluator import Evaluator
+from .._privacy.noisy_counts import NoisyCounts
+from ..scoring._scorers import PrivateScorer
+
+__all__ = ["ExactScore", "observing_scores"]
+
+# Steps between the lowest and the highest score.
+_GRID = 2**20
+
+
+@dataclass(frozen=True, repr=False)
+class ExactScore(PrivateScorer):
+    """A score of protected records, rounded to a grid: ``score = a + b statistic``.
+
+    Parameters
+    ----------
+    score : PrivateScorer
+        Prepared to do without public predictions; its score follows from its counts.
+    """
+
+    score: PrivateScorer
+    prepared = True
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return self.score.name
+
+    @property
+    def bounds(self) -> tuple[float, float]:  # type: ignore[override]
+        return self.score.bounds
+
+    @property
+    def response_method(self) -> tuple[str, ...]:  # type: ignore[override]
+        return self.score.counts.response_method
+
+    def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
+        return self.score.counts.record_values(y, response, classes)
+
+    def lowest_values(self, y: Any, n: int) -> NDArray[Any]:
+        return self.score.counts.lowest_values(y, n)
+
+    def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
+        counts = self.score.counts.statistics(values, y, units)
+        a, b = self.bounds
+        share = (self.score.value(counts, units) - a) / (b - a)
+        return (round(_GRID * min(max(share, 0.0), 1.0)),)
+
+    def sensitivity(self, units: Units) -> int:
+        """One record may change the score by all of its range."""
+        return _GRID
+
+    def largest(self, units: Units) -> int:
+        return _GRID
+
+    def line(self, units: Units) -> tuple[float, float]:
+        a, b = self.bounds
+        return a, (b - a) / _GRID
+
+    def value(self, counts: Sequence[int], units: Units) -> float:
+        a, b = self.bounds
+        return a + (b - a) * min(max(counts[0] / _GRID, 0.0), 1.0)
+
+    def interval(self, noisy: NoisyCounts, units: Units, confidence: float) -> tuple[float, float]:
+        (ends,) = noisy.interval(confidence)
+        low, high = (self.value((end,), units) for end in ends)
+        return low, high
+
+    def exact(
+        self, y: Any, response: NDArray[Any], classes: Any, sample_weight: Any = None
+    ) -> float:
+        return self.score.exact(y, response, classes, sample_weight)
+
+
+def observing_scores(oracle: Evaluator, who: str) -> Evaluator:
+    """Return the oracle whose statistic lies on a line with the score, exactly.
+
+    Parameters
+    ----------
+    oracle : Evaluator
+        Of one score, prepared for the problem.
+    who : str
+        Name of the strategy, for errors.
+
+    Raises
+    ------
+    ValueError
+        If the score cannot be computed from counts of protected records, or has no bounds.
+    """
+    scorer = oracle.scorer
+    if scorer.is_mean:
+        return oracle
+    try:
+        found = scorer.without_public()
+    except ValueError:
+        raise ValueError(
+            f"{who} observes the score itself, and scoring={scorer.name!r} is known here up to the "
+            "bins of a histogram only. Use a mean of gains, such as 'accuracy', a function of the "
+            "confusion matrix, such as 'f1', or 'roc_auc'"
+        ) from None
+    if not all(map(math.isfinite, found.bounds)):
+        raise ValueError(
+            f"{who} releases scores between two bounds, and scoring={scorer.name!r} lies in "
+            f"{found.bounds}. Use 'neg_mean_squared_error' or another one that has bounds"
+        )
+    return replace(oracle, scorers=(ExactScore(found),))

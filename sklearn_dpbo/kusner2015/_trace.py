@@ -1,0 +1,139 @@
+"""What Algorithms 1 and 2 know: before the path begins, and from the observations on it.
+
+The `Model` is public, a `Trace` is not (zone: sensitive).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._evaluation.evaluator import Evaluator
+from .._evaluation.public import PublicEvaluation
+from .._gp.surrogate import Kernel, Surrogate
+from .._space.space import Candidates
+from ..acquisition import ExpectedImprovement, UpperConfidenceBound
+from ._in_secret import next_candidate
+
+__all__ = ["Explored", "Model", "Trace"]
+
+
+@dataclass(frozen=True)
+class Explored:
+    """Candidates that were scored within the training set.
+
+    Parameters
+    ----------
+    positions : ndarray of int, shape (n,)
+        Their positions among all candidates.
+    found : PublicEvaluation
+        Their scores, fit times and failures, in the same order.
+    """
+
+    positions: np.ndarray
+    found: PublicEvaluation
+
+    @property
+    def scores(self) -> np.ndarray:
+        """Public scores; NaN where the fit or the score failed."""
+        return self.found.scores
+
+    @property
+    def scored(self) -> np.ndarray:
+        """Indices into `positions` of the candidates that have a score."""
+        return np.flatnonzero(~np.isnan(self.scores))
+
+
+@dataclass(frozen=True)
+class Model:
+    """What is known or assumed before the validation set is used; all of it is public.
+
+    Parameters
+    ----------
+    candidates : Candidates
+        The finite domain Lambda.
+    features : ndarray of shape (n_candidates, n_features)
+        Places of the candidates, in the unit cube.
+    kernel : Kernel
+        k2, of variance 1.
+    noise : float
+        Standard deviation of an observation, in units of prior_scale.
+    k1 : float
+        Correlation of the scores of neighbouring validation sets, in [-1, 1]; of neighbouring
+        tables, if all records are protected.
+    prior_mean, prior_scale : float
+        ``(score - prior_mean) / prior_scale`` has prior mean 0 and variance 1.
+    line : tuple (a, b) of float
+        ``score = a + b statistic``.
+    explored : Explored or None
+        Candidates that were scored within the training set, if anything had to be learnt.
+    """
+
+    candidates: Candidates
+    features: np.ndarray
+    kernel: Kernel
+    noise: float
+    k1: float
+    prior_mean: float
+    prior_scale: float
+    line: tuple[float, float]
+    explored: Explored | None
+
+    def __len__(self) -> int:
+        return len(self.candidates)
+
+    @property
+    def n_explored(self) -> int:
+        """Number of fits that were used within the training set."""
+        return 0 if self.explored is None else len(self.explored.positions)
+
+    def standardised(self, statistic: int) -> float:
+        """Return a score in units of the process."""
+        a, b = self.line
+        return (a + b * statistic - self.prior_mean) / self.prior_scale
+
+    def steps(self, sensitivity: float) -> int:
+        """Return a change of the process in steps of the statistic, rounded up."""
+        return max(1, math.ceil(sensitivity * self.prior_scale / self.line[1]))
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A path and the observations on it: kept inside a `Secret`.
+
+    Parameters
+    ----------
+    model : Model
+        What is known before the path begins.
+    oracle : Evaluator
+        Evaluates candidates on the validation set.
+    posterior : Surrogate
+        The Gaussian process given the observations.
+    statistics : tuple of int
+        The observations, in the order of ``posterior.picked``.
+    """
+
+    model: Model
+    oracle: Evaluator
+    posterior: Surrogate
+    statistics: tuple[int, ...] = ()
+
+    def evaluate(self, index: int) -> Trace:
+        """Return the trace after one more evaluation; a failed fit gets the lowest score."""
+        found = self.oracle.secretly(self.model.candidates.params[index])
+        return self.observe(index, 0 if found is None else found[0])
+
+    def observe(self, index: int, statistic: int) -> Trace:
+        """Return the trace after one more observation."""
+        posterior = self.posterior.condition(index, self.model.standardised(statistic))
+        return Trace(self.model, self.oracle, posterior, (*self.statistics, statistic))
+
+    def evaluate_by(self, acquisition: ExpectedImprovement | UpperConfidenceBound) -> Trace:
+        """Return the trace after evaluating the best candidate by the acquisition function."""
+        return self.evaluate(next_candidate(self.posterior, acquisition, self.model.prior_scale))
+
+    def mean_in(self, unit: float) -> np.ndarray:
+        """Return the posterior mean in multiples of a unit, rounded, shape (n_candidates, 1)."""
+        return np.rint(np.clip(self.posterior.mean / unit, -(2.0**60), 2.0**60))[:, None]
