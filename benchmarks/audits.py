@@ -30,6 +30,7 @@ from sklearn.svm import LinearSVC
 
 from sklearn_dpbo import (
     PrivateBayesSearchCV,
+    PrivateFederatedSearch,
     PrivateThresholdClassifier,
     make_private_scorer,
 )
@@ -40,7 +41,8 @@ from sklearn_dpbo._privacy.noise import OpenDPNoise, SeededNoise
 from sklearn_dpbo._privacy.sensitive import Sensitive
 from sklearn_dpbo._privacy.zcdp import Draws
 from sklearn_dpbo.acquisition import ExpectedImprovement
-from sklearn_dpbo.audit import audit_one_run, audit_search, cases
+from sklearn_dpbo.audit import audit_mechanism, audit_one_run, audit_search, cases
+from sklearn_dpbo.federated import FederatedCoordinator, FederatedSite
 from sklearn_dpbo.kusner2015 import GPNoiseFree, GPNoisy, LipschitzConvex, UnitBall
 from sklearn_dpbo.outsourced import GaussianCurator
 from sklearn_dpbo.outsourced import _curators as curators
@@ -230,6 +232,38 @@ def one_release(n, **p):
 
 # A prior under which neighbours are as near to each other as the two models' scores really are.
 GIVEN = dict(k1=1 - 1e-8, length_scale=0.3, prior_mean=0.5)
+
+
+TRAIN, *PAIR = cases.opposed_models(9)
+
+
+def federated_search(**params):
+    return PrivateFederatedSearch(
+        cases.ConstantClassifier(), {"label": [0, 1]}, epsilon=2.0, refit=False, **params
+    )
+
+
+def answers_of_site(held_out):
+    """One site's vote, and its counts of both candidates."""
+    search, (X_val, y_val) = federated_search(), held_out
+    here = FederatedSite(search, *TRAIN, X_val=X_val, y_val=y_val)
+    ask = FederatedCoordinator(search, *TRAIN, sites=["here"]).ask("here")
+    vote = here.answer(ask)["candidate"]
+    counts = here.answer({**ask, "what": "counts", "candidates": [0, 1]})["counts"]
+    return vote, *(row[0] for row in counts)
+
+
+def chosen_by_coordinator(held_out):
+    """What two sites and a trusted coordinator release."""
+    search = federated_search(trust="coordinator")
+    search.fit(*TRAIN, sites={"north": held_out, "south": PAIR[0]})
+    return search.best_index_, search.best_score_
+
+
+def federated(release):
+    return lambda n, **params: audit_mechanism(release, PAIR, n, epsilon=2.0, **params)
+
+
 ROWS = {
     "permute_and_flip": Row(lambda n, **p: cases.permute_and_flip().audit(n, **p), both_and()),
     "exponential_choice": Row(lambda n, **p: cases.exponential_choice().audit(n, **p), both_and()),
@@ -260,6 +294,10 @@ ROWS = {
     "search, private": Row(guided("private", 2001), both_and(split_forgotten=split_forgotten)),
     "search, both": Row(guided("both", 2001, 1e-3), both_and(split_forgotten=split_forgotten)),
     "search, far targets": Row(clipped, {"not clipped": not_clipped}),
+    "federated site": Row(federated(answers_of_site), both_and(split_forgotten=split_forgotten)),
+    "federated, trusted": Row(
+        federated(chosen_by_coordinator), both_and(split_forgotten=split_forgotten)
+    ),
     "GPNoisy": Row(
         of_search(GPNoisy(noise=0.1, prior_scale=6e-5, **GIVEN), 2001, 0.05, ones=1010),
         {"noise halved": noise_by_eight}, note="on an assumption; noise / 8",

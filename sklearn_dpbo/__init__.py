@@ -1,6 +1,7 @@
 """Private hyper-parameter search with the scikit-learn interface (zone: released)."""
 
 from .evaluation._private_evaluation import private_evaluation
+from .federated._search import PrivateFederatedSearch
 from .ledger._ledger import PrivacyLedger
 from .objective._objective import PrivateObjective
 from .planning._solve import plan_search
@@ -11,6 +12,7 @@ from .threshold import PrivateThresholdClassifier
 __all__ = [
     "PrivacyLedger",
     "PrivateBayesSearchCV",
+    "PrivateFederatedSearch",
     "PrivateObjective",
     "PrivateThresholdClassifier",
     "make_private_scorer",

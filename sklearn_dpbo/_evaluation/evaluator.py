@@ -12,10 +12,10 @@ from __future__ import annotations
 import contextlib
 import itertools
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -69,6 +69,14 @@ class Evaluation:
         return np.flatnonzero([error is None for error in self.fit_errors])
 
 
+class _Fits(NamedTuple):
+    """Candidates, why each failed or None, and the numbers of the others' models."""
+
+    candidate_params: tuple[dict[str, Any], ...]
+    errors: list[str | None]
+    models: dict[int, int]
+
+
 @dataclass
 class Evaluator:
     """The sensitive oracle: candidates in, `Evaluation` out.
@@ -105,6 +113,7 @@ class Evaluator:
     on_protected: Training | None = None
     _models: Models = field(default_factory=Models, init=False, repr=False)
     _validation_set_used: bool = field(default=False, init=False, repr=False)
+    _shared: _Fits | None = field(default=None, init=False, repr=False)
 
     def __call__(self, candidate_params: tuple[dict[str, Any], ...]) -> Evaluation:
         """Evaluate candidates, in parallel: fit all, and then let all predict.
@@ -178,10 +187,34 @@ class Evaluator:
         reference = reference.of_counts(counts, self.companions)
         return counted(self._table, Model(model.pickled, (reference,)), counts)
 
-    def adopt(self, params: dict[str, Any], estimator: Any) -> None:
-        """Take a model that has been released as the one that these parameters were fitted to."""
+    def adopt(self, params: dict[str, Any], estimator: Any) -> int:
+        """Take a model, public or released, as the one that these parameters were fitted to."""
         needs = self.fitter.scorers
-        self._models.add(params, Model.of(without_callbacks(estimator), needs, self.companions))
+        model = Model.of(without_callbacks(estimator), needs, self.companions)
+        return self._models.add(params, model)
+
+    def share_fits(
+        self, candidate_params: tuple[dict[str, Any], ...], others: Sequence[Evaluator]
+    ) -> None:
+        """Fit candidates, for this validation set and for others beside the same training set.
+
+        To be called before any of them is predicted: then no fit comes after protected predictions.
+
+        Parameters
+        ----------
+        candidate_params : tuple of dict
+            The candidates; each evaluator finds these very objects when it is called.
+        others : sequence of Evaluator
+            With the same options and scorers.
+        """
+        errors, models = self._fit_all(candidate_params)
+        self._shared = _Fits(candidate_params, errors, models)
+        for other in others:
+            theirs = {
+                i: other.adopt(candidate_params[i], fresh(self._models[number].pickled))
+                for i, number in models.items()
+            }
+            other._shared = _Fits(candidate_params, errors, theirs)
 
     def select_at(self, public: Predictions) -> None:
         """Prepare the score that selects, before anything is evaluated; see `PrivateScorer`."""
@@ -285,6 +318,8 @@ class Evaluator:
         self, candidate_params: tuple[dict[str, Any], ...]
     ) -> tuple[list[str | None], dict[int, int]]:
         """Return why each candidate failed or None; and the numbers of the others' models."""
+        if self._shared is not None and self._shared.candidate_params is candidate_params:
+            return self._shared.errors, self._shared.models
         n, keep = len(candidate_params), not self._validation_set_used
         errors: list[str | None] = [None] * n
         models: dict[int, int] = {}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import betainc, gammaln
 
 __all__ = ["NoisyCounts", "noise_std"]
 
@@ -27,11 +29,27 @@ class NoisyCounts:
         Of the noise, in counts.
     gaussian : bool, default=False
         Whether the noise is Gaussian.
+    draws : int, default=1
+        How many independent draws of (Laplace) noise each count has: of sums, one for each term.
     """
 
     counts: tuple[int, ...]
     scale: float
     gaussian: bool = False
+    draws: int = 1
+
+    @classmethod
+    def added(cls, several: Sequence[NoisyCounts]) -> NoisyCounts:
+        """Return the sums of counts that were released with Laplace noise, each by itself.
+
+        If scales differ, the sums are taken to have noise of the largest. Intervals are then longer
+        and as true: Laplace noise of a larger scale is that of a smaller one plus independent
+        symmetric noise, and sums of Laplace noise are symmetric and unimodal, so that adding it
+        makes no interval around 0 more probable.
+        """
+        sums = (sum(column) for column in zip(*(each.counts for each in several), strict=True))
+        draws = sum(each.draws for each in several)
+        return cls(tuple(sums), max(each.scale for each in several), draws=draws)
 
     def interval(self, confidence: float) -> list[tuple[int, int]]:
         """Return where the counts without noise lie, all of them with at least this probability.
@@ -43,23 +61,71 @@ class NoisyCounts:
             quantile = NormalDist().inv_cdf(1 - (1 - confidence) / len(self.counts) / 2)
             t = math.ceil(quantile * self.scale)
             return [(count - t, count + t) for count in self.counts]
-        a, outside = math.exp(-1 / self.scale), (1 - confidence) / len(self.counts)
-        tail = self.scale * math.log(2 / ((1 + a) * outside))
-        t = max(0, math.ceil(tail) - 1)
+        outside = (1 - confidence) / len(self.counts)
+        t = self._quantile_of_sum(outside) if self.draws > 1 else self._quantile(outside)
         return [(count - t, count + t) for count in self.counts]
 
     @property
     def std(self) -> float:
         """Standard deviation of the noise of each count."""
-        return noise_std(self.scale, self.gaussian)
+        return noise_std(self.scale, self.gaussian) * math.sqrt(self.draws)
+
+    def _quantile(self, outside: float) -> int:
+        """Return the smallest t with ``P(|Z| > t) <= outside``."""
+        a = math.exp(-1 / self.scale)
+        tail = self.scale * math.log(2 / ((1 + a) * outside))
+        return max(0, math.ceil(tail) - 1)
+
+    def _quantile_of_sum(self, outside: float) -> int:
+        """Return the smallest t at which this much of the noise of a sum is outside, at most."""
+        a, i, weights = math.exp(-1 / self.scale), *self._mixture()
+        # A millionth more than floating point can be off by, with a thousand terms.
+        inside = outside / (1 + 1e-6)
+        low, high = -1, 1
+        while 2 * float(weights @ betainc(high + 1, i, a)) > inside:
+            low, high = high, 2 * high
+        while high - low > 1:
+            middle = (low + high) // 2
+            if 2 * float(weights @ betainc(middle + 1, i, a)) > inside:
+                low = middle
+            else:
+                high = middle
+        return high
+
+    def _mixture(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return i and w_i with ``P(Z_1 + ... + Z_k > t) = sum_i w_i P(G_i > t)`` for t >= 0.
+
+        G_i is negative binomial, the number of failures before i successes of probability 1 - a.
+        The sum has the generating function ``(1 - a)^2k A^k (1 + B)^k`` with ``A = 1 / (1 - a z)``
+        and ``B = (a / z) / (1 - a / z)``, and ``(1 - a^2) A B = a^2 A + B``. So it is a mixture of
+        powers of A, which belong to the G_i, and of B, which are negative. The weight of A^i sums
+        up, over j, the ways from ``A^k B^j`` to it. All terms are positive.
+        """
+        k = self.draws
+        log_a, log_p = -1 / self.scale, math.log(-math.expm1(-1 / self.scale))
+        i, j = np.arange(1, k + 1)[:, None], np.arange(1, k + 1)
+        ways = _log_comb(k, j) + _log_comb(k - i + j - 1, j - 1)
+        more = 2 * j * log_a + (k - j) * log_p - (k - i + j) * math.log1p(math.exp(log_a))
+        weights = np.exp(ways + more).sum(axis=1)
+        weights[-1] += math.exp(k * log_p)
+        return i[:, 0], weights
 
     def noise(self, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
         """Return n draws of noise of the same distribution, shape (n, n_counts), to simulate."""
         p, shape = -math.expm1(-1 / self.scale), (n, len(self.counts))
         if self.gaussian:
             return np.rint(self.scale * rng.standard_normal(shape)).astype(np.int64)
-        found: NDArray[np.int64] = rng.geometric(p, shape) - rng.geometric(p, shape)
-        return found
+        if self.draws > 1:
+            k = self.draws
+            found: NDArray[np.int64]
+            found = rng.negative_binomial(k, p, shape) - rng.negative_binomial(k, p, shape)
+            return found
+        return rng.geometric(p, shape) - rng.geometric(p, shape)
+
+
+def _log_comb(n: NDArray[np.int64] | int, k: NDArray[np.int64]) -> NDArray[np.float64]:
+    found: NDArray[np.float64] = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+    return found
 
 
 def noise_std(scale: float, gaussian: bool) -> float:

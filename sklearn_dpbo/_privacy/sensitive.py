@@ -140,6 +140,33 @@ class Sensitive(_Sealed):
         """
         return Sensitive(self.__value + offsets[:, None], self.sensitivity)
 
+    @ClearFrames()
+    def pooled(self, other: Sensitive, *, largest: int) -> Sensitive:
+        """Return the sums of these statistics and of those of *other units*.
+
+        No unit may be in both: that is for the caller to know. Then neighbours differ in a unit of
+        one of them, of which the statistics move by its sensitivity at most, and the others stay;
+        so the sum has the larger one of the two sensitivities. A unit that is in both moves the sum
+        by both.
+
+        Parameters
+        ----------
+        other : Sensitive
+            The same statistics of the same candidates.
+        largest : int
+            No sum is larger in absolute value (public).
+
+        Raises
+        ------
+        ValueError
+            If the shapes differ, or sums could overflow 64 bits.
+        """
+        if self.shape != other.shape:
+            raise ValueError(f"only tables of one shape add up; found {self.shape}, {other.shape}")
+        if largest >= 2**62:
+            raise ValueError(f"sums up to {largest:,} could overflow 64 bits")
+        return Sensitive(self.__value + other.__value, max(self.sensitivity, other.sensitivity))
+
     def _open(self) -> NDArray[np.int64]:
         return self.__value
 

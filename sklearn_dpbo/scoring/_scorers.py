@@ -284,14 +284,16 @@ class PrivateScorer(Statistics):
         return scorer.exact(found.y, found.response, found.classes, sample_weight)
 
 
-def score_and_interval(scorer: PrivateScorer, units: Units, noisy: NoisyCounts) -> Score:
+def score_and_interval(
+    scorer: PrivateScorer, units: Units, noisy: NoisyCounts, confidence: float = CONFIDENCE
+) -> Score:
     """Return the score of released counts, and where it lies without noise (95 %).
 
     The score is in its interval, also where rounding, or mending counts that are not possible, puts
     it beside: a longer interval contains the exact score as often.
     """
     value = scorer.value(noisy.counts, units)
-    low, high = scorer.interval(noisy, units, CONFIDENCE)
+    low, high = scorer.interval(noisy, units, confidence)
     return value, (min(low, value), max(high, value))
 
 

@@ -626,8 +626,8 @@ def test_verbose_prints_one_line_per_candidate(two_classes, capsys):
 
 def test_public_names():
     assert sklearn_dpbo.__all__ == [
-        "PrivacyLedger", "PrivateBayesSearchCV", "PrivateThresholdClassifier",
-        "make_private_scorer", "plan_search", "private_evaluation",
+        "PrivacyLedger", "PrivateBayesSearchCV", "PrivateFederatedSearch", "PrivateObjective",
+        "PrivateThresholdClassifier", "make_private_scorer", "plan_search", "private_evaluation",
     ]  # fmt: skip
 
 

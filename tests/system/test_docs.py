@@ -83,6 +83,8 @@ def test_example_scripts_run(example, capsys, monkeypatch):
         "audit._repeated",
         "audit._training_sets",
         "configuration._configurator",
+        "federated._coordinator",
+        "federated._search",
         "kusner2015._branch_and_bound",
         "kusner2015._unit_ball",
         "ledger._ledger",

@@ -24,7 +24,8 @@ BUILT = ("_build", "auto_gallery", "generated", "jupyter_execute")
 # The reference lists all public names of these modules, apart from NOT_LISTED.
 PUBLIC = (
     "sklearn_dpbo", "sklearn_dpbo.acquisition", "sklearn_dpbo.audit", "sklearn_dpbo.configuration",
-    "sklearn_dpbo.configuration.published", "sklearn_dpbo.exceptions", "sklearn_dpbo.kusner2015",
+    "sklearn_dpbo.configuration.published", "sklearn_dpbo.exceptions", "sklearn_dpbo.federated",
+    "sklearn_dpbo.kusner2015",
     "sklearn_dpbo.kusner2015.bounds", "sklearn_dpbo.kusner2015.published", "sklearn_dpbo.learners",
     "sklearn_dpbo.ledger", "sklearn_dpbo.objective", "sklearn_dpbo.outsourced",
     "sklearn_dpbo.outsourced.bounds", "sklearn_dpbo.outsourced.http",

@@ -1,0 +1,234 @@
+"""What all sites and the coordinator have to agree on beforehand; all public (zone: released)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from .._data.units import Units
+from .._evaluation.fit_cache import memory_of
+from .._evaluation.fitting import FitOptions
+from .._evaluation.protected_values import check_prediction
+from .._params import check_number
+from .._sklearn.search_parameters import n_iter_of, prepared, space_of
+from .._space.space import SearchSpace
+from ..scoring._make import resolve_scorer
+from ..scoring._mean_gain import MeanGain
+from ..scoring._scorers import PrivateScorer
+from ..strategies._proposals import Domain
+from ..strategies._worst_case import WorstCase
+
+__all__ = ["Plan", "checked_names", "refuse_in_process", "together", "units_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """The candidates, how they are fitted and scored, and what a site spends on what.
+
+    Parameters
+    ----------
+    candidates : tuple of dict
+        The public list.
+    options : FitOptions
+        How candidates are fitted.
+    scorer : MeanGain
+        Not prepared for training labels yet.
+    epsilon : float
+        Of each site.
+    score_share : float
+        Of epsilon.
+    seeds : ndarray of int
+        For public randomness.
+    trust, weights, finalists, noise_random_state
+        As the search has them.
+    """
+
+    candidates: tuple[dict[str, Any], ...]
+    options: FitOptions
+    scorer: MeanGain
+    epsilon: float
+    score_share: float
+    seeds: NDArray[np.int64]
+    trust: str
+    weights: str
+    finalists: int | None
+    noise_random_state: Any
+
+    @classmethod
+    def of(cls, search: Any) -> Self:
+        """Return the plan that follows from the parameters of a search; a plan as it is.
+
+        Raises
+        ------
+        ValueError
+            If a parameter makes no sense.
+        """
+        if isinstance(search, cls):
+            return search
+        _check_parameters(search)
+        scorer = _scorer_of(search)
+        space = space_of(search)
+        n = n_iter_of(search, space, WorstCase())
+        seeds = check_random_state(search.random_state).randint(2**31 - 1, size=4)
+        options = FitOptions(
+            search.estimator,
+            search.error_score,
+            search.n_jobs,
+            memory=search.memory,
+            separate=search.prediction == "separate",
+        )
+        candidates = _candidates(search.estimator, space, n, seeds)
+        return cls(
+            candidates,
+            options,
+            scorer,
+            float(search.epsilon),
+            float(search.score_share),
+            seeds,
+            search.trust,
+            search.weights,
+            search.finalists,
+            search.noise_random_state,
+        )
+
+    def prepared(self, y: Any) -> PrivateScorer:
+        """Return the scorer, with all set that training labels say: the same at every site.
+
+        Bounds that come from the labels stay as they are; what they cut off is not estimated.
+        """
+        return prepared(self.scorer, y).without_public()
+
+    @cached_property
+    def facts(self) -> dict[str, Any]:
+        """What two sides compare, in terms of JSON."""
+        digest = hashlib.sha256("\n".join(map(_text, self.candidates)).encode()).hexdigest()
+        return {
+            "estimator": repr(self.options.estimator),
+            "scoring": repr(self.scorer),
+            "epsilon": self.epsilon,
+            "score_share": self.score_share,
+            "candidates": f"{len(self.candidates)} with digest {digest[:32]}",
+        }
+
+
+def checked_names(names: Iterable[str]) -> list[str]:
+    """Return the names of sites as a list, or raise ValueError."""
+    several = [] if isinstance(names, str) else list(names)
+    if not several or not all(isinstance(name, str) and name for name in several):
+        raise ValueError(f"sites have names, each a str that is not empty; found {names!r:.200}")
+    if len(set(several)) < len(several):
+        raise ValueError(f"each site has a name of its own; found {several!r:.200}")
+    return several
+
+
+def refuse_in_process(plan: Plan) -> None:
+    """Raise ValueError if the search takes all records in one process."""
+    if plan.trust == "coordinator":
+        raise ValueError(
+            "with trust='coordinator' integers without noise are added, which no message carries: "
+            "call fit where all records are, or use trust='nobody'"
+        )
+
+
+def units_of(m: int, grouped: bool) -> Units:
+    """Return this many units; which rows they have is not known, and not asked."""
+    none = np.empty(0, dtype=np.intp)
+    return Units(m, none, none) if grouped else Units(m)
+
+
+def together(scorer: PrivateScorer, several: Sequence[Units]) -> Units:
+    """Return the units of several sites as one.
+
+    Raises
+    ------
+    ValueError
+        If they do not count alike.
+    """
+    if len({units.grouped for units in several}) > 1:
+        raise ValueError(
+            "some sites protect records and others groups, which count in other steps: give each "
+            "record of the former a group of its own, range(n)"
+        )
+    pooled = units_of(sum(units.m for units in several), several[0].grouped)
+    D = scorer.counts.sensitivity
+    if any(D(units) != D(pooled) for units in several):
+        raise ValueError(
+            f"{pooled.m:,} groups are too many for scoring={scorer.name!r}: counts of the sites "
+            "would not add up. Use records as units, or a mean of gains such as 'accuracy'"
+        )
+    return pooled
+
+
+def _check_parameters(search: Any) -> None:
+    """Raise ValueError for a parameter that makes no sense by itself."""
+    if not hasattr(search, "finalists"):
+        raise ValueError(f"search is a PrivateFederatedSearch; found {search!r}")
+    check_number("epsilon", search.epsilon, "a number from 1e-9 up", lambda e: e >= 1e-9)
+    check_number("score_share", search.score_share, "in (0, 1)", lambda s: 0 < s <= 1 - 1e-6)
+    for name in ("n_iter", "finalists"):
+        value = getattr(search, name)
+        check_number(name, value, "1 or more", lambda n: n >= 1, Integral, optional=True)
+    for name, choices in (("trust", ("nobody", "coordinator")), ("weights", ("units", "equal"))):
+        if getattr(search, name) not in choices:
+            raise ValueError(f"{name} is one of {choices}; found {getattr(search, name)!r}")
+    if not (hasattr(search.estimator, "fit") and hasattr(search.estimator, "get_params")):
+        raise ValueError(
+            "estimator has a fit method, and get_params as BaseEstimator gives it; found "
+            f"{search.estimator!r}"
+        )
+    if search.error_score != "raise":
+        check_number("error_score", search.error_score, '"raise" or a number', finite=False)
+    if not isinstance(search.refit, bool | np.bool_):
+        raise ValueError(f"refit is True or False; found {search.refit!r}")
+    memory_of(search.memory)
+    check_prediction(search.prediction)
+
+
+def _scorer_of(search: Any) -> MeanGain:
+    """Return the scorer, of which the counts of several sites add up."""
+    scorer: PrivateScorer = resolve_scorer(search.scoring, search.estimator)
+    name = scorer.name
+    if not isinstance(scorer, MeanGain):
+        raise ValueError(
+            f"scoring={name!r} compares records with each other, and those of different sites "
+            "never meet. Use a score that is counted record by record: 'accuracy', 'f1', "
+            "'balanced_accuracy', 'neg_brier_score', 'r2', ..."
+        )
+    if scorer.without_public().releases_at:
+        raise ValueError(
+            f"scoring={name!r} is released in bins that each site would place by itself. Use "
+            "another score, such as 'r2', 'neg_mean_absolute_error' or 'accuracy'"
+        )
+    if search.trust == "coordinator" and type(scorer).statistics is not MeanGain.statistics:
+        raise ValueError(
+            f"scoring={name!r} is chosen by a function of counts that does not add up over "
+            "sites: use trust='nobody', or another score, such as 'balanced_accuracy'"
+        )
+    return scorer
+
+
+def _candidates(
+    estimator: Any, space: SearchSpace, n: int, seeds: NDArray[np.int64]
+) -> tuple[dict[str, Any], ...]:
+    """Return all of a grid, or n points that fill the space, the estimator's own among them."""
+    points = space.fill(n, np.random.default_rng(seeds))
+    if len(points) < space.n_points:
+        own = space.own_points(estimator.get_params(deep=True))
+        points = Domain.of(space, [own, points]).points.take(slice(n))
+    return space.candidates(points).params
+
+
+def _text(params: dict[str, Any]) -> str:
+    plain = {
+        name: value.item() if isinstance(value, np.generic) else value
+        for name, value in params.items()
+    }
+    return repr(sorted(plain.items()))

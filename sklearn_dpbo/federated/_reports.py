@@ -1,0 +1,108 @@
+"""The privacy report of a site, from what it released (zone: released)."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+from .._data.units import Units
+from .._privacy.accounting import PrivacyLoss
+from .._privacy.mechanisms import Mechanisms
+from ..outsourced._protocol import MessageError
+from ..report._report import PREDICTION_CONDITIONS, TRAINING_NOT_PROTECTED, PrivacyReport
+from ._plan import Plan
+
+__all__ = ["Spent", "site_report"]
+
+_NOT_PROTECTED = (
+    TRAINING_NOT_PROTECTED.format("best_estimator_")
+    + "; and records of the same person at another site, where they are paid for again"
+)
+_RELEASED = {
+    "nobody": "the site's vote and its counts of the finalists",
+    "coordinator": "best_params_, best_index_, best_score_, best_score_interval_",
+}
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What a site spent on a search, and where its noise came from.
+
+    Parameters
+    ----------
+    epsilon : float
+        In all.
+    losses : tuple of PrivacyLoss
+        The charges, in order.
+    noise : str
+        Where the noise came from.
+    secure : bool
+        Whether nobody can predict it.
+    """
+
+    epsilon: float
+    losses: tuple[PrivacyLoss, ...]
+    noise: str
+    secure: bool
+
+    @classmethod
+    def of(cls, mechanisms: Mechanisms) -> Self:
+        """Return what has been released by these mechanisms."""
+        budget, noise = mechanisms.budget, mechanisms.noise
+        return cls(budget.epsilon, budget.losses, noise.description, noise.secure)
+
+    def to_message(self) -> dict[str, Any]:
+        """Return it in terms of JSON."""
+        losses = [{**asdict(loss), "purpose": str(loss.purpose)} for loss in self.losses]
+        return {
+            "epsilon": self.epsilon, "spent": losses, "noise": self.noise, "secure": self.secure
+        }  # fmt: skip
+
+    @classmethod
+    def from_message(cls, message: dict[str, Any]) -> Self:
+        """Return what a message says.
+
+        Raises
+        ------
+        MessageError
+            If it does not say it as it should.
+        """
+        try:
+            losses = tuple(PrivacyLoss(**loss) for loss in message["spent"])
+            return cls(
+                float(message["epsilon"]), losses, str(message["noise"]), message["secure"] is True
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise MessageError(f"a message does not say what was spent: {error!r:.200}") from None
+
+
+def site_report(plan: Plan, name: str, units: Units, spent: Spent) -> PrivacyReport:
+    """Return what one site protected, and what it spent.
+
+    Parameters
+    ----------
+    plan : Plan
+        Of the search.
+    name : str
+        Of the site.
+    units : Units
+        Only their number, and whether they are groups, is used.
+    spent : Spent
+        On this search.
+    """
+    return PrivacyReport(
+        title=f"Differentially private federated search: the site {name!r}",
+        epsilon=spent.epsilon,
+        delta=0.0,
+        unit=units.name,
+        m=units.m,
+        data="validation set",
+        protected=f"the records of the site {name!r}",
+        not_protected=_NOT_PROTECTED,
+        assumption=None,
+        condition=PREDICTION_CONDITIONS["separate" if plan.options.separate else "together"],
+        released=_RELEASED[plan.trust],
+        spends=spent.losses,
+        noise=spent.noise,
+        secure=spent.secure,
+    )

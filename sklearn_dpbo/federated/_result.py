@@ -1,0 +1,79 @@
+"""Fitted attributes of a federated search, from what sites released (zone: released)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._sklearn.results import fitted_attributes
+from ..report._report import PrivacyReport
+from ..scoring._scorers import PrivateScorer, Score
+from ..strategies._base import Release
+from ._plan import Plan
+
+__all__ = ["Result"]
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """What all sites released, added up.
+
+    Parameters
+    ----------
+    plan : Plan
+        Of the search.
+    scorer : PrivateScorer
+        Prepared.
+    best : int
+        The candidate chosen.
+    scores : dict of int to (float, tuple of float)
+        Of each finalist: score and interval.
+    reports : dict of str to PrivacyReport
+        One for each site.
+    votes : dict of str to int
+        Which candidate each site voted for; empty if none voted.
+    failed : frozenset of int
+        Candidates that could not be fitted at some site.
+    """
+
+    plan: Plan
+    scorer: PrivateScorer
+    best: int
+    scores: dict[int, Score]
+    reports: dict[str, PrivacyReport]
+    votes: dict[str, int]
+    failed: frozenset[int]
+
+    def attributes(self) -> dict[str, Any]:
+        """Return the fitted attributes, but for the model."""
+        n, (score, interval) = len(self.plan.candidates), self.scores[self.best]
+        unknown = np.full(n, np.nan)
+        errors = [
+            "could not be fitted at some site" if i in self.failed else None for i in range(n)
+        ]
+        several = {i: [found] for i, found in self.scores.items()} if len(self.scores) > 1 else None
+        release = Release(
+            self.plan.candidates,
+            unknown,
+            tuple(errors),
+            np.ones(n, dtype=bool),
+            unknown,
+            self.best,
+            score,
+            interval,
+            all_scores=several,
+        )
+        fitted = fitted_attributes(release, [])
+        if self.votes:
+            fitted["cv_results_"]["votes"] = np.bincount([*self.votes.values()], minlength=n)
+        return {
+            **fitted,
+            "votes_": self.votes,
+            "finalists_": list(self.scores),
+            "privacy_": self.reports,
+            "scorer_": self.scorer,
+            "multimetric_": False,
+            "n_splits_": 1,
+        }

@@ -1,0 +1,314 @@
+"""`PrivateFederatedSearch`: all sites in one process (zone: released)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack, closing
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
+
+from .._params import check_named
+from .._sklearn.delegation import DelegatesToBest, replace_fitted
+from .._sklearn.pipelines import refuse_raw_validation_set
+from .._sklearn.results import already_released, note_on_error
+from ..ledger._ledger import PrivacyLedger
+from ..strategies._utility import warn_of_noise_of_choice, warn_of_noise_of_score
+from ._coordinator import FederatedCoordinator
+from ._holding import evaluate
+from ._plan import Plan, checked_names, together
+from ._pooled import budget_of_all, choose_together
+from ._result import Result
+from ._site import FederatedSite
+
+__all__ = ["PrivateFederatedSearch"]
+
+
+class PrivateFederatedSearch(DelegatesToBest, MetaEstimatorMixin, BaseEstimator):
+    """Hyper-parameter search on the validation records of several sites, privately for each.
+
+    There is one public training set and one public list of candidates. Each site has validation
+    records of its own, votes for the candidate that is best on them, by permute-and-flip, and
+    counts for the finalists, the candidates with most votes, with discrete Laplace noise. The
+    noisy counts are added, and the best finalist wins. That is pure epsilon-DP with respect to one
+    record (or group of records) of any site, whoever sees the votes and counts: nobody has to be
+    trusted, and nothing is encrypted. With ``trust="coordinator"`` integers are added before one
+    draw of noise is made.
+
+    `fit` holds all sites in one process. On several machines, each holds a
+    `federated.FederatedSite` and one of them a `federated.FederatedCoordinator`, made of the same
+    search; both ways run the same code.
+
+    Parameters
+    ----------
+    estimator : estimator object
+        Fitted on the training set at every site: give it a random_state, so that all fit the same
+        models. Its predictions must be made row by row, and it must be picklable.
+    param_grid : dict or list of dict
+        As for `PrivateBayesSearchCV`. A grid of lists is evaluated whole, unless n_iter is less; of
+        a larger space, candidates are drawn that fill it, the estimator's own parameters among
+        them.
+    epsilon : float, default=1.0
+        Privacy loss of each record at its site. A person with records at two sites loses twice as
+        much.
+    n_iter : int or None, default=None
+        The most candidates. None is all of a grid, and 64 if there is a distribution.
+    scoring : str, PrivateScorer or None, default=None
+        A score that is counted record by record, so that counts of sites add up: means of gains
+        such as "accuracy", functions of the confusion matrix such as "f1", "r2". None is accuracy
+        for classifiers and R2 for regressors.
+    trust : {"nobody", "coordinator"}, default="nobody"
+        Who may see integers without noise. "coordinator": whoever calls `fit`, which adds the
+        sites' integers and draws once, with as little noise as if all records were at one site.
+    finalists : int or None, default=None
+        How many candidates with the most votes every site counts. 1 is plurality: the candidate
+        with most votes wins, and its score has the least noise. None is 2 or, as long as the noise
+        of their difference stays within 0.002 of the score's range, more.
+    weights : {"units", "equal"}, default="units"
+        What a site's vote weighs: its number of units, or 1. Ties go to the candidate whose voters
+        have more units, then to the one that comes first.
+    score_share : float, default=0.4
+        Share of epsilon, in (0, 1), for counts; the vote has the rest.
+    n_jobs : int or None, default=None
+        As joblib takes it.
+    refit : bool, default=True
+        Whether to keep `best_estimator_`, fitted on the training set.
+    error_score : "raise" or float, default=np.nan
+        What a failed fit does: raise, or else warn. A failed candidate is never chosen.
+    random_state : int, RandomState instance or None, default=None
+        For public randomness: which candidates are drawn. Never for noise.
+    noise_random_state : int or None, default=None
+        An integer replaces the noise by a seeded generator's: for tests only. Warns.
+    memory : str, path, joblib.Memory or None, default=None
+        Where fitted candidates are kept, as for `PrivateBayesSearchCV`.
+    prediction : {"together", "separate"}, default="together"
+        How candidates predict validation sets, as for `PrivateBayesSearchCV`.
+
+    Attributes
+    ----------
+    best_params_ : dict
+        The candidate chosen (private).
+    best_index_ : int
+        Its position in `cv_results_` (private).
+    best_score_ : float
+        Its score on the records of all sites, with the noise of all sites (private).
+    best_score_interval_ : tuple of float
+        Where that score lies without noise, with probability 95 % (private).
+    votes_ : dict of str to int
+        Which candidate each site voted for (private); empty with ``trust="coordinator"``.
+    finalists_ : list of int
+        Candidates that were counted, the one with the most votes first (private).
+    cv_results_ : dict of arrays
+        The candidates; ``votes``, how many sites voted for each; and, if there are several
+        finalists, their scores with intervals, ``mean_test_score``, ``low_test_score``,
+        ``high_test_score`` (private).
+    privacy_ : dict of str to PrivacyReport
+        One privacy report for each site: print it.
+    best_estimator_ : estimator
+        Fitted on the training set with `best_params_`. Only if refit.
+    scorer_ : PrivateScorer
+        The score used; as a function, ``scorer_(estimator, X, y)``, it is not private.
+    multimetric_ : bool
+        Always False.
+    n_splits_ : int
+        Always 1.
+    n_features_in_ : int
+        Number of features. Only if refit.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of features, if they are all strings. Only if refit.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels. Only if refit and a classifier.
+
+    See Also
+    --------
+    PrivateBayesSearchCV : For one validation set.
+
+    Notes
+    -----
+    Theorem, proof, and what a malicious site or coordinator can do: documentation, "Several sites".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn_dpbo import PrivateFederatedSearch
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> sites = {"north": (X[169:369], y[169:369]), "south": (X[369:], y[369:])}
+    >>> search = PrivateFederatedSearch(
+    ...     LogisticRegression(solver="liblinear"), {"C": [0.01, 0.1, 1.0, 10.0]}, epsilon=2.0
+    ... ).fit(X[:169], y[:169], sites=sites)
+    >>> search.best_params_, search.best_score_  # doctest: +SKIP
+    ({'C': 10.0}, 0.936)
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        param_grid: Any,
+        *,
+        epsilon: float = 1.0,
+        n_iter: int | None = None,
+        scoring: Any = None,
+        trust: str = "nobody",
+        finalists: int | None = None,
+        weights: str = "units",
+        score_share: float = 0.4,
+        n_jobs: int | None = None,
+        refit: bool = True,
+        error_score: Any = np.nan,
+        random_state: Any = None,
+        noise_random_state: int | None = None,
+        memory: Any = None,
+        prediction: str = "together",
+    ) -> None:
+        self.estimator = estimator
+        self.param_grid = param_grid
+        self.epsilon = epsilon
+        self.n_iter = n_iter
+        self.scoring = scoring
+        self.trust = trust
+        self.finalists = finalists
+        self.weights = weights
+        self.score_share = score_share
+        self.n_jobs = n_jobs
+        self.refit = refit
+        self.error_score = error_score
+        self.random_state = random_state
+        self.noise_random_state = noise_random_state
+        self.memory = memory
+        self.prediction = prediction
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *unnamed: Any,
+        sites: Mapping[str, Any] | None = None,
+        ledgers: Mapping[str, PrivacyLedger | None] | None = None,
+        **fit_params: Any,
+    ) -> Self:
+        """Let all sites vote and count, and refit the best candidate on the training set.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The training set: not protected.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
+            Targets of X.
+        *unnamed
+            Nothing: all that follows is given by name.
+        sites : mapping of str to tuple
+            The protected records of each site, by its name: ``(X_val, y_val)``, or ``(X_val,
+            y_val, groups_val)`` to protect all records of one group (a patient, say) together. No
+            record may be at two sites.
+        ledgers : mapping of str to PrivacyLedger or None, default=None
+            The ledger of each site, by its name, if it has one.
+        **fit_params : dict
+            For the estimator's `fit`.
+
+        Returns
+        -------
+        self : PrivateFederatedSearch
+
+        Raises
+        ------
+        TypeError
+            If records are given by position.
+        ValueError
+            If anything is malformed: nothing is fitted, released or spent then. Also if predictions
+            are not made row by row, or if all candidates fail: nothing has been spent, either.
+        BudgetExceededError, LedgerError
+            If a ledger refuses epsilon. What was charged to other sites is in the error's notes.
+        """
+        check_named(self, unnamed)
+        refuse_raw_validation_set(self)
+        plan = Plan.of(self)
+        records = _records(sites)
+        ledgers = dict(ledgers or {})
+        if unknown := [name for name in ledgers if name not in records]:
+            raise ValueError(f"ledgers are those of sites {list(records)}; found {unknown}")
+        with ExitStack() as stack:
+            held = {
+                name: FederatedSite(
+                    plan,
+                    X,
+                    y,
+                    X_val=X_val,
+                    y_val=y_val,
+                    groups_val=groups_val,
+                    name=name,
+                    ledger=ledgers.get(name),
+                    **fit_params,
+                )
+                for name, (X_val, y_val, groups_val) in records.items()
+            }
+            for site in held.values():
+                stack.enter_context(closing(site))
+            with note_on_error(lambda: _charged(held)):
+                released = _pooled if self.trust == "coordinator" else _by_messages
+                result = released(plan, held, X, y)
+            fitted = result.attributes()
+            _warn_of_noise(plan, held, result)
+            with note_on_error(lambda: already_released(fitted)):
+                if self.refit:
+                    first = next(iter(held.values()))
+                    fitted["best_estimator_"] = first._holding.oracle.fitted(fitted["best_params_"])
+            replace_fitted(self, fitted)
+        return self
+
+
+def _records(sites: Any) -> dict[str, tuple[Any, Any, Any]]:
+    """Return X_val, y_val and groups_val of each site, by name."""
+    if not isinstance(sites, Mapping):
+        raise ValueError(
+            "sites are the records of each site by its name, {'north': (X_val, y_val), ...}; found "
+            f"{type(sites).__name__}"
+        )
+    records = {}
+    for name in checked_names(sites):
+        several = sites[name]
+        if not isinstance(several, tuple | list) or len(several) not in (2, 3):
+            raise ValueError(
+                f"the records of a site are (X_val, y_val) or (X_val, y_val, groups_val); found "
+                f"{type(several).__name__} for {name!r}"
+            )
+        X_val, y_val, groups_val = (*several, None)[:3]
+        records[name] = X_val, y_val, groups_val
+    return records
+
+
+def _by_messages(plan: Plan, held: Mapping[str, FederatedSite], X: Any, y: Any) -> Result:
+    """Let the sites answer a coordinator, as they do on several machines."""
+    coordinator = FederatedCoordinator(plan, X, y, sites=held)
+    together(plan.prepared(y), [site._holding.units for site in held.values()])
+    evaluate([site._holding for site in held.values()])
+    while not coordinator.done:
+        for name in coordinator.waiting:
+            answer = held[name].answer(coordinator.ask(name) or {})
+            coordinator.tell(name, answer or {})
+    return coordinator.released()
+
+
+def _pooled(plan: Plan, held: Mapping[str, FederatedSite], X: Any, y: Any) -> Result:
+    """Add up the sites' integers before noise."""
+    several = [site._mechanisms for site in held.values()]
+    budget = budget_of_all([mechanisms.budget for mechanisms in several])
+    holdings = {name: site._holding for name, site in held.items()}
+    return choose_together(plan, holdings, budget, several[0].noise)
+
+
+def _charged(held: Mapping[str, FederatedSite]) -> str:
+    """Return which sites have paid, in words; an empty string if none has."""
+    names = [name for name, site in held.items() if site._mechanisms.budget.reserved]
+    return f"epsilon counts as spent at the sites {names}; there is no result" if names else ""
+
+
+def _warn_of_noise(plan: Plan, held: Mapping[str, FederatedSite], result: Result) -> None:
+    """Warn if noise hides what candidates differ by: of the largest vote, or of the score."""
+    several = [site._holding.units for site in held.values()]
+    units = together(result.scorer, several)
+    voter = units if plan.trust == "coordinator" else max(several, key=lambda each: each.m)
+    if len(plan.candidates) > 1:
+        warn_of_noise_of_choice(result.scorer, voter, plan.epsilon * (1 - plan.score_share), ())
+        warn_of_noise_of_score(result.scorer, units, result.scores[result.best][1], ())

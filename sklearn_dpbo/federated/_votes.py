@@ -1,0 +1,58 @@
+"""Which candidates the sites' votes name, and how many of these are counted (zone: released).
+
+All of it is computed from released votes and public numbers of units.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+__all__ = ["n_finalists", "ranked"]
+
+# Of a score's range: the noise of a difference of two finalists' sums that more of them may bring.
+_NOISE = 0.002
+# Two finalists cost little, and nothing where all sites vote alike.
+_FEWEST = 2
+
+
+def ranked(votes: Mapping[str, int], m: Mapping[str, int], weights: str) -> list[int]:
+    """Return the candidates that have a vote, the one with the most votes first.
+
+    Ties go to the candidate whose voters have more units, then to the smaller number.
+
+    Parameters
+    ----------
+    votes : mapping of str to int
+        Which candidate each site voted for.
+    m : mapping of str to int
+        How many units each site has.
+    weights : {"units", "equal"}
+        Whether a vote counts as many as the site has units, or 1.
+    """
+    units: dict[int, int] = {}
+    sites: dict[int, int] = {}
+    for site, candidate in votes.items():
+        units[candidate] = units.get(candidate, 0) + m[site]
+        sites[candidate] = sites.get(candidate, 0) + 1
+    weight = units if weights == "units" else sites
+    return sorted(units, key=lambda candidate: (-weight[candidate], -units[candidate], candidate))
+
+
+def n_finalists(k: int, steps: float, epsilon: float) -> int:
+    """Return how many candidates to count, at most.
+
+    With t finalists, every count has noise of scale ``t D / epsilon``, and the sums of k sites for
+    two of them differ by noise of deviation ``2 sqrt(k) t D / epsilon``. Two are always counted;
+    more, as long as that stays within 0.002 of the score's range.
+
+    Parameters
+    ----------
+    k : int
+        Number of sites.
+    steps : float
+        The range of the sum in units of its sensitivity D: for means of gains, the number of units.
+    epsilon : float
+        For the counts.
+    """
+    return max(_FEWEST, int(min(_NOISE * steps * epsilon / (2 * math.sqrt(k)), 2**31)))
