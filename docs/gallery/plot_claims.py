@@ -46,9 +46,9 @@ print(f"protected: {len(X_val):,} claims of {m:,} policy holders")
 
 # %%
 # The score is the gamma deviance, in which an error is relative to the amount. It is unbounded, and
-# noise has to be in proportion to a bound. A small bound cuts off much; how much, the training
-# claims say, which may be looked at: by the errors of a model that has not seen the policy holder.
-# As in the score, each policy holder has the same weight.
+# noise has to be in proportion to a bound. A small bound cuts off large errors. The training
+# claims, which are not protected, tell how much: we take the errors of a model that has not seen
+# the policy holder. As in the score, each policy holder has the same weight.
 model = HistGradientBoostingRegressor(loss="gamma", max_iter=50, random_state=0)
 predicted = cross_val_predict(model, X_train, y_train, groups=holder_train, cv=GroupKFold(3))
 deviances = 2 * (np.log(predicted / y_train) + y_train / predicted - 1)
