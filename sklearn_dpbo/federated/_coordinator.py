@@ -11,7 +11,7 @@ from .._data.split import Training
 from .._evaluation.fitting import fit
 from .._privacy.noisy_counts import NoisyCounts
 from .._sklearn.delegation import replace_fitted
-from ..outsourced._protocol import MessageError
+from ..outsourced._offers import MessageError
 from ..scoring._scorers import CONFIDENCE, Score, score_and_interval
 from ._answers import Counts, Vote
 from ._messages import VERSION, check_message

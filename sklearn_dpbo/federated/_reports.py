@@ -8,7 +8,7 @@ from typing import Any, Self
 from .._data.units import Units
 from .._privacy.accounting import PrivacyLoss
 from .._privacy.mechanisms import Mechanisms
-from ..outsourced._protocol import MessageError
+from ..outsourced._offers import MessageError
 from ..report._report import PREDICTION_CONDITIONS, TRAINING_NOT_PROTECTED, PrivacyReport
 from ._plan import Plan
 

@@ -14,7 +14,7 @@ from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import noise_source
 from .._sklearn.results import note_on_error, spent_before
 from ..ledger._ledger import PrivacyLedger, budget_on
-from ..outsourced._protocol import MessageError
+from ..outsourced._offers import MessageError
 from ..report._report import PrivacyReport
 from ._holding import Holding, evaluate
 from ._messages import VERSION, check_message, different_numbers

@@ -12,6 +12,7 @@ from .._evaluation.fitter import to_check
 from .._evaluation.fitting import report_failures
 from .._evaluation.secret_fits import SecretFit, try_out
 from .._gp.surrogate import Surrogate
+from .._params import check_number
 from .._privacy.accounting import Budget
 from .._privacy.sensitive import Secret
 from .._space.space import Candidates
@@ -34,6 +35,10 @@ def check_acquisition(acquisition: Any) -> None:
             "scores that nobody may see, so no other code is called with them; found "
             f"{acquisition!r}"
         )
+    if isinstance(acquisition, ExpectedImprovement):
+        check_number("xi", acquisition.xi, "a number from 0 up", lambda x: x >= 0)
+    if isinstance(acquisition, UpperConfidenceBound):
+        check_number("kappa", acquisition.kappa, "a number from 0 up", lambda k: k >= 0)
 
 
 def next_candidate(

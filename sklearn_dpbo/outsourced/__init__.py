@@ -7,11 +7,13 @@ over the image and asks for outcomes by row number (Kharkovskii, Dai and Low, IC
 from ._calibration import delta_of_gaussian, gaussian_sigma
 from ._curators import GaussianCurator
 from ._modeler import Modeler
+from ._offers import MessageError
 from ._protocol import CuratorSide, ModelerSide, optimize
 
 __all__ = [
     "CuratorSide",
     "GaussianCurator",
+    "MessageError",
     "Modeler",
     "ModelerSide",
     "delta_of_gaussian",

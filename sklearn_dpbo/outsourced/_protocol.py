@@ -22,25 +22,27 @@ import json
 import math
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from numbers import Integral
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from .._params import check_number
-from .._space.axes import EDGE, Distribution
-from .._space.space import SearchSpace
 from ..exceptions import BudgetExceededError
+from ..objective._inputs import identity
 from ..objective._objective import PrivateObjective
 from ._modeler import Modeler
+from ._offers import MessageError, RowsOffered, SpaceOffered
 
-__all__ = ["CuratorSide", "MessageError", "ModelerSide", "optimize"]
+__all__ = ["CuratorSide", "ModelerSide", "optimize"]
 
 _VERSION = 1
 
 
-class MessageError(ValueError):
-    """A message is malformed, or asks for what is not offered; its text may be sent back."""
+# Rows or settings of one message.
+_MOST_ITEMS = 100
 
 
 class CuratorSide:
@@ -60,9 +62,10 @@ class CuratorSide:
     most : int, default=None
         Largest number of rows or settings whose outcomes are sent; None is no limit.
     settings : list of dict, or dict, default=None
-        For a `PrivateObjective`. A list has the setting of each row. A dict is a search space, as
-        `PrivateBayesSearchCV` takes it: then messages have settings in place of row numbers, and
-        no others than these are accepted.
+        For a `PrivateObjective`, of which this is the only user. A list has the setting of each
+        row. A dict is a search space, as `PrivateBayesSearchCV` takes it, of values that JSON can
+        represent: then messages have settings in place of row numbers, and no others than these are
+        accepted.
 
     Attributes
     ----------
@@ -90,14 +93,20 @@ class CuratorSide:
             )
         if curator is not None:
             check_is_fitted(curator, "released_")
+        check_number("most", most, "1 or more", lambda n: n >= 1, Integral, optional=True)
         self._objective = oracle if isinstance(oracle, PrivateObjective) else None
-        self._space = SearchSpace(settings) if isinstance(settings, Mapping) else None
-        self._settings = None if self._space or settings is None else list(settings)
-        self._check_settings(curator)
+        self._offer = _offer(curator, self._objective, settings)
         self._curator, self._oracle, self._most = curator, oracle, most
         self._known: dict[Any, float | None] = {}
-        self._lock = threading.Lock()
+        self._scored: dict[Any, Any] = {}  # rows or settings, by the identity of the setting
+        self._lock = threading.RLock()
         self.result: tuple[int, float] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _lock=threading.RLock())
 
     def table(self) -> dict[str, Any]:
         """Return the message with the released table.
@@ -137,8 +146,7 @@ class CuratorSide:
             "calls_left": objective.n_calls_left_,
             "epsilon": report.epsilon,
             "unit": report.unit,
-            "settings": None if self._space is None else _offered(self._space),
-            "n_rows": None if self._settings is None else len(self._settings),
+            **self._offer.to_message(),
         }
 
     def answer(self, message: dict[str, Any]) -> dict[str, Any] | None:
@@ -174,8 +182,13 @@ class CuratorSide:
             return self._tell(message)
 
     def _tell(self, message: Any) -> dict[str, Any]:
-        name = "rows" if self._space is None else "settings"
-        asked = self._checked(_items_of(message, "ask", name))
+        name = self._offer.name
+        items = _items_of(message, "ask", name)
+        if len(items) > _MOST_ITEMS:
+            raise MessageError(
+                f"a message asks for {_MOST_ITEMS} {name} at most; found {len(items)}"
+            )
+        asked = [self._offer.canonical(each) for each in items]
         keys = [_key(each) for each in asked]
         if self._most is not None and len({*keys, *self._known}) > self._most:
             raise MessageError(f"outcomes of {self._most} {name} are sent at most")
@@ -200,65 +213,54 @@ class CuratorSide:
             if not math.isfinite(value):
                 raise ValueError(f"the outcome of row {asked} is {value}, not a finite number")
             return value
-        setting = asked if self._settings is None else self._settings[asked]
+        setting = self._offer.setting(asked)
+        self._scored.setdefault(identity(setting), asked)
         score = self._objective(setting)
         return score if math.isfinite(score) else None  # it cannot be fitted
 
     def _best(self) -> dict[str, Any]:
-        if self._objective is None:
+        objective = self._objective
+        if objective is None:
             raise MessageError("there is no PrivateObjective here, whose best could be asked for")
         if not any(value is not None for value in self._known.values()):
             raise MessageError("no setting has been scored yet")
-        params, value, interval = self._objective.best()
-        if self._settings is None:
-            found = {"setting": params}
-        else:
-            found = {"row": next(i for i in self._known if self._settings[i] == params)}
+        if not {identity(call.params) for call in objective.calls_} <= self._scored.keys():
+            raise MessageError(
+                "others than this side have asked the objective, and its best may be theirs"
+            )
+        params, value, interval = objective.best()
+        found = {self._offer.name[:-1]: self._scored[identity(params)]}
         return {"type": "best", **found, "value": value, "interval": list(interval)}
 
     def _result(self, message: dict[str, Any]) -> tuple[int, float]:
-        row: Any = message.get("row")
-        value: Any = message.get("value")
-        if self._space is not None:
+        row, value = message.get("row"), message.get("value")
+        if not isinstance(self._offer, RowsOffered):
             raise MessageError('outcomes are by setting here: ask for {"type": "best"}')
-        self._checked([row])
-        check_number("the value of a result", value, "a number", finite=False)
-        return row, value
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            raise MessageError(f"the value of a result is a number; found {value!r:.200}")
+        return self._offer.canonical(row), value
 
-    def _checked(self, asked: list[Any]) -> list[Any]:
-        """Return the rows or settings, of the types that JSON gives: they are sent back."""
-        if self._space is not None:
-            return [_located(self._space, setting) for setting in asked]
-        n = len(self._curator.released_ if self._settings is None else self._settings)
-        for row in asked:
-            try:
-                check_number("a row", row, f"numbered 0 to {n - 1}", lambda r: 0 <= r < n, int)
-            except ValueError as error:
-                raise MessageError(*error.args) from None
-        return asked
 
-    def _check_settings(self, curator: Any) -> None:
-        if self._objective is None:
-            if curator is None or self._settings is not None or self._space is not None:
-                raise ValueError(
-                    "outcomes of a callable are by row number of a curator's table: pass a fitted "
-                    "curator and no settings, or a PrivateObjective"
-                )
-            return
-        examples = self._settings if self._space is None else self._space.examples()
-        if self._space is None and not (
-            self._settings and all(isinstance(each, dict) for each in self._settings)
-        ):
+def _offer(
+    curator: Any, objective: PrivateObjective | None, settings: Any
+) -> RowsOffered | SpaceOffered:
+    """Return what may be asked for."""
+    if objective is None:
+        if curator is None or settings is not None:
             raise ValueError(
-                "settings says what a PrivateObjective may be asked for: a list with the setting "
-                "of each row, or a search space such as {'C': loguniform(1e-3, 1e3)}"
+                "outcomes of a callable are by row number of a curator's table: pass a fitted "
+                "curator and no settings, or a PrivateObjective"
             )
-        if curator is not None and (
-            self._settings is None or len(self._settings) != len(curator.released_)
-        ):
-            raise ValueError("with a table, settings is a list that has one setting for each row")
-        for setting in examples or ():
-            self._objective.check(setting)
+        return RowsOffered(len(curator.released_))
+    by_space = isinstance(settings, Mapping)
+    offer = SpaceOffered.of(settings) if by_space else RowsOffered.of(settings)
+    if curator is not None and (by_space or len(settings) != len(curator.released_)):
+        raise ValueError("with a table, settings is a list that has one setting for each row")
+    for setting in offer.examples():
+        objective.check(setting)
+        if identity(setting) != identity({k: clone(v, safe=False) for k, v in setting.items()}):
+            raise ValueError(f"a copy of the setting {setting!r:.200} is not equal to it")
+    return offer
 
 
 class ModelerSide:
@@ -323,33 +325,6 @@ def _items_of(message: Any, kind: str, name: str) -> list[Any]:
             f"expected a message of type {kind!r} with {name}; found {message!r:.200}"
         )
     return items
-
-
-def _offered(space: SearchSpace) -> list[dict[str, Any]]:
-    """Return what may be asked for: lists of values, and ranges with both ends."""
-    offered = []
-    for axes in space.subspaces:
-        ranges: dict[str, Any] = {}
-        for name, axis in axes.items():
-            if isinstance(axis, Distribution):
-                low, high = axis.values_at(np.array([EDGE, 1 - EDGE]))
-                ranges[name] = {"low": low, "high": high}
-            else:
-                ranges[name] = list(axis.values)
-        offered.append(ranges)
-    return offered
-
-
-def _located(space: SearchSpace, setting: Any) -> dict[str, Any]:
-    """Return the setting, if it is one of the space."""
-    if not isinstance(setting, dict):
-        raise MessageError(f"a setting is a dict of parameters; found {setting!r:.200}")
-    try:
-        space.locate(setting)
-    except (TypeError, ValueError) as error:
-        reason = str(error).replace("not in param_grid", "not offered")
-        raise MessageError(f"{reason:.500}. GET /terms, or terms(), says what is offered") from None
-    return setting
 
 
 def _key(asked: Any) -> Any:

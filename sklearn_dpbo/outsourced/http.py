@@ -1,14 +1,18 @@
 """A curator's side as a web application (zone: boundary)."""
 
+import asyncio
 import hmac
 import json
 import logging
+import re
+from collections.abc import Callable
 from numbers import Integral
-from typing import Any
+from typing import Any, NoReturn
 
 from .._params import check_number
 from ..exceptions import BudgetExceededError
-from ._protocol import CuratorSide, MessageError
+from ._offers import MessageError
+from ._protocol import CuratorSide
 
 __all__ = ["create_app"]
 
@@ -21,7 +25,7 @@ _NO_ANSWER = "the curator could not answer; why is in its own log, and is not se
 
 
 def create_app(
-    side: CuratorSide, token: str, *, requests_per_minute: int = 60, largest_request: int = 2**16
+    side: Any, token: str, *, requests_per_minute: int = 60, largest_request: int = 2**16
 ) -> Any:
     """Return an ASGI application that answers a modeler's messages.
 
@@ -35,7 +39,7 @@ def create_app(
 
     Parameters
     ----------
-    side : CuratorSide
+    side : CuratorSide or FederatedSite
         What answers.
     token : str
         What requests must bear; 16 characters or more, such as ``secrets.token_urlsafe()``.
@@ -61,12 +65,12 @@ def create_app(
     Status 401 means a wrong token, 409 that the budget is spent, and 422 that a message was
     malformed. Of any other error, such as one of a fit, the modeler is told nothing but 500.
     """
-    if not isinstance(side, CuratorSide):
-        raise ValueError(f"side is a CuratorSide; found {type(side).__name__}")
-    if not isinstance(token, str) or len(token) < _SHORTEST_TOKEN:
+    if not callable(getattr(side, "answer", None)):
+        raise ValueError(f"side answers messages, as CuratorSide does; found {type(side).__name__}")
+    if not isinstance(token, str) or not re.fullmatch(rf"[!-~]{{{_SHORTEST_TOKEN},}}", token):
         raise ValueError(
-            f"token is a text of {_SHORTEST_TOKEN} characters or more, such as "
-            "secrets.token_urlsafe() returns"
+            f"token is a text of {_SHORTEST_TOKEN} characters or more, of ASCII and without "
+            "spaces, such as secrets.token_urlsafe() returns"
         )
     for name, value in (
         ("requests_per_minute", requests_per_minute),
@@ -76,12 +80,13 @@ def create_app(
 
     from fastapi import Depends, FastAPI, Request
     from fastapi.concurrency import run_in_threadpool
-    from fastapi.responses import JSONResponse, Response
+    from fastapi.responses import JSONResponse
 
-    app = FastAPI(title="curator", openapi_url=None)
+    app = FastAPI(title="curator", openapi_url=None, redirect_slashes=False)
+    answering = asyncio.Lock()
     allowed, allowed_to_fail = _limiter(requests_per_minute), _limiter(requests_per_minute)
 
-    def admit(request: Request) -> None:
+    async def admit(request: Request) -> None:
         given = request.headers.get("authorization", "")
         if not hmac.compare_digest(given.encode(), f"Bearer {token}".encode()):
             # Counted apart: whoever has no token cannot keep out who has it.
@@ -98,19 +103,21 @@ def create_app(
         body = {"type": "refused", "reason": error.reason}
         return JSONResponse(body, error.status, _HEADERS.get(error.status))
 
-    @app.get("/terms", dependencies=[admitted])
-    def terms() -> Any:
-        return _answered(side.terms)
+    if isinstance(side, CuratorSide):
 
-    @app.get("/table", dependencies=[admitted])
-    def table() -> Any:
-        return _answered(side.table)
+        @app.get("/terms", dependencies=[admitted])
+        async def terms() -> Any:
+            return _answered(side.terms)
+
+        @app.get("/table", dependencies=[admitted])
+        async def table() -> Any:
+            return _answered(side.table)
 
     @app.post("/messages", dependencies=[admitted])
     async def messages(request: Request) -> Any:
         message = await _message_of(request, largest_request)
-        answer = await run_in_threadpool(_answered, side.answer, message)
-        return Response(status_code=204) if answer is None else JSONResponse(answer)
+        async with answering:  # one after another; who waits takes no thread
+            return await run_in_threadpool(_answered, side.answer, message)
 
     return app
 
@@ -123,10 +130,13 @@ class _RefusedError(Exception):
         self.status, self.reason = status, reason
 
 
-def _answered(answer: Any, *message: Any) -> Any:
-    """Return an answer, or refuse for a reason that may be told."""
+def _answered(answer: Callable[..., Any], *message: Any) -> Any:
+    """Return an answer as a response, or refuse for a reason that may be told."""
+    from fastapi.responses import JSONResponse, Response
+
     try:
-        return answer(*message)
+        found = answer(*message)
+        return Response(status_code=204) if found is None else JSONResponse(found)
     except BudgetExceededError:
         raise _RefusedError(409, _SPENT) from None
     except MessageError as error:
@@ -144,9 +154,13 @@ async def _message_of(request: Any, largest: int) -> Any:
         if len(body) > largest:
             raise _RefusedError(413, f"a request has {largest:,} bytes at most")
     try:
-        return json.loads(body)
+        return json.loads(body, parse_constant=_no_number)
     except (ValueError, RecursionError):
         raise _RefusedError(422, "the body of a request is a message in JSON") from None
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number in JSON")
 
 
 def _limiter(per_minute: int) -> Any:

@@ -2,20 +2,25 @@
 
 import json
 import math
+import pickle
 import socket
 import threading
 
 import numpy as np
 import pytest
-from scipy.stats import loguniform
+from scipy.stats import loguniform, randint
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import Pipeline
+from sklearn.tree import DecisionTreeClassifier
 
-from sklearn_dpbo import PrivateObjective
+from sklearn_dpbo import PrivateFederatedSearch, PrivateObjective
 from sklearn_dpbo.exceptions import BudgetExceededError
+from sklearn_dpbo.federated import FederatedCoordinator, FederatedSite
 from sklearn_dpbo.outsourced import CuratorSide, GaussianCurator, ModelerSide
 
-TOKEN = "a token of some length"
+TOKEN = "a-token-of-some-length"
 SPACE = {"C": loguniform(1e-3, 1e3), "fit_intercept": [True, False]}
 ROWS = [{"C": float(C)} for C in np.logspace(-4, 4, 9)]
 
@@ -69,13 +74,10 @@ def test_terms_say_what_is_offered(objective_of):
         "calls_left": 4,
         "epsilon": 50.0,
         "unit": "record",
-        "settings": [
-            {
-                "C": {"low": pytest.approx(1e-3), "high": pytest.approx(1e3)},
-                "fit_intercept": [True, False],
-            }
-        ],
-        "n_rows": None,
+        "settings": {
+            "C": {"low": pytest.approx(1e-3), "high": pytest.approx(1e3)},
+            "fit_intercept": [True, False],
+        },
     }
     assert CuratorSide(oracle=objective, settings=ROWS).terms()["n_rows"] == 9
 
@@ -151,6 +153,9 @@ def test_a_fit_that_fails_has_no_value_and_uses_up_no_call(objective_of):
         {"type": "ask", "settings": [{"C": "1.0", "fit_intercept": True}]},
         {"type": "ask", "settings": [{"C": 1.0, "fit_intercept": 1}]},
         {"type": "ask", "settings": [{"C": 1.0, "fit_intercept": True, "n_jobs": 1000}]},
+        {"type": "ask", "settings": [{"C": True, "fit_intercept": True}]},
+        {"type": "ask", "settings": [{"C": 1e-3 - 1e-13, "fit_intercept": True}]},
+        {"type": "ask", "settings": [{"C": 1.0, "fit_intercept": True}] * 101},
         {"type": "ask", "settings": [{"C": 1.0, "fit_intercept": True}, {"verbose": 1}]},
         {"type": "done", "row": 0, "value": 1.0},
         {"type": "best"},
@@ -184,6 +189,8 @@ def test_sides_that_make_no_sense(objective_of):
         {"curator": curator, "oracle": objective, "settings": ROWS[:8]},
         {"curator": curator},
         {"curator": objective, "settings": SPACE},
+        {"oracle": objective, "settings": [SPACE, SPACE]},
+        {"oracle": objective, "settings": ROWS, "most": "x"},
         {"oracle": objective, "settings": {"svc__C": [1.0]}},
         {"oracle": objective, "settings": [{"C": 1.0}, {"D": 1.0}]},
     ):
@@ -193,6 +200,67 @@ def test_sides_that_make_no_sense(objective_of):
         CuratorSide(oracle=objective, settings=SPACE).table()
     with pytest.raises(ValueError, match="without a budget"):
         CuratorSide(curator, len).terms()
+
+
+def test_equal_numbers_are_one_setting(objective_of):
+    objective = objective_of(n_calls=3)
+    space = {
+        "C": loguniform(1e-3, 1e3),
+        "max_iter": randint(50, 200),
+        "tol": np.logspace(-4, -2, 3),
+    }
+    side = CuratorSide(oracle=objective, settings=space)
+    told = ask(
+        side,
+        {"C": 1, "max_iter": 100.0, "tol": 0.01},
+        {"C": 1.0, "max_iter": 100, "tol": 0.01},
+        {"tol": 0.01, "C": 1.0, "max_iter": 100},
+    )
+    assert len(set(told["values"])) == 1 and told["calls_left"] == 2
+    params = objective.calls_[0].params
+    assert {name: type(value) for name, value in params.items()} == {
+        "C": float, "max_iter": int, "tol": float,
+    }  # fmt: skip
+    assert json.loads(json.dumps(side.terms())) == side.terms()
+
+
+@pytest.mark.parametrize("value", [(5, 5), LogisticRegression(), math.inf, {1: 2}, b"a"])
+def test_values_that_json_does_not_have_are_refused_beforehand(objective_of, value):
+    with pytest.raises(ValueError, match="cannot represent"):
+        CuratorSide(oracle=objective_of(), settings={"C": [1.0, value]})
+
+
+@pytest.mark.parametrize("priors", [None, [0.5, 0.5]])
+def test_best_names_the_row_of_odd_settings(two_classes, priors):
+    """Estimators, and arrays, which `==` does not compare."""
+    X, y, X_val, y_val = two_classes
+    models = [LogisticRegression(), DecisionTreeClassifier(max_depth=1), DecisionTreeClassifier()]
+    rows = [{"model": each} for each in models]
+    if priors:
+        rows = [{"model__priors": np.array(p)} for p in ([0.5, 0.5], [0.01, 0.99], [0.4, 0.6])]
+    pipeline = Pipeline([("model", GaussianNB() if priors else LogisticRegression())])
+    objective = PrivateObjective(pipeline, X, y, X_val, y_val, epsilon=1e6, n_calls=3)
+    side = CuratorSide(oracle=objective, settings=rows)
+    rows[0].clear()  # the side has copies
+    values = ask(side, 0, 1, 2)["values"]
+    assert side.answer({"type": "best"})["row"] == int(np.argmax(values))
+
+
+def test_best_is_refused_if_others_have_asked(objective_of):
+    objective = objective_of()
+    objective({"C": 7.123})
+    side = CuratorSide(oracle=objective, settings=ROWS)
+    ask(side, 0)
+    with pytest.raises(ValueError, match="others than this side"):
+        side.answer({"type": "best"})
+    assert objective.n_calls_left_ == 2
+
+
+def test_sides_without_an_objective_are_pickled():
+    X = np.zeros((9, 2))
+    curator = GaussianCurator(epsilon=1.0, delta=1e-3, distance=1.0).fit(X)
+    side = pickle.loads(pickle.dumps(CuratorSide(curator, abs)))
+    assert side.answer({"type": "ask", "rows": [3]})["values"] == [3.0]
 
 
 # ------------------------------------------------------------ HTTP
@@ -290,6 +358,25 @@ def test_who_has_no_token_keeps_nobody_out(objective_of, client_of):
         assert client.get("/terms").status_code == 200
 
 
+def test_a_site_of_several_answers_by_http_too(two_classes, client_of):
+    X, y, X_val, y_val = two_classes
+    search = PrivateFederatedSearch(LogisticRegression(), {"C": [0.1, 1.0]}, epsilon=1e6)
+    coordinator = FederatedCoordinator(search, X, y, sites=["here"])
+    with client_of(FederatedSite(search, X, y, X_val=X_val, y_val=y_val, name="here")) as client:
+        assert client.get("/terms").status_code == 404
+        while not coordinator.done:
+            reply = client.post("/messages", json=coordinator.ask("here"))
+            coordinator.tell("here", reply.json())
+        assert client.post("/messages", json=coordinator.ask("here")).status_code == 204
+    assert coordinator.result().best_params_["C"] in (0.1, 1.0)
+
+
+@pytest.mark.parametrize("body", [b'{"C": Infinity}', b"NaN", b"[-Infinity]"])
+def test_numbers_that_json_does_not_have_are_refused(objective_of, client_of, body):
+    with client_of(CuratorSide(oracle=objective_of(), settings=SPACE)) as client:
+        assert client.post("/messages", content=body).status_code == 422
+
+
 def test_other_errors_are_not_told(objective_of, client_of, caplog):
     """Training records are the curator's, too."""
     side = CuratorSide(oracle=objective_of(Fails(), error_score="raise"), settings=ROWS)
@@ -309,6 +396,8 @@ def test_applications_that_make_no_sense(objective_of):
         (("side", TOKEN), {}),
         ((side, "short"), {}),
         ((side, None), {}),
+        ((side, "spaces and not " * 3), {}),
+        ((side, "ä" * 20), {}),
         ((side, TOKEN), {"requests_per_minute": 0}),
         ((side, TOKEN), {"largest_request": 1.5}),
     ]:
