@@ -134,12 +134,12 @@ class SpaceOffered:
 
     def to_message(self) -> dict[str, Any]:
         """Return what is offered, for a message."""
-        return {
-            "settings": {
-                name: axis if isinstance(axis, list) else dict(zip(("low", "high"), axis))
-                for name, axis in self.axes.items()
-            }
-        }
+        return {"settings": {name: _told(axis) for name, axis in self.axes.items()}}
+
+
+def _told(axis: Any) -> Any:
+    """Return an axis as a message has it."""
+    return axis if isinstance(axis, list) else {"low": axis[0], "high": axis[1]}
 
 
 def _offered(name: str, axis: Any) -> Any:

@@ -175,10 +175,6 @@ class CuratorSide:
                 return None
             if kind == "best":
                 return self._best()
-            if kind != "ask":
-                raise MessageError(
-                    f'the type of a message is "ask", "best" or "done"; found {message!r:.200}'
-                )
             return self._tell(message)
 
     def _tell(self, message: Any) -> dict[str, Any]:
