@@ -31,6 +31,7 @@ from sklearn.svm import LinearSVC
 from sklearn_dpbo import (
     PrivateBayesSearchCV,
     PrivateFederatedSearch,
+    PrivateObjective,
     PrivateThresholdClassifier,
     make_private_scorer,
 )
@@ -260,7 +261,17 @@ def chosen_by_coordinator(held_out):
     return search.best_index_, search.best_score_
 
 
-def federated(release):
+def scores_of_settings(held_out):
+    """The scores of two settings, and which of them is the best."""
+    objective = PrivateObjective(
+        cases.ConstantClassifier(), *TRAIN, *held_out, epsilon=2.0, n_calls=2, best_share=0.5
+    )
+    scores = [objective({"label": label}) for label in (0, 1)]
+    best = objective.best()
+    return *scores, best.params["label"], best.score
+
+
+def released_by(release):
     """In this process: others cannot import the function from a script."""
     return lambda n, **params: audit_mechanism(release, PAIR, n, epsilon=2.0, n_jobs=1, **params)
 
@@ -295,9 +306,10 @@ ROWS = {
     "search, private": Row(guided("private", 2001), both_and(split_forgotten=split_forgotten)),
     "search, both": Row(guided("both", 2001, 1e-3), both_and(split_forgotten=split_forgotten)),
     "search, far targets": Row(clipped, {"not clipped": not_clipped}),
-    "federated site": Row(federated(answers_of_site), both_and(split_forgotten=split_forgotten)),
+    "objective": Row(released_by(scores_of_settings), both_and()),
+    "federated site": Row(released_by(answers_of_site), both_and(split_forgotten=split_forgotten)),
     "federated, trusted": Row(
-        federated(chosen_by_coordinator), both_and(split_forgotten=split_forgotten)
+        released_by(chosen_by_coordinator), both_and(split_forgotten=split_forgotten)
     ),
     "GPNoisy": Row(
         of_search(GPNoisy(noise=0.1, prior_scale=6e-5, **GIVEN), 2001, 0.05, ones=1010),

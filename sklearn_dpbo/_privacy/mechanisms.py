@@ -582,7 +582,6 @@ def _draw(sample: Callable[[Any], R], sensitive: Sensitive | Secret) -> R:
 
 def _scale(numerator: int, epsilon: float) -> float:
     """Return the noise scale numerator / epsilon, rounded up: its loss is epsilon at most."""
-    numerator = int(numerator)  # small integers of NumPy overflow
     scale = numerator / epsilon
     while Fraction(numerator) / Fraction(scale) > Fraction(epsilon):
         scale = math.nextafter(scale, math.inf)

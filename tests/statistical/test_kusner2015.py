@@ -981,6 +981,8 @@ def test_published_forms_are_not_imported_with_the_package():
             "Theorems 5 and 6.*set score_share=0",
         ),
         (GPNoisy(acquisition="ei", score_share=0), "scores that nobody may see"),
+        (GPNoisy(acquisition=ExpectedImprovement("x"), score_share=0), "xi is a number"),
+        (GPNoisy(acquisition=UpperConfidenceBound(-1.0), score_share=0), "kappa is a number"),
         (GPNoiseFree(**(FREE | {"A": -1})), "A is positive"),
         (GPNoiseFree(**(FREE | {"tau": 0})), "tau is positive"),
         (GPNoiseFree(**FREE, max_level=-1), "max_level"),
