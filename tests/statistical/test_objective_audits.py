@@ -81,7 +81,7 @@ def bound(mechanism, pair, n, **params):
 
 
 @pytest.mark.parametrize("half", [False, True])
-@pytest.mark.parametrize("delta", [0.0, 0.05])
+@pytest.mark.parametrize("delta", [0.0, pytest.param(0.05, marks=pytest.mark.slow)])
 def test_answers_tell_neighbours_apart_no_better_than_epsilon_says(delta, half, monkeypatch):
     assert Releases.within(4, EPSILON, delta).gaussian == bool(delta)
     if half:
@@ -104,6 +104,7 @@ def test_objectives_tell_neighbours_apart_no_better_than_epsilon_says(share, hal
     assert (found > EPSILON) == half
 
 
+@pytest.mark.slow
 def test_the_interval_of_the_largest_holds_however_one_stops():
     """Stops as soon as the interval excludes the truth; n_calls intervals hold together."""
     missed, n_runs = 0, 150
