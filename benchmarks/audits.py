@@ -273,7 +273,12 @@ def scores_of_settings(held_out):
 
 def released_by(release):
     """In this process: others cannot import the function from a script."""
-    return lambda n, **params: audit_mechanism(release, PAIR, n, epsilon=2.0, n_jobs=1, **params)
+
+    def audit(n, **params):
+        with parallel_config("sequential"):
+            return audit_mechanism(release, PAIR, n, epsilon=2.0, n_jobs=1, **params)
+
+    return audit
 
 
 ROWS = {
