@@ -396,10 +396,13 @@ class PrivateObjective:
         """Let the score be compared near the estimator's own setting; return what its line misses.
 
         Fits that setting within the training set. Its score on other public records is known, and
-        what the line makes of its statistic there.
+        what the line makes of its statistic there. If it cannot be fitted, nothing is known.
         """
         oracle = self._evaluator
-        model = public_model({}, self._public, oracle)
+        try:
+            model = public_model({}, self._public, oracle)
+        except Exception:  # whatever a fit raises: settings that are asked for may do better
+            return 0.0
         public = oracle.scorer.predictions(*model)
         if oracle.scorer.selects_at:
             oracle.select_at(public)

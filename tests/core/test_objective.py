@@ -142,6 +142,11 @@ def test_the_stand_in_of_r2_has_about_its_level(rng):
     assert objective({"alpha": 1.0}) == pytest.approx(exact, abs=0.1)
 
 
+def test_an_own_setting_that_cannot_be_fitted_does_not_matter(objective_of):
+    objective = objective_of(Fails(a=1), scoring="f1")
+    assert math.isfinite(objective({"a": 0})) and objective.best().params == {"a": 0}
+
+
 @pytest.mark.parametrize("value", [1.0, np.float64(1.0), np.array(1.0)[()]])
 def test_numbers_of_numpy_are_those_of_python(objective_of, value):
     objective = objective_of()
