@@ -217,7 +217,7 @@ class PrivateObjective:
         scorer = resolve_scorer(scoring, estimator)
         if best_share == 0 and not scorer.is_mean:
             raise ValueError(
-                f"scoring={scorer.name!r} is no mean of gains, and so calls do not return the "
+                f"scoring={scorer.name!r} is not an average over records, and so calls do not return the "
                 "score itself: best() has to release it. Leave out best_share=0"
             )
         rng = check_random_state(random_state)

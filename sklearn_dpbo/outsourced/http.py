@@ -65,18 +65,7 @@ def create_app(
     Status 401 means a wrong token, 409 that the budget is spent, and 422 that a message was
     malformed. Of any other error, such as one of a fit, the modeler is told nothing but 500.
     """
-    if not callable(getattr(side, "answer", None)):
-        raise ValueError(f"side answers messages, as CuratorSide does; found {type(side).__name__}")
-    if not isinstance(token, str) or not re.fullmatch(rf"[!-~]{{{_SHORTEST_TOKEN},}}", token):
-        raise ValueError(
-            f"token is a text of {_SHORTEST_TOKEN} characters or more, of ASCII and without "
-            "spaces, such as secrets.token_urlsafe() returns"
-        )
-    for name, value in (
-        ("requests_per_minute", requests_per_minute),
-        ("largest_request", largest_request),
-    ):
-        check_number(name, value, "a whole number from 1 up", lambda n: n >= 1, Integral)
+    _check(side, token, requests_per_minute, largest_request)
 
     from fastapi import Depends, FastAPI, Request
     from fastapi.concurrency import run_in_threadpool
@@ -120,6 +109,22 @@ def create_app(
             return await run_in_threadpool(_answered, side.answer, message)
 
     return app
+
+
+def _check(side: Any, token: Any, requests_per_minute: Any, largest_request: Any) -> None:
+    """Raise ValueError for a parameter that makes no sense."""
+    if not callable(getattr(side, "answer", None)):
+        raise ValueError(f"side answers messages, as CuratorSide does; found {type(side).__name__}")
+    if not isinstance(token, str) or not re.fullmatch(rf"[!-~]{{{_SHORTEST_TOKEN},}}", token):
+        raise ValueError(
+            f"token is a text of {_SHORTEST_TOKEN} characters or more, of ASCII and without "
+            "spaces, such as secrets.token_urlsafe() returns"
+        )
+    for name, value in (
+        ("requests_per_minute", requests_per_minute),
+        ("largest_request", largest_request),
+    ):
+        check_number(name, value, "a whole number from 1 up", lambda n: n >= 1, Integral)
 
 
 class _RefusedError(Exception):

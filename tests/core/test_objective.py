@@ -29,18 +29,6 @@ from sklearn_dpbo.objective._sharing import Sharing, error_of_noisy_max
 GRID = [0.0001, 0.01, 0.1, 1.0]
 
 
-@pytest.fixture
-def objective_of(two_classes):
-    X, y, X_val, y_val = two_classes
-
-    def make(estimator=None, **params):
-        params = {"epsilon": 1e6, "n_calls": 4, **params}
-        estimator = LogisticRegression() if estimator is None else estimator
-        return PrivateObjective(estimator, X, y, X_val, y_val, **params)
-
-    return make
-
-
 def spent(ledger):
     return ledger.spent["epsilon"], ledger.spent["delta"]
 

@@ -25,18 +25,6 @@ SPACE = {"C": loguniform(1e-3, 1e3), "fit_intercept": [True, False]}
 ROWS = [{"C": float(C)} for C in np.logspace(-4, 4, 9)]
 
 
-@pytest.fixture
-def objective_of(two_classes):
-    X, y, X_val, y_val = two_classes
-
-    def make(estimator=None, **params):
-        params = {"epsilon": 1e6, "n_calls": 4, **params}
-        estimator = LogisticRegression() if estimator is None else estimator
-        return PrivateObjective(estimator, X, y, X_val, y_val, **params)
-
-    return make
-
-
 def ask(side, *settings):
     name = "rows" if isinstance(settings[0], int) else "settings"
     return side.answer({"type": "ask", name: list(settings)})
