@@ -217,8 +217,8 @@ class PrivateObjective:
         scorer = resolve_scorer(scoring, estimator)
         if best_share == 0 and not scorer.is_mean:
             raise ValueError(
-                f"scoring={scorer.name!r} is not an average over records, and so calls do not return the "
-                "score itself: best() has to release it. Leave out best_share=0"
+                f"scoring={scorer.name!r} is not an average over records, and so calls do not "
+                "return the score itself: best() has to release it. Leave out best_share=0"
             )
         rng = check_random_state(random_state)
         problem = problem_of(estimator, X_train, y_train, X_val, y_val, groups_val, fit_params, rng)
