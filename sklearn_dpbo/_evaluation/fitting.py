@@ -19,6 +19,7 @@ from sklearn.exceptions import FitFailedWarning
 from .._data.pickles import copied
 from .._data.split import Training
 from .._data.tables import copy_rows
+from .._privacy.interrupts import uninterrupted
 from ..exceptions import BatchDependentError
 from .shared_context import SharedContext
 
@@ -111,7 +112,7 @@ def timed_fit(
         return seconds, f"{type(error).__name__}: {error}", None
 
 
-@contextlib.contextmanager
+@uninterrupted
 def _no_collection() -> Iterator[None]:
     """Keep Python's garbage collector from walking through validation data in a timed fit."""
     enabled = gc.isenabled()

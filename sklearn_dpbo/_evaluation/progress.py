@@ -20,6 +20,7 @@ from joblib.parallel import get_active_backend
 from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 
+from .._privacy.interrupts import uninterrupted
 from .broadcast import Broadcast
 
 try:
@@ -76,8 +77,7 @@ def progress_bar(steps: Iterable[Any], total: int, what: str, *, shown: bool) ->
 
 def _tqdm() -> Any:
     """Return the kind of bar that fits a terminal or a notebook; ImportError without tqdm."""
-    with warnings.catch_warnings():  # of notebooks without ipywidgets, which get a bar of text
-        warnings.simplefilter("ignore")
+    with _no_warnings():  # of notebooks without ipywidgets, which get a bar of text
         from tqdm.auto import tqdm
     return tqdm
 
@@ -148,9 +148,15 @@ def as_they_finish(
                 return
     finally:
         if stepwise:
-            with warnings.catch_warnings():  # of tasks whose results nobody will fetch
-                warnings.simplefilter("ignore")
+            with _no_warnings():  # of tasks whose results nobody will fetch
                 found.close()
+
+
+@uninterrupted
+def _no_warnings() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 @contextlib.contextmanager
