@@ -55,6 +55,9 @@ class FitOptions:
         Where fits that end before the validation set is first predicted are kept.
     separate : bool, default=False
         Whether each protected unit is predicted by itself.
+    fit_timeout : float or None, default=None
+        Seconds after which a fit is ended with its process, as long as nothing protected has been
+        predicted.
     """
 
     estimator: Any
@@ -64,6 +67,7 @@ class FitOptions:
     verbose: int = 0
     memory: Any = None
     separate: bool = False
+    fit_timeout: float | None = None
 
     def candidate(self, params: dict[str, Any]) -> Any:
         """Return the estimator with these parameters, not fitted."""

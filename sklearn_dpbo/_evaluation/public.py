@@ -128,7 +128,9 @@ def explore(
         for i, params in enumerate(everything)
     ]
     first = oracles[0]._task
-    finished = as_they_finish(_explore, tasks, options.n_jobs, options.pre_dispatch, first)
+    finished = as_they_finish(
+        _explore, tasks, options.n_jobs, options.pre_dispatch, first, limit=options.fit_timeout
+    )
     with without_autologging(), ExitStack() as stack:
         for oracle in oracles:
             stack.enter_context(oracle._task.sent())
