@@ -52,14 +52,15 @@ class Hanging(ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X):
-        if len(X) >= 2000:
+        if (X[:, 1] == 2).sum() > 1000:
             self._reach("predict")
         return np.zeros(len(X), dtype=int)
 
 
 def wide():
-    """Data that joblib maps to files: 100 rows to train on, 2,000 to protect."""
+    """Data that joblib maps to files: 100 rows to train on, 2,000 to protect with a 2."""
     X = np.random.default_rng(0).random((2100, 100))
+    X[100:, 1] = 2
     y = (X[:, 0] > 0.5).astype(int)
     return X[:100], y[:100], {"X_val": X[100:], "y_val": y[100:]}
 
@@ -211,7 +212,7 @@ def test_no_clock_is_looked_at_once_protected_records_are_predicted(monkeypatch)
         ("threading", {}, "ThreadingBackend.*A thread cannot be ended"),
         ("loky", dict(strategy=WorstCase("private")), "looks at a clock"),
         ("loky", dict(strategy=WorstCase("both")), "looks at a clock"),
-        ("loky", dict(strategy="gp_noise_free", delta=1e-6), "looks at a clock"),
+        ("loky", dict(strategy="gp_noisy", delta=1e-6), "looks at a clock"),
         ("loky", dict(protect="all"), "looks at a clock"),
         ("loky", dict(fit_timeout=0), "fit_timeout.*above 0"),
         ("loky", dict(fit_timeout="1"), "fit_timeout.*above 0"),
@@ -249,7 +250,9 @@ def test_multiprocessing_is_refused_because_it_waits_for_dead_workers(tmp_path):
     match = '"multiprocessing" waits for ever.*use joblib\'s default, "loky"'
     others = [
         lambda: fitted(small(), ledger=ledger),
-        lambda: PrivateConfigurator(None, utility_bound=1, interval=(0, 1), n_jobs=2).fit([1]),
+        lambda: PrivateConfigurator(
+            None, epsilon=1.0, utility_bound=1, interval=(0, 1), n_jobs=2
+        ).fit([1]),
         lambda: PrivateFederatedSearch(LogisticRegression(), {"C": [1.0]}, n_jobs=2).fit([]),
     ]
     for fit in others:
