@@ -34,6 +34,8 @@ __all__ = ["begun", "check_backend", "end_with_parent", "limited", "limited_resu
 _PR_SET_PDEATHSIG = 1
 # Seconds between two looks at the parent where the kernel does not send a signal when it dies.
 _LOOK = 1.0
+# Seconds that any kernel can count.
+_LONGEST = 1e8
 
 
 # ---------------------------------------------------------------- in the parent
@@ -124,7 +126,7 @@ def limited(function: Callable[..., Any], seconds: float) -> Callable[..., Any]:
 
 
 def _limited(function: Callable[..., Any], seconds: float, *args: Any) -> Any:
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_REAL, min(seconds, _LONGEST))
     try:
         return function(*args)
     finally:
