@@ -1,10 +1,11 @@
 """Send one object to each joblib worker once (zone: public).
 
 joblib pickles the arguments of every task anew. A `Broadcast` pickles its value once: what is small
-into bytes, which are copied fastest, and what is large into arrays, which joblib memory-maps. A
-worker unpickles it for its first task and keeps it for the following ones, unless it lies in memory
-maps: then opening it again is cheap, and joblib would wait a second for maps that are kept. A Dask
-cluster keeps it itself, until the `Broadcast` is gone or a task has failed.
+into bytes, which are copied fastest, and what is large into files in memory that workers map or,
+where there are none, into arrays, which joblib memory-maps. A worker unpickles it for its first
+task and keeps it for the following ones, unless it lies in memory maps: then opening it again is
+cheap, and joblib would wait a second for maps that are kept. A Dask cluster keeps it itself, until
+the `Broadcast` is gone or a task has failed.
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ from typing import Any
 import cloudpickle
 import numpy as np
 from joblib import effective_n_jobs
+from joblib._parallel_backends import LokyBackend
 from joblib.parallel import get_active_backend
 
+from .memory_files import MemoryFile, available
 from .workers import end_with_parent
 
 __all__ = ["Broadcast", "in_threads"]
@@ -30,7 +33,7 @@ __all__ = ["Broadcast", "in_threads"]
 _received: dict[str, object] = {}
 
 KEPT_BY_CLUSTER = ""
-# Bytes above which joblib memory-maps an array, unless it is told otherwise.
+# Bytes above which parts are mapped: as joblib does, unless it is told otherwise.
 _MAPPED = 2**20
 
 
@@ -50,11 +53,13 @@ class Broadcast:
     def __init__(self, value: Any, key: str | None = None) -> None:
         self.value = value
         self._key = uuid.uuid4().hex if key is None else key
+        self._to_processes = False
 
     @contextlib.contextmanager
     def sent(self) -> Iterator[None]:
         """Keep the value where tasks run, for those that have it as an argument."""
         self._scatter()
+        self._to_processes = isinstance(get_active_backend()[0], LokyBackend) and available()
         try:
             yield
         except BaseException as error:
@@ -91,14 +96,15 @@ class Broadcast:
 
     @property
     def mapped(self) -> bool:
-        """Whether the value has been pickled into memory maps."""
+        """Whether the value has been pickled into memory maps of joblib's."""
         return any(isinstance(part, np.ndarray) for part in vars(self).get("_packed", ()))
 
     @cached_property
-    def _packed(self) -> tuple[bytes | np.ndarray, ...]:
+    def _packed(self) -> tuple[bytes | np.ndarray | MemoryFile, ...]:
         buffers: list[pickle.PickleBuffer] = []
         head = cloudpickle.dumps(self.value, protocol=5, buffer_callback=buffers.append)
-        return tuple(_to_send(memoryview(part)) for part in (head, *(b.raw() for b in buffers)))
+        parts = (memoryview(head), *(b.raw() for b in buffers))
+        return tuple(_to_send(part, self._to_processes) for part in parts)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _receive, (self._key, *self._packed)
@@ -108,8 +114,10 @@ class Broadcast:
         return sum(map(len, self._packed))
 
 
-def _to_send(part: memoryview) -> bytes | np.ndarray:
-    return np.frombuffer(part, np.uint8) if part.nbytes > _MAPPED else bytes(part)
+def _to_send(part: memoryview, to_processes: bool) -> bytes | np.ndarray | MemoryFile:
+    if part.nbytes <= _MAPPED:
+        return bytes(part)
+    return MemoryFile(part) if to_processes else np.frombuffer(part, np.uint8)
 
 
 def in_threads(n_jobs: int | None) -> bool:

@@ -126,6 +126,7 @@ def limited(function: Callable[..., Any], seconds: float) -> Callable[..., Any]:
 
 
 def _limited(function: Callable[..., Any], seconds: float, *args: Any) -> Any:
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)  # whatever the parent does with it
     signal.setitimer(signal.ITIMER_REAL, min(seconds, _LONGEST))
     try:
         return function(*args)

@@ -145,6 +145,28 @@ def test_end_of_the_parent_ends_workers_and_removes_their_maps(tmp_path, end, ho
     assert until(lambda: not any(folder.iterdir()), 10), "no records are left"
 
 
+@pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="not Linux")
+def test_records_are_not_left_behind_if_all_processes_are_killed_at_once(tmp_path):
+    """joblib's tracker, too, which would remove files of memory maps."""
+    marker, env = tmp_path / "worker", {**os.environ, "TMPDIR": str(tmp_path)}
+    env["PYTHONPATH"] = os.pathsep.join([str(HERE), *sys.path])
+    env.pop("JOBLIB_TEMP_FOLDER", None)
+    parent = subprocess.Popen(
+        [sys.executable, __file__, str(marker), "C", "main"],
+        env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+    )  # fmt: skip
+    try:
+        assert until(lambda: len(list(tmp_path.glob("worker*"))) == 2, 60), "both hang"
+        child = next(tmp_path.glob("worker*")).name.removeprefix("worker")
+        assert "memfd:sklearn_dpbo" in Path(f"/proc/{child}/maps").read_text()
+    finally:
+        os.killpg(parent.pid, signal.SIGKILL)  # its own session, begun above
+        parent.wait()
+    name = f"joblib_memmapping_folder_{parent.pid}_*/**/*"
+    found = [*Path("/dev/shm").glob(name), *tmp_path.glob(name)]
+    assert not [path for path in found if path.is_file()]
+
+
 def test_workers_of_others_and_of_the_cluster_stay_as_they_are(monkeypatch):
     def fail(*_):
         raise AssertionError("this process is not one of joblib's workers")
