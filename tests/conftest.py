@@ -6,7 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import settings
-from postgresql import database, own_database, server  # noqa: F401
+from postgresql import (  # noqa: F401
+    database,
+    encrypted,
+    encrypted_server,
+    own_database,
+    pooler,
+    server,
+)
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits

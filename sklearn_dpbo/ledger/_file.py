@@ -26,7 +26,7 @@ except ImportError:  # not a POSIX system: only SQLite's locks are used
 else:
     _HAS_FLOCK = True
 
-__all__ = ["Execute", "create_if_missing", "process_lock", "transaction"]
+__all__ = ["Execute", "create_if_missing", "transaction"]
 
 # Runs one SQL statement with values for its "?"; returns all rows of the result.
 Execute = Callable[..., list[tuple[Any, ...]]]
@@ -49,7 +49,7 @@ if hasattr(os, "register_at_fork"):
 
 
 @contextlib.contextmanager
-def process_lock() -> Iterator[None]:
+def _process_lock() -> Iterator[None]:
     """Prevent other threads of this process from using a ledger and from forking.
 
     Raises
@@ -99,20 +99,22 @@ def create_if_missing(path: str, statements: tuple[str, ...]) -> None:
 
 
 @contextlib.contextmanager
-def transaction(path: str) -> Iterator[Execute]:
+def transaction(path: str, dataset: str) -> Iterator[Execute]:
     """Yield a function that runs SQL; commit durably at the end, or roll back on an exception.
 
     Parameters
     ----------
     path : str
         Path of the file.
+    dataset : str
+        Ignored: a transaction locks the whole file.
 
     Raises
     ------
     OSError, sqlite3.Error, UnicodeError
         If the file is missing, not a ledger, damaged, or locked by others for more than a minute.
     """
-    with process_lock(), _file_lock(path), contextlib.closing(_connect(path)) as connection:
+    with _process_lock(), _file_lock(path), contextlib.closing(_connect(path)) as connection:
         connection.execute("BEGIN IMMEDIATE")
         try:
             _refuse_damage(connection)

@@ -382,7 +382,7 @@ class PrivacyLedger:
             store = server if server.is_url(self.path) else file
             if tables:
                 store.create_if_missing(self.path, tables)
-            with store.transaction(self.path) as execute:
+            with store.transaction(self.path, self.dataset) as execute:
                 yield execute
         except (sqlite3.Error, OSError, UnicodeError) as error:
             raise LedgerError(

@@ -1,45 +1,31 @@
 """Tables on a PostgreSQL server with exclusive transactions (zone: boundary).
 
-Each transaction opens its own connection and changes settings for itself only, so that no fork
-inherits a connection and no pooler passes on changed settings. It holds an advisory lock from
-before it reads the first charge until it ends. If that lock does not exclude others, the primary
-key, which includes the number of the charge, still prevents two charges with the same number.
+Each transaction opens its own connection and changes settings for itself only, so that no pooler
+passes on changed settings. It holds an advisory lock of the data set from before it reads the
+first charge until it ends. If that lock does not exclude others, the primary key, which includes
+the number of the charge, still prevents two charges with the same number.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import re
-import threading
 from collections.abc import Iterator, Sequence
-from types import ModuleType
 from typing import Any
 from urllib.parse import unquote
 
-from ._file import Execute, process_lock
+from ._connection import TIMEOUT, ServerError, connected
+from ._file import Execute
 
-__all__ = ["ServerError", "checked_url", "create_if_missing", "is_url", "transaction"]
+__all__ = ["checked_url", "create_if_missing", "is_url", "lock_key", "transaction"]
 
-# Seconds to wait for a lock, a commit or the client's next statement, and for a connection.
-_TIMEOUT = 60.0
-_CONNECT_TIMEOUT = 10
 _SCHEMA = "sklearn_dpbo_ledger"
 _TABLES = ("charges", "datasets")
 # This comment marks the schema as a ledger; dumps of the database keep it.
 _SCHEMA_COMMENT = "privacy ledger of sklearn_dpbo, format 1"
-# The key is "DPBO" in ASCII. An advisory lock until the end of the transaction needs no rights.
-_LOCK = "SELECT pg_catalog.pg_advisory_xact_lock(1146110543, 0)"
-# The keepalives detect a dead server after half a minute.
-_CONNECTION_OPTIONS = {
-    "autocommit": True,
-    "prepare_threshold": None,
-    "client_encoding": "UTF8",
-    "connect_timeout": _CONNECT_TIMEOUT,
-    "keepalives": 1,
-    "keepalives_idle": 10,
-    "keepalives_interval": 5,
-    "keepalives_count": 4,
-}
+# An advisory lock until the end of the transaction needs no rights.
+_LOCK = "SELECT pg_catalog.pg_advisory_xact_lock(%s::bigint)"
 # These settings override the defaults of the role and the database. READ COMMITTED lets the
 # statements after the lock see the charges that were committed while waiting for it.
 _BEGIN = """
@@ -48,7 +34,7 @@ SET LOCAL search_path = pg_catalog, pg_temp;
 SET LOCAL synchronous_commit = on;
 SET LOCAL client_min_messages = warning;
 SET LOCAL lock_timeout = {timeout};
-SET LOCAL statement_timeout = {statement_timeout};
+SET LOCAL statement_timeout = {longer};
 SET LOCAL idle_in_transaction_session_timeout = {timeout}
 """
 _SELECT_SERVER_STATE = """
@@ -61,10 +47,6 @@ SELECT obj_description(s.oid, 'pg_namespace'), t.relname, t.relkind::text, t.rel
 FROM pg_namespace s LEFT JOIN pg_class t ON t.relnamespace = s.oid AND t.relname = ANY(?)
 WHERE s.nspname = ? ORDER BY t.relname
 """
-
-
-class ServerError(OSError):
-    """The server cannot be reached, reports an error, or cannot keep a ledger safely."""
 
 
 def is_url(place: str) -> bool:
@@ -103,7 +85,7 @@ def create_if_missing(url: str, statements: tuple[str, ...]) -> None:
     statements : tuple of str
         SQL statements that create the tables, as `transaction` takes them.
     """
-    with _open_transaction(url) as execute:
+    with _open_transaction(url, "") as execute:
         if execute(_SELECT_TABLES, (list(_TABLES), _SCHEMA)):
             return
         execute(f"CREATE SCHEMA {_SCHEMA}")
@@ -113,7 +95,7 @@ def create_if_missing(url: str, statements: tuple[str, ...]) -> None:
 
 
 @contextlib.contextmanager
-def transaction(url: str) -> Iterator[Execute]:
+def transaction(url: str, dataset: str) -> Iterator[Execute]:
     """Yield a function that runs SQL; commit durably at the end, or roll back on an exception.
 
     The SQL is SQLite's: ``?`` stands for a value, and the tables are in the schema ``main``.
@@ -122,6 +104,8 @@ def transaction(url: str) -> Iterator[Execute]:
     ----------
     url : str
         URL of the database.
+    dataset : str
+        The data set whose ledger no other transaction is to use meanwhile.
 
     Raises
     ------
@@ -130,76 +114,37 @@ def transaction(url: str) -> Iterator[Execute]:
     ImportError
         If psycopg is not installed.
     """
-    with _open_transaction(url) as execute:
+    with _open_transaction(url, dataset) as execute:
         _refuse_unsafe_tables(execute)
         yield execute
 
 
 @contextlib.contextmanager
-def _open_transaction(url: str) -> Iterator[Execute]:
+def _open_transaction(url: str, dataset: str) -> Iterator[Execute]:
     """Do what `transaction` does, without a check of the tables."""
-    psycopg = _import_psycopg()
-    try:
-        with (
-            process_lock(),
-            contextlib.closing(psycopg.connect(url, **_CONNECTION_OPTIONS)) as connection,
-        ):
+    with connected(url) as connection:
 
-            def execute(sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-                sql = sql.replace("main.", f"{_SCHEMA}.").replace("?", "%s")
-                cursor = connection.execute(sql, values or None)
-                return cursor.fetchall() if cursor.description else []
+        def execute(sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+            sql = sql.replace("main.", f"{_SCHEMA}.").replace("?", "%s")
+            return connection.execute(sql, values)
 
-            try:
-                timeout = int(1000 * _TIMEOUT)
-                connection.execute(_BEGIN.format(timeout=timeout, statement_timeout=2 * timeout))
-                _refuse_unsafe_server(*execute(_SELECT_SERVER_STATE)[0])
-                execute(_LOCK)
-                yield execute
-            except BaseException:
-                with contextlib.suppress(psycopg.Error):
-                    connection.execute("ROLLBACK")
-                raise
-            _commit(connection)
-    except psycopg.Error as error:
-        raise ServerError(_first_line(error)) from None
+        try:
+            timeout = int(1000 * TIMEOUT)
+            connection.execute(_BEGIN.format(timeout=timeout, longer=timeout + 1000))
+            _refuse_unsafe_server(*execute(_SELECT_SERVER_STATE)[0])
+            connection.execute(_LOCK, (lock_key(dataset),))
+            yield execute
+        except BaseException:
+            with contextlib.suppress(ServerError):
+                connection.execute("ROLLBACK")
+            raise
+        connection.commit()
 
 
-def _commit(connection: Any) -> None:
-    """Commit; treat warnings as errors.
-
-    The server warns if no transaction was open, or if a standby has not confirmed the commit.
-    """
-    psycopg = _import_psycopg()
-    warnings: list[str] = []
-    connection.add_notice_handler(lambda diagnostic: warnings.append(diagnostic.message_primary))
-    try:
-        with _cancel_after_timeout(connection):
-            status = connection.execute("COMMIT").statusmessage
-    except psycopg.Error as error:
-        warnings.append(_first_line(error))
-    if warnings or status != "COMMIT":
-        raise ServerError(
-            f"whether the change was made is not known ({'; '.join(warnings) or status}); if it "
-            "was, it counts as spent"
-        )
-
-
-@contextlib.contextmanager
-def _cancel_after_timeout(connection: Any) -> Iterator[None]:
-    """Cancel a commit that takes too long: no setting limits the wait for a standby."""
-
-    def cancel() -> None:
-        with contextlib.suppress(_import_psycopg().Error):
-            connection.cancel_safe(timeout=_CONNECT_TIMEOUT)
-
-    timer = threading.Timer(_TIMEOUT, cancel)
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-        timer.join()
+def lock_key(dataset: str) -> int:
+    """Return the key of the data set's advisory lock; no name gives that of the schema."""
+    digest = hashlib.sha256(f"sklearn_dpbo ledger {dataset}".encode()).digest()
+    return int.from_bytes(digest[:8], "big", signed=True)
 
 
 def _refuse_unsafe_server(
@@ -236,18 +181,3 @@ def _refuse_unsafe_tables(execute: Execute) -> None:
             raise ServerError(f"{_SCHEMA}.{name} is not an ordinary logged table")
         if altered:
             raise ServerError(f"{_SCHEMA}.{name} has triggers, rules or row security")
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
-
-
-def _import_psycopg() -> ModuleType:
-    """Return psycopg, an optional dependency that only ledgers on a server need."""
-    try:
-        import psycopg
-    except ImportError as error:
-        raise ImportError(
-            'a ledger on a PostgreSQL server needs psycopg: pip install "sklearn_dpbo[postgresql]"'
-        ) from error
-    return psycopg

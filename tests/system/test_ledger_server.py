@@ -16,6 +16,7 @@ from test_ledger import CHARGES, charge_until_refused, opened
 
 from sklearn_dpbo import PrivacyLedger
 from sklearn_dpbo.exceptions import BudgetExceededError, LedgerError
+from sklearn_dpbo.ledger import _connection as ledger_connection
 from sklearn_dpbo.ledger import _server as ledger_server
 
 SECRET = "hunter2"
@@ -275,10 +276,10 @@ def test_missing_rights_are_ledger_errors(own_database, role):
 def test_a_charge_fails_if_the_lock_is_held_beyond_the_timeout(database, monkeypatch):
     import psycopg
 
-    monkeypatch.setattr(ledger_server, "_TIMEOUT", 0.3)
+    monkeypatch.setattr(ledger_server, "TIMEOUT", 0.3)
     ledger = opened(database)
     with contextlib.closing(psycopg.connect(database)) as other:
-        other.execute(ledger_server._LOCK)
+        other.execute(ledger_server._LOCK, (ledger_server.lock_key("patients"),))
         with pytest.raises(LedgerError, match="lock timeout.*Nothing may be drawn"):
             ledger.charge(0.1, what="a test")
     ledger.charge(0.1, what="a test")
@@ -288,7 +289,7 @@ def test_a_charge_fails_if_the_lock_is_held_beyond_the_timeout(database, monkeyp
 def test_the_primary_key_prevents_a_second_charge_with_the_same_number(database, monkeypatch):
     import psycopg
 
-    monkeypatch.setattr(ledger_server, "_TIMEOUT", 0.3)
+    monkeypatch.setattr(ledger_server, "TIMEOUT", 0.3)
     ledger, entries = opened(database), PrivacyLedger._entries
     with contextlib.closing(psycopg.connect(database)) as other:
         row = "'patients', 1, 'now', 'another', '', '1', '0', NULL"
@@ -308,7 +309,7 @@ def test_the_primary_key_prevents_a_second_charge_with_the_same_number(database,
 
 
 def test_a_client_that_is_idle_too_long_loses_its_lock_and_its_charge(database, monkeypatch):
-    monkeypatch.setattr(ledger_server, "_TIMEOUT", 0.2)
+    monkeypatch.setattr(ledger_server, "TIMEOUT", 0.2)
     ledger = opened(database)
     monkeypatch.setattr(PrivacyLedger, "_refuse_excess", lambda *args: time.sleep(1))
     with pytest.raises(LedgerError, match="idle-in-transaction timeout|closed"):
@@ -343,13 +344,13 @@ def test_a_charge_is_rolled_back_if_the_connection_ends_before_the_commit(
 def test_a_connection_that_ends_at_the_commit_is_an_error_with_unknown_outcome(
     database, monkeypatch
 ):
-    ledger, commit = opened(database), ledger_server._commit
+    ledger, commit = opened(database), ledger_connection.Connection.commit
 
     def terminate_and_commit(connection):
         run_sql(database, TERMINATE)
         commit(connection)
 
-    monkeypatch.setattr(ledger_server, "_commit", terminate_and_commit)
+    monkeypatch.setattr(ledger_connection.Connection, "commit", terminate_and_commit)
     with pytest.raises(LedgerError, match="whether the change was made is not known"):
         ledger.charge(0.1, what="a test")
     assert charged(database) == 0
@@ -375,7 +376,7 @@ def test_a_commit_whose_answer_is_lost_counts_as_spent(database, monkeypatch):
 
 def test_a_commit_that_no_standby_confirms_is_an_error(own_database, monkeypatch):
     ledger = opened(own_database)
-    monkeypatch.setattr(ledger_server, "_TIMEOUT", 0.3)
+    monkeypatch.setattr(ledger_connection, "TIMEOUT", 0.3)
     with (
         setting(own_database, "synchronous_standby_names", "'nobody'"),
         pytest.raises(LedgerError, match="not known.*synchronous replication"),
@@ -435,7 +436,7 @@ def test_a_pooled_connection_keeps_no_settings_locks_or_statements(database, mon
     ledgers = opened(database), PrivacyLedger(database, "others", 1.0)
     name = run_sql(database, "SELECT current_database()")[0][0]
     run_sql(database, f"ALTER DATABASE {name} SET synchronous_commit = off")
-    with psycopg.connect(database, **ledger_server._CONNECTION_OPTIONS) as pooled:
+    with psycopg.connect(database, **ledger_connection._OPTIONS) as pooled:
         before = pooled.execute(state).fetchall()
         with monkeypatch.context() as patch:
             patch.setattr(psycopg, "connect", lambda *args, **params: pooled)
