@@ -126,6 +126,7 @@ class Pooler(Program):
         program = system_program("pgbouncer")
         super().__init__()
         behind, self.port = psycopg.conninfo.conninfo_to_dict(url), free_port()
+        self.user = Path(behind["host"]).owner()  # who may use that socket
         self.url = f"postgresql://postgres@127.0.0.1:{self.port}/{behind['dbname']}"
         path = self.folder / "pgbouncer.ini"
         path.write_text(f"""
@@ -156,13 +157,15 @@ class EncryptedServer(Program):
         self.make_certificate(openssl, "server", "-CA", "ca.crt", "-CAkey", "ca.key",
                               "-addext", "subjectAltName=DNS:localhost",
                               "-addext", "basicConstraints=critical,CA:FALSE")  # fmt: skip
-        subprocess.run([initdb, "-D", "data", "-U", "postgres", "--auth=trust", "--no-sync"],
-                       cwd=self.folder, check=True, capture_output=True, **self.as_user())  # fmt: skip
+        subprocess.run(
+            [initdb, "-D", "data", "-U", "postgres", "--auth=trust", "--no-sync"],
+            cwd=self.folder, check=True, capture_output=True, **self.as_user(),
+        )  # fmt: skip
         self.port = free_port()
         (self.folder / "data" / "pg_hba.conf").write_text("hostssl all all 127.0.0.1/32 trust\n")
-        self.start(system_program("postgres"), "-D", "data", "-p", str(self.port), "-k", "",
-                   "-h", "127.0.0.1", "-c", "ssl=on", "-c", f"ssl_cert_file={self.folder}/server.crt",
-                   "-c", f"ssl_key_file={self.folder}/server.key")  # fmt: skip
+        options = (f"-D data -p {self.port} -h 127.0.0.1 -c unix_socket_directories= -c ssl=on "
+                   "-c ssl_cert_file=../server.crt -c ssl_key_file=../server.key")  # fmt: skip
+        self.start(system_program("postgres"), *options.split())
         wait_until(lambda: answers(self.url()))
 
     def make_certificate(self, openssl, name, *options):
@@ -186,15 +189,16 @@ class Proxy:
     is_deaf : bool
         Whether what is sent is dropped.
     n_heard : int
-        How many pieces of data were sent; after `n_answered` of them it falls silent.
+        How many pieces of data were sent. Those after the first `n_answered` get no answer; with
+        ``hears_last=False`` they do not reach the server either.
     """
 
-    def __init__(self, url, n_answered=float("inf")):
+    def __init__(self, url, n_answered=float("inf"), hears_last=True):
         import psycopg
 
         self.behind = psycopg.conninfo.conninfo_to_dict(url)
         self.is_mute = self.is_deaf = False
-        self.n_heard, self.n_answered = 0, n_answered
+        self.n_heard, self.n_answered, self.hears_last = 0, n_answered, hears_last
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         self.url = f"postgresql://postgres@127.0.0.1:{self.port}/{self.behind['dbname']}"
@@ -227,7 +231,8 @@ class Proxy:
     def hear(self, client, server):
         while data := client.recv(65536):
             self.n_heard += 1
-            self.is_mute |= self.n_heard > self.n_answered
+            if self.n_heard > self.n_answered:
+                self.is_mute, self.is_deaf = True, self.is_deaf or not self.hears_last
             if not self.is_deaf:
                 server.sendall(data)
         server.shutdown(socket.SHUT_WR)
