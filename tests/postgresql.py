@@ -3,7 +3,6 @@
 import contextlib
 import getpass
 import os
-import pwd
 import shutil
 import signal
 import socket
@@ -89,6 +88,8 @@ class Program:
         """Hand the folder to the user, and return what `subprocess` needs to run as that user."""
         if os.geteuid() != 0:
             return {}
+        import pwd
+
         try:
             user = pwd.getpwnam(self.user)
         except KeyError:

@@ -1,6 +1,7 @@
 """Privacy ledgers on a server that falls silent, behind a pooler, and with TLS."""
 
 import contextlib
+import copy
 import os
 import signal
 import threading
@@ -11,6 +12,7 @@ import psycopg
 import pytest
 from postgresql import Proxy, free_port, run_sql
 from test_ledger import charge_until_refused, opened
+from test_ledger_server import transaction_of
 
 from sklearn_dpbo import PrivacyLedger
 from sklearn_dpbo.exceptions import BudgetExceededError, LedgerError
@@ -32,10 +34,6 @@ def impatient(monkeypatch):
 def proxy(own_database):
     with contextlib.closing(Proxy(own_database)) as proxy:
         yield proxy
-
-
-def backend_of(execute):
-    return execute("SELECT pg_backend_pid()")[0][0]
 
 
 # ---------------------------------------------------------------- silence
@@ -73,10 +71,10 @@ def test_silence_at_any_message_of_a_charge_is_an_error(own_database, impatient,
 
     def charge_with(n_answered):
         dataset = f"{n_answered} answers"
-        direct = PrivacyLedger(own_database, dataset, 1.0)
+        direct = PrivacyLedger(own_database, dataset, 1.0, create=True)
         with contextlib.closing(Proxy(own_database, n_answered, heard)) as proxy:
-            ledger = PrivacyLedger.__new__(PrivacyLedger)
-            ledger.__dict__ |= direct.__dict__ | {"path": proxy.url}
+            ledger = copy.copy(direct)
+            ledger.path = proxy.url
             try:
                 ledger.charge(0.25, what="a test")
                 error = ""
@@ -102,9 +100,9 @@ def test_a_server_process_that_is_stopped_is_an_error(own_database, impatient, a
     try:
         with (
             pytest.raises(LedgerError, match=SILENT if at == "statement" else UNKNOWN),
-            ledger._transaction() as execute,
+            transaction_of(ledger) as execute,
         ):
-            backend = backend_of(execute)
+            ((backend,),) = execute("SELECT pg_backend_pid()")
             os.kill(backend, signal.SIGSTOP)
             if at == "statement":
                 execute("SELECT 1")
@@ -113,18 +111,24 @@ def test_a_server_process_that_is_stopped_is_an_error(own_database, impatient, a
     ledger.charge(0.1, what="a test")
 
 
-def test_silence_after_the_commit_counts_as_spent(proxy, impatient):
-    ledger = opened(proxy.url)
-    started = time.monotonic()
-    with pytest.raises(LedgerError, match=UNKNOWN), ledger._transaction() as execute:
-        execute("INSERT INTO main.charges VALUES ('patients', 1, 'now', 'a', '', '1/2', '0', NULL)")
+def test_silence_after_the_commit_counts_as_spent(proxy, impatient, monkeypatch):
+    ledger, commit = opened(proxy.url), ledger_connection.Connection.commit
+
+    def commit_without_an_answer(connection):
         proxy.is_mute = True
-    assert time.monotonic() - started < 5
+        commit(connection)
+
+    monkeypatch.setattr(ledger_connection.Connection, "commit", commit_without_an_answer)
+    started = time.monotonic()
+    with pytest.raises(LedgerError, match=UNKNOWN):
+        ledger.charge(0.75, what="a test")
+    proxy.is_mute = False
+    assert time.monotonic() - started < 5 and ledger.left["epsilon"] == 0.25
 
 
 def test_after_an_exception_a_silent_server_does_not_delay_it_for_long(proxy, impatient):
     ledger = opened(proxy.url)
-    with pytest.raises(ZeroDivisionError), ledger._transaction():
+    with pytest.raises(ZeroDivisionError), transaction_of(ledger):
         proxy.is_mute = True
         raise ZeroDivisionError
 
@@ -133,10 +137,10 @@ def test_after_an_exception_a_silent_server_does_not_delay_it_for_long(proxy, im
 
 
 def test_a_ledger_that_waits_delays_no_other_ledger_and_no_fork(own_database, tmp_path):
-    others = opened(tmp_path / "budget.db"), PrivacyLedger(own_database, "others", 1.0)
+    others = opened(tmp_path / "budget.db"), PrivacyLedger(own_database, "others", 1.0, create=True)
     ledger = opened(own_database)
-    with ledger._transaction() as execute:
-        backend_of(execute)
+    with transaction_of(ledger) as execute:
+        assert execute("SELECT 1") == [(1,)]
         waiting = threading.Thread(target=lambda: ledger.charge(0.1, what="waits for the lock"))
         waiting.start()
         while run_sql(own_database, "SELECT count(*) FROM pg_locks WHERE NOT granted") != [(1,)]:
@@ -157,7 +161,7 @@ def test_in_a_fork_the_transaction_of_the_parent_is_dead(own_database):
     """The child can neither use it nor end it, and holds no lock when the parent is gone."""
     ledger = opened(own_database)
     read, write = os.pipe()
-    with ledger._transaction() as execute:
+    with transaction_of(ledger) as execute:
         if (child := os.fork()) == 0:
             try:
                 execute("SELECT 1")
@@ -177,7 +181,7 @@ def test_a_child_that_outlives_the_parent_does_not_keep_its_lock(own_database):
     ledger = opened(own_database)
     read, write = os.pipe()
     if (parent := os.fork()) == 0:
-        with ledger._transaction() as execute:
+        with transaction_of(ledger) as execute:
             execute("SELECT 1")
             if (child := os.fork()) == 0:
                 time.sleep(60)
@@ -223,7 +227,7 @@ def test_behind_a_pooler_a_silent_server_is_an_error_and_its_lock_is_released(po
     ledger = opened(pooler.url)
     with contextlib.closing(Proxy(pooler.url)) as proxy:
         silent = PrivacyLedger(proxy.url, "patients")
-        with pytest.raises(LedgerError, match=SILENT), silent._transaction() as execute:
+        with pytest.raises(LedgerError, match=SILENT), transaction_of(silent) as execute:
             proxy.is_mute = proxy.is_deaf = True
             execute("SELECT 1")
     ledger.charge(0.1, what="a test")
@@ -235,7 +239,7 @@ def test_behind_a_pooler_a_silent_server_is_an_error_and_its_lock_is_released(po
 def test_a_ledger_with_tls_checks_the_name_and_the_authority(encrypted):
     ledger = opened(encrypted.url())
     ledger.charge(0.25, what="a test")
-    with ledger._transaction() as execute:
+    with transaction_of(ledger) as execute:
         query = "SELECT ssl, version FROM pg_stat_ssl WHERE pid = pg_backend_pid()"
         assert execute(query) == [(True, "TLSv1.3")]
     for url, message in (
@@ -255,7 +259,7 @@ def test_silence_is_an_error_with_tls_too(encrypted, impatient, at):
         ledger = PrivacyLedger(encrypted.url(port=proxy.port), "patients")
         with (
             pytest.raises(LedgerError, match=SILENT if at == "statement" else UNKNOWN),
-            ledger._transaction() as execute,
+            transaction_of(ledger) as execute,
         ):
             proxy.is_mute = True
             if at == "statement":
