@@ -315,6 +315,8 @@ def test_the_server_takes_a_row_exactly_if_it_adds_a_loss_to_the_row_before(anal
         except psycopg.errors.IntegrityError:
             assert not fits, (dataset, n, loss, stated)
     assert n_accepted > 50
+    with pytest.raises(psycopg.errors.ForeignKeyViolation):
+        analyst.execute("INSERT INTO entries VALUES ('others', 0, 'a line', 0, 0, 0, 0, 0)")
 
 
 @pytest.mark.parametrize("false", ["no line", "less", "another number"])
@@ -324,9 +326,12 @@ def test_an_analyst_who_adds_a_false_line_gets_nothing_back(own_database, analys
         opening, last = Opening.parse(book.first()), Entry.parse(book.last()[0])
     texts = dict.fromkeys(("what", "mechanism", "estimator", "purpose"), "")
     loss = Loss(Fraction(1, 4), Fraction(0))
-    forged = Entry.after(last, loss, "now", **texts)._replace(
-        totals=opening.totals.plus(loss)) if false == "less" else last  # fmt: skip
-    line = "no line" if false == "no line" else forged.line()
+    entry = Entry.after(last, loss, "now", **texts)
+    line = {
+        "no line": "no line",
+        "less": entry._replace(totals=opening.totals.plus(loss)).line(),
+        "another number": entry._replace(number=1).line(),
+    }[false]
     row = ("patients", 2, line, "0.25", "0", "0.75", "0", "0.3125")
     analyst.execute(f"INSERT INTO entries VALUES ({', '.join(['%s'] * len(row))})", row)
     message = "damaged" if false == "no line" else "charge 2 does not state what was charged"
