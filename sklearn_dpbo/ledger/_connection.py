@@ -90,16 +90,15 @@ class Connection:
         """
         found: list[str] = []
         self._raw.add_notice_handler(lambda diagnostic: found.append(diagnostic.message_primary))
-        timer = threading.Timer(TIMEOUT, self._cancel)
-        timer.daemon = True
+        answered = threading.Event()
+        _start(lambda: self._cancel_if_slow(answered))
         try:
-            timer.start()
             if (status := self._answer("COMMIT").statusmessage) != "COMMIT":
                 found.append(status)
         except ServerError as error:
             found.append(str(error))
         finally:
-            timer.cancel()
+            answered.set()
         if found:
             raise ServerError(
                 f"whether the change was made is not known ({'; '.join(found)}); if it was, it "
@@ -140,9 +139,10 @@ class Connection:
                     self._socket.shutdown(socket.SHUT_RDWR)
                 return
 
-    def _cancel(self) -> None:
-        with contextlib.suppress(_import_psycopg().Error):
-            self._raw.cancel_safe(timeout=GRACE)
+    def _cancel_if_slow(self, answered: threading.Event) -> None:
+        if not answered.wait(TIMEOUT):
+            with contextlib.suppress(_import_psycopg().Error):
+                self._raw.cancel_safe(timeout=GRACE)
 
 
 _open: weakref.WeakSet[Connection] = weakref.WeakSet()

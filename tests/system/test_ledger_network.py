@@ -64,6 +64,18 @@ def test_a_look_up_of_a_name_that_never_ends_is_an_error(impatient, monkeypatch)
     assert closed.wait(10), "a connection that comes too late is closed"
 
 
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="no pthread_kill here")
+def test_an_interrupt_ends_the_wait_for_a_connection(proxy):
+    proxy.is_mute = True
+    main = threading.main_thread().ident
+    timer = threading.Timer(0.3, signal.pthread_kill, [main, signal.SIGINT])
+    timer.start()
+    started = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        opened(proxy.url)
+    assert time.monotonic() - started < 5
+
+
 @pytest.mark.parametrize("heard", [False, True])
 def test_silence_at_any_message_of_a_charge_is_an_error(own_database, impatient, heard):
     """After each message the server falls silent: it may have heard the message, or not."""

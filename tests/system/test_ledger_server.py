@@ -491,6 +491,24 @@ def test_every_release_before_the_server_is_killed_was_charged(server, rng, n_ki
         assert charged(url) <= released + n_kills * n_processes
 
 
+def test_a_restored_dump_is_the_same_ledger(server, own_database):
+    opened(own_database).charge(0.5, what="before the dump")
+    folder, host = Path(server.process.bin_path), server.process.get_postmaster_info().socket_dir
+    connect = ("-h", str(host), "-U", "postgres", "-d")
+
+    def run(program, url, **params):
+        name = run_sql(url, "SELECT current_database()")[0][0]
+        command = [folder / program, *connect, name]
+        return subprocess.run(command, check=True, capture_output=True, text=True, **params).stdout
+
+    dump = run("pg_dump", own_database)
+    with new_database(server.url) as url:
+        run("psql", url, input=f"\\set ON_ERROR_STOP on\n{dump}")
+        ledger = PrivacyLedger(url, "patients")
+        ledger.charge(0.25, what="after it")
+        assert ledger.verify().charge == 2 and ledger.left["epsilon"] == 0.25
+
+
 # ---------------------------------------------------------------- connections
 
 
