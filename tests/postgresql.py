@@ -98,15 +98,25 @@ class Program:
             os.chown(path, user.pw_uid, user.pw_gid)
         return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
 
-    def start(self, *command):
+    def start(self, *command, url):
+        """Start it, and wait until it answers."""
         self.process = subprocess.Popen(
             command, cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             **self.as_user(),
         )  # fmt: skip
+        try:
+            wait_until(lambda: answers(url))
+        except BaseException:
+            self.remove()
+            raise
 
     def remove(self):
         self.process.send_signal(signal.SIGINT)
-        self.process.wait(30)
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
@@ -143,8 +153,7 @@ pool_mode = {mode}
 default_pool_size = 2
 """)
         (self.folder / "users").write_text('"postgres" ""\n')
-        self.start(program, str(path))
-        wait_until(lambda: answers(self.url))
+        self.start(program, str(path), url=self.url)
 
 
 class EncryptedServer(Program):
@@ -166,8 +175,7 @@ class EncryptedServer(Program):
         (self.folder / "data" / "pg_hba.conf").write_text("hostssl all all 127.0.0.1/32 trust\n")
         options = (f"-D data -p {self.port} -h 127.0.0.1 -c unix_socket_directories= -c ssl=on "
                    "-c ssl_cert_file=../server.crt -c ssl_key_file=../server.key")  # fmt: skip
-        self.start(system_program("postgres"), *options.split())
-        wait_until(lambda: answers(self.url()))
+        self.start(system_program("postgres"), *options.split(), url=self.url())
 
     def make_certificate(self, openssl, name, *options):
         subprocess.run([openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt",
