@@ -20,7 +20,7 @@ from .._privacy.noise import noise_source
 from .._privacy.sensitive import Secret
 from ..ledger._budget import budget_on
 from ..ledger._ledger import PrivacyLedger
-from ..report._card import card
+from .._card import card
 from ..report._html import ShowsPrivacy
 from ._calibration import gaussian_sigma
 

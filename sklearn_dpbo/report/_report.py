@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .._privacy.accounting import PrivacyLoss, Purpose, Receipt
-from ._card import Row, card
+from .._card import Row, card
 
 __all__ = ["PREDICTION_CONDITIONS", "TRAINING_NOT_PROTECTED", "PrivacyReport"]
 
