@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from .._card import card
 from .._params import check_number
@@ -23,14 +23,13 @@ from ..exceptions import LedgerError
 from . import _display as display
 from ._composition import format_budget, refuse_excess, refuse_other_unit
 from ._decimal import DecimalLike, parse_decimal
-from ._entries import DamagedError, Entry, Loss, Opening, salvaged, verified_entries
+from ._entries import Entry, Loss, Opening
 from ._lineage import refuse_missing
 from ._places import checked_name, checked_place, ledger_errors, store_at
+from ._state import State, read_all, read_state
 from ._store import Book
 
 __all__ = ["PrivacyLedger"]
-
-_CUT_OFF = "a charge whose line was cut off by a crash: nothing was released"
 
 
 class PrivacyLedger:
@@ -128,7 +127,7 @@ class PrivacyLedger:
             if create and budget is not None:
                 self._create(budget, unit or "record")
             with store_at(self.path, self.dataset).transaction(write=False) as book:
-                opening = self._state(book).opening
+                opening = read_state(book, self.dataset).opening
         self._refuse_other(opening, budget, unit)
 
     def charge(
@@ -195,7 +194,7 @@ class PrivacyLedger:
             "purpose": self.purpose if purpose is None else purpose,
         }
         with self._transaction(write=True) as book:
-            state = self._state(book)
+            state = read_state(book, self.dataset)
             refuse_other_unit(state.opening, unit, what)
             refuse_excess(state.opening, state.last.totals, [loss], what)
             entry = Entry.after(state.last, loss, when, **texts)
@@ -259,10 +258,7 @@ class PrivacyLedger:
         ValueError
             If a report is not of a release that was charged to a ledger.
         """
-        opening, entries = self._verified()
-        heads = [opening.hash, *(entry.hash for entry in entries)]
-        refuse_missing(opening.ledger, heads, reports)
-        return Receipt(opening.ledger, len(entries), heads[-1])
+        return self._verify({f"reports[{i}]": report for i, report in enumerate(reports)})
 
     @property
     def unit(self) -> str:
@@ -375,59 +371,28 @@ class PrivacyLedger:
                 raise ValueError("this is the file of the ledger; write to another one")
         return Path(path)
 
-    def _ends(self) -> _State:
+    def _verify(self, reports: dict[str, Any]) -> Receipt:
+        """Verify, with names for the reports."""
+        opening, entries = self._verified()
+        heads = [opening.hash, *(entry.hash for entry in entries)]
+        refuse_missing(opening.ledger, heads, reports)
+        return Receipt(opening.ledger, len(entries), heads[-1])
+
+    def _ends(self) -> State:
         """Return what the first and the last line have."""
         with self._transaction() as book:
-            return self._state(book)
+            return read_state(book, self.dataset)
 
     def _verified(self) -> tuple[Opening, list[Entry]]:
         """Return the opening and all charges, with the whole chain verified."""
         with self._transaction() as book:
-            state, lines = self._state(book), book.lines()
-            next(lines)  # the opening
-            entries = list(verified_entries(state.opening, lines))
-        return state.opening, [*entries, *state.salvaged]
-
-    def _state(self, book: Book) -> _State:
-        """Return what decides on a charge, from the first and the last line."""
-        first = book.first()
-        opening = Opening.parse(first)
-        if opening.dataset != self.dataset:
-            raise DamagedError(
-                f"there is no ledger of {self.dataset!r} in it: it is the ledger of "
-                f"{opening.dataset!r}, and a file holds one ledger"
-            )
-        line, pieces = book.last()
-        last: Opening | Entry = opening if line == first else Entry.parse(line)
-        salvaged_entries = []
-        for loss in filter(None, map(salvaged, pieces)):
-            last = Entry.after(last, loss, opening.time, what=_CUT_OFF, mechanism="",
-                               estimator="", purpose="")  # fmt: skip
-            salvaged_entries.append(last)
-        return _State(opening, last, salvaged_entries)
+            return read_all(book, self.dataset)
 
     @contextlib.contextmanager
     def _transaction(self, *, write: bool = False) -> Iterator[Book]:
-        with ledger_errors(self.path), store_at(self.path, self.dataset).transaction(write=write) as book:
+        store = store_at(self.path, self.dataset)
+        with ledger_errors(self.path), store.transaction(write=write) as book:
             yield book
-
-
-class _State(NamedTuple):
-    """What decides on a charge.
-
-    Parameters
-    ----------
-    opening : Opening
-        The first line.
-    last : Opening or Entry
-        What the next charge follows.
-    salvaged : list of Entry
-        Charges whose lines were cut off, to be written before the next one.
-    """
-
-    opening: Opening
-    last: Opening | Entry
-    salvaged: list[Entry]
 
 
 def _loss(epsilon: DecimalLike, delta: DecimalLike, assumption: str | None) -> Loss:

@@ -14,19 +14,16 @@ that is run again finds the file of step 1, and goes on with it.
 from __future__ import annotations
 
 import contextlib
-import fcntl
-import hashlib
 import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from ..exceptions import LedgerError
-from ._file import FileStore, sync_folder
-from ._old_entries import OldLedger
+from ._file import FileStore, lock, sync_folder
+from ._old_entries import converted_lines
 from ._places import checked_name, checked_place
 
 __all__ = ["convert_file"]
@@ -34,14 +31,16 @@ __all__ = ["convert_file"]
 # SQLite's application_id of ledgers, and of those that were converted: "DPBO" and "DPBC" in ASCII.
 _ID = 0x4450424F
 _CONVERTED_ID = 0x44504243
+# Seconds to wait for the lock of the file and for SQLite's.
 _LOCK_TIMEOUT = 60.0
-_RETRY_INTERVAL = 0.005
 
 # Runs one SQL statement with values for its "?"; returns all rows of the result.
 Execute = Callable[..., list[tuple[Any, ...]]]
 
 
-def convert_file(old: str, new: str, dataset: str | None = None, unit: str = "record") -> list[str]:
+def convert_file(
+    old: str, new: str, dataset: str | None = None, unit: str = "record"
+) -> tuple[str, list[str]]:
     """Write the ledger of one data set in an old file to a new file.
 
     Parameters
@@ -55,6 +54,8 @@ def convert_file(old: str, new: str, dataset: str | None = None, unit: str = "re
 
     Returns
     -------
+    name : str
+        The data set.
     others : list of str
         The data sets of the old file that are still to be converted.
 
@@ -70,18 +71,15 @@ def convert_file(old: str, new: str, dataset: str | None = None, unit: str = "re
     try:
         with _locked(old), _transactions(old) as execute:
             name = _choice(execute, dataset)
-            content = _content(execute, name)
-            part = f"{new}.{content.identifier[:8]}.part"
-            if not _converted_to(execute, name):
-                _prepare(part, new, content.lines(unit))
+            budget, head, rows = _content(execute, name)
+            part = f"{new}.{head[:8]}.part"
+            if not (earlier := _converted_to(execute, name)):
+                _prepare(new, part, converted_lines(budget, head, rows, unit))
                 _mark(execute, name, new)
             elif not os.path.lexists(part):
-                raise LedgerError(
-                    f"the ledger of {name!r} was converted before, to {_converted_to(execute, name)}"
-                )
-            _give_name(part, new)
-            names = _names(execute)
-            return [other for other in names if not _converted_to(execute, other)]
+                raise OSError(f"the ledger of {name!r} was converted before, to {earlier}")
+            _publish(part, new)
+            return name, [each for each in _names(execute) if not _converted_to(execute, each)]
     except (sqlite3.Error, OSError, UnicodeError) as error:
         raise LedgerError(f"{old} cannot be converted: {error}") from None
 
@@ -91,15 +89,7 @@ def _locked(path: str) -> Iterator[None]:
     """Lock the file as earlier versions did, before they opened the database."""
     descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
-        deadline = time.monotonic() + _LOCK_TIMEOUT
-        while True:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() > deadline:
-                    raise TimeoutError("another process has had it for too long") from None
-                time.sleep(_RETRY_INTERVAL)
+        lock(descriptor, True, time.monotonic() + _LOCK_TIMEOUT)
         if os.fstat(descriptor).st_nlink > 1:
             # SQLite looks for the journal of a crash under one name only.
             raise OSError("the file has several names (hard links); remove all but one")
@@ -135,15 +125,15 @@ def _names(execute: Execute) -> list[str]:
 def _choice(execute: Execute, dataset: str | None) -> str:
     """Return the name of the data set to convert, as stored."""
     names = _names(execute)
-    if dataset is None and len(names) == 1:
-        return names[0]
-    if dataset is None or (name := checked_name("dataset", dataset)) not in names:
-        found = "There is no such data set" if dataset else "It has several data sets"
-        raise LedgerError(f"{found}; name one of: {', '.join(map(repr, names))}")
+    name = names[0] if dataset is None and len(names) == 1 else dataset
+    if name is None or (name := checked_name("dataset", name)) not in names:
+        found = "It has several data sets" if dataset is None else "There is no such data set"
+        raise LedgerError(f"{found}; --dataset names one of: {', '.join(map(repr, names))}")
     return name
 
 
-def _content(execute: Execute, name: str) -> OldLedger:
+def _content(execute: Execute, name: str) -> tuple[list[Any], str, list[tuple[Any, ...]]]:
+    """Return budget, hash of the chain and charges, as stored."""
     ((*budget, head),) = execute(
         "SELECT name, epsilon, delta, worst_case_only, head FROM datasets WHERE name = ?", (name,)
     )
@@ -152,7 +142,7 @@ def _content(execute: Execute, name: str) -> OldLedger:
         "WHERE dataset = ? ORDER BY number",
         (name,),
     )
-    return OldLedger.verified(budget, rows, head)
+    return budget, head, rows
 
 
 def _converted_to(execute: Execute, name: str) -> str | None:
@@ -161,3 +151,31 @@ def _converted_to(execute: Execute, name: str) -> str | None:
         return None
     found = execute("SELECT path FROM converted WHERE dataset = ?", (name,))
     return found[0][0] if found else None
+
+
+def _prepare(new: str, part: str, lines: list[str]) -> None:
+    """Write the new file under a name that nobody uses."""
+    if os.path.lexists(new):
+        raise OSError(f"there is a file {new} already; name another one")
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(part)  # of a conversion that was interrupted before it marked the old file
+    FileStore(part).create(lines)
+
+
+def _mark(execute: Execute, name: str, new: str) -> None:
+    """Note the conversion, durably, so that earlier versions find that this is no ledger."""
+    execute("CREATE TABLE IF NOT EXISTS converted (dataset TEXT PRIMARY KEY, path TEXT NOT NULL)")
+    execute("INSERT INTO converted VALUES (?, ?)", (name, new))
+    execute(f"PRAGMA application_id = {_CONVERTED_ID}")
+    execute("COMMIT")
+
+
+def _publish(part: str, new: str) -> None:
+    """Give the new file its name, which no other file may have."""
+    try:
+        os.link(part, new)
+    except FileExistsError:
+        if not os.path.samefile(part, new):  # else interrupted right here
+            raise OSError(f"there is a file {new} already; move it away, and run again") from None
+    os.unlink(part)
+    sync_folder(os.path.dirname(new))
