@@ -16,8 +16,8 @@ PACKAGE = Path(sklearn_dpbo.__file__).parent
 LAYERS = (
     "exceptions", "_params", "_card", "_privacy", "_space", "_gp", "acquisition", "_data",
     "scoring", "ledger", "report", "learners", "_evaluation", "evaluation", "strategies",
-    "kusner2015", "_sklearn", "search", "threshold", "objective", "configuration", "outsourced", "federated",
-    "audit", "planning", "plotting", "__main__",
+    "kusner2015", "_sklearn", "search", "threshold", "objective", "configuration",
+    "outsourced", "federated", "audit", "planning", "plotting", "__main__",
 )  # fmt: skip
 # A plan draws itself when it is asked to: the method imports the picture.
 DRAWN = ("planning._plan", "plotting._utility.PrivacyUtilityDisplay")
