@@ -44,11 +44,10 @@ def converted_lines(
     """
     name, epsilon, delta, worst_case_only = budget
     damaged = DamagedError(f"the ledger of {name!r} has been damaged or tampered with")
-    rows = list(rows)
-    if reduce(_chain_hash, rows, _chain_hash("", budget)) != head:
-        raise damaged
-    now = datetime.now(UTC).isoformat(timespec="seconds")
+    rows, now = list(rows), datetime.now(UTC).isoformat(timespec="seconds")
     try:
+        if reduce(_chain_hash, rows, _chain_hash("", budget)) != head:
+            raise damaged
         opening = Opening(secrets.token_hex(16), name, unit, Fraction(epsilon), Fraction(delta),
                           bool(worst_case_only), now)  # fmt: skip
         lines = [opening.line()]

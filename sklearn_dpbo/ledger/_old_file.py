@@ -72,9 +72,10 @@ def convert_file(
         with _locked(old), _transactions(old) as execute:
             name = _choice(execute, dataset)
             budget, head, rows = _content(execute, name)
+            lines = converted_lines(budget, head, rows, unit)
             part = f"{new}.{head[:8]}.part"
             if not (earlier := _converted_to(execute, name)):
-                _prepare(new, part, converted_lines(budget, head, rows, unit))
+                _prepare(new, part, lines)
                 _mark(execute, name, new)
             elif not os.path.lexists(part):
                 raise OSError(f"the ledger of {name!r} was converted before, to {earlier}")

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+import runpy
 import shlex
 import sqlite3
 import subprocess
@@ -17,12 +18,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.dummy import DummyClassifier
 
-from sklearn_dpbo import PrivacyLedger
+from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV
 from sklearn_dpbo.exceptions import LedgerError
 from sklearn_dpbo.ledger._command import main
 from sklearn_dpbo.ledger._old_file import convert_file
-from sklearn_dpbo.outsourced import GaussianCurator
 
 ROOT = Path(__file__).parents[2]
 DAY = datetime(2025, 3, 1, 9, 30, tzinfo=UTC)
@@ -94,13 +95,18 @@ def test_a_ledger_without_charges_is_shown(run, folder):
     assert "charges  0" in str(ledger) and "100 % of epsilon" in ledger._repr_html_()
 
 
-def test_the_commands_run_as_a_process_and_stop_quietly_when_nobody_reads(folder):
+def test_the_commands_run_as_a_module(folder, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["sklearn_dpbo", "ledger", "show", "nowhere"])
+    with pytest.raises(SystemExit) as exit:
+        runpy.run_module("sklearn_dpbo", run_name="__main__")
+    assert exit.value.code == 1 and "no such file" in capsys.readouterr().err
+
+
+def test_a_command_stops_quietly_when_nobody_reads(folder):
     opened("patients.ledger", 30, epsilon=20.0)
-    command = [sys.executable, "-m", "sklearn_dpbo", "ledger"]
+    command = shlex.join([sys.executable, "-m", "sklearn_dpbo", "ledger", "history"])
+    line = f"{command} patients.ledger | true; exit ${{PIPESTATUS[0]}}"
     env = os.environ | {"PYTHONIOENCODING": "ascii", "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([*command, "show", "nowhere"], capture_output=True, text=True, env=env)
-    assert done.returncode == 1 and "Traceback" not in done.stderr and "no such file" in done.stderr
-    line = f"{shlex.join(command)} history patients.ledger | true; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, env=env)
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -131,11 +137,12 @@ def test_verify_finds_reports_by_the_name_of_their_file(run, folder):
     assert found == {"dataset": "patients 2025", **ledger.verify()._asdict(), "reports": 1}
     Path("patients.ledger").write_bytes(earlier)
     refused(run("verify", "patients.ledger", "0.json"), "0.json: charge 2 is missing")
-    curated = opened("rows.ledger", 0, delta=1e-5, unit="row within 1")
-    curator = GaussianCurator(0.1, 1e-6, max_norm=1.0, ledger=curated).fit(np.zeros((5, 2)))
-    Path("rows.json").write_text(curator.privacy_.to_json())
-    assert run("verify", "rows.ledger", "rows.json")[0] == 0
-    refused(run("verify", "patients.ledger", "rows.json"), "rows.json: .*another one")
+    model, X = DummyClassifier(), np.zeros((20, 1))
+    search = PrivateBayesSearchCV(model, {"constant": [0]}, ledger=opened("2.ledger", 0), epsilon=1)
+    search.fit(X, X[:, 0] + np.arange(20) % 2, X_val=X, y_val=np.arange(20) % 2)
+    Path("2.json").write_text(search.privacy_.to_json())
+    assert run("verify", "2.ledger", "2.json")[0] == 0
+    refused(run("verify", "patients.ledger", "2.json"), "2.json: .*another one")
     for content in ("", "[", "[" * 10**5, "[1]", '{"ledger": [3]}', "{}", "\x00"):
         Path("odd.json").write_text(content)
         refused(run("verify", "patients.ledger", "odd.json"), "odd.json is no")
@@ -362,6 +369,8 @@ def negative_loss(connection):
         negative_loss,
         lambda c: c.execute("DELETE FROM charges WHERE number = 3"),
         lambda c: c.execute("UPDATE datasets SET epsilon = '20'"),
+        lambda c: c.execute("UPDATE datasets SET head = 3"),
+        lambda c: c.execute("UPDATE charges SET what = X'ff'"),
         lambda c: c.execute("DROP TABLE charges"),
         lambda c: c.execute("PRAGMA application_id = 5"),
         lambda c: c.execute("DELETE FROM datasets"),
@@ -444,10 +453,12 @@ def test_a_conversion_that_is_killed_leaves_one_ledger_and_can_be_run_again(fold
         assert not (is_chargeable(old) and new.exists()), n
         if status == 0:
             break
+        unit = "patient" if is_chargeable(old) else "record"
         try:
-            convert_file(str(old), str(new))
+            convert_file(str(old), str(new), unit="patient")  # only if this had not begun
         except LedgerError as error:
             assert "converted before" in str(error) and new.exists()
+        assert PrivacyLedger(new, "patients").unit == unit
         assert_converted(new, rows=ROWS[:2])
         assert not is_chargeable(old) and sorted(os.listdir(home)) == ["new.ledger", "old.db"]
         if status == 7:
