@@ -22,8 +22,8 @@ from ._connection import TIMEOUT, Connection, ServerError, connected
 from ._decimal import decimal_text
 from ._entries import DamagedError, Entry
 
-__all__ = ["COMMENT", "SCHEMA", "ServerStore", "checked_url", "create_tables", "insert", "is_url",
-           "lock", "transaction"]  # fmt: skip
+__all__ = ["COMMENT", "SCHEMA", "ServerStore", "checked_url", "create_tables", "datasets",
+           "insert", "is_url", "lock", "transaction"]  # fmt: skip
 
 SCHEMA = "sklearn_dpbo_ledger"
 # This comment marks the schema as a ledger; dumps of the database keep it.
@@ -133,6 +133,14 @@ def checked_url(url: str) -> str:
     return url
 
 
+def datasets(url: str) -> list[str]:
+    """Return the names of the data sets that have a ledger on a server."""
+    with transaction(url, write=False) as connection:
+        _require_tables(connection)
+        found = connection.execute(f"SELECT name FROM {SCHEMA}.datasets ORDER BY name")
+        return [str(name) for (name,) in found]
+
+
 class ServerStore:
     """The ledger of one data set on a server.
 
@@ -164,11 +172,7 @@ class ServerStore:
         """Lock the ledger, and yield its lines."""
         with transaction(self.url, write=write) as connection:
             lock(connection, self.dataset, shared=not write)
-            if not _has_tables(connection):
-                raise ServerError(
-                    f"there is no schema {SCHEMA} in the database; pass epsilon= and create=True "
-                    "to begin a ledger"
-                )
+            _require_tables(connection)
             yield ServerBook(connection, self.dataset)
 
     def _exists(self, connection: Connection) -> bool:
@@ -327,6 +331,14 @@ def _refuse_unsafe_server(
     if read_only != "off":
         raise ServerError(
             "transactions on the server are read-only (default_transaction_read_only)"
+        )
+
+
+def _require_tables(connection: Connection) -> None:
+    if not _has_tables(connection):
+        raise ServerError(
+            f"there is no schema {SCHEMA} in the database; pass epsilon= and create=True to begin "
+            "a ledger"
         )
 
 

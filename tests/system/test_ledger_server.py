@@ -20,9 +20,10 @@ from sklearn_dpbo.exceptions import BudgetExceededError, LedgerError
 from sklearn_dpbo.ledger import _connection as ledger_connection
 from sklearn_dpbo.ledger import _ledger as ledgers
 from sklearn_dpbo.ledger import _server as ledger_server
-from sklearn_dpbo.ledger._conversion import convert_server
+from sklearn_dpbo.ledger._command import main
 from sklearn_dpbo.ledger._decimal import decimal_text
 from sklearn_dpbo.ledger._entries import Entry, Loss, Opening
+from sklearn_dpbo.ledger._old_server import convert_server
 
 SECRET = "hunter2"
 
@@ -601,6 +602,17 @@ INSERT INTO charges VALUES
 """  # as an earlier version wrote them
 
 
+def test_the_command_line_converts_all_ledgers_of_a_database(database, capsys):
+    run_sql(database, FORMAT_1)
+    with pytest.raises(SystemExit):
+        main(["ledger", "convert", database, "new.ledger"])
+    assert main(["ledger", "convert", database, "--unit", "patient"]) == 0
+    assert "the ledger of 'patients', 2 charges" in capsys.readouterr().out
+    assert main(["ledger", "verify", database, "--dataset", "patients"]) == 0
+    assert main(["ledger", "convert", database]) == 1
+    assert "no ledgers of earlier versions" in capsys.readouterr().err
+
+
 def test_ledgers_of_format_1_are_converted_with_all_their_charges(database):
     run_sql(database, FORMAT_1)
     for attempt in (lambda: opened(database), lambda: PrivacyLedger(database, "patients")):
@@ -617,7 +629,7 @@ def test_ledgers_of_format_1_are_converted_with_all_their_charges(database):
     assert PrivacyLedger(database, "others", 2.0, worst_case_only=True).left["epsilon"] == 2.0
     kept = "SELECT count(*) FROM sklearn_dpbo_ledger.charges_format_1"
     assert run_sql(database, kept) == [(2,)]
-    with pytest.raises(OSError, match="no ledgers of format 1"):
+    with pytest.raises(LedgerError, match="no ledgers of earlier versions"):
         convert_server(database)
 
 
@@ -626,7 +638,7 @@ def test_ledgers_of_format_1_are_converted_with_all_their_charges(database):
                                     "UPDATE datasets SET epsilon = '3'"])  # fmt: skip
 def test_a_damaged_ledger_of_format_1_is_not_converted(database, damage):
     run_sql(database, f"{FORMAT_1}; {damage}")
-    with pytest.raises(OSError, match="has been damaged or tampered with"):
+    with pytest.raises(LedgerError, match="has been damaged or tampered with"):
         convert_server(database)
     with pytest.raises(LedgerError, match="format 1"):
         opened(database)
@@ -640,6 +652,6 @@ def test_a_conversion_waits_for_a_charge_of_an_earlier_version(database, monkeyp
     run_sql(database, FORMAT_1)
     with contextlib.closing(psycopg.connect(database)) as earlier:
         earlier.execute("SELECT pg_advisory_xact_lock(1146110543, 0)")
-        with pytest.raises(OSError, match="lock timeout"):
+        with pytest.raises(LedgerError, match="lock timeout"):
             convert_server(database)
     assert len(convert_server(database)) == 2
