@@ -6,6 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import settings
+from joblib import register_parallel_backend
+from joblib._parallel_backends import MultiprocessingBackend
 from postgresql import (  # noqa: F401
     database,
     encrypted,
@@ -45,6 +47,13 @@ def pytest_configure(config):
     config.addinivalue_line("filterwarnings", "error::sklearn_dpbo.exceptions.PrivacyWarning")
     # Many tests train on the rows that they protect: here that does no harm.
     config.addinivalue_line("filterwarnings", "ignore:X contains rows of X_val")
+
+
+class PoolBackend(MultiprocessingBackend):
+    """Gives all results at once at the end, as Ray's backend does, which inherits likewise."""
+
+
+register_parallel_backend("pool", PoolBackend)
 
 
 @pytest.fixture
