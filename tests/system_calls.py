@@ -1,0 +1,164 @@
+"""Kill, interrupt or fail a process at each system call that touches a folder.
+
+A library in C (`system_calls.c`), preloaded into a process, counts the calls and strikes at one of
+them. `preloaded` starts a Python process with it. There, `recorded` lists the calls that a function
+makes, and `killed_at`, `failing_at` and `interrupted_at` strike at one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+SOURCE = Path(__file__).with_suffix(".c")
+LIBRARY = "SYSTEM_CALLS_LIBRARY"
+# As in the source.
+NOTHING, KILL_BEFORE, KILL_AFTER, TORN, SHORT, FAIL, INTERRUPT_BEFORE, INTERRUPT_AFTER = range(8)
+
+
+class Call(NamedTuple):
+    """A system call that was made; `offset` is a size or a flag for some."""
+
+    name: str
+    inode: int
+    offset: int
+    written: bytes
+    result: int
+    path: str
+
+
+class Strike(NamedTuple):
+    """What happens at the k-th call."""
+
+    k: int
+    what: int
+    amount: int = 0
+
+
+def why_not() -> str | None:
+    """Return why nothing can be preloaded here; None if it can."""
+    if not sys.platform.startswith("linux"):
+        return "system calls are intercepted on Linux only"
+    if shutil.which("cc") is None:
+        return "no C compiler (cc)"
+    return None
+
+
+def preloaded(folder: Path, script: str, *arguments: str) -> subprocess.Popen[str]:
+    """Compile into a folder; start a Python script with the library and pipes to its in- and output."""
+    library = folder / "system_calls.so"
+    flags = ["-Wall", "-Werror", "-O1", "-shared", "-fPIC"]
+    subprocess.run(["cc", *flags, "-o", library, SOURCE, "-ldl"], check=True)
+    return subprocess.Popen(
+        [sys.executable, script, *arguments],
+        env=os.environ
+        | {"LD_PRELOAD": str(library), LIBRARY: str(library), "PYTHONPATH": os.pathsep.join(sys.path)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+# ---------------------------------------------------------------- in the preloaded process
+
+
+def plan(folder: Path | None, strike: Strike, log: int = -1) -> None:
+    """Count calls in the folder from now on; with None, count no more."""
+    library = ctypes.CDLL(os.environ[LIBRARY])
+    library.system_calls_plan(
+        os.fsencode(folder or ""),
+        ctypes.c_long(strike.k),
+        strike.what,
+        ctypes.c_long(strike.amount),
+        log,
+    )
+
+
+@contextlib.contextmanager
+def planned(folder: Path, strike: Strike, log: int = -1) -> Iterator[None]:
+    plan(folder, strike, log)
+    try:
+        yield
+    finally:
+        plan(None, Strike(0, NOTHING))
+
+
+def recorded(folder: Path, operation: Callable[[], object]) -> list[Call]:
+    """Return the calls that an operation makes."""
+    with tempfile.TemporaryFile() as log:
+        with planned(folder, Strike(0, NOTHING), log.fileno()):
+            operation()
+        log.seek(0)
+        calls = []
+        for line in log:
+            name, *numbers, path = line.rstrip(b"\n").split(b" ", 5)
+            inode, offset, n, result = map(int, numbers)
+            calls.append(Call(name.decode(), inode, offset, log.read(n), result, os.fsdecode(path)))
+    return calls
+
+
+def kills(calls: list[Call]) -> list[Strike]:
+    """Return every way to die at these calls: before, after, and in the middle of a write."""
+    found = []
+    for k, call in enumerate(calls, start=1):
+        found += [Strike(k, KILL_BEFORE), Strike(k, KILL_AFTER)]
+        n = len(call.written)
+        found += [Strike(k, TORN, amount) for amount in sorted({1, n // 2, n - 1}) if 0 < amount < n]
+    return found
+
+
+def failures(calls: list[Call]) -> list[Strike]:
+    """Return errors at each of these calls, and writes that end early."""
+    found = []
+    for k, call in enumerate(calls, start=1):
+        found.append(Strike(k, FAIL, errno.EIO))
+        if call.name in ("open", "write", "link", "linkat"):
+            found.append(Strike(k, FAIL, errno.ENOSPC))
+        if n := len(call.written) // 2:
+            found.append(Strike(k, SHORT, n))
+    return found
+
+
+def interrupts(calls: list[Call]) -> list[Strike]:
+    """Return Ctrl-C before and after each of these calls."""
+    return [
+        Strike(k, what)
+        for k in range(1, len(calls) + 1)
+        for what in (INTERRUPT_BEFORE, INTERRUPT_AFTER)
+    ]
+
+
+def returns_when_killed(folder: Path, strike: Strike, operation: Callable[[], object]) -> bool:
+    """Run an operation in a forked process that is killed; return whether it returned before."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            plan(folder, strike)
+            operation()
+            os.write(writer, b"1")
+        finally:
+            os._exit(0)
+    os.close(writer)
+    with open(reader, "rb") as answer:
+        returned = answer.read() == b"1"
+    os.waitpid(child, 0)
+    return returned
+
+
+def describe(strike: Strike, calls: list[Call]) -> str:
+    names = ["", "killed before", "killed after", "torn", "short", "error at", "interrupt before",
+             "interrupt after"]  # fmt: skip
+    call = calls[strike.k - 1]
+    return f"{names[strike.what]} call {strike.k} ({call.name} {Path(call.path).name!r})" + (
+        f", {strike.amount}" * bool(strike.amount)
+    )
