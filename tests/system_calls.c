@@ -90,8 +90,6 @@ static void leave(int what, const char *name, int descriptor, const char *path, 
     int error = errno;
     struct stat state = {0};
     char line[PATH_MAX + 200], found[PATH_MAX];
-    if (what == KILL_AFTER || what == TORN)
-        die();
     if (log_descriptor >= 0) {
         if (path)
             fstatat(descriptor, path, &state, AT_SYMLINK_NOFOLLOW);
@@ -105,6 +103,8 @@ static void leave(int what, const char *name, int descriptor, const char *path, 
         if (n)
             syscall(SYS_write, log_descriptor, bytes, n);
     }
+    if (what == KILL_AFTER || what == TORN)
+        die();
     if (what == INTERRUPT_AFTER)
         raise(SIGINT);
     errno = error;

@@ -1,8 +1,8 @@
 """Kill, interrupt or fail a process at each system call that touches a folder.
 
 A library in C (`system_calls.c`), preloaded into a process, counts the calls and strikes at one of
-them. `preloaded` starts a Python process with it. There, `recorded` lists the calls that a function
-makes, and `killed_at`, `failing_at` and `interrupted_at` strike at one.
+them. `preloaded` starts a Python process with it. There, `in_child` lists the calls that a function
+makes in a forked process, and can kill it at one; `planned` strikes in the process itself.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 SOURCE = Path(__file__).with_suffix(".c")
 LIBRARY = "SYSTEM_CALLS_LIBRARY"
@@ -61,17 +61,23 @@ def preloaded(folder: Path, script: str, *arguments: str) -> subprocess.Popen[st
     return subprocess.Popen(
         [sys.executable, script, *arguments],
         env=os.environ
-        | {"LD_PRELOAD": str(library), LIBRARY: str(library), "PYTHONPATH": os.pathsep.join(sys.path)},
+        | {
+            "LD_PRELOAD": str(library),
+            LIBRARY: str(library),
+            "PYTHONPATH": os.pathsep.join(sys.path),
+        },
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
     )
 
 
+NO_STRIKE = Strike(0, NOTHING)
+
 # ---------------------------------------------------------------- in the preloaded process
 
 
-def plan(folder: Path | None, strike: Strike, log: int = -1) -> None:
+def plan(folder: Path | None, strike: Strike = NO_STRIKE, log: int = -1) -> None:
     """Count calls in the folder from now on; with None, count no more."""
     library = ctypes.CDLL(os.environ[LIBRARY])
     library.system_calls_plan(
@@ -84,26 +90,39 @@ def plan(folder: Path | None, strike: Strike, log: int = -1) -> None:
 
 
 @contextlib.contextmanager
-def planned(folder: Path, strike: Strike, log: int = -1) -> Iterator[None]:
-    plan(folder, strike, log)
+def planned(folder: Path, strike: Strike) -> Iterator[None]:
+    """Strike at a call in this process."""
+    plan(folder, strike)
     try:
         yield
     finally:
-        plan(None, Strike(0, NOTHING))
+        plan(None)
 
 
-def recorded(folder: Path, operation: Callable[[], object]) -> list[Call]:
-    """Return the calls that an operation makes."""
+def in_child(
+    folder: Path, operation: Callable[[], object], strike: Strike = NO_STRIKE
+) -> tuple[bool, list[Call]]:
+    """Run an operation in a forked process; return whether it ended, and the calls it made."""
     with tempfile.TemporaryFile() as log:
-        with planned(folder, Strike(0, NOTHING), log.fileno()):
-            operation()
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                plan(folder, strike, log.fileno())
+                operation()
+                status = 0
+            finally:
+                os._exit(status)
+        status = os.waitpid(child, 0)[1]
         log.seek(0)
-        calls = []
-        for line in log:
-            name, *numbers, path = line.rstrip(b"\n").split(b" ", 5)
-            inode, offset, n, result = map(int, numbers)
-            calls.append(Call(name.decode(), inode, offset, log.read(n), result, os.fsdecode(path)))
-    return calls
+        return status == 0, list(read_calls(log))
+
+
+def read_calls(log: IO[bytes]) -> Iterator[Call]:
+    for line in log:
+        name, *numbers, path = line.rstrip(b"\n").split(b" ", 5)
+        inode, offset, n, result = map(int, numbers)
+        yield Call(name.decode(), inode, offset, log.read(n), result, os.fsdecode(path))
 
 
 def kills(calls: list[Call]) -> list[Strike]:
@@ -112,7 +131,9 @@ def kills(calls: list[Call]) -> list[Strike]:
     for k, call in enumerate(calls, start=1):
         found += [Strike(k, KILL_BEFORE), Strike(k, KILL_AFTER)]
         n = len(call.written)
-        found += [Strike(k, TORN, amount) for amount in sorted({1, n // 2, n - 1}) if 0 < amount < n]
+        found += [
+            Strike(k, TORN, amount) for amount in sorted({1, n // 2, n - 1}) if 0 < amount < n
+        ]
     return found
 
 
@@ -135,24 +156,6 @@ def interrupts(calls: list[Call]) -> list[Strike]:
         for k in range(1, len(calls) + 1)
         for what in (INTERRUPT_BEFORE, INTERRUPT_AFTER)
     ]
-
-
-def returns_when_killed(folder: Path, strike: Strike, operation: Callable[[], object]) -> bool:
-    """Run an operation in a forked process that is killed; return whether it returned before."""
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            plan(folder, strike)
-            operation()
-            os.write(writer, b"1")
-        finally:
-            os._exit(0)
-    os.close(writer)
-    with open(reader, "rb") as answer:
-        returned = answer.read() == b"1"
-    os.waitpid(child, 0)
-    return returned
 
 
 def describe(strike: Strike, calls: list[Call]) -> str:

@@ -20,15 +20,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from power import Disk
 from system_calls import (
+    KILL_AFTER,
+    NO_STRIKE,
+    TORN,
     describe,
     failures,
+    in_child,
     interrupts,
     kills,
     planned,
     preloaded,
-    recorded,
-    returns_when_killed,
     why_not,
 )
 
@@ -75,7 +78,7 @@ def main():
         print(json.dumps(answer), file=answers, flush=True)
 
 
-# ---------------------------------------------------------------- what is struck
+# ---------------------------------------------------------------- what is done
 
 
 def begin(path):
@@ -175,92 +178,220 @@ def problems_of(path, confirmed, attempts=()):
     return problems
 
 
-def stray_files(path):
-    return sorted(p.name for p in path.parent.iterdir() if p.name != NAME)
+def strays(path):
+    names = [p.name for p in path.parent.iterdir() if p.name != NAME]
+    return [f"left behind: {sorted(names)}"] if names else []
 
 
 class Place:
-    """Folders that begin alike, one after the other; what was checked is not checked again."""
+    """Folders that begin alike, one after the other; a state that was checked is not again."""
 
-    def __init__(self, folder, prepare):
+    def __init__(self, folder, operation):
         self.root = Path(folder)
-        self.template = self.root / "template"
-        self.template.mkdir()
-        prepare(self.template / NAME)
+        (self.root / "template").mkdir()
+        prepare(self.root / "template" / NAME, operation)
+        self.confirmed = frozenset(OPERATIONS[operation])
         self.checked = {}
-        self.n = 0
 
     def fresh(self):
         """Return the path of the ledger in a folder that is as it was at the beginning."""
-        target = self.root / "now" / "folder"
-        shutil.rmtree(target.parent, ignore_errors=True)
-        shutil.copytree(self.template, target)
-        self.n += 1
-        return target / NAME
+        folder = self.root / "now" / "folder"
+        shutil.rmtree(folder.parent, ignore_errors=True)
+        shutil.copytree(self.root / "template", folder)
+        return folder / NAME
 
-    def problems(self, path, aftermath, confirmed, attempts):
-        state = tuple((p.name, p.read_bytes()) for p in sorted(path.parent.iterdir()))
-        key = state, aftermath, frozenset(confirmed)
+    def filled(self, files):
+        """Return the path of the ledger in a folder that holds these files."""
+        path = self.root / "now" / "folder" / NAME
+        shutil.rmtree(path.parent, ignore_errors=True)
+        path.parent.mkdir(parents=True)
+        for name, content in files.items():
+            (path.parent / name).write_bytes(content)
+        return path
+
+    def problems(self, path, confirmed, aftermath="stay"):
+        """Return what is wrong with what is there now."""
+        files = {p.name: p.read_bytes() for p in sorted(path.parent.iterdir())}
+        key = tuple(files.items()), frozenset(confirmed), aftermath
         if key not in self.checked:
-            self.checked[key] = self._problems(path, aftermath, confirmed, attempts)
+            self.checked[key] = self._problems(path, set(confirmed), aftermath)
         return self.checked[key]
 
-    def _problems(self, path, aftermath, confirmed, attempts):
-        problems = [f"left behind: {stray}"] if (stray := stray_files(path)) else []
-        confirmed = set(confirmed)
+    def _problems(self, path, confirmed, aftermath):
+        problems = strays(path)
         try:
             if path.exists():
                 AFTERMATHS[aftermath](path, confirmed)
             else:
                 begin(path)
-            problems += problems_of(path, confirmed, attempts)
+            problems += problems_of(path, confirmed, attempts=["torn", "struck", *LATER])
         except Exception as error:
             problems.append(f"{type(error).__name__}: {error}")
-        return problems + [f"left behind: {stray}" for stray in stray_files(path)]
+        return problems
 
 
-# ---------------------------------------------------------------- kills
+# ---------------------------------------------------------------- what is struck
 
-CONFIRMED = {"create": (), "first": (), "second": ("0",), "third": ("0", "1")}
+# What was confirmed before. "torn" charges after another charge was killed while it was written.
+OPERATIONS = {
+    "create": [], "first": [], "second": ["0"], "third": ["0", "1"],
+    "torn at the first byte": ["0"], "torn in the middle": ["0"], "torn at the last byte": ["0"],
+}  # fmt: skip
 
 
 def prepare(path, operation):
     """Bring a ledger to where an operation begins."""
-    if operation != "create":
-        begin(path)
-        for what in CONFIRMED[operation]:
-            charge(path, what)
+    if operation == "create":
+        return
+    begin(path)
+    for what in OPERATIONS[operation]:
+        charge(path, what)
+    if "torn" in operation:
+        content = path.read_bytes()
+        _, calls = in_child(path.parent, lambda: charge(path, "torn"))
+        path.write_bytes(content)
+        tears = [strike for strike in kills(calls) if strike.what == TORN]
+        where = ("first byte", "middle", "last byte").index(
+            operation.removeprefix("torn at the ").removeprefix("torn in the ")
+        )
+        in_child(path.parent, lambda: charge(path, "torn"), tears[where])
 
 
 def perform(path, operation):
     begin(path) if operation == "create" else charge(path, "struck")
 
 
+def strike_everywhere(folder, operation, strikes_of, attempt):
+    """Strike at each system call of an operation; return what went wrong, by strike.
+
+    `attempt` does it, and returns whether the operation was confirmed, and the problems.
+    """
+    place = Place(folder, operation)
+    path = place.fresh()
+    _, calls = in_child(path.parent, lambda: perform(path, operation))
+    strikes = strikes_of(calls)
+    problems = {}
+    for strike in strikes:
+        if found := attempt(place, place.fresh(), strike):
+            problems[describe(strike, calls)] = found
+    return {"problems": problems, "n": len(strikes), "calls": [call.name for call in calls]}
+
+
+# ---------------------------------------------------------------- kills
+
+
 def kill_everywhere(folder, operation, aftermath):
-    """Kill at each system call of an operation; return how many times, and what went wrong."""
     if aftermath == "mount" and (reason := why_no_mounts()):
         return {"skip": reason}
-    place = Place(folder, lambda path: prepare(path, operation))
-    path = place.fresh()
-    calls = recorded(path.parent, lambda: perform(path, operation))
-    problems = {}
-    for strike in kills(calls):
-        path = place.fresh()
-        returned = returns_when_killed(path.parent, strike, lambda: perform(path, operation))
-        assert not returned
-        found = place.problems(path, aftermath, CONFIRMED[operation], ["struck"])
-        if found:
-            problems[describe(strike, calls)] = found
-    return {"problems": problems, "n": place.n, "calls": [call.name for call in calls]}
+
+    def attempt(place, path, strike):
+        ended, _ = in_child(path.parent, lambda: perform(path, operation), strike)
+        assert not ended
+        return place.problems(path, place.confirmed, aftermath)
+
+    return strike_everywhere(folder, operation, kills, attempt)
 
 
 @pytest.mark.parametrize("aftermath", AFTERMATHS)
-@pytest.mark.parametrize("operation", CONFIRMED)
+@pytest.mark.parametrize("operation", OPERATIONS)
 def test_killed_at_any_system_call(helper, tmp_path, operation, aftermath):
     answer = helper(kill_everywhere, tmp_path, operation, aftermath)
     assert not answer["problems"]
-    print(answer)
     assert {"open", "write", "fsync"} <= set(answer["calls"])
+
+
+# ---------------------------------------------------------------- errors and interrupts
+
+
+def fail_everywhere(folder, operation):
+    return strike_everywhere(folder, operation, failures, lambda *at: survive(operation, *at))
+
+
+def interrupt_everywhere(folder, operation):
+    return strike_everywhere(folder, operation, interrupts, lambda *at: survive(operation, *at))
+
+
+def survive(operation, place, path, strike):
+    """Fail or be interrupted in this process, which goes on; return what is wrong then."""
+    confirmed, before = set(place.confirmed), set(os.listdir("/proc/self/fd"))
+    try:
+        with planned(path.parent, strike):
+            perform(path, operation)
+            confirmed |= {"struck"} - {"struck"} * (operation == "create")
+    except (LedgerError, KeyboardInterrupt):
+        pass
+    except Exception as error:
+        return [f"{type(error).__name__}: {error}"]
+    leaked = [f"left open: {fd}" for fd in set(os.listdir("/proc/self/fd")) - before]
+    return leaked + place.problems(path, confirmed)
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_an_error_at_any_system_call_is_a_ledger_error(helper, tmp_path, operation):
+    assert not helper(fail_everywhere, tmp_path, operation)["problems"]
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_interrupted_at_any_system_call(helper, tmp_path, operation):
+    """A charge that was written and not confirmed counts as spent."""
+    assert not helper(interrupt_everywhere, tmp_path, operation)["problems"]
+
+
+# ---------------------------------------------------------------- power failures
+
+
+# Long ones, so that the second goes over the end of a block of the disk.
+LATER = ("b" * 2000, "c" * 2000)
+
+
+def lose_power_everywhere(folder, operation, kill=False):
+    """Fail the power after each call of an operation and of two charges after it.
+
+    If `kill`, the operation is killed first, everywhere.
+    """
+    place = Place(folder, operation)
+    path = place.fresh()
+    _, calls = in_child(path.parent, lambda: perform(path, operation))
+    strikes = [s for s in kills(calls) if s.what in (KILL_AFTER, TORN)] if kill else [NO_STRIKE]
+    problems, n = {}, 0
+    for strike in strikes:
+        path = place.fresh()
+        for when, files, confirmed in power_failures(path, operation, strike, place.confirmed):
+            n += 1
+            if found := place.problems(place.filled(files), confirmed):
+                problems[f"{describe(strike, calls)}; power failed after {when}"] = found
+    return {"problems": problems, "n": n}
+
+
+def power_failures(path, operation, strike, confirmed):
+    """Yield when the power fails, what may be on the disk then, and what had been confirmed."""
+    disk = Disk(path.parent)
+    ended, calls = in_child(path.parent, lambda: perform(path, operation), strike)
+    steps = [("struck", calls, ended and operation != "create")]
+    steps += [
+        (what, in_child(path.parent, lambda: begin_and_charge(path, what))[1], True)
+        for what in LATER
+    ]
+    for what, calls, is_confirmed in steps:
+        for i, call in enumerate(calls):
+            if call.result >= 0:
+                disk.make(call)
+            after = confirmed | {what} if is_confirmed and i == len(calls) - 1 else confirmed
+            for kind, files in disk.after_power_failure():
+                yield f"{what[:6]}: call {i + 1} ({call.name}): {kind}", files, after
+        confirmed = after
+
+
+def begin_and_charge(path, what):
+    if not path.exists():
+        begin(path)
+    charge(path, what)
+
+
+@pytest.mark.parametrize("kill", [False, True])
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_power_failure_after_any_system_call(helper, tmp_path, operation, kill):
+    assert not helper(lose_power_everywhere, tmp_path, operation, *["kill"] * kill)["problems"]
 
 
 if __name__ == "__main__":
