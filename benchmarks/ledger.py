@@ -36,7 +36,7 @@ N_FITS = 40
 
 def ledger_at(place):
     """A new ledger with all the budget that anyone could want."""
-    return PrivacyLedger(place, f"benchmark {uuid.uuid4().hex}", 10**9)
+    return PrivacyLedger(place, f"benchmark {uuid.uuid4().hex}", 10**9, create=True)
 
 
 def fill(ledger, n):

@@ -67,7 +67,7 @@ def _no_fits_yet():
 
 @pytest.fixture
 def ledger(tmp_path):
-    return PrivacyLedger(tmp_path / "budget.db", "patients", 1e6)
+    return PrivacyLedger(tmp_path / "budget.db", "patients", 1e6, create=True)
 
 
 def search_over(estimator=None, grid=None, **params):

@@ -608,7 +608,9 @@ def opened(tmp_path_factory):
         ("worst case only", 1e9, 0.9, True),
         ("gone", 1.0, 0.0, False),
     ]:
-        ledger = PrivacyLedger(folder / kind, "d", epsilon, delta, worst_case_only=only)
+        ledger = PrivacyLedger(
+            folder / kind, "d", epsilon, delta, worst_case_only=only, create=True
+        )
         if kind == "used up":
             ledger.charge(0.5, what="all of it")
 

@@ -38,7 +38,7 @@ from sklearn_dpbo.exceptions import (
     PrivacyWarning,
 )
 from sklearn_dpbo.ledger._decimal import parse_decimal, round_down_decimal
-from sklearn_dpbo.ledger._entries import chain_hash
+from sklearn_dpbo.ledger._entries import Entry, Loss, Totals
 from sklearn_dpbo.outsourced import GaussianCurator
 
 pytestmark = pytest.mark.filterwarnings("ignore:No X_val and no cv")
@@ -56,16 +56,25 @@ def place(request):
 
 
 def opened(place, epsilon=1.0, **params):
-    return PrivacyLedger(place, "patients", epsilon, **params)
+    return PrivacyLedger(place, "patients", epsilon, **params, create=True)
 
 
-def change(place, sql):
-    """Change the tables with SQL, as the package itself never does."""
-    if isinstance(place, str):
-        run_sql(place, f"SET search_path = sklearn_dpbo_ledger; {sql}")
+def beside(place, name):
+    """Where the ledger of another data set is kept: in another file, or in the same database."""
+    return place if isinstance(place, str) else place.with_name(f"{name}.db")
+
+
+def change(place, edit):
+    """Replace all lines by what a function makes of the list of them."""
+    if not isinstance(place, str):
+        lines = edit(place.read_text().splitlines())
+        place.write_text("".join(f"{line}\n" for line in lines))
         return
-    with contextlib.closing(sqlite3.connect(place)) as connection:
-        connection.executescript(sql)
+    table = "sklearn_dpbo_ledger.entries"
+    lines = [line for (line,) in run_sql(place, f"SELECT line FROM {table} ORDER BY number")]
+    run_sql(place, f"DELETE FROM {table}")
+    for number, line in enumerate(edit(lines)):
+        run_sql(place, f"INSERT INTO {table} VALUES ('patients', {number}, $line${line}$line$)")
 
 
 # ---------------------------------------------------------------- sums
@@ -100,7 +109,7 @@ amounts = st.fractions(0, 1, max_denominator=50).filter(lambda e: e > 0)
 @given(st.lists(st.tuples(amounts, st.fractions(0, "0.2", max_denominator=50)), max_size=8))
 def test_charges_are_accepted_exactly_when_they_fit_the_budget(place, charges):
     spent = [Fraction(0), Fraction(0)]
-    ledger = PrivacyLedger(place, uuid.uuid4().hex, 1.0, "0.4")
+    ledger = PrivacyLedger(beside(place, name := uuid.uuid4().hex), name, 1.0, "0.4", create=True)
     for epsilon, delta in charges:
         fits = spent[1] + delta <= Fraction("0.2") and (
             spent[0] + epsilon <= 1
@@ -119,8 +128,7 @@ def test_charges_are_accepted_exactly_when_they_fit_the_budget(place, charges):
 
 
 def charged_epsilons(ledger):
-    with ledger._transaction() as execute:
-        return [entry.epsilon for entry in ledger._entries(execute)]
+    return [entry.loss.epsilon for entry in ledger._verified()[1]]
 
 
 def test_zcdp_admits_more_small_charges_than_basic_composition(path):
@@ -140,7 +148,9 @@ def test_losses_on_assumptions_are_summed_separately_and_refused_if_worst_case_o
     ledger.charge(0.5, what="b")
     assert ledger.spent == {"epsilon": 0.75, "delta": 0.0, "epsilon_on_assumptions": 0.25,
                             "delta_on_assumptions": 0.0}  # fmt: skip
-    strict = PrivacyLedger(place, "others", 1.0, worst_case_only=True)
+    strict = PrivacyLedger(
+        beside(place, "others"), "others", 1.0, worst_case_only=True, create=True
+    )
     with pytest.raises(BudgetExceededError, match="worst-case losses only"):
         strict.charge(0.1, what="a", assumption="the model is right")
     assert not strict.history
@@ -173,7 +183,7 @@ def test_a_ledger_can_be_reopened_and_its_budget_cannot_be_changed(place):
     for other in ({"epsilon": 2.0}, {"delta": 1e-6}, {"worst_case_only": True}):
         with pytest.raises(LedgerError, match="cannot be changed"):
             opened(place, **other)
-    assert PrivacyLedger(place, "another", 3.0).left["epsilon"] == 3.0
+    assert PrivacyLedger(beside(place, "another"), "another", 3.0, create=True).left["epsilon"] == 3.0
 
 
 @pytest.mark.parametrize("content", [b"", b"\n", b"x" * 99, b"x" * 5000])
@@ -242,7 +252,7 @@ def test_missing_files_and_data_sets_are_errors_and_are_not_created(path, tmp_pa
 )
 def test_invalid_names_and_budgets_are_refused(path, dataset, epsilon, delta):
     with pytest.raises(ValueError, match="found"):
-        PrivacyLedger(path, dataset, epsilon, delta)
+        PrivacyLedger(path, dataset, epsilon, delta, create=True)
     assert not path.exists()
 
 
@@ -522,7 +532,7 @@ def test_each_fit_is_charged_once_and_refused_when_the_budget_is_spent(place, na
     assert ledger.spent["epsilon"] == pytest.approx(0.3)
     with pytest.raises((BudgetExceededError, LedgerError)):
         for _ in range(10_000):
-            FITS[name](PrivacyLedger(place, "patients 2", 0.05))
+            FITS[name](PrivacyLedger(beside(place, "2"), "patients 2", 0.05, create=True))
     assert len(ledger.history) == 3
 
 
@@ -601,7 +611,7 @@ def test_estimators_refuse_a_ledger_that_is_not_a_privacy_ledger():
 
 
 def test_unusual_characters_in_texts_and_names_are_stored(place, tmp_path):
-    ledger = PrivacyLedger(place, "Zu\u0308rich '; DROP TABLE charges; --", 1.0)
+    ledger = PrivacyLedger(place, "Zu\u0308rich '; DROP TABLE charges; --", 1.0, create=True)
     odd = 'a "b", c\nd; \u2603 \ud800\0'
     ledger.charge(0.1, what=odd)
     assert ledger.history[0]["what"] == odd.replace("\ud800\0", "?")
@@ -646,12 +656,12 @@ def test_cross_validation_of_a_search_is_charged_once_per_fit(place):
 
 
 def test_a_fit_on_an_assumption_is_recorded_as_such_or_refused(path):
-    ledger = PrivacyLedger(path, "patients", 1.0, 1e-4, worst_case_only=True)
+    ledger = PrivacyLedger(path, "patients", 1.0, 1e-4, worst_case_only=True, create=True)
     risky = search(ledger, strategy="gp_noisy", delta=1e-6)
     risky.set_params(param_grid={"C": [1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0]})
     with pytest.raises(BudgetExceededError, match="worst-case losses only"):
         fit(risky)
-    other = PrivacyLedger(path, "others", 1.0, 1e-4)
+    other = PrivacyLedger(beside(path, "others"), "others", 1.0, 1e-4, create=True)
     with pytest.warns(GuaranteeAssumptionWarning):
         fit(risky.set_params(ledger=other))
     assert other.spent["epsilon_on_assumptions"] == pytest.approx(0.1)
