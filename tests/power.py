@@ -31,7 +31,9 @@ class Disk:
             self.contents[path.stat().st_ino] = path.read_bytes()
 
     def make(self, call: Call) -> None:
-        """Make a call that succeeded."""
+        """Make a call."""
+        if call.result < 0:
+            return
         name = os.path.basename(call.path)
         match call.name:
             case "write":

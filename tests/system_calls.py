@@ -1,8 +1,8 @@
 """Kill, interrupt or fail a process at each system call that touches a folder.
 
 A library in C (`system_calls.c`), preloaded into a process, counts the calls and strikes at one of
-them. `preloaded` starts a Python process with it. There, `in_child` lists the calls that a function
-makes in a forked process, and can kill it at one; `planned` strikes in the process itself.
+them. `preloaded` starts a Python process with it. There, `recorded` lists the calls that a function
+makes, `killed` kills a forked process at one of them, and `planned` strikes in the process itself.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def why_not() -> str | None:
 
 
 def preloaded(folder: Path, script: str, *arguments: str) -> subprocess.Popen[str]:
-    """Compile into a folder; start a Python script with the library and pipes to its in- and output."""
+    """Compile into a folder; start a Python script with the library, and with pipes to it."""
     library = folder / "system_calls.so"
     flags = ["-Wall", "-Werror", "-O1", "-shared", "-fPIC"]
     subprocess.run(["cc", *flags, "-o", library, SOURCE, "-ldl"], check=True)
@@ -99,26 +99,34 @@ def planned(folder: Path, strike: Strike) -> Iterator[None]:
         plan(None)
 
 
-def in_child(
-    folder: Path, operation: Callable[[], object], strike: Strike = NO_STRIKE
-) -> tuple[bool, list[Call]]:
-    """Run an operation in a forked process; return whether it ended, and the calls it made."""
+def recorded(folder: Path, operation: Callable[[], object]) -> list[Call]:
+    """Return the calls that an operation makes in a folder."""
+    with tempfile.TemporaryFile() as log:
+        plan(folder, NO_STRIKE, log.fileno())
+        try:
+            operation()
+        finally:
+            plan(None)
+        return list(read_calls(log))
+
+
+def killed(folder: Path, operation: Callable[[], object], strike: Strike) -> list[Call]:
+    """Run an operation in a forked process that is killed; return the calls it made."""
     with tempfile.TemporaryFile() as log:
         child = os.fork()
         if child == 0:
-            status = 1
             try:
                 plan(folder, strike, log.fileno())
                 operation()
-                status = 0
             finally:
-                os._exit(status)
+                os._exit(1)
         status = os.waitpid(child, 0)[1]
-        log.seek(0)
-        return status == 0, list(read_calls(log))
+        assert os.WIFSIGNALED(status), "the call was not made"
+        return list(read_calls(log))
 
 
 def read_calls(log: IO[bytes]) -> Iterator[Call]:
+    log.seek(0)
     for line in log:
         name, *numbers, path = line.rstrip(b"\n").split(b" ", 5)
         inode, offset, n, result = map(int, numbers)
@@ -126,14 +134,17 @@ def read_calls(log: IO[bytes]) -> Iterator[Call]:
 
 
 def kills(calls: list[Call]) -> list[Strike]:
-    """Return every way to die at these calls: before, after, and in the middle of a write."""
-    found = []
+    """Return every way to die at these calls: before the first, after each, in the middle of a write.
+
+    Before another one is after the one before it: nothing else changes what is in the folder.
+    """
+    found = [Strike(1, KILL_BEFORE)]
     for k, call in enumerate(calls, start=1):
-        found += [Strike(k, KILL_BEFORE), Strike(k, KILL_AFTER)]
         n = len(call.written)
         found += [
             Strike(k, TORN, amount) for amount in sorted({1, n // 2, n - 1}) if 0 < amount < n
         ]
+        found.append(Strike(k, KILL_AFTER))
     return found
 
 
@@ -159,9 +170,11 @@ def interrupts(calls: list[Call]) -> list[Strike]:
 
 
 def describe(strike: Strike, calls: list[Call]) -> str:
+    """Say what happens where."""
+    if not strike.k:
+        return ""
     names = ["", "killed before", "killed after", "torn", "short", "error at", "interrupt before",
              "interrupt after"]  # fmt: skip
     call = calls[strike.k - 1]
-    return f"{names[strike.what]} call {strike.k} ({call.name} {Path(call.path).name!r})" + (
-        f", {strike.amount}" * bool(strike.amount)
-    )
+    at = f"{names[strike.what]} call {strike.k} ({call.name} {Path(call.path).name!r})"
+    return f"{at}, {strike.amount}" if strike.amount else at
