@@ -134,9 +134,9 @@ def read_calls(log: IO[bytes]) -> Iterator[Call]:
 
 
 def kills(calls: list[Call]) -> list[Strike]:
-    """Return every way to die at these calls: before the first, after each, in the middle of a write.
+    """Return the ways to die at these calls: before the first, after each, in the middle of writes.
 
-    Before another one is after the one before it: nothing else changes what is in the folder.
+    Before a later one is after the one before it: nothing else changes what is in the folder.
     """
     found = [Strike(1, KILL_BEFORE)]
     for k, call in enumerate(calls, start=1):

@@ -1,8 +1,8 @@
 """A ledger that is killed, interrupted or fails at each of its system calls, and loses power.
 
-After each: every charge that was confirmed is in the ledger, at most the one that was not is counted
-as well, the next open and the next charge work, and no more than the budget is ever accepted; also
-after the file was moved and used elsewhere, copied, or mounted at two places.
+After each: every charge that was confirmed is in the ledger, at most the one that was not is
+counted as well, the next open and the next charge work, and no more than the budget is ever
+accepted; also after the file was moved and used elsewhere, copied, or mounted at two places.
 
 This file is also the script of the helper process, which imports everything once and forks.
 """
@@ -20,7 +20,6 @@ from pathlib import Path
 import pytest
 from power import Disk
 from system_calls import (
-    KILL_AFTER,
     NO_STRIKE,
     TORN,
     describe,
@@ -185,11 +184,6 @@ def shown(charges):
     return sorted(what[:9] for what in charges)
 
 
-def strays(files):
-    """Return what is wrong if there are other files."""
-    return [f"left behind: {other}"] if (other := sorted({*files} - {NAME})) else []
-
-
 class Place:
     """A folder that begins alike again and again; a state that was checked is not again."""
 
@@ -219,6 +213,13 @@ class Place:
 
     def perform(self):
         perform(self.path, self.operation)
+
+    def strays(self, files):
+        """Return what is wrong if there are other files; without O_TMPFILE there may be one."""
+        others = sorted({*files} - {NAME})
+        if self.operation == "create under another name":
+            others = [name for name in others if not name.startswith(f".{NAME}.")]
+        return [f"left behind: {others}"] if others else []
 
     def problems(self, files, confirmed, aftermath="stay"):
         """Return what is wrong with these files, once they went through an aftermath."""
@@ -287,7 +288,7 @@ def kill_everywhere(folder, operation, *aftermaths):
         place.fill(place.template)
         killed(place.path.parent, place.perform, strike)
         files = place.files()
-        found = strays(files) if operation != "create under another name" else []
+        found = place.strays(files)
         for aftermath in aftermaths:
             found += place.problems(files, place.confirmed, aftermath)
         if found:
@@ -333,7 +334,7 @@ def survive(place, strike):
         return [f"{type(error).__name__}: {error}"]
     kept = locks_kept(place.path)
     files = place.files()
-    return kept + strays(files) + place.problems(files, confirmed)
+    return kept + place.strays(files) + place.problems(files, confirmed)
 
 
 def locks_kept(path):
@@ -371,7 +372,7 @@ def lose_power_everywhere(folder, operation):
     """
     place, problems = Place(folder, operation), {}
     calls = place.calls()
-    for strike in [NO_STRIKE, *(s for s in kills(calls) if s.what != KILL_BEFORE)]:
+    for strike in [NO_STRIKE, *kills(calls)[1:]]:
         place.fill(place.template)
         for when, files, confirmed in power_failures(place, strike):
             if found := place.problems(files, confirmed):
