@@ -9,6 +9,7 @@ and is made once `fsync` has returned. Nothing is kept in a second file: what ha
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import os
 import secrets
@@ -148,14 +149,17 @@ class FileBook:
         ended = os.pread(self.descriptor, 1, end - 1) == b"\n"
         mark = b"" if ended else _TORN + b"\n"
         content = mark + "".join(f"{line}\n" for line in lines).encode()
+        if end == len(self.first()) + 1:
+            # The first charge. Whoever created the file may have died before its name was durable.
+            _sync_folder(os.path.dirname(os.path.realpath(self._file.name)))
         try:
             _write(self.descriptor, content)
+            _sync(self.descriptor)
         except OSError:
             # The disk is full, say. Nothing was released. If this fails, what was written counts.
             with contextlib.suppress(OSError):
                 os.ftruncate(self.descriptor, end)
             raise
-        _sync(self.descriptor)
 
     def close(self) -> None:
         """Release the lock, of copies of the descriptor in forked processes, too."""
@@ -287,9 +291,14 @@ def _create_and_rename(folder: str, content: bytes, path: str) -> None:
 
 def _sync_folder(folder: str) -> None:
     """Make the new name durable, on systems that can synchronise folders."""
-    with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    except PermissionError:  # others may use the file, and not list the folder
+        return
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(descriptor)

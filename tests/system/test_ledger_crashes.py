@@ -20,6 +20,7 @@ from pathlib import Path
 import pytest
 from power import Disk
 from system_calls import (
+    FAIL,
     NO_STRIKE,
     TORN,
     describe,
@@ -317,17 +318,20 @@ def survive_everywhere(folder, operation, strikes):
     calls = place.calls()
     for strike in {"failures": failures, "interrupts": interrupts}[strikes](calls):
         place.fill(place.template)
-        if found := survive(place, strike):
+        if found := survive(place, strike, calls[strike.k - 1].name):
             problems[describe(strike, calls)] = found
     return {"problems": problems}
 
 
-def survive(place, strike):
+def survive(place, strike, call):
+    """Return what is wrong after an operation in which something happened to a call."""
     confirmed = set(place.confirmed)
     try:
         with planned(place.path.parent, strike):
             place.perform()
             confirmed |= set() if "create" in place.operation else {"struck"}
+        if strike.what == FAIL and call == "fsync":
+            return ["confirmed, and not durable"]
     except (LedgerError, KeyboardInterrupt):
         pass
     except Exception as error:
