@@ -105,8 +105,9 @@ def zeros(writes: Writes) -> Writes:
 
 
 def first_block_zeros(writes: Writes) -> Writes:
-    """The last write went over the end of a block; only what is behind it was written."""
-    return [
-        *writes[:-1],
-        *((at, bytes(n := min(len(new), -at % BLOCK)) + new[n:]) for at, new in writes[-1:]),
-    ]
+    """What was written goes over the end of a block; the disk has only what is behind it."""
+    if not writes:
+        return writes
+    start, end = writes[0][0], max(at + len(new) for at, new in writes)
+    n_zeros = min(end - start, -start % BLOCK)
+    return [*writes, (start, bytes(n_zeros))] if start + n_zeros < end else writes
