@@ -73,7 +73,7 @@ class Spent:
         """
         try:
             losses = tuple(PrivacyLoss(**loss) for loss in message["spent"])
-            receipts = tuple(Receipt(**receipt) for receipt in message["ledger"])
+            receipts = tuple(Receipt(**receipt) for receipt in message.get("ledger", ()))
             noise, secure = str(message["noise"]), message["secure"] is True
             return cls(float(message["epsilon"]), losses, noise, secure, receipts)
         except (KeyError, TypeError, ValueError) as error:

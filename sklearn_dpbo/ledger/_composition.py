@@ -13,7 +13,7 @@ from .._privacy.zcdp import delta_of_zcdp
 from ..exceptions import BudgetExceededError
 from ._entries import Loss, Opening, Totals
 
-__all__ = ["format_budget", "format_loss", "refuse_excess", "refuse_other_unit"]
+__all__ = ["concentrated", "format_budget", "format_loss", "refuse_excess", "refuse_other_unit"]
 
 
 def refuse_excess(opening: Opening, spent: Totals, losses: Iterable[Loss], what: str) -> None:
@@ -39,7 +39,9 @@ def refuse_excess(opening: Opening, spent: Totals, losses: Iterable[Loss], what:
                 f"{opening.dataset!r} accepts worst-case losses only. Nothing was drawn"
             )
     epsilon_left, delta_left = opening.epsilon - spent.epsilon, opening.delta / 2 - spent.delta
-    fits = asked.epsilon <= epsilon_left or _concentrated(opening, spent.squares + asked.squares)
+    fits = asked.epsilon <= epsilon_left or concentrated(
+        *opening.budget[:2], spent.squares + asked.squares
+    )
     if asked.delta > delta_left or not fits:
         left = max(epsilon_left, Fraction(0)), max(delta_left, Fraction(0))
         raise BudgetExceededError(
@@ -49,19 +51,19 @@ def refuse_excess(opening: Opening, spent: Totals, losses: Iterable[Loss], what:
         )
 
 
-def _concentrated(opening: Opening, squares: Fraction) -> bool:
+def concentrated(E: Fraction, D: Fraction, squares: Fraction) -> bool:
     """Whether charges fit (E, D / 2) by zero-concentrated differential privacy (zCDP).
 
     Rounding errors can only make the answer False.
 
     Parameters
     ----------
-    opening : Opening
-        The budget (E, D).
+    E, D : Fraction
+        Epsilon and delta of the budget.
     squares : Fraction
         Sum of the squares of epsilon of all charges.
     """
-    E, D, rho = opening.epsilon, opening.delta, squares / 2
+    rho = squares / 2
     if D == 0 or rho > 2**1000:  # more than any budget allows, and close to the largest float
         return False
     delta = delta_of_zcdp(round_up(rho) * (1 + 1e-12), round_down(E))

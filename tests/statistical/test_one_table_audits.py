@@ -63,8 +63,8 @@ def logistic(kind=PrivateLogisticRegression, **params):
 
 
 class HalfTheNoise(PrivateLogisticRegression):
-    def _tables(self, n, sensitivity, *, what):
-        return super()._tables(n, sensitivity / 2, what=what)
+    def _tables(self, n, sensitivity, **params):
+        return super()._tables(n, sensitivity / 2, **params)
 
 
 class AddedOrRemoved(HalfTheNoise):
