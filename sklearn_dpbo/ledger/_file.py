@@ -15,6 +15,7 @@ import os
 import secrets
 import stat
 import time
+import weakref
 from collections.abc import Iterator
 
 try:
@@ -36,8 +37,9 @@ _BLOCK = 4096
 _MAX_LINE = 2**20
 
 # Files locked by this process now. A forked child has copies of their descriptors, which would
-# keep the locks after the parent's death.
-_open_books: set[FileBook] = set()
+# keep the locks after the parent's death. The references are weak: if an interrupt prevents
+# `close`, Python closes the file.
+_open_books: weakref.WeakSet[FileBook] = weakref.WeakSet()
 
 
 class FileStore:
@@ -173,7 +175,7 @@ class FileBook:
 
 
 def _forget_parents_books() -> None:
-    for book in _open_books:
+    for book in list(_open_books):
         book.forget()
     _open_books.clear()
 

@@ -22,6 +22,8 @@ ENDS = (UNBORN, DRAWN, REFUSED, FAILED, DEAD)
 WHOLE, READABLE, PIECE, SPOILT = "whole", "readable", "piece", "spoilt"
 # What must not happen.
 SPOILT_FILE = "a file that nobody can read"
+BLOCKED = "nobody can go on"
+OVERSPENT = "more than the budget"
 UNCOUNTED = "less is counted than was released"
 NOT_CHARGED = "a release without a durable charge"
 
@@ -259,7 +261,7 @@ def violation(state):
     if len(done) > read(state.file):
         return UNCOUNTED
     if read(state.file) > BUDGET:
-        return "more than the budget"
+        return OVERSPENT
     if is_spoilt(state.file) or (state.name == "empty" and not alive(state)):
         return SPOILT_FILE
     return None
@@ -281,7 +283,7 @@ def search(design, n_processes, n_unborn):
                 return len(seen), problem
             planned = [new for i in alive(state) for new in steps(design, state, i)]
             if alive(state) and not planned:
-                return len(seen), "nobody can go on"
+                return len(seen), BLOCKED
             for new in (*planned, *accidents(design, state)):
                 if new not in seen:
                     seen.add(new)
@@ -300,15 +302,15 @@ def test_no_order_of_steps_and_crashes_overspends_or_blocks(n_processes, n_unbor
 @pytest.mark.parametrize(
     ("weakened", "n_unborn", "found"),
     [
-        ("locks", 0, UNCOUNTED),
+        ("locks", 0, OVERSPENT),
         ("checks_after_locking", 0, UNCOUNTED),
-        ("keeps_waiting", 0, UNCOUNTED),
+        ("keeps_waiting", 0, OVERSPENT),
         ("marks_pieces", 0, SPOILT_FILE),
         ("notices_short_writes", 0, NOT_CHARGED),
         ("draws_after_fsync", 0, NOT_CHARGED),
         ("first_charge_syncs_folder", 0, NOT_CHARGED),
         ("links_whole_file", 0, SPOILT_FILE),
-        ("child_closes", 1, "nobody can go on"),
+        ("child_closes", 1, BLOCKED),
         ("child_leaves_lock", 1, UNCOUNTED),
         ("child_ends_transaction", 1, NOT_CHARGED),
         ("fsync_tells_the_truth", 0, NOT_CHARGED),

@@ -36,8 +36,7 @@ from system_calls import (
 
 from sklearn_dpbo import PrivacyLedger
 from sklearn_dpbo.exceptions import BudgetExceededError, LedgerError
-
-pytestmark = pytest.mark.skipif(why_not() is not None, reason=str(why_not()))
+from sklearn_dpbo.ledger import _file
 
 NAME = "budget.ledger"
 # Four charges fit.
@@ -49,6 +48,8 @@ TIME = datetime(2026, 1, 1, tzinfo=UTC)
 @pytest.fixture(scope="module")
 def helper(tmp_path_factory):
     """Return a function that calls a function of this file in the helper process."""
+    if (reason := why_not()) is not None:
+        pytest.skip(reason)
     process = preloaded(tmp_path_factory.mktemp("library"), __file__)
 
     def call(function, *arguments):
@@ -361,6 +362,33 @@ def test_an_error_at_any_system_call_is_a_ledger_error(helper, tmp_path, operati
 def test_interrupted_at_any_system_call(helper, tmp_path, operation):
     """A charge that was written and not confirmed counts as spent."""
     assert not helper(survive_everywhere, tmp_path, operation, "interrupts")["problems"]
+
+
+@pytest.mark.skipif(sys.gettrace() is not None, reason="another tool, such as coverage, traces")
+def test_interrupted_at_any_line_no_lock_is_kept(tmp_path):
+    """Also in what cleans up, where Python cannot prevent interrupts."""
+    path, n_lines, k = tmp_path / NAME, 1, 0
+    PrivacyLedger(path, "patients", 1000, create=True)
+
+    def trace(frame, event, arg):
+        nonlocal n_lines
+        if frame.f_code.co_filename == _file.__file__ and event == "line":
+            n_lines += 1
+            if n_lines == k:
+                raise KeyboardInterrupt
+        return trace
+
+    while k <= n_lines:
+        k, n_lines = k + 1, 0
+        sys.settrace(trace)
+        try:
+            charge(path, str(k))
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.settrace(None)
+        assert not locks_kept(path), f"interrupted at line {k} of {n_lines}"
+    assert k > 50
 
 
 # ---------------------------------------------------------------- power failures
