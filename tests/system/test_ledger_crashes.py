@@ -16,6 +16,7 @@ import sys
 import traceback
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from power import Disk
@@ -36,12 +37,11 @@ from system_calls import (
 
 from sklearn_dpbo import PrivacyLedger
 from sklearn_dpbo.exceptions import BudgetExceededError, LedgerError
-from sklearn_dpbo.ledger import _file
+from sklearn_dpbo.ledger import _file, _ledger
 
 NAME = "budget.ledger"
-# Four charges fit.
-EPSILON, N_CHARGES = "0.25", 4
-# States of the disk are compared.
+# Three charges fit.
+BUDGET, EPSILON, N_CHARGES = 0.75, 0.25, 3
 TIME = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -69,6 +69,9 @@ def helper(tmp_path_factory):
 def main():
     """Answer requests: the name of a function and its arguments, a line each."""
     answers, sys.stdout = sys.stdout, sys.stderr
+    # Ledgers that are alike are checked once.
+    _file.secrets = _ledger.secrets = SimpleNamespace(token_hex=lambda n: "00" * n)
+    _ledger.datetime = SimpleNamespace(now=lambda zone: TIME)
     for line in sys.stdin:
         name, *arguments = json.loads(line)
         try:
@@ -82,7 +85,7 @@ def main():
 
 
 def begin(path):
-    return PrivacyLedger(path, "patients", 1, create=True)
+    return PrivacyLedger(path, "patients", BUDGET, create=True)
 
 
 def charge(path, what):
@@ -176,7 +179,7 @@ def problems_of(path, confirmed, attempts=()):
         problems.append(f"overspent: {shown(confirmed)}")
     if len(found) > len(confirmed | set(attempts)):
         problems.append(f"never charged: {shown(found)}")
-    if ledger.spent["epsilon"] != 1.0:
+    if ledger.spent["epsilon"] != BUDGET:
         problems.append(f"refused at {ledger.spent}")
     ledger.verify()
     return problems
@@ -302,7 +305,7 @@ def kill_everywhere(folder, operation, *aftermaths):
 def test_killed_at_any_system_call(helper, tmp_path, operation):
     answer = helper(kill_everywhere, tmp_path, operation, "stay", "move", "link", "copy")
     assert not answer["problems"]
-    assert {"open", "flock", "write", "fsync", "close"} <= {*answer["calls"], "flock"}
+    assert {"open", "flock", "write", "fsync", "close"} <= {*answer["calls"]}
 
 
 @pytest.mark.parametrize("operation", SOME)
