@@ -446,5 +446,21 @@ def test_power_failure_after_any_system_call(helper, tmp_path, operation):
     assert not helper(lose_power_everywhere, tmp_path, operation)["problems"]
 
 
+def test_a_hole_before_the_last_line_costs_the_proof_and_not_the_count(tmp_path):
+    """Two charges were written and not yet synchronised; the disk kept only the second block."""
+    path = tmp_path / NAME
+    ledger = begin(path)
+    start = path.stat().st_size
+    ledger.charge(EPSILON, what="é" * 400, mechanism="é" * 400)
+    assert path.stat().st_size > 4096
+    ledger.charge(EPSILON, what="the last")
+    content = path.read_bytes()
+    path.write_bytes(content[:start] + bytes(4096 - start) + content[4096:])
+    ledger.charge(EPSILON, what="goes on")
+    assert ledger.spent["epsilon"] == BUDGET
+    with pytest.raises(LedgerError, match="damaged"):
+        ledger.verify()
+
+
 if __name__ == "__main__":
     main()
