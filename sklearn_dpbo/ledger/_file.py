@@ -153,7 +153,7 @@ class FileBook:
         content = mark + "".join(f"{line}\n" for line in lines).encode()
         if end == len(self.first()) + 1:
             # The first charge. Whoever created the file may have died before its name was durable.
-            _sync_folder(os.path.dirname(os.path.realpath(self._file.name)))
+            sync_folder(os.path.dirname(os.path.realpath(self._file.name)))
         try:
             _write(self.descriptor, content)
             _sync(self.descriptor)

@@ -34,10 +34,12 @@ from system_calls import (
     recorded,
     why_not,
 )
+from test_ledger_command import ROWS, assert_converted, is_chargeable, old_ledger
 
 from sklearn_dpbo import PrivacyLedger
 from sklearn_dpbo.exceptions import BudgetExceededError, LedgerError
 from sklearn_dpbo.ledger import _file, _ledger
+from sklearn_dpbo.ledger._old_file import convert_file
 
 NAME = "budget.ledger"
 # Three charges fit.
@@ -311,6 +313,46 @@ def test_killed_at_any_system_call(helper, tmp_path, operation):
 @pytest.mark.parametrize("operation", SOME)
 def test_killed_at_any_system_call_and_mounted_at_two_places(helper, tmp_path, operation):
     assert not helper(kill_everywhere, tmp_path, operation, "mount")["problems"]
+
+
+def convert_everywhere(folder):
+    """Kill at each system call of a conversion, SQLite's included, and run it again."""
+    home, problems = Path(folder) / "folder", {}
+    home.mkdir()
+    old, new = home / "old.db", home / "new.ledger"
+    content = old_ledger(old, ROWS[:2]).read_bytes()
+
+    def convert():
+        convert_file(str(old), str(new))
+
+    calls = recorded(home, convert)
+    for strike in kills(calls):
+        for path in home.iterdir():
+            path.unlink()
+        old.write_bytes(content)
+        killed(home, convert, strike)
+        try:
+            check_conversion(old, new, convert)
+        except Exception as error:
+            problems[describe(strike, calls)] = f"{type(error).__name__}: {error}"
+    return {"problems": problems, "calls": [call.name for call in calls]}
+
+
+def check_conversion(old, new, convert):
+    assert not (is_chargeable(old) and new.exists()), "two ledgers"
+    try:
+        convert()
+    except LedgerError as error:
+        assert "converted before" in str(error) and new.exists()
+    assert_converted(new, rows=ROWS[:2])
+    assert not is_chargeable(old) and sorted(os.listdir(old.parent)) == [new.name, old.name]
+    PrivacyLedger(new, "patients").charge("0.001", what="the next")
+
+
+def test_a_conversion_that_is_killed_leaves_one_ledger_and_can_be_run_again(helper, tmp_path):
+    answer = helper(convert_everywhere, tmp_path)
+    assert not answer["problems"]
+    assert len(answer["calls"]) > 30
 
 
 # ---------------------------------------------------------------- errors and interrupts
