@@ -191,6 +191,19 @@ def shown(charges):
     return sorted(what[:9] for what in charges)
 
 
+def fill(folder, files):
+    """Let the folder hold these files and no others; those that are the same are one file."""
+    for path in folder.iterdir():
+        path.unlink()
+    first = {}
+    for name, content in files.items():
+        if content in first:
+            os.link(folder / first[content], folder / name)
+        else:
+            (folder / name).write_bytes(content)
+            first[content] = name
+
+
 class Place:
     """A folder that begins alike again and again; a state that was checked is not again."""
 
@@ -207,11 +220,7 @@ class Place:
         return {p.name: p.read_bytes() for p in sorted(self.path.parent.iterdir())}
 
     def fill(self, files):
-        """Let the folder hold these files and no others."""
-        for path in self.path.parent.iterdir():
-            path.unlink()
-        for name, content in files.items():
-            (self.path.parent / name).write_bytes(content)
+        fill(self.path.parent, files)
 
     def calls(self):
         """Return the calls that the operation makes."""
@@ -316,29 +325,40 @@ def test_killed_at_any_system_call_and_mounted_at_two_places(helper, tmp_path, o
 
 
 def convert_everywhere(folder):
-    """Kill at each system call of a conversion, SQLite's included, and run it again."""
+    """Kill, or fail the power, at each system call of a conversion, SQLite's included."""
     home, problems = Path(folder) / "folder", {}
     home.mkdir()
     old, new = home / "old.db", home / "new.ledger"
-    content = old_ledger(old, ROWS[:2]).read_bytes()
+    before = {old.name: old_ledger(old, ROWS[:2]).read_bytes()}
 
     def convert():
         convert_file(str(old), str(new))
 
-    calls = recorded(home, convert)
-    for strike in kills(calls):
-        for path in home.iterdir():
-            path.unlink()
-        old.write_bytes(content)
-        killed(home, convert, strike)
+    def check(when):
         try:
             check_conversion(old, new, convert)
         except Exception as error:
-            problems[describe(strike, calls)] = f"{type(error).__name__}: {error}"
-    return {"problems": problems, "calls": [call.name for call in calls]}
+            problems[when] = f"{type(error).__name__}: {error}"
+
+    disk = Disk(home)
+    calls = recorded(home, convert)
+    for strike in kills(calls):
+        fill(home, before)
+        killed(home, convert, strike)
+        check(describe(strike, calls))
+    seen = set()
+    for i, call in enumerate(calls, start=1):
+        disk.make(call)
+        for kind, files in disk.after_power_failure():
+            if (state := tuple(files.items())) not in seen:
+                seen.add(state)
+                fill(home, files)
+                check(f"power failed after call {i} ({call.name}): {kind}")
+    return {"problems": problems, "n": len(seen), "calls": [call.name for call in calls]}
 
 
 def check_conversion(old, new, convert):
+    """Check that there is one ledger; run the conversion again, and use what it made."""
     assert not (is_chargeable(old) and new.exists()), "two ledgers"
     try:
         convert()
@@ -349,7 +369,7 @@ def check_conversion(old, new, convert):
     PrivacyLedger(new, "patients").charge("0.001", what="the next")
 
 
-def test_a_conversion_that_is_killed_leaves_one_ledger_and_can_be_run_again(helper, tmp_path):
+def test_a_conversion_that_ends_anywhere_leaves_one_ledger_and_can_be_run_again(helper, tmp_path):
     answer = helper(convert_everywhere, tmp_path)
     assert not answer["problems"]
     assert len(answer["calls"]) > 30
