@@ -8,7 +8,14 @@ import pytest
 from hypothesis import settings
 from joblib import register_parallel_backend
 from joblib._parallel_backends import MultiprocessingBackend
-from postgresql import database, own_database, server  # noqa: F401
+from postgresql import (  # noqa: F401
+    database,
+    encrypted,
+    encrypted_server,
+    own_database,
+    pooler,
+    server,
+)
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
