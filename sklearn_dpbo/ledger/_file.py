@@ -25,7 +25,7 @@ except ImportError:  # not a POSIX system
 else:
     _HAS_FLOCK = True
 
-__all__ = ["FileStore"]
+__all__ = ["FileStore", "lock", "sync_folder"]
 
 # Seconds to wait for a lock, and between attempts.
 _LOCK_TIMEOUT = 60.0
@@ -71,7 +71,7 @@ class FileStore:
         with contextlib.suppress(FileExistsError):  # another process was faster
             if not _create_without_name(folder, content, self.path):
                 _create_and_rename(folder, content, self.path)
-        _sync_folder(folder)
+        sync_folder(folder)
 
     @contextlib.contextmanager
     def transaction(self, *, write: bool) -> Iterator[FileBook]:
@@ -191,7 +191,7 @@ def _locked(path: str, write: bool) -> Iterator[FileBook]:
         book = FileBook(_opened(path, write))
         _open_books.add(book)
         try:
-            _lock(book.descriptor, write, deadline)
+            lock(book.descriptor, write, deadline)
             if _is_at(book.descriptor, path):
                 yield book
                 return
@@ -216,7 +216,8 @@ def _opened(path: str, write: bool) -> io.FileIO:
     return file
 
 
-def _lock(descriptor: int, write: bool, deadline: float) -> None:
+def lock(descriptor: int, write: bool, deadline: float) -> None:
+    """Lock an open file: against all others to write, against writers to read."""
     kind = fcntl.LOCK_EX if write else fcntl.LOCK_SH
     while True:
         try:
@@ -291,7 +292,7 @@ def _create_and_rename(folder: str, content: bytes, path: str) -> None:
         os.unlink(temporary)
 
 
-def _sync_folder(folder: str) -> None:
+def sync_folder(folder: str) -> None:
     """Make the new name durable, on systems that can synchronise folders."""
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)

@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any
 from urllib.parse import unquote
 
-__all__ = ["ServerError", "ServerStore", "checked_url", "is_url"]
+__all__ = ["ServerError", "ServerStore", "checked_url", "datasets", "is_url"]
 
 # Runs one SQL statement with values for its "?"; returns all rows of the result.
 Execute = Callable[..., list[tuple[Any, ...]]]
@@ -98,6 +98,13 @@ def checked_url(url: str) -> str:
             "file or in the environment variable PGPASSWORD, or use a client certificate"
         )
     return url
+
+
+def datasets(url: str) -> list[str]:
+    """Return the names of the data sets that have a ledger on a server."""
+    with _open_transaction(url) as execute:
+        _refuse_unsafe_tables(execute)
+        return [str(name) for (name,) in execute("SELECT name FROM main.datasets ORDER BY name")]
 
 
 class ServerStore:
