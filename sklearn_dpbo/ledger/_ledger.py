@@ -10,7 +10,8 @@ import contextlib
 import json
 import os
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -126,7 +127,7 @@ class PrivacyLedger:
         with ledger_errors(self.path):
             if create and budget is not None:
                 self._create(budget, unit or "record")
-            with store_at(self.path, self.dataset).transaction(write=False) as book:
+            with self._transaction() as book:
                 opening = read_state(book, self.dataset).opening
         self._refuse_other(opening, budget, unit)
 
@@ -193,7 +194,7 @@ class PrivacyLedger:
             "estimator": estimator,
             "purpose": self.purpose if purpose is None else purpose,
         }
-        with self._transaction(write=True) as book:
+        with ledger_errors(self.path), self._transaction(write=True) as book:
             state = read_state(book, self.dataset)
             refuse_other_unit(state.opening, unit, what)
             refuse_excess(state.opening, state.last.totals, [loss], what)
@@ -380,19 +381,16 @@ class PrivacyLedger:
 
     def _ends(self) -> State:
         """Return what the first and the last line have."""
-        with self._transaction() as book:
+        with ledger_errors(self.path), self._transaction() as book:
             return read_state(book, self.dataset)
 
     def _verified(self) -> tuple[Opening, list[Entry]]:
         """Return the opening and all charges, with the whole chain verified."""
-        with self._transaction() as book:
+        with ledger_errors(self.path), self._transaction() as book:
             return read_all(book, self.dataset)
 
-    @contextlib.contextmanager
-    def _transaction(self, *, write: bool = False) -> Iterator[Book]:
-        store = store_at(self.path, self.dataset)
-        with ledger_errors(self.path), store.transaction(write=write) as book:
-            yield book
+    def _transaction(self, *, write: bool = False) -> AbstractContextManager[Book]:
+        return store_at(self.path, self.dataset).transaction(write=write)
 
 
 def _loss(epsilon: DecimalLike, delta: DecimalLike, assumption: str | None) -> Loss:

@@ -627,7 +627,7 @@ def test_verify_finds_an_older_copy_that_was_restored(path):
     with pytest.raises(LedgerError, match="charge 3 is missing, the last one is 2"):
         ledger.verify([*earlier, last])
     ledger.charge("0.1", what="it goes on from the older copy")
-    with pytest.raises(LedgerError, match="report 2: charge 3 is another one"):
+    with pytest.raises(LedgerError, match="charge 3 is another one"):
         ledger.verify([*earlier, last])
 
 
@@ -730,6 +730,7 @@ def test_a_forked_child_keeps_no_lock_and_cannot_continue_a_transaction(path):
     ledger = opened(path)
     read, write = os.pipe()
     with ledger._transaction(write=True) as book:
+        book.first()
         if (child := os.fork()) == 0:
             with contextlib.suppress(BaseException):
                 book.append([])
@@ -741,6 +742,63 @@ def test_a_forked_child_keeps_no_lock_and_cannot_continue_a_transaction(path):
     assert os.waitpid(child, os.WNOHANG) == (0, 0), "it still lives"
     assert os.waitpid(child, 0)[1] == 0
     os.close(read), os.close(write)
+
+
+def interrupted(call, at):
+    """The interrupt that ends a call at this step of the ledger's code; None if it ends before."""
+    code, steps = ("ledger/_file.py", "ledger/_ledger.py", "ledger/_places.py", "contextlib.py"), 0
+
+    def trace(frame, event, arg):
+        nonlocal steps
+        if not frame.f_code.co_filename.endswith(code):
+            return None
+        steps += 1
+        if steps == at:
+            sys.settrace(None)
+            raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        call()
+    except KeyboardInterrupt as interrupt:
+        return interrupt
+    finally:
+        sys.settrace(before)
+    return None
+
+
+@pytest.mark.parametrize("call", [lambda ledger: ledger.charge("1e-9", what="x"), str])
+def test_an_interrupt_leaves_no_lock_even_if_its_traceback_is_kept(path, call, monkeypatch):
+    monkeypatch.setattr("sklearn_dpbo.ledger._file._sync", lambda descriptor: None)
+    ledger, at = opened(path), 1
+    with path.open() as other:
+        while interrupt := interrupted(lambda: call(ledger), at):  # noqa: F841, as `sys.last_exc`
+            fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(other, fcntl.LOCK_UN)
+            at += 1
+    assert at > 100
+    assert ledger.verify().charge <= at
+
+
+def test_a_ledger_can_be_charged_while_others_read_all_of_it(path, monkeypatch):
+    monkeypatch.setattr("sklearn_dpbo.ledger._file._LOCK_TIMEOUT", 0.2)
+    ledger = opened(path)
+    ledger.charge(0.1, what="before")
+    with ledger._transaction() as book:
+        first, (last, _) = book.first(), book.last()
+        ledger.charge(0.1, what="meanwhile")
+        assert list(book.lines()) == [first, last], "what there was when it was locked"
+    assert len(ledger.history) == 2
+
+
+def test_a_name_that_others_take_again_and_again_is_an_error_and_no_endless_loop(path, monkeypatch):
+    ledger = opened(path)
+    monkeypatch.setattr("sklearn_dpbo.ledger._file._LOCK_TIMEOUT", 0.05)
+    monkeypatch.setattr("sklearn_dpbo.ledger._file._is_at", lambda descriptor, path: False)
+    with pytest.raises(LedgerError, match="other files took its place"):
+        ledger.charge(0.1, what="a test")
 
 
 # ---------------------------------------------------------------- the estimators
