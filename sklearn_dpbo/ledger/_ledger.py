@@ -27,7 +27,7 @@ from ._decimal import DecimalLike, parse_decimal
 from ._entries import Entry, Loss, Opening
 from ._lineage import refuse_missing
 from ._places import checked_name, checked_place, ledger_errors, store_at
-from ._state import State, read_all, read_state
+from ._state import State, read_all, read_heads, read_state
 from ._store import Book
 
 __all__ = ["PrivacyLedger"]
@@ -374,10 +374,10 @@ class PrivacyLedger:
 
     def _verify(self, reports: dict[str, Any]) -> Receipt:
         """Verify, with names for the reports."""
-        opening, entries = self._verified()
-        heads = [opening.hash, *(entry.hash for entry in entries)]
-        refuse_missing(opening.ledger, heads, reports)
-        return Receipt(opening.ledger, len(entries), heads[-1])
+        with ledger_errors(self.path), self._transaction() as book:
+            ledger, heads = read_heads(book, self.dataset)
+        refuse_missing(ledger, heads, reports)
+        return Receipt(ledger, len(heads) - 1, heads[-1])
 
     def _ends(self) -> State:
         """Return what the first and the last line have."""

@@ -451,6 +451,81 @@ def test_blocks_of_zeros_that_a_power_failure_leaves_are_passed_over(path):
     assert ledger.verify().charge == 3 and ledger.left["epsilon"] == 0.25
 
 
+class PowerFailure(BaseException):
+    """Nothing runs after it."""
+
+
+def failing_write(descriptor, content, rng):
+    """Leave a beginning of what is written on the disk, with zeros instead of some blocks."""
+    kept = bytearray(content)
+    for start in range(0, len(content), 512):
+        if rng.random() < 0.4:
+            kept[start : start + 512] = bytes(len(kept[start : start + 512]))
+    for_all = rng.random() < 0.5
+    os.write(descriptor, bytes(kept if for_all else kept[: rng.integers(len(kept) + 1)]))
+    raise PowerFailure
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_power_failures_one_after_the_other_lose_no_release_and_break_no_chain(
+    path, seed, monkeypatch
+):
+    from sklearn_dpbo.ledger import _file
+
+    write, rng = _file._write, np.random.default_rng(seed)
+    monkeypatch.setattr(_file, "_sync", lambda descriptor: None)
+    ledger, published, released = opened(path, epsilon=1e6), [], Fraction(0)
+    for _ in range(15):
+        epsilon = str(rng.choice(["0.1", "1/3", "1e-300", "2"]))
+        with monkeypatch.context() as patched:
+            if rng.random() < 0.7:
+                patched.setattr(_file, "_write", lambda d, c: failing_write(d, c, rng))
+            with contextlib.suppress(PowerFailure):
+                text = "x\N{GRINNING FACE}" * int(rng.choice([1, 200]))
+                published.append(ledger.charge(epsilon, what=text))
+                released += Fraction(epsilon)
+        published.append(ledger.verify(published))
+        assert ledger._ends().last.totals.epsilon >= released
+    assert _file._write is write and ledger.charge(1, what="it goes on")
+
+
+def test_a_torn_tail_of_any_length_is_passed_over(path):
+    ledger = opened(path)
+    ledger.charge(0.1, what="before")
+    with path.open("ab") as file:
+        file.write(bytes(3 * 2**20))
+    ledger.charge(0.1, what="after")
+    with path.open("ab") as file:
+        file.writelines([b'{"charge": 3, "epsilon": "0.001", "delta": "0" <torn>\n'] * 100)
+    ledger.charge(0.1, what="after")
+    assert ledger.verify().charge == 4 and ledger.left["epsilon"] == 0.6
+
+
+@pytest.mark.parametrize("number", ["-0.5", "0", "1e-99999999", "1/0", "9" * 5000])
+def test_a_piece_of_a_line_gives_nothing_back_and_does_not_stop_the_ledger(path, number):
+    ledger = opened(path)
+    ledger.charge(0.5, what="before")
+    with path.open("ab") as file:
+        file.write(b'{"charge": 2, "epsilon": "%s", "delta": "0", "ass' % number.encode())
+    ledger.charge(0.25, what="after")
+    assert ledger.verify().charge == 2 and ledger.left["epsilon"] == 0.25
+
+
+def test_a_disk_that_reads_less_than_was_asked_for_is_an_error(path, monkeypatch):
+    """A read ends before a block that cannot be read: the line before would seem the last one."""
+    ledger, read = opened(path), os.pread
+    for _ in range(3):
+        ledger.charge(0.3, what="a test")
+    end = path.stat().st_size
+
+    def failing_read(descriptor, n, start):
+        return read(descriptor, min(n, end - 100 - start), start)
+
+    monkeypatch.setattr(os, "pread", failing_read)
+    with pytest.raises(LedgerError, match="bytes could be read"):
+        ledger.charge(0.3, what="beyond the budget")
+
+
 def test_a_flipped_bit_does_not_change_what_is_left(path, tmp_path, rng):
     ledger = opened(path)
     for _ in range(5):
