@@ -95,9 +95,9 @@ class FileBook(io.FileIO):
 
     def __init__(self, path: str, write: bool) -> None:
         self._path, self._adds, self._end = path, write, 0
-        self._open()
+        self._open_file()
 
-    def _open(self) -> None:
+    def _open_file(self) -> None:
         """Open the file at the path, and close the one that was open."""
         flags = os.O_RDWR | os.O_APPEND if self._adds else os.O_RDONLY
         flags |= os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY  # do not wait for what is a pipe
@@ -124,7 +124,7 @@ class FileBook(io.FileIO):
                 raise TimeoutError(
                     f"other files took its place for more than {_LOCK_TIMEOUT:g} seconds"
                 )
-            self._open()
+            self._open_file()
 
     def _unlock(self) -> None:
         """Release the lock, of copies of the descriptor in forked processes, too."""

@@ -119,6 +119,11 @@ class PrivacyLedger:
         unit = None if unit is None else checked_name("unit", unit)
         if create and epsilon is None:
             raise ValueError("create=True begins a ledger and needs its budget: pass epsilon=")
+        if epsilon is None and (worst_case_only or parse_decimal("delta", delta) > 0):
+            raise ValueError(
+                "delta= and worst_case_only= belong to a budget: pass epsilon=, too, or omit them "
+                "to open the ledger as it is"
+            )
         budget = None
         if epsilon is not None:
             requested = Loss(parse_decimal("epsilon", epsilon), parse_decimal("delta", delta))
@@ -186,13 +191,15 @@ class PrivacyLedger:
         ValueError
             If epsilon or delta is invalid.
         """
+        # Whatever str() of a user's object does, it does not do it while the ledger is locked.
+        what, assumption = str(what), None if assumption is None else str(assumption)
         loss = _loss(epsilon, delta, assumption)
         when = (time or datetime.now(UTC)).astimezone(UTC).isoformat(timespec="seconds")
         texts = {
             "what": what,
-            "mechanism": mechanism,
-            "estimator": estimator,
-            "purpose": self.purpose if purpose is None else purpose,
+            "mechanism": str(mechanism),
+            "estimator": str(estimator),
+            "purpose": self.purpose if purpose is None else str(purpose),
         }
         with ledger_errors(self.path), self._transaction(write=True) as book:
             state = read_state(book, self.dataset)
@@ -244,13 +251,14 @@ class PrivacyLedger:
         Parameters
         ----------
         reports : iterable of PrivacyReport, dict or Receipt, default=()
-            What was published: ``search.privacy_``, its `to_dict`, or what `charge` returned.
+            What was published: ``search.privacy_``, its `to_dict`, or what `charge` returned. Of a
+            report of several ledgers the charges of this one are looked for.
 
         Returns
         -------
         receipt : Receipt
             Identifier of the ledger, and number and hash of its last charge (0, and the hash of
-            the opening, if there is none).
+            the opening, if there is none). A charge whose line a crash cut off has none yet.
 
         Raises
         ------

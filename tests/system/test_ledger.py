@@ -34,6 +34,7 @@ from sklearn.pipeline import make_pipeline
 
 from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV, PrivateThresholdClassifier
 from sklearn_dpbo._privacy import mechanisms
+from sklearn_dpbo._privacy.accounting import Receipt
 from sklearn_dpbo._privacy.zcdp import delta_of_zcdp
 from sklearn_dpbo.configuration import Knapsack, KnapsackItems, PrivateConfigurator
 from sklearn_dpbo.exceptions import (
@@ -102,7 +103,16 @@ def test_parse_decimal_takes_numbers_by_their_decimal_notation():
         assert parse_decimal("x", tenth) == Fraction(1, 10)
     assert parse_decimal("x", Fraction(1, 3)) == Fraction(1, 3) and parse_decimal("x", 3) == 3
     assert parse_decimal("x", np.float32(0.1)) == Fraction(repr(float(np.float32(0.1))))
-    for wrong in (-0.1, float("nan"), float("inf"), "much", None, True, [1]):
+    for wrong in (
+        "\uff11e-\uff19\uff19\uff19\uff19\uff19\uff19\uff19",
+        -0.1,
+        float("nan"),
+        float("inf"),
+        "much",
+        None,
+        True,
+        [1],
+    ):
         with pytest.raises(ValueError, match="x is a number from 1e-300 to 1e300, or 0"):
             parse_decimal("x", wrong)
 
@@ -293,6 +303,25 @@ def test_a_ledger_keeps_its_file_when_the_process_changes_directory(tmp_path, mo
     assert pickle.loads(pickle.dumps(ledger)).left["epsilon"] == 0.0
 
 
+@pytest.mark.parametrize("part", [{"delta": 1e-6}, {"worst_case_only": True}])
+def test_parts_of_a_budget_without_epsilon_are_refused_and_not_ignored(path, part):
+    opened(path)
+    with pytest.raises(ValueError, match="belong to a budget: pass epsilon="):
+        PrivacyLedger(path, "patients", **part)
+
+
+def test_texts_are_made_before_the_ledger_is_locked(path, monkeypatch):
+    monkeypatch.setattr("sklearn_dpbo.ledger._file._LOCK_TIMEOUT", 0.2)
+    ledger = opened(path)
+
+    class LooksAtTheLedger:
+        def __str__(self):
+            return f"left: {ledger.left['epsilon']}"
+
+    ledger.charge(0.5, what=LooksAtTheLedger(), purpose=LooksAtTheLedger())
+    assert ledger.history[0]["what"] == "left: 1.0"
+
+
 def test_missing_files_and_data_sets_are_errors_and_are_not_created(path, tmp_path):
     with pytest.raises(LedgerError, match="no such file"):
         PrivacyLedger(path, "patients")
@@ -336,7 +365,12 @@ def test_invalid_names_and_budgets_are_refused(path, dataset, epsilon, delta):
 # ---------------------------------------------------------------- copies, threads, processes
 
 
-@pytest.mark.parametrize("wrong", [None, 3, b"x.db", "a\0b.db"])
+class PathOfBytes(os.PathLike):
+    def __fspath__(self):
+        return b"x.db"
+
+
+@pytest.mark.parametrize("wrong", [None, 3, b"x.db", "a\0b.db", PathOfBytes()])
 def test_invalid_paths_are_refused(wrong):
     with pytest.raises(ValueError, match="path of a file"):
         opened(wrong)
@@ -485,7 +519,7 @@ def test_power_failures_one_after_the_other_lose_no_release_and_break_no_chain(
                 published.append(ledger.charge(epsilon, what=text))
                 released += Fraction(epsilon)
         published.append(ledger.verify(published))
-        assert ledger._ends().last.totals.epsilon >= released
+        assert ledger.spent["epsilon"] >= float(released)
     assert _file._write is write and ledger.charge(1, what="it goes on")
 
 
@@ -693,6 +727,21 @@ def test_verify_accepts_what_was_published_in_all_its_forms(place):
     assert ledger.verify([*receipts, privacy, privacy.to_dict(), json.loads(privacy.to_json())])
     assert privacy.receipts == (ledger.verify(),) and ledger.verify().charge == 4
     assert privacy.receipts[0].head in str(privacy)
+    ledger.verify([receipts[0]._asdict()])
+
+
+def test_a_report_of_two_ledgers_is_verified_by_each_and_by_no_other(path):
+    outer, inner, other = (opened(path.with_name(name), 10.0) for name in ("a.db", "b.db", "c.db"))
+    threshold = PrivateThresholdClassifier(search(inner), epsilon=0.1, ledger=outer)
+    report = fit(threshold).privacy_
+    assert len(report.receipts) == 2
+    outer.verify([report]), inner.verify([report.to_dict()])
+    with pytest.raises(LedgerError, match="another one, or was begun anew"):
+        other.verify([report])
+    inner.path = str(path)  # an older copy of it
+    path.write_text(path.with_name("b.db").read_text().splitlines(keepends=True)[0])
+    with pytest.raises(LedgerError, match="charge 1 is missing"):
+        inner.verify([report])
 
 
 def test_verify_finds_an_older_copy_that_was_restored(path):
@@ -713,7 +762,10 @@ def test_verify_finds_a_ledger_that_was_begun_anew(path):
         opened(path).verify(receipts)
 
 
-@pytest.mark.parametrize("wrong", [None, 3, {}, {"ledger": [{"charge": 1}]}])
+@pytest.mark.parametrize(
+    "wrong",
+    [None, 3, {}, {"ledger": [{"charge": 1}]}, Receipt("a", -1, "b"), Receipt("a", 1.5, "b")],
+)
 def test_verify_refuses_what_is_no_report_of_a_charge(path, wrong):
     ledger, _ = published(path)
     with pytest.raises(ValueError, match=r"reports\[0\] is no report"):
