@@ -18,6 +18,7 @@ from . import _display as display
 from . import _server as server
 from ._ledger import PrivacyLedger
 from ._old_file import convert_file
+from ._old_server import convert_server
 from ._places import checked_place, datasets_at
 
 __all__ = ["main"]
@@ -158,7 +159,8 @@ def _export(options: argparse.Namespace) -> None:
 
 def _convert(options: argparse.Namespace) -> None:
     if server.is_url(options.old):
-        raise LedgerError("ledgers on a server are not converted yet")
+        _convert_server(options)
+        return
     if options.new is None:
         options.parser.error("NEW is missing: the file to write")
     dataset, others = convert_file(options.old, options.new, options.dataset, options.unit)
@@ -167,3 +169,12 @@ def _convert(options: argparse.Namespace) -> None:
     print(f"{options.old} is kept, and cannot be charged any more. Use {options.new} from now on.")
     if others:
         print(f"It has other data sets, to be converted, too: {', '.join(map(repr, others))}")
+
+
+def _convert_server(options: argparse.Namespace) -> None:
+    if options.new is not None or options.dataset is not None:
+        options.parser.error("a database is converted in place, with all its data sets")
+    counts = convert_server(options.old, options.unit)
+    for name, n in counts.items():
+        print(f"Converted the ledger of {name!r}, {n} charge{'s' * (n != 1)}.")
+    print("The old tables are kept, as *_format_1. Grant the rights to the new ones.")

@@ -69,6 +69,7 @@ def convert_file(
     """
     old, new, unit = checked_place(old), checked_place(new), checked_name("unit", unit)
     try:
+        FileStore(new)  # an error where there is no flock
         with _locked(old), _transactions(old) as execute:
             name = _choice(execute, dataset)
             budget, head, rows = _content(execute, name)

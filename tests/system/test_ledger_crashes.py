@@ -34,10 +34,12 @@ from system_calls import (
     recorded,
     why_not,
 )
+from test_ledger_command import ROWS, assert_converted, is_chargeable, old_ledger
 
 from sklearn_dpbo import PrivacyLedger
 from sklearn_dpbo.exceptions import BudgetExceededError, LedgerError
 from sklearn_dpbo.ledger import _file, _ledger
+from sklearn_dpbo.ledger._old_file import convert_file
 
 NAME = "budget.ledger"
 # Three charges fit.
@@ -189,6 +191,19 @@ def shown(charges):
     return sorted(what[:9] for what in charges)
 
 
+def fill(folder, files):
+    """Let the folder hold these files and no others; those that are the same are one file."""
+    for path in folder.iterdir():
+        path.unlink()
+    first = {}
+    for name, content in files.items():
+        if content in first:
+            os.link(folder / first[content], folder / name)
+        else:
+            (folder / name).write_bytes(content)
+            first[content] = name
+
+
 class Place:
     """A folder that begins alike again and again; a state that was checked is not again."""
 
@@ -205,11 +220,7 @@ class Place:
         return {p.name: p.read_bytes() for p in sorted(self.path.parent.iterdir())}
 
     def fill(self, files):
-        """Let the folder hold these files and no others."""
-        for path in self.path.parent.iterdir():
-            path.unlink()
-        for name, content in files.items():
-            (self.path.parent / name).write_bytes(content)
+        fill(self.path.parent, files)
 
     def calls(self):
         """Return the calls that the operation makes."""
@@ -311,6 +322,57 @@ def test_killed_at_any_system_call(helper, tmp_path, operation):
 @pytest.mark.parametrize("operation", SOME)
 def test_killed_at_any_system_call_and_mounted_at_two_places(helper, tmp_path, operation):
     assert not helper(kill_everywhere, tmp_path, operation, "mount")["problems"]
+
+
+def convert_everywhere(folder):
+    """Kill, or fail the power, at each system call of a conversion, SQLite's included."""
+    home, problems = Path(folder) / "folder", {}
+    home.mkdir()
+    old, new = home / "old.db", home / "new.ledger"
+    before = {old.name: old_ledger(old, ROWS[:2]).read_bytes()}
+
+    def convert():
+        convert_file(str(old), str(new))
+
+    def check(when):
+        try:
+            check_conversion(old, new, convert)
+        except Exception as error:
+            problems[when] = f"{type(error).__name__}: {error}"
+
+    disk = Disk(home)
+    calls = recorded(home, convert)
+    for strike in kills(calls):
+        fill(home, before)
+        killed(home, convert, strike)
+        check(describe(strike, calls))
+    seen = set()
+    for i, call in enumerate(calls, start=1):
+        disk.make(call)
+        for kind, files in disk.after_power_failure():
+            if (state := tuple(files.items())) not in seen:
+                seen.add(state)
+                fill(home, files)
+                check(f"power failed after call {i} ({call.name}): {kind}")
+    return {"problems": problems, "n": len(seen), "calls": [call.name for call in calls]}
+
+
+def check_conversion(old, new, convert):
+    """Check that there is one ledger; run the conversion again, and use what it made."""
+    assert not (is_chargeable(old) and new.exists()), "two ledgers"
+    try:
+        convert()
+    except LedgerError as error:
+        assert "converted before" in str(error) and new.exists()
+    assert_converted(new, rows=ROWS[:2])
+    assert not is_chargeable(old) and sorted(os.listdir(old.parent)) == [new.name, old.name]
+    PrivacyLedger(new, "patients").charge("0.001", what="the next")
+
+
+def test_a_conversion_that_ends_anywhere_leaves_one_ledger_and_can_be_run_again(helper, tmp_path):
+    answer = helper(convert_everywhere, tmp_path)
+    assert not answer["problems"]
+    assert len(answer["calls"]) > 30
 
 
 # ---------------------------------------------------------------- errors and interrupts
@@ -444,6 +506,22 @@ def begin_and_charge(path, what, confirmed):
 @pytest.mark.parametrize("operation", SOME)
 def test_power_failure_after_any_system_call(helper, tmp_path, operation):
     assert not helper(lose_power_everywhere, tmp_path, operation)["problems"]
+
+
+def test_a_hole_before_the_last_line_costs_the_proof_and_not_the_count(tmp_path):
+    """Two charges were written and not yet synchronised; the disk kept only the second block."""
+    path = tmp_path / NAME
+    ledger = begin(path)
+    start = path.stat().st_size
+    ledger.charge(EPSILON, what="é" * 400, mechanism="é" * 400)
+    assert path.stat().st_size > 4096
+    ledger.charge(EPSILON, what="the last")
+    content = path.read_bytes()
+    path.write_bytes(content[:start] + bytes(4096 - start) + content[4096:])
+    ledger.charge(EPSILON, what="goes on")
+    assert ledger.spent["epsilon"] == BUDGET
+    with pytest.raises(LedgerError, match="damaged"):
+        ledger.verify()
 
 
 if __name__ == "__main__":
