@@ -42,7 +42,7 @@ def parse_decimal(name: str, number: object) -> Fraction:
     is_bool = isinstance(number, bool | np.bool_)
     text = repr(float(number)) if isinstance(number, np.floating) else str(number)
     value = None
-    if not is_bool and len(text) <= 200:
+    if not is_bool and len(text) <= 200 and text.isascii():  # there are other digits, too
         with contextlib.suppress(ValueError, ZeroDivisionError, OverflowError):
             # Check the size as a float first: Fraction("1e-20000000") would take very long.
             rough = float(text) if "/" not in text else float(Fraction(text))

@@ -27,7 +27,9 @@ _MAX_TEXT = 500
 _MAX_DECIMALS = 700
 _MAX_DENOMINATOR = 10**_MAX_DECIMALS
 _HASH = re.compile(r'(.*), "hash": "([0-9a-f]{64})"\}', re.DOTALL)
-_BEGINNING = re.compile(r'\{"charge": \d+, "epsilon": "([^"]+)", "delta": "([^"]+)"')
+# As `decimal_text` writes numbers: a piece of a line has no hash that would show other ones.
+_NUMBER = r'"(\d{1,1000}(?:\.\d{1,20}|e-\d{1,4}|/[1-9]\d{0,999})?)"'
+_BEGINNING = re.compile(rf'\{{"charge": \d+, "epsilon": {_NUMBER}, "delta": {_NUMBER}', re.ASCII)
 # Cached because parsing takes microseconds and a long history has few different numbers.
 _fraction = lru_cache(4096)(Fraction)
 
@@ -260,16 +262,15 @@ def verified_entries(opening: Opening, lines: Iterable[str]) -> Iterator[Entry]:
         last = entry
 
 
-def salvaged(piece: str) -> Loss | None:
-    """Return the loss at the beginning of a line that was cut off, or None if it is cut off, too.
+def salvaged(pieces: Iterable[str]) -> Loss | None:
+    """Return the sum of the losses that can be read in lines that were cut off; None for none.
 
     A release waits until its line is on the disk. A line that was cut off was never released.
     """
-    found = _BEGINNING.match(piece)
-    try:
-        return Loss(Fraction(found[1]), Fraction(found[2])) if found else None
-    except (ValueError, ZeroDivisionError):
-        return None
+    epsilon = delta = Fraction(0)
+    for found in filter(None, map(_BEGINNING.match, pieces)):
+        epsilon, delta = epsilon + Fraction(found[1]), delta + Fraction(found[2])
+    return Loss(_rounded_up(epsilon), _rounded_up(delta)) if epsilon > 0 else None
 
 
 def _sealed(fields: dict[str, Any]) -> str:

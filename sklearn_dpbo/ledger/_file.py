@@ -32,13 +32,14 @@ _LOCK_TIMEOUT = 60.0
 _RETRY_INTERVAL = 0.002
 # What is appended to a piece of a line, so that the next line can follow it.
 _TORN = b" <torn>"
-# Bytes that are read at first to find a line, and at most.
+# Bytes that are read at first to find a line, and at most to find the end of the first one.
 _BLOCK = 4096
 _MAX_LINE = 2**20
+# Bytes that are read at once if all lines are read.
+_CHUNK = 2**20
 
-# Files locked by this process now. A forked child has copies of their descriptors, which would
-# keep the locks after the parent's death. The references are weak: if an interrupt prevents
-# `close`, Python closes the file.
+# Files that this process has open. A forked child has copies of their descriptors, which would
+# keep the locks after the parent's death.
 _open_books: weakref.WeakSet[FileBook] = weakref.WeakSet()
 
 
@@ -73,35 +74,75 @@ class FileStore:
                 _create_and_rename(folder, content, self.path)
         sync_folder(folder)
 
-    @contextlib.contextmanager
-    def transaction(self, *, write: bool) -> Iterator[FileBook]:
-        """Lock the file, and yield its lines."""
-        with _locked(self.path, write) as book:
-            yield book
+    def transaction(self, *, write: bool) -> FileBook:
+        """Return the lines of the file, which the first look at them locks."""
+        return FileBook(self.path, write)
 
 
-class FileBook:
-    """The lines of a locked file.
+class FileBook(io.FileIO):
+    """The lines of a file, which is locked by the first look at them.
+
+    To leave its `with` statement closes the file, and so releases the lock. As that is not written
+    in Python, no interrupt can come between, and leave the lock to who keeps the exception.
 
     Parameters
     ----------
-    file : io.FileIO
-        The file, opened for reading, or for reading and appending. Python closes it, and so
-        releases the lock, even if an interrupt prevents `close`.
+    path : str
+        Absolute path of the file.
+    write : bool
+        Whether lines are to be added. Otherwise the lock ends when the last line has been read.
     """
 
-    def __init__(self, file: io.FileIO) -> None:
-        self._file = file
+    def __init__(self, path: str, write: bool) -> None:
+        self._path, self._adds, self._end = path, write, 0
+        self._open_file()
+
+    def _open_file(self) -> None:
+        """Open the file at the path, and close the one that was open."""
+        flags = os.O_RDWR | os.O_APPEND if self._adds else os.O_RDONLY
+        flags |= os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY  # do not wait for what is a pipe
+        mode = "r+" if self._adds else "r"
+        try:
+            super().__init__(self._path, mode, opener=lambda path, _: os.open(path, flags))
+        except FileNotFoundError:
+            raise FileNotFoundError(
+                "no such file. To begin a new ledger pass epsilon= and create=True; one that is "
+                "missing is to be restored from a backup"
+            ) from None
+        _open_books.add(self)
+        if not stat.S_ISREG(os.fstat(self.descriptor).st_mode):
+            self.close()
+            raise OSError("it is not a file")
+
+    def _lock(self) -> None:
+        deadline = time.monotonic() + _LOCK_TIMEOUT
+        while True:
+            lock(self.descriptor, self._adds, deadline)
+            if _is_at(self.descriptor, self._path):
+                return
+            if time.monotonic() > deadline:
+                raise TimeoutError(
+                    f"other files took its place for more than {_LOCK_TIMEOUT:g} seconds"
+                )
+            self._open_file()
+
+    def _unlock(self) -> None:
+        """Release the lock, of copies of the descriptor in forked processes, too."""
+        fcntl.flock(self.descriptor, fcntl.LOCK_UN)
 
     @property
     def descriptor(self) -> int:
         """Of the file. A forked process has none."""
-        if self._file.closed:
+        if self.closed:
             raise OSError("a forked process cannot continue a transaction of its parent")
-        return self._file.fileno()
+        return self.fileno()
 
     def first(self) -> str:
-        """Return the first line, which is the opening."""
+        """Lock the file; return the first line, which is the opening."""
+        self._lock()
+        return self._first()
+
+    def _first(self) -> str:
         size = _BLOCK
         while True:
             content = os.pread(self.descriptor, size, 0)
@@ -121,39 +162,54 @@ class FileBook:
             size *= 4
 
     def last(self) -> tuple[str, list[str]]:
-        """Return the last whole line, and the pieces of lines after it that a crash cut off."""
-        end, size = os.fstat(self.descriptor).st_size, _BLOCK
+        """Return the last whole line, and the pieces of lines after it that a crash cut off.
+
+        Who only reads needs the lock no longer: lines are added after this end.
+        """
+        self._end = end = os.fstat(self.descriptor).st_size
+        size = _BLOCK
         while True:
             start = max(0, end - size)
-            *whole, rest = os.pread(self.descriptor, end - start, start).split(b"\n")
+            *whole, rest = self._read(start, end).split(b"\n")
             if start > 0:
                 whole = whole[1:]  # the first one may lack its beginning
             pieces = [rest] if rest else []
             while whole and _is_torn(whole[-1]):
-                pieces.insert(0, whole.pop())
+                pieces.append(whole.pop())
             if whole:
-                return _text(whole[-1]), [_text(piece) for piece in pieces]
-            if start == 0 or size >= _MAX_LINE:
+                break
+            if start == 0:
                 raise OSError("the file is cut off, or has been damaged; restore it from a backup")
             size *= 4
+        if not self._adds:
+            self._unlock()
+        return _text(whole[-1]), [_text(piece) for piece in reversed(pieces)]
 
     def lines(self) -> Iterator[str]:
-        """Yield all whole lines, in order."""
-        with open(os.dup(self.descriptor), "rb") as content:
-            content.seek(0)
-            for line in content:
-                if line.endswith(b"\n") and not _is_torn(line[:-1]):
-                    yield _text(line[:-1])
+        """Yield all lines up to that which `last` returned, in order."""
+        start, rest = 0, b""
+        while start < self._end:
+            stop = min(self._end, start + _CHUNK)
+            *whole, rest = (rest + self._read(start, stop)).split(b"\n")
+            for line in whole:
+                if not _is_torn(line):
+                    yield _text(line)
+            start = stop
 
     def append(self, lines: list[str]) -> None:
-        """Add lines, durably."""
-        end = os.fstat(self.descriptor).st_size
-        ended = os.pread(self.descriptor, 1, end - 1) == b"\n"
-        mark = b"" if ended else _TORN + b"\n"
-        content = mark + "".join(f"{line}\n" for line in lines).encode()
-        if end == len(self.first()) + 1:
+        """Add lines, durably and one after the other, and release the lock."""
+        if self._end == len(self._first()) + 1:
             # The first charge. Whoever created the file may have died before its name was durable.
-            sync_folder(os.path.dirname(os.path.realpath(self._file.name)))
+            sync_folder(os.path.dirname(os.path.realpath(self._path)))
+        ended = self._read(self._end - 1, self._end) == b"\n"
+        mark = b"" if ended else _TORN + b"\n"
+        for line in lines:
+            self._append(mark + f"{line}\n".encode())
+            mark = b""
+        self._unlock()
+
+    def _append(self, content: bytes) -> None:
+        end = os.fstat(self.descriptor).st_size
         try:
             _write(self.descriptor, content)
             _sync(self.descriptor)
@@ -163,57 +219,23 @@ class FileBook:
                 os.ftruncate(self.descriptor, end)
             raise
 
-    def close(self) -> None:
-        """Release the lock, of copies of the descriptor in forked processes, too."""
-        if not self._file.closed:
-            with self._file:
-                fcntl.flock(self._file, fcntl.LOCK_UN)
-
-    def forget(self) -> None:
-        """In a forked process: close the copy of the descriptor. The parent keeps its lock."""
-        self._file.close()
+    def _read(self, start: int, end: int) -> bytes:
+        """Return these bytes. A disk that fails may return less, without an error."""
+        content = os.pread(self.descriptor, end - start, start)
+        if len(content) < end - start:
+            raise OSError(f"only {len(content)} of {end - start} bytes could be read")
+        return content
 
 
 def _forget_parents_books() -> None:
+    """In a forked process: close the copies of descriptors. The parent keeps its locks."""
     for book in list(_open_books):
-        book.forget()
+        book.close()
     _open_books.clear()
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_parents_books)
-
-
-@contextlib.contextmanager
-def _locked(path: str, write: bool) -> Iterator[FileBook]:
-    deadline = time.monotonic() + _LOCK_TIMEOUT
-    while True:
-        book = FileBook(_opened(path, write))
-        _open_books.add(book)
-        try:
-            lock(book.descriptor, write, deadline)
-            if _is_at(book.descriptor, path):
-                yield book
-                return
-        finally:
-            book.close()
-            _open_books.discard(book)
-
-
-def _opened(path: str, write: bool) -> io.FileIO:
-    flags = os.O_RDWR | os.O_APPEND if write else os.O_RDONLY
-    flags |= os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY  # do not wait for what is a pipe
-    try:
-        file = io.FileIO(path, "r+" if write else "r", opener=lambda path, _: os.open(path, flags))
-    except FileNotFoundError:
-        raise FileNotFoundError(
-            "no such file. To begin a new ledger pass epsilon= and create=True; one that is "
-            "missing is to be restored from a backup"
-        ) from None
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        file.close()
-        raise OSError("it is not a file")
-    return file
 
 
 def lock(descriptor: int, write: bool, deadline: float) -> None:

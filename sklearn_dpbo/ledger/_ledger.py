@@ -10,7 +10,8 @@ import contextlib
 import json
 import os
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -26,7 +27,7 @@ from ._decimal import DecimalLike, parse_decimal
 from ._entries import Entry, Loss, Opening
 from ._lineage import refuse_missing
 from ._places import checked_name, checked_place, ledger_errors, store_at
-from ._state import State, read_all, read_state
+from ._state import State, read_all, read_heads, read_state
 from ._store import Book
 
 __all__ = ["PrivacyLedger"]
@@ -118,6 +119,11 @@ class PrivacyLedger:
         unit = None if unit is None else checked_name("unit", unit)
         if create and epsilon is None:
             raise ValueError("create=True begins a ledger and needs its budget: pass epsilon=")
+        if epsilon is None and (worst_case_only or parse_decimal("delta", delta) > 0):
+            raise ValueError(
+                "delta= and worst_case_only= belong to a budget: pass epsilon=, too, or omit them "
+                "to open the ledger as it is"
+            )
         budget = None
         if epsilon is not None:
             requested = Loss(parse_decimal("epsilon", epsilon), parse_decimal("delta", delta))
@@ -126,7 +132,7 @@ class PrivacyLedger:
         with ledger_errors(self.path):
             if create and budget is not None:
                 self._create(budget, unit or "record")
-            with store_at(self.path, self.dataset).transaction(write=False) as book:
+            with self._transaction() as book:
                 opening = read_state(book, self.dataset).opening
         self._refuse_other(opening, budget, unit)
 
@@ -185,15 +191,17 @@ class PrivacyLedger:
         ValueError
             If epsilon or delta is invalid.
         """
+        # Whatever str() of a user's object does, it does not do it while the ledger is locked.
+        what, assumption = str(what), None if assumption is None else str(assumption)
         loss = _loss(epsilon, delta, assumption)
         when = (time or datetime.now(UTC)).astimezone(UTC).isoformat(timespec="seconds")
         texts = {
             "what": what,
-            "mechanism": mechanism,
-            "estimator": estimator,
-            "purpose": self.purpose if purpose is None else purpose,
+            "mechanism": str(mechanism),
+            "estimator": str(estimator),
+            "purpose": self.purpose if purpose is None else str(purpose),
         }
-        with self._transaction(write=True) as book:
+        with ledger_errors(self.path), self._transaction(write=True) as book:
             state = read_state(book, self.dataset)
             refuse_other_unit(state.opening, unit, what)
             refuse_excess(state.opening, state.last.totals, [loss], what)
@@ -243,13 +251,14 @@ class PrivacyLedger:
         Parameters
         ----------
         reports : iterable of PrivacyReport, dict or Receipt, default=()
-            What was published: ``search.privacy_``, its `to_dict`, or what `charge` returned.
+            What was published: ``search.privacy_``, its `to_dict`, or what `charge` returned. Of a
+            report of several ledgers the charges of this one are looked for.
 
         Returns
         -------
         receipt : Receipt
             Identifier of the ledger, and number and hash of its last charge (0, and the hash of
-            the opening, if there is none).
+            the opening, if there is none). A charge whose line a crash cut off has none yet.
 
         Raises
         ------
@@ -373,26 +382,23 @@ class PrivacyLedger:
 
     def _verify(self, reports: dict[str, Any]) -> Receipt:
         """Verify, with names for the reports."""
-        opening, entries = self._verified()
-        heads = [opening.hash, *(entry.hash for entry in entries)]
-        refuse_missing(opening.ledger, heads, reports)
-        return Receipt(opening.ledger, len(entries), heads[-1])
+        with ledger_errors(self.path), self._transaction() as book:
+            ledger, heads = read_heads(book, self.dataset)
+        refuse_missing(ledger, heads, reports)
+        return Receipt(ledger, len(heads) - 1, heads[-1])
 
     def _ends(self) -> State:
         """Return what the first and the last line have."""
-        with self._transaction() as book:
+        with ledger_errors(self.path), self._transaction() as book:
             return read_state(book, self.dataset)
 
     def _verified(self) -> tuple[Opening, list[Entry]]:
         """Return the opening and all charges, with the whole chain verified."""
-        with self._transaction() as book:
+        with ledger_errors(self.path), self._transaction() as book:
             return read_all(book, self.dataset)
 
-    @contextlib.contextmanager
-    def _transaction(self, *, write: bool = False) -> Iterator[Book]:
-        store = store_at(self.path, self.dataset)
-        with ledger_errors(self.path), store.transaction(write=write) as book:
-            yield book
+    def _transaction(self, *, write: bool = False) -> AbstractContextManager[Book]:
+        return store_at(self.path, self.dataset).transaction(write=write)
 
 
 def _loss(epsilon: DecimalLike, delta: DecimalLike, assumption: str | None) -> Loss:

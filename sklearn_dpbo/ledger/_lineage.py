@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -25,7 +26,7 @@ def refuse_missing(ledger: str, heads: Sequence[str], reports: Mapping[str, Any]
     """
     missing = []
     for name, report in reports.items():
-        for receipt in _receipts(name, report):
+        for receipt in _of_this_ledger(ledger, _receipts(name, report)):
             if problem := _problem(ledger, heads, receipt):
                 missing.append(f"{name}: {problem}")
     if missing:
@@ -52,13 +53,22 @@ def _problem(ledger: str, heads: Sequence[str], receipt: Receipt) -> str:
     return ""
 
 
+def _of_this_ledger(ledger: str, receipts: list[Receipt]) -> list[Receipt]:
+    """Leave out what a report of several ledgers has of others; all, if it has none of this one."""
+    return [receipt for receipt in receipts if receipt.ledger == ledger] or receipts
+
+
 def _receipts(name: str, report: Any) -> list[Receipt]:
     """Return the charges of a report, or raise ValueError."""
-    if isinstance(report, Receipt):
-        return [report]
-    found = report.get("ledger") if isinstance(report, dict) else getattr(report, "receipts", None)
+    found: Any
+    if isinstance(report, Receipt) or (isinstance(report, dict) and "head" in report):
+        found = [report]
+    elif isinstance(report, dict):
+        found = report.get("ledger")
+    else:
+        found = getattr(report, "receipts", None)
     try:
-        receipts = [Receipt(*(r if isinstance(r, Receipt) else _fields(r))) for r in found or ()]
+        receipts = [_receipt(each) for each in found or ()]
     except (TypeError, KeyError, ValueError):
         receipts = []
     if not receipts:
@@ -69,5 +79,9 @@ def _receipts(name: str, report: Any) -> list[Receipt]:
     return receipts
 
 
-def _fields(receipt: Any) -> tuple[str, int, str]:
-    return str(receipt["ledger"]), int(receipt["charge"]), str(receipt["head"])
+def _receipt(found: Any) -> Receipt:
+    fields = found._asdict() if isinstance(found, Receipt) else found
+    receipt = Receipt(str(fields["ledger"]), operator.index(fields["charge"]), str(fields["head"]))
+    if receipt.charge < 0:
+        raise ValueError("charges have numbers from 1")
+    return receipt

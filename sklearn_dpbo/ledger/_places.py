@@ -18,12 +18,16 @@ __all__ = ["checked_name", "checked_place", "datasets_at", "ledger_errors", "sto
 
 def checked_place(path: object) -> str:
     """Return the absolute path of a file, or the URL of a database; raise ValueError if neither."""
-    if not isinstance(path, str | os.PathLike) or "\0" in os.fspath(path):
+    path = os.fspath(path) if isinstance(path, os.PathLike) else path
+    if not isinstance(path, str) or "\0" in path:
         # Do not show the value: it may be a URL with a password.
         raise ValueError("path is the path of a file, or a URL, as a str without NUL")
     # An absolute path stays valid if the process changes its directory.
-    is_url, path = server.is_url(os.fspath(path)), os.fspath(path)
-    return server.checked_url(path) if is_url else os.path.abspath(os.path.expanduser(path))
+    return (
+        server.checked_url(path)
+        if server.is_url(path)
+        else os.path.abspath(os.path.expanduser(path))
+    )
 
 
 def checked_name(name: str, text: object) -> str:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from ._entries import DamagedError, Entry, Opening, salvaged, verified_entries
 from ._store import Book
 
-__all__ = ["State", "read_all", "read_state"]
+__all__ = ["State", "read_all", "read_heads", "read_state"]
 
-_CUT_OFF = "a charge whose line was cut off by a crash: nothing was released"
+_CUT_OFF = "what a crash cut off: nothing was released"
 
 
 class State(NamedTuple):
@@ -22,7 +23,7 @@ class State(NamedTuple):
     last : Opening or Entry
         What the next charge follows.
     salvaged : list of Entry
-        Charges whose lines were cut off, to be written before the next one.
+        One charge for all whose lines were cut off, to be written before the next one, or none.
     """
 
     opening: Opening
@@ -41,17 +42,30 @@ def read_state(book: Book, dataset: str) -> State:
         )
     line, pieces = book.last()
     last: Opening | Entry = opening if line == first else Entry.parse(line)
-    salvaged_entries = []
-    for loss in filter(None, map(salvaged, pieces)):
-        last = Entry.after(last, loss, opening.time, what=_CUT_OFF, mechanism="", estimator="",
-                           purpose="")  # fmt: skip
-        salvaged_entries.append(last)
-    return State(opening, last, salvaged_entries)
+    loss = salvaged(pieces)
+    if loss is None:
+        return State(opening, last, [])
+    entry = Entry.after(last, loss, opening.time, what=_CUT_OFF, mechanism="", estimator="",
+                        purpose="")  # fmt: skip
+    return State(opening, entry, [entry])
 
 
 def read_all(book: Book, dataset: str) -> tuple[Opening, list[Entry]]:
     """Return the opening and all charges, with the whole chain verified."""
+    state, entries = _verified(book, dataset)
+    return state.opening, [*entries, *state.salvaged]
+
+
+def read_heads(book: Book, dataset: str) -> tuple[str, list[str]]:
+    """Return the identifier of the ledger, and the hashes of all its whole lines, verified.
+
+    What can be read of a line that was cut off has none yet: a crash can still change it.
+    """
+    state, entries = _verified(book, dataset)
+    return state.opening.ledger, [state.opening.hash, *(entry.hash for entry in entries)]
+
+
+def _verified(book: Book, dataset: str) -> tuple[State, Iterator[Entry]]:
     state, lines = read_state(book, dataset), book.lines()
     next(lines)  # the opening
-    entries = list(verified_entries(state.opening, lines))
-    return state.opening, [*entries, *state.salvaged]
+    return state, verified_entries(state.opening, lines)

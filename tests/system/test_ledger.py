@@ -34,6 +34,7 @@ from sklearn.pipeline import make_pipeline
 
 from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV, PrivateThresholdClassifier
 from sklearn_dpbo._privacy import mechanisms
+from sklearn_dpbo._privacy.accounting import Receipt
 from sklearn_dpbo._privacy.zcdp import delta_of_zcdp
 from sklearn_dpbo.configuration import Knapsack, KnapsackItems, PrivateConfigurator
 from sklearn_dpbo.exceptions import (
@@ -98,7 +99,16 @@ def test_parse_decimal_takes_numbers_by_their_decimal_notation():
         assert parse_decimal("x", tenth) == Fraction(1, 10)
     assert parse_decimal("x", Fraction(1, 3)) == Fraction(1, 3) and parse_decimal("x", 3) == 3
     assert parse_decimal("x", np.float32(0.1)) == Fraction(repr(float(np.float32(0.1))))
-    for wrong in (-0.1, float("nan"), float("inf"), "much", None, True, [1]):
+    for wrong in (
+        "\uff11e-\uff19\uff19\uff19\uff19\uff19\uff19\uff19",
+        -0.1,
+        float("nan"),
+        float("inf"),
+        "much",
+        None,
+        True,
+        [1],
+    ):
         with pytest.raises(ValueError, match="x is a number from 1e-300 to 1e300, or 0"):
             parse_decimal("x", wrong)
 
@@ -289,6 +299,25 @@ def test_a_ledger_keeps_its_file_when_the_process_changes_directory(tmp_path, mo
     assert pickle.loads(pickle.dumps(ledger)).left["epsilon"] == 0.0
 
 
+@pytest.mark.parametrize("part", [{"delta": 1e-6}, {"worst_case_only": True}])
+def test_parts_of_a_budget_without_epsilon_are_refused_and_not_ignored(path, part):
+    opened(path)
+    with pytest.raises(ValueError, match="belong to a budget: pass epsilon="):
+        PrivacyLedger(path, "patients", **part)
+
+
+def test_texts_are_made_before_the_ledger_is_locked(path, monkeypatch):
+    monkeypatch.setattr("sklearn_dpbo.ledger._file._LOCK_TIMEOUT", 0.2)
+    ledger = opened(path)
+
+    class LooksAtTheLedger:
+        def __str__(self):
+            return f"left: {ledger.left['epsilon']}"
+
+    ledger.charge(0.5, what=LooksAtTheLedger(), purpose=LooksAtTheLedger())
+    assert ledger.history[0]["what"] == "left: 1.0"
+
+
 def test_missing_files_and_data_sets_are_errors_and_are_not_created(path, tmp_path):
     with pytest.raises(LedgerError, match="no such file"):
         PrivacyLedger(path, "patients")
@@ -332,7 +361,12 @@ def test_invalid_names_and_budgets_are_refused(path, dataset, epsilon, delta):
 # ---------------------------------------------------------------- copies, threads, processes
 
 
-@pytest.mark.parametrize("wrong", [None, 3, b"x.db", "a\0b.db"])
+class PathOfBytes(os.PathLike):
+    def __fspath__(self):
+        return b"x.db"
+
+
+@pytest.mark.parametrize("wrong", [None, 3, b"x.db", "a\0b.db", PathOfBytes()])
 def test_invalid_paths_are_refused(wrong):
     with pytest.raises(ValueError, match="path of a file"):
         opened(wrong)
@@ -445,6 +479,81 @@ def test_blocks_of_zeros_that_a_power_failure_leaves_are_passed_over(path):
     assert ledger.spent["epsilon"] == 0.5
     ledger.charge("0.25", what="a test")
     assert ledger.verify().charge == 3 and ledger.left["epsilon"] == 0.25
+
+
+class PowerFailure(BaseException):
+    """Nothing runs after it."""
+
+
+def failing_write(descriptor, content, rng):
+    """Leave a beginning of what is written on the disk, with zeros instead of some blocks."""
+    kept = bytearray(content)
+    for start in range(0, len(content), 512):
+        if rng.random() < 0.4:
+            kept[start : start + 512] = bytes(len(kept[start : start + 512]))
+    for_all = rng.random() < 0.5
+    os.write(descriptor, bytes(kept if for_all else kept[: rng.integers(len(kept) + 1)]))
+    raise PowerFailure
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_power_failures_one_after_the_other_lose_no_release_and_break_no_chain(
+    path, seed, monkeypatch
+):
+    from sklearn_dpbo.ledger import _file
+
+    write, rng = _file._write, np.random.default_rng(seed)
+    monkeypatch.setattr(_file, "_sync", lambda descriptor: None)
+    ledger, published, released = opened(path, epsilon=1e6), [], Fraction(0)
+    for _ in range(15):
+        epsilon = str(rng.choice(["0.1", "1/3", "1e-300", "2"]))
+        with monkeypatch.context() as patched:
+            if rng.random() < 0.7:
+                patched.setattr(_file, "_write", lambda d, c: failing_write(d, c, rng))
+            with contextlib.suppress(PowerFailure):
+                text = "x\N{GRINNING FACE}" * int(rng.choice([1, 200]))
+                published.append(ledger.charge(epsilon, what=text))
+                released += Fraction(epsilon)
+        published.append(ledger.verify(published))
+        assert ledger.spent["epsilon"] >= float(released)
+    assert _file._write is write and ledger.charge(1, what="it goes on")
+
+
+def test_a_torn_tail_of_any_length_is_passed_over(path):
+    ledger = opened(path)
+    ledger.charge(0.1, what="before")
+    with path.open("ab") as file:
+        file.write(bytes(3 * 2**20))
+    ledger.charge(0.1, what="after")
+    with path.open("ab") as file:
+        file.writelines([b'{"charge": 3, "epsilon": "0.001", "delta": "0" <torn>\n'] * 100)
+    ledger.charge(0.1, what="after")
+    assert ledger.verify().charge == 4 and ledger.left["epsilon"] == 0.6
+
+
+@pytest.mark.parametrize("number", ["-0.5", "0", "1e-99999999", "1/0", "9" * 5000])
+def test_a_piece_of_a_line_gives_nothing_back_and_does_not_stop_the_ledger(path, number):
+    ledger = opened(path)
+    ledger.charge(0.5, what="before")
+    with path.open("ab") as file:
+        file.write(b'{"charge": 2, "epsilon": "%s", "delta": "0", "ass' % number.encode())
+    ledger.charge(0.25, what="after")
+    assert ledger.verify().charge == 2 and ledger.left["epsilon"] == 0.25
+
+
+def test_a_disk_that_reads_less_than_was_asked_for_is_an_error(path, monkeypatch):
+    """A read ends before a block that cannot be read: the line before would seem the last one."""
+    ledger, read = opened(path), os.pread
+    for _ in range(3):
+        ledger.charge(0.3, what="a test")
+    end = path.stat().st_size
+
+    def failing_read(descriptor, n, start):
+        return read(descriptor, min(n, end - 100 - start), start)
+
+    monkeypatch.setattr(os, "pread", failing_read)
+    with pytest.raises(LedgerError, match="bytes could be read"):
+        ledger.charge(0.3, what="beyond the budget")
 
 
 def test_a_flipped_bit_does_not_change_what_is_left(path, tmp_path, rng):
@@ -614,6 +723,21 @@ def test_verify_accepts_what_was_published_in_all_its_forms(place):
     assert ledger.verify([*receipts, privacy, privacy.to_dict(), json.loads(privacy.to_json())])
     assert privacy.receipts == (ledger.verify(),) and ledger.verify().charge == 4
     assert privacy.receipts[0].head in str(privacy)
+    ledger.verify([receipts[0]._asdict()])
+
+
+def test_a_report_of_two_ledgers_is_verified_by_each_and_by_no_other(path):
+    outer, inner, other = (opened(path.with_name(name), 10.0) for name in ("a.db", "b.db", "c.db"))
+    threshold = PrivateThresholdClassifier(search(inner), epsilon=0.1, ledger=outer)
+    report = fit(threshold).privacy_
+    assert len(report.receipts) == 2
+    outer.verify([report]), inner.verify([report.to_dict()])
+    with pytest.raises(LedgerError, match="another one, or was begun anew"):
+        other.verify([report])
+    inner.path = str(path)  # an older copy of it
+    path.write_text(path.with_name("b.db").read_text().splitlines(keepends=True)[0])
+    with pytest.raises(LedgerError, match="charge 1 is missing"):
+        inner.verify([report])
 
 
 def test_verify_finds_an_older_copy_that_was_restored(path):
@@ -634,7 +758,10 @@ def test_verify_finds_a_ledger_that_was_begun_anew(path):
         opened(path).verify(receipts)
 
 
-@pytest.mark.parametrize("wrong", [None, 3, {}, {"ledger": [{"charge": 1}]}])
+@pytest.mark.parametrize(
+    "wrong",
+    [None, 3, {}, {"ledger": [{"charge": 1}]}, Receipt("a", -1, "b"), Receipt("a", 1.5, "b")],
+)
 def test_verify_refuses_what_is_no_report_of_a_charge(path, wrong):
     ledger, _ = published(path)
     with pytest.raises(ValueError, match=r"reports\[0\] is no report"):
@@ -726,6 +853,7 @@ def test_a_forked_child_keeps_no_lock_and_cannot_continue_a_transaction(path):
     ledger = opened(path)
     read, write = os.pipe()
     with ledger._transaction(write=True) as book:
+        book.first()
         if (child := os.fork()) == 0:
             with contextlib.suppress(BaseException):
                 book.append([])
@@ -737,6 +865,63 @@ def test_a_forked_child_keeps_no_lock_and_cannot_continue_a_transaction(path):
     assert os.waitpid(child, os.WNOHANG) == (0, 0), "it still lives"
     assert os.waitpid(child, 0)[1] == 0
     os.close(read), os.close(write)
+
+
+def interrupted(call, at):
+    """The interrupt that ends a call at this step of the ledger's code; None if it ends before."""
+    code, steps = ("ledger/_file.py", "ledger/_ledger.py", "ledger/_places.py", "contextlib.py"), 0
+
+    def trace(frame, event, arg):
+        nonlocal steps
+        if not frame.f_code.co_filename.endswith(code):
+            return None
+        steps += 1
+        if steps == at:
+            sys.settrace(None)
+            raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        call()
+    except KeyboardInterrupt as interrupt:
+        return interrupt
+    finally:
+        sys.settrace(before)
+    return None
+
+
+@pytest.mark.parametrize("call", [lambda ledger: ledger.charge("1e-9", what="x"), str])
+def test_an_interrupt_leaves_no_lock_even_if_its_traceback_is_kept(path, call, monkeypatch):
+    monkeypatch.setattr("sklearn_dpbo.ledger._file._sync", lambda descriptor: None)
+    ledger, at = opened(path), 1
+    with path.open() as other:
+        while interrupt := interrupted(lambda: call(ledger), at):  # noqa: F841, as `sys.last_exc`
+            fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(other, fcntl.LOCK_UN)
+            at += 1
+    assert at > 100
+    assert ledger.verify().charge <= at
+
+
+def test_a_ledger_can_be_charged_while_others_read_all_of_it(path, monkeypatch):
+    monkeypatch.setattr("sklearn_dpbo.ledger._file._LOCK_TIMEOUT", 0.2)
+    ledger = opened(path)
+    ledger.charge(0.1, what="before")
+    with ledger._transaction() as book:
+        first, (last, _) = book.first(), book.last()
+        ledger.charge(0.1, what="meanwhile")
+        assert list(book.lines()) == [first, last], "what there was when it was locked"
+    assert len(ledger.history) == 2
+
+
+def test_a_name_that_others_take_again_and_again_is_an_error_and_no_endless_loop(path, monkeypatch):
+    ledger = opened(path)
+    monkeypatch.setattr("sklearn_dpbo.ledger._file._LOCK_TIMEOUT", 0.05)
+    monkeypatch.setattr("sklearn_dpbo.ledger._file._is_at", lambda descriptor, path: False)
+    with pytest.raises(LedgerError, match="other files took its place"):
+        ledger.charge(0.1, what="a test")
 
 
 # ---------------------------------------------------------------- the estimators
