@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from .canonical import as_labels
 from .tables import dense, n_rows
 
-__all__ = ["check_same_columns", "check_targets"]
+__all__ = ["check_same_columns", "check_targets", "refuse_complex"]
 
 
 def check_targets(y: Any, y_val: Any, n: int) -> NDArray[Any] | None:
@@ -40,6 +40,7 @@ def check_targets(y: Any, y_val: Any, n: int) -> NDArray[Any] | None:
         missing, present = ("y", "y_val") if y is None else ("y_val", "y")
         raise ValueError(f"{missing} is missing: {present} was given, and both are needed")
     kind, kind_val = _declared_kind(y) or _kind_of_values(dense(y)), _declared_kind(y_val)
+    refuse_complex(y, y_val)
     y = dense(y)
     y_val = as_labels(y_val, y)
     if len(y_val) != n:
@@ -50,6 +51,14 @@ def check_targets(y: Any, y_val: Any, n: int) -> NDArray[Any] | None:
         raise ValueError(f"y holds {kind} and y_val {kind_val}: no label of it can be right")
     checked: NDArray[Any] = y_val
     return checked
+
+
+def refuse_complex(*several: Any) -> None:
+    """Raise ValueError if labels declare that they are complex numbers; the message quotes none."""
+    for y in several:
+        dtype = getattr(y, "dtype", None)
+        if getattr(dtype, "kind", "") == "c":
+            raise ValueError(f"Complex data not supported: y is an array of {dtype}")
 
 
 def check_same_columns(X: Any, X_val: Any, pairwise: bool) -> None:

@@ -227,7 +227,7 @@ class SearchSpace:
         raise ValueError(f"the candidate {dict(params)!r} is not in param_grid: {reasons[-1]}")
 
     def own_points(self, params: Mapping[str, Any]) -> Points:
-        """Return the points of an estimator's own parameters, one for each dict that has them.
+        """Return the points of an estimator's own parameters, one for each set of names.
 
         Parameters
         ----------
@@ -235,9 +235,9 @@ class SearchSpace:
             What `get_params` of the estimator returns.
         """
         several = [self.none]
-        for axes in self.subspaces:
+        for names in dict.fromkeys(tuple(axes) for axes in self.subspaces):
             with suppress(KeyError, ValueError, TypeError):
-                several.append(self.locate({name: params[name] for name in axes}))
+                several.append(self.locate({name: params[name] for name in names}))
         return Points.concatenate(several)
 
     def _points(self, i: int, u: NDArray[np.float64]) -> Points:
@@ -289,19 +289,35 @@ class SearchSpace:
 
 def _levels(axes: Sequence[Axis | None]) -> list[list[tuple[int, float]]]:
     """Return the (subspace, coordinate) pairs at which each different unordered category lies."""
-    values: list[Any] = []
+    positions = _Positions()
     levels: list[list[tuple[int, float]]] = []
     for i, axis in enumerate(axes):
         if not isinstance(axis, Categories) or axis.ordered:
             continue
         for value, coordinate in zip(axis.values, axis.coordinates.tolist(), strict=True):
-            known = next((k for k, v in enumerate(values) if same(v, value)), None)
-            if known is None:
-                known = len(values)
-                values.append(value)
+            position = positions.of(value)
+            if position == len(levels):
                 levels.append([])
-            levels[known].append((i, coordinate))
+            levels[position].append((i, coordinate))
     return levels
+
+
+class _Positions:
+    """Numbers values in the order in which they come, the `same` ones alike."""
+
+    def __init__(self) -> None:
+        self._by_hash: dict[Any, int] = {}
+        self._others: list[tuple[Any, int]] = []
+
+    def of(self, value: Any) -> int:
+        n = len(self._by_hash) + len(self._others)
+        try:
+            return self._by_hash.setdefault((type(value), value), n)
+        except Exception:  # of a value that has no hash, or compares in a way of its own
+            known = next((i for other, i in self._others if same(other, value)), None)
+            if known is None:
+                self._others.append((value, n))
+            return n if known is None else known
 
 
 def _n_points(axes: Mapping[str, Axis]) -> float:

@@ -120,13 +120,24 @@ class MeanGain(PrivateScorer):
         return np.rint(share * self._record_steps).astype(np.int64)
 
     def unclipped(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.float64]:
-        gain: NDArray[np.float64] = np.asarray(self.gain(y, response, classes), dtype=float)
+        gain = self._numbers(self.gain(y, response, classes))
         if gain.shape != (len(response),):
             raise ValueError(
                 f"the gain of {self!r} must return one number per record: expected shape "
                 f"({len(response)},), found {gain.shape}"
             )
         return gain
+
+    def _numbers(self, found: Any) -> NDArray[np.float64]:
+        """Return gains as floats; a complex number, a time or a text is none."""
+        try:
+            array = np.asarray(found)
+            if array.dtype.kind in "biufO":
+                return array.astype(float)
+            what = f"an array of {array.dtype}"
+        except (TypeError, ValueError):
+            what = f"an object of type {type(found).__name__} that is no array of numbers"
+        raise ValueError(f"the gain of {self!r} must return one number per record; found {what}")
 
     def share_clipped(self, y: Any, response: NDArray[Any], classes: Any) -> float:
         if not self.gain.takes_bounds:

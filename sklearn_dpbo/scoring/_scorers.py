@@ -29,8 +29,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import _check_sample_weight
 
-from .._data.tables import dense
+from .._data.tables import dense, n_rows
 from .._data.units import Units
 from .._privacy.noisy_counts import NoisyCounts
 from ._histogram import ScoreHistogram
@@ -274,14 +275,32 @@ class PrivateScorer(Statistics):
         estimator, X, y
             As in `record_gains`.
         """
+        y = self._labels(X, y)
         response = respond(estimator, X, self.response_method)
-        return Predictions(dense(y), response, getattr(estimator, "classes_", None))
+        return Predictions(y, response, getattr(estimator, "classes_", None))
 
     def __call__(self, estimator: Any, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the score of a fitted estimator on data that need no protection."""
-        scorer = self if self.prepared else self.prepare(y)
-        found = scorer.predictions(estimator, X, y)
+        labels = self._labels(X, y)
+        scorer = self if self.prepared else self.prepare(labels)
+        found = scorer.predictions(estimator, X, labels)
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, found.response)
         return scorer.exact(found.y, found.response, found.classes, sample_weight)
+
+    def _labels(self, X: Any, y: Any) -> Any:
+        """Return y as an array; raise ValueError unless there are rows, and a label for each."""
+        labels, n = dense(y), n_rows(X)
+        if n == 0:
+            raise ValueError(f"scoring={self.name!r}: X has 0 rows, and there is nothing to score")
+        if labels is None and self.custom:
+            return None
+        if labels is None or labels.shape[:1] != (n,):
+            found = "is None" if labels is None else f"has shape {labels.shape}"
+            raise ValueError(
+                f"scoring={self.name!r} compares predictions with y: X has {n} rows, and y {found}"
+            )
+        return labels
 
 
 def score_and_interval(
