@@ -124,6 +124,7 @@ class SearchSpace:
         ]
         self.names = sorted({name for axes in self.subspaces for name in axes})
         self._column = {name: i for i, name in enumerate(self.names)}
+        self._levels = {name: _levels([s.get(name) for s in self.subspaces]) for name in self.names}
         self._located: dict[bytes, dict[str, Any]] = {}
 
     @property
@@ -258,48 +259,55 @@ class SearchSpace:
         features : ndarray of shape (n_points, n_features)
             One row per point.
         """
-        columns = [column for _, column in self._columns(points)]
-        return np.column_stack(columns) if columns else np.empty((len(points), 0))
+        blocks = [block for _, block in self._blocks(points)]
+        return np.hstack([np.empty((len(points), 0)), *blocks])
 
     @property
     def owner(self) -> NDArray[np.int_]:
         """Number, from 0, of the parameter that each feature belongs to."""
-        names = [name for name, _ in self._columns(self.none)]
+        names = [name for name, block in self._blocks(self.none) for _ in range(block.shape[1])]
         return np.unique(names, return_inverse=True)[1] if names else np.empty(0, dtype=int)
 
-    def _columns(self, points: Points) -> Iterator[tuple[str, NDArray[np.float64]]]:
-        """Yield each feature: the name of the parameter, "" for the dicts, and the column."""
+    def _blocks(self, points: Points) -> Iterator[tuple[str, NDArray[np.float64]]]:
+        """Yield features: the name of the parameter, "" for the dicts, and its columns."""
         height = math.sqrt(0.5)
         for name in self.names:
             u = points.unit[:, self._column[name]]
             axes = [axes.get(name) for axes in self.subspaces]
             has_order = np.array([axis is not None and axis.ordered for axis in axes])
             if has_order.any():
-                yield name, np.where(has_order[points.subspace] & ~np.isnan(u), u, 0.5)
-            levels = _levels(axes)
-            for level in levels if len(levels) + has_order.any() > 1 else []:
-                column = np.zeros(len(points))
-                for i, coordinate in level:
-                    column[(points.subspace == i) & (u == coordinate)] = height
-                yield name, column
+                yield name, np.where(has_order[points.subspace] & ~np.isnan(u), u, 0.5)[:, None]
+            levels, n_levels = self._levels[name]
+            if n_levels + has_order.any() > 1:
+                block = np.zeros((len(points), n_levels))
+                for i, level in levels.items():
+                    rows = np.flatnonzero(points.subspace == i)
+                    block[rows, level[(u[rows] * len(level)).astype(int)]] = height
+                yield name, block
         if len(self.subspaces) > 1:
-            for i in range(len(self.subspaces)):
-                yield "", np.where(points.subspace == i, height, 0.0)
+            yield (
+                "",
+                np.where(points.subspace[:, None] == np.arange(len(self.subspaces)), height, 0),
+            )
 
 
-def _levels(axes: Sequence[Axis | None]) -> list[list[tuple[int, float]]]:
-    """Return the (subspace, coordinate) pairs at which each different unordered category lies."""
+def _levels(axes: Sequence[Axis | None]) -> tuple[dict[int, NDArray[np.int_]], int]:
+    """Number the different unordered categories of a parameter, in the order of first mention.
+
+    Returns
+    -------
+    levels : dict of int to ndarray of int
+        By subspace: the number of each value, in the order of its coordinates.
+    n_levels : int
+        How many there are.
+    """
     positions = _Positions()
-    levels: list[list[tuple[int, float]]] = []
-    for i, axis in enumerate(axes):
-        if not isinstance(axis, Categories) or axis.ordered:
-            continue
-        for value, coordinate in zip(axis.values, axis.coordinates.tolist(), strict=True):
-            position = positions.of(value)
-            if position == len(levels):
-                levels.append([])
-            levels[position].append((i, coordinate))
-    return levels
+    levels = {
+        i: np.array([positions.of(value) for value in axis.values])
+        for i, axis in enumerate(axes)
+        if isinstance(axis, Categories) and not axis.ordered
+    }
+    return levels, len(positions)
 
 
 class _Positions:
@@ -309,8 +317,11 @@ class _Positions:
         self._by_hash: dict[Any, int] = {}
         self._others: list[tuple[Any, int]] = []
 
+    def __len__(self) -> int:
+        return len(self._by_hash) + len(self._others)
+
     def of(self, value: Any) -> int:
-        n = len(self._by_hash) + len(self._others)
+        n = len(self)
         try:
             return self._by_hash.setdefault((type(value), value), n)
         except Exception:  # of a value that has no hash, or compares in a way of its own

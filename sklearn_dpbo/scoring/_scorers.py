@@ -286,7 +286,12 @@ class PrivateScorer(Statistics):
         found = scorer.predictions(estimator, X, labels)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, found.response)
-        return scorer.exact(found.y, found.response, found.classes, sample_weight)
+        try:
+            return scorer.exact(found.y, found.response, found.classes, sample_weight)
+        except (OverflowError, TypeError) as error:
+            raise ValueError(
+                f"{self!r} cannot be computed from these labels and predictions: {error}"
+            ) from error
 
     def _labels(self, X: Any, y: Any) -> Any:
         """Return y as an array; raise ValueError unless there are rows, and a label for each."""
