@@ -71,6 +71,7 @@ from sklearn_dpbo.acquisition import ExpectedImprovement, UpperConfidenceBound
 from sklearn_dpbo.configuration import Knapsack, KnapsackItems, PrivateConfigurator
 from sklearn_dpbo.exceptions import LedgerError
 from sklearn_dpbo.kusner2015 import GPNoiseFree, GPNoisy, LipschitzConvex
+from sklearn_dpbo.learners import PrivateLogisticRegression
 from sklearn_dpbo.ledger._entries import concentrated
 from sklearn_dpbo.outsourced import GaussianCurator
 from sklearn_dpbo.scoring._make import selecting_scorer
@@ -1310,6 +1311,92 @@ def test_utility_bound_below_float_range_raises_value_error():
     with pytest.raises(ValueError, match="utility_bound is a positive number"):
         bound = Fraction(1, 10**400)
         PrivateConfigurator(Knapsack(), epsilon=1.0, utility_bound=bound).fit(ITEMS[:1])
+
+
+@pytest.mark.parametrize("X", [SMALL[:0], []])
+@pytest.mark.parametrize("guidance", ["none", "private", "public"])
+def test_empty_training_set_raises_value_error(X, guidance):
+    """It was an IndexError, or an error about the labels."""
+    params = {"grid": {"a": scipy.stats.uniform()}, "n_iter": 9}
+    with pytest.raises(ValueError, match="training set is empty"):
+        fitted_on(X, [], SMALL, HALVES, Cut(), strategy=WorstCase(guidance=guidance), **params)
+    with pytest.raises(ValueError, match="training set is empty"):
+        PrivateThresholdClassifier(Cut()).fit(X, [], X_val=SMALL, y_val=HALVES)
+
+
+@pytest.mark.parametrize("kind", ["complex", "complex list", "text", "number", "None", "generator"])
+@pytest.mark.parametrize("model", [Returns, ReturnsLevel])
+def test_predictions_that_are_no_real_numbers_raise_value_error(model, kind):
+    """The imaginary part was dropped, and a text of the right length was an IndexError."""
+    scoring = REGRESS[0] if model is ReturnsLevel else None
+    with pytest.raises(ValueError, match=f"{model.__name__}.predict returned"):
+        fitted_on(SMALL, HALVES, SMALL, HALVES, model(kind=kind), scoring=scoring)
+
+
+@pytest.mark.parametrize("kind", ["complex", "complex list", "dates", "texts", "dict"])
+def test_gains_that_are_no_real_numbers_raise_value_error(kind):
+    scoring = make_private_scorer(gain_of(kind), bounds=(0, 1))
+    with pytest.raises(ValueError, match="must return one number per record; found"):
+        fitted_on(SMALL, HALVES, SMALL, HALVES, Cut(), scoring=scoring)
+
+
+def test_errors_about_complex_labels_do_not_quote_them():
+    """scikit-learn's message does, and here they are protected."""
+    y = HALVES + 918j
+    learner = PrivateLogisticRegression(bounds=(0, 1), classes=[0, 1])
+    search = PrivateBayesSearchCV(learner, {"C": [1.0]}, epsilon=1.0, delta=1e-6, protect="all")
+    for model in (learner, search):
+        with pytest.raises(ValueError, match="Complex data not supported") as caught:
+            model.fit(SMALL, y)
+        assert "918" not in shown(caught.value)
+
+
+@pytest.mark.parametrize("by_record", [False, True])
+@pytest.mark.parametrize("y", [HALVES[:-1], [*HALVES, 1], 1, None])
+@pytest.mark.parametrize("name", ["accuracy", "neg_brier_score", "f1", "roc_auc"])
+def test_scorer_called_with_other_length_raises_value_error(name, y, by_record):
+    """It was an IndexError, or an AttributeError of None."""
+    model, scorer = Cut().fit(SMALL, HALVES), make_private_scorer(name).prepare(HALVES)
+    call = scorer.record_gains if by_record and scorer.is_mean else scorer
+    with pytest.raises(ValueError, match="X has 12 rows, and y"):
+        call(model, SMALL, y)
+    with pytest.raises(ValueError, match="X has 0 rows"):
+        call(model, SMALL[:0], HALVES[:0])
+
+
+@pytest.mark.parametrize("given", [[5], [([0], [1], [2])], [([[0, 1]], [[2, 3]])], [None]])
+def test_pairs_that_are_none_raise_value_error(given):
+    """A TypeError of scikit-learn's wrapper, and tables of row numbers were taken for rows."""
+    with pytest.raises(ValueError, match=r"cv=.* cannot be used|cv does not give row numbers"):
+        PrivateBayesSearchCV(Cut(), {"a": [0.5]}, cv=given).fit(SMALL, HALVES)
+    strategy = WorstCase(guidance="public", public_cv=given)
+    grid = {"a": scipy.stats.uniform()}
+    with pytest.raises(ValueError, match="public_cv"):
+        fitted_on(SMALL, HALVES, SMALL, HALVES, Cut(), grid, n_iter=9, strategy=strategy)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_report_names_what_was_given_as_cv():
+    """It said "test part of _CVIterableWrapper"."""
+    pair = (np.arange(6), np.arange(6, 12))
+    search = PrivateBayesSearchCV(Cut(), {"a": [0.5]}, cv=[pair], noise_random_state=0)
+    assert "test part of cv" in str(search.fit(SMALL, HALVES).privacy_)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("guidance", ["public", "private", "both"])
+def test_many_equal_values_without_order_are_searched(guidance):
+    """The surrogate had no feature, and numpy no largest of none."""
+    strategy = WorstCase(guidance=guidance)
+    found = fitted_on(
+        SMALL, HALVES, SMALL, HALVES, Cut(), {"b": ["x"] * 40}, n_iter=12, strategy=strategy
+    )
+    assert found.best_params_ == {"b": "x"}
+
+
+def test_more_candidates_than_memory_holds_raise_value_error():
+    with pytest.raises(ValueError, match="n_iter=1,000,000,000 is more candidates"):
+        fitted_on(SMALL, HALVES, SMALL, HALVES, Cut(), {"a": scipy.stats.uniform()}, n_iter=10**9)
 
 
 # ---------------------------------------------------------------- lists that are long
