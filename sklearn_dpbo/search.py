@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils import check_random_state
 
 from ._data.split import Problem, hold_out
+from ._data.units import unit_name
 from ._evaluation.evaluator import Evaluator
 from ._evaluation.fitting import FitOptions
 from ._evaluation.progress import CallbackSupportMixin, watched
@@ -46,7 +47,8 @@ from .exceptions import GuaranteeAssumptionWarning
 from .kusner2015._gp_noise_free import GPNoiseFree
 from .kusner2015._gp_noisy import GPNoisy
 from .kusner2015._lipschitz import LipschitzConvex
-from .ledger._ledger import PrivacyLedger, budget_on
+from .ledger._budget import budget_on
+from .ledger._ledger import PrivacyLedger
 from .report._html import ShowsEstimatorAndPrivacy
 from .scoring._scorers import PrivateScorer
 from .strategies._base import Release, Strategy
@@ -332,7 +334,7 @@ class PrivateBayesSearchCV(
             return self._fit_one_table(X, y, X_val, y_val, groups_val, fit_params)
         if X_val is not None:
             refuse_raw_validation_set(self)
-        scorers, space, strategy, mechanisms = self._validate()
+        scorers, space, strategy, mechanisms = self._validate(unit_name(groups_val))
         if X_val is None:
             refuse_earlier_search(strategy)
         rng = check_random_state(self.random_state)
@@ -427,7 +429,7 @@ class PrivateBayesSearchCV(
                 f'protect="all" takes one table, as X and y (and groups), and cuts it itself; '
                 f"found {names}, too"
             )
-        scorers, space, strategy, mechanisms = self._validate()
+        scorers, space, strategy, mechanisms = self._validate(unit_name(groups))
         _warn_of_assumption(strategy, stacklevel=4)
         options = self._fit_options()
         data = (X, y, groups)
@@ -449,7 +451,9 @@ class PrivateBayesSearchCV(
             self.prediction == "separate",
         )
 
-    def _validate(self) -> tuple[dict[str, PrivateScorer], SearchSpace, Strategy, Mechanisms]:
+    def _validate(
+        self, unit: str
+    ) -> tuple[dict[str, PrivateScorer], SearchSpace, Strategy, Mechanisms]:
         """Return (scorers, space, strategy, mechanisms) from parameters, or say what is wrong."""
         check_parameters(self)
         scorers, space = scorers_of(self), space_of(self)
@@ -465,7 +469,9 @@ class PrivateBayesSearchCV(
             if self.protect == "validation"
             else "a fitted model and its score",
             mechanism=f"{type(self).__name__}, {type(strategy).__name__}",
+            unit=unit,
             assumption=strategy.assumption,
+            estimator=self.estimator,
         )
         return scorers, space, strategy, Mechanisms(budget, noise)
 

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from ._data.pickles import fresh, packed
 from ._data.split import Problem, hold_out
 from ._data.tables import dense
+from ._data.units import unit_name
 from ._evaluation.companions import Companions
 from ._evaluation.fitting import without_autologging
 from ._evaluation.model import Model
@@ -43,7 +44,8 @@ from ._sklearn.two_classes import (
     check_thresholds,
     check_two_classes,
 )
-from .ledger._ledger import PrivacyLedger, budget_on
+from .ledger._budget import budget_on
+from .ledger._ledger import PrivacyLedger
 from .report._html import ShowsEstimatorAndPrivacy
 from .report._report import PrivacyReport
 from .scoring._make import resolve_scorer
@@ -244,7 +246,8 @@ class PrivateThresholdClassifier(
         if X_val is not None:
             refuse_raw_validation_set(self)
         self._validate()
-        refuse_excess(self.estimator, self.epsilon, self.ledger)
+        unit = unit_name(groups_val)
+        refuse_excess(self.estimator, self.epsilon, self.ledger, unit)
         scorer, noise = self._scorer(), noise_source(self.noise_random_state, stacklevel=3)
         routed, rng = self._route(fit_params), check_random_state(self.random_state)
         problem = hold_out(
@@ -263,7 +266,7 @@ class PrivateThresholdClassifier(
         scorer = scorer.prepare(problem.training.y)
         public_rng = np.random.default_rng(rng.randint(2**31 - 1, size=4))
         inner = Inner(clone(self.estimator)).with_ledger(self.ledger)
-        mechanisms = Mechanisms(self._budget(), noise)  # stamped before fitting
+        mechanisms = Mechanisms(self._budget(unit), noise)  # stamped before fitting
         with watched(self, n_steps=2) as progress, note_on_error(inner.released):
             with progress.step("fit-estimator", hand_to=inner.estimator):
                 inner = Inner(inner.fit(problem))
@@ -329,10 +332,16 @@ class PrivateThresholdClassifier(
             "privacy_": inner.add_to(threshold_report(problem, mechanisms, self.prediction)),
         }
 
-    def _budget(self) -> Budget:
-        mechanism = f"{type(self).__name__}, {type(self.estimator).__name__}"
+    def _budget(self, unit: str) -> Budget:
         what = "choice and score of a threshold"
-        return budget_on(self.ledger, self.epsilon, what=what, mechanism=mechanism)
+        return budget_on(
+            self.ledger,
+            self.epsilon,
+            what=what,
+            mechanism=type(self).__name__,
+            unit=unit,
+            estimator=self.estimator,
+        )
 
     def _grid(
         self, estimator: Any, label_gains: LabelGains, problem: Problem

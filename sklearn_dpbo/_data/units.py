@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Units"]
+__all__ = ["Units", "unit_name"]
 
 
 def _place(group: Any) -> tuple[bool, Any, str]:
@@ -133,3 +133,8 @@ class Units:
         weights = np.empty(len(self.order), dtype=np.int64)
         weights[self.order] = share[unit] + (position_in_unit < remainder[unit])
         return weights
+
+
+def unit_name(groups: object) -> str:
+    """Return what a unit is called, given the groups that the user passed, or None."""
+    return "record" if groups is None else "group"

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
+from typing import NamedTuple
 
 from ..exceptions import BudgetExceededError
 from .rounding import round_down
 
-__all__ = ["Budget", "PrivacyLoss", "Purpose"]
+__all__ = ["Budget", "PrivacyLoss", "Purpose", "Receipt"]
 
 
 class Purpose(StrEnum):
@@ -36,6 +37,24 @@ class Purpose(StrEnum):
     TABLE = "image of the rows"
     EVALUATION = "evaluation of the model"
     REPORT = "report of the chosen candidate"
+
+
+class Receipt(NamedTuple):
+    """What shows that a release was charged to a ledger, and to which state of it.
+
+    Parameters
+    ----------
+    ledger : str
+        Identifier of the ledger.
+    charge : int
+        Number of the charge, from 1.
+    head : str
+        SHA-256 hash of this charge and all before it, in hexadecimal digits.
+    """
+
+    ledger: str
+    charge: int
+    head: str
 
 
 @dataclass(frozen=True)
@@ -89,25 +108,29 @@ class Budget:
     delta : float, default=0.0
         In [0, 1).
     before_first : callable, default=None
-        Called before the first charge is recorded; if it raises, nothing is.
+        Called before the first charge is recorded; if it raises, nothing is. Returns receipts
+        of ledgers, or None.
 
     Attributes
     ----------
     reserved : bool
         Whether `before_first` has been called.
+    receipts : tuple of Receipt
+        What `before_first` has returned; empty without it, or before.
     """
 
     def __init__(
         self,
         epsilon: float,
         delta: float = 0.0,
-        before_first: Callable[[], None] | None = None,
+        before_first: Callable[[], Iterable[Receipt] | None] | None = None,
     ) -> None:
         self.epsilon, self.delta = float(epsilon), float(delta)
         self._before_first = before_first
         self._losses: list[PrivacyLoss] = []
         self._process = os.getpid()
         self.reserved = False
+        self.receipts: tuple[Receipt, ...] = ()
 
     @property
     def losses(self) -> tuple[PrivacyLoss, ...]:
@@ -179,5 +202,5 @@ class Budget:
             What `before_first` raises; nothing has been reserved then.
         """
         if not self.reserved and self._before_first is not None:
-            self._before_first()
+            self.receipts = tuple(self._before_first() or ())
         self.reserved = True

@@ -16,7 +16,7 @@ from .._data.split import Problem
 from .._evaluation.fitting import fit
 from .._privacy.rounding import round_up
 from ..exceptions import PrivacyWarning
-from ..ledger._ledger import require_ledger
+from ..ledger._budget import require_ledger
 from ..report._report import PrivacyReport
 from .results import already_released
 
@@ -118,10 +118,11 @@ class Inner:
             released=f"{report.released}; and of the search in estimator_: {inner.released}",
             spends=inner.spends + report.spends,
             secure=report.secure and inner.secure,
+            receipts=inner.receipts + report.receipts,
         )
 
 
-def refuse_excess(estimator: Any, epsilon: float, ledger: Any) -> None:
+def refuse_excess(estimator: Any, epsilon: float, ledger: Any, unit: str) -> None:
     """Ask the ledgers for all that a threshold and what is before it will spend.
 
     To be called by `fit`, before anything is fitted.
@@ -134,6 +135,8 @@ def refuse_excess(estimator: Any, epsilon: float, ledger: Any) -> None:
         Of the threshold.
     ledger : PrivacyLedger or None
         Of the threshold; and of the estimator, if it spends and has none.
+    unit : str
+        What is replaced in neighbouring data.
 
     Raises
     ------
@@ -154,4 +157,4 @@ def refuse_excess(estimator: Any, epsilon: float, ledger: Any) -> None:
             require_ledger(charged)
             by_name.setdefault((charged.path, charged.dataset), (charged, []))[1].append(charge)
     for charged, together in by_name.values():
-        charged.check(*together, what="the threshold, with any search before it,")
+        charged.check(*together, what="the threshold, with any search before it,", unit=unit)

@@ -331,4 +331,5 @@ def _report(
         spends=(*budget.losses, *on_second_part.budget.losses),
         noise=f"{noise.description}; of the models: {training.noise}",
         secure=noise.secure,
+        receipts=budget.receipts,
     )

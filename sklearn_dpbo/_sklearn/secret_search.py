@@ -126,4 +126,5 @@ def _report(
         spends=budget.losses,
         noise=noise.description,
         secure=noise.secure,
+        receipts=budget.receipts,
     )

@@ -23,7 +23,8 @@ from .._privacy.noise import noise_source
 from .._privacy.piecewise import PiecewiseConstant, check_interval, uniform_grid
 from .._privacy.sensitive import Secret
 from .._sklearn.delegation import replace_fitted
-from ..ledger._ledger import PrivacyLedger, budget_on
+from ..ledger._budget import budget_on
+from ..ledger._ledger import PrivacyLedger
 from ..report._html import ShowsPrivacy
 from ..report._report import PrivacyReport
 from ._families import check_family, utility_on
@@ -181,6 +182,7 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
             self.epsilon,
             what="choice and score of a parameter",
             mechanism=f"{type(self).__name__}, {type(self.family).__name__}",
+            unit="record",  # of the sample: an instance
         )
         total = self._total(instances, interval, grid)
         if total is None:
@@ -273,6 +275,7 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
             spends=mechanisms.budget.losses,
             noise=mechanisms.noise.description,
             secure=mechanisms.noise.secure,
+            receipts=mechanisms.budget.receipts,
         )
 
     def _validate(self) -> tuple[float, float]:

@@ -48,4 +48,5 @@ def validation_report(
         spends=budget.losses,
         noise=noise.description,
         secure=noise.secure,
+        receipts=budget.receipts,
     )

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._data.split import Problem, hold_out
 from .._data.tables import take_rows
+from .._data.units import unit_name
 from .._evaluation.companions import Companions, spread_rows
 from .._evaluation.evaluator import counted
 from .._evaluation.fitting import without_autologging, without_callbacks
@@ -23,7 +24,8 @@ from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import noise_source
 from .._privacy.rounding import round_down
 from .._privacy.sensitive import Sensitive
-from ..ledger._ledger import PrivacyLedger, budget_on
+from ..ledger._budget import budget_on
+from ..ledger._ledger import PrivacyLedger
 from ..scoring._statistics import Statistics
 from ._classifier import ClassifierEvaluation
 from ._counted import Counted
@@ -149,7 +151,14 @@ def private_evaluation(
         raise ValueError("pos_label and thresholds are for classifiers of two classes")
     noise = noise_source(noise_random_state, stacklevel=3)
     mechanism = f"private_evaluation, {type(estimator).__name__}"
-    budget = budget_on(ledger, epsilon, what="evaluation of a model", mechanism=mechanism)
+    budget = budget_on(
+        ledger,
+        epsilon,
+        what="evaluation of a model",
+        mechanism=mechanism,
+        unit=unit_name(groups_val),
+        estimator=estimator,
+    )
     problem = _problem(estimator, X, y, X_val, y_val, groups_val)
     with without_autologging():
         model = without_callbacks(estimator)

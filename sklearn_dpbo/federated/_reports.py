@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 from .._data.units import Units
-from .._privacy.accounting import PrivacyLoss
+from .._privacy.accounting import PrivacyLoss, Receipt
 from .._privacy.mechanisms import Mechanisms
 from ..outsourced._offers import MessageError
 from ..report._report import PREDICTION_CONDITIONS, TRAINING_NOT_PROTECTED, PrivacyReport
@@ -38,24 +38,28 @@ class Spent:
         Where the noise came from.
     secure : bool
         Whether nobody can predict it.
+    receipts : tuple of Receipt
+        The charges of its ledger.
     """
 
     epsilon: float
     losses: tuple[PrivacyLoss, ...]
     noise: str
     secure: bool
+    receipts: tuple[Receipt, ...]
 
     @classmethod
     def of(cls, mechanisms: Mechanisms) -> Self:
         """Return what has been released by these mechanisms."""
         budget, noise = mechanisms.budget, mechanisms.noise
-        return cls(budget.epsilon, budget.losses, noise.description, noise.secure)
+        return cls(budget.epsilon, budget.losses, noise.description, noise.secure, budget.receipts)
 
     def to_message(self) -> dict[str, Any]:
         """Return it in terms of JSON."""
         losses = [{**asdict(loss), "purpose": str(loss.purpose)} for loss in self.losses]
         return {
-            "epsilon": self.epsilon, "spent": losses, "noise": self.noise, "secure": self.secure
+            "epsilon": self.epsilon, "spent": losses, "noise": self.noise, "secure": self.secure,
+            "ledger": [receipt._asdict() for receipt in self.receipts],
         }  # fmt: skip
 
     @classmethod
@@ -69,9 +73,9 @@ class Spent:
         """
         try:
             losses = tuple(PrivacyLoss(**loss) for loss in message["spent"])
-            return cls(
-                float(message["epsilon"]), losses, str(message["noise"]), message["secure"] is True
-            )
+            receipts = tuple(Receipt(**receipt) for receipt in message.get("ledger", ()))
+            noise, secure = str(message["noise"]), message["secure"] is True
+            return cls(float(message["epsilon"]), losses, noise, secure, receipts)
         except (KeyError, TypeError, ValueError) as error:
             raise MessageError(f"a message does not say what was spent: {error!r:.200}") from None
 
@@ -105,4 +109,5 @@ def site_report(plan: Plan, name: str, units: Units, spent: Spent) -> PrivacyRep
         spends=spent.losses,
         noise=spent.noise,
         secure=spent.secure,
+        receipts=spent.receipts,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -295,7 +296,10 @@ def _pooled(plan: Plan, held: Mapping[str, FederatedSite], X: Any, y: Any) -> Re
     several = [site._mechanisms for site in held.values()]
     budget = budget_of_all([mechanisms.budget for mechanisms in several])
     holdings = {name: site._holding for name, site in held.items()}
-    return choose_together(plan, holdings, budget, several[0].noise)
+    result = choose_together(plan, holdings, budget, several[0].noise)
+    receipts = {name: site._mechanisms.budget.receipts for name, site in held.items()}
+    reports = {name: replace(r, receipts=receipts[name]) for name, r in result.reports.items()}
+    return replace(result, reports=reports)
 
 
 def _charged(held: Mapping[str, FederatedSite]) -> str:

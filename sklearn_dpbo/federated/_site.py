@@ -13,7 +13,8 @@ from .._privacy.accounting import Purpose
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import noise_source
 from .._sklearn.results import note_on_error, spent_before
-from ..ledger._ledger import PrivacyLedger, budget_on
+from ..ledger._budget import budget_on
+from ..ledger._ledger import PrivacyLedger
 from ..outsourced._offers import MessageError
 from ..report._report import PrivacyReport
 from ._holding import Holding, evaluate
@@ -102,6 +103,8 @@ class FederatedSite:
             plan.epsilon,
             what=f"{released} of the site {name!r}",
             mechanism="PrivateFederatedSearch",
+            unit=self._holding.units.name,
+            estimator=plan.options.estimator,
         )
         self._mechanisms = Mechanisms(budget, noise)
         self._sent: dict[str, dict[str, Any]] = {}

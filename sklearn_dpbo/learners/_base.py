@@ -16,7 +16,7 @@ from .._privacy.accounting import Budget
 from .._privacy.mechanisms import Mechanisms, Tables
 from .._privacy.noise import noise_source
 from .._privacy.zcdp import zcdp_within
-from ..ledger._ledger import budget_on
+from ..ledger._budget import budget_on
 from ..report._html import ShowsPrivacy
 from ..report._report import PrivacyReport
 from ._labels import as_declared
@@ -140,11 +140,15 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
             ) from None
         return low, high
 
-    def _tables(self, n: int, sensitivity: float, *, what: str) -> tuple[Budget, Tables, Any]:
+    def _tables(
+        self, n: int, sensitivity: float, *, what: str, unit: str
+    ) -> tuple[Budget, Tables, Any]:
         """Return what adds noise to n tables of integers, at (epsilon, delta) in all."""
         noise = noise_source(self.noise_random_state, stacklevel=4)
         mechanism = type(self).__name__
-        budget = budget_on(self.ledger, self.epsilon, self.delta, what=what, mechanism=mechanism)
+        budget = budget_on(
+            self.ledger, self.epsilon, self.delta, what=what, mechanism=mechanism, unit=unit
+        )
         rho = zcdp_within(budget.epsilon, budget.delta)
         return budget, Mechanisms(budget, noise).tables(n, sensitivity, rho, purpose=what), noise
 
@@ -164,6 +168,7 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
             spends=budget.losses,
             noise=noise.description,
             secure=noise.secure,
+            receipts=budget.receipts,
         )
 
     def _linear(self, X: Any) -> Floats:

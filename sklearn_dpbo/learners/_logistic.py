@@ -142,7 +142,9 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateLearner):
         K = len(self.classes_) if len(self.classes_) > 2 else 1
         W = np.zeros((K, X.shape[1]))
         n = int(self.max_iter)
-        budget, noisy, noise = self._tables(n, rows.sensitivity, what="gradients of a model")
+        budget, noisy, noise = self._tables(
+            n, rows.sensitivity, what="gradients of a model", unit=units.name
+        )
         velocity, averaged = np.zeros_like(W), np.zeros_like(W)
         for i in range(n):
             total = Secret(rows.total(self._errors(X, code, W)))

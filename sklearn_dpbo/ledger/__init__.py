@@ -1,8 +1,8 @@
 """Privacy ledgers: budgets of data sets, kept in a file or on a server (zone: boundary).
 
-`PrivacyLedger` decides which charges are accepted and stores them as entries.
+`PrivacyLedger` decides which charges are accepted and adds a line for each of them.
 """
 
-from ._entries import Entry
+from .._privacy.accounting import Receipt
 
-__all__ = ["Entry"]
+__all__ = ["Receipt"]

@@ -13,7 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 
-__all__ = ["DecimalLike", "parse_decimal", "round_down_decimal"]
+__all__ = ["DecimalLike", "decimal_text", "parse_decimal", "round_down_decimal"]
 
 # What `parse_decimal` accepts from users.
 DecimalLike = float | str | Fraction
@@ -51,6 +51,29 @@ def parse_decimal(name: str, number: object) -> Fraction:
     if value is None or value < 0:
         raise ValueError(f"{name} is a number from 1e-300 to 1e300, or 0; found {number!r}")
     return value
+
+
+def decimal_text(x: Fraction) -> str:
+    """Return x >= 0 as a text that `Fraction` reads exactly: "0.1", "3e-40" or "1/3"."""
+    n_digits = _n_digits(x.denominator)
+    if n_digits is None:
+        return f"{x.numerator}/{x.denominator}"
+    digits = str(x.numerator * 10**n_digits // x.denominator)
+    if n_digits == 0:
+        return digits
+    if n_digits > 20:
+        return f"{digits}e-{n_digits}"
+    digits = digits.zfill(n_digits + 1)
+    return f"{digits[:-n_digits]}.{digits[-n_digits:]}"
+
+
+def _n_digits(denominator: int) -> int | None:
+    """Return how many decimals a fraction needs; None if no number of them is enough."""
+    twos = (denominator & -denominator).bit_length() - 1
+    fives, rest = 0, denominator >> twos
+    while rest % 5 == 0:
+        fives, rest = fives + 1, rest // 5
+    return max(twos, fives) if rest == 1 else None
 
 
 def round_down_decimal(x: Fraction) -> float:

@@ -1,32 +1,139 @@
-"""The entries of a ledger: their contents, hash chain and sums (zone: public)."""
+"""The lines of a ledger: the opening, and one for each charge (zone: public).
+
+A line is a JSON object. It ends with the hash of all that stands before it in the line, and that
+includes the hash of the line before: the lines form a chain. Each charge carries the totals of all
+charges up to it, so that the last line is enough to decide on the next charge.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
-from functools import lru_cache, reduce
+from functools import lru_cache
 from typing import Any, NamedTuple
 
-from .._privacy.rounding import round_down, round_up
-from .._privacy.zcdp import delta_of_zcdp
-from ..exceptions import LedgerError
+from ._decimal import decimal_text
 
-__all__ = [
-    "Entry",
-    "chain_hash",
-    "concentrated",
-    "exact_sum",
-    "storable_text",
-    "sum_losses",
-    "verified_entries",
-]
+__all__ = ["DamagedError", "Entry", "Loss", "Opening", "Totals", "salvaged", "verified_entries"]
 
-_LOSSES = ("epsilon", "delta")
+FORMAT = "sklearn_dpbo ledger 2"
+_DAMAGED = "it has been damaged or tampered with"
+# Longer texts are cut off: a line should fit on a page of a disk.
+_MAX_TEXT = 500
+# Totals are exact up to this many decimals, and rounded up beyond, so that lines stay short.
+_MAX_DECIMALS = 700
+_MAX_DENOMINATOR = 10**_MAX_DECIMALS
+_HASH = re.compile(r'(.*), "hash": "([0-9a-f]{64})"\}', re.DOTALL)
+_BEGINNING = re.compile(r'\{"charge": \d+, "epsilon": "([^"]+)", "delta": "([^"]+)"')
 # Cached because parsing takes microseconds and a long history has few different numbers.
-_parse_fraction = lru_cache(4096)(Fraction)
+_fraction = lru_cache(4096)(Fraction)
+
+
+class DamagedError(OSError):
+    """A line is not as it was written, or does not belong here."""
+
+
+class Loss(NamedTuple):
+    """A privacy loss, per unit, and the assumption that it depends on, if any."""
+
+    epsilon: Fraction
+    delta: Fraction
+    assumption: str | None = None
+
+
+class Totals(NamedTuple):
+    """Sums over all charges; rounded up if they have more than 700 decimals.
+
+    Parameters
+    ----------
+    epsilon, delta, squares : Fraction
+        Sums of epsilon, of delta and of the square of epsilon.
+    epsilon_on_assumptions, delta_on_assumptions : Fraction
+        Sums over the charges that depend on assumptions.
+    """
+
+    epsilon: Fraction = Fraction(0)
+    delta: Fraction = Fraction(0)
+    squares: Fraction = Fraction(0)
+    epsilon_on_assumptions: Fraction = Fraction(0)
+    delta_on_assumptions: Fraction = Fraction(0)
+
+    def plus(self, loss: Loss) -> Totals:
+        """Return the totals after another charge."""
+        epsilon, delta, assumption = loss
+        assumed = assumption is not None
+        added = (epsilon, delta, epsilon * epsilon, epsilon * assumed, delta * assumed)
+        return Totals(*(_rounded_up(x + y) for x, y in zip(self, added, strict=True)))
+
+
+class Opening(NamedTuple):
+    """The first line: which data set this is, and its budget.
+
+    Parameters
+    ----------
+    ledger : str
+        Identifier, drawn at random when the ledger was created.
+    dataset : str
+        Name of the data set.
+    unit : str
+        What one protected unit is.
+    epsilon, delta : Fraction
+        The budget, per unit.
+    worst_case_only : bool
+        Whether charges that depend on assumptions are refused.
+    time : str
+        When the ledger was created, in UTC, in ISO 8601 format.
+    hash : str, default=""
+        Hash of the line.
+    """
+
+    ledger: str
+    dataset: str
+    unit: str
+    epsilon: Fraction
+    delta: Fraction
+    worst_case_only: bool
+    time: str
+    hash: str = ""
+
+    @property
+    def budget(self) -> tuple[Fraction, Fraction, bool]:
+        """Epsilon, delta and worst_case_only."""
+        return self.epsilon, self.delta, self.worst_case_only
+
+    @property
+    def number(self) -> int:
+        """Position in the ledger: 0, before all charges."""
+        return 0
+
+    @property
+    def totals(self) -> Totals:
+        """Of no charges."""
+        return Totals()
+
+    def line(self) -> str:
+        """Return the line that stores it."""
+        texts = {"epsilon": decimal_text(self.epsilon), "delta": decimal_text(self.delta)}
+        fields = {"format": FORMAT, **self._asdict(), **texts}
+        del fields["hash"]
+        return _sealed(fields)
+
+    @classmethod
+    def parse(cls, line: str) -> Opening:
+        """Return what a line stores; raise DamagedError if it is no intact opening."""
+        if not line.startswith('{"format": "sklearn_dpbo ledger '):
+            raise DamagedError("this is not a ledger")
+        fields = _unsealed(line)
+        if (found := fields.pop("format")) != FORMAT:
+            raise DamagedError(f"this version reads {FORMAT!r}; found {found!r}")
+        try:
+            fields |= {name: Fraction(fields[name]) for name in ("epsilon", "delta")}
+            return cls(**fields)
+        except (TypeError, ValueError, KeyError, ZeroDivisionError):
+            raise DamagedError(_DAMAGED) from None
 
 
 class Entry(NamedTuple):
@@ -35,115 +142,163 @@ class Entry(NamedTuple):
     Parameters
     ----------
     number : int
-        Position of the charge on this data set, from 1.
+        Position of the charge in the ledger, from 1.
+    loss : Loss
+        The privacy loss, per unit.
     time : str
         Time of the charge in UTC, in ISO 8601 format.
-    what : str
-        What was released.
-    mechanism : str
-        The mechanism that released it.
-    epsilon, delta : Fraction
-        The privacy loss, per unit.
-    assumption : str or None
-        The assumption that the loss depends on; None for a worst-case guarantee.
+    what, mechanism, estimator, purpose : str
+        What was released, by which mechanism, of which class of estimators, and for which purpose
+        of the user's; "" if this is not known.
+    totals : Totals
+        Over all charges up to this one.
+    previous : str
+        Hash of the line before.
+    hash : str, default=""
+        Hash of the line, and so of all lines up to this one.
     """
 
     number: int
+    loss: Loss
     time: str
     what: str
     mechanism: str
-    epsilon: Fraction
-    delta: Fraction
-    assumption: str | None
+    estimator: str
+    purpose: str
+    totals: Totals
+    previous: str
+    hash: str = ""
+
+    @classmethod
+    def after(cls, last: Opening | Entry, loss: Loss, time: str, **texts: object) -> Entry:
+        """Return the entry of a charge that follows on another line.
+
+        Parameters
+        ----------
+        last : Opening or Entry
+            The last line.
+        loss : Loss
+            The privacy loss of the charge.
+        time : str
+            Its time, as in `Entry`.
+        **texts : object
+            "what", "mechanism", "estimator" and "purpose".
+        """
+        loss = loss._replace(assumption=_cut(loss.assumption))
+        cut = {name: _cut(text) or "" for name, text in texts.items()}
+        entry = cls(last.number + 1, loss, time, **cut, totals=last.totals.plus(loss),
+                    previous=last.hash)  # fmt: skip
+        return entry._replace(hash=_HASH.fullmatch(entry.line())[2])  # type: ignore[index]
+
+    def line(self) -> str:
+        """Return the line that stores it. The loss comes first: it is read if the line is cut."""
+        fields = {
+            "charge": self.number,
+            "epsilon": decimal_text(self.loss.epsilon),
+            "delta": decimal_text(self.loss.delta),
+            "assumption": self.loss.assumption,
+            **{name: getattr(self, name) for name in _TEXTS},
+            "totals": [decimal_text(total) for total in self.totals],
+            "previous": self.previous,
+        }
+        return _sealed(fields)
+
+    @classmethod
+    def parse(cls, line: str) -> Entry:
+        """Return what a line stores; raise DamagedError if it is no intact charge."""
+        fields = _unsealed(line)
+        try:
+            loss = Loss(
+                _fraction(fields["epsilon"]), _fraction(fields["delta"]), fields["assumption"]
+            )
+            totals = Totals(*(_fraction(total) for total in fields["totals"]))
+            texts = {name: fields[name] for name in _TEXTS}
+            entry = cls(fields["charge"], loss, **texts, totals=totals,
+                        previous=fields["previous"], hash=fields["hash"])  # fmt: skip
+        except (TypeError, ValueError, KeyError, ZeroDivisionError):
+            raise DamagedError(_DAMAGED) from None
+        # Whoever may add lines can compute a hash, but cannot give anything back.
+        if not (loss.epsilon > 0 and loss.delta >= 0 and min(totals) >= 0):
+            raise DamagedError(_DAMAGED)
+        return entry
 
     def row(self) -> dict[str, Any]:
         """Return the entry as a row of a table, with epsilon and delta as floats."""
-        return self._asdict() | {"epsilon": float(self.epsilon), "delta": float(self.delta)}
+        return {
+            "number": self.number,
+            "time": self.time,
+            "what": self.what,
+            "mechanism": self.mechanism,
+            "estimator": self.estimator,
+            "purpose": self.purpose,
+            "epsilon": float(self.loss.epsilon),
+            "delta": float(self.loss.delta),
+            "assumption": self.loss.assumption,
+        }
 
 
-def chain_hash(previous: str, row: Iterable[object]) -> str:
-    """Return the hash of a row and of the hash before it, and so of all rows up to this one."""
-    return hashlib.sha256(json.dumps([previous, *row]).encode()).hexdigest()
+_TEXTS = ("time", "what", "mechanism", "estimator", "purpose")
 
 
-def verified_entries(
-    rows: Iterable[Sequence[Any]], budget: Sequence[Any], head: str
-) -> list[Entry]:
-    """Return the charges in these rows, or raise LedgerError if the rows were changed.
-
-    A correct hash chain is not enough: anyone who may add rows can extend the chain with a
-    negative loss, so the losses are checked too.
+def verified_entries(opening: Opening, lines: Iterable[str]) -> Iterator[Entry]:
+    """Yield the charges in these lines, or raise DamagedError where the chain does not hold.
 
     Parameters
     ----------
-    rows : iterable of tuple
-        Fields of each `Entry` as stored, in order of their numbers.
-    budget : sequence
-        Name of the data set, epsilon, delta and worst_case_only, as stored.
-    head : str
-        The stored hash of the budget and all rows.
+    opening : Opening
+        The first line.
+    lines : iterable of str
+        All further lines, in order.
     """
-    name = budget[0]
+    last: Opening | Entry = opening
+    for line in lines:
+        entry = Entry.parse(line)
+        follows = (entry.number, entry.previous) == (last.number + 1, last.hash)
+        if not (follows and entry.totals == last.totals.plus(entry.loss)):
+            raise DamagedError(f"{_DAMAGED}, at charge {last.number + 1}")
+        yield entry
+        last = entry
+
+
+def salvaged(piece: str) -> Loss | None:
+    """Return the loss at the beginning of a line that was cut off, or None if it is cut off, too.
+
+    A release waits until its line is on the disk. A line that was cut off was never released.
+    """
+    found = _BEGINNING.match(piece)
     try:
-        if reduce(chain_hash, rows, chain_hash("", budget)) != head:
-            raise ValueError
-        entries = [
-            Entry(
-                number,
-                time,
-                what,
-                mechanism,
-                _parse_fraction(epsilon),
-                _parse_fraction(delta),
-                assumption,
-            )
-            for number, time, what, mechanism, epsilon, delta, assumption in rows
-        ]
-        if not all(e.epsilon.numerator > 0 and e.delta.numerator >= 0 for e in entries):
-            raise ValueError
-    except (TypeError, ValueError, ZeroDivisionError):
-        raise LedgerError(f"the ledger of {name!r} has been damaged or tampered with") from None
-    return entries
+        return Loss(Fraction(found[1]), Fraction(found[2])) if found else None
+    except (ValueError, ZeroDivisionError):
+        return None
 
 
-def storable_text(text: object) -> str | None:
-    """Return text without what SQLite or PostgreSQL cannot store: surrogates and NUL."""
-    return None if text is None else str(text).encode("utf-8", "replace").decode().replace("\0", "")
+def _sealed(fields: dict[str, Any]) -> str:
+    content = json.dumps(fields)[:-1]
+    return f'{content}, "hash": "{hashlib.sha256(content.encode()).hexdigest()}"}}'
 
 
-def exact_sum(numbers: Iterable[Fraction]) -> Fraction:
-    """Return the exact sum. It adds numerators by denominator, as there are few of these."""
-    numerators: defaultdict[int, int] = defaultdict(int)
-    for x in numbers:
-        numerators[x.denominator] += x.numerator
-    return sum((Fraction(n, d) for d, n in numerators.items()), Fraction(0))
+def _unsealed(line: str) -> dict[str, Any]:
+    """Return the fields of an intact line, with its hash."""
+    parts = _HASH.fullmatch(line)
+    if parts is None or hashlib.sha256(parts[1].encode()).hexdigest() != parts[2]:
+        raise DamagedError(_DAMAGED)
+    try:
+        fields: dict[str, Any] = json.loads(line)
+    except ValueError:
+        raise DamagedError(_DAMAGED) from None
+    return fields
 
 
-def sum_losses(entries: list[Entry]) -> dict[str, float]:
-    """Return the sums of epsilon and delta, over all charges and over those on assumptions."""
-    assumed = [entry for entry in entries if entry.assumption is not None]
-    sums = {name: exact_sum(getattr(e, name) for e in entries) for name in _LOSSES}
-    sums |= {
-        f"{name}_on_assumptions": exact_sum(getattr(e, name) for e in assumed) for name in _LOSSES
-    }
-    return {name: float(value) for name, value in sums.items()}
+def _cut(text: object) -> str | None:
+    """Return a text of bounded length without surrogates and NUL, which no file should contain."""
+    if text is None:
+        return None
+    clean = str(text).encode("utf-8", "replace").decode().replace("\0", "")
+    return clean if len(clean) <= _MAX_TEXT else clean[: _MAX_TEXT - 1] + "…"
 
 
-def concentrated(E: Fraction, D: Fraction, epsilons: list[Fraction]) -> bool:
-    """Whether charges with these epsilons fit (E, D / 2) by zero-concentrated privacy (zCDP).
-
-    Rounding errors can only make the answer False.
-
-    Parameters
-    ----------
-    E, D : Fraction
-        Epsilon and delta of the budget.
-    epsilons : list of Fraction
-        Epsilon of each charge.
-    """
-    rho = exact_sum(e * e for e in epsilons) / 2
-    if D == 0 or rho > 2**1000:  # more than any budget allows, and close to the largest float
-        return False
-    return delta_of_zcdp(round_up(rho) * (1 + 1e-12), round_down(E)) * (1 + 1e-9) <= round_down(
-        D / 2
-    )
+def _rounded_up(x: Fraction) -> Fraction:
+    """Return x if it has at most so many decimals, or is such a ratio; else a little more."""
+    if x.denominator <= _MAX_DENOMINATOR:
+        return x
+    return Fraction(-(-x.numerator * _MAX_DENOMINATOR // x.denominator), _MAX_DENOMINATOR)

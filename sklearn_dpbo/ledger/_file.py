@@ -1,195 +1,292 @@
-"""A database file with exclusive transactions (zone: boundary).
+"""A ledger in one file, to which lines are only ever added (zone: boundary).
 
-SQLite's own locks are not enough here. They belong to a process, which loses them when any of its
-threads closes the file (after a copy or backup), and they depend on the name of the file, of which
-there can be two. Each transaction therefore first locks the file itself. The journal is a rollback
-journal, so that after a commit all data are in the database file: a write-ahead log cannot be
-moved into it while another process is reading.
+A transaction locks the open file with `flock`. Such a lock belongs to what was opened, under
+whatever name, and excludes threads like processes. A charge is one write at the end of the file,
+and is made once `fsync` has returned. Nothing is kept in a second file: what happens to the file
+(moved, copied, mounted elsewhere) happens to all charges together.
 """
 
 from __future__ import annotations
 
 import contextlib
+import io
 import os
-import sqlite3
-import tempfile
-import threading
+import secrets
+import stat
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
 
 try:
     import fcntl
-except ImportError:  # not a POSIX system: only SQLite's locks are used
+except ImportError:  # not a POSIX system
     _HAS_FLOCK = False
 else:
     _HAS_FLOCK = True
 
-__all__ = ["Execute", "create_if_missing", "process_lock", "transaction"]
-
-# Runs one SQL statement with values for its "?"; returns all rows of the result.
-Execute = Callable[..., list[tuple[Any, ...]]]
+__all__ = ["FileStore"]
 
 # Seconds to wait for a lock, and between attempts.
 _LOCK_TIMEOUT = 60.0
-_RETRY_INTERVAL = 0.005
-# SQLite's application_id marks the file as a ledger: "DPBO" in ASCII.
-_APPLICATION_ID = 0x4450424F
-# Size of SQLite's header in bytes: no database is smaller.
-_HEADER_SIZE = 100
+_RETRY_INTERVAL = 0.002
+# What is appended to a piece of a line, so that the next line can follow it.
+_TORN = b" <torn>"
+# Bytes that are read at first to find a line, and at most.
+_BLOCK = 4096
+_MAX_LINE = 2**20
 
-# One transaction at a time in this process. It is also held during a fork: otherwise a child could
-# inherit the locks of a transaction that never ends there.
-_here = threading.Lock()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_here.acquire, after_in_parent=_here.release, after_in_child=_here.release
-    )
+# Files locked by this process now. A forked child has copies of their descriptors, which would
+# keep the locks after the parent's death.
+_open_books: set[FileBook] = set()
 
 
-@contextlib.contextmanager
-def process_lock() -> Iterator[None]:
-    """Prevent other threads of this process from using a ledger and from forking.
-
-    Raises
-    ------
-    TimeoutError
-        If another thread holds the lock for more than a minute.
-    """
-    if not _here.acquire(timeout=_LOCK_TIMEOUT):
-        raise TimeoutError("another thread has had the ledger for too long")
-    try:
-        yield
-    finally:
-        _here.release()
-
-
-def create_if_missing(path: str, statements: tuple[str, ...]) -> None:
-    """Create the database with these tables, unless the file exists.
-
-    It is created under a temporary name and then linked, so that no other process ever finds an
-    incomplete database.
+class FileStore:
+    """The ledger of one data set in one file.
 
     Parameters
     ----------
     path : str
-        Path of the file.
-    statements : tuple of str
-        SQL statements that create the tables.
+        Absolute path of the file.
     """
-    if os.path.lexists(path):
-        return
-    folder = os.path.dirname(path)
-    descriptor, temporary = tempfile.mkstemp(dir=folder, prefix=".ledger")
-    os.close(descriptor)
-    try:
-        with contextlib.closing(sqlite3.connect(temporary, isolation_level=None)) as connection:
-            for statement in (
-                "PRAGMA synchronous = EXTRA",
-                f"PRAGMA application_id = {_APPLICATION_ID}",
-                *statements,
-            ):
-                connection.execute(statement)
-        with contextlib.suppress(FileExistsError):  # another process was faster
-            os.link(temporary, path)
-    finally:
-        os.unlink(temporary)
-    _sync_folder(folder)
 
-
-@contextlib.contextmanager
-def transaction(path: str) -> Iterator[Execute]:
-    """Yield a function that runs SQL; commit durably at the end, or roll back on an exception.
-
-    Parameters
-    ----------
-    path : str
-        Path of the file.
-
-    Raises
-    ------
-    OSError, sqlite3.Error, UnicodeError
-        If the file is missing, not a ledger, damaged, or locked by others for more than a minute.
-    """
-    with process_lock(), _file_lock(path), contextlib.closing(_connect(path)) as connection:
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            _refuse_damage(connection)
-            yield lambda sql, values=(): connection.execute(sql, values).fetchall()
-        except BaseException:
-            with contextlib.suppress(sqlite3.Error):
-                connection.execute("ROLLBACK")
-            raise
-        connection.execute("COMMIT")
-
-
-def _connect(path: str) -> sqlite3.Connection:
-    # Not "rwc": a lost ledger must not be replaced by an empty one.
-    uri = f"{Path(path).as_uri()}?mode=rw"
-    connection = sqlite3.connect(uri, uri=True, timeout=_LOCK_TIMEOUT, isolation_level=None)
-    try:
-        connection.execute("PRAGMA synchronous = EXTRA")
-        if connection.execute("PRAGMA journal_mode = DELETE").fetchone() != ("delete",):
-            raise sqlite3.OperationalError("another program has changed the journal mode")
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def _refuse_damage(connection: sqlite3.Connection) -> None:
-    if connection.execute("PRAGMA application_id").fetchone() != (_APPLICATION_ID,):
-        raise sqlite3.DatabaseError("the file is not a ledger")
-    if (found := connection.execute("PRAGMA integrity_check(1)").fetchone()) != ("ok",):
-        raise sqlite3.DatabaseError(f"the file has been damaged: {found[0]}")
-
-
-@contextlib.contextmanager
-def _file_lock(path: str) -> Iterator[None]:
-    """Lock the file itself, independently of its name; closing it releases the lock."""
-    try:
-        descriptor = os.open(path, os.O_RDWR)
-    except FileNotFoundError:
-        raise FileNotFoundError("no such file; pass epsilon= to create a new ledger") from None
-    try:
-        deadline = time.monotonic() + _LOCK_TIMEOUT
-        while not _try_lock(descriptor):
-            if time.monotonic() > deadline:
-                raise TimeoutError("another process has had the ledger for too long: locked")
-            time.sleep(_RETRY_INTERVAL)
-        _refuse_other_names(descriptor)
-        if os.fstat(descriptor).st_size < _HEADER_SIZE:
+    def __init__(self, path: str) -> None:
+        if not _HAS_FLOCK:
             raise OSError(
-                "the file is empty or cut off; restore it from a backup (a new ledger is not "
-                "created in its place)"
+                "a ledger in a file needs flock, which this system does not have; use a "
+                "PostgreSQL server"
             )
-        yield
+        self.path = path
+
+    def create(self, lines: list[str]) -> None:
+        """Create the file with these lines, durably, unless it exists.
+
+        It gets its name when it is complete: no other process ever finds a part of it.
+        """
+        if os.path.lexists(self.path):
+            return
+        folder = os.path.dirname(self.path)
+        content = "".join(f"{line}\n" for line in lines).encode()
+        with contextlib.suppress(FileExistsError):  # another process was faster
+            if not _create_without_name(folder, content, self.path):
+                _create_and_rename(folder, content, self.path)
+        _sync_folder(folder)
+
+    @contextlib.contextmanager
+    def transaction(self, *, write: bool) -> Iterator[FileBook]:
+        """Lock the file, and yield its lines."""
+        with _locked(self.path, write) as book:
+            yield book
+
+
+class FileBook:
+    """The lines of a locked file.
+
+    Parameters
+    ----------
+    file : io.FileIO
+        The file, opened for reading, or for reading and appending. Python closes it, and so
+        releases the lock, even if an interrupt prevents `close`.
+    """
+
+    def __init__(self, file: io.FileIO) -> None:
+        self._file = file
+
+    @property
+    def descriptor(self) -> int:
+        """Of the file. A forked process has none."""
+        if self._file.closed:
+            raise OSError("a forked process cannot continue a transaction of its parent")
+        return self._file.fileno()
+
+    def first(self) -> str:
+        """Return the first line, which is the opening."""
+        size = _BLOCK
+        while True:
+            content = os.pread(self.descriptor, size, 0)
+            if content.startswith(b"SQLite format 3\0"):
+                raise OSError(
+                    "the file is a database, as earlier versions kept ledgers in. Convert it: "
+                    "python -m sklearn_dpbo ledger convert OLD_FILE NEW_FILE"
+                )
+            line, ended, _ = content.partition(b"\n")
+            if ended:
+                return _text(line)
+            if len(content) < size or size >= _MAX_LINE:
+                raise OSError(
+                    "the file is empty or cut off; restore it from a backup (a new ledger is not "
+                    "created in its place)"
+                )
+            size *= 4
+
+    def last(self) -> tuple[str, list[str]]:
+        """Return the last whole line, and the pieces of lines after it that a crash cut off."""
+        end, size = os.fstat(self.descriptor).st_size, _BLOCK
+        while True:
+            start = max(0, end - size)
+            *whole, rest = os.pread(self.descriptor, end - start, start).split(b"\n")
+            if start > 0:
+                whole = whole[1:]  # the first one may lack its beginning
+            pieces = [rest] if rest else []
+            while whole and _is_torn(whole[-1]):
+                pieces.insert(0, whole.pop())
+            if whole:
+                return _text(whole[-1]), [_text(piece) for piece in pieces]
+            if start == 0 or size >= _MAX_LINE:
+                raise OSError("the file is cut off, or has been damaged; restore it from a backup")
+            size *= 4
+
+    def lines(self) -> Iterator[str]:
+        """Yield all whole lines, in order."""
+        with open(os.dup(self.descriptor), "rb") as content:
+            content.seek(0)
+            for line in content:
+                if line.endswith(b"\n") and not _is_torn(line[:-1]):
+                    yield _text(line[:-1])
+
+    def append(self, lines: list[str]) -> None:
+        """Add lines, durably."""
+        end = os.fstat(self.descriptor).st_size
+        ended = os.pread(self.descriptor, 1, end - 1) == b"\n"
+        mark = b"" if ended else _TORN + b"\n"
+        content = mark + "".join(f"{line}\n" for line in lines).encode()
+        try:
+            _write(self.descriptor, content)
+        except OSError:
+            # The disk is full, say. Nothing was released. If this fails, what was written counts.
+            with contextlib.suppress(OSError):
+                os.ftruncate(self.descriptor, end)
+            raise
+        _sync(self.descriptor)
+
+    def close(self) -> None:
+        """Release the lock, of copies of the descriptor in forked processes, too."""
+        if not self._file.closed:
+            with self._file:
+                fcntl.flock(self._file, fcntl.LOCK_UN)
+
+    def forget(self) -> None:
+        """In a forked process: close the copy of the descriptor. The parent keeps its lock."""
+        self._file.close()
+
+
+def _forget_parents_books() -> None:
+    for book in _open_books:
+        book.forget()
+    _open_books.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_parents_books)
+
+
+@contextlib.contextmanager
+def _locked(path: str, write: bool) -> Iterator[FileBook]:
+    deadline = time.monotonic() + _LOCK_TIMEOUT
+    while True:
+        book = FileBook(_opened(path, write))
+        _open_books.add(book)
+        try:
+            _lock(book.descriptor, write, deadline)
+            if _is_at(book.descriptor, path):
+                yield book
+                return
+        finally:
+            book.close()
+            _open_books.discard(book)
+
+
+def _opened(path: str, write: bool) -> io.FileIO:
+    flags = os.O_RDWR | os.O_APPEND if write else os.O_RDONLY
+    flags |= os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY  # do not wait for what is a pipe
+    try:
+        file = io.FileIO(path, "r+" if write else "r", opener=lambda path, _: os.open(path, flags))
+    except FileNotFoundError:
+        raise FileNotFoundError(
+            "no such file. To begin a new ledger pass epsilon= and create=True; one that is "
+            "missing is to be restored from a backup"
+        ) from None
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError("it is not a file")
+    return file
+
+
+def _lock(descriptor: int, write: bool, deadline: float) -> None:
+    kind = fcntl.LOCK_EX if write else fcntl.LOCK_SH
+    while True:
+        try:
+            return fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise TimeoutError(
+                    f"locked by another process for more than {_LOCK_TIMEOUT:g} seconds"
+                ) from None
+            time.sleep(_RETRY_INTERVAL)
+
+
+def _is_at(descriptor: int, path: str) -> bool:
+    """Whether the file still has the name; another may have taken its place before the lock."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.stat(path))
+    except FileNotFoundError:
+        return False
+
+
+def _is_torn(line: bytes) -> bool:
+    """Whether a crash cut off this line. Parts of a file that never got to the disk are zero."""
+    return line.endswith(_TORN) or b"\0" in line
+
+
+def _text(line: bytes) -> str:
+    return line.decode("ascii", "replace")
+
+
+def _write(descriptor: int, content: bytes) -> None:
+    if (n := os.write(descriptor, content)) < len(content):
+        raise OSError(f"only {n} of {len(content)} bytes could be written")
+
+
+def _sync(descriptor: int) -> None:
+    os.fsync(descriptor)
+    if hasattr(fcntl, "F_FULLFSYNC"):  # macOS: fsync leaves data in the cache of the disk
+        fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
+
+
+def _create_without_name(folder: str, content: bytes, path: str) -> bool:
+    """Write a file without a name and link it. Return False where that is not possible."""
+    if not hasattr(os, "O_TMPFILE"):
+        return False
+    try:
+        descriptor = os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o666)
+    except FileNotFoundError:
+        raise
+    except OSError:  # the file system does not have it
+        return False
+    try:
+        _write(descriptor, content)
+        _sync(descriptor)
+        # With src_dir_fd, which is not used, Python calls linkat, which can follow such links.
+        os.link(f"/proc/self/fd/{descriptor}", path, src_dir_fd=descriptor)
+    except FileNotFoundError:  # no /proc
+        return False
     finally:
         os.close(descriptor)
-
-
-def _try_lock(descriptor: int) -> bool:
-    if not _HAS_FLOCK:
-        return True
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
     return True
 
 
-def _refuse_other_names(descriptor: int) -> None:
-    """Refuse hard links: SQLite looks for the journal of a crash under one name only."""
-    deadline = time.monotonic() + 2  # `create_if_missing` briefly has two names
-    while os.fstat(descriptor).st_nlink > 1:
-        if time.monotonic() > deadline:
-            raise OSError("the file has several names (hard links); remove all but one")
-        time.sleep(_RETRY_INTERVAL)
+def _create_and_rename(folder: str, content: bytes, path: str) -> None:
+    temporary = os.path.join(folder, f".{os.path.basename(path)}.{secrets.token_hex(8)}")
+    descriptor = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o666)
+    try:
+        _write(descriptor, content)
+        _sync(descriptor)
+        os.link(temporary, path)
+    finally:
+        os.close(descriptor)
+        os.unlink(temporary)
 
 
 def _sync_folder(folder: str) -> None:
-    """Make the new file name durable, on systems that can synchronise folders."""
+    """Make the new name durable, on systems that can synchronise folders."""
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

@@ -1,7 +1,7 @@
-"""The budget of a data set, stored with all charges in a database (zone: boundary).
+"""The budget of a data set, kept with all charges in a file or on a server (zone: boundary).
 
-Each charge is a row and one transaction, which checks and records it. Sums are exact: epsilon and
-delta are decimal numbers, stored as fractions.
+A charge checks the budget and adds one line, in one transaction. Sums are exact: epsilon and delta
+are decimal numbers, stored as fractions.
 """
 
 from __future__ import annotations
@@ -10,46 +10,34 @@ import contextlib
 import csv
 import json
 import os
-import sqlite3
+import secrets
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from .._params import check_number
-from .._privacy.accounting import Budget
-from .._privacy.rounding import round_down
-from ..exceptions import BudgetExceededError, LedgerError
-from . import _file as file
+from .._privacy.accounting import Receipt
+from ..exceptions import LedgerError
 from . import _server as server
+from ._composition import format_budget, format_loss, refuse_excess, refuse_other_unit
 from ._decimal import DecimalLike, parse_decimal, round_down_decimal
-from ._entries import (
-    Entry,
-    chain_hash,
-    concentrated,
-    exact_sum,
-    storable_text,
-    sum_losses,
-    verified_entries,
-)
-from ._file import Execute
+from ._entries import DamagedError, Entry, Loss, Opening, Totals, salvaged, verified_entries
+from ._file import FileStore
+from ._lineage import refuse_missing
+from ._store import Book, Store
 
-__all__ = ["PrivacyLedger", "budget_on", "require_ledger"]
+__all__ = ["PrivacyLedger"]
 
-# "main" is SQLite's name of the database; on a server it is replaced by the name of a schema.
-_TABLES = (
-    "CREATE TABLE main.datasets (name TEXT PRIMARY KEY, epsilon TEXT NOT NULL, "
-    "delta TEXT NOT NULL, worst_case_only INTEGER NOT NULL, head TEXT NOT NULL)",
-    "CREATE TABLE main.charges (dataset TEXT NOT NULL, number INTEGER NOT NULL, "
-    "time TEXT NOT NULL, what TEXT NOT NULL, mechanism TEXT NOT NULL, epsilon TEXT NOT NULL, "
-    "delta TEXT NOT NULL, assumption TEXT, PRIMARY KEY (dataset, number))",
-)
+_CUT_OFF = "a charge whose line was cut off by a crash: nothing was released"
+_COLUMNS = ("number", "time", "what", "mechanism", "estimator", "purpose", "epsilon", "delta",
+            "assumption")  # fmt: skip
 
 
 class PrivacyLedger:
-    """The privacy budget of one data set, stored in a database; every fit on it is charged.
+    """The privacy budget of one data set, kept on disk; every fit on it is charged.
 
     Pass it as ``ledger=``. A fit that asks for more than is left is refused before any model is
     fitted. It is charged before its first noise is drawn; if it crashes after that, the charge
@@ -65,12 +53,13 @@ class PrivacyLedger:
     Parameters
     ----------
     path : str or path
-        Path of an SQLite database on a local disk; if it does not exist and epsilon is given, it
-        is created. Or, to share the ledger between machines, the URL of a PostgreSQL database
-        without a password, ``postgresql://host/database``; this needs psycopg:
-        ``pip install "sklearn_dpbo[postgresql]"``.
+        Path of a file on a local disk; ``~`` is the home directory. A file holds one ledger. Or,
+        to share the ledger between machines, the URL of a PostgreSQL database without a password,
+        ``postgresql://host/database``; this needs psycopg:
+        ``pip install "sklearn_dpbo[postgresql]"``. A database may hold the ledgers of many data
+        sets.
     dataset : str
-        Name of the data set. A database may hold the ledgers of many data sets.
+        Name of the data set, of at most 200 characters.
     epsilon : float, str or Fraction, default=None
         Epsilon of the budget, above 0, per unit. None opens an existing ledger. A budget cannot
         be changed later.
@@ -78,11 +67,20 @@ class PrivacyLedger:
         Delta of the budget, in [0, 1), per unit.
     worst_case_only : bool, default=False
         Whether to refuse charges whose loss depends on an assumption.
+    unit : str, default=None
+        What one protected unit is, of at most 200 characters: "record", which is the default of a
+        new ledger, or a name for all the records of one group, such as "patient". Fits without
+        groups have a loss per record and are refused by a ledger that adds up losses per patient.
+    purpose : str, default=None
+        What the charges are made for, which the history shows: "paper, section 3", say.
+    create : bool, default=False
+        Whether to begin a new ledger if there is none; epsilon has to be given. Without it a ledger
+        that is missing is an error: a budget that was spent would begin anew.
 
     Raises
     ------
     LedgerError
-        If the database cannot be opened, read and written, or has another budget for the data
+        If the ledger is missing, cannot be read, has another budget or unit, or is of another data
         set. No noise may be drawn then.
     ValueError
         If a parameter is invalid, or the URL contains a password.
@@ -98,10 +96,10 @@ class PrivacyLedger:
     --------
     >>> import tempfile
     >>> from sklearn_dpbo import PrivacyLedger
-    >>> folder = tempfile.mkdtemp()
-    >>> ledger = PrivacyLedger(f"{folder}/budget.db", "patients 2025", epsilon=1.0)
+    >>> path = f"{tempfile.mkdtemp()}/patients.ledger"
+    >>> ledger = PrivacyLedger(path, "patients 2025", epsilon=1.0, create=True)
     >>> for _ in range(10):
-    ...     ledger.charge(0.1, what="an example")
+    ...     receipt = ledger.charge(0.1, what="an example")
     >>> ledger.left["epsilon"], len(ledger.history)
     (0.0, 10)
     """
@@ -114,39 +112,34 @@ class PrivacyLedger:
         delta: DecimalLike = 0.0,
         *,
         worst_case_only: bool = False,
+        unit: str | None = None,
+        purpose: str | None = None,
+        create: bool = False,
     ) -> None:
-        if not isinstance(dataset, str) or not dataset.strip():
-            raise ValueError(f"dataset is a name, a str that is not blank; found {dataset!r}")
         if not isinstance(path, str | os.PathLike) or "\0" in os.fspath(path):
             # Do not show the value: it may be a URL with a password.
             raise ValueError("path is the path of a file, or a URL, as a str without NUL")
         # An absolute path stays valid if the process changes its directory.
         is_url, path = server.is_url(os.fspath(path)), os.fspath(path)
-        self.path = server.checked_url(path) if is_url else os.path.abspath(path)
-        self.dataset = unicodedata.normalize("NFC", dataset.strip())
-        if epsilon is None:
-            with self._transaction() as execute:
-                self._budget(execute)
-            return
-        requested = (
-            parse_decimal("epsilon", epsilon),
-            parse_decimal("delta", delta),
-            bool(worst_case_only),
+        self.path = (
+            server.checked_url(path) if is_url else os.path.abspath(os.path.expanduser(path))
         )
-        _check_loss(*requested[:2])
-        with self._transaction(_TABLES) as execute:
-            row = (self.dataset, str(requested[0]), str(requested[1]), int(requested[2]))
-            # Not "ON CONFLICT": an analyst may lack the right to insert data sets.
-            if not execute("SELECT name FROM main.datasets WHERE name = ?", row[:1]):
-                values = (*row, chain_hash("", row))
-                execute("INSERT INTO main.datasets VALUES (?, ?, ?, ?, ?)", values)
-            found = self._budget(execute)
-            if found != requested:
-                raise LedgerError(
-                    f"the ledger of {dataset!r} was opened with {_format_budget(*found)}; found "
-                    f"{_format_budget(*requested)}. A budget cannot be changed; omit epsilon= to "
-                    "open the ledger as it is"
-                )
+        self.dataset = _name("dataset", dataset)
+        self.purpose = None if purpose is None else _name("purpose", purpose)
+        unit = None if unit is None else _name("unit", unit)
+        if create and epsilon is None:
+            raise ValueError("create=True begins a ledger and needs its budget: pass epsilon=")
+        budget = None
+        if epsilon is not None:
+            requested = Loss(parse_decimal("epsilon", epsilon), parse_decimal("delta", delta))
+            _check_loss(requested)
+            budget = (requested.epsilon, requested.delta, bool(worst_case_only))
+        with self._errors():
+            if create and budget is not None:
+                self._create(budget, unit or "record")
+            with self._store().transaction(write=False) as book:
+                opening = self._state(book).opening
+        self._refuse_other(opening, budget, unit)
 
     def charge(
         self,
@@ -156,9 +149,14 @@ class PrivacyLedger:
         what: str,
         mechanism: str = "",
         assumption: str | None = None,
+        estimator: str = "",
+        purpose: str | None = None,
+        unit: str | None = None,
         time: datetime | None = None,
-    ) -> None:
+    ) -> Receipt:
         """Record a privacy loss durably. Call it before drawing the noise.
+
+        Texts are cut off after 500 characters.
 
         Parameters
         ----------
@@ -172,43 +170,54 @@ class PrivacyLedger:
             The mechanism that releases it, for the history.
         assumption : str or None, default=None
             The assumption that the loss depends on; None for a worst-case guarantee.
+        estimator : str, default=""
+            Class of the model that is tuned or evaluated, for the history.
+        purpose : str or None, default=None
+            What the charge is made for, for the history; None is the ledger's `purpose`.
+        unit : str or None, default=None
+            The unit of the loss: "record", "group" or another; None is the ledger's own.
         time : datetime.datetime or None, default=None
             What the history gives as the time of the charge; None is now. Pass when the work
             began, if its duration depends on protected records.
 
+        Returns
+        -------
+        receipt : Receipt
+            Identifier of the ledger, number of the charge, and hash of the chain up to it. Publish
+            it with the release, and `verify` finds whether the ledger still has the charge.
+
         Raises
         ------
         BudgetExceededError
-            If the charge does not fit. It is not recorded, and no noise may be drawn.
+            If the charge does not fit, or is per another unit. It is not recorded, and no noise
+            may be drawn.
         LedgerError
             If the ledger cannot be read or written. No noise may be drawn.
         ValueError
             If epsilon or delta is invalid.
         """
-        loss = parse_decimal("epsilon", epsilon), parse_decimal("delta", delta)
-        with self._transaction() as execute:
-            entries = self._entries(execute)
-            self._refuse_excess(execute, entries, [loss], what, assumption)
-            row = (
-                len(entries) + 1,
-                (time or datetime.now(UTC)).astimezone(UTC).isoformat(timespec="seconds"),
-                storable_text(what),
-                storable_text(mechanism),
-                str(loss[0]),
-                str(loss[1]),
-                storable_text(assumption),
-            )
-            values = (self.dataset, *row)
-            execute("INSERT INTO main.charges VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)
-            (head,) = execute("SELECT head FROM main.datasets WHERE name = ?", values[:1])[0]
-            new_head = (chain_hash(head, row), self.dataset)
-            execute("UPDATE main.datasets SET head = ? WHERE name = ?", new_head)
+        loss = _loss(epsilon, delta, assumption)
+        when = (time or datetime.now(UTC)).astimezone(UTC).isoformat(timespec="seconds")
+        texts = {
+            "what": what,
+            "mechanism": mechanism,
+            "estimator": estimator,
+            "purpose": self.purpose if purpose is None else purpose,
+        }
+        with self._transaction(write=True) as book:
+            state = self._state(book)
+            refuse_other_unit(state.opening, unit, what)
+            refuse_excess(state.opening, state.last.totals, [loss], what)
+            entry = Entry.after(state.last, loss, when, **texts)
+            book.append([each.line() for each in (*state.salvaged, entry)])
+        return Receipt(state.opening.ledger, entry.number, entry.hash)
 
     def check(
         self,
         *charges: tuple[DecimalLike, DecimalLike],
         what: str,
         assumption: str | None = None,
+        unit: str | None = None,
     ) -> None:
         """Raise the error that `charge` would raise if all these charges were made.
 
@@ -222,30 +231,70 @@ class PrivacyLedger:
             What is to be released, for the error message.
         assumption : str or None, default=None
             The assumption that the losses depend on; None for a worst-case guarantee.
+        unit : str or None, default=None
+            The unit of the losses; None is the ledger's own.
 
         Raises
         ------
         BudgetExceededError, LedgerError, ValueError
             As for `charge`.
         """
-        losses = [(parse_decimal("epsilon", e), parse_decimal("delta", d)) for e, d in charges]
-        with self._transaction() as execute:
-            self._refuse_excess(execute, self._entries(execute), losses, what, assumption)
+        losses = [_loss(*charge, assumption) for charge in charges]
+        with self._transaction() as book:
+            state = self._state(book)
+        refuse_other_unit(state.opening, unit, what)
+        refuse_excess(state.opening, state.last.totals, losses, what)
+
+    def verify(self, reports: Iterable[Any] = ()) -> Receipt:
+        """Prove that no line was changed or removed, and that these releases are in the ledger.
+
+        Reads the whole ledger. The chain of hashes shows damage and careless changes. What was
+        published shows the rest: that an older copy was restored, that the ledger was lost and
+        begun anew, or that a server failed over to one that had not received the last charges.
+
+        Parameters
+        ----------
+        reports : iterable of PrivacyReport, dict or Receipt, default=()
+            What was published: ``search.privacy_``, its `to_dict`, or what `charge` returned.
+
+        Returns
+        -------
+        receipt : Receipt
+            Identifier of the ledger, and number and hash of its last charge (0, and the hash of
+            the opening, if there is none).
+
+        Raises
+        ------
+        LedgerError
+            If the ledger has been damaged, or lacks one of the charges.
+        ValueError
+            If a report is not of a release that was charged to a ledger.
+        """
+        opening, entries = self._verified()
+        heads = [opening.hash, *(entry.hash for entry in entries)]
+        refuse_missing(opening.ledger, heads, reports)
+        return Receipt(opening.ledger, len(entries), heads[-1])
+
+    @property
+    def unit(self) -> str:
+        """What one protected unit is: "record", or the name of a group of records."""
+        with self._transaction() as book:
+            return self._state(book).opening.unit
 
     @property
     def history(self) -> list[dict[str, Any]]:
-        """All charges in order: number, time, what, mechanism, epsilon, delta, assumption.
+        """All charges in order, verified, as one dict each.
 
-        ``pandas.DataFrame(ledger.history)`` makes it a table.
+        Keys are "number", "time", "what", "mechanism", "estimator", "purpose", "epsilon", "delta"
+        and "assumption". ``pandas.DataFrame(ledger.history)`` makes it a table.
         """
-        with self._transaction() as execute:
-            return [entry.row() for entry in self._entries(execute)]
+        return [entry.row() for entry in self._verified()[1]]
 
     @property
     def spent(self) -> dict[str, float]:
         """Sums of epsilon and delta, over all charges and over those that depend on assumptions."""
-        with self._transaction() as execute:
-            return sum_losses(self._entries(execute))
+        with self._transaction() as book:
+            return _sums(self._state(book).last.totals)
 
     @property
     def left(self) -> dict[str, float]:
@@ -253,11 +302,9 @@ class PrivacyLedger:
 
         With a positive delta more may fit by zCDP: use `check`.
         """
-        with self._transaction() as execute:
-            (E, D, _), entries = self._budget(execute), self._entries(execute)
-        epsilon, delta = _spent(entries)
-        left = {"epsilon": E - epsilon, "delta": D / 2 - delta}
-        return {name: round_down_decimal(max(Fraction(0), x)) for name, x in left.items()}
+        with self._transaction() as book:
+            state = self._state(book)
+        return _left(state.opening, state.last.totals)
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write the history as a CSV file.
@@ -267,25 +314,26 @@ class PrivacyLedger:
         path : str or path
             Of the file, which is overwritten.
         """
-        names = ["number", "time", "what", "mechanism", "epsilon", "delta", "assumption"]
         with Path(path).open("w", newline="", encoding="utf-8") as table:
-            writer = csv.DictWriter(table, names)
+            writer = csv.DictWriter(table, _COLUMNS)
             writer.writeheader()
             writer.writerows(self.history)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the name of the data set, budget, sums and history, read in one transaction."""
-        with self._transaction() as execute:
-            epsilon, delta, worst_case_only = self._budget(execute)
-            entries = self._entries(execute)
+        """Return the data set, unit, budget, sums and history, read in one transaction."""
+        opening, entries = self._verified()
+        totals = entries[-1].totals if entries else Totals()
         return {
-            "dataset": self.dataset,
+            "dataset": opening.dataset,
+            "ledger": opening.ledger,
+            "unit": opening.unit,
             "budget": {
-                "epsilon": float(epsilon),
-                "delta": float(delta),
-                "worst_case_only": worst_case_only,
+                "epsilon": float(opening.epsilon),
+                "delta": float(opening.delta),
+                "worst_case_only": opening.worst_case_only,
             },
-            "spent": sum_losses(entries),
+            "spent": _sums(totals),
+            "left": _left(opening, totals),
             "history": [entry.row() for entry in entries],
         }
 
@@ -303,160 +351,136 @@ class PrivacyLedger:
         return f"PrivacyLedger({self.path!r}, {self.dataset!r})"
 
     def __str__(self) -> str:
-        with self._transaction() as execute:
-            budget, entries = self._budget(execute), self._entries(execute)
-        spent = _format_loss(*_spent(entries))
-        lines = [f"Privacy ledger of {self.dataset!r}: {spent} spent of {_format_budget(*budget)}"]
-        for e in entries:
-            loss = _format_loss(e.epsilon, e.delta)
-            assumption = f", on an assumption: {e.assumption}" if e.assumption else ""
-            lines.append(f"{e.number:5}  {e.time}  {loss}  {e.what}{assumption}")
+        opening, entries = self._verified()
+        totals = entries[-1].totals if entries else Totals()
+        spent = format_loss(*totals[:2])
+        lines = [
+            f"Privacy ledger of {opening.dataset!r}, per {opening.unit}: {spent} spent of "
+            f"{format_budget(*opening.budget)}"
+        ]
+        for each in entries:
+            loss = format_loss(*each.loss[:2])
+            assumption = each.loss.assumption
+            assumption = f", on an assumption: {assumption}" if assumption else ""
+            lines.append(f"{each.number:5}  {each.time}  {loss}  {each.what}{assumption}")
         return "\n".join(lines)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> PrivacyLedger:
         """Return the ledger itself: a clone of an estimator spends from the same budget."""
         return self
 
-    def _budget(self, execute: Execute) -> tuple[Fraction, Fraction, bool]:
-        """Return epsilon, delta and worst_case_only."""
-        rows = execute(
-            "SELECT epsilon, delta, worst_case_only FROM main.datasets WHERE name = ?",
-            (self.dataset,),
-        )
-        if not rows:
-            raise LedgerError(f"there is no ledger of {self.dataset!r} in {self.path}")
-        epsilon, delta, worst_case_only = rows[0]
-        try:
-            return Fraction(epsilon), Fraction(delta), bool(worst_case_only)
-        except (TypeError, ValueError, ZeroDivisionError):
-            raise LedgerError(f"the ledger of {self.dataset!r} has been damaged") from None
+    def _create(self, budget: tuple[Fraction, Fraction, bool], unit: str) -> None:
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        opening = Opening(secrets.token_hex(16), self.dataset, unit, *budget, now)
+        self._store().create([opening.line()])
 
-    def _entries(self, execute: Execute) -> list[Entry]:
-        """Return all charges, verified against the hash chain."""
-        rows = execute(
-            "SELECT number, time, what, mechanism, epsilon, delta, assumption FROM main.charges "
-            "WHERE dataset = ? ORDER BY number",
-            (self.dataset,),
-        )
-        datasets = execute(
-            "SELECT name, epsilon, delta, worst_case_only, head FROM main.datasets WHERE name = ?",
-            (self.dataset,),
-        )
-        if not datasets:
-            raise LedgerError(f"there is no ledger of {self.dataset!r} in {self.path}")
-        *budget, head = datasets[0]
-        return verified_entries(rows, budget, head)
-
-    def _refuse_excess(
-        self,
-        execute: Execute,
-        entries: list[Entry],
-        losses: list[tuple[Fraction, Fraction]],
-        what: str,
-        assumption: str | None,
+    def _refuse_other(
+        self, opening: Opening, budget: tuple[Fraction, Fraction, bool] | None, unit: str | None
     ) -> None:
-        """Raise BudgetExceededError if these losses do not fit beside the entries."""
-        E, D, worst_case_only = self._budget(execute)
-        for loss in losses:
-            _check_loss(*loss)
-        if worst_case_only and assumption is not None:
-            raise BudgetExceededError(
-                f"{what} depends on an assumption ({assumption}), but the ledger of "
-                f"{self.dataset!r} accepts worst-case losses only. Nothing was drawn"
+        """Raise LedgerError unless the ledger has this budget and unit (None: any)."""
+        if budget not in (None, opening.budget):
+            raise LedgerError(
+                f"the ledger of {self.dataset!r} was opened with "
+                f"{format_budget(*opening.budget)}; found {format_budget(*budget)}. A budget "
+                "cannot be changed; omit epsilon= to open the ledger as it is"
             )
-        asked = exact_sum(epsilon for epsilon, _ in losses), exact_sum(delta for _, delta in losses)
-        spent = _spent(entries)
-        left = [E - spent[0], D / 2 - spent[1]]
-        epsilons = [entry.epsilon for entry in entries] + [epsilon for epsilon, _ in losses]
-        if asked[1] > left[1] or (asked[0] > left[0] and not concentrated(E, D, epsilons)):
-            raise BudgetExceededError(
-                f"{what} asks for {_format_loss(*asked)}; the ledger of {self.dataset!r} has spent "
-                f"{_format_loss(*spent)} of {_format_budget(E, D, False)}, and has left "
-                f"{_format_loss(*(max(x, Fraction(0)) for x in left))}. Nothing was drawn"
+        if unit not in (None, opening.unit):
+            raise LedgerError(
+                f"the ledger of {self.dataset!r} adds up losses per {opening.unit}; found "
+                f"unit={unit!r}. A unit cannot be changed; omit unit= to open the ledger as it is"
             )
+
+    def _verified(self) -> tuple[Opening, list[Entry]]:
+        """Return the opening and all charges, with the whole chain verified."""
+        with self._transaction() as book:
+            state, lines = self._state(book), book.lines()
+            next(lines)  # the opening
+            entries = list(verified_entries(state.opening, lines))
+        return state.opening, [*entries, *state.salvaged]
+
+    def _state(self, book: Book) -> _State:
+        """Return what decides on a charge, from the first and the last line."""
+        first = book.first()
+        opening = Opening.parse(first)
+        if opening.dataset != self.dataset:
+            raise DamagedError(
+                f"there is no ledger of {self.dataset!r} in it: it is the ledger of "
+                f"{opening.dataset!r}, and a file holds one ledger"
+            )
+        line, pieces = book.last()
+        last: Opening | Entry = opening if line == first else Entry.parse(line)
+        salvaged_entries = []
+        for loss in filter(None, map(salvaged, pieces)):
+            last = Entry.after(last, loss, opening.time, what=_CUT_OFF, mechanism="",
+                               estimator="", purpose="")  # fmt: skip
+            salvaged_entries.append(last)
+        return _State(opening, last, salvaged_entries)
+
+    def _store(self) -> Store:
+        if server.is_url(self.path):
+            return server.ServerStore(self.path, self.dataset)
+        return FileStore(self.path)
 
     @contextlib.contextmanager
-    def _transaction(self, tables: tuple[str, ...] = ()) -> Iterator[Execute]:
-        """Yield a function that runs SQL; commit durably at the end, or roll back."""
+    def _transaction(self, *, write: bool = False) -> Iterator[Book]:
+        with self._errors(), self._store().transaction(write=write) as book:
+            yield book
+
+    @contextlib.contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Raise what goes wrong with a file or a server as LedgerError."""
         try:
-            store = server if server.is_url(self.path) else file
-            if tables:
-                store.create_if_missing(self.path, tables)
-            with store.transaction(self.path) as execute:
-                yield execute
-        except (sqlite3.Error, OSError, UnicodeError) as error:
+            yield
+        except (OSError, UnicodeError) as error:
             raise LedgerError(
-                f"the ledger {self.path} cannot be read and written: {type(error).__name__}: "
-                f"{error}. Nothing may be drawn without it"
+                f"the ledger {self.path} cannot be used: {error or type(error).__name__}. "
+                "Nothing may be drawn without it"
             ) from None
 
 
-def _check_loss(epsilon: Fraction, delta: Fraction) -> None:
-    check_number("epsilon", epsilon, "a number above 0", lambda e: e > 0)
-    check_number("delta", delta, "a number in [0, 1)", lambda d: d < 1)
-
-
-def _spent(entries: list[Entry]) -> tuple[Fraction, Fraction]:
-    return exact_sum(e.epsilon for e in entries), exact_sum(e.delta for e in entries)
-
-
-def _format_loss(epsilon: Fraction, delta: Fraction) -> str:
-    return f"epsilon={float(epsilon):g}, delta={float(delta):g}"
-
-
-def _format_budget(epsilon: Fraction, delta: Fraction, worst_case_only: bool) -> str:
-    halves = " (one half for charges, one for composition)" * (delta > 0)
-    return _format_loss(epsilon, delta) + halves + ", worst case only" * worst_case_only
-
-
-def require_ledger(ledger: object) -> None:
-    """Raise ValueError unless this is a `PrivacyLedger`."""
-    if not isinstance(ledger, PrivacyLedger):
-        raise ValueError(f"ledger is a PrivacyLedger or None; found {ledger!r}")
-
-
-def budget_on(
-    ledger: PrivacyLedger | None,
-    epsilon: float,
-    delta: float = 0.0,
-    *,
-    what: str,
-    mechanism: str,
-    assumption: str | None = None,
-) -> Budget:
-    """Return the budget of one fit, which is charged to the ledger before the first draw.
+class _State(NamedTuple):
+    """What decides on a charge.
 
     Parameters
     ----------
-    ledger : PrivacyLedger or None
-        The ledger to charge; None charges none.
-    epsilon, delta : float
-        The budget of the fit, per unit.
-    what : str
-        What the fit releases, for the history.
-    mechanism : str
-        The mechanism that releases it, for the history.
-    assumption : str or None, default=None
-        The assumption that the loss depends on; None for a worst-case guarantee.
-
-    Raises
-    ------
-    BudgetExceededError, LedgerError
-        If the ledger refuses the charge, now or before the first draw.
+    opening : Opening
+        The first line.
+    last : Opening or Entry
+        What the next charge follows.
+    salvaged : list of Entry
+        Charges whose lines were cut off, to be written before the next one.
     """
-    if ledger is None:
-        return Budget(epsilon, delta)
-    require_ledger(ledger)
-    ledger.check((epsilon, delta), what=what, assumption=assumption)
-    # The first draw comes after predictions, whose duration depends on protected records.
-    now = datetime.now(UTC)
 
-    def charge() -> None:
-        ledger.charge(
-            epsilon, delta, what=what, mechanism=mechanism, assumption=assumption, time=now
+    opening: Opening
+    last: Opening | Entry
+    salvaged: list[Entry]
+
+
+def _name(name: str, text: object) -> str:
+    if not isinstance(text, str) or not text.strip() or len(text) > 200:
+        raise ValueError(
+            f"{name} is a name, a str of 1 to 200 characters that is not blank; found {text!r}"
         )
+    return unicodedata.normalize("NFC", text.strip())
 
-    # The ledger is charged 1/10 for 0.1, which is less than the float 0.1: round down.
-    granted_epsilon = round_down(parse_decimal("epsilon", epsilon))
-    granted_delta = round_down(parse_decimal("delta", delta))
-    return Budget(granted_epsilon, granted_delta, before_first=charge)
+
+def _loss(epsilon: DecimalLike, delta: DecimalLike, assumption: str | None) -> Loss:
+    loss = Loss(parse_decimal("epsilon", epsilon), parse_decimal("delta", delta), assumption)
+    _check_loss(loss)
+    return loss
+
+
+def _check_loss(loss: Loss) -> None:
+    check_number("epsilon", loss.epsilon, "a number above 0", lambda e: e > 0)
+    check_number("delta", loss.delta, "a number in [0, 1)", lambda d: d < 1)
+
+
+def _sums(totals: Totals) -> dict[str, float]:
+    sums = totals._asdict()
+    del sums["squares"]
+    return {name: float(value) for name, value in sums.items()}
+
+
+def _left(opening: Opening, totals: Totals) -> dict[str, float]:
+    left = {"epsilon": opening.epsilon - totals.epsilon, "delta": opening.delta / 2 - totals.delta}
+    return {name: round_down_decimal(max(Fraction(0), x)) for name, x in left.items()}

@@ -11,22 +11,28 @@ from __future__ import annotations
 import contextlib
 import re
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
 from typing import Any
 from urllib.parse import unquote
 
-from ._file import Execute, process_lock
+__all__ = ["ServerError", "ServerStore", "checked_url", "is_url"]
 
-__all__ = ["ServerError", "checked_url", "create_if_missing", "is_url", "transaction"]
+# Runs one SQL statement with values for its "?"; returns all rows of the result.
+Execute = Callable[..., list[tuple[Any, ...]]]
 
 # Seconds to wait for a lock, a commit or the client's next statement, and for a connection.
 _TIMEOUT = 60.0
 _CONNECT_TIMEOUT = 10
 _SCHEMA = "sklearn_dpbo_ledger"
-_TABLES = ("charges", "datasets")
+_TABLES = ("datasets", "entries")
+_CREATE_TABLES = (
+    "CREATE TABLE main.datasets (name TEXT PRIMARY KEY)",
+    "CREATE TABLE main.entries (dataset TEXT NOT NULL REFERENCES main.datasets (name), "
+    "number INTEGER NOT NULL, line TEXT NOT NULL, PRIMARY KEY (dataset, number))",
+)
 # This comment marks the schema as a ledger; dumps of the database keep it.
-_SCHEMA_COMMENT = "privacy ledger of sklearn_dpbo, format 1"
+_SCHEMA_COMMENT = "privacy ledger of sklearn_dpbo, format 2"
 # The key is "DPBO" in ASCII. An advisory lock until the end of the transaction needs no rights.
 _LOCK = "SELECT pg_catalog.pg_advisory_xact_lock(1146110543, 0)"
 # The keepalives detect a dead server after half a minute.
@@ -57,7 +63,8 @@ SELECT current_setting('fsync'), current_setting('full_page_writes'),
 """
 _SELECT_TABLES = """
 SELECT obj_description(s.oid, 'pg_namespace'), t.relname, t.relkind::text, t.relpersistence::text,
-    t.relhasrules OR t.relhastriggers OR t.relrowsecurity
+    t.relhasrules OR t.relrowsecurity
+        OR EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = t.oid AND NOT g.tgisinternal)
 FROM pg_namespace s LEFT JOIN pg_class t ON t.relnamespace = s.oid AND t.relname = ANY(?)
 WHERE s.nspname = ? ORDER BY t.relname
 """
@@ -93,57 +100,104 @@ def checked_url(url: str) -> str:
     return url
 
 
-def create_if_missing(url: str, statements: tuple[str, ...]) -> None:
-    """Create the schema with these tables, unless the schema exists.
+class ServerStore:
+    """The ledger of one data set on a server.
 
     Parameters
     ----------
     url : str
         URL of the database.
-    statements : tuple of str
-        SQL statements that create the tables, as `transaction` takes them.
+    dataset : str
+        Name of the data set.
     """
-    with _open_transaction(url) as execute:
-        if execute(_SELECT_TABLES, (list(_TABLES), _SCHEMA)):
-            return
-        execute(f"CREATE SCHEMA {_SCHEMA}")
-        execute(f"COMMENT ON SCHEMA {_SCHEMA} IS '{_SCHEMA_COMMENT}'")
-        for statement in statements:
-            execute(statement)
+
+    def __init__(self, url: str, dataset: str) -> None:
+        self.url, self.dataset = url, dataset
+
+    def create(self, lines: list[str]) -> None:
+        """Create the ledger with these lines, and the schema, unless there are some."""
+        with _open_transaction(self.url) as execute:
+            if not execute(_SELECT_TABLES, (list(_TABLES), _SCHEMA)):
+                execute(f"CREATE SCHEMA {_SCHEMA}")
+                execute(f"COMMENT ON SCHEMA {_SCHEMA} IS '{_SCHEMA_COMMENT}'")
+                for statement in _CREATE_TABLES:
+                    execute(statement)
+            _refuse_unsafe_tables(execute)
+            known = execute("SELECT 1 FROM main.datasets WHERE name = ?", (self.dataset,))
+            if not known:
+                execute("INSERT INTO main.datasets VALUES (?)", (self.dataset,))
+                ServerBook(execute, self.dataset).append(lines)
+
+    @contextlib.contextmanager
+    def transaction(self, *, write: bool) -> Iterator[ServerBook]:
+        """Lock the ledger, and yield its lines."""
+        with _open_transaction(self.url) as execute:
+            _refuse_unsafe_tables(execute)
+            yield ServerBook(execute, self.dataset)
 
 
-@contextlib.contextmanager
-def transaction(url: str) -> Iterator[Execute]:
-    """Yield a function that runs SQL; commit durably at the end, or roll back on an exception.
-
-    The SQL is SQLite's: ``?`` stands for a value, and the tables are in the schema ``main``.
+class ServerBook:
+    """The lines of one ledger, in a transaction that runs SQL.
 
     Parameters
     ----------
-    url : str
-        URL of the database.
-
-    Raises
-    ------
-    ServerError, OSError, UnicodeError
-        If the server or the tables are not available within a minute, or could lose a charge.
-    ImportError
-        If psycopg is not installed.
+    execute : callable
+        Runs one SQL statement.
+    dataset : str
+        Name of the data set.
     """
-    with _open_transaction(url) as execute:
-        _refuse_unsafe_tables(execute)
-        yield execute
+
+    def __init__(self, execute: Execute, dataset: str) -> None:
+        self._execute, self._dataset = execute, dataset
+
+    def first(self) -> str:
+        """Return the first line, which is the opening."""
+        return self._line("ASC")
+
+    def last(self) -> tuple[str, list[str]]:
+        """Return the last line; a server keeps no pieces of lines."""
+        return self._line("DESC"), []
+
+    def lines(self) -> Iterator[str]:
+        """Yield all lines, in order."""
+        sql = "SELECT line FROM main.entries WHERE dataset = ? ORDER BY number"
+        for (line,) in self._execute(sql, (self._dataset,)):
+            yield line
+
+    def append(self, lines: list[str]) -> None:
+        """Add lines, which are durable when the transaction has ended."""
+        sql = "SELECT coalesce(max(number), -1) FROM main.entries WHERE dataset = ?"
+        ((last,),) = self._execute(sql, (self._dataset,))
+        for number, line in enumerate(lines, last + 1):
+            values = (self._dataset, number, line)
+            self._execute("INSERT INTO main.entries VALUES (?, ?, ?)", values)
+
+    def _line(self, order: str) -> str:
+        sql = f"SELECT line FROM main.entries WHERE dataset = ? ORDER BY number {order} LIMIT 1"
+        if not (found := self._execute(sql, (self._dataset,))):
+            raise ServerError(
+                f"there is no ledger of {self._dataset!r} in the database; to begin one pass "
+                "epsilon= and create=True"
+            )
+        return str(found[0][0])
 
 
 @contextlib.contextmanager
 def _open_transaction(url: str) -> Iterator[Execute]:
-    """Do what `transaction` does, without a check of the tables."""
+    """Yield a function that runs SQL; commit durably at the end, or roll back on an exception.
+
+    The SQL is SQLite's: ``?`` stands for a value, and the tables are in the schema ``main``.
+
+    Raises
+    ------
+    ServerError, OSError, UnicodeError
+        If the server is not available within a minute, or could lose a charge.
+    ImportError
+        If psycopg is not installed.
+    """
     psycopg = _import_psycopg()
     try:
-        with (
-            process_lock(),
-            contextlib.closing(psycopg.connect(url, **_CONNECTION_OPTIONS)) as connection,
-        ):
+        with contextlib.closing(psycopg.connect(url, **_CONNECTION_OPTIONS)) as connection:
 
             def execute(sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
                 sql = sql.replace("main.", f"{_SCHEMA}.").replace("?", "%s")
@@ -222,7 +276,8 @@ def _refuse_unsafe_tables(execute: Execute) -> None:
     found = execute(_SELECT_TABLES, (list(_TABLES), _SCHEMA))
     if not found:
         raise ServerError(
-            f"there is no schema {_SCHEMA} in the database; pass epsilon= to create a new ledger"
+            f"there is no schema {_SCHEMA} in the database; pass epsilon= and create=True"
+            " to begin a ledger"
         )
     if found[0][0] != _SCHEMA_COMMENT:
         raise ServerError(f"the schema {_SCHEMA} was not created by this package")

@@ -33,7 +33,8 @@ from .._privacy.sensitive import Sensitive
 from .._sklearn.search_parameters import prepared
 from ..evaluation._privacy import validation_report
 from ..exceptions import BudgetExceededError, LowUtilityWarning
-from ..ledger._ledger import PrivacyLedger, budget_on
+from ..ledger._budget import budget_on
+from ..ledger._ledger import PrivacyLedger
 from ..report._report import PrivacyReport
 from ..scoring._make import resolve_scorer
 from ..scoring._scorers import CONFIDENCE
@@ -233,8 +234,17 @@ class PrivateObjective:
         )
         needed = float(delta) if share(float(epsilon), float(delta)).calls.gaussian else 0.0
         what = f"scores of up to {n_calls} settings"
-        budget = budget_on(ledger, float(epsilon), needed, what=what, mechanism=type(self).__name__)
-        self._check_ledger = partial(_check_ledger, ledger, budget, what)
+        unit = problem.units.name
+        budget = budget_on(
+            ledger,
+            float(epsilon),
+            needed,
+            what=what,
+            mechanism=type(self).__name__,
+            unit=unit,
+            estimator=estimator,
+        )
+        self._check_ledger = partial(_check_ledger, ledger, budget, what, unit)
         self._sharing = share(budget.epsilon, budget.delta)
         self._mechanisms = Mechanisms(budget, noise)
         self._answer = self._mechanisms.answers(
@@ -545,7 +555,7 @@ class _Scored(NamedTuple):
     noisy: NoisyCounts
 
 
-def _check_ledger(ledger: PrivacyLedger | None, budget: Budget, what: str) -> None:
+def _check_ledger(ledger: PrivacyLedger | None, budget: Budget, what: str, unit: str) -> None:
     """Raise what the charge would raise, before anything protected is predicted for it."""
     if ledger is not None and not budget.reserved:
-        ledger.check((budget.epsilon, budget.delta), what=what)
+        ledger.check((budget.epsilon, budget.delta), what=what, unit=unit)

@@ -18,7 +18,8 @@ from .._privacy.accounting import PrivacyLoss, Purpose
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import noise_source
 from .._privacy.sensitive import Secret
-from ..ledger._ledger import PrivacyLedger, budget_on
+from ..ledger._budget import budget_on
+from ..ledger._ledger import PrivacyLedger
 from ..report._card import card
 from ..report._html import ShowsPrivacy
 from ._calibration import gaussian_sigma
@@ -232,7 +233,12 @@ class GaussianCurator(Curator):
         X, Q = self._bounded(X), self._directions(X.shape[1])
         Y = X if Q is None else X @ Q
         budget = budget_on(
-            self.ledger, self.epsilon, self.delta, what=Purpose.TABLE, mechanism=type(self).__name__
+            self.ledger,
+            self.epsilon,
+            self.delta,
+            what=Purpose.TABLE,
+            mechanism=type(self).__name__,
+            unit=f"row within {self.distance:g}",
         )
         epsilon, delta = budget.epsilon, budget.delta
         near = delta - Y.size * (1 + math.exp(min(epsilon, 700.0))) * _OFF_NORMAL
@@ -268,6 +274,7 @@ class GaussianCurator(Curator):
             "sigma_": sigma,
             "components_": Q,
             "privacy_": loss,
+            "receipts_": budget.receipts,
             "guarantee_": guarantee
             if noise.secure
             else "NONE: the noise is seeded. For tests only",

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ..ledger._ledger import PrivacyLedger, require_ledger
+from ..ledger._budget import require_ledger
+from ..ledger._ledger import PrivacyLedger
 from ..scoring._make import selecting_scorer
 from ._common import BLUE, VERMILION, figure_and_axes, legend_above, text_color
 

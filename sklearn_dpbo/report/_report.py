@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from .._privacy.accounting import PrivacyLoss, Purpose
+from .._privacy.accounting import PrivacyLoss, Purpose, Receipt
 from ._card import Row, card
 
 __all__ = ["PREDICTION_CONDITIONS", "TRAINING_NOT_PROTECTED", "PrivacyReport"]
@@ -87,6 +87,8 @@ class PrivacyReport:
         Where the noise came from.
     secure : bool
         False if the noise can be predicted; then there is no guarantee.
+    receipts : tuple of Receipt, default=()
+        Where the release was charged: one entry per charge of a ledger.
     """
 
     title: str
@@ -103,6 +105,7 @@ class PrivacyReport:
     spends: tuple[PrivacyLoss, ...]
     noise: str
     secure: bool
+    receipts: tuple[Receipt, ...] = ()
 
     @property
     def mechanism(self) -> str:
@@ -119,7 +122,8 @@ class PrivacyReport:
             "delta" (None if the noise was seeded: then there is no guarantee), "worst_case" (bool),
             "m", "unit", "data", "protected", "neighbours", "released", "not_protected",
             "assumption" (None if there is none), "condition", "not_reported" (of a validation set),
-            "spent" and "noise". "spent" is a
+            "spent", "noise" and "ledger" (if one was charged: a list with "ledger", "charge" and
+            "head" of each charge, as in `Receipt`). "spent" is a
             list with one entry per purpose: "purpose" (in words), "mechanism", "times", "epsilon",
             "delta", "share" (of the whole epsilon), and "of" (of one table, which part of it pays;
             else empty).
@@ -202,6 +206,7 @@ class PrivacyReport:
             *self._not_reported(),
             _Fact("Spent", tuple(_spend_text(each) for each in spent), {"spent": spent}),
             _text("Noise", self.noise, detail=True),
+            *self._charged(),
         ]
 
     def _guarantee(self) -> _Fact:
@@ -219,6 +224,14 @@ class PrivacyReport:
     def _not_reported(self) -> list[_Fact]:
         of_records = self.data == "validation set"
         return [_text("Not reported", _NOT_REPORTED, detail=True)] if of_records else []
+
+    def _charged(self) -> list[_Fact]:
+        """Return which charges of a ledger paid, so that `PrivacyLedger.verify` finds them."""
+        if not self.receipts:
+            return []
+        lines = tuple(f"charge {r.charge} of {r.ledger}, {r.head}" for r in self.receipts)
+        values = {"ledger": [receipt._asdict() for receipt in self.receipts]}
+        return [_Fact("Ledger", lines, values, detail=True)]
 
     def _neighbours(self) -> str:
         one = "all the records of one group are" if self.unit == "group" else f"one {self.unit} is"

@@ -338,7 +338,7 @@ BAD_ASKS = [
 
 @pytest.mark.parametrize("message", BAD_ASKS)
 def test_a_site_refuses_malformed_questions_and_spends_nothing(message, tmp_path):
-    ledger = PrivacyLedger(tmp_path / "north.db", "north", 1.0)
+    ledger = PrivacyLedger(tmp_path / "north.db", "north", 1.0, create=True)
     site = sites_of(search_of(), {"north": HELD["north"]}, {"north": ledger})["north"]
     with pytest.raises(ValueError):
         site.answer(message)
@@ -446,7 +446,7 @@ def test_records_and_groups_do_not_add_up():
 
 # ------------------------------------------------------------------ ledgers
 def ledgers_in(folder, **epsilons):
-    return {n: PrivacyLedger(folder / f"{n}.db", n, e) for n, e in epsilons.items()}
+    return {n: PrivacyLedger(folder / f"{n}.db", n, e, create=True) for n, e in epsilons.items()}
 
 
 @pytest.mark.parametrize("trust", ["nobody", "coordinator"])

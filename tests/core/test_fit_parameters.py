@@ -32,7 +32,7 @@ from sklearn_dpbo import (
 from sklearn_dpbo._data.shared_memory import contains_protected, refuse_protected
 from sklearn_dpbo._evaluation.fitting import FitOptions
 from sklearn_dpbo.exceptions import PrivacyWarning
-from sklearn_dpbo.ledger import _ledger
+from sklearn_dpbo.ledger import _budget
 from sklearn_dpbo.strategies import WorstCase
 
 pytestmark = pytest.mark.filterwarnings("ignore:No X_val and no cv")
@@ -67,7 +67,7 @@ def _no_fits_yet():
 
 @pytest.fixture
 def ledger(tmp_path):
-    return PrivacyLedger(tmp_path / "budget.db", "patients", 1e6)
+    return PrivacyLedger(tmp_path / "budget.db", "patients", 1e6, create=True)
 
 
 def search_over(estimator=None, grid=None, **params):
@@ -695,7 +695,7 @@ class Slow(LogisticRegression):
     ids=["search", "private guidance", "threshold", "threshold after a search"],
 )  # fmt: skip
 def test_charges_are_stamped_before_anything_is_fitted_or_predicted(make, ledger, monkeypatch):
-    monkeypatch.setattr(_ledger, "datetime", Clock)
+    monkeypatch.setattr(_budget, "datetime", Clock)
     monkeypatch.setattr(Clock, "hour_now", 0)
     make(ledger=ledger).fit(X, Y, X_val=X_VAL, y_val=Y_VAL)
     assert Clock.hour_now > 2, "nothing took any time"

@@ -211,7 +211,7 @@ def test_much_noise_is_warned_of(objective_of):
 
 # ------------------------------------------------------------ what calls cost
 def test_all_is_charged_before_the_first_draw(objective_of, tmp_path, monkeypatch):
-    ledger = PrivacyLedger(tmp_path / "ledger", "patients", epsilon=2.0, delta=1e-5)
+    ledger = PrivacyLedger(tmp_path / "ledger", "patients", epsilon=2.0, delta=1e-5, create=True)
     objective = objective_of(epsilon=1.5, delta=1e-6, n_calls=50, ledger=ledger)
     assert spent(ledger) == (0.0, 0.0)
     seen = []
@@ -232,7 +232,7 @@ def test_all_is_charged_before_the_first_draw(objective_of, tmp_path, monkeypatc
 
 
 def test_a_ledger_that_was_spent_meanwhile_lets_nothing_be_drawn(objective_of, tmp_path):
-    ledger = PrivacyLedger(tmp_path / "ledger", "patients", epsilon=1.0)
+    ledger = PrivacyLedger(tmp_path / "ledger", "patients", epsilon=1.0, create=True)
     first, second = (objective_of(epsilon=0.8, ledger=ledger) for _ in range(2))
     first({"C": 1.0})
     with pytest.raises(BudgetExceededError):
@@ -271,7 +271,7 @@ def test_the_largest_score_ends_nothing(objective_of):
 
 
 def test_a_fit_that_fails_uses_up_no_call(objective_of, tmp_path):
-    ledger = PrivacyLedger(tmp_path / "ledger", "patients", epsilon=1e7)
+    ledger = PrivacyLedger(tmp_path / "ledger", "patients", epsilon=1e7, create=True)
     objective = objective_of(Fails(), ledger=ledger)
     with pytest.warns(FitFailedWarning, match="cannot fit this"):
         assert math.isnan(objective({"a": 1}))
@@ -386,7 +386,7 @@ class Interrupting:
 
 
 def test_a_ledger_that_refuses_is_asked_before_anything_is_predicted(objective_of, tmp_path):
-    ledger = PrivacyLedger(tmp_path / "ledger", "patients", epsilon=1.0)
+    ledger = PrivacyLedger(tmp_path / "ledger", "patients", epsilon=1.0, create=True)
     first, second = (objective_of(epsilon=0.8, ledger=ledger) for _ in range(2))
     first({"C": 1.0})
     evaluator = second._evaluator
@@ -396,7 +396,7 @@ def test_a_ledger_that_refuses_is_asked_before_anything_is_predicted(objective_o
 
 
 def test_delta_is_charged_only_if_it_is_used(objective_of, tmp_path):
-    ledger = PrivacyLedger(tmp_path / "ledger", "patients", epsilon=10.0, delta=1e-5)
+    ledger = PrivacyLedger(tmp_path / "ledger", "patients", epsilon=10.0, delta=1e-5, create=True)
     objective_of(epsilon=1.0, delta=1e-6, n_calls=2, ledger=ledger)({"C": 1.0})
     assert spent(ledger) == (1.0, 0.0)
 

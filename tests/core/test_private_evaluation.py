@@ -283,7 +283,7 @@ def test_one_unit_moves_counts_by_no_more_than_the_sensitivity(kind, grouped, re
 def test_charges_once_and_before_the_first_draw(binary, regression, tmp_path, monkeypatch):
     from sklearn_dpbo._privacy import noise
 
-    ledger = PrivacyLedger(tmp_path / "budget.db", "patients", epsilon=3.0)
+    ledger = PrivacyLedger(tmp_path / "budget.db", "patients", epsilon=3.0, create=True)
     seen, right = [], noise.OpenDPNoise.discrete_laplace
 
     def drawing(self, scale):
@@ -317,7 +317,7 @@ class Broken(LogisticRegression):
 @pytest.mark.parametrize("model, error", [(Alone(), BatchDependentError), (Broken(), RuntimeError)])
 def test_estimators_that_fail_on_public_records_spend_nothing(binary, model, error, tmp_path):
     _, public, protected = binary
-    ledger = PrivacyLedger(tmp_path / "budget.db", "patients", epsilon=3.0)
+    ledger = PrivacyLedger(tmp_path / "budget.db", "patients", epsilon=3.0, create=True)
     with pytest.raises(error):
         evaluated((model.fit(*public), public, protected), epsilon=1.0, ledger=ledger)
     assert ledger.spent["epsilon"] == 0

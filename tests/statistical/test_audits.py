@@ -298,7 +298,7 @@ def test_validation_sets_that_are_not_neighbours_are_refused():
 
 
 def test_audit_search_refuses_a_search_with_a_ledger(tmp_path):
-    ledger = PrivacyLedger(tmp_path / "l.db", "a", 1.0)
+    ledger = PrivacyLedger(tmp_path / "l.db", "a", 1.0, create=True)
     with pytest.raises(ValueError, match=r"fits the search 4,000 times: take its ledger away"):
         audit_search(search(ledger=ledger), *cases.opposed_models())
 

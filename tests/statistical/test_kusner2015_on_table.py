@@ -321,7 +321,7 @@ def test_lipschitz_ends_without_saying_why_if_training_records_cannot_be_used(
     X, y = plain_data()
     training, _ = parts(N + M)
     X[training[7]] = np.nan
-    ledger = PrivacyLedger(tmp_path / "ledger.jsonl", "table", epsilon=10.0)
+    ledger = PrivacyLedger(tmp_path / "ledger.jsonl", "table", epsilon=10.0, create=True)
     with pytest.raises(ValueError, match="is not said") as error:
         fitted(strategy, (X, y), ledger=ledger, noise_random_state=None, random_state=0)
     assert any("count as spent" in note for note in error.value.__notes__)
@@ -359,7 +359,7 @@ def test_path_leaves_out_fits_that_have_not_converged_and_fixed_candidates_do_no
 
 
 def test_budget_is_charged_once_and_not_for_wrong_parameters(tmp_path):
-    ledger = PrivacyLedger(tmp_path / "ledger.jsonl", "table", epsilon=10.0)
+    ledger = PrivacyLedger(tmp_path / "ledger.jsonl", "table", epsilon=10.0, create=True)
     fitted(CANDIDATE, ledger=ledger, noise_random_state=None)
     assert ledger.spent["epsilon"] == 4
     slow = model(solver="lbfgs", tol=1e-2, max_iter=3)

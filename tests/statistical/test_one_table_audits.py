@@ -63,8 +63,8 @@ def logistic(kind=PrivateLogisticRegression, **params):
 
 
 class HalfTheNoise(PrivateLogisticRegression):
-    def _tables(self, n, sensitivity, *, what):
-        return super()._tables(n, sensitivity / 2, what=what)
+    def _tables(self, n, sensitivity, **params):
+        return super()._tables(n, sensitivity / 2, **params)
 
 
 class AddedOrRemoved(HalfTheNoise):
@@ -189,7 +189,7 @@ def test_invalid_parameters_of_audit_estimator_are_refused(model, params, messag
 
 
 def test_an_estimator_with_a_ledger_is_refused(tmp_path):
-    model = logistic(ledger=PrivacyLedger(tmp_path / "l.db", "a", 1.0))
+    model = logistic(ledger=PrivacyLedger(tmp_path / "l.db", "a", 1.0, create=True))
     with pytest.raises(ValueError, match=r"ledger is set, and an audit needs thousands of fits"):
         audit_estimator(model, X, y)
 

@@ -303,7 +303,7 @@ def tree_search(**params):
 
 def test_simulated_errors_stay_within_the_bounds(public, tmp_path):
     plan = plan_search(m=200, n_iter=12, target_regret=0.05)
-    ledger = PrivacyLedger(tmp_path / "l.db", "public", epsilon=1e-6)
+    ledger = PrivacyLedger(tmp_path / "l.db", "public", epsilon=1e-6, create=True)
     search = tree_search(ledger=ledger, strategy=WorstCase(prior_weight=0))
     runs = plan.simulate(search, *public, n_runs=2000, random_state=1)
     assert not hasattr(search, "best_score_") and not ledger.history

@@ -142,7 +142,7 @@ def test_data_are_sent_to_cluster_once_and_without_ledger(
         return pack(self)
 
     monkeypatch.setattr(Broadcast, "__reduce__", counted)
-    ledger = PrivacyLedger(tmp_path / "budget.db", "patients", 10.0)
+    ledger = PrivacyLedger(tmp_path / "budget.db", "patients", 10.0, create=True)
     with joblib.parallel_config("dask"):
         fit(search(ledger=ledger), two_classes)
     assert len(sent) == 3, "for exploration, for fits, and with the validation set"
@@ -253,7 +253,10 @@ class Mortal(LogisticRegression):
 
 @pytest.mark.slow
 def test_dying_worker_does_not_change_result_or_cost(two_classes, mortals, tmp_path):
-    ledger, deaths = PrivacyLedger(tmp_path / "budget.db", "patients", 10.0), tmp_path / "deaths"
+    ledger, deaths = (
+        PrivacyLedger(tmp_path / "budget.db", "patients", 10.0, create=True),
+        tmp_path / "deaths",
+    )
     deaths.mkdir()
     alone = fit(search(space=GRID), two_classes)
     mortal = search(Mortal(folder=str(deaths), parent=os.getpid()), GRID, ledger=ledger)
@@ -266,7 +269,10 @@ def test_dying_worker_does_not_change_result_or_cost(two_classes, mortals, tmp_p
 
 @pytest.mark.slow
 def test_death_of_all_workers_raises_error_and_costs_nothing(two_classes, mortals, tmp_path):
-    ledger, deaths = PrivacyLedger(tmp_path / "budget.db", "patients", 10.0), tmp_path / "deaths"
+    ledger, deaths = (
+        PrivacyLedger(tmp_path / "budget.db", "patients", 10.0, create=True),
+        tmp_path / "deaths",
+    )
     deaths.mkdir()
     mortal = search(Mortal(folder=str(deaths), deaths=100, parent=os.getpid()), GRID, ledger=ledger)
     with joblib.parallel_config("dask"), pytest.raises(BaseException, match="_count") as caught:
@@ -280,7 +286,10 @@ def test_death_of_all_workers_raises_error_and_costs_nothing(two_classes, mortal
 def test_search_that_is_repeated_after_its_charge_is_charged_again(two_classes, mortals, tmp_path):
     """The worker dies when the 50 test rows are scored: the search inside has ended then."""
     X, y, _, _ = two_classes
-    ledger, deaths = PrivacyLedger(tmp_path / "budget.db", "patients", 100.0), tmp_path / "deaths"
+    ledger, deaths = (
+        PrivacyLedger(tmp_path / "budget.db", "patients", 100.0, create=True),
+        tmp_path / "deaths",
+    )
     deaths.mkdir()
     mortal = Mortal(folder=str(deaths), parent=os.getpid(), rows=50 - COMPANIONS)
     nested = search(mortal, {"C": [0.1]}, cv=EveryFourth(), ledger=ledger)

@@ -54,7 +54,9 @@ def test_planted_counts_of_a_site_are_found():
 @pytest.mark.filterwarnings("always")
 def test_no_raw_count_is_kept_or_shown_by_a_search(trust, tmp_path, capfd, recwarn):
     public, sites = problem()
-    ledgers = {name: PrivacyLedger(tmp_path / f"{name}.db", name, 1.0) for name in sites}
+    ledgers = {
+        name: PrivacyLedger(tmp_path / f"{name}.db", name, 1.0, create=True) for name in sites
+    }
     search = search_of(trust=trust).fit(**public, sites=sites, ledgers=ledgers)
     assert not found_in(vars(search), fractions_of(secrets()))
     again = pickle.dumps(search)

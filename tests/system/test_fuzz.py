@@ -72,7 +72,7 @@ from sklearn_dpbo.configuration import Knapsack, KnapsackItems, PrivateConfigura
 from sklearn_dpbo.exceptions import LedgerError
 from sklearn_dpbo.kusner2015 import GPNoiseFree, GPNoisy, LipschitzConvex
 from sklearn_dpbo.learners import PrivateLogisticRegression
-from sklearn_dpbo.ledger._entries import concentrated
+from sklearn_dpbo.ledger._composition import concentrated
 from sklearn_dpbo.outsourced import GaussianCurator
 from sklearn_dpbo.scoring._make import selecting_scorer
 from sklearn_dpbo.strategies import WorstCase
@@ -611,7 +611,9 @@ def opened(tmp_path_factory):
         ("worst case only", 1e9, 0.9, True),
         ("gone", 1.0, 0.0, False),
     ]:
-        ledger = PrivacyLedger(folder / kind, "d", epsilon, delta, worst_case_only=only)
+        ledger = PrivacyLedger(
+            folder / kind, "d", epsilon, delta, worst_case_only=only, create=True
+        )
         if kind == "used up":
             ledger.charge(0.5, what="all of it")
 
@@ -1284,7 +1286,7 @@ def test_concentrated_accounting_handles_charges_of_any_size(E, D, epsilons):
     """Numbers beyond floats were an OverflowError; and what fits by sums fits."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        fits = concentrated(E, D, epsilons)
+        fits = concentrated(E, D, sum(e * e for e in epsilons))
     assert isinstance(fits, bool)
     if fits and E > 1:
         assert sum(e * e for e in epsilons) / 2 <= E

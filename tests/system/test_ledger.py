@@ -2,6 +2,8 @@
 
 import contextlib
 import copy
+import errno
+import fcntl
 import json
 import multiprocessing
 import os
@@ -11,10 +13,12 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import uuid
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -26,6 +30,7 @@ from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
 
 from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV, PrivateThresholdClassifier
 from sklearn_dpbo._privacy import mechanisms
@@ -38,7 +43,7 @@ from sklearn_dpbo.exceptions import (
     PrivacyWarning,
 )
 from sklearn_dpbo.ledger._decimal import parse_decimal, round_down_decimal
-from sklearn_dpbo.ledger._entries import chain_hash
+from sklearn_dpbo.ledger._entries import _sealed
 from sklearn_dpbo.outsourced import GaussianCurator
 
 pytestmark = pytest.mark.filterwarnings("ignore:No X_val and no cv")
@@ -56,16 +61,25 @@ def place(request):
 
 
 def opened(place, epsilon=1.0, **params):
-    return PrivacyLedger(place, "patients", epsilon, **params)
+    return PrivacyLedger(place, "patients", epsilon, **params, create=True)
 
 
-def change(place, sql):
-    """Change the tables with SQL, as the package itself never does."""
-    if isinstance(place, str):
-        run_sql(place, f"SET search_path = sklearn_dpbo_ledger; {sql}")
+def beside(place, name):
+    """Where the ledger of another data set is kept: in another file, or in the same database."""
+    return place if isinstance(place, str) else place.with_name(f"{name}.db")
+
+
+def change(place, edit):
+    """Replace all lines by what a function makes of the list of them."""
+    if not isinstance(place, str):
+        lines = edit(place.read_text().splitlines())
+        place.write_text("".join(f"{line}\n" for line in lines))
         return
-    with contextlib.closing(sqlite3.connect(place)) as connection:
-        connection.executescript(sql)
+    table = "sklearn_dpbo_ledger.entries"
+    lines = [line for (line,) in run_sql(place, f"SELECT line FROM {table} ORDER BY number")]
+    run_sql(place, f"DELETE FROM {table}")
+    for number, line in enumerate(edit(lines)):
+        run_sql(place, f"INSERT INTO {table} VALUES ('patients', {number}, $line${line}$line$)")
 
 
 # ---------------------------------------------------------------- sums
@@ -100,7 +114,7 @@ amounts = st.fractions(0, 1, max_denominator=50).filter(lambda e: e > 0)
 @given(st.lists(st.tuples(amounts, st.fractions(0, "0.2", max_denominator=50)), max_size=8))
 def test_charges_are_accepted_exactly_when_they_fit_the_budget(place, charges):
     spent = [Fraction(0), Fraction(0)]
-    ledger = PrivacyLedger(place, uuid.uuid4().hex, 1.0, "0.4")
+    ledger = PrivacyLedger(beside(place, name := uuid.uuid4().hex), name, 1.0, "0.4", create=True)
     for epsilon, delta in charges:
         fits = spent[1] + delta <= Fraction("0.2") and (
             spent[0] + epsilon <= 1
@@ -119,8 +133,7 @@ def test_charges_are_accepted_exactly_when_they_fit_the_budget(place, charges):
 
 
 def charged_epsilons(ledger):
-    with ledger._transaction() as execute:
-        return [entry.epsilon for entry in ledger._entries(execute)]
+    return [entry.loss.epsilon for entry in ledger._verified()[1]]
 
 
 def test_zcdp_admits_more_small_charges_than_basic_composition(path):
@@ -140,7 +153,9 @@ def test_losses_on_assumptions_are_summed_separately_and_refused_if_worst_case_o
     ledger.charge(0.5, what="b")
     assert ledger.spent == {"epsilon": 0.75, "delta": 0.0, "epsilon_on_assumptions": 0.25,
                             "delta_on_assumptions": 0.0}  # fmt: skip
-    strict = PrivacyLedger(place, "others", 1.0, worst_case_only=True)
+    strict = PrivacyLedger(
+        beside(place, "others"), "others", 1.0, worst_case_only=True, create=True
+    )
     with pytest.raises(BudgetExceededError, match="worst-case losses only"):
         strict.charge(0.1, what="a", assumption="the model is right")
     assert not strict.history
@@ -173,7 +188,9 @@ def test_a_ledger_can_be_reopened_and_its_budget_cannot_be_changed(place):
     for other in ({"epsilon": 2.0}, {"delta": 1e-6}, {"worst_case_only": True}):
         with pytest.raises(LedgerError, match="cannot be changed"):
             opened(place, **other)
-    assert PrivacyLedger(place, "another", 3.0).left["epsilon"] == 3.0
+    assert (
+        PrivacyLedger(beside(place, "another"), "another", 3.0, create=True).left["epsilon"] == 3.0
+    )
 
 
 @pytest.mark.parametrize("content", [b"", b"\n", b"x" * 99, b"x" * 5000])
@@ -183,17 +200,86 @@ def test_an_empty_or_corrupt_file_is_refused_and_not_overwritten(path, content):
     path.write_bytes(content)
     for attempt in (lambda: ledger.charge(0.1, what="a test"), lambda: ledger.left,
                     lambda: PrivacyLedger(path, "patients"), lambda: opened(path)):  # fmt: skip
-        with pytest.raises(LedgerError, match="empty or cut off|not a database"):
+        with pytest.raises(LedgerError, match="empty or cut off|not a ledger"):
             attempt()
     assert path.read_bytes() == content
 
 
-def test_another_sqlite_database_is_refused(path):
+def test_a_database_of_an_earlier_version_is_refused_and_the_error_says_how_to_convert_it(path):
     with contextlib.closing(sqlite3.connect(path)) as connection:
-        connection.execute("CREATE TABLE mine (x)")
+        connection.execute("CREATE TABLE charges (x)")
         connection.commit()
-    with pytest.raises(LedgerError, match="not a ledger"):
+    with pytest.raises(LedgerError, match="ledger convert OLD_FILE NEW_FILE"):
         opened(path)
+
+
+def test_a_new_ledger_needs_create(path):
+    """Code that always passes epsilon must not begin a budget anew when the file is gone."""
+    with pytest.raises(LedgerError, match="create=True"):
+        PrivacyLedger(path, "patients", 1.0)
+    assert not path.exists()
+    with pytest.raises(ValueError, match="pass epsilon="):
+        PrivacyLedger(path, "patients", create=True)
+    opened(path).charge(0.5, what="a test")
+    assert opened(path).left["epsilon"] == 0.5, "an existing one is not begun anew"
+
+
+def test_the_home_directory_and_the_umask_are_respected(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    before = os.umask(0o002)
+    try:
+        ledger = opened("~/budget.db")
+    finally:
+        os.umask(before)
+    path = tmp_path / "budget.db"
+    assert ledger.path == str(path) and path.stat().st_mode & 0o777 == 0o664
+    assert [p.name for p in tmp_path.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("missing", ["O_TMPFILE", "the file system", "/proc"])
+def test_a_ledger_is_created_where_files_without_names_are_not_possible(path, missing, monkeypatch):
+    if missing == "O_TMPFILE":
+        monkeypatch.delattr(os, "O_TMPFILE", raising=False)
+    elif missing == "/proc":
+        link = os.link
+
+        def no_proc(source, target, **params):
+            if source.startswith("/proc"):
+                raise FileNotFoundError(2, "no /proc")
+            return link(source, target, **params)
+
+        monkeypatch.setattr(os, "link", no_proc)
+    else:
+        open_file = os.open
+
+        def not_supported(path, flags, *mode, **params):
+            if flags & os.O_TMPFILE == os.O_TMPFILE:
+                raise OSError(errno.EOPNOTSUPP, "not supported")
+            return open_file(path, flags, *mode, **params)
+
+        monkeypatch.setattr(os, "open", not_supported)
+    opened(path).charge(0.5, what="a test")
+    assert [p.name for p in path.parent.iterdir()] == [path.name] and path.stat().st_nlink == 1
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can act as somebody else")
+def test_a_ledger_can_be_read_with_the_right_to_read_alone():
+    """`left`, `history` and `verify` work for those who may not charge."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        path = Path(folder, "budget.db")
+        opened(path).charge(0.5, what="a test")
+        path.chmod(0o644)
+        code = (
+            "import os, sys; from sklearn_dpbo import PrivacyLedger; os.setuid(65534)\n"
+            "ledger = PrivacyLedger(sys.argv[1], 'patients')\n"
+            "print(ledger.left['epsilon'], len(ledger.history), ledger.verify().charge)\n"
+            "ledger.charge(0.1, what='not allowed')"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code, str(path)], capture_output=True, text=True
+        )
+    assert done.stdout.split() == ["0.5", "1", "1"] and "Permission denied" in done.stderr
 
 
 def test_a_ledger_keeps_its_file_when_the_process_changes_directory(tmp_path, monkeypatch):
@@ -208,16 +294,17 @@ def test_a_ledger_keeps_its_file_when_the_process_changes_directory(tmp_path, mo
 
 
 def test_missing_files_and_data_sets_are_errors_and_are_not_created(path, tmp_path):
-    with pytest.raises(LedgerError, match="cannot be read and written"):
+    with pytest.raises(LedgerError, match="no such file"):
         PrivacyLedger(path, "patients")
     ledger = opened(path)
     with pytest.raises(LedgerError, match="no ledger of 'others'"):
         PrivacyLedger(path, "others")
     path.unlink()
-    with pytest.raises(LedgerError, match="cannot be read and written"):
+    with pytest.raises(LedgerError, match="restored from a backup"):
         ledger.charge(0.1, what="after the loss of the file")
     assert not path.exists()
-    for wrong in (tmp_path, tmp_path / "nowhere" / "b.db"):
+    os.mkfifo(tmp_path / "pipe")
+    for wrong in (tmp_path, tmp_path / "nowhere" / "b.db", tmp_path / "pipe"):
         with pytest.raises(LedgerError):
             opened(wrong)
 
@@ -242,7 +329,7 @@ def test_missing_files_and_data_sets_are_errors_and_are_not_created(path, tmp_pa
 )
 def test_invalid_names_and_budgets_are_refused(path, dataset, epsilon, delta):
     with pytest.raises(ValueError, match="found"):
-        PrivacyLedger(path, dataset, epsilon, delta)
+        PrivacyLedger(path, dataset, epsilon, delta, create=True)
     assert not path.exists()
 
 
@@ -327,18 +414,41 @@ def test_every_release_before_the_process_is_killed_was_charged(place, n_kills, 
     assert charged <= released + n_kills, "at most one charge per kill has no release"
 
 
-def test_a_truncated_database_is_refused(path, tmp_path, rng):
+def test_a_file_that_was_cut_off_counts_what_can_be_read_and_does_not_have_the_last_receipt(
+    path, tmp_path, rng
+):
     ledger = opened(path, epsilon=100.0)
-    for i in range(60):
-        ledger.charge(1, what=f"charge {i}")
-    for size in [0, 1, *rng.integers(1, path.stat().st_size, 25), path.stat().st_size - 1]:
-        damaged = tmp_path / "damaged.db"
-        shutil.copy(path, damaged)
-        os.truncate(damaged, int(size))
-        with pytest.raises((LedgerError, BudgetExceededError)):
-            for _ in range(41):
-                opened(damaged, epsilon=100.0).charge(1, what="more than there is")
-        damaged.unlink()
+    receipts = [ledger.charge(1, what=f"charge {i}") for i in range(60)]
+    content, damaged = path.read_bytes(), tmp_path / "damaged.db"
+    opening = content.index(b"\n") + 1
+    for size in [0, 1, opening - 1, *rng.integers(opening, len(content), 25), len(content) - 1]:
+        damaged.write_bytes(content[: int(size)])
+        if size < opening:
+            with pytest.raises(LedgerError, match="cut off"):
+                opened(damaged, epsilon=100.0)
+            continue
+        rest = content[: int(size)].rpartition(b"\n")[2]
+        whole = content[: int(size)].count(b"\n") - 1
+        begun = b'"delta": "0"' in rest
+        cut_off = opened(damaged, epsilon=100.0)
+        assert cut_off.spent["epsilon"] == whole + begun == len(cut_off.history)
+        cut_off.charge(1, what="it goes on")
+        assert cut_off.spent["epsilon"] == whole + begun + 1
+        assert rest in damaged.read_bytes(), "nothing is overwritten"
+        cut_off.verify(receipts[:whole])
+        with pytest.raises(LedgerError, match="is another one|is missing"):
+            cut_off.verify(receipts)
+
+
+def test_blocks_of_zeros_that_a_power_failure_leaves_are_passed_over(path):
+    ledger = opened(path)
+    ledger.charge("0.25", what="a test")
+    line = path.read_bytes().splitlines()[-1]
+    with path.open("ab") as file:  # the beginning and the end got to the disk
+        file.write(line[:100] + bytes(200) + line[300:] + b"\n")
+    assert ledger.spent["epsilon"] == 0.5
+    ledger.charge("0.25", what="a test")
+    assert ledger.verify().charge == 3 and ledger.left["epsilon"] == 0.25
 
 
 def test_a_flipped_bit_does_not_change_what_is_left(path, tmp_path, rng):
@@ -387,16 +497,27 @@ def test_reading_the_file_in_the_same_process_does_not_release_its_lock(path):
         reader.join()
 
 
-def test_a_hard_link_is_refused_and_a_symbolic_link_is_not(path, monkeypatch):
+@pytest.mark.parametrize("link", [os.link, os.symlink])
+def test_a_file_with_two_names_is_one_ledger(path, link):
+    ledger, other = opened(path), path.with_name("other.db")
+    link(path, other)
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        assert sum(pool.starmap(charge_until_refused, [(path, 0.1), (other, 0.1)])) == 10
+    assert len(ledger.history) == 10
+
+
+def test_a_charge_follows_the_file_that_took_the_place_while_it_waited(path):
+    """It must not go to a file that has been moved away."""
     ledger = opened(path)
-    os.link(path, f"{path}.too")
-    with pytest.raises(LedgerError, match="several names"):
-        ledger.charge(0.1, what="a test")
-    os.unlink(f"{path}.too")
-    link = path.parent / "link.db"
-    link.symlink_to(path)
-    PrivacyLedger(link, "patients").charge(0.1, what="a symbolic link is fine")
-    assert len(ledger.history) == 1
+    opened(path.with_name("new.db"))
+    with path.open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        thread = threading.Thread(target=ledger.charge, args=(0.25,), kwargs={"what": "a test"})
+        thread.start()
+        time.sleep(0.1)
+        os.replace(path.with_name("new.db"), path)
+    thread.join()
+    assert ledger.spent["epsilon"] == 0.25
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
@@ -424,57 +545,202 @@ def test_a_fork_during_a_charge_does_not_block_the_child(place):
     assert [os.waitpid(child, 0)[1] for child in children] == [0] * 5
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        "DELETE FROM charges WHERE number = 1",
-        "UPDATE charges SET epsilon = 'nothing' WHERE number = 1",
-        "UPDATE charges SET epsilon = '-1' WHERE number = 1",
-        "UPDATE charges SET epsilon = '1/0' WHERE number = 1",
-        "UPDATE datasets SET epsilon = 'all'",
-        "UPDATE datasets SET epsilon = '2'",
-        "UPDATE charges SET what = 'nothing' WHERE number = 2",
-        "DELETE FROM charges WHERE number = 3",
-        "DELETE FROM datasets",
-        "DROP TABLE charges",
-    ],
-)
-def test_changed_or_deleted_rows_are_detected(place, damage):
-    ledger = opened(place)
+def with_line(number, edit):
+    return lambda lines: [edit(line) if i == number else line for i, line in enumerate(lines)]
+
+
+def without(number):
+    return lambda lines: [line for i, line in enumerate(lines) if i != number]
+
+
+def forged(epsilon="0.1", delta="0", totals=None):
+    """Return what adds a charge whose hashes are right."""
+
+    def edit(lines):
+        fields = json.loads(lines[-1])
+        fields |= {"charge": fields["charge"] + 1, "previous": fields.pop("hash")}
+        fields |= {"epsilon": epsilon, "delta": delta, "totals": totals or fields["totals"]}
+        return [*lines, _sealed(fields)]
+
+    return edit
+
+
+DAMAGES = {
+    "the first charge is gone": (without(1), False),
+    "another charge is gone": (without(2), False),
+    "two charges are exchanged": (lambda lines: [lines[i] for i in (0, 2, 1, 3)], False),
+    "a charge is there twice": (lambda lines: [*lines[:2], *lines[1:]], False),
+    "a text of an earlier charge": (with_line(2, lambda s: s.replace("a test", "a rest")), False),
+    "an earlier epsilon": (with_line(2, lambda s: s.replace("0.1", "0.0")), False),
+    "epsilon of the last charge": (with_line(3, lambda s: s.replace("0.1", "0.0")), True),
+    "the totals of the last charge": (with_line(3, lambda s: s.replace("0.3", "0.2")), True),
+    "the budget": (with_line(0, lambda s: s.replace('"1"', '"2"')), True),
+    "the unit": (with_line(0, lambda s: s.replace("record", "people")), True),
+    "the opening is gone": (without(0), True),
+    "a negative charge": (forged("-1"), True),
+    "a charge of nothing": (forged("0"), True),
+    "a negative delta": (forged("1", "-1"), True),
+    "no number": (forged("x"), True),
+    "no fraction": (forged("1/0"), True),
+    "wrong totals, right hashes": (forged("0.5"), False),
+    "negative totals": (forged(totals=["-9", "0", "0", "0", "0"]), True),
+    "other fields": (lambda lines: [*lines[:-1], _sealed({"charge": 3})], True),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_changed_or_deleted_lines_are_found_by_verify_and_at_the_ends_by_a_charge(path, damage):
+    ledger = opened(path)
     for _ in range(3):
         ledger.charge(0.1, what="a test")
-    change(place, damage)
-    with pytest.raises(LedgerError):
-        ledger.charge(0.1, what="a test")
+    edit, at_once = DAMAGES[damage]
+    change(path, edit)
+    for read in (ledger.verify, lambda: ledger.history, ledger.to_dict, lambda: str(ledger)):
+        with pytest.raises(LedgerError, match="damaged or tampered with|not a ledger"):
+            read()
+    if at_once:
+        with pytest.raises(LedgerError):
+            ledger.charge(0.1, what="a test")
 
 
-@pytest.mark.parametrize(("epsilon", "delta"), [("-1", "0"), ("0", "0"), ("1", "-1"), ("x", "0")])
-def test_an_invalid_loss_is_refused_even_if_the_hash_chain_is_correct(place, epsilon, delta):
-    ledger = opened(place)
-    ledger.charge(0.5, what="a test")
-    row = (2, "now", "a gift", "", epsilon, delta, None)
-    with ledger._transaction() as execute:
-        head = execute("SELECT head FROM main.datasets")[0][0]
-    values = "', '".join(str(value) for value in row[:-1])
-    change(
-        place,
-        f"INSERT INTO charges VALUES ('patients', '{values}', NULL);"
-        f"UPDATE datasets SET head = '{chain_hash(head, row)}'",
-    )
-    with pytest.raises(LedgerError, match="damaged or tampered with"):
-        ledger.charge(0.9, what="more than there is")
+# ---------------------------------------------------------------- what was published
+
+
+def published(path, n=3):
+    ledger = opened(path)
+    receipts = [ledger.charge("0.1", what="a release") for _ in range(n)]
+    return ledger, receipts
+
+
+def test_verify_accepts_what_was_published_in_all_its_forms(place):
+    ledger, receipts = published(place)
+    privacy = fit(search(ledger)).privacy_
+    assert ledger.verify([*receipts, privacy, privacy.to_dict(), json.loads(privacy.to_json())])
+    assert privacy.receipts == (ledger.verify(),) and ledger.verify().charge == 4
+    assert privacy.receipts[0].head in str(privacy)
+
+
+def test_verify_finds_an_older_copy_that_was_restored(path):
+    ledger, (*earlier, last) = published(path)
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
+    ledger.verify(earlier)
+    with pytest.raises(LedgerError, match="charge 3 is missing, the last one is 2"):
+        ledger.verify([*earlier, last])
+    ledger.charge("0.1", what="it goes on from the older copy")
+    with pytest.raises(LedgerError, match="report 2: charge 3 is another one"):
+        ledger.verify([*earlier, last])
+
+
+def test_verify_finds_a_ledger_that_was_begun_anew(path):
+    _, receipts = published(path)
+    path.unlink()
+    with pytest.raises(LedgerError, match="begun anew"):
+        opened(path).verify(receipts)
+
+
+@pytest.mark.parametrize("wrong", [None, 3, {}, {"ledger": [{"charge": 1}]}])
+def test_verify_refuses_what_is_no_report_of_a_charge(path, wrong):
+    ledger, _ = published(path)
+    with pytest.raises(ValueError, match=r"reports\[0\] is no report"):
+        ledger.verify([wrong])
+
+
+# ---------------------------------------------------------------- units
+
+
+def test_a_loss_per_record_is_refused_by_a_ledger_of_patients(place):
+    ledger = opened(place, unit="patient")
+    X, y, X_val, y_val = problem()
+    with pytest.raises(BudgetExceededError, match="adds up losses per patient. Pass the groups"):
+        search(ledger).fit(X, y, X_val=X_val, y_val=y_val)
+    search(ledger).fit(X, y, X_val=X_val, y_val=y_val, groups_val=np.arange(len(X_val)) // 2)
+    assert len(ledger.history) == 1 and ledger.unit == "patient"
+    with pytest.raises(LedgerError, match="adds up losses per patient; found unit='record'"):
+        PrivacyLedger(place, "patients", unit="record")
+
+
+@pytest.mark.parametrize(
+    ("unit", "charged", "fits"),
+    [
+        ("record", "record", True),
+        ("record", "group", True),
+        ("record", None, True),
+        ("record", "row within 1", False),
+        ("patient", "patient", True),
+        ("patient", "group", True),
+        ("patient", "record", False),
+        ("row within 1", "record", True),
+        ("row within 1", "row within 1", True),
+        ("row within 1", "row within 2", False),
+    ],
+)
+def test_a_loss_is_charged_if_it_bounds_the_loss_per_unit_of_the_ledger(path, unit, charged, fits):
+    ledger = opened(path, unit=unit)
+    with contextlib.nullcontext() if fits else pytest.raises(BudgetExceededError, match="per"):
+        ledger.charge(0.1, what="a test", unit=charged)
+    assert len(ledger.history) == fits
+
+
+def test_the_history_names_estimator_strategy_and_purpose(path):
+    opened(path)
+    ledger = PrivacyLedger(path, "patients", purpose="section 3")
+    fit(search(ledger).set_params(estimator=make_pipeline(LogisticRegression()), param_grid={
+        "logisticregression__C": [0.1, 1.0]}))  # fmt: skip
+    ledger.charge(0.1, what="a mean", purpose="section 4")
+    first, second = ledger.history
+    assert first["estimator"] == "Pipeline, LogisticRegression"
+    assert first["mechanism"] == "PrivateBayesSearchCV, WorstCase"
+    assert (first["purpose"], second["purpose"]) == ("section 3", "section 4")
+
+
+# ---------------------------------------------------------------- locks
 
 
 def test_a_locked_ledger_is_refused_after_the_timeout(path, monkeypatch):
     monkeypatch.setattr("sklearn_dpbo.ledger._file._LOCK_TIMEOUT", 0.2)
     ledger = opened(path)
-    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
-        other.execute("BEGIN")
-        other.execute("SELECT * FROM charges").fetchall()
-        with pytest.raises(LedgerError, match="locked"):
+    with path.open() as other:
+        fcntl.flock(other, fcntl.LOCK_SH)
+        with pytest.raises(LedgerError, match="locked by another process"):
             ledger.charge(0.1, what="a test")
+        assert ledger.left["epsilon"] == 1.0, "several may read at once"
     ledger.charge(0.1, what="a test")
     assert len(ledger.history) == 1
+
+
+def test_a_ledger_that_waits_delays_no_other_and_no_fork(path, monkeypatch):
+    """There was one lock for all ledgers of a process, and for forks."""
+    waiting, other = opened(path), opened(path.with_name("other.db"))
+    with path.open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        monkeypatch.setattr("sklearn_dpbo.ledger._file._LOCK_TIMEOUT", 3600.0)
+        thread = threading.Thread(
+            target=waiting.charge, args=(0.1,), kwargs={"what": "it waits"}, daemon=True
+        )
+        thread.start()
+        other.charge(0.1, what="not delayed")
+        if (child := os.fork()) == 0:
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0 and thread.is_alive()
+    thread.join()
+    assert len(waiting.history) == 1
+
+
+def test_a_forked_child_keeps_no_lock_and_cannot_continue_a_transaction(path):
+    ledger = opened(path)
+    read, write = os.pipe()
+    with ledger._transaction(write=True) as book:
+        if (child := os.fork()) == 0:
+            with contextlib.suppress(BaseException):
+                book.append([])
+                os._exit(1)  # it must not get here
+            time.sleep(0.5)
+            os._exit(0)
+        os.write(write, b"x")
+    ledger.charge(0.1, what="while the child lives")
+    assert os.waitpid(child, os.WNOHANG) == (0, 0), "it still lives"
+    assert os.waitpid(child, 0)[1] == 0
+    os.close(read), os.close(write)
 
 
 # ---------------------------------------------------------------- the estimators
@@ -509,20 +775,23 @@ FITS = {
     "configurator": fit_configurator,
     "curator": lambda ledger: GaussianCurator(0.1, 1e-6, max_norm=1.0, ledger=ledger).fit(
         np.zeros((5, 2))
-    ),
+    ),  # whose loss is for a row that moves by 1
 }
+
+
+UNITS = {"curator": "row within 1"}
 
 
 @pytest.mark.parametrize("name", FITS)
 def test_each_fit_is_charged_once_and_refused_when_the_budget_is_spent(place, name):
-    ledger = opened(place, epsilon=0.3, delta=1e-5)
+    unit = UNITS.get(name, "record")
+    ledger = opened(place, epsilon=0.3, delta=1e-5, unit=unit)
     for n in range(1, 4):
         FITS[name](ledger)
         assert len(ledger.history) == n
     assert ledger.spent["epsilon"] == pytest.approx(0.3)
     with pytest.raises((BudgetExceededError, LedgerError)):
-        for _ in range(10_000):
-            FITS[name](PrivacyLedger(place, "patients 2", 0.05))
+        FITS[name](PrivacyLedger(beside(place, "2"), "2", 0.05, unit=unit, create=True))
     assert len(ledger.history) == 3
 
 
@@ -530,8 +799,8 @@ def test_each_fit_is_charged_once_and_refused_when_the_budget_is_spent(place, na
 def test_no_noise_is_drawn_if_the_ledger_cannot_be_written(place, name, monkeypatch):
     drawn = []
     monkeypatch.setattr(mechanisms, "_draw", lambda *args: drawn.append(args))
-    ledger = opened(place, delta=1e-5)
-    change(place, "DROP TABLE charges")
+    ledger = opened(place, delta=1e-5, unit=UNITS.get(name, "record"))
+    change(place, lambda lines: [])
     with pytest.raises(LedgerError, match="Nothing may be drawn"):
         FITS[name](ledger)
     assert not drawn
@@ -601,7 +870,7 @@ def test_estimators_refuse_a_ledger_that_is_not_a_privacy_ledger():
 
 
 def test_unusual_characters_in_texts_and_names_are_stored(place, tmp_path):
-    ledger = PrivacyLedger(place, "Zu\u0308rich '; DROP TABLE charges; --", 1.0)
+    ledger = PrivacyLedger(place, "Zu\u0308rich '; DROP TABLE charges; --", 1.0, create=True)
     odd = 'a "b", c\nd; \u2603 \ud800\0'
     ledger.charge(0.1, what=odd)
     assert ledger.history[0]["what"] == odd.replace("\ud800\0", "?")
@@ -632,7 +901,7 @@ def test_the_ledger_is_charged_before_the_first_draw(path, monkeypatch):
     draw, charge = mechanisms._draw, PrivacyLedger.charge
     monkeypatch.setattr(mechanisms, "_draw", lambda *a: order.append("draw") or draw(*a))
     monkeypatch.setattr(
-        PrivacyLedger, "charge", lambda *a, **k: charge(*a, **k) or order.append("charged")
+        PrivacyLedger, "charge", lambda *a, **k: [charge(*a, **k), order.append("charged")][0]
     )
     fit(search(ledger))
     assert order[0] == "charged" and order.count("charged") == 1 and "draw" in order
@@ -646,12 +915,12 @@ def test_cross_validation_of_a_search_is_charged_once_per_fit(place):
 
 
 def test_a_fit_on_an_assumption_is_recorded_as_such_or_refused(path):
-    ledger = PrivacyLedger(path, "patients", 1.0, 1e-4, worst_case_only=True)
+    ledger = PrivacyLedger(path, "patients", 1.0, 1e-4, worst_case_only=True, create=True)
     risky = search(ledger, strategy="gp_noisy", delta=1e-6)
     risky.set_params(param_grid={"C": [1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0]})
     with pytest.raises(BudgetExceededError, match="worst-case losses only"):
         fit(risky)
-    other = PrivacyLedger(path, "others", 1.0, 1e-4)
+    other = PrivacyLedger(beside(path, "others"), "others", 1.0, 1e-4, create=True)
     with pytest.warns(GuaranteeAssumptionWarning):
         fit(risky.set_params(ledger=other))
     assert other.spent["epsilon_on_assumptions"] == pytest.approx(0.1)

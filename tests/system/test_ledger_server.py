@@ -245,7 +245,7 @@ def test_the_documented_rights_allow_charges_and_no_other_changes(own_database, 
     with pytest.raises(BudgetExceededError):
         ledger.charge(0.5, what="too much")
     with pytest.raises(LedgerError, match="permission denied"):
-        PrivacyLedger(url, "others", 1.0)
+        PrivacyLedger(url, "others", 1.0, create=True)
     for more in ("DELETE FROM charges", "UPDATE charges SET epsilon = '0.1'", "TRUNCATE charges",
                  "UPDATE datasets SET epsilon = '9'", "DELETE FROM datasets",
                  "DROP TABLE charges"):  # fmt: skip
@@ -432,7 +432,7 @@ def test_a_pooled_connection_keeps_no_settings_locks_or_statements(database, mon
                (SELECT count(*) FROM pg_prepared_statements),
                (SELECT count(*) FROM pg_cursors), (SELECT count(*) FROM pg_listening_channels())
     """
-    ledgers = opened(database), PrivacyLedger(database, "others", 1.0)
+    ledgers = opened(database), PrivacyLedger(database, "others", 1.0, create=True)
     name = run_sql(database, "SELECT current_database()")[0][0]
     run_sql(database, f"ALTER DATABASE {name} SET synchronous_commit = off")
     with psycopg.connect(database, **ledger_server._CONNECTION_OPTIONS) as pooled:

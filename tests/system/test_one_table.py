@@ -74,7 +74,7 @@ def test_the_best_model_of_the_first_part_is_chosen_and_scored_on_the_second(acc
 
 @pytest.mark.parametrize("accounting", ["compose", "repeat"])
 def test_both_parts_spend_the_whole_budget_which_is_charged_once(accounting, tmp_path):
-    ledger = PrivacyLedger(tmp_path / "budget.db", "patients", 2.0, delta=1e-5)
+    ledger = PrivacyLedger(tmp_path / "budget.db", "patients", 2.0, delta=1e-5, create=True)
     strategy = OneTable(accounting=accounting, n_fits=3)
     grid = {"max_norm": [0.5, 1.0, 2.0]}
     search = search_of(grid=grid, strategy=strategy, ledger=ledger, noise_random_state=None)
@@ -107,7 +107,9 @@ class Witness(PrivateRidgeClassifier):
 @pytest.fixture
 def witness(tmp_path):
     Witness.seen.clear()
-    Witness.ledger_ = PrivacyLedger(tmp_path / "budget.db", "patients", 10.0, delta=1e-3)
+    Witness.ledger_ = PrivacyLedger(
+        tmp_path / "budget.db", "patients", 10.0, delta=1e-3, create=True
+    )
     yield Witness
     Witness.ledger_ = None
 
@@ -413,7 +415,7 @@ WRONG = list(wrong_inputs())
     ("params", "data", "message"), [each[1:] for each in WRONG], ids=[each[0] for each in WRONG]
 )
 def test_wrong_input_is_refused_before_anything_is_charged(params, data, message, tmp_path):
-    ledger = PrivacyLedger(tmp_path / "budget.db", "patients", 10.0, delta=0.9)
+    ledger = PrivacyLedger(tmp_path / "budget.db", "patients", 10.0, delta=0.9, create=True)
     params = {"estimator": PrivateRidgeClassifier(), "grid": ALPHAS, "ledger": ledger} | params
     X, y = table()
     search = search_of(params.pop("estimator"), params.pop("grid")).set_params(**params)
@@ -466,7 +468,7 @@ def test_a_model_that_was_dropped_is_not_to_be_fitted_again():
 
 def test_text_targets_are_refused_by_their_type_before_anything_is_spent(tmp_path):
     X, y = table()
-    ledger = PrivacyLedger(tmp_path / "budget.db", "patients", 10.0, delta=1e-3)
+    ledger = PrivacyLedger(tmp_path / "budget.db", "patients", 10.0, delta=1e-3, create=True)
     search = search_of(PrivateRidge(y_bounds=(0, 1)), scoring="r2", ledger=ledger)
     with pytest.raises(ValueError, match="y has to be numbers; found an array of <U8"):
         search.fit(X, np.where(y, "Jane Doe", "1"))

@@ -196,7 +196,7 @@ def test_cross_validation_routes_eval_set_and_weights(library):
 )
 @pytest.mark.parametrize("held_out", [False, True])
 def test_protected_rows_in_eval_set_are_refused_before_anything(library, rows, held_out, tmp_path):
-    ledger = PrivacyLedger(tmp_path / "budget.db", "patients", 1e6)
+    ledger = PrivacyLedger(tmp_path / "budget.db", "patients", 1e6, create=True)
     search = search_over(library.make(), {library.rate: [0.3, 1.0]}, ledger=ledger)
     eval_set = rows(X, Y) if held_out else rows(X_VAL, Y_VAL)
     validation = {} if held_out else {"X_val": X_VAL, "y_val": Y_VAL}

@@ -364,7 +364,7 @@ def test_the_surrogate_takes_values_of_some_parameters(data):
 
 @pytest.mark.parametrize("by", ["number", "time"])
 def test_the_ledger_plot_shows_sums_of_charges_and_the_budget(tmp_path, by):
-    ledger = PrivacyLedger(tmp_path / "l.db", "patients", epsilon=2.0, delta=1e-6)
+    ledger = PrivacyLedger(tmp_path / "l.db", "patients", epsilon=2.0, delta=1e-6, create=True)
     empty = LedgerDisplay.from_ledger(ledger, by=by)
     assert empty.limit == 2.0 and len(empty.epsilon) == 0
     for epsilon, assumption in ((0.5, None), (0.25, "a prior"), (0.125, None)):
@@ -388,7 +388,7 @@ def test_the_ledger_plot_shows_sums_of_charges_and_the_budget(tmp_path, by):
 # ---------------------------------------------------------------- all displays
 def all_displays(search, tmp_path):
     """Return a function for each display, which draws it on given or new axes."""
-    ledger = PrivacyLedger(tmp_path / "all.db", "patients", epsilon=2.0)
+    ledger = PrivacyLedger(tmp_path / "all.db", "patients", epsilon=2.0, create=True)
     return [
         lambda ax=None: SearchPathDisplay.from_search(search, ax=ax),
         lambda ax=None: ParallelCoordinatesDisplay.from_search(search, ax=ax),

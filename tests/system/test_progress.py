@@ -387,7 +387,7 @@ CASES += [
 def test_exception_in_callback_loses_no_charge_and_reveals_no_raw_score(kind, n_jobs, at, tmp_path):
     raised = kind("no more")
     public, protected = data()
-    ledger = PrivacyLedger(tmp_path / "budget.db", "records", 1.0)
+    ledger = PrivacyLedger(tmp_path / "budget.db", "records", 1.0, create=True)
     spy = Spy(raised, at)
     search = search_of(strategy=WorstCase("public"), n_jobs=n_jobs, ledger=ledger)
     search.set_callbacks(spy)

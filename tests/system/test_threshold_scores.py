@@ -206,7 +206,7 @@ def test_copy_is_fitted_on_four_fifths_if_the_score_needs_that(rare, name, n_fit
 
 def test_search_is_not_fitted_again(rare, tmp_path):
     X, y, X_val, y_val = rare
-    ledger = PrivacyLedger(tmp_path / "ledger", dataset="d", epsilon=1.0)
+    ledger = PrivacyLedger(tmp_path / "ledger", dataset="d", epsilon=1.0, create=True)
     search = PrivateBayesSearchCV(
         Counting(), {"C": [0.1, 1.0]}, epsilon=0.7, scoring="f1", noise_random_state=0
     )

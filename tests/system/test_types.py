@@ -37,7 +37,7 @@ from sklearn_dpbo.strategies import WorstCase
 
 X, y = np.zeros((8, 2)), np.arange(8) % 2
 search = PrivateBayesSearchCV(SVC(), {"C": [1.0]}, strategy=WorstCase("none"), epsilon=2)
-ledger = PrivacyLedger("budget.db", "patients", 1.0)
+ledger = PrivacyLedger("budget.db", "patients", 1.0, create=True)
 """
 FINE = """
 fitted = search.fit(X, y, X_val=X, y_val=y)

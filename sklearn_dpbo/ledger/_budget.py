@@ -1,0 +1,90 @@
+"""The budget of one fit, charged to a ledger before its first draw (zone: boundary)."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from .._privacy.accounting import Budget, Receipt
+from .._privacy.rounding import round_down
+from ._decimal import parse_decimal
+from ._ledger import PrivacyLedger
+
+__all__ = ["budget_on", "require_ledger"]
+
+
+def require_ledger(ledger: object) -> None:
+    """Raise ValueError unless this is a `PrivacyLedger`."""
+    if not isinstance(ledger, PrivacyLedger):
+        raise ValueError(f"ledger is a PrivacyLedger or None; found {ledger!r}")
+
+
+def budget_on(
+    ledger: PrivacyLedger | None,
+    epsilon: float,
+    delta: float = 0.0,
+    *,
+    what: str,
+    mechanism: str,
+    unit: str,
+    assumption: str | None = None,
+    estimator: Any = None,
+) -> Budget:
+    """Return the budget of one fit, which is charged to the ledger before the first draw.
+
+    Parameters
+    ----------
+    ledger : PrivacyLedger or None
+        The ledger to charge; None charges none.
+    epsilon, delta : float
+        The budget of the fit, per unit.
+    what : str
+        What the fit releases, for the history.
+    mechanism : str
+        The mechanism that releases it, for the history.
+    unit : str
+        What is replaced in neighbouring data: "record", "group" or another unit.
+    assumption : str or None, default=None
+        The assumption that the loss depends on; None for a worst-case guarantee.
+    estimator : estimator, default=None
+        The model that is tuned or evaluated, whose class the history shows.
+
+    Raises
+    ------
+    BudgetExceededError, LedgerError
+        If the ledger refuses the charge, now or before the first draw.
+    """
+    if ledger is None:
+        return Budget(epsilon, delta)
+    require_ledger(ledger)
+    ledger.check((epsilon, delta), what=what, assumption=assumption, unit=unit)
+    # The first draw comes after predictions, whose duration depends on protected records.
+    now = datetime.now(UTC)
+
+    def charge() -> list[Receipt]:
+        receipt = ledger.charge(
+            epsilon,
+            delta,
+            what=what,
+            mechanism=mechanism,
+            assumption=assumption,
+            estimator=_class_name(estimator),
+            unit=unit,
+            time=now,
+        )
+        return [receipt]
+
+    # The ledger is charged 1/10 for 0.1, which is less than the float 0.1: round down.
+    granted_epsilon = round_down(parse_decimal("epsilon", epsilon))
+    granted_delta = round_down(parse_decimal("delta", delta))
+    return Budget(granted_epsilon, granted_delta, before_first=charge)
+
+
+def _class_name(estimator: Any) -> str:
+    """Return the class of an estimator, and of the last step of a pipeline: "Pipeline, SVC"."""
+    if estimator is None:
+        return ""
+    names, steps = [type(estimator).__name__], getattr(estimator, "steps", None)
+    if isinstance(steps, list) and steps:
+        names.append(type(steps[-1][-1]).__name__)
+    return ", ".join(names)
