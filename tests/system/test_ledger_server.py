@@ -1,7 +1,6 @@
 """Privacy ledgers on a PostgreSQL server: what differs from a file."""
 
 import contextlib
-import multiprocessing
 import pickle
 import re
 import subprocess
@@ -12,7 +11,8 @@ from pathlib import Path
 
 import pytest
 from postgresql import Server, new_database, run_sql, with_database
-from test_ledger import CHARGES, charge_until_refused, opened
+from processes import processes
+from test_ledger import charge_until_refused, opened
 
 from sklearn_dpbo import PrivacyLedger
 from sklearn_dpbo.exceptions import BudgetExceededError, LedgerError
@@ -110,7 +110,7 @@ def test_missing_schemas_and_data_sets_are_errors_and_are_not_created(database):
 
 
 def test_several_processes_can_create_the_ledger_at_once(database):
-    with multiprocessing.get_context("spawn").Pool(4) as pool:
+    with processes.Pool(4) as pool:
         for ledger in pool.map(opened, [database] * 8, chunksize=1):
             assert ledger.left["epsilon"] == 1.0
 
@@ -160,7 +160,7 @@ def test_transactions_override_the_defaults_of_the_database(database):
         ALTER DATABASE {name} SET client_min_messages = error;
         ALTER DATABASE {name} SET default_transaction_isolation = 'repeatable read';
     """)  # fmt: skip
-    with multiprocessing.get_context("spawn").Pool(2) as pool:
+    with processes.Pool(2) as pool:
         assert sum(pool.starmap(charge_until_refused, [(database, 0.1)] * 2)) == 20
     with PrivacyLedger(database, "patients")._transaction() as execute:
         assert execute("SHOW synchronous_commit") == [("on",)]
@@ -382,6 +382,16 @@ def test_a_commit_that_no_standby_confirms_is_an_error(own_database, monkeypatch
     ):
         ledger.charge(0.1, what="a test")
     assert ledger.spent["epsilon"] == 0.1
+
+
+CHARGES = """
+import sys
+from sklearn_dpbo import PrivacyLedger
+ledger = PrivacyLedger(sys.argv[1], "patients")
+for i in range(1000):
+    ledger.charge("0.001", what=str(i))
+    print(i, flush=True)  # stands for the release
+"""
 
 
 @pytest.mark.parametrize("n_kills", [1, pytest.param(6, marks=pytest.mark.slow)])
