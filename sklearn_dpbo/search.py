@@ -87,7 +87,7 @@ class PrivateBayesSearchCV(
         `prediction`). It must be picklable.
     param_grid : dict or list of dict
         Parameter names to lists of values (categories) or to scipy.stats distributions, mixed
-        freely. Several dicts make conditional spaces. A grid of lists is evaluated whole, unless
+        freely. A list has 100,000 numbers at most, or 20,000 values of other kinds. Several dicts make conditional spaces. A grid of lists is evaluated whole, unless
         n_iter is less; in a larger space, the strategy chooses. (With ``protect="all"`` each fit
         costs, and fewer may be fitted: see `OneTable`.)
     epsilon : float, default=1.0
