@@ -41,7 +41,8 @@ def make_private_scorer(
     gain : callable or str
         ``gain(y_true, response)`` returns one real number per record, shape (n_records,); complex
         numbers, dates and texts are errors. Gains are larger for better predictions, and each is
-        computed from its own record alone. `response` is what `response_method` returns; for ``predict_proba`` of two classes, the second class's column.
+        computed from its own record alone. `response` is what `response_method` returns; for
+        ``predict_proba`` of two classes, the second class's column.
         Labels are passed as they are in ``y_val``.
 
         Or the name of a score, of which the documentation, "Scores", lists all, with their
