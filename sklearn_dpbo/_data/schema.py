@@ -73,6 +73,11 @@ def check_same_columns(X: Any, X_val: Any, pairwise: bool) -> None:
     pairwise : bool
         Whether the columns of X_val are for the rows of X, as in a kernel matrix.
     """
+    library, library_val = (type(table).__module__.partition(".")[0] for table in (X, X_val))
+    if library in ("polars", "pyarrow") and library_val != library:
+        raise ValueError(
+            f"X is a table of {library} and X_val one of {library_val}: pass both as the same kind"
+        )
     names, names_val = _column_names(X), _column_names(X_val)
     if names != names_val:
         raise ValueError(_message_on_names(names, names_val))
@@ -142,8 +147,12 @@ def _kind_of_values(labels: NDArray[Any]) -> str | None:
 
 
 def _declared_kind(values: Any) -> str | None:
-    """Return "numbers" or "text", following the declared dtype; None for other dtypes."""
+    """Return what a declared dtype holds, "numbers" or "text" say; None for dtypes not known."""
     dtype = str(getattr(values, "dtype", "")).lower()
     if dtype.startswith(("int", "uint", "float", "bool", "decimal")):
         return "numbers"
+    if dtype.startswith(("datetime", "timedelta", "duration")) or dtype == "date":
+        return "times"
+    if dtype.startswith("complex"):
+        return "complex numbers"
     return "text" if dtype.startswith(("str", "<u", "|s", "utf8")) else None

@@ -15,7 +15,7 @@ from .._data.units import Units
 from .._privacy.noisy_counts import NoisyCounts
 from . import _gains as gains
 from ._public_error import public_error
-from ._scorers import PrivateScorer, scorer_repr
+from ._scorers import PrivateScorer, computing, scorer_repr
 from ._statistics import Predictions
 
 __all__ = ["MeanGain"]
@@ -154,7 +154,8 @@ class MeanGain(PrivateScorer):
 
     def record_gains(self, estimator: Any, X: Any, y: Any = None) -> NDArray[np.float64]:
         found = self.predictions(estimator, X, y)
-        return self._gains(found.y, found.response, found.classes)
+        with computing(self):
+            return self._gains(found.y, found.response, found.classes)
 
     def _gains(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.float64]:
         a, b = self.gain_bounds

@@ -24,7 +24,8 @@ are in the documentation, "The guarantee".
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -38,7 +39,14 @@ from ._histogram import ScoreHistogram
 from ._response import respond
 from ._statistics import Predictions, Statistics
 
-__all__ = ["CONFIDENCE", "PrivateScorer", "Score", "score_and_interval", "scorer_repr"]
+__all__ = [
+    "CONFIDENCE",
+    "PrivateScorer",
+    "Score",
+    "computing",
+    "score_and_interval",
+    "scorer_repr",
+]
 
 # Of all intervals that are released.
 CONFIDENCE = 0.95
@@ -286,12 +294,8 @@ class PrivateScorer(Statistics):
         found = scorer.predictions(estimator, X, labels)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, found.response)
-        try:
+        with computing(scorer):
             return scorer.exact(found.y, found.response, found.classes, sample_weight)
-        except (OverflowError, TypeError) as error:
-            raise ValueError(
-                f"{self!r} cannot be computed from these labels and predictions: {error}"
-            ) from error
 
     def _labels(self, X: Any, y: Any) -> Any:
         """Return y as an array; raise ValueError unless there are rows, and a label for each."""
@@ -306,6 +310,17 @@ class PrivateScorer(Statistics):
                 f"scoring={self.name!r} compares predictions with y: X has {n} rows, and y {found}"
             )
         return labels
+
+
+@contextmanager
+def computing(scorer: PrivateScorer) -> Iterator[None]:
+    """Raise ValueError where public labels and predictions are no numbers, or none of a float."""
+    try:
+        yield
+    except (OverflowError, TypeError) as error:
+        raise ValueError(
+            f"{scorer!r} cannot be computed from these labels and predictions: {error}"
+        ) from error
 
 
 def score_and_interval(

@@ -447,6 +447,9 @@ def estimator_of(name):
     }[name]
 
 
+TABLES = ["array", "float32", "list", "pandas", "text", "polars", "sparse", "categories", "huge"]
+
+
 def table(kind, n, rng):
     """Return n rows of two columns in [0, 1], of some kind."""
     X = rng.random((n, 2)).round(3)
@@ -1375,6 +1378,20 @@ def test_pairs_that_are_none_raise_value_error(given):
     grid = {"a": scipy.stats.uniform()}
     with pytest.raises(ValueError, match="public_cv"):
         fitted_on(SMALL, HALVES, SMALL, HALVES, Cut(), grid, n_iter=9, strategy=strategy)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind_val", [*TABLES, "dates", "complex"])
+@pytest.mark.parametrize("kind", [*TABLES, "dates", "complex"])
+def test_tables_of_two_kinds_give_valid_result_or_clear_error(kind, kind_val, rng):
+    """Frames of polars beside those of pandas were an AttributeError, dates beside numbers one
+    of numpy's dtypes.
+    """
+    X, X_val = table(kind, 12, rng), table(kind_val, 12, rng)
+    found = outcome(
+        lambda: fitted_on(X, HALVES, X_val, HALVES, Cut()), lambda search: search.best_score_
+    )
+    assert found in ("valid", "ValueError", "TypeError", "RefusedError")
 
 
 @pytest.mark.filterwarnings("ignore")
