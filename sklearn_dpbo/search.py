@@ -169,6 +169,13 @@ class PrivateBayesSearchCV(
         ordinary estimators: these release no model, and need ``refit=False``.)
     timeout : float or None, default=None
         Seconds that all fits together should take, as `WorstCase` has it; only with `WorstCase`.
+    fit_timeout : float or None, default=None
+        Seconds that fitting one candidate, and predicting training records with it, may take.
+        Afterwards its process is ended, and `fit` raises TimeoutError: for fits that may hang.
+        Nothing has been released or spent then. Only with joblib's processes (``n_jobs`` from 2 up,
+        and the default backend), and with `WorstCase` whose guidance is "public" or "none":
+        there, all fits end before protected records are predicted. Predictions of these have no
+        limit, as whether they keep it would tell of the records.
 
     Attributes
     ----------
@@ -259,6 +266,7 @@ class PrivateBayesSearchCV(
         release: str = "best",
         protect: str = "validation",
         timeout: float | None = None,
+        fit_timeout: float | None = None,
     ) -> None:
         self.estimator = estimator
         self.param_grid = param_grid
@@ -282,6 +290,7 @@ class PrivateBayesSearchCV(
         self.release = release
         self.protect = protect
         self.timeout = timeout
+        self.fit_timeout = fit_timeout
 
     def fit(
         self,
@@ -329,6 +338,8 @@ class PrivateBayesSearchCV(
             If anything is malformed: nothing is fitted, released or spent then. Also if the
             predictions of a candidate are not made row by row, or if all candidates fail:
             nothing is released, and nothing is spent but private draws of earlier rounds.
+        TimeoutError
+            If a fit takes longer than `fit_timeout`; nothing is released or spent.
         """
         check_named(self, unnamed)
         if self.protect == "all":
@@ -450,6 +461,7 @@ class PrivateBayesSearchCV(
             self.verbose,
             self.memory,
             self.prediction == "separate",
+            self.fit_timeout,
         )
 
     def _validate(

@@ -6,7 +6,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import settings
-from postgresql import database, own_database, server  # noqa: F401
+from joblib import register_parallel_backend
+from joblib._parallel_backends import MultiprocessingBackend
+from postgresql import (  # noqa: F401
+    database,
+    encrypted,
+    encrypted_server,
+    own_database,
+    pooler,
+    server,
+)
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
@@ -38,6 +47,13 @@ def pytest_configure(config):
     config.addinivalue_line("filterwarnings", "error::sklearn_dpbo.exceptions.PrivacyWarning")
     # Many tests train on the rows that they protect: here that does no harm.
     config.addinivalue_line("filterwarnings", "ignore:X contains rows of X_val")
+
+
+class PoolBackend(MultiprocessingBackend):
+    """Gives all results at once at the end, as Ray's backend does, which inherits likewise."""
+
+
+register_parallel_backend("pool", PoolBackend)
 
 
 @pytest.fixture

@@ -22,6 +22,8 @@ import numpy as np
 from joblib import effective_n_jobs
 from joblib.parallel import get_active_backend
 
+from .workers import end_with_parent
+
 __all__ = ["Broadcast", "in_threads"]
 
 # In a worker: the last value that it received, by key.
@@ -127,6 +129,7 @@ def _dask() -> tuple[Any, Any]:
 
 
 def _receive(key: str, head: Any, *buffers: bytes | np.ndarray) -> Broadcast:
+    end_with_parent()
     value = _received.get(key)
     if value is None:
         # Bytes can only be read: arrays in them could not be written into.

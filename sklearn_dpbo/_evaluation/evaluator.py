@@ -328,7 +328,9 @@ class Evaluator:
             (i, self._public, params, f"{i + 1}/{n}", i in checked, keep)
             for i, params in enumerate(candidate_params)
         )
-        with self._results(fit_model, tasks, self._public) as found:
+        # No clock decides what happens once protected records may have slowed down fits.
+        limit = self.options.fit_timeout if keep else None
+        with self._results(fit_model, tasks, self._public, limit) as found:
             for i, errors[i], model in found:
                 if model is not None:
                     models[i] = self._models.add(candidate_params[i], model)
@@ -373,10 +375,14 @@ class Evaluator:
 
     @contextlib.contextmanager
     def _results(
-        self, function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], sent: Broadcast
+        self,
+        function: Callable[..., Any],
+        tasks: Iterable[tuple[Any, ...]],
+        sent: Broadcast,
+        limit: float | None = None,
     ) -> Iterator[Iterator[Any]]:
-        options = self.options
-        finished = as_they_finish(function, tasks, options.n_jobs, options.pre_dispatch, sent)
+        n_jobs, pre_dispatch = self.options.n_jobs, self.options.pre_dispatch
+        finished = as_they_finish(function, tasks, n_jobs, pre_dispatch, sent, limit=limit)
         with sent.sent(), contextlib.closing(finished):
             yield finished
 

@@ -19,6 +19,7 @@ from sklearn.exceptions import FitFailedWarning
 from .._data.pickles import copied
 from .._data.split import Training
 from .._data.tables import copy_rows
+from .._privacy.interrupts import uninterrupted
 from ..exceptions import BatchDependentError
 from .shared_context import SharedContext
 
@@ -54,6 +55,9 @@ class FitOptions:
         Where fits that end before the validation set is first predicted are kept.
     separate : bool, default=False
         Whether each protected unit is predicted by itself.
+    fit_timeout : float or None, default=None
+        Seconds after which a fit is ended with its process, as long as nothing protected has been
+        predicted.
     """
 
     estimator: Any
@@ -63,6 +67,7 @@ class FitOptions:
     verbose: int = 0
     memory: Any = None
     separate: bool = False
+    fit_timeout: float | None = None
 
     def candidate(self, params: dict[str, Any]) -> Any:
         """Return the estimator with these parameters, not fitted."""
@@ -111,7 +116,7 @@ def timed_fit(
         return seconds, f"{type(error).__name__}: {error}", None
 
 
-@contextlib.contextmanager
+@uninterrupted
 def _no_collection() -> Iterator[None]:
     """Keep Python's garbage collector from walking through validation data in a timed fit."""
     enabled = gc.isenabled()

@@ -21,6 +21,7 @@ from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 
 from .broadcast import Broadcast
+from .workers import begun, limited, limited_results
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -111,6 +112,7 @@ def as_they_finish(
     pre_dispatch: Any,
     sent: Broadcast,
     secret: bool = False,
+    limit: float | None = None,
 ) -> Generator[Any, None, None]:
     """Yield ``function(*task)`` of each task as it finishes; all at the end if joblib must wait.
 
@@ -126,6 +128,13 @@ def as_they_finish(
         What all tasks have among their arguments.
     secret : bool, default=False
         Then joblib does not print how many there are, even if it has been told to be verbose.
+    limit : float or None, default=None
+        Seconds after which a task is ended with its process; see `check_backend`.
+
+    Raises
+    ------
+    TimeoutError
+        If a task was ended.
     """
     backend, _ = get_active_backend()
     stepwise = getattr(backend, "supports_return_generator", False)
@@ -135,9 +144,17 @@ def as_they_finish(
         return_as="generator_unordered" if stepwise else "list",
         **({"verbose": 0} if secret else {}),
     )
-    found = parallel(delayed(function)(*task) for task in tasks)
-    results = iter(found)
-    try:
+    if limit is not None:
+        function = limited(function, limit)
+
+    def start() -> Any:
+        return parallel(delayed(function)(*task) for task in tasks)
+
+    if not stepwise:
+        yield from start()
+        return
+    with begun(start) as found:
+        results = found if limit is None else limited_results(found, limit)
         for n in itertools.count(1):
             # joblib takes back memory maps, and waits 100 ms if a worker holds them yet.
             if not sent.mapped:
@@ -146,11 +163,6 @@ def as_they_finish(
                 yield next(results)  # not a variable: callbacks can inspect frames
             except StopIteration:
                 return
-    finally:
-        if stepwise:
-            with warnings.catch_warnings():  # of tasks whose results nobody will fetch
-                warnings.simplefilter("ignore")
-                found.close()
 
 
 @contextlib.contextmanager

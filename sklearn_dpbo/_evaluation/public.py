@@ -128,12 +128,13 @@ def explore(
         for i, params in enumerate(everything)
     ]
     first = oracles[0]._task
-    finished = as_they_finish(_explore, tasks, options.n_jobs, options.pre_dispatch, first)
-    with ExitStack() as stack:
+    finished = as_they_finish(
+        _explore, tasks, options.n_jobs, options.pre_dispatch, first, limit=options.fit_timeout
+    )
+    with without_autologging(), ExitStack() as stack:
         for oracle in oracles:
             stack.enter_context(oracle._task.sent())
         found = stack.enter_context(closing(finished))
-        stack.enter_context(without_autologging())
         for i, *outcomes[i] in found:
             listener.finished(i, outcomes[i][1])
     each = (outcomes[k * n : (k + 1) * n] for k in range(len(oracles)))

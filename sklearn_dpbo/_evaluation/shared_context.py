@@ -6,6 +6,8 @@ import contextlib
 import threading
 from collections.abc import Callable, Iterator
 
+from .._privacy.interrupts import uninterrupted
+
 __all__ = ["SharedContext"]
 
 
@@ -29,7 +31,7 @@ class SharedContext:
         """How many are inside."""
         return self._depth
 
-    @contextlib.contextmanager
+    @uninterrupted
     def __call__(self) -> Iterator[None]:
         """Be inside."""
         entered = 0
@@ -40,7 +42,7 @@ class SharedContext:
                     self._begin(self._stack)
                 self._depth, entered = self._depth + 1, 1
             yield
-        finally:  # also after an interrupt on the way in
+        finally:  # also after an error on the way in
             with self._lock:
                 self._depth -= entered
                 if self._depth == 0:

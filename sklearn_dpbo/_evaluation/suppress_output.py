@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from joblib import parallel_config
 
+from .._privacy.interrupts import uninterrupted
 from .shared_context import SharedContext
 
 __all__ = [
@@ -34,7 +35,7 @@ __all__ = [
 _REGISTRY = "__warningregistry__"
 
 
-@contextlib.contextmanager
+@uninterrupted
 def suppress_output(descriptors: bool = False) -> Iterator[None]:
     """Drop Python's warnings, logging, stdout and stderr, and restore global random generators.
 
@@ -50,7 +51,7 @@ def suppress_output(descriptors: bool = False) -> Iterator[None]:
         yield
 
 
-@contextlib.contextmanager
+@uninterrupted
 def kept_warning_registries() -> Iterator[None]:
     """Restore what modules remember of warnings, which they do of suppressed ones, too."""
     before = {id(names): dict(names[_REGISTRY]) for names in _with_registry()}
@@ -71,7 +72,7 @@ def _with_registry() -> list[dict[str, Any]]:
     return [m.__dict__ for m in modules if _REGISTRY in m.__dict__]
 
 
-@contextlib.contextmanager
+@uninterrupted
 def suppress_all_output() -> Iterator[None]:
     """Suppress output of one thread, of native code and of child processes."""
     with (
@@ -95,7 +96,7 @@ def seed_global_generators() -> None:
         torch.manual_seed(secrets.randbits(63))
 
 
-@contextlib.contextmanager
+@uninterrupted
 def _redirected_descriptors() -> Iterator[None]:
     """Send what goes to file descriptors 1 and 2 nowhere: they belong to the whole process."""
     with contextlib.ExitStack() as stack:

@@ -13,6 +13,7 @@ from sklearn.base import clone
 from .._evaluation.fit_cache import memory_of
 from .._evaluation.fitting import set_candidate
 from .._evaluation.protected_values import check_prediction
+from .._evaluation.workers import check_backend
 from .._params import check_number
 from .._space.space import SearchSpace
 from ..scoring._make import resolve_scorers
@@ -65,6 +66,10 @@ def check_parameters(search: Any) -> None:
         raise ValueError(f"report is True or False; found {search.report!r}")
     if search.report and search.release == "all":
         raise ValueError('release="all" and report=True want the same epsilon: choose one')
+    check_number(
+        "fit_timeout", search.fit_timeout, "finite seconds above 0", positive, optional=True
+    )
+    check_backend(search.n_jobs, search.fit_timeout)
 
 
 def _from_1_up(n: int) -> bool:
@@ -182,8 +187,16 @@ def _strategy_of(strategy: Any, by_name: dict[str, type[Strategy]]) -> Strategy:
 
 
 def check_strategy(search: Any, strategy: Strategy, scorers: dict[str, PrivateScorer]) -> None:
-    """Raise ValueError if a strategy does not release what a search is to release."""
+    """Raise ValueError if a strategy does not do what a search is to do."""
     name = type(strategy).__name__
+    public = getattr(strategy, "guidance", None) in ("public", "none")
+    if search.fit_timeout is not None and not (public and search.protect == "validation"):
+        raise ValueError(
+            f"fit_timeout={search.fit_timeout!r} looks at a clock, and once protected records have "
+            "been fitted on or predicted, what it shows depends on them. Leave it out, or use "
+            'WorstCase(guidance="public") or "none", which make all fits before; found '
+            f"{strategy!r} and protect={search.protect!r}"
+        )
     if getattr(strategy, "initial_points", None) is search:
         raise ValueError(
             "initial_points is this very search, which would forget what it is to begin with: let "

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from .._data.tables import dense, n_rows
 from .._evaluation.progress import progress_bar
+from .._evaluation.workers import end_with_parent
 from .._params import check_number
 from ._events import as_tables, choose_events, epsilon_lower_bound
 from ._report import AuditReport
@@ -63,10 +64,12 @@ def fits_on(
 
 
 def _repeat(mechanism: Callable[[Any], Any], data: Any, part: NDArray[np.int64]) -> list[Any]:
+    end_with_parent()
     return [mechanism(data) for _ in part]
 
 
 def _repeat_fit(fitting: Fitting, data: tuple[Any, ...], seeds: list[int | None]) -> list[Any]:
+    end_with_parent()
     return [fitting(data, seed) for seed in seeds]
 
 

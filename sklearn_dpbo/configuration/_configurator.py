@@ -15,6 +15,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from .._data.pickles import fresh, packed
 from .._evaluation.broadcast import in_threads
 from .._evaluation.suppress_output import kept_warning_registries, suppress_output
+from .._evaluation.workers import check_backend, end_with_parent
 from .._params import check_number
 from .._privacy.accounting import Purpose
 from .._privacy.frames import ClearFrames
@@ -289,6 +290,7 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
         if self.invalid not in ("raise", "zero"):
             raise ValueError(f"invalid is 'raise' or 'zero'; found {self.invalid!r}")
         check_number("n_jobs", self.n_jobs, "not 0", lambda n: n != 0, Integral, optional=True)
+        check_backend(self.n_jobs)
         interval = self.interval
         if interval is None:
             interval = getattr(self.family, "interval", None)
@@ -334,6 +336,7 @@ def _total_of(
     single_thread: bool,
 ) -> PiecewiseConstant | None:
     """Return the sum of instances' utilities in steps; None if one has none that is valid."""
+    end_with_parent()
     with suppress_output(descriptors=single_thread):
         utilities = [_steps_of(x, family, interval, grid, H, zero) for x in instances]
         valid = [u for u in utilities if u is not None]

@@ -17,6 +17,7 @@ from .._data.units import Units
 from .._evaluation.fit_cache import memory_of
 from .._evaluation.fitting import FitOptions
 from .._evaluation.protected_values import check_prediction
+from .._evaluation.workers import check_backend
 from .._params import check_number
 from .._sklearn.search_parameters import n_iter_of, prepared, space_of
 from .._space.space import SearchSpace
@@ -171,6 +172,7 @@ def _check_parameters(search: Any) -> None:
     """Raise ValueError for a parameter that makes no sense by itself."""
     if not hasattr(search, "finalists"):
         raise ValueError(f"search is a PrivateFederatedSearch; found {search!r}")
+    check_backend(search.n_jobs)
     check_number("epsilon", search.epsilon, "a number from 1e-9 up", lambda e: e >= 1e-9)
     check_number("score_share", search.score_share, "in (0, 1)", lambda s: 0 < s <= 1 - 1e-6)
     for name in ("n_iter", "finalists"):

@@ -9,11 +9,13 @@ and is made once `fsync` has returned. Nothing is kept in a second file: what ha
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import os
 import secrets
 import stat
 import time
+import weakref
 from collections.abc import Iterator
 
 try:
@@ -23,7 +25,7 @@ except ImportError:  # not a POSIX system
 else:
     _HAS_FLOCK = True
 
-__all__ = ["FileStore"]
+__all__ = ["FileStore", "lock", "sync_folder"]
 
 # Seconds to wait for a lock, and between attempts.
 _LOCK_TIMEOUT = 60.0
@@ -35,8 +37,9 @@ _BLOCK = 4096
 _MAX_LINE = 2**20
 
 # Files locked by this process now. A forked child has copies of their descriptors, which would
-# keep the locks after the parent's death.
-_open_books: set[FileBook] = set()
+# keep the locks after the parent's death. The references are weak: if an interrupt prevents
+# `close`, Python closes the file.
+_open_books: weakref.WeakSet[FileBook] = weakref.WeakSet()
 
 
 class FileStore:
@@ -68,7 +71,7 @@ class FileStore:
         with contextlib.suppress(FileExistsError):  # another process was faster
             if not _create_without_name(folder, content, self.path):
                 _create_and_rename(folder, content, self.path)
-        _sync_folder(folder)
+        sync_folder(folder)
 
     @contextlib.contextmanager
     def transaction(self, *, write: bool) -> Iterator[FileBook]:
@@ -148,14 +151,17 @@ class FileBook:
         ended = os.pread(self.descriptor, 1, end - 1) == b"\n"
         mark = b"" if ended else _TORN + b"\n"
         content = mark + "".join(f"{line}\n" for line in lines).encode()
+        if end == len(self.first()) + 1:
+            # The first charge. Whoever created the file may have died before its name was durable.
+            sync_folder(os.path.dirname(os.path.realpath(self._file.name)))
         try:
             _write(self.descriptor, content)
+            _sync(self.descriptor)
         except OSError:
             # The disk is full, say. Nothing was released. If this fails, what was written counts.
             with contextlib.suppress(OSError):
                 os.ftruncate(self.descriptor, end)
             raise
-        _sync(self.descriptor)
 
     def close(self) -> None:
         """Release the lock, of copies of the descriptor in forked processes, too."""
@@ -169,7 +175,7 @@ class FileBook:
 
 
 def _forget_parents_books() -> None:
-    for book in _open_books:
+    for book in list(_open_books):
         book.forget()
     _open_books.clear()
 
@@ -185,7 +191,7 @@ def _locked(path: str, write: bool) -> Iterator[FileBook]:
         book = FileBook(_opened(path, write))
         _open_books.add(book)
         try:
-            _lock(book.descriptor, write, deadline)
+            lock(book.descriptor, write, deadline)
             if _is_at(book.descriptor, path):
                 yield book
                 return
@@ -210,7 +216,8 @@ def _opened(path: str, write: bool) -> io.FileIO:
     return file
 
 
-def _lock(descriptor: int, write: bool, deadline: float) -> None:
+def lock(descriptor: int, write: bool, deadline: float) -> None:
+    """Lock an open file: against all others to write, against writers to read."""
     kind = fcntl.LOCK_EX if write else fcntl.LOCK_SH
     while True:
         try:
@@ -285,11 +292,16 @@ def _create_and_rename(folder: str, content: bytes, path: str) -> None:
         os.unlink(temporary)
 
 
-def _sync_folder(folder: str) -> None:
+def sync_folder(folder: str) -> None:
     """Make the new name durable, on systems that can synchronise folders."""
-    with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    except PermissionError:  # others may use the file, and not list the folder
+        return
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(descriptor)

@@ -7,33 +7,29 @@ are decimal numbers, stored as fractions.
 from __future__ import annotations
 
 import contextlib
-import csv
 import json
 import os
 import secrets
-import unicodedata
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+from .._card import card
 from .._params import check_number
 from .._privacy.accounting import Receipt
 from ..exceptions import LedgerError
-from . import _server as server
-from ._composition import format_budget, format_loss, refuse_excess, refuse_other_unit
-from ._decimal import DecimalLike, parse_decimal, round_down_decimal
-from ._entries import DamagedError, Entry, Loss, Opening, Totals, salvaged, verified_entries
-from ._file import FileStore
+from . import _display as display
+from ._composition import format_budget, refuse_excess, refuse_other_unit
+from ._decimal import DecimalLike, parse_decimal
+from ._entries import Entry, Loss, Opening
 from ._lineage import refuse_missing
-from ._store import Book, Store
+from ._places import checked_name, checked_place, ledger_errors, store_at
+from ._state import State, read_all, read_state
+from ._store import Book
 
 __all__ = ["PrivacyLedger"]
-
-_CUT_OFF = "a charge whose line was cut off by a crash: nothing was released"
-_COLUMNS = ("number", "time", "what", "mechanism", "estimator", "purpose", "epsilon", "delta",
-            "assumption")  # fmt: skip
 
 
 class PrivacyLedger:
@@ -116,17 +112,10 @@ class PrivacyLedger:
         purpose: str | None = None,
         create: bool = False,
     ) -> None:
-        if not isinstance(path, str | os.PathLike) or "\0" in os.fspath(path):
-            # Do not show the value: it may be a URL with a password.
-            raise ValueError("path is the path of a file, or a URL, as a str without NUL")
-        # An absolute path stays valid if the process changes its directory.
-        is_url, path = server.is_url(os.fspath(path)), os.fspath(path)
-        self.path = (
-            server.checked_url(path) if is_url else os.path.abspath(os.path.expanduser(path))
-        )
-        self.dataset = _name("dataset", dataset)
-        self.purpose = None if purpose is None else _name("purpose", purpose)
-        unit = None if unit is None else _name("unit", unit)
+        self.path = checked_place(path)
+        self.dataset = checked_name("dataset", dataset)
+        self.purpose = None if purpose is None else checked_name("purpose", purpose)
+        unit = None if unit is None else checked_name("unit", unit)
         if create and epsilon is None:
             raise ValueError("create=True begins a ledger and needs its budget: pass epsilon=")
         budget = None
@@ -134,11 +123,11 @@ class PrivacyLedger:
             requested = Loss(parse_decimal("epsilon", epsilon), parse_decimal("delta", delta))
             _check_loss(requested)
             budget = (requested.epsilon, requested.delta, bool(worst_case_only))
-        with self._errors():
+        with ledger_errors(self.path):
             if create and budget is not None:
                 self._create(budget, unit or "record")
-            with self._store().transaction(write=False) as book:
-                opening = self._state(book).opening
+            with store_at(self.path, self.dataset).transaction(write=False) as book:
+                opening = read_state(book, self.dataset).opening
         self._refuse_other(opening, budget, unit)
 
     def charge(
@@ -205,7 +194,7 @@ class PrivacyLedger:
             "purpose": self.purpose if purpose is None else purpose,
         }
         with self._transaction(write=True) as book:
-            state = self._state(book)
+            state = read_state(book, self.dataset)
             refuse_other_unit(state.opening, unit, what)
             refuse_excess(state.opening, state.last.totals, [loss], what)
             entry = Entry.after(state.last, loss, when, **texts)
@@ -240,8 +229,7 @@ class PrivacyLedger:
             As for `charge`.
         """
         losses = [_loss(*charge, assumption) for charge in charges]
-        with self._transaction() as book:
-            state = self._state(book)
+        state = self._ends()
         refuse_other_unit(state.opening, unit, what)
         refuse_excess(state.opening, state.last.totals, losses, what)
 
@@ -270,16 +258,12 @@ class PrivacyLedger:
         ValueError
             If a report is not of a release that was charged to a ledger.
         """
-        opening, entries = self._verified()
-        heads = [opening.hash, *(entry.hash for entry in entries)]
-        refuse_missing(opening.ledger, heads, reports)
-        return Receipt(opening.ledger, len(entries), heads[-1])
+        return self._verify({f"reports[{i}]": report for i, report in enumerate(reports)})
 
     @property
     def unit(self) -> str:
         """What one protected unit is: "record", or the name of a group of records."""
-        with self._transaction() as book:
-            return self._state(book).opening.unit
+        return self._ends().opening.unit
 
     @property
     def history(self) -> list[dict[str, Any]]:
@@ -293,8 +277,7 @@ class PrivacyLedger:
     @property
     def spent(self) -> dict[str, float]:
         """Sums of epsilon and delta, over all charges and over those that depend on assumptions."""
-        with self._transaction() as book:
-            return _sums(self._state(book).last.totals)
+        return display.sums(self._ends().last.totals)
 
     @property
     def left(self) -> dict[str, float]:
@@ -302,9 +285,8 @@ class PrivacyLedger:
 
         With a positive delta more may fit by zCDP: use `check`.
         """
-        with self._transaction() as book:
-            state = self._state(book)
-        return _left(state.opening, state.last.totals)
+        state = self._ends()
+        return display.what_is_left(state.opening, state.last.totals)
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write the history as a CSV file.
@@ -314,28 +296,22 @@ class PrivacyLedger:
         path : str or path
             Of the file, which is overwritten.
         """
-        with Path(path).open("w", newline="", encoding="utf-8") as table:
-            writer = csv.DictWriter(table, _COLUMNS)
-            writer.writeheader()
-            writer.writerows(self.history)
+        entries = self._verified()[1]
+        with self._other_file(path).open("w", newline="", encoding="utf-8") as table:
+            display.write_csv(table, entries)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the data set, unit, budget, sums and history, read in one transaction."""
+        """Return all that the ledger has, read in one transaction.
+
+        Returns
+        -------
+        content : dict
+            With the keys "dataset", "ledger" (its identifier), "unit", "budget", "spent", "left",
+            "charges" (their number) and "history".
+        """
         opening, entries = self._verified()
-        totals = entries[-1].totals if entries else Totals()
-        return {
-            "dataset": opening.dataset,
-            "ledger": opening.ledger,
-            "unit": opening.unit,
-            "budget": {
-                "epsilon": float(opening.epsilon),
-                "delta": float(opening.delta),
-                "worst_case_only": opening.worst_case_only,
-            },
-            "spent": _sums(totals),
-            "left": _left(opening, totals),
-            "history": [entry.row() for entry in entries],
-        }
+        content = display.overview(opening, entries[-1] if entries else opening)
+        return content | {"history": [entry.row() for entry in entries]}
 
     def to_json(self, path: str | os.PathLike[str]) -> None:
         """Write the result of `to_dict` as a JSON file.
@@ -345,25 +321,23 @@ class PrivacyLedger:
         path : str or path
             Of the file, which is overwritten.
         """
-        Path(path).write_text(json.dumps(self.to_dict(), indent=1), encoding="utf-8")
+        content = json.dumps(self.to_dict(), indent=1)
+        self._other_file(path).write_text(content, encoding="utf-8")
 
     def __repr__(self) -> str:
-        return f"PrivacyLedger({self.path!r}, {self.dataset!r})"
+        """Return the data set. Reports and notebooks are published: they do not get the path."""
+        return f"PrivacyLedger(dataset={self.dataset!r})"
 
     def __str__(self) -> str:
-        opening, entries = self._verified()
-        totals = entries[-1].totals if entries else Totals()
-        spent = format_loss(*totals[:2])
-        lines = [
-            f"Privacy ledger of {opening.dataset!r}, per {opening.unit}: {spent} spent of "
-            f"{format_budget(*opening.budget)}"
-        ]
-        for each in entries:
-            loss = format_loss(*each.loss[:2])
-            assumption = each.loss.assumption
-            assumption = f", on an assumption: {assumption}" if assumption else ""
-            lines.append(f"{each.number:5}  {each.time}  {loss}  {each.what}{assumption}")
-        return "\n".join(lines)
+        """Return budget, what is spent and left, and the last charges."""
+        return display.as_text(*self._verified())
+
+    def _repr_html_(self) -> str:
+        try:
+            return display.as_html(*self._verified())
+        except (LedgerError, ImportError):
+            state = ("state", ["cannot be read; print() of it shows the error"])
+            return card(repr(self), [state])
 
     def __deepcopy__(self, memo: dict[int, Any]) -> PrivacyLedger:
         """Return the ledger itself: a clone of an estimator spends from the same budget."""
@@ -372,7 +346,7 @@ class PrivacyLedger:
     def _create(self, budget: tuple[Fraction, Fraction, bool], unit: str) -> None:
         now = datetime.now(UTC).isoformat(timespec="seconds")
         opening = Opening(secrets.token_hex(16), self.dataset, unit, *budget, now)
-        self._store().create([opening.line()])
+        store_at(self.path, self.dataset).create([opening.line()])
 
     def _refuse_other(
         self, opening: Opening, budget: tuple[Fraction, Fraction, bool] | None, unit: str | None
@@ -390,78 +364,35 @@ class PrivacyLedger:
                 f"unit={unit!r}. A unit cannot be changed; omit unit= to open the ledger as it is"
             )
 
+    def _other_file(self, path: str | os.PathLike[str]) -> Path:
+        """Return a path to write to, which is not the ledger's own."""
+        with contextlib.suppress(OSError):
+            if os.path.samefile(path, self.path):
+                raise ValueError("this is the file of the ledger; write to another one")
+        return Path(path)
+
+    def _verify(self, reports: dict[str, Any]) -> Receipt:
+        """Verify, with names for the reports."""
+        opening, entries = self._verified()
+        heads = [opening.hash, *(entry.hash for entry in entries)]
+        refuse_missing(opening.ledger, heads, reports)
+        return Receipt(opening.ledger, len(entries), heads[-1])
+
+    def _ends(self) -> State:
+        """Return what the first and the last line have."""
+        with self._transaction() as book:
+            return read_state(book, self.dataset)
+
     def _verified(self) -> tuple[Opening, list[Entry]]:
         """Return the opening and all charges, with the whole chain verified."""
         with self._transaction() as book:
-            state, lines = self._state(book), book.lines()
-            next(lines)  # the opening
-            entries = list(verified_entries(state.opening, lines))
-        return state.opening, [*entries, *state.salvaged]
-
-    def _state(self, book: Book) -> _State:
-        """Return what decides on a charge, from the first and the last line."""
-        first = book.first()
-        opening = Opening.parse(first)
-        if opening.dataset != self.dataset:
-            raise DamagedError(
-                f"there is no ledger of {self.dataset!r} in it: it is the ledger of "
-                f"{opening.dataset!r}, and a file holds one ledger"
-            )
-        line, pieces = book.last()
-        last: Opening | Entry = opening if line == first else Entry.parse(line)
-        salvaged_entries = []
-        for loss in filter(None, map(salvaged, pieces)):
-            last = Entry.after(last, loss, opening.time, what=_CUT_OFF, mechanism="",
-                               estimator="", purpose="")  # fmt: skip
-            salvaged_entries.append(last)
-        return _State(opening, last, salvaged_entries)
-
-    def _store(self) -> Store:
-        if server.is_url(self.path):
-            return server.ServerStore(self.path, self.dataset)
-        return FileStore(self.path)
+            return read_all(book, self.dataset)
 
     @contextlib.contextmanager
     def _transaction(self, *, write: bool = False) -> Iterator[Book]:
-        with self._errors(), self._store().transaction(write=write) as book:
+        store = store_at(self.path, self.dataset)
+        with ledger_errors(self.path), store.transaction(write=write) as book:
             yield book
-
-    @contextlib.contextmanager
-    def _errors(self) -> Iterator[None]:
-        """Raise what goes wrong with a file or a server as LedgerError."""
-        try:
-            yield
-        except (OSError, UnicodeError) as error:
-            raise LedgerError(
-                f"the ledger {self.path} cannot be used: {error or type(error).__name__}. "
-                "Nothing may be drawn without it"
-            ) from None
-
-
-class _State(NamedTuple):
-    """What decides on a charge.
-
-    Parameters
-    ----------
-    opening : Opening
-        The first line.
-    last : Opening or Entry
-        What the next charge follows.
-    salvaged : list of Entry
-        Charges whose lines were cut off, to be written before the next one.
-    """
-
-    opening: Opening
-    last: Opening | Entry
-    salvaged: list[Entry]
-
-
-def _name(name: str, text: object) -> str:
-    if not isinstance(text, str) or not text.strip() or len(text) > 200:
-        raise ValueError(
-            f"{name} is a name, a str of 1 to 200 characters that is not blank; found {text!r}"
-        )
-    return unicodedata.normalize("NFC", text.strip())
 
 
 def _loss(epsilon: DecimalLike, delta: DecimalLike, assumption: str | None) -> Loss:
@@ -473,14 +404,3 @@ def _loss(epsilon: DecimalLike, delta: DecimalLike, assumption: str | None) -> L
 def _check_loss(loss: Loss) -> None:
     check_number("epsilon", loss.epsilon, "a number above 0", lambda e: e > 0)
     check_number("delta", loss.delta, "a number in [0, 1)", lambda d: d < 1)
-
-
-def _sums(totals: Totals) -> dict[str, float]:
-    sums = totals._asdict()
-    del sums["squares"]
-    return {name: float(value) for name, value in sums.items()}
-
-
-def _left(opening: Opening, totals: Totals) -> dict[str, float]:
-    left = {"epsilon": opening.epsilon - totals.epsilon, "delta": opening.delta / 2 - totals.delta}
-    return {name: round_down_decimal(max(Fraction(0), x)) for name, x in left.items()}

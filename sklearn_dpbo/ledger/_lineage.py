@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .._privacy.accounting import Receipt
@@ -11,7 +11,7 @@ from ..exceptions import LedgerError
 __all__ = ["refuse_missing"]
 
 
-def refuse_missing(ledger: str, heads: Sequence[str], reports: Iterable[Any]) -> None:
+def refuse_missing(ledger: str, heads: Sequence[str], reports: Mapping[str, Any]) -> None:
     """Raise LedgerError if the ledger lacks the charge of a report.
 
     Parameters
@@ -20,14 +20,14 @@ def refuse_missing(ledger: str, heads: Sequence[str], reports: Iterable[Any]) ->
         Identifier of the ledger.
     heads : sequence of str
         Hashes of its lines: the opening, then the charges.
-    reports : iterable of PrivacyReport, dict or Receipt
-        What was published.
+    reports : dict of str to PrivacyReport, dict or Receipt
+        What was published, with a name for messages.
     """
     missing = []
-    for i, report in enumerate(reports):
-        for receipt in _receipts(i, report):
+    for name, report in reports.items():
+        for receipt in _receipts(name, report):
             if problem := _problem(ledger, heads, receipt):
-                missing.append(f"report {i}: {problem}")
+                missing.append(f"{name}: {problem}")
     if missing:
         raise LedgerError(
             "the ledger is not the one that these releases were charged to. "
@@ -52,7 +52,7 @@ def _problem(ledger: str, heads: Sequence[str], receipt: Receipt) -> str:
     return ""
 
 
-def _receipts(i: int, report: Any) -> list[Receipt]:
+def _receipts(name: str, report: Any) -> list[Receipt]:
     """Return the charges of a report, or raise ValueError."""
     if isinstance(report, Receipt):
         return [report]
@@ -63,8 +63,8 @@ def _receipts(i: int, report: Any) -> list[Receipt]:
         receipts = []
     if not receipts:
         raise ValueError(
-            f"reports[{i}] is no report of a release that was charged to a ledger; pass "
-            "search.privacy_, its to_dict(), or what charge() returned"
+            f"{name} is no report of a release that was charged to a ledger; pass "
+            "search.privacy_, its to_dict() or to_json(), or what charge() returned"
         )
     return receipts
 

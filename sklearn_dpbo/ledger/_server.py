@@ -1,51 +1,87 @@
-"""Tables on a PostgreSQL server with exclusive transactions (zone: boundary).
+"""Ledgers in tables on a PostgreSQL server (zone: boundary).
 
-Each transaction opens its own connection and changes settings for itself only, so that no fork
-inherits a connection and no pooler passes on changed settings. It holds an advisory lock from
-before it reads the first charge until it ends. If that lock does not exclude others, the primary
-key, which includes the number of the charge, still prevents two charges with the same number.
+A line is a row. Its columns repeat the totals as numbers, and the server itself enforces that
+they are those of the row before plus a loss above 0: whoever may add rows can spend, but give
+nothing back, whatever the line says. Each transaction opens its own connection and changes
+settings for itself only, so that no pooler passes on changed settings. It holds an advisory lock
+of the data set; if that lock does not exclude others, the primary key, which includes the number
+of the charge, still prevents two charges with the same number.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import re
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from types import ModuleType
+from collections.abc import Iterator
+from fractions import Fraction
 from typing import Any
 from urllib.parse import unquote
 
-__all__ = ["ServerError", "ServerStore", "checked_url", "is_url"]
+from ._connection import TIMEOUT, Connection, ServerError, connected
+from ._decimal import decimal_text
+from ._entries import DamagedError, Entry
 
-# Runs one SQL statement with values for its "?"; returns all rows of the result.
-Execute = Callable[..., list[tuple[Any, ...]]]
+__all__ = ["COMMENT", "SCHEMA", "ServerStore", "checked_url", "create_tables", "datasets",
+           "insert", "is_url", "lock", "transaction"]  # fmt: skip
 
-# Seconds to wait for a lock, a commit or the client's next statement, and for a connection.
-_TIMEOUT = 60.0
-_CONNECT_TIMEOUT = 10
-_SCHEMA = "sklearn_dpbo_ledger"
-_TABLES = ("datasets", "entries")
-_CREATE_TABLES = (
-    "CREATE TABLE main.datasets (name TEXT PRIMARY KEY)",
-    "CREATE TABLE main.entries (dataset TEXT NOT NULL REFERENCES main.datasets (name), "
-    "number INTEGER NOT NULL, line TEXT NOT NULL, PRIMARY KEY (dataset, number))",
-)
+SCHEMA = "sklearn_dpbo_ledger"
 # This comment marks the schema as a ledger; dumps of the database keep it.
-_SCHEMA_COMMENT = "privacy ledger of sklearn_dpbo, format 2"
-# The key is "DPBO" in ASCII. An advisory lock until the end of the transaction needs no rights.
-_LOCK = "SELECT pg_catalog.pg_advisory_xact_lock(1146110543, 0)"
-# The keepalives detect a dead server after half a minute.
-_CONNECTION_OPTIONS = {
-    "autocommit": True,
-    "prepare_threshold": None,
-    "client_encoding": "UTF8",
-    "connect_timeout": _CONNECT_TIMEOUT,
-    "keepalives": 1,
-    "keepalives_idle": 10,
-    "keepalives_interval": 5,
-    "keepalives_count": 4,
-}
+COMMENT = "privacy ledger of sklearn_dpbo, format {}"
+_TABLES = ("datasets", "entries")
+# Who may not add data sets cannot begin another ledger: each line 0 needs one. Each further line
+# needs the line before it, with totals that are less by its loss. PostgreSQL's numbers are exact,
+# and what may be null, infinite or no number has no row before it.
+_CREATE_TABLES = f"""
+CREATE TABLE {SCHEMA}.datasets (name text PRIMARY KEY);
+CREATE TABLE {SCHEMA}.entries (
+    dataset text NOT NULL REFERENCES {SCHEMA}.datasets (name),
+    number integer NOT NULL,
+    line text NOT NULL,
+    epsilon numeric NOT NULL,
+    delta numeric NOT NULL,
+    epsilon_total numeric NOT NULL,
+    delta_total numeric NOT NULL,
+    squares_total numeric NOT NULL,
+    previous_number integer GENERATED ALWAYS AS (nullif(number, 0) - 1) STORED,
+    previous_epsilon numeric GENERATED ALWAYS AS (epsilon_total - epsilon) STORED,
+    previous_delta numeric GENERATED ALWAYS AS (delta_total - delta) STORED,
+    previous_squares numeric GENERATED ALWAYS AS (squares_total - epsilon * epsilon) STORED,
+    PRIMARY KEY (dataset, number),
+    UNIQUE (dataset, number, epsilon_total, delta_total, squares_total),
+    FOREIGN KEY (dataset, previous_number, previous_epsilon, previous_delta, previous_squares)
+        REFERENCES {SCHEMA}.entries
+            (dataset, number, epsilon_total, delta_total, squares_total),
+    CHECK (CASE WHEN number = 0
+        THEN (epsilon, delta, epsilon_total, delta_total, squares_total) = (0, 0, 0, 0, 0)
+        ELSE number > 0 AND epsilon > 0 AND delta >= 0 END)
+)
+"""
+_SELECT_ENDS = f"""
+(SELECT number, line, epsilon_total, delta_total, squares_total FROM {SCHEMA}.entries
+    WHERE dataset = %s AND number = 0)
+UNION ALL
+(SELECT number, line, epsilon_total, delta_total, squares_total FROM {SCHEMA}.entries
+    WHERE dataset = %s ORDER BY number DESC LIMIT 1)
+ORDER BY number
+"""
+_SELECT_PAGE = f"""
+SELECT number, line FROM {SCHEMA}.entries WHERE dataset = %s AND number > %s
+ORDER BY number LIMIT 5000
+"""
+_INSERT_OPENING = f"INSERT INTO {SCHEMA}.entries VALUES (%s, 0, %s, 0, 0, 0, 0, 0)"
+_INSERT_CHARGE = f"""
+INSERT INTO {SCHEMA}.entries
+SELECT dataset, number + 1, %s, loss.epsilon, loss.delta, epsilon_total + loss.epsilon,
+    delta_total + loss.delta, squares_total + loss.epsilon * loss.epsilon
+FROM {SCHEMA}.entries, (VALUES (%s::numeric, %s::numeric)) AS loss (epsilon, delta)
+WHERE dataset = %s AND number = %s
+RETURNING number
+"""
+# Decimals of the numbers in columns, in which losses are rounded down: those of 1/3, say.
+_SCALE = 10**350
+# An advisory lock until the end of the transaction needs no rights.
+_LOCK = "SELECT pg_catalog.pg_advisory_xact_lock{}(%s::bigint)"
 # These settings override the defaults of the role and the database. READ COMMITTED lets the
 # statements after the lock see the charges that were committed while waiting for it.
 _BEGIN = """
@@ -54,24 +90,21 @@ SET LOCAL search_path = pg_catalog, pg_temp;
 SET LOCAL synchronous_commit = on;
 SET LOCAL client_min_messages = warning;
 SET LOCAL lock_timeout = {timeout};
-SET LOCAL statement_timeout = {statement_timeout};
+SET LOCAL statement_timeout = {longer};
 SET LOCAL idle_in_transaction_session_timeout = {timeout}
 """
 _SELECT_SERVER_STATE = """
 SELECT current_setting('fsync'), current_setting('full_page_writes'),
     pg_is_in_recovery(), current_setting('transaction_read_only')
 """
+# Internal triggers are those of foreign keys.
 _SELECT_TABLES = """
 SELECT obj_description(s.oid, 'pg_namespace'), t.relname, t.relkind::text, t.relpersistence::text,
     t.relhasrules OR t.relrowsecurity
-        OR EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = t.oid AND NOT g.tgisinternal)
-FROM pg_namespace s LEFT JOIN pg_class t ON t.relnamespace = s.oid AND t.relname = ANY(?)
-WHERE s.nspname = ? ORDER BY t.relname
+    OR EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = t.oid AND NOT g.tgisinternal)
+FROM pg_namespace s LEFT JOIN pg_class t ON t.relnamespace = s.oid AND t.relname = ANY(%s)
+WHERE s.nspname = %s ORDER BY t.relname
 """
-
-
-class ServerError(OSError):
-    """The server cannot be reached, reports an error, or cannot keep a ledger safely."""
 
 
 def is_url(place: str) -> bool:
@@ -100,6 +133,14 @@ def checked_url(url: str) -> str:
     return url
 
 
+def datasets(url: str) -> list[str]:
+    """Return the names of the data sets that have a ledger on a server."""
+    with transaction(url, write=False) as connection:
+        _require_tables(connection)
+        found = connection.execute(f"SELECT name FROM {SCHEMA}.datasets ORDER BY name")
+        return [str(name) for (name,) in found]
+
+
 class ServerStore:
     """The ledger of one data set on a server.
 
@@ -116,144 +157,165 @@ class ServerStore:
 
     def create(self, lines: list[str]) -> None:
         """Create the ledger with these lines, and the schema, unless there are some."""
-        with _open_transaction(self.url) as execute:
-            if not execute(_SELECT_TABLES, (list(_TABLES), _SCHEMA)):
-                execute(f"CREATE SCHEMA {_SCHEMA}")
-                execute(f"COMMENT ON SCHEMA {_SCHEMA} IS '{_SCHEMA_COMMENT}'")
-                for statement in _CREATE_TABLES:
-                    execute(statement)
-            _refuse_unsafe_tables(execute)
-            known = execute("SELECT 1 FROM main.datasets WHERE name = ?", (self.dataset,))
-            if not known:
-                execute("INSERT INTO main.datasets VALUES (?)", (self.dataset,))
-                ServerBook(execute, self.dataset).append(lines)
+        with transaction(self.url) as connection:
+            if self._exists(connection):
+                return
+            lock(connection, "")  # of no data set: of the schema
+            if not _has_tables(connection):
+                connection.execute(f"CREATE SCHEMA {SCHEMA}")
+                create_tables(connection)
+            if not self._exists(connection):
+                insert(connection, self.dataset, lines)
 
     @contextlib.contextmanager
     def transaction(self, *, write: bool) -> Iterator[ServerBook]:
         """Lock the ledger, and yield its lines."""
-        with _open_transaction(self.url) as execute:
-            _refuse_unsafe_tables(execute)
-            yield ServerBook(execute, self.dataset)
+        with transaction(self.url, write=write) as connection:
+            lock(connection, self.dataset, shared=not write)
+            _require_tables(connection)
+            yield ServerBook(connection, self.dataset)
+
+    def _exists(self, connection: Connection) -> bool:
+        sql = f"SELECT 1 FROM {SCHEMA}.entries WHERE dataset = %s AND number = 0"
+        return _has_tables(connection) and bool(connection.execute(sql, (self.dataset,)))
 
 
 class ServerBook:
-    """The lines of one ledger, in a transaction that runs SQL.
+    """The lines of one ledger, in a transaction.
 
     Parameters
     ----------
-    execute : callable
-        Runs one SQL statement.
+    connection : Connection
+        Whose transaction has locked the ledger.
     dataset : str
         Name of the data set.
     """
 
-    def __init__(self, execute: Execute, dataset: str) -> None:
-        self._execute, self._dataset = execute, dataset
+    def __init__(self, connection: Connection, dataset: str) -> None:
+        self._connection, self._dataset = connection, dataset
+        self._ends: list[tuple[Any, ...]] = []
 
     def first(self) -> str:
         """Return the first line, which is the opening."""
-        return self._line("ASC")
+        return str(self._rows()[0][1])
 
     def last(self) -> tuple[str, list[str]]:
         """Return the last line; a server keeps no pieces of lines."""
-        return self._line("DESC"), []
+        number, line, *totals = self._rows()[-1]
+        if number > 0:
+            _refuse_less(number, line, totals)
+        return str(line), []
 
     def lines(self) -> Iterator[str]:
         """Yield all lines, in order."""
-        sql = "SELECT line FROM main.entries WHERE dataset = ? ORDER BY number"
-        for (line,) in self._execute(sql, (self._dataset,)):
-            yield line
+        number = -1
+        while page := self._connection.execute(_SELECT_PAGE, (self._dataset, number)):
+            for number, line in page:  # noqa: B007
+                yield line
 
     def append(self, lines: list[str]) -> None:
         """Add lines, which are durable when the transaction has ended."""
-        sql = "SELECT coalesce(max(number), -1) FROM main.entries WHERE dataset = ?"
-        ((last,),) = self._execute(sql, (self._dataset,))
-        for number, line in enumerate(lines, last + 1):
-            values = (self._dataset, number, line)
-            self._execute("INSERT INTO main.entries VALUES (?, ?, ?)", values)
+        self._ends = []
+        _insert_charges(self._connection, self._dataset, lines)
 
-    def _line(self, order: str) -> str:
-        sql = f"SELECT line FROM main.entries WHERE dataset = ? ORDER BY number {order} LIMIT 1"
-        if not (found := self._execute(sql, (self._dataset,))):
+    def _rows(self) -> list[tuple[Any, ...]]:
+        """Return number, line and totals of the first row and of the last."""
+        if not self._ends:
+            self._ends = self._connection.execute(_SELECT_ENDS, (self._dataset, self._dataset))
+        if not self._ends:
             raise ServerError(
                 f"there is no ledger of {self._dataset!r} in the database; to begin one pass "
                 "epsilon= and create=True"
             )
-        return str(found[0][0])
+        return self._ends
+
+
+def _refuse_less(number: int, line: str, totals: list[Any]) -> None:
+    """Raise DamagedError if a line states another number or less than the server's totals."""
+    entry = Entry.parse(line)
+    stated = (entry.totals.epsilon, entry.totals.delta, entry.totals.squares)
+    enforced = map(Fraction, totals)
+    if entry.number != number or any(x < y for x, y in zip(stated, enforced, strict=True)):
+        raise DamagedError(f"the line of charge {number} does not state what was charged")
+
+
+def insert(connection: Connection, dataset: str, lines: list[str]) -> None:
+    """Insert a whole ledger, whose first line is the opening."""
+    connection.execute(f"INSERT INTO {SCHEMA}.datasets VALUES (%s)", (dataset,))
+    connection.execute(_INSERT_OPENING, (dataset, lines[0]))
+    _insert_charges(connection, dataset, lines[1:])
+
+
+def _insert_charges(connection: Connection, dataset: str, lines: list[str]) -> None:
+    for line in lines:
+        entry = Entry.parse(line)
+        loss = (_numeric(entry.loss.epsilon), _numeric(entry.loss.delta))
+        values = (line, *loss, dataset, entry.number - 1)
+        if connection.execute(_INSERT_CHARGE, values) != [(entry.number,)]:
+            raise ServerError(f"there is no line before that of charge {entry.number}")
+
+
+def _numeric(x: Fraction) -> str:
+    """Return x, rounded down, as PostgreSQL reads it."""
+    return decimal_text(Fraction(x.numerator * _SCALE // x.denominator, _SCALE))
 
 
 @contextlib.contextmanager
-def _open_transaction(url: str) -> Iterator[Execute]:
-    """Yield a function that runs SQL; commit durably at the end, or roll back on an exception.
+def transaction(url: str, *, write: bool = True) -> Iterator[Connection]:
+    """Yield a connection in a transaction; commit durably at the end, roll back on an exception.
 
-    The SQL is SQLite's: ``?`` stands for a value, and the tables are in the schema ``main``.
+    Parameters
+    ----------
+    url : str
+        URL of the database.
+    write : bool, default=True
+        Whether anything is to be changed.
 
     Raises
     ------
-    ServerError, OSError, UnicodeError
-        If the server is not available within a minute, or could lose a charge.
+    ServerError, UnicodeError
+        If the server does not answer within a minute or so, or could lose a charge.
     ImportError
         If psycopg is not installed.
     """
-    psycopg = _import_psycopg()
-    try:
-        with contextlib.closing(psycopg.connect(url, **_CONNECTION_OPTIONS)) as connection:
-
-            def execute(sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-                sql = sql.replace("main.", f"{_SCHEMA}.").replace("?", "%s")
-                cursor = connection.execute(sql, values or None)
-                return cursor.fetchall() if cursor.description else []
-
-            try:
-                timeout = int(1000 * _TIMEOUT)
-                connection.execute(_BEGIN.format(timeout=timeout, statement_timeout=2 * timeout))
-                _refuse_unsafe_server(*execute(_SELECT_SERVER_STATE)[0])
-                execute(_LOCK)
-                yield execute
-            except BaseException:
-                with contextlib.suppress(psycopg.Error):
-                    connection.execute("ROLLBACK")
-                raise
-            _commit(connection)
-    except psycopg.Error as error:
-        raise ServerError(_first_line(error)) from None
+    with connected(url) as connection:
+        try:
+            timeout = int(1000 * TIMEOUT)
+            connection.execute(_BEGIN.format(timeout=timeout, longer=timeout + 1000))
+            _refuse_unsafe_server(*connection.execute(_SELECT_SERVER_STATE)[0])
+            yield connection
+        except BaseException:
+            with contextlib.suppress(ServerError):
+                connection.execute("ROLLBACK")
+            raise
+        if write:
+            connection.commit()
+        else:
+            connection.execute("COMMIT")
 
 
-def _commit(connection: Any) -> None:
-    """Commit; treat warnings as errors.
+def lock(connection: Connection, dataset: str, *, shared: bool = False) -> None:
+    """Lock a ledger until the end of the transaction.
 
-    The server warns if no transaction was open, or if a standby has not confirmed the commit.
+    Parameters
+    ----------
+    connection : Connection
+        The connection.
+    dataset : str
+        Name of the data set, or "" to create and convert tables.
+    shared : bool, default=False
+        Whether others may have a shared lock, too.
     """
-    psycopg = _import_psycopg()
-    warnings: list[str] = []
-    connection.add_notice_handler(lambda diagnostic: warnings.append(diagnostic.message_primary))
-    try:
-        with _cancel_after_timeout(connection):
-            status = connection.execute("COMMIT").statusmessage
-    except psycopg.Error as error:
-        warnings.append(_first_line(error))
-    if warnings or status != "COMMIT":
-        raise ServerError(
-            f"whether the change was made is not known ({'; '.join(warnings) or status}); if it "
-            "was, it counts as spent"
-        )
+    # Two names with one key wait for each other, which does no harm.
+    digest = hashlib.sha256(f"sklearn_dpbo ledger {dataset}".encode()).digest()
+    key = int.from_bytes(digest[:8], "big", signed=True)
+    connection.execute(_LOCK.format("_shared" if shared else ""), (key,))
 
 
-@contextlib.contextmanager
-def _cancel_after_timeout(connection: Any) -> Iterator[None]:
-    """Cancel a commit that takes too long: no setting limits the wait for a standby."""
-
-    def cancel() -> None:
-        with contextlib.suppress(_import_psycopg().Error):
-            connection.cancel_safe(timeout=_CONNECT_TIMEOUT)
-
-    timer = threading.Timer(_TIMEOUT, cancel)
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-        timer.join()
+def create_tables(connection: Connection) -> None:
+    """Create the tables in the schema."""
+    connection.execute(f"COMMENT ON SCHEMA {SCHEMA} IS '{COMMENT.format(2)}'")
+    connection.execute(_CREATE_TABLES)
 
 
 def _refuse_unsafe_server(
@@ -272,37 +334,34 @@ def _refuse_unsafe_server(
         )
 
 
-def _refuse_unsafe_tables(execute: Execute) -> None:
-    found = execute(_SELECT_TABLES, (list(_TABLES), _SCHEMA))
-    if not found:
+def _require_tables(connection: Connection) -> None:
+    if not _has_tables(connection):
         raise ServerError(
-            f"there is no schema {_SCHEMA} in the database; pass epsilon= and create=True"
-            " to begin a ledger"
+            f"there is no schema {SCHEMA} in the database; pass epsilon= and create=True to begin "
+            "a ledger"
         )
-    if found[0][0] != _SCHEMA_COMMENT:
-        raise ServerError(f"the schema {_SCHEMA} was not created by this package")
+
+
+def _has_tables(connection: Connection) -> bool:
+    """Whether there is the schema; raise ServerError if its tables cannot be trusted."""
+    found = connection.execute(_SELECT_TABLES, (list(_TABLES), SCHEMA))
+    if not found:
+        return False
+    if (comment := found[0][0]) == COMMENT.format(1):
+        raise ServerError(
+            "its tables have format 1, in which earlier versions kept ledgers. Convert them, as "
+            "their owner: python -m sklearn_dpbo ledger convert URL"
+        )
+    if comment != COMMENT.format(2):
+        raise ServerError(f"the schema {SCHEMA} was not created by this package or version")
     if tuple(row[1] for row in found) != _TABLES:
         raise ServerError(
-            f"tables of {_SCHEMA} are missing; restore them from a backup (new ones are not "
+            f"tables of {SCHEMA} are missing; restore them from a backup (new ones are not "
             "created in their place)"
         )
     for _, name, kind, persistence, altered in found:
         if (kind, persistence) != ("r", "p"):
-            raise ServerError(f"{_SCHEMA}.{name} is not an ordinary logged table")
+            raise ServerError(f"{SCHEMA}.{name} is not an ordinary logged table")
         if altered:
-            raise ServerError(f"{_SCHEMA}.{name} has triggers, rules or row security")
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
-
-
-def _import_psycopg() -> ModuleType:
-    """Return psycopg, an optional dependency that only ledgers on a server need."""
-    try:
-        import psycopg
-    except ImportError as error:
-        raise ImportError(
-            'a ledger on a PostgreSQL server needs psycopg: pip install "sklearn_dpbo[postgresql]"'
-        ) from error
-    return psycopg
+            raise ServerError(f"{SCHEMA}.{name} has triggers, rules or row security")
+    return True

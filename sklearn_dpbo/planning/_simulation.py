@@ -157,6 +157,7 @@ def simulate(
         report=False,
         release="best",
         timeout=None,
+        fit_timeout=None,
     )
     parts = train_test_split(X, y, test_size=bounds.m, random_state=rng.randint(2**31 - 1))
     n_paths = n_runs if strategy.guidance in ("private", "both") else 1

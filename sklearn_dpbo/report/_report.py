@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from .._card import Row, card
 from .._privacy.accounting import PrivacyLoss, Purpose, Receipt
-from ._card import Row, card
 
 __all__ = ["PREDICTION_CONDITIONS", "TRAINING_NOT_PROTECTED", "PrivacyReport"]
 

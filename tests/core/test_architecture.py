@@ -14,10 +14,10 @@ PACKAGE = Path(sklearn_dpbo.__file__).parent
 # The parts of the package, in the order in which data flow through them: each imports from those
 # before it only.
 LAYERS = (
-    "exceptions", "_params", "_privacy", "_space", "_gp", "acquisition", "_data", "scoring",
-    "ledger", "report", "learners", "_evaluation", "evaluation", "strategies", "kusner2015",
-    "_sklearn", "search", "threshold", "objective", "configuration", "outsourced", "federated",
-    "audit", "planning", "plotting",
+    "exceptions", "_params", "_card", "_privacy", "_space", "_gp", "acquisition", "_data",
+    "scoring", "ledger", "report", "learners", "_evaluation", "evaluation", "strategies",
+    "kusner2015", "_sklearn", "search", "threshold", "objective", "configuration",
+    "outsourced", "federated", "audit", "planning", "plotting", "__main__",
 )  # fmt: skip
 # A plan draws itself when it is asked to: the method imports the picture.
 DRAWN = ("planning._plan", "plotting._utility.PrivacyUtilityDisplay")

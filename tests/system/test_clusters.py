@@ -89,7 +89,7 @@ def wait_until(condition, seconds=30):
 
 # ---------------------------------------------------------------- the same result everywhere
 @pytest.mark.parametrize("space", [GRID, SPACE], ids=["grid", "guided"])
-@pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing", "dask"])
+@pytest.mark.parametrize("backend", ["loky", "threading", "pool", "dask"])
 def test_result_does_not_depend_on_joblib_backend(two_classes, request, backend, space):
     if backend == "dask":
         request.getfixturevalue("client")

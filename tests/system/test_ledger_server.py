@@ -7,22 +7,44 @@ import subprocess
 import sys
 import time
 import uuid
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 from postgresql import Server, new_database, run_sql, with_database
-from processes import processes
 from test_ledger import charge_until_refused, opened
 
 from sklearn_dpbo import PrivacyLedger
 from sklearn_dpbo.exceptions import BudgetExceededError, LedgerError
+from sklearn_dpbo.ledger import _connection as ledger_connection
+from sklearn_dpbo.ledger import _ledger as ledgers
 from sklearn_dpbo.ledger import _server as ledger_server
+from sklearn_dpbo.ledger._command import main
+from sklearn_dpbo.ledger._decimal import decimal_text
+from sklearn_dpbo.ledger._entries import Entry, Loss, Opening
+from sklearn_dpbo.ledger._old_server import convert_server
 
 SECRET = "hunter2"
 
 
 def charged(url):
-    return run_sql(url, "SELECT count(*) FROM sklearn_dpbo_ledger.charges")[0][0]
+    return run_sql(url, "SELECT count(*) FROM sklearn_dpbo_ledger.entries")[0][0] - 1
+
+
+@contextlib.contextmanager
+def transaction_of(ledger):
+    """A function that runs SQL in a transaction of a ledger."""
+    with ledger._transaction(write=True) as book:
+        yield book._connection.execute
+
+
+@contextlib.contextmanager
+def locked(url, dataset):
+    """Hold the lock of a data set's ledger."""
+    with ledger_server.transaction(url) as connection:
+        ledger_server.lock(connection, dataset)
+        yield
 
 
 # ---------------------------------------------------------------- URLs
@@ -109,27 +131,27 @@ def test_missing_schemas_and_data_sets_are_errors_and_are_not_created(database):
         ledger.charge(0.1, what="after the loss of the tables")
 
 
-def test_several_processes_can_create_the_ledger_at_once(database):
-    with processes.Pool(4) as pool:
-        for ledger in pool.map(opened, [database] * 8, chunksize=1):
+def test_several_clients_can_create_the_ledger_at_once(database):
+    with ThreadPoolExecutor(8) as pool:
+        for ledger in pool.map(opened, [database] * 8):
             assert ledger.left["epsilon"] == 1.0
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ("ALTER TABLE charges SET UNLOGGED", "not an ordinary logged table"),
-        ("ALTER TABLE charges RENAME TO c; CREATE VIEW charges AS TABLE c", "not an ordinary"),
-        ("CREATE RULE r AS ON INSERT TO charges DO INSTEAD NOTHING", "triggers, rules or row"),
-        ("ALTER TABLE charges ENABLE ROW LEVEL SECURITY", "triggers, rules or row"),
+        ("ALTER TABLE entries SET UNLOGGED", "not an ordinary logged table"),
+        ("ALTER TABLE entries RENAME TO c; CREATE VIEW entries AS TABLE c", "not an ordinary"),
+        ("CREATE RULE r AS ON INSERT TO entries DO INSTEAD NOTHING", "triggers, rules or row"),
+        ("ALTER TABLE entries ENABLE ROW LEVEL SECURITY", "triggers, rules or row"),
         (
             "CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';"
-            "CREATE TRIGGER t BEFORE INSERT ON charges FOR EACH ROW EXECUTE FUNCTION f()",
+            "CREATE TRIGGER t BEFORE INSERT ON entries FOR EACH ROW EXECUTE FUNCTION f()",
             "triggers, rules or row",
         ),
-        ("DROP TABLE charges", "tables of .* are missing"),
+        ("DROP TABLE entries", "tables of .* are missing"),
         ("COMMENT ON SCHEMA sklearn_dpbo_ledger IS NULL", "was not created by this package"),
-        ("ALTER TABLE datasets RENAME COLUMN epsilon TO eps", 'column "epsilon" does not exist'),
+        ("ALTER TABLE entries RENAME COLUMN line TO l", 'column "line" does not exist'),
     ],
 )
 def test_altered_or_missing_tables_are_refused(database, change, message):
@@ -142,10 +164,10 @@ def test_altered_or_missing_tables_are_refused(database, change, message):
 
 def test_a_schema_of_another_program_is_refused_and_not_changed(database):
     run_sql(database, "CREATE SCHEMA sklearn_dpbo_ledger; "
-            "CREATE TABLE sklearn_dpbo_ledger.charges (mine integer)")  # fmt: skip
+            "CREATE TABLE sklearn_dpbo_ledger.entries (mine integer)")  # fmt: skip
     with pytest.raises(LedgerError, match="was not created by this package"):
         opened(database)
-    assert charged(database) == 0
+    assert charged(database) == -1
 
 
 def test_transactions_override_the_defaults_of_the_database(database):
@@ -153,16 +175,16 @@ def test_transactions_override_the_defaults_of_the_database(database):
     name = run_sql(database, "SELECT current_database()")[0][0]
     run_sql(database, f"""
         CREATE SCHEMA evil;
-        CREATE TABLE evil.charges (LIKE sklearn_dpbo_ledger.charges);
+        CREATE TABLE evil.entries (LIKE sklearn_dpbo_ledger.entries);
         CREATE FUNCTION evil.pg_is_in_recovery() RETURNS boolean LANGUAGE sql AS 'SELECT true';
         ALTER DATABASE {name} SET search_path = evil, pg_catalog;
         ALTER DATABASE {name} SET synchronous_commit = off;
         ALTER DATABASE {name} SET client_min_messages = error;
         ALTER DATABASE {name} SET default_transaction_isolation = 'repeatable read';
     """)  # fmt: skip
-    with processes.Pool(2) as pool:
-        assert sum(pool.starmap(charge_until_refused, [(database, 0.1)] * 2)) == 20
-    with PrivacyLedger(database, "patients")._transaction() as execute:
+    with ThreadPoolExecutor(2) as pool:
+        assert sum(pool.map(charge_until_refused, [database] * 2, [0.1] * 2)) == 20
+    with transaction_of(PrivacyLedger(database, "patients")) as execute:
         assert execute("SHOW synchronous_commit") == [("on",)]
         assert execute("SHOW transaction_isolation") == [("read committed",)]
 
@@ -246,11 +268,78 @@ def test_the_documented_rights_allow_charges_and_no_other_changes(own_database, 
         ledger.charge(0.5, what="too much")
     with pytest.raises(LedgerError, match="permission denied"):
         PrivacyLedger(url, "others", 1.0, create=True)
-    for more in ("DELETE FROM charges", "UPDATE charges SET epsilon = '0.1'", "TRUNCATE charges",
-                 "UPDATE datasets SET epsilon = '9'", "DELETE FROM datasets",
-                 "DROP TABLE charges"):  # fmt: skip
+    for more in ("DELETE FROM entries", "UPDATE entries SET epsilon = 0.1", "TRUNCATE entries",
+                 "INSERT INTO datasets VALUES ('others')", "DELETE FROM datasets",
+                 "ALTER TABLE entries DISABLE TRIGGER ALL", "DROP TABLE entries",
+                 "SET session_replication_role = replica"):  # fmt: skip
         with pytest.raises(Exception, match="permission denied|must be owner"):
             run_sql(url, f"SET search_path = sklearn_dpbo_ledger; {more}")
+
+
+@pytest.fixture
+def analyst(own_database, role):
+    """A connection with the documented rights, to a ledger with one charge."""
+    import psycopg
+
+    name, url = role
+    opened(own_database).charge(0.5, what="the owner")
+    run_sql(own_database, granted_in_docs(name))
+    with contextlib.closing(psycopg.connect(url, autocommit=True)) as connection:
+        connection.execute("SET search_path = sklearn_dpbo_ledger")
+        yield connection
+
+
+def test_the_server_takes_a_row_exactly_if_it_adds_a_loss_to_the_row_before(analyst, rng):
+    """Whatever else an analyst may insert would undo a charge or begin a ledger."""
+    import psycopg
+
+    number, totals, n_accepted = 1, [Fraction(1, 2), Fraction(0), Fraction(1, 4)], 0
+    losses = ["0.25", "1e-9", "3", "1e-300", "0", "-0.25", "NaN", "Infinity", "-Infinity"]
+    for _ in range(400):
+        dataset = "patients" if rng.random() < 0.95 else "others"
+        n = number + int(rng.choice([1, 1, 1, 1, 0, 2, -1, -2]))
+        loss = [str(x) for x in rng.choice(losses, 2, p=[0.2, 0.2, 0.2, 0.1, *[0.06] * 5])]
+        added = [Fraction(x) if x[-1] not in "Ny" else Fraction(0) for x in loss]
+        next_totals = [x + y for x, y in zip(totals, [*added, added[0] ** 2], strict=True)]
+        stated = [decimal_text(x) for x in next_totals]
+        if rng.random() < 0.3:
+            wrong = ["0", "NaN", "Infinity", "-1", decimal_text(totals[0]), loss[0]]
+            stated[rng.integers(3)] = str(rng.choice(wrong))
+        fits = (dataset == "patients" and n == number + 1 and added[0] > 0 and added[1] >= 0
+                and not any(x[-1] in "Ny" for x in (*loss, *stated))
+                and list(map(Fraction, stated)) == next_totals)  # fmt: skip
+        try:
+            sql = "INSERT INTO entries VALUES (%s, %s, 'a line'" + ", %s::numeric" * 5 + ")"
+            analyst.execute(sql, (dataset, n, *loss, *stated))
+            assert fits, (dataset, n, loss, stated)
+            number, totals, n_accepted = n, next_totals, n_accepted + 1
+        except psycopg.errors.IntegrityError:
+            assert not fits, (dataset, n, loss, stated)
+    assert n_accepted > 50
+    with pytest.raises(psycopg.errors.ForeignKeyViolation):
+        analyst.execute("INSERT INTO entries VALUES ('others', 0, 'a line', 0, 0, 0, 0, 0)")
+
+
+@pytest.mark.parametrize("false", ["no line", "the opening", "less", "another number"])
+def test_an_analyst_who_adds_a_false_line_gets_nothing_back(own_database, analyst, false):
+    ledger = PrivacyLedger(own_database, "patients")
+    with ledger._transaction() as book:
+        opening, last = Opening.parse(book.first()), Entry.parse(book.last()[0])
+    texts = dict.fromkeys(("what", "mechanism", "estimator", "purpose"), "")
+    loss = Loss(Fraction(1, 4), Fraction(0))
+    entry = Entry.after(last, loss, "now", **texts)
+    line = {
+        "no line": "no line",
+        "the opening": opening.line(),
+        "less": entry._replace(totals=opening.totals.plus(loss)).line(),
+        "another number": entry._replace(number=1).line(),
+    }[false]
+    row = ("patients", 2, line, "0.25", "0", "0.75", "0", "0.3125")
+    analyst.execute(f"INSERT INTO entries VALUES ({', '.join(['%s'] * len(row))})", row)
+    message = "damaged|charge 2 does not state what was charged"
+    for attempt in (lambda: ledger.charge(0.4, what="too much"), lambda: ledger.left):
+        with pytest.raises(LedgerError, match=message):
+            attempt()
 
 
 def test_missing_rights_are_ledger_errors(own_database, role):
@@ -273,14 +362,12 @@ def test_missing_rights_are_ledger_errors(own_database, role):
 
 
 def test_a_charge_fails_if_the_lock_is_held_beyond_the_timeout(database, monkeypatch):
-    import psycopg
-
-    monkeypatch.setattr(ledger_server, "_TIMEOUT", 0.3)
     ledger = opened(database)
-    with contextlib.closing(psycopg.connect(database)) as other:
-        other.execute(ledger_server._LOCK)
-        with pytest.raises(LedgerError, match="lock timeout.*Nothing may be drawn"):
-            ledger.charge(0.1, what="a test")
+    with locked(database, "patients"):
+        monkeypatch.setattr(ledger_server, "TIMEOUT", 0.3)
+        for attempt in (lambda: ledger.charge(0.1, what="a test"), lambda: ledger.left):
+            with pytest.raises(LedgerError, match="lock timeout.*Nothing may be drawn"):
+                attempt()
     ledger.charge(0.1, what="a test")
     assert charged(database) == 1
 
@@ -288,29 +375,29 @@ def test_a_charge_fails_if_the_lock_is_held_beyond_the_timeout(database, monkeyp
 def test_the_primary_key_prevents_a_second_charge_with_the_same_number(database, monkeypatch):
     import psycopg
 
-    monkeypatch.setattr(ledger_server, "_TIMEOUT", 0.3)
-    ledger, entries = opened(database), PrivacyLedger._entries
+    monkeypatch.setattr(ledger_server, "TIMEOUT", 0.3)
+    ledger, state = opened(database), ledgers.read_state
     with contextlib.closing(psycopg.connect(database)) as other:
-        row = "'patients', 1, 'now', 'another', '', '1', '0', NULL"
-        other.execute(f"INSERT INTO sklearn_dpbo_ledger.charges VALUES ({row})")
+        row = "'patients', 1, 'another', 1, 0, 1, 0, 1"
+        other.execute(f"INSERT INTO sklearn_dpbo_ledger.entries VALUES ({row})")
         with pytest.raises(LedgerError, match="lock timeout"):
             ledger.charge(0.1, what="a test")
 
-        def then_commit_the_other(self, execute):
-            found = entries(self, execute)
+        def then_commit_the_other(*args):
+            found = state(*args)
             other.commit()
             return found
 
-        monkeypatch.setattr(PrivacyLedger, "_entries", then_commit_the_other)
+        monkeypatch.setattr(ledgers, "read_state", then_commit_the_other)
         with pytest.raises(LedgerError, match="duplicate key"):
             ledger.charge(0.1, what="a test")
     assert charged(database) == 1
 
 
 def test_a_client_that_is_idle_too_long_loses_its_lock_and_its_charge(database, monkeypatch):
-    monkeypatch.setattr(ledger_server, "_TIMEOUT", 0.2)
+    monkeypatch.setattr(ledger_server, "TIMEOUT", 0.2)
     ledger = opened(database)
-    monkeypatch.setattr(PrivacyLedger, "_refuse_excess", lambda *args: time.sleep(1))
+    monkeypatch.setattr(ledgers, "refuse_excess", lambda *args: time.sleep(1))
     with pytest.raises(LedgerError, match="idle-in-transaction timeout|closed"):
         ledger.charge(0.1, what="a test")
     assert charged(database) == 0
@@ -325,15 +412,13 @@ WHERE datname = current_database() AND pid <> pg_backend_pid()
 """
 
 
-@pytest.mark.parametrize("at", ["_entries", "_refuse_excess"])
+@pytest.mark.parametrize("at", ["read_state", "refuse_excess"])
 def test_a_charge_is_rolled_back_if_the_connection_ends_before_the_commit(
     database, monkeypatch, at
 ):
-    ledger, original = opened(database), getattr(PrivacyLedger, at)
+    ledger, original = opened(database), getattr(ledgers, at)
     with monkeypatch.context() as patch:
-        patch.setattr(
-            PrivacyLedger, at, lambda *args: [original(*args), run_sql(database, TERMINATE)][0]
-        )
+        patch.setattr(ledgers, at, lambda *args: [original(*args), run_sql(database, TERMINATE)][0])
         with pytest.raises(LedgerError, match="terminating connection.*Nothing may be drawn"):
             ledger.charge(0.1, what="a test")
     assert charged(database) == 0
@@ -343,13 +428,13 @@ def test_a_charge_is_rolled_back_if_the_connection_ends_before_the_commit(
 def test_a_connection_that_ends_at_the_commit_is_an_error_with_unknown_outcome(
     database, monkeypatch
 ):
-    ledger, commit = opened(database), ledger_server._commit
+    ledger, commit = opened(database), ledger_connection.Connection.commit
 
     def terminate_and_commit(connection):
         run_sql(database, TERMINATE)
         commit(connection)
 
-    monkeypatch.setattr(ledger_server, "_commit", terminate_and_commit)
+    monkeypatch.setattr(ledger_connection.Connection, "commit", terminate_and_commit)
     with pytest.raises(LedgerError, match="whether the change was made is not known"):
         ledger.charge(0.1, what="a test")
     assert charged(database) == 0
@@ -375,7 +460,7 @@ def test_a_commit_whose_answer_is_lost_counts_as_spent(database, monkeypatch):
 
 def test_a_commit_that_no_standby_confirms_is_an_error(own_database, monkeypatch):
     ledger = opened(own_database)
-    monkeypatch.setattr(ledger_server, "_TIMEOUT", 0.3)
+    monkeypatch.setattr(ledger_connection, "TIMEOUT", 0.3)
     with (
         setting(own_database, "synchronous_standby_names", "'nobody'"),
         pytest.raises(LedgerError, match="not known.*synchronous replication"),
@@ -418,6 +503,24 @@ def test_every_release_before_the_server_is_killed_was_charged(server, rng, n_ki
         assert charged(url) <= released + n_kills * n_processes
 
 
+def test_a_restored_dump_is_the_same_ledger(server, own_database):
+    opened(own_database).charge(0.5, what="before the dump")
+    folder, host = Path(server.process.bin_path), server.process.get_postmaster_info().socket_dir
+    connect = ("-h", str(host), "-U", "postgres", "-d")
+
+    def run(program, url, **params):
+        name = run_sql(url, "SELECT current_database()")[0][0]
+        command = [folder / program, *connect, name]
+        return subprocess.run(command, check=True, capture_output=True, text=True, **params).stdout
+
+    dump = run("pg_dump", own_database)
+    with new_database(server.url) as url:
+        run("psql", url, input=f"\\set ON_ERROR_STOP on\n{dump}")
+        ledger = PrivacyLedger(url, "patients")
+        ledger.charge(0.25, what="after it")
+        assert ledger.verify().charge == 2 and ledger.left["epsilon"] == 0.25
+
+
 # ---------------------------------------------------------------- connections
 
 
@@ -445,7 +548,7 @@ def test_a_pooled_connection_keeps_no_settings_locks_or_statements(database, mon
     ledgers = opened(database), PrivacyLedger(database, "others", 1.0, create=True)
     name = run_sql(database, "SELECT current_database()")[0][0]
     run_sql(database, f"ALTER DATABASE {name} SET synchronous_commit = off")
-    with psycopg.connect(database, **ledger_server._CONNECTION_OPTIONS) as pooled:
+    with psycopg.connect(database, **ledger_connection._OPTIONS) as pooled:
         before = pooled.execute(state).fetchall()
         with monkeypatch.context() as patch:
             patch.setattr(psycopg, "connect", lambda *args, **params: pooled)
@@ -458,3 +561,108 @@ def test_a_pooled_connection_keeps_no_settings_locks_or_statements(database, mon
                 with pytest.raises(BudgetExceededError):
                     ledger.charge("0.125", what="one more")
         assert pooled.execute(state).fetchall() == before
+
+
+# ---------------------------------------------------------------- cost
+
+
+def test_a_charge_reads_two_rows_after_any_number_of_charges(database, monkeypatch):
+    ledger, execute, rows = opened(database), ledger_connection.Connection.execute, []
+
+    def count(*args):
+        found = execute(*args)
+        rows[-1].append(len(found))
+        return found
+
+    monkeypatch.setattr(ledger_connection.Connection, "execute", count)
+    for _ in range(30):
+        rows.append([])
+        ledger.charge(0.01, what="a test")
+    assert rows[0] == rows[-1] and sum(rows[0]) < 10
+
+
+def test_pages_of_a_history_are_read_in_order(database, monkeypatch):
+    ledger = opened(database)
+    for i in range(7):
+        ledger.charge(0.01, what=str(i))
+    sql = ledger_server._SELECT_PAGE.replace("5000", "3")
+    monkeypatch.setattr(ledger_server, "_SELECT_PAGE", sql)
+    assert [row["what"] for row in ledger.history] == list("0123456")
+
+
+# ---------------------------------------------------------------- format 1
+
+
+FORMAT_1 = """
+CREATE SCHEMA sklearn_dpbo_ledger;
+COMMENT ON SCHEMA sklearn_dpbo_ledger IS 'privacy ledger of sklearn_dpbo, format 1';
+SET search_path = sklearn_dpbo_ledger;
+CREATE TABLE datasets (name TEXT PRIMARY KEY, epsilon TEXT NOT NULL, delta TEXT NOT NULL,
+    worst_case_only INTEGER NOT NULL, head TEXT NOT NULL);
+CREATE TABLE charges (dataset TEXT NOT NULL, number INTEGER NOT NULL, time TEXT NOT NULL,
+    what TEXT NOT NULL, mechanism TEXT NOT NULL, epsilon TEXT NOT NULL, delta TEXT NOT NULL,
+    assumption TEXT, PRIMARY KEY (dataset, number));
+INSERT INTO datasets VALUES
+    ('patients', '1', '1/100000', 0,
+     '44ae4d540aa74f4e9c40219772365241aefbd6fbd1ce9d6e7efca19c566b4f2a'),
+    ('others', '2', '0', 1, '4d2f767f072e1bfc358dd768feee192597acb90e5a245b860187256a2bf2c3df');
+INSERT INTO charges VALUES
+    ('patients', 1, '2026-01-02T03:04:05+00:00', 'first', 'noise', '1/10', '1/1000000',
+     'an assumption'),
+    ('patients', 2, '2026-01-02T03:04:05+00:00', 'Z\u00fcrich', '', '1/3', '0', NULL)
+"""  # as an earlier version wrote them
+
+
+def test_the_command_line_converts_all_ledgers_of_a_database(database, capsys):
+    run_sql(database, FORMAT_1)
+    with pytest.raises(SystemExit):
+        main(["ledger", "convert", database, "new.ledger"])
+    assert main(["ledger", "convert", database, "--unit", "patient"]) == 0
+    assert "the ledger of 'patients', 2 charges" in capsys.readouterr().out
+    assert main(["ledger", "verify", database, "--dataset", "patients"]) == 0
+    assert main(["ledger", "convert", database]) == 1
+    assert "no ledgers of earlier versions" in capsys.readouterr().err
+
+
+def test_ledgers_of_format_1_are_converted_with_all_their_charges(database):
+    run_sql(database, FORMAT_1)
+    for attempt in (lambda: opened(database), lambda: PrivacyLedger(database, "patients")):
+        with pytest.raises(LedgerError, match="python -m sklearn_dpbo ledger convert URL"):
+            attempt()
+    assert convert_server(database, unit="patient") == {"others": 0, "patients": 2}
+    ledger = PrivacyLedger(database, "patients", 1.0, 1e-5, unit="patient")
+    assert [tuple(row.values()) for row in ledger.history] == [
+        (1, "2026-01-02T03:04:05+00:00", "first", "noise", "", "", 0.1, 1e-6, "an assumption"),
+        (2, "2026-01-02T03:04:05+00:00", "Z\u00fcrich", "", "", "", 1 / 3, 0.0, None),
+    ]
+    assert ledger.spent["epsilon_on_assumptions"] == 0.1 and ledger.verify().charge == 2
+    ledger.charge("17/30", what="all that is left")
+    assert PrivacyLedger(database, "others", 2.0, worst_case_only=True).left["epsilon"] == 2.0
+    kept = "SELECT count(*) FROM sklearn_dpbo_ledger.charges_format_1"
+    assert run_sql(database, kept) == [(2,)]
+    with pytest.raises(LedgerError, match="no ledgers of earlier versions"):
+        convert_server(database)
+
+
+@pytest.mark.parametrize("damage", ["UPDATE charges SET epsilon = '1/100' WHERE number = 1",
+                                    "DELETE FROM charges WHERE number = 2",
+                                    "UPDATE datasets SET epsilon = '3'"])  # fmt: skip
+def test_a_damaged_ledger_of_format_1_is_not_converted(database, damage):
+    run_sql(database, f"{FORMAT_1}; {damage}")
+    with pytest.raises(LedgerError, match="has been damaged or tampered with"):
+        convert_server(database)
+    with pytest.raises(LedgerError, match="format 1"):
+        opened(database)
+    assert run_sql(database, "SELECT count(*) FROM sklearn_dpbo_ledger.datasets") == [(2,)]
+
+
+def test_a_conversion_waits_for_a_charge_of_an_earlier_version(database, monkeypatch):
+    import psycopg
+
+    monkeypatch.setattr(ledger_server, "TIMEOUT", 0.3)
+    run_sql(database, FORMAT_1)
+    with contextlib.closing(psycopg.connect(database)) as earlier:
+        earlier.execute("SELECT pg_advisory_xact_lock(1146110543, 0)")
+        with pytest.raises(LedgerError, match="lock timeout"):
+            convert_server(database)
+    assert len(convert_server(database)) == 2

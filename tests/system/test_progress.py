@@ -109,7 +109,7 @@ class AutoSpy(Spy):
 
 
 EVALUATION, EXPLORATION = "candidate-evaluation", "candidate-exploration"
-BACKENDS = [("sequential", 1), ("loky", 2), ("threading", 2), ("multiprocessing", 2)]
+BACKENDS = [("sequential", 1), ("loky", 2), ("threading", 2), ("pool", 2)]
 
 
 # ------------------------------------------------------------ what callbacks receive, and when

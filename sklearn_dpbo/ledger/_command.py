@@ -1,0 +1,180 @@
+"""The command line for ledgers, for those who own data and write no Python (zone: boundary).
+
+What goes wrong is one line on stderr, and exit status 1; wrong usage is exit status 2.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ..exceptions import LedgerError
+from . import _display as display
+from . import _server as server
+from ._ledger import PrivacyLedger
+from ._old_file import convert_file
+from ._old_server import convert_server
+from ._places import checked_place, datasets_at
+
+__all__ = ["main"]
+
+_PLACE = "path of a ledger's file, or URL of a database"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit status.
+
+    Parameters
+    ----------
+    arguments : sequence of str, default=None
+        None takes those that the process was started with.
+    """
+    options = _parser().parse_args(arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a terminal may lack a letter of a name
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        options.run(options)
+        sys.stdout.flush()
+    except BrokenPipeError:  # who read the output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (LedgerError, OSError, ValueError, ImportError) as error:
+        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m sklearn_dpbo")
+    areas = parser.add_subparsers(required=True, metavar="ledger")
+    ledger = areas.add_parser("ledger", help="the privacy budgets of data sets")
+    commands = ledger.add_subparsers(required=True, metavar="command")
+
+    def command(name: str, run: Any, summary: str) -> argparse.ArgumentParser:
+        added = commands.add_parser(name, help=summary, description=f"{summary}.")
+        added.set_defaults(run=run, parser=added)
+        return added
+
+    show = command("show", _show, "Show the budget, what is spent and what is left")
+    history = command("history", _history, "List the charges")
+    verify = command(
+        "verify", _verify, "Prove that no line was changed, and that the reports' charges are there"
+    )
+    export = command("export", _export, "Write the history as CSV, or all as JSON")
+    convert = command("convert", _convert, "Convert a ledger of an earlier version")
+    for reading in (show, history, verify, export):
+        reading.add_argument("place", metavar="FILE_OR_URL", help=_PLACE)
+    for printing in (show, history, verify):
+        printing.add_argument("--json", action="store_true", help="print JSON")
+    history.add_argument("--last", type=_count, metavar="N", help="the last N charges only")
+    verify.add_argument(
+        "reports", nargs="*", metavar="REPORT.json", help="written by privacy_.to_json()"
+    )
+    export.add_argument("out", metavar="OUT", help="file to write: *.csv or *.json")
+    convert.add_argument("old", metavar="OLD", help="file or URL of the ledger")
+    convert.add_argument("new", metavar="NEW", nargs="?", help="new file, unless OLD is a URL")
+    convert.add_argument(
+        "--unit", default="record", help='what one protected unit is ("record"), "patient", say'
+    )
+    for each in (show, history, verify, export, convert):
+        each.add_argument("--dataset", metavar="NAME", help="if there are several")
+    return parser
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"a number of charges, at least 1; found {text!r}")
+    return int(text)
+
+
+def _opened(place: str, dataset: str | None) -> PrivacyLedger:
+    """Open a ledger; a file knows its data set, and so does a server that has one."""
+    if dataset is None:
+        names = datasets_at(checked_place(place))
+        if len(names) != 1:
+            found = ", ".join(map(repr, names)) or "none"
+            raise LedgerError(f"which data set? Name it with --dataset. Found: {found}")
+        dataset = names[0]
+    return PrivacyLedger(place, dataset)
+
+
+def _print_json(content: Any) -> None:
+    print(json.dumps(content, indent=1))
+
+
+def _show(options: argparse.Namespace) -> None:
+    state = _opened(options.place, options.dataset)._ends()
+    if options.json:
+        _print_json(display.overview(state.opening, state.last))
+    else:
+        print(display.overview_text(state.opening, state.last))
+
+
+def _history(options: argparse.Namespace) -> None:
+    _, entries = _opened(options.place, options.dataset)._verified()
+    entries = entries[-options.last :] if options.last else entries
+    if options.json:
+        _print_json([entry.row() for entry in entries])
+    else:
+        print(display.history_table(entries))
+
+
+def _verify(options: argparse.Namespace) -> None:
+    ledger = _opened(options.place, options.dataset)
+    reports = {file: _report(file) for file in options.reports}
+    found = ledger._verify(reports)
+    if options.json:
+        _print_json({"dataset": ledger.dataset, **found._asdict(), "reports": len(reports)})
+        return
+    print(f"The ledger of {ledger.dataset!r} is intact, up to charge {found.charge}.")
+    if reports:
+        print(f"It has the charges of {len(reports)} report{'s' * (len(reports) > 1)}.")
+    print(f"  ledger  {found.ledger}\n  head    {found.head}")
+
+
+def _report(file: str) -> Any:
+    try:
+        return json.loads(Path(file).read_text(encoding="utf-8"))
+    except (ValueError, RecursionError):
+        raise ValueError(f"{file} is no JSON; write it with search.privacy_.to_json()") from None
+
+
+def _export(options: argparse.Namespace) -> None:
+    suffix = Path(options.out).suffix.lower()
+    if suffix not in (".csv", ".json"):
+        options.parser.error(f"OUT ends with .csv or .json; found {options.out!r}")
+    ledger = _opened(options.place, options.dataset)
+    if suffix == ".csv":
+        ledger.to_csv(options.out)
+    else:
+        ledger.to_json(options.out)
+
+
+def _convert(options: argparse.Namespace) -> None:
+    if server.is_url(options.old):
+        _convert_server(options)
+        return
+    if options.new is None:
+        options.parser.error("NEW is missing: the file to write")
+    dataset, others = convert_file(options.old, options.new, options.dataset, options.unit)
+    state = _opened(options.new, dataset)._ends()
+    print(display.overview_text(state.opening, state.last))
+    print(f"{options.old} is kept, and cannot be charged any more. Use {options.new} from now on.")
+    if others:
+        print(f"It has other data sets, to be converted, too: {', '.join(map(repr, others))}")
+
+
+def _convert_server(options: argparse.Namespace) -> None:
+    if options.new is not None or options.dataset is not None:
+        options.parser.error("a database is converted in place, with all its data sets")
+    counts = convert_server(options.old, options.unit)
+    for name, n in counts.items():
+        print(f"Converted the ledger of {name!r}, {n} charge{'s' * (n != 1)}.")
+    print("The old tables are kept, as *_format_1. Grant the rights to the new ones.")
