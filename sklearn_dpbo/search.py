@@ -87,9 +87,10 @@ class PrivateBayesSearchCV(
         `prediction`). It must be picklable.
     param_grid : dict or list of dict
         Parameter names to lists of values (categories) or to scipy.stats distributions, mixed
-        freely. Several dicts make conditional spaces. A grid of lists is evaluated whole, unless
-        n_iter is less; in a larger space, the strategy chooses. (With ``protect="all"`` each fit
-        costs, and fewer may be fitted: see `OneTable`.)
+        freely. A list has 100,000 numbers at most, or 20,000 values of other kinds. Several dicts
+        make conditional spaces. A grid of lists is evaluated whole, unless n_iter is less; in a
+        larger space, the strategy chooses. (With ``protect="all"`` each fit costs, and fewer may be
+        fitted: see `OneTable`.)
     epsilon : float, default=1.0
         Privacy loss of everything that is released, in all.
     delta : float, default=0.0

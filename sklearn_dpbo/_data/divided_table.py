@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_consistent_length
 
 from .canonical import as_labels, canonical
+from .schema import refuse_complex
 from .split import Problem, Training
 from .stand_in import plain_table, stand_in_rows
 from .tables import dense, n_rows, take_rows
@@ -85,6 +86,7 @@ class DividedTable:
             If X is no plain table, y is no single column, lengths differ, or a part would be empty.
         """
         X = plain_table(X)
+        refuse_complex(y)
         y = as_labels(y, labels)
         if y is None or y.ndim != 1:
             raise ValueError('protect="all" takes one label per record, as y')

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from .canonical import as_labels
 from .tables import dense, n_rows
 
-__all__ = ["check_same_columns", "check_targets"]
+__all__ = ["check_same_columns", "check_targets", "refuse_complex"]
 
 
 def check_targets(y: Any, y_val: Any, n: int) -> NDArray[Any] | None:
@@ -40,6 +40,7 @@ def check_targets(y: Any, y_val: Any, n: int) -> NDArray[Any] | None:
         missing, present = ("y", "y_val") if y is None else ("y_val", "y")
         raise ValueError(f"{missing} is missing: {present} was given, and both are needed")
     kind, kind_val = _declared_kind(y) or _kind_of_values(dense(y)), _declared_kind(y_val)
+    refuse_complex(y, y_val)
     y = dense(y)
     y_val = as_labels(y_val, y)
     if len(y_val) != n:
@@ -50,6 +51,14 @@ def check_targets(y: Any, y_val: Any, n: int) -> NDArray[Any] | None:
         raise ValueError(f"y holds {kind} and y_val {kind_val}: no label of it can be right")
     checked: NDArray[Any] = y_val
     return checked
+
+
+def refuse_complex(*several: Any) -> None:
+    """Raise ValueError if labels declare that they are complex numbers; the message quotes none."""
+    for y in several:
+        dtype = getattr(y, "dtype", None)
+        if getattr(dtype, "kind", "") == "c":
+            raise ValueError(f"Complex data not supported: y is an array of {dtype}")
 
 
 def check_same_columns(X: Any, X_val: Any, pairwise: bool) -> None:
@@ -64,6 +73,11 @@ def check_same_columns(X: Any, X_val: Any, pairwise: bool) -> None:
     pairwise : bool
         Whether the columns of X_val are for the rows of X, as in a kernel matrix.
     """
+    library, library_val = (type(table).__module__.partition(".")[0] for table in (X, X_val))
+    if library in ("polars", "pyarrow") and library_val != library:
+        raise ValueError(
+            f"X is a table of {library} and X_val one of {library_val}: pass both as the same kind"
+        )
     names, names_val = _column_names(X), _column_names(X_val)
     if names != names_val:
         raise ValueError(_message_on_names(names, names_val))
@@ -133,8 +147,12 @@ def _kind_of_values(labels: NDArray[Any]) -> str | None:
 
 
 def _declared_kind(values: Any) -> str | None:
-    """Return "numbers" or "text", following the declared dtype; None for other dtypes."""
+    """Return what a declared dtype holds, "numbers" or "text" say; None for dtypes not known."""
     dtype = str(getattr(values, "dtype", "")).lower()
     if dtype.startswith(("int", "uint", "float", "bool", "decimal")):
         return "numbers"
+    if dtype.startswith(("datetime", "timedelta", "duration")) or dtype == "date":
+        return "times"
+    if dtype.startswith("complex"):
+        return "complex numbers"
     return "text" if dtype.startswith(("str", "<u", "|s", "utf8")) else None

@@ -20,13 +20,13 @@ from sklearn.model_selection import (
     GroupShuffleSplit,
     ShuffleSplit,
     StratifiedShuffleSplit,
-    check_cv,
 )
 from sklearn.utils import get_tags, indexable
 
 from ..exceptions import PrivacyWarning
 from .canonical import Canonical, as_labels, canonical
-from .schema import check_same_columns, check_targets
+from .one_split import check_disjoint, check_one_split, named, one_split
+from .schema import check_same_columns, check_targets, refuse_complex
 from .shared_memory import contains_protected, refuse_protected
 from .tables import dense, n_rows, take_rows
 from .units import Units
@@ -35,19 +35,6 @@ __all__ = ["Problem", "PublicSplit", "Training", "hold_out", "split_training"]
 
 _TEST_SIZE = 0.25
 _PUBLIC_TEST_SIZE = 0.2
-
-_WHY_ONE_SPLIT = {
-    "cv": (
-        "Every split would spend the privacy of its own validation records, and models of other "
-        "splits would be trained on them, so one hold-out set is protected instead. Pass X_val "
-        "and y_val, or a splitter that makes one split, such as ShuffleSplit(n_splits=1) or "
-        "PredefinedSplit"
-    ),
-    "public_cv": (
-        "Each candidate is explored by one fit: pass a splitter that makes one split, such as "
-        "ShuffleSplit(n_splits=1) or PredefinedSplit, or an iterable of one (train, test) pair"
-    ),
-}
 
 
 @dataclass(frozen=True)
@@ -149,7 +136,9 @@ def hold_out(
     if X_val is None:
         if y_val is not None:
             raise ValueError("y_val was given without X_val: give both, or neither")
+        refuse_complex(y)
         X, y, groups = indexable(X, y, groups_val)
+        _check_some_to_fit_on(n_rows(X))
         return _split(estimator, X, y, fit_params, cv, rng, groups, split_params)
     if cv is not None:
         raise ValueError(f"both X_val and cv={cv!r} say what to hold out: leave cv out")
@@ -162,6 +151,7 @@ def hold_out(
     refuse_protected(fit_params, (X_val, y_val), "X_val or y_val")
     _warn_of_training_on(X_val, X)
     X, y = indexable(X, y)
+    _check_some_to_fit_on(n_rows(X))
     X_val, groups_val = indexable(X_val, groups_val)
     _check_not_empty(n_rows(X_val))
     X = _as_arrays(X)
@@ -182,7 +172,7 @@ def _split(
     groups: Any,
     split_params: Mapping[str, Any],
 ) -> Problem:
-    n, by_default = n_rows(X), cv is None
+    n, by_default, given = n_rows(X), cv is None, cv
     if by_default:
         kind = ShuffleSplit if groups is None else GroupShuffleSplit
         cv = kind(1, test_size=_TEST_SIZE, random_state=rng.randint(2**31 - 1))
@@ -190,14 +180,14 @@ def _split(
         cv = _protecting_splitter(cv, y, estimator)
     if groups is not None:
         split_params = {"groups": groups, **split_params}
-    train, test = (_row_numbers(part, n) for part in next(iter(cv.split(X, y, **split_params))))
+    train, test = one_split(cv, given, "cv", X, y, split_params)
     _check_not_empty(len(test))
-    _check_disjoint(train, test, groups)
+    check_disjoint(train, test, groups, "cv")
     units = Units.of(len(test), None if groups is None else take_rows(groups, test))
     if by_default:
         _warn_of_default(units, len(test), n)
     if "groups" in split_params and groups is None:
-        _warn_of_ungrouped(cv)
+        _warn_of_ungrouped(named(given))
     kept_whole = {k: v for k, v in fit_params.items() if not _per_row(v, n)}
     refuse_protected(kept_whole, (X, y), "the rows of X or y, some of which are held out")
     training, X_val, y_val = _divide(estimator, Training(X, y, fit_params), train, test)
@@ -208,7 +198,7 @@ def _split(
         training.form.read(X_val),
         None if y is None else as_labels(y_val, dense(training.y)),
         units,
-        "hold-out drawn by row number" if by_default else f"test part of {type(cv).__name__}",
+        "hold-out drawn by row number" if by_default else f"test part of {named(given)}",
     )
 
 
@@ -263,18 +253,11 @@ def split_training(
             X, y, is_classifier(estimator), int(rng.integers(2**31))
         )
     else:
-        checked = _check_one_split(cv, y, estimator, "public_cv")
-        try:
-            parts = next(iter(checked.split(X, y)))
-        except ValueError as error:
-            raise ValueError(
-                f"public_cv={cv!r} cannot be used: {error}. It is given X and y; where it needs "
-                "more, such as groups, make the split beforehand: public_cv=[(train, test)]"
-            ) from None
-        train, test = (_row_numbers(part, n_rows(X)) for part in parts)
+        checked = check_one_split(cv, y, estimator, "public_cv")
+        train, test = one_split(checked, cv, "public_cv", X, y, {})
     if len(test) == 0:
         raise ValueError("the test part of public_cv is empty: there is nothing to score")
-    _check_disjoint(train, test, None)
+    check_disjoint(train, test, None, "public_cv")
     return PublicSplit(*_divide(estimator, training, train, test))
 
 
@@ -314,7 +297,7 @@ def _divide(
 
 def _protecting_splitter(cv: Any, y: Any, estimator: Any) -> Any:
     """Return the splitter for cv, if it makes one split; warn if that depends on labels."""
-    checked = _check_one_split(cv, y, estimator, "cv")
+    checked = check_one_split(cv, y, estimator, "cv")
     if "Stratified" in type(checked).__name__:
         warnings.warn(
             f"{type(checked).__name__} chooses the validation records by their labels, which are "
@@ -324,55 +307,6 @@ def _protecting_splitter(cv: Any, y: Any, estimator: Any) -> Any:
             stacklevel=5,
         )
     return checked
-
-
-def _check_one_split(cv: Any, y: Any, estimator: Any, name: str) -> Any:
-    """Return the splitter for cv, if it makes one split."""
-    n_splits = None
-    try:
-        checked = check_cv(cv, y, classifier=is_classifier(estimator))
-        n_splits = checked.get_n_splits()
-    except (AttributeError, TypeError, ValueError) as error:
-        reason = str(error)
-    if n_splits != 1:
-        found = reason if n_splits is None else f"it makes {n_splits} splits"
-        raise ValueError(f"{name}={cv!r} cannot be used: {found}. {_WHY_ONE_SPLIT[name]}")
-    return checked
-
-
-def _row_numbers(rows: Any, n: int) -> NDArray[np.intp]:
-    """Return row numbers from 0 on, also for masks and negative numbers."""
-    rows = np.asarray(rows)
-    try:
-        numbers: NDArray[np.intp] = np.arange(n)[rows if rows.size else rows.astype(int)]
-        return numbers
-    except IndexError as error:
-        raise ValueError(f"cv does not give row numbers of X (0 to {n - 1}): {error}") from None
-
-
-def _check_disjoint(train: NDArray[np.intp], test: NDArray[np.intp], groups: Any) -> None:
-    """Raise ValueError if a row or group is in both parts or twice in test, or train is empty."""
-    if len(train) == 0:
-        raise ValueError("the training part of cv is empty: there is nothing to fit on")
-    if len(np.unique(test)) < len(test):
-        raise ValueError(
-            "a row is more than once in the validation part of cv; it would be protected less "
-            "than the privacy report says"
-        )
-    if len(shared := np.intersect1d(train, test)):
-        raise ValueError(
-            f"{len(shared)} rows are in both the training and the validation part of cv; training "
-            "records are not protected, so the parts must not overlap"
-        )
-    if groups is not None:
-        test_groups = set(np.asarray(take_rows(groups, test)).tolist())
-        in_both = test_groups.intersection(np.asarray(take_rows(groups, train)).tolist())
-        if in_both:
-            raise ValueError(
-                f"{len(in_both)} groups of groups_val have rows in both the training and the "
-                "validation part of cv; training records are not protected, so hold out whole "
-                "groups, e.g. with cv=GroupShuffleSplit(n_splits=1)"
-            )
 
 
 def _warn_of_default(units: Units, n_held_out: int, n: int) -> None:
@@ -399,9 +333,9 @@ def _warn_of_training_on(X_val: Any, X: Any) -> None:
         )
 
 
-def _warn_of_ungrouped(cv: Any) -> None:
+def _warn_of_ungrouped(splitter: str) -> None:
     warnings.warn(
-        f"groups= tells {type(cv).__name__} how to split; what is protected is still each *record* "
+        f"groups= tells {splitter} how to split; what is protected is still each *record* "
         "by itself. If several records belong to one person, protect them together: pass "
         "groups_val= (an entry for each row of X) in place of groups=.",
         PrivacyWarning,
@@ -425,6 +359,11 @@ def _per_row(value: Any, n: int) -> bool:
     if not hasattr(value, "shape") and not hasattr(value, "__len__"):
         return False
     return getattr(value, "shape", None) != () and n_rows(value) == n
+
+
+def _check_some_to_fit_on(n: int) -> None:
+    if n == 0:
+        raise ValueError("the training set is empty (X has 0 rows): there is nothing to fit on")
 
 
 def _check_not_empty(n: int) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._data.pickles import copied, packed
-from ..scoring._response import call_method, check_length
+from ..scoring._response import call_method, check_response
 from .companions import Companions
 from .responses import Kind, agree
 
@@ -72,7 +72,7 @@ class Reference:
         raw = call_method(
             estimator, copied(companions.X, companions.copies), scorer.response_method
         )
-        check_length(estimator, raw, len(companions), scorer.response_method)
+        check_response(estimator, raw, len(companions), scorer.response_method)
         kind = Kind.of(raw)
         # Copies: an estimator may write what it returns later into the same array.
         response, classes = deepcopy(

@@ -42,7 +42,7 @@ def default_kernel(shape: str, owner: np.ndarray, variance: float = 1.0) -> Kern
     variance : float, default=1.0
         Variance of the kernel.
     """
-    mean, _ = _length_prior(owner.max() + 1)
+    mean, _ = _length_prior(owner.max(initial=0) + 1)
     return Kernel(shape, np.full(len(owner), np.exp(mean)), variance)
 
 
@@ -76,9 +76,9 @@ def fit_kernel(
         The mean of y.
     """
     mean, scale = float(np.mean(y)), float(np.std(y))
-    n_parameters = int(owner.max()) + 1
+    n_parameters = int(owner.max(initial=0)) + 1
     constant = scale <= 1e-12 * np.abs(y).max(initial=0.0)  # up to rounding errors
-    if len(y) < 3 or constant:
+    if len(y) < 3 or constant or not len(owner):  # without features all points are alike
         variance = 1.0 if constant else scale**2
         return default_kernel(shape, owner, variance), 1e-3 * variance, mean
     z = (y - mean) / scale

@@ -36,6 +36,8 @@ __all__ = [
 _N_ITER = 64
 # Candidates of a grid above which n_iter must be given.
 _LARGEST_GRID = 100_000
+# As many points as can be drawn in seconds, and held.
+_MOST_FITS = 1_000_000
 
 
 def check_parameters(search: Any) -> None:
@@ -124,6 +126,10 @@ def n_iter_of(search: Any, space: SearchSpace, strategy: Strategy) -> int:
     if search.n_iter is None:
         return int(space.n_points) if is_grid else _N_ITER
     n_iter = int(search.n_iter)
+    if min(n_iter, space.n_points) > _MOST_FITS:
+        raise ValueError(
+            f"n_iter={n_iter:,} is more candidates than can be listed ({_MOST_FITS:,}): fit fewer"
+        )
     if is_grid and n_iter < space.n_points <= _LARGEST_GRID and strategy.protects == "validation":
         warnings.warn(
             f"param_grid has {space.n_points:,} candidates; with n_iter={n_iter:,} fits, the "

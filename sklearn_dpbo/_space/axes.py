@@ -6,6 +6,7 @@ Each value has one coordinate in [0, 1], and values with equal coordinates are e
 from __future__ import annotations
 
 import math
+import reprlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,6 +20,10 @@ from .._params import is_finite
 
 __all__ = ["EDGE", "Axis", "Categories", "Distribution", "axis_of", "found", "same"]
 
+# More values of one parameter than this are a distribution, which takes no time to list.
+_MOST_VALUES = 100_000
+# Each value without an order is a column of the surrogate, whose memory grows with them.
+_MOST_CATEGORIES = 20_000
 # Distance of coordinates to 0 and 1 that keeps quantiles of unbounded distributions finite.
 EDGE = 2.0**-40
 # Bisection steps when the quantile function is inverted.
@@ -41,21 +46,27 @@ class Categories:
 
     def snap(self, u: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the coordinates of the values; each has an equally wide part of [0, 1)."""
-        distinct: NDArray[np.float64] = np.unique(self.coordinates)
+        distinct, _ = self._distinct
         index: NDArray[np.int_] = np.minimum((u * len(distinct)).astype(int), len(distinct) - 1)
         return distinct[index]
 
     def values_at(self, coordinates: NDArray[np.float64]) -> list[Any]:
         """Return the values at these coordinates."""
-        distinct, first = np.unique(self.coordinates, return_index=True)
+        distinct, first = self._distinct
         return [self.values[first[i]] for i in np.searchsorted(distinct, coordinates)]
+
+    @cached_property
+    def _distinct(self) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+        """The different coordinates, in order, and where each comes first."""
+        distinct, first = np.unique(self.coordinates, return_index=True)
+        return distinct, first
 
     def locate(self, value: Any) -> float:
         """Return the coordinate of a value; raise ValueError if it is not in the list."""
         for candidate, coordinate in zip(self.values, self.coordinates, strict=True):
             if same(candidate, value):
                 return float(coordinate)
-        raise ValueError(f"{self.name}={value!r} is not among {list(self.values)!r}")
+        raise ValueError(f"{self.name}={value!r} is not among {shortened(list(self.values))}")
 
 
 @dataclass(frozen=True)
@@ -154,11 +165,30 @@ def axis_of(name: str, values: Any) -> Axis:
         )
     if isinstance(values, np.ndarray) and values.ndim != 1:
         raise ValueError(f"param_grid[{name!r}] is one-dimensional; found shape {values.shape}")
-    if len(values) == 0:
-        raise ValueError(f"param_grid[{name!r}] is empty; give at least one value")
+    _check_number_of(values, name)
     ordered = all(isinstance(v, Number) and not isinstance(v, bool | complex) for v in values)
     ordered = ordered and not any(_is_nan(v) for v in values)
+    if not ordered and len(values) > _MOST_CATEGORIES:
+        raise ValueError(
+            f"param_grid[{name!r}] lists more than {_MOST_CATEGORIES:,} values that have no order, "
+            "as only numbers have: leave some out"
+        )
     return Categories(name, tuple(values), _coordinates(values, ordered), ordered)
+
+
+def _check_number_of(values: Sequence[Any] | NDArray[Any], name: str) -> None:
+    """Raise ValueError if there are no values, or too many to list."""
+    try:
+        n: float = len(values)
+    except OverflowError:  # of a range that is longer than any list
+        n = math.inf
+    if n == 0:
+        raise ValueError(f"param_grid[{name!r}] is empty; give at least one value")
+    if n > _MOST_VALUES:
+        raise ValueError(
+            f"param_grid[{name!r}] lists more than {_MOST_VALUES:,} values: give a distribution, "
+            "as in scipy.stats.randint(low, high) or scipy.stats.uniform(low, width)"
+        )
 
 
 def _is_nan(value: Any) -> bool:
@@ -183,8 +213,8 @@ def _coordinates(values: Sequence[Any] | NDArray[Any], ordered: bool) -> NDArray
         # part of the key because 1 and 1.0 are different candidates.
         plain = [v.item() if isinstance(v, np.generic) else v for v in values]
         keys = [(p, type(v).__name__) for p, v in zip(plain, values, strict=True)]
-        distinct = sorted(set(keys))
-        return (np.array([distinct.index(key) for key in keys]) + 0.5) / len(distinct)
+        rank = {key: i for i, key in enumerate(sorted(set(keys)))}
+        return (np.array([rank[key] for key in keys]) + 0.5) / len(rank)
     return (np.arange(len(values)) + 0.5) / len(values)
 
 
@@ -200,4 +230,14 @@ def same(a: Any, b: Any) -> bool:
 
 def found(value: Any) -> str:
     """Return the end of an error message: which value was found, and its type."""
-    return f"found {value!r} ({type(value).__name__})"
+    return f"found {shortened(value)} ({type(value).__name__})"
+
+
+def shortened(value: Any) -> str:
+    """Return the repr of a value, of a long one only its ends."""
+    return _SHORT.repr(value)
+
+
+_SHORT = reprlib.Repr()
+_SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxset = _SHORT.maxdict = _SHORT.maxarray = 20
+_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 200

@@ -124,6 +124,7 @@ class SearchSpace:
         ]
         self.names = sorted({name for axes in self.subspaces for name in axes})
         self._column = {name: i for i, name in enumerate(self.names)}
+        self._levels = {name: _levels([s.get(name) for s in self.subspaces]) for name in self.names}
         self._located: dict[bytes, dict[str, Any]] = {}
 
     @property
@@ -227,7 +228,7 @@ class SearchSpace:
         raise ValueError(f"the candidate {dict(params)!r} is not in param_grid: {reasons[-1]}")
 
     def own_points(self, params: Mapping[str, Any]) -> Points:
-        """Return the points of an estimator's own parameters, one for each dict that has them.
+        """Return the points of an estimator's own parameters, one for each set of names.
 
         Parameters
         ----------
@@ -235,9 +236,9 @@ class SearchSpace:
             What `get_params` of the estimator returns.
         """
         several = [self.none]
-        for axes in self.subspaces:
+        for names in dict.fromkeys(tuple(axes) for axes in self.subspaces):
             with suppress(KeyError, ValueError, TypeError):
-                several.append(self.locate({name: params[name] for name in axes}))
+                several.append(self.locate({name: params[name] for name in names}))
         return Points.concatenate(several)
 
     def _points(self, i: int, u: NDArray[np.float64]) -> Points:
@@ -258,50 +259,76 @@ class SearchSpace:
         features : ndarray of shape (n_points, n_features)
             One row per point.
         """
-        columns = [column for _, column in self._columns(points)]
-        return np.column_stack(columns) if columns else np.empty((len(points), 0))
+        blocks = [block for _, block in self._blocks(points)]
+        return np.hstack([np.empty((len(points), 0)), *blocks])
 
     @property
     def owner(self) -> NDArray[np.int_]:
         """Number, from 0, of the parameter that each feature belongs to."""
-        names = [name for name, _ in self._columns(self.none)]
+        names = [name for name, block in self._blocks(self.none) for _ in range(block.shape[1])]
         return np.unique(names, return_inverse=True)[1] if names else np.empty(0, dtype=int)
 
-    def _columns(self, points: Points) -> Iterator[tuple[str, NDArray[np.float64]]]:
-        """Yield each feature: the name of the parameter, "" for the dicts, and the column."""
+    def _blocks(self, points: Points) -> Iterator[tuple[str, NDArray[np.float64]]]:
+        """Yield features: the name of the parameter, "" for the dicts, and its columns."""
         height = math.sqrt(0.5)
         for name in self.names:
             u = points.unit[:, self._column[name]]
             axes = [axes.get(name) for axes in self.subspaces]
             has_order = np.array([axis is not None and axis.ordered for axis in axes])
             if has_order.any():
-                yield name, np.where(has_order[points.subspace] & ~np.isnan(u), u, 0.5)
-            levels = _levels(axes)
-            for level in levels if len(levels) + has_order.any() > 1 else []:
-                column = np.zeros(len(points))
-                for i, coordinate in level:
-                    column[(points.subspace == i) & (u == coordinate)] = height
-                yield name, column
+                yield name, np.where(has_order[points.subspace] & ~np.isnan(u), u, 0.5)[:, None]
+            levels, n_levels = self._levels[name]
+            if n_levels + has_order.any() > 1:
+                block = np.zeros((len(points), n_levels))
+                for i, level in levels.items():
+                    rows = np.flatnonzero(points.subspace == i)
+                    block[rows, level[(u[rows] * len(level)).astype(int)]] = height
+                yield name, block
         if len(self.subspaces) > 1:
-            for i in range(len(self.subspaces)):
-                yield "", np.where(points.subspace == i, height, 0.0)
+            yield (
+                "",
+                np.where(points.subspace[:, None] == np.arange(len(self.subspaces)), height, 0),
+            )
 
 
-def _levels(axes: Sequence[Axis | None]) -> list[list[tuple[int, float]]]:
-    """Return the (subspace, coordinate) pairs at which each different unordered category lies."""
-    values: list[Any] = []
-    levels: list[list[tuple[int, float]]] = []
-    for i, axis in enumerate(axes):
-        if not isinstance(axis, Categories) or axis.ordered:
-            continue
-        for value, coordinate in zip(axis.values, axis.coordinates.tolist(), strict=True):
-            known = next((k for k, v in enumerate(values) if same(v, value)), None)
+def _levels(axes: Sequence[Axis | None]) -> tuple[dict[int, NDArray[np.int_]], int]:
+    """Number the different unordered categories of a parameter, in the order of first mention.
+
+    Returns
+    -------
+    levels : dict of int to ndarray of int
+        By subspace: the number of each value, in the order of its coordinates.
+    n_levels : int
+        How many there are.
+    """
+    positions = _Positions()
+    levels = {
+        i: np.array([positions.of(value) for value in axis.values])
+        for i, axis in enumerate(axes)
+        if isinstance(axis, Categories) and not axis.ordered
+    }
+    return levels, len(positions)
+
+
+class _Positions:
+    """Numbers values in the order in which they come, the `same` ones alike."""
+
+    def __init__(self) -> None:
+        self._by_hash: dict[Any, int] = {}
+        self._others: list[tuple[Any, int]] = []
+
+    def __len__(self) -> int:
+        return len(self._by_hash) + len(self._others)
+
+    def of(self, value: Any) -> int:
+        n = len(self)
+        try:
+            return self._by_hash.setdefault((type(value), value), n)
+        except Exception:  # of a value that has no hash, or compares in a way of its own
+            known = next((i for other, i in self._others if same(other, value)), None)
             if known is None:
-                known = len(values)
-                values.append(value)
-                levels.append([])
-            levels[known].append((i, coordinate))
-    return levels
+                self._others.append((value, n))
+            return n if known is None else known
 
 
 def _n_points(axes: Mapping[str, Axis]) -> float:

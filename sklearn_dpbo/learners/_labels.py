@@ -12,6 +12,7 @@ from sklearn.utils.validation import column_or_1d
 
 from .._data.canonical import as_labels, canonical
 from .._data.cells import is_missing, is_number
+from .._data.schema import refuse_complex
 from .._data.tables import dense, is_frame
 from ..scoring._labels import encode
 from ..scoring._statistics import numbers
@@ -78,6 +79,7 @@ def public_classes(classes: Any, y: Any) -> NDArray[Any]:
         classes are numbers, or the other way round.
     """
     declared = getattr(y, "dtype", None)
+    refuse_complex(y)
     if classes is None:
         # A list is read label by label: numpy would choose one type for all.
         listed = isinstance(y, list | tuple)
@@ -126,6 +128,7 @@ def _one_each(y: Any, like: NDArray[Any], n: int) -> NDArray[Any]:
     """
     if y is None:
         raise ValueError("fit requires y to be passed, but the target y is None")
+    refuse_complex(y)  # before scikit-learn does, which quotes them
     if not (hasattr(y, "dtype") or isinstance(y, list | tuple) or is_frame(y)):
         y = np.asarray(y)
     declared = isinstance(y, np.ndarray) and y.dtype != object

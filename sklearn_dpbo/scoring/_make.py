@@ -39,9 +39,10 @@ def make_private_scorer(
     Parameters
     ----------
     gain : callable or str
-        ``gain(y_true, response)`` returns one gain per record, shape (n_records,). Gains are larger
-        for better predictions, and each is computed from its own record alone. `response` is what
-        `response_method` returns; for ``predict_proba`` of two classes, the second class's column.
+        ``gain(y_true, response)`` returns one real number per record, shape (n_records,); complex
+        numbers, dates and texts are errors. Gains are larger for better predictions, and each is
+        computed from its own record alone. `response` is what `response_method` returns; for
+        ``predict_proba`` of two classes, the second class's column.
         Labels are passed as they are in ``y_val``.
 
         Or the name of a score, of which the documentation, "Scores", lists all, with their

@@ -15,7 +15,7 @@ from .._data.units import Units
 from .._privacy.noisy_counts import NoisyCounts
 from . import _gains as gains
 from ._public_error import public_error
-from ._scorers import PrivateScorer, scorer_repr
+from ._scorers import PrivateScorer, computing, scorer_repr
 from ._statistics import Predictions
 
 __all__ = ["MeanGain"]
@@ -120,13 +120,24 @@ class MeanGain(PrivateScorer):
         return np.rint(share * self._record_steps).astype(np.int64)
 
     def unclipped(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.float64]:
-        gain: NDArray[np.float64] = np.asarray(self.gain(y, response, classes), dtype=float)
+        gain = self._numbers(self.gain(y, response, classes))
         if gain.shape != (len(response),):
             raise ValueError(
                 f"the gain of {self!r} must return one number per record: expected shape "
                 f"({len(response)},), found {gain.shape}"
             )
         return gain
+
+    def _numbers(self, found: Any) -> NDArray[np.float64]:
+        """Return gains as floats; a complex number, a time or a text is none."""
+        try:
+            array = np.asarray(found)
+            if array.dtype.kind in "biufO":
+                return array.astype(float)
+            what = f"an array of {array.dtype}"
+        except (TypeError, ValueError):
+            what = f"an object of type {type(found).__name__} that is no array of numbers"
+        raise ValueError(f"the gain of {self!r} must return one number per record; found {what}")
 
     def share_clipped(self, y: Any, response: NDArray[Any], classes: Any) -> float:
         if not self.gain.takes_bounds:
@@ -143,7 +154,8 @@ class MeanGain(PrivateScorer):
 
     def record_gains(self, estimator: Any, X: Any, y: Any = None) -> NDArray[np.float64]:
         found = self.predictions(estimator, X, y)
-        return self._gains(found.y, found.response, found.classes)
+        with computing(self):
+            return self._gains(found.y, found.response, found.classes)
 
     def _gains(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.float64]:
         a, b = self.gain_bounds

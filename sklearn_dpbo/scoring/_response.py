@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Set
 from functools import partial
 from typing import Any
 
@@ -14,7 +14,7 @@ from .._data.tables import dense, n_rows
 
 __all__ = [
     "call_method",
-    "check_length",
+    "check_response",
     "method_of",
     "respond",
     "second_class_score",
@@ -45,10 +45,10 @@ def respond(estimator: Any, X: Any, response_method: tuple[str, ...]) -> NDArray
     AttributeError
         If the estimator has none of the methods.
     ValueError
-        If the response has not one row per row of X.
+        If the response has not one row per row of X, or is of complex numbers.
     """
     raw = call_method(estimator, X, response_method)
-    check_length(estimator, raw, n_rows(X), response_method)
+    check_response(estimator, raw, n_rows(X), response_method)
     response: NDArray[Any] = dense(raw)
     return response
 
@@ -104,15 +104,51 @@ def second_class_score(response: NDArray[Any]) -> NDArray[np.float64]:
     raise ValueError(f"expected the responses of two classes; found shape {response.shape}")
 
 
-def check_length(estimator: Any, raw: Any, n: int, response_method: tuple[str, ...]) -> None:
-    """Raise ValueError unless a response has n rows."""
-    shape = getattr(raw, "shape", None)
-    shape = (len(raw),) if shape is None else tuple(shape)
+def check_response(estimator: Any, raw: Any, n: int, response_method: tuple[str, ...]) -> None:
+    """Raise ValueError unless a response has n rows, and no complex numbers, which have no order.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A fitted one.
+    raw : object
+        What it returned.
+    n : int
+        Number of rows that it was given.
+    response_method : tuple of str
+        Names of methods; the first that the estimator has was called.
+    """
+    call = f"{type(estimator).__name__}.{method_of(estimator, response_method)}"
+    shape = _shape(raw)
+    if shape is None:
+        raise ValueError(
+            f"{call} returned an object of type {type(raw).__name__}; the scoring needs an array, "
+            f"with one row for each of {n}"
+        )
     if shape[:1] != (n,):
         raise ValueError(
-            f"{type(estimator).__name__}.{method_of(estimator, response_method)} returned an array "
-            f"of shape {shape} for {n} rows; the scoring needs one row of it for each"
+            f"{call} returned an array of shape {shape} for {n} rows; the scoring needs one row "
+            "of it for each"
         )
+    if _is_complex(raw):
+        raise ValueError(
+            f"{call} returned complex numbers, which have no order: return their real parts"
+        )
+
+
+def _shape(raw: Any) -> tuple[int, ...] | None:
+    """Return the shape of a response, of a list its length; None for what is no array."""
+    if hasattr(raw, "shape"):
+        return tuple(raw.shape)
+    is_list = hasattr(raw, "__len__") and not isinstance(raw, str | bytes | Mapping | Set)
+    return (len(raw),) if is_list else None
+
+
+def _is_complex(raw: Any) -> bool:
+    try:
+        return np.iscomplexobj(raw)
+    except ValueError:  # of lists of several lengths
+        return False
 
 
 def call_method(estimator: Any, X: Any, response_method: tuple[str, ...]) -> Any:

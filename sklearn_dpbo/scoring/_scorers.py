@@ -24,20 +24,29 @@ are in the documentation, "The guarantee".
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import _check_sample_weight
 
-from .._data.tables import dense
+from .._data.tables import dense, n_rows
 from .._data.units import Units
 from .._privacy.noisy_counts import NoisyCounts
 from ._histogram import ScoreHistogram
 from ._response import respond
 from ._statistics import Predictions, Statistics
 
-__all__ = ["CONFIDENCE", "PrivateScorer", "Score", "score_and_interval", "scorer_repr"]
+__all__ = [
+    "CONFIDENCE",
+    "PrivateScorer",
+    "Score",
+    "computing",
+    "score_and_interval",
+    "scorer_repr",
+]
 
 # Of all intervals that are released.
 CONFIDENCE = 0.95
@@ -274,14 +283,44 @@ class PrivateScorer(Statistics):
         estimator, X, y
             As in `record_gains`.
         """
+        y = self._labels(X, y)
         response = respond(estimator, X, self.response_method)
-        return Predictions(dense(y), response, getattr(estimator, "classes_", None))
+        return Predictions(y, response, getattr(estimator, "classes_", None))
 
     def __call__(self, estimator: Any, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the score of a fitted estimator on data that need no protection."""
-        scorer = self if self.prepared else self.prepare(y)
-        found = scorer.predictions(estimator, X, y)
-        return scorer.exact(found.y, found.response, found.classes, sample_weight)
+        labels = self._labels(X, y)
+        scorer = self if self.prepared else self.prepare(labels)
+        found = scorer.predictions(estimator, X, labels)
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, found.response)
+        with computing(scorer):
+            return scorer.exact(found.y, found.response, found.classes, sample_weight)
+
+    def _labels(self, X: Any, y: Any) -> Any:
+        """Return y as an array; raise ValueError unless there are rows, and a label for each."""
+        labels, n = dense(y), n_rows(X)
+        if n == 0:
+            raise ValueError(f"scoring={self.name!r}: X has 0 rows, and there is nothing to score")
+        if labels is None and self.custom:
+            return None
+        if labels is None or labels.shape[:1] != (n,):
+            found = "is None" if labels is None else f"has shape {labels.shape}"
+            raise ValueError(
+                f"scoring={self.name!r} compares predictions with y: X has {n} rows, and y {found}"
+            )
+        return labels
+
+
+@contextmanager
+def computing(scorer: PrivateScorer) -> Iterator[None]:
+    """Raise ValueError where public labels and predictions are no numbers, or none of a float."""
+    try:
+        yield
+    except (OverflowError, TypeError) as error:
+        raise ValueError(
+            f"{scorer!r} cannot be computed from these labels and predictions: {error}"
+        ) from error
 
 
 def score_and_interval(

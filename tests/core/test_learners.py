@@ -123,7 +123,7 @@ def test_a_sequence_is_charged_once_before_its_first_draw_and_ends():
     (loss,) = model.privacy_.spends
     assert (loss.epsilon, loss.delta) == (1.0, 1e-6)
     with pytest.raises(BudgetExceededError):
-        budget, noisy, _ = model._tables(1, 1.0, what="x")
+        budget, noisy, _ = model._tables(1, 1.0, what="x", unit="record")
         for _ in range(2):
             noisy._mechanisms.budget.charge(loss)
 

@@ -20,6 +20,7 @@ import marshal
 import math
 import numbers as numbers_module
 import operator
+import os
 import pickle
 import pprint
 import random
@@ -30,6 +31,7 @@ import statistics
 import string
 import struct
 import textwrap
+import time
 import traceback
 import types
 import warnings
@@ -69,6 +71,7 @@ from sklearn_dpbo.acquisition import ExpectedImprovement, UpperConfidenceBound
 from sklearn_dpbo.configuration import Knapsack, KnapsackItems, PrivateConfigurator
 from sklearn_dpbo.exceptions import LedgerError
 from sklearn_dpbo.kusner2015 import GPNoiseFree, GPNoisy, LipschitzConvex
+from sklearn_dpbo.learners import PrivateLogisticRegression
 from sklearn_dpbo.ledger._composition import concentrated
 from sklearn_dpbo.outsourced import GaussianCurator
 from sklearn_dpbo.scoring._make import selecting_scorer
@@ -444,6 +447,9 @@ def estimator_of(name):
     }[name]
 
 
+TABLES = ["array", "float32", "list", "pandas", "text", "polars", "sparse", "categories", "huge"]
+
+
 def table(kind, n, rng):
     """Return n rows of two columns in [0, 1], of some kind."""
     X = rng.random((n, 2)).round(3)
@@ -665,11 +671,14 @@ def outcome(run, check, ledger=None):
         check(fitted)
         return "valid"
     assert str(error).strip(), f"no message: {error!r}"
+    assert "_CVIterableWrapper" not in str(error)
     if "that the scoring needs" in str(
         error
     ):  # the AttributeError that scikit-learn raises as well
         return "AttributeError of a missing method"
-    is_inside = isinstance(error, INSIDE) and not isinstance(error, LedgerError)
+    # numpy's own TypeErrors, of its loops, have private names.
+    is_inside = isinstance(error, INSIDE) or type(error).__name__.startswith(("UFunc", "_UFunc"))
+    is_inside = is_inside and not isinstance(error, LedgerError)
     assert not is_inside and isinstance(error, ValueError | TypeError | LedgerError), repr(error)
     return type(error).__name__
 
@@ -754,8 +763,12 @@ def run_cases(strategy, one, n, at_least, title):
     assert counts["valid"] >= (at_least if n > 1000 else at_least / 2) * total, counts
 
 
+# As many times the slow cases: 3 are 20,000. Others are drawn with --hypothesis-seed=1.
+TIMES = int(os.environ.get("SKLEARN_DPBO_FUZZ", "1"))
+
+
 def sizes(few, many):
-    return pytest.mark.parametrize("n", [few, pytest.param(many, marks=pytest.mark.slow)])
+    return pytest.mark.parametrize("n", [few, pytest.param(many * TIMES, marks=pytest.mark.slow)])
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -946,6 +959,208 @@ def test_unusual_curator_input_returns_valid_release_or_clear_error(n, opened):
     run_cases(strategy, lambda case: of_curator(case, opened), n, 1 / 5, "curator")
 
 
+# ---------------------------------------------------------------- what models and gains return
+
+
+def returned(kind, values):
+    """Return an array of one value per record as something of another shape, length or type."""
+    n = len(values)
+    return {
+        "as is": lambda: values,
+        "list": lambda: values.tolist(),
+        "column": lambda: values[:, None],
+        "bool": lambda: values > 0.5,
+        "object": lambda: values.astype(object),
+        "float32": lambda: values.astype(np.float32),
+        "series": lambda: pd.Series(values, index=range(7, 7 + n)),
+        "long": lambda: np.r_[values, 0],
+        "short": lambda: values[:-1],
+        "empty": lambda: values[:0],
+        "number": lambda: 1.0,
+        "None": lambda: None,
+        "two columns": lambda: np.stack([values, values], axis=1),
+        "3-D": lambda: values[:, None, None],
+        "complex": lambda: values + 1j,
+        "complex list": lambda: (values + 0j).tolist(),
+        "text": lambda: "x" * n,
+        "texts": lambda: values.astype(str),
+        "dates": lambda: np.full(n, np.datetime64("2020-01-01")),
+        "durations": lambda: np.full(n, np.timedelta64(1)),
+        "dict": lambda: dict(enumerate(values)),
+        "set": lambda: set(range(n)),
+        "generator": lambda: (v for v in values),
+        "sparse": lambda: scipy.sparse.csr_matrix(values[:, None]),
+        "ragged": lambda: [[1], [1, 2]] * (n // 2) + [[1]] * (n % 2),
+        "NaN": lambda: np.full(n, NAN),
+        "mixed": lambda: np.array([None, "x", 1j, 2.5] * n, dtype=object)[:n],
+        "frame": lambda: pd.DataFrame({"p": values}),
+        "polars": lambda: pl.Series(values),
+        "masked": lambda: np.ma.array(values, mask=values > 0.5),
+        "matrix": lambda: np.asmatrix(values),
+        "class": lambda: Cut,
+        "huge": lambda: [10**400] * n,
+        "raises": lambda: {}["inside"],
+    }[kind]()
+
+
+AS_USUAL = ("as is", "as is", "list", "column", "bool", "object", "float32", "series")
+ODD_KINDS = [
+    "long", "short", "empty", "number", "None", "two columns", "3-D", "complex", "complex list",
+    "text", "texts", "dates", "durations", "dict", "set", "generator", "sparse", "ragged", "NaN",
+    "mixed", "frame", "polars", "masked", "matrix", "class", "huge", "raises",
+]  # fmt: skip
+
+
+class Returns(Cut):
+    """Cuts as `Cut` does; what it predicts is of some kind."""
+
+    def __init__(self, a=0.5, b=None, kind="as is"):
+        super().__init__(a, b)
+        self.kind = kind
+
+    @property
+    def usual(self):
+        return Cut(self.a, self.b).fit(np.zeros((len(self.classes_), 2)), self.classes_)
+
+    def predict(self, X):
+        return returned(self.kind, self.usual.predict(X))
+
+    def predict_proba(self, X):
+        p = self.usual.predict_proba(X)
+        return p if self.kind in AS_USUAL else returned(self.kind, p[:, -1])
+
+    def decision_function(self, X):
+        return returned(self.kind, self.usual.decision_function(X))
+
+
+class ReturnsLevel(Level):
+    """Predicts as `Level` does, something of some kind."""
+
+    def __init__(self, a=0.5, b=0.0, kind="as is"):
+        super().__init__(a, b)
+        self.kind = kind
+
+    def predict(self, X):
+        return returned(self.kind, super().predict(X))
+
+
+def gain_of(kind):
+    return lambda y, response: returned(kind, gain(y, response))
+
+
+PAIRS = [
+    [([0, 1, 2], [3, 4])], [(range(5), range(5, 6))], [([-1, -2], [0])], [([0], [0])], [5], [()],
+    [([0], [1], [2])], [([[0, 1]], [[2, 3]])], [({0}, {1})], [(None, None)], [([0.5], [1])], [None],
+    [([0], [99])], [("a", "b")], [(slice(2), slice(2, 4))], [([], [0])], [([0], [])], [([0], 1)],
+    [([10**400], [1])], [([NAN], [1])], [([[0], [1, 2]], [3])], [(Cut, Cut)], [([0, 0], [1, 1])],
+    iter([([0, 1], [2, 3])]), {0: ([0], [1])}, type("S", (), {"get_n_splits": lambda *_: 1})(),
+    type("E", (), {"get_n_splits": lambda *_: 1, "split": lambda *_: iter(())})(),
+    type("O", (), {"get_n_splits": lambda *_: 1, "split": lambda *_: [3]})(),
+]  # fmt: skip
+RESPONSES = {
+    "model": (choice("Returns", "Returns", "ReturnsLevel"), choice("Returns")),
+    "kind": (choice(*AS_USUAL), st.sampled_from(ODD_KINDS)),
+    "gain": (choice(None, None, *AS_USUAL[:5]), st.sampled_from(ODD_KINDS)),
+    "scoring": (
+        choice("accuracy", "balanced_accuracy", "f1", "roc_auc", "neg_brier_score"),
+        st.sampled_from([*CLASSIFY, "average_precision", "neg_log_loss", "top_k_accuracy"]),
+    ),
+    "public_cv": (choice(None), st.sampled_from(PAIRS)),
+    "cv": (choice(None), st.sampled_from(PAIRS)),
+    "n_train": (st.integers(6, 12), st.integers(0, 5)),
+    "n_val": (st.integers(2, 12), st.integers(0, 1)),
+    "guidance": (choice("none", "public", "private", "both"), choice("public")),
+    "separate": (choice(False), choice(True)),
+}
+
+
+def of_responses(case, opened):
+    rng = np.random.default_rng(case["seed"])
+    ledger = opened("delta")
+
+    def run():
+        X, X_val = rng.random((case["n_train"], 2)), rng.random((case["n_val"], 2))
+        y, y_val = np.arange(len(X)) % 2, np.arange(len(X_val)) % 2
+        model, scoring = Returns(kind=case["kind"]), case["scoring"]
+        if case["model"] == "ReturnsLevel":
+            model, scoring = ReturnsLevel(kind=case["kind"]), REGRESS[0]
+        if case["gain"] is not None:
+            scoring = make_private_scorer(gain_of(case["gain"]), bounds=(0, 1))
+        search = PrivateBayesSearchCV(
+            model,
+            {"a": scipy.stats.uniform(0, 1)},
+            n_iter=9,
+            scoring=scoring,
+            cv=copy.copy(case["cv"]),
+            ledger=ledger,
+            prediction="separate" if case["separate"] else "together",
+            strategy=WorstCase(guidance=case["guidance"], public_cv=copy.copy(case["public_cv"])),
+            random_state=0,
+            noise_random_state=0,
+        )
+        given = {} if case["cv"] is not None else {"X_val": X_val, "y_val": y_val}
+        return search.fit(X, y, **given)
+
+    def check(search):
+        (a, b), (low, high) = selecting_scorer(search).bounds, search.best_score_interval_
+        assert a <= low <= search.best_score_ <= high <= b
+        assert "_CVIterableWrapper" not in str(search.privacy_)
+
+    return run, check, ledger
+
+
+@pytest.mark.filterwarnings("ignore")
+@sizes(150, 900)
+def test_odd_responses_gains_and_splits_give_valid_result_or_clear_error(n, opened):
+    run_cases(cases(RESPONSES, RESPONSES), lambda c: of_responses(c, opened), n, 1 / 4, "responses")
+
+
+# ---------------------------------------------------------------- scorers called by users
+
+CALLS = {
+    "scoring": (st.sampled_from([*CLASSIFY, *REGRESS]), st.sampled_from(ODD_SCORING)),
+    "kind": (choice(*AS_USUAL), st.sampled_from(ODD_KINDS[:-1])),
+    "y": (choice("0/1", "0/1", "0/1", "list", "series"), FIELDS["data"]["y"][1]),
+    "X": (choice("array"), choice("0 rows", "1 row", "list", "pandas", "None", "number", "1-D")),
+    "weights": (
+        choice(None, None, "ones"),
+        choice("short", "text", "negative", "complex", "zeros", "NaN", "number", "two columns"),
+    ),
+    "by_record": (choice(False), choice(True)),
+}
+
+
+def weights_of(kind, n):
+    return {
+        None: None, "ones": np.ones(n), "short": np.ones(n - 1), "text": "x" * n, "number": 2.0,
+        "negative": -np.ones(n), "complex": np.ones(n) + 1j, "zeros": np.zeros(n),
+        "NaN": np.full(n, NAN), "two columns": np.ones((n, 2)),
+    }[kind]  # fmt: skip
+
+
+def of_call(case, opened):
+    def run():
+        rng = np.random.default_rng(case["seed"])
+        X, y = rng.random((8, 2)), np.arange(8) % 2
+        scorer = case["scoring"] if case["scoring"] is not None else "accuracy"
+        if not hasattr(scorer, "prepare"):
+            scorer = make_private_scorer(scorer)
+        kind = ReturnsLevel if scorer.task == "regression" else Returns
+        model = kind(kind=case["kind"]).fit(X, y)
+        asked = table(case["X"], 8, rng), labels(case["y"], 8, rng)
+        if case["by_record"] and scorer.is_mean:
+            return scorer.prepare(y).record_gains(model, *asked).mean()
+        return scorer(model, *asked, sample_weight=weights_of(case["weights"], 8))
+
+    return run, lambda score: float(score), None
+
+
+@pytest.mark.filterwarnings("ignore")
+@sizes(150, 1200)
+def test_scorer_called_oddly_returns_number_or_clear_error(n, opened):
+    run_cases(cases(CALLS, CALLS), lambda case: of_call(case, opened), n, 1 / 4, "scorers")
+
+
 # ---------------------------------------------------------------- bugs that these tests found
 
 
@@ -1101,6 +1316,168 @@ def test_utility_bound_below_float_range_raises_value_error():
     with pytest.raises(ValueError, match="utility_bound is a positive number"):
         bound = Fraction(1, 10**400)
         PrivateConfigurator(Knapsack(), epsilon=1.0, utility_bound=bound).fit(ITEMS[:1])
+
+
+@pytest.mark.parametrize("X", [SMALL[:0], []])
+@pytest.mark.parametrize("guidance", ["none", "private", "public"])
+def test_empty_training_set_raises_value_error(X, guidance):
+    """It was an IndexError, or an error about the labels."""
+    params = {"grid": {"a": scipy.stats.uniform()}, "n_iter": 9}
+    with pytest.raises(ValueError, match="training set is empty"):
+        fitted_on(X, [], SMALL, HALVES, Cut(), strategy=WorstCase(guidance=guidance), **params)
+    with pytest.raises(ValueError, match="training set is empty"):
+        PrivateThresholdClassifier(Cut()).fit(X, [], X_val=SMALL, y_val=HALVES)
+
+
+@pytest.mark.parametrize("kind", ["complex", "complex list", "text", "number", "None", "generator"])
+@pytest.mark.parametrize("model", [Returns, ReturnsLevel])
+def test_predictions_that_are_no_real_numbers_raise_value_error(model, kind):
+    """The imaginary part was dropped, and a text of the right length was an IndexError."""
+    scoring = REGRESS[0] if model is ReturnsLevel else None
+    with pytest.raises(ValueError, match=f"{model.__name__}.predict returned"):
+        fitted_on(SMALL, HALVES, SMALL, HALVES, model(kind=kind), scoring=scoring)
+
+
+@pytest.mark.parametrize("kind", ["complex", "complex list", "dates", "texts", "dict"])
+def test_gains_that_are_no_real_numbers_raise_value_error(kind):
+    scoring = make_private_scorer(gain_of(kind), bounds=(0, 1))
+    with pytest.raises(ValueError, match="must return one number per record; found"):
+        fitted_on(SMALL, HALVES, SMALL, HALVES, Cut(), scoring=scoring)
+
+
+def test_errors_about_complex_labels_do_not_quote_them():
+    """scikit-learn's message does, and here they are protected."""
+    y = HALVES + 918j
+    learner = PrivateLogisticRegression(bounds=(0, 1), classes=[0, 1])
+    search = PrivateBayesSearchCV(learner, {"C": [1.0]}, epsilon=1.0, delta=1e-6, protect="all")
+    for model in (learner, search):
+        with pytest.raises(ValueError, match="Complex data not supported") as caught:
+            model.fit(SMALL, y)
+        assert "918" not in shown(caught.value)
+
+
+@pytest.mark.parametrize("by_record", [False, True])
+@pytest.mark.parametrize("y", [HALVES[:-1], [*HALVES, 1], 1, None])
+@pytest.mark.parametrize("name", ["accuracy", "neg_brier_score", "f1", "roc_auc"])
+def test_scorer_called_with_other_length_raises_value_error(name, y, by_record):
+    """It was an IndexError, or an AttributeError of None."""
+    model, scorer = Cut().fit(SMALL, HALVES), make_private_scorer(name).prepare(HALVES)
+    call = scorer.record_gains if by_record and scorer.is_mean else scorer
+    with pytest.raises(ValueError, match="X has 12 rows, and y"):
+        call(model, SMALL, y)
+    with pytest.raises(ValueError, match="X has 0 rows"):
+        call(model, SMALL[:0], HALVES[:0])
+
+
+@pytest.mark.parametrize("given", [[5], [([0], [1], [2])], [([[0, 1]], [[2, 3]])], [None]])
+def test_pairs_that_are_none_raise_value_error(given):
+    """A TypeError of scikit-learn's wrapper, and tables of row numbers were taken for rows."""
+    with pytest.raises(ValueError, match=r"cv=.* cannot be used|cv does not give row numbers"):
+        PrivateBayesSearchCV(Cut(), {"a": [0.5]}, cv=given).fit(SMALL, HALVES)
+    strategy = WorstCase(guidance="public", public_cv=given)
+    grid = {"a": scipy.stats.uniform()}
+    with pytest.raises(ValueError, match="public_cv"):
+        fitted_on(SMALL, HALVES, SMALL, HALVES, Cut(), grid, n_iter=9, strategy=strategy)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind_val", [*TABLES, "dates", "complex"])
+@pytest.mark.parametrize("kind", [*TABLES, "dates", "complex"])
+def test_tables_of_two_kinds_give_valid_result_or_clear_error(kind, kind_val, rng):
+    """Frames of polars beside those of pandas were an AttributeError, dates beside numbers one
+    of numpy's dtypes.
+    """
+    X, X_val = table(kind, 12, rng), table(kind_val, 12, rng)
+    found = outcome(
+        lambda: fitted_on(X, HALVES, X_val, HALVES, Cut()), lambda search: search.best_score_
+    )
+    assert found in ("valid", "ValueError", "TypeError", "RefusedError")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_report_names_what_was_given_as_cv():
+    """It said "test part of _CVIterableWrapper"."""
+    pair = (np.arange(6), np.arange(6, 12))
+    search = PrivateBayesSearchCV(Cut(), {"a": [0.5]}, cv=[pair], noise_random_state=0)
+    assert "test part of cv" in str(search.fit(SMALL, HALVES).privacy_)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("guidance", ["public", "private", "both"])
+def test_many_equal_values_without_order_are_searched(guidance):
+    """The surrogate had no feature, and numpy no largest of none."""
+    strategy = WorstCase(guidance=guidance)
+    found = fitted_on(
+        SMALL, HALVES, SMALL, HALVES, Cut(), {"b": ["x"] * 40}, n_iter=12, strategy=strategy
+    )
+    assert found.best_params_ == {"b": "x"}
+
+
+def test_more_candidates_than_memory_holds_raise_value_error():
+    with pytest.raises(ValueError, match="n_iter=1,000,000,000 is more candidates"):
+        fitted_on(SMALL, HALVES, SMALL, HALVES, Cut(), {"a": scipy.stats.uniform()}, n_iter=10**9)
+
+
+# ---------------------------------------------------------------- lists that are long
+
+LONG = 16_000
+LONG_LISTS = {
+    "integers": lambda: list(range(LONG)),
+    "backwards": lambda: list(range(LONG, 0, -1)),
+    "floats": lambda: np.linspace(0, 1, LONG),
+    "range": lambda: range(10**9),
+    "beyond any length": lambda: range(10**30),
+    "backwards range": lambda: range(10**9, 0, -1),
+    "one value": lambda: [1] * LONG,
+    "texts": lambda: [str(i) for i in range(LONG)],
+    "mixed": lambda: [*range(LONG // 2), *map(str, range(LONG // 2))],
+    "lists": lambda: [[i] for i in range(LONG // 8)],
+    "estimators": lambda: [Cut(i) for i in range(LONG // 8)],
+    "NaN": lambda: [NAN] * LONG,
+    "too many": lambda: list(range(10**6)),
+    "too many texts": lambda: [str(i) for i in range(10**5)],
+    "zeros": lambda: np.zeros(10**8, dtype=np.int8),
+    "fractions": lambda: [Fraction(1, i) for i in range(1, LONG)],
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("values", LONG_LISTS)
+def test_long_lists_are_searched_or_refused_in_seconds(values, opened):
+    """Ranks and levels were found in quadratic time, and a range of 10**9 never ended."""
+    ledger = opened("large")
+    grid = {"a": list(np.linspace(0, 1, LONG)), "b": LONG_LISTS[values]()}
+    start = time.process_time()
+
+    def run():
+        return fitted_on(
+            SMALL, HALVES, SMALL, HALVES, Anything(), grid, n_iter=12, random_state=0, ledger=ledger
+        )
+
+    found = outcome(run, lambda search: None, ledger)
+    assert (found == "valid") == (len_of(grid["b"]) <= LONG)
+    assert time.process_time() - start < 20
+
+
+def len_of(values):
+    try:
+        return len(values)
+    except OverflowError:
+        return INF
+
+
+class Anything(Cut):
+    """Takes any parameters."""
+
+    def decision_function(self, X):
+        return numbers(X) - 0.5
+
+
+def test_many_dicts_of_one_name_are_searched_in_seconds():
+    """The estimator's own value was looked up in all dicts, for each of them."""
+    start = time.process_time()
+    fitted_on(SMALL, HALVES, SMALL, HALVES, Cut(), [{"a": [i]} for i in range(1000)], n_iter=4)
+    assert time.process_time() - start < 10
 
 
 # ---------------------------------------------------------------- sensitive values are not revealed

@@ -5,11 +5,9 @@ import copy
 import errno
 import fcntl
 import json
-import multiprocessing
 import os
 import pickle
 import shutil
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -26,6 +24,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from postgresql import lines_at, replace_lines
+from processes import processes
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
@@ -397,7 +396,7 @@ def charge_until_refused(path, epsilon):
 
 def test_eight_processes_together_spend_exactly_the_budget(place):
     opened(place, epsilon=4.0)
-    with multiprocessing.get_context("spawn").Pool(8) as pool:
+    with processes.Pool(8) as pool:
         counts = pool.starmap(charge_until_refused, [(place, 0.1)] * 8)
     assert sum(counts) == 40 and len(PrivacyLedger(place, "patients").history) == 40
 
@@ -416,14 +415,17 @@ def test_six_threads_together_spend_exactly_the_budget(place):
     assert sum(counts) == 20
 
 
-CHARGES = """
-import sys
-from sklearn_dpbo import PrivacyLedger
-ledger = PrivacyLedger(sys.argv[1], "patients")
-for i in range(1000):
-    ledger.charge("0.001", what=str(i))
-    print(i, flush=True)  # stands for the release
-"""
+def charge_and_send(place, releases):
+    ledger = PrivacyLedger(place, "patients")
+    for i in range(1000):
+        ledger.charge("0.001", what=str(i))
+        releases.send(i)
+
+
+def received(releases):
+    with contextlib.suppress(EOFError, OSError):  # at the end, perhaps within a message
+        while True:
+            yield releases.recv()
 
 
 @pytest.mark.parametrize("n_kills", [6, pytest.param(20, marks=pytest.mark.slow)])
@@ -431,14 +433,15 @@ def test_every_release_before_the_process_is_killed_was_charged(place, n_kills, 
     opened(place, epsilon=1000.0)
     released = 0
     for _ in range(n_kills):
-        process = subprocess.Popen(
-            [sys.executable, "-c", CHARGES, str(place)], stdout=subprocess.PIPE, text=True
-        )
-        process.stdout.readline()
+        releases, sent = processes.Pipe(duplex=False)
+        process = processes.Process(target=charge_and_send, args=(place, sent))
+        process.start()
+        sent.close()
+        releases.recv()
         time.sleep(rng.uniform(0, 0.05))
-        os.kill(process.pid, signal.SIGKILL)
-        released += 1 + len(process.stdout.readlines())
-        process.wait()
+        process.kill()
+        released += 1 + len(list(received(releases)))
+        process.join()
         charged = len(PrivacyLedger(place, "patients").history)
         assert charged >= released
     assert charged <= released + n_kills, "at most one charge per kill has no release"
@@ -593,7 +596,7 @@ def test_reading_the_file_in_the_same_process_does_not_release_its_lock(path):
     reader = threading.Thread(target=read)
     reader.start()
     try:
-        with multiprocessing.get_context("spawn").Pool(2) as pool:
+        with processes.Pool(2) as pool:
             others = pool.starmap_async(charge_until_refused, [(path, 0.05)] * 2)
             mine = charge_until_refused(path, 0.05)
             assert mine + sum(others.get(120)) == 200
@@ -606,7 +609,7 @@ def test_reading_the_file_in_the_same_process_does_not_release_its_lock(path):
 def test_a_file_with_two_names_is_one_ledger(path, link):
     ledger, other = opened(path), path.with_name("other.db")
     link(path, other)
-    with multiprocessing.get_context("spawn").Pool(2) as pool:
+    with processes.Pool(2) as pool:
         assert sum(pool.starmap(charge_until_refused, [(path, 0.1), (other, 0.1)])) == 10
     assert len(ledger.history) == 10
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from postgresql import Server, new_database, run_sql, with_database
-from test_ledger import CHARGES, charge_until_refused, opened
+from test_ledger import charge_until_refused, opened
 
 from sklearn_dpbo import PrivacyLedger
 from sklearn_dpbo.exceptions import BudgetExceededError, LedgerError
@@ -467,6 +467,16 @@ def test_a_commit_that_no_standby_confirms_is_an_error(own_database, monkeypatch
     ):
         ledger.charge(0.1, what="a test")
     assert ledger.spent["epsilon"] == 0.1
+
+
+CHARGES = """
+import sys
+from sklearn_dpbo import PrivacyLedger
+ledger = PrivacyLedger(sys.argv[1], "patients")
+for i in range(1000):
+    ledger.charge("0.001", what=str(i))
+    print(i, flush=True)  # stands for the release
+"""
 
 
 @pytest.mark.parametrize("n_kills", [1, pytest.param(6, marks=pytest.mark.slow)])
