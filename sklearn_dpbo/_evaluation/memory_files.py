@@ -11,6 +11,7 @@ import ctypes
 import os
 import weakref
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -39,7 +40,17 @@ class MemoryFile:
         return self._size
 
     def __reduce__(self) -> tuple[object, ...]:
-        return np.memmap, (self._path, np.uint8, "r")
+        return _mapped, (self._path,)
+
+
+def _mapped(path: str) -> np.memmap[Any, np.dtype[np.uint8]]:
+    try:
+        return np.memmap(path, np.uint8, "r")
+    except OSError as error:
+        raise OSError(
+            "this system does not let a process map the memory of another one; set the environment "
+            "variable JOBLIB_TEMP_FOLDER to a folder that memory maps are kept in"
+        ) from error
 
 
 def available() -> bool:

@@ -219,7 +219,7 @@ class Entry(NamedTuple):
                         previous=fields["previous"], hash=fields["hash"])  # fmt: skip
         except (TypeError, ValueError, KeyError, ZeroDivisionError):
             raise DamagedError(_DAMAGED) from None
-        # Whoever may add lines can compute a hash, but cannot give anything back.
+        # A hash is right if somebody computed it: a loss below 0 would give back what was spent.
         if not (loss.epsilon > 0 and loss.delta >= 0 and min(totals) >= 0):
             raise DamagedError(_DAMAGED)
         return entry

@@ -3,7 +3,8 @@
 A transaction locks the open file with `flock`. Such a lock belongs to what was opened, under
 whatever name, and excludes threads like processes. A charge is one write at the end of the file,
 and is made once `fsync` has returned. Nothing is kept in a second file: what happens to the file
-(moved, copied, mounted elsewhere) happens to all charges together.
+(moved, copied, mounted elsewhere) happens to all charges together. Each line ends with its place
+in the file, so that a last line which was added by something else (a backup, say) is not believed.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ except ImportError:  # not a POSIX system
 else:
     _HAS_FLOCK = True
 
-__all__ = ["FileStore", "lock", "sync_folder"]
+__all__ = ["FileStore", "lock", "placed", "sync_folder"]
 
 # Seconds to wait for a lock, and between attempts.
 _LOCK_TIMEOUT = 60.0
@@ -68,7 +69,7 @@ class FileStore:
         if os.path.lexists(self.path):
             return
         folder = os.path.dirname(self.path)
-        content = "".join(f"{line}\n" for line in lines).encode()
+        content = placed(lines)
         with contextlib.suppress(FileExistsError):  # another process was faster
             if not _create_without_name(folder, content, self.path):
                 _create_and_rename(folder, content, self.path)
@@ -153,7 +154,7 @@ class FileBook(io.FileIO):
                 )
             line, ended, _ = content.partition(b"\n")
             if ended:
-                return _text(line)
+                return _text(line, 0)
             if len(content) < size or size >= _MAX_LINE:
                 raise OSError(
                     "the file is empty or cut off; restore it from a backup (a new ledger is not "
@@ -183,33 +184,36 @@ class FileBook(io.FileIO):
             size *= 4
         if not self._adds:
             self._unlock()
-        return _text(whole[-1]), [_text(piece) for piece in reversed(pieces)]
+        after = len(rest) + sum(len(piece) + 1 for piece in pieces[bool(rest) :])
+        line = _text(whole[-1], end - after - len(whole[-1]) - 1)
+        return line, [piece.decode("ascii", "replace") for piece in reversed(pieces)]
 
     def lines(self) -> Iterator[str]:
         """Yield all lines up to that which `last` returned, in order."""
-        start, rest = 0, b""
+        start, rest, place = 0, b"", 0
         while start < self._end:
             stop = min(self._end, start + _CHUNK)
             *whole, rest = (rest + self._read(start, stop)).split(b"\n")
             for line in whole:
                 if not _is_torn(line):
-                    yield _text(line)
+                    yield _text(line, place)
+                place += len(line) + 1
             start = stop
 
     def append(self, lines: list[str]) -> None:
         """Add lines, durably and one after the other, and release the lock."""
-        if self._end == len(self._first()) + 1:
+        if self._end == len(placed([self._first()])):
             # The first charge. Whoever created the file may have died before its name was durable.
             sync_folder(os.path.dirname(os.path.realpath(self._path)))
         ended = self._read(self._end - 1, self._end) == b"\n"
         mark = b"" if ended else _TORN + b"\n"
         for line in lines:
-            self._append(mark + f"{line}\n".encode())
+            self._append(mark + placed([line], self._end + len(mark)))
             mark = b""
         self._unlock()
 
     def _append(self, content: bytes) -> None:
-        end = os.fstat(self.descriptor).st_size
+        end = self._end
         try:
             _write(self.descriptor, content)
             _sync(self.descriptor)
@@ -218,6 +222,7 @@ class FileBook(io.FileIO):
             with contextlib.suppress(OSError):
                 os.ftruncate(self.descriptor, end)
             raise
+        self._end += len(content)
 
     def _read(self, start: int, end: int) -> bytes:
         """Return these bytes. A disk that fails may return less, without an error."""
@@ -265,8 +270,23 @@ def _is_torn(line: bytes) -> bool:
     return line.endswith(_TORN) or b"\0" in line
 
 
-def _text(line: bytes) -> str:
-    return line.decode("ascii", "replace")
+def placed(lines: list[str], start: int = 0) -> bytes:
+    """Return what is written for these lines, at this place of a file."""
+    content = bytearray()
+    for line in lines:
+        content += f"{line} {start + len(content)}\n".encode()
+    return bytes(content)
+
+
+def _text(line: bytes, place: int) -> str:
+    """Return a line as it was before `placed`, if it is where it was written."""
+    text, _, written_at = line.rpartition(b" ")
+    if written_at != str(place).encode():
+        raise OSError(
+            "it has been damaged or tampered with: a line is not where it was written, so others "
+            "were added, removed or changed in length"
+        )
+    return text.decode("ascii", "replace")
 
 
 def _write(descriptor: int, content: bytes) -> None:

@@ -174,14 +174,14 @@ def must_sync_folder(design, state):
 def appended(design, state, i):
     """Return what the file may be after a part of a write, and at last after all of it.
 
-    One write marks the piece at the end, if there is one, and adds the lines of the charges that
-    can be read in pieces, and its own.
+    The first write marks the piece at the end, if there is one. If charges can be read in pieces,
+    it adds one line for all of them, and a second write its own. The program synchronises in
+    between; the model need not.
     """
     file, counted = state.file, state.counted[i]
-    total, readable = pieces(file)
-    owners = [*(line.owner for line in readable), i]
-    numbers = range(counted + 1 - len(readable), counted + 2)
-    new = [Line(WHOLE, owner, number) for owner, number in zip(owners, numbers, strict=True)]
+    _, readable = pieces(file)
+    new = [Line(WHOLE, line.owner, counted) for line in readable[-1:]]
+    new.append(Line(WHOLE, i, counted + 1))
     if file and file[-1].kind in (PIECE, READABLE) and not design.marks_pieces:
         new[0] = new[0]._replace(kind=SPOILT)
     found = []

@@ -44,6 +44,7 @@ from sklearn_dpbo.exceptions import (
 )
 from sklearn_dpbo.ledger._decimal import parse_decimal, round_down_decimal
 from sklearn_dpbo.ledger._entries import _sealed
+from sklearn_dpbo.ledger._file import placed
 from sklearn_dpbo.outsourced import GaussianCurator
 
 pytestmark = pytest.mark.filterwarnings("ignore:No X_val and no cv")
@@ -74,8 +75,8 @@ def change(place, edit):
     if isinstance(place, str):
         replace_lines(place, edit(lines_at(place)))
     else:
-        lines = edit(place.read_text().splitlines())
-        place.write_text("".join(f"{line}\n" for line in lines))
+        lines = [line.rpartition(" ")[0] for line in place.read_text().splitlines()]
+        place.write_bytes(placed(edit(lines)))
 
 
 # ---------------------------------------------------------------- sums
@@ -205,7 +206,7 @@ def test_an_empty_or_corrupt_file_is_refused_and_not_overwritten(path, content):
     path.write_bytes(content)
     for attempt in (lambda: ledger.charge(0.1, what="a test"), lambda: ledger.left,
                     lambda: PrivacyLedger(path, "patients"), lambda: opened(path)):  # fmt: skip
-        with pytest.raises(LedgerError, match="empty or cut off|not a ledger"):
+        with pytest.raises(LedgerError, match="empty or cut off|not a ledger|not where it was"):
             attempt()
     assert path.read_bytes() == content
 
@@ -709,6 +710,20 @@ def test_changed_or_deleted_lines_are_found_by_verify_and_at_the_ends_by_a_charg
     if at_once:
         with pytest.raises(LedgerError):
             ledger.charge(0.1, what="a test")
+
+
+@pytest.mark.parametrize("n_lines", [1, 2, 3])
+def test_lines_of_a_backup_at_the_end_of_the_file_are_no_older_state(path, n_lines):
+    """The last line is intact, and was once the last one: it would give a charge back."""
+    ledger = opened(path)
+    ledger.charge("0.1", what="a test")
+    backup = path.read_bytes().splitlines(keepends=True)
+    ledger.charge("0.8", what="a test")
+    with path.open("ab") as file:
+        file.writelines(backup[-n_lines:])
+    for use in (lambda: ledger.left, ledger.verify, lambda: ledger.charge("0.9", what="too much")):
+        with pytest.raises(LedgerError, match="not where it was written|not a ledger"):
+            use()
 
 
 # ---------------------------------------------------------------- what was published

@@ -24,6 +24,7 @@ from sklearn_dpbo.ledger._command import main
 from sklearn_dpbo.ledger._decimal import decimal_text
 from sklearn_dpbo.ledger._entries import Entry, Loss, Opening
 from sklearn_dpbo.ledger._old_server import convert_server
+from sklearn_dpbo.ledger._places import ledger_errors
 
 SECRET = "hunter2"
 
@@ -35,7 +36,7 @@ def charged(url):
 @contextlib.contextmanager
 def transaction_of(ledger):
     """A function that runs SQL in a transaction of a ledger."""
-    with ledger._transaction(write=True) as book:
+    with ledger_errors(ledger.path), ledger._transaction(write=True) as book:
         yield book._connection.execute
 
 
