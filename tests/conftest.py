@@ -1,6 +1,7 @@
 """Fixtures and data that all tests share."""
 
 import os
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +27,10 @@ from sklearn_dpbo.exceptions import InsecureNoiseWarning
 # The matrices here are small: with two threads, libraries of linear algebra spend five times the
 # CPU time, waiting. Set the variable to test with more. Processes that tests start read it, too.
 threadpool_limits(int(os.environ.setdefault("OMP_NUM_THREADS", "1")))
+
+# A shell lets commands that it runs in the background ignore Ctrl-C, which tests send.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Real data that is not part of the package: a folder beside it, or one that the variable names.
 DATA = Path(os.environ.get("SKLEARN_DPBO_DATA", Path(__file__).parents[2] / "shared" / "data"))
