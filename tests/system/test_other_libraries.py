@@ -314,8 +314,8 @@ SEARCHES = {
 
 
 def fit_search(kind, n_jobs=None):
-    threads = joblib.parallel_config("threading", n_jobs=n_jobs)
-    with threads if n_jobs else contextlib.nullcontext():
+    # joblib changes its setting when the object is made, not when the block begins.
+    with joblib.parallel_config("threading", n_jobs=n_jobs) if n_jobs else contextlib.nullcontext():
         return SEARCHES[kind](n_jobs=n_jobs).fit(X, Y, X_val=X_VAL, y_val=Y_VAL)
 
 
