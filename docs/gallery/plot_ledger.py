@@ -23,7 +23,7 @@ from sklearn_dpbo.plotting import LedgerDisplay
 # %%
 # A file that every process may use; here one that lasts as long as the example.
 folder = tempfile.TemporaryDirectory()
-ledger = PrivacyLedger(Path(folder.name) / "budget.db", "tumours", epsilon=2.0, create=True)
+ledger = PrivacyLedger(Path(folder.name) / "tumours.ledger", "tumours", epsilon=2.0, create=True)
 
 X, y = load_breast_cancer(return_X_y=True, as_frame=True)
 X_train, X_val, y_train, y_val = train_test_split(X, y, train_size=0.4, random_state=0)

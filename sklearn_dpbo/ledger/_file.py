@@ -149,7 +149,7 @@ class FileBook(io.FileIO):
             content = os.pread(self.descriptor, size, 0)
             if content.startswith(b"SQLite format 3\0"):
                 raise OSError(
-                    "the file is a database, as earlier versions kept ledgers in. Convert it: "
+                    "the file is a database, in which earlier versions kept ledgers. Convert it: "
                     "python -m sklearn_dpbo ledger convert OLD_FILE NEW_FILE"
                 )
             line, ended, _ = content.partition(b"\n")
