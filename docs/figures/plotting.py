@@ -74,7 +74,8 @@ plan = plan_search(n_iter=64, epsilon=1.0, target_regret=0.01)
 save("privacy_utility", lambda plan, ax: plan.plot(ax), plan, size=(6, 4))
 
 with tempfile.TemporaryDirectory() as folder:
-    ledger = PrivacyLedger(Path(folder) / "patients.ledger", "patients 2025", epsilon=2.0, create=True)
+    path = Path(folder) / "patients.ledger"
+    ledger = PrivacyLedger(path, "patients 2025", epsilon=2.0, create=True)
     for epsilon, assumption in ((0.5, None), (0.3, None), (0.4, "Assumption 1"), (0.25, None)):
         ledger.charge(epsilon, 0.0, what="a search", mechanism="", assumption=assumption)
     scores = {"rbf": search, "rbf and linear": mixed, "rbf, epsilon = 0.3": fitted(rbf, 0.3, 2)}
