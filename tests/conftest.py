@@ -76,7 +76,7 @@ def objective_of(two_classes):
     X, y, X_val, y_val = two_classes
 
     def make(estimator=None, **params):
-        params = {"epsilon": 1e6, "n_calls": 4, **params}
+        params = {"epsilon": 1e6, "n_calls": 4, "random_state": 0, **params}
         estimator = LogisticRegression() if estimator is None else estimator
         return PrivateObjective(estimator, X, y, X_val, y_val, **params)
 
@@ -86,6 +86,12 @@ def objective_of(two_classes):
 @pytest.fixture
 def rng():
     return np.random.default_rng(0)
+
+
+@pytest.fixture(autouse=True)
+def _same_draws_in_every_run():
+    """Seed what is drawn with ``random_state=None``, as for the split of the training set."""
+    np.random.seed(0)
 
 
 @pytest.fixture(autouse=True)
