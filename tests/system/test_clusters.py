@@ -219,7 +219,10 @@ def test_cluster_keeps_no_data_and_no_raw_score(client, fail):
     assert wait_until(lambda: not client.cluster.scheduler.tasks)
     assert wait_until(lambda: not memory_of_workers(client))
     text = seen_by(client)
-    assert "fit_model" in text and not found_in_text(text, secrets("accuracy", None))
+    # The number of a process is one of the counts by chance, once in some hundred runs.
+    processes = {str(pid) for pid in [os.getpid(), *client.run(os.getpid).values()]}
+    found = set(found_in_text(text, secrets("accuracy", None)))
+    assert "fit_model" in text and not found - processes
 
 
 def test_cluster_inspection_finds_planted_score(client):
