@@ -44,16 +44,16 @@ nb_execution_raise_on_error = True
 
 # Pages that include a file from above docs/, which links to others there by its own name.
 _ABOVE = {
-    "CHANGELOG.md": "changes.md",
-    "CONTRIBUTING.md": "contributing.md",
-    "SECURITY.md": "security.md",
+    "CHANGELOG.md": "project/changes.md",
+    "CONTRIBUTING.md": "project/contributing.md",
+    "SECURITY.md": "project/security.md",
 }
 
 
 def _link_to_pages(app, path, parent, content):
     """Links between files above docs/ lead to the pages that include them."""
     for file, page in _ABOVE.items():
-        content[0] = content[0].replace(f"]({file})", f"]({page})")
+        content[0] = content[0].replace(f"]({file})", f"](/{page})")
 
 
 # -- Reference

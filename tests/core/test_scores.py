@@ -56,7 +56,7 @@ def test_every_name_of_scikit_learn_is_in_one_of_three_lists():
 
 
 def test_the_documentation_lists_every_name():
-    text = (Path(__file__).parents[2] / "docs" / "scores.md").read_text()
+    text = (Path(__file__).parents[2] / "docs" / "how_to" / "scores.md").read_text()
     named = set(re.findall(r'"(\w+)"', text))
     named |= {f"{name}_{average}" for name in named for average in ("macro", "micro", "weighted")}
     assert not set(metrics.get_scorer_names()) - named

@@ -216,7 +216,8 @@ def test_the_page_on_ledgers_shows_what_the_commands_print(run, folder):
                                        time=DAY + timedelta(days=2))._asdict()]}  # fmt: skip
     Path("report.json").write_text(json.dumps(report))
     Path("backup.ledger").write_bytes(b"".join(Path("patients.ledger").open("rb").readlines()[:3]))
-    shown = re.findall(r"```console\n(.*?)```", (ROOT / "docs/ledger.md").read_text(), re.DOTALL)
+    page = (ROOT / "docs/how_to/ledger.md").read_text()
+    shown = re.findall(r"```console\n(.*?)```", page, re.DOTALL)
     commands = re.findall(r"\$ python -m sklearn_dpbo (.*)\n([^$]*)", "\n".join(shown))
     assert len(commands) >= 4
     for command, expected in commands:

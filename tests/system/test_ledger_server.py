@@ -253,7 +253,7 @@ def role(own_database):
 
 
 def granted_in_docs(name):
-    page = (Path(__file__).parents[2] / "docs" / "ledger.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "how_to" / "ledger.md").read_text()
     (block,) = re.findall(r"```sql\n(.*?)```", page, re.DOTALL)
     return block.replace("analysts", name)
 

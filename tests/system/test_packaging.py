@@ -20,7 +20,8 @@ LEFT_BEHIND = (
     "jupyter_execute", "sg_execution_times.rst",
 )  # fmt: skip
 JUNK = (
-    "docs/_build/html/index.html", "docs/auto_gallery/images/picture.png", "docs/generated/a.rst",
+    "docs/_build/html/index.html", "docs/auto_gallery/images/picture.png",
+    "docs/reference/generated/a.rst",
     "docs/examples/__pycache__/a.cpython-311.pyc", "docs/notebooks/.ipynb_checkpoints/a.ipynb",
     "docs/sg_execution_times.rst", "tests/__pycache__/a.cpython-311.pyc",
     "tests/.mypy_cache/a.json", "benchmarks/results.csv", "sklearn_dpbo/__pycache__/a.pyc",
