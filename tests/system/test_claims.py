@@ -1,0 +1,40 @@
+"""Each claim of the papers on the page "What the papers claim" names a check that exists."""
+
+import re
+from pathlib import Path
+
+from sklearn_dpbo.kusner2015.bounds import NoisyBounds
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "explanation" / "claims.md"
+
+
+def rows():
+    lines = [line for line in PAGE.read_text().splitlines() if line.startswith("| ")]
+    cells = [re.split(r"(?<!\\) \| ", line.strip("| ")) for line in lines]
+    return [row for row in cells if row[1] != "status"]
+
+
+def exists(check):
+    if "::" not in check:
+        return (ROOT / check).is_file()
+    file, test = check.split("::")
+    return f"def {test}(" in (ROOT / "tests" / file).read_text()
+
+
+def test_each_claim_has_a_status_and_a_check_that_exists():
+    assert len(rows()) > 30
+    for claim, status, _evidence, checks in rows():
+        named = re.findall(r"`((?:benchmarks/|core/|statistical/|system/)[^`]*)`", checks)
+        assert named, claim
+        assert [check for check in named if not exists(check)] == []
+        assert re.search("proven|repaired|refuted|relied on|measured|holds", status), claim
+
+
+def test_sensitivity_of_the_candidate_grows_with_the_number_of_evaluations():
+    def bounds(T):
+        return NoisyBounds(
+            T=T, n_candidates=256, delta=0.025, k1=0.9999, noise=0.1, gamma=25.0
+        ).sensitivity_of_mean
+
+    assert [round(bounds(T), 1) for T in (16, 64, 1024)] == [11.4, 12.3, 14.0]
