@@ -1,4 +1,4 @@
-"""Each claim of the papers on the page "What the papers claim" names a check that exists."""
+"""Claims of the papers, and figures of the comparison, name checks and scripts that exist."""
 
 import re
 from pathlib import Path
@@ -38,3 +38,12 @@ def test_sensitivity_of_the_candidate_grows_with_the_number_of_evaluations():
         ).sensitivity_of_mean
 
     assert [round(bounds(T), 1) for T in (16, 64, 1024)] == [11.4, 12.3, 14.0]
+
+
+def test_each_figure_of_the_comparison_names_a_benchmark_that_exists():
+    text = (ROOT / "docs" / "reference" / "comparison.md").read_text()
+    lines = re.findall(r"^\| .*\| script \|\n\|[-|]+\n((?:\|.*\n)+)", text, re.MULTILINE)[0]
+    for line in lines.splitlines():
+        scripts = re.findall(r"`(\w+\.py)", line.rstrip("| ").rpartition("|")[2])
+        assert scripts, line
+        assert all((ROOT / "benchmarks" / script).is_file() for script in scripts), line
