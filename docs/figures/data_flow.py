@@ -1,4 +1,4 @@
-"""Draw how data flow through both kinds of search: python docs/figures/data_flow.py."""
+"""Draw how data flow through searches and to readers: python docs/figures/data_flow.py."""
 
 from pathlib import Path
 
@@ -79,3 +79,26 @@ draw(
      ("fit", "noise"), ("noise", "result"), ("noise", "model")],
 )  # fmt: skip
 figure.savefig(HERE / "data_flow.png", dpi=130)
+
+figure, ax = plt.subplots(figsize=(9, 2.1), layout="constrained")
+draw(
+    ax,
+    "From a search to its readers",
+    {
+        "data": (0, 1.1, "sensitive records", SENSITIVE),
+        "search": (2.4, 1.1, "search\n(charges first)", NOISE),
+        "ledger": (2.4, 0, "ledger\n(of the data's owner)", PLAIN),
+        "report": (4.9, 1.1, "result and\nprivacy report", RELEASED),
+        "verify": (7.1, 0, "ledger verify", PLAIN),
+        "paper": (9.2, 1.1, "paper, dashboard", RELEASED),
+    },
+    [("data", "search"), ("search", "report"), ("report", "paper"), ("ledger", "verify"),
+     ("report", "verify")],
+)  # fmt: skip
+ax.annotate(
+    "",
+    (2.4, HEIGHT / 2 + 0.06),
+    (2.4, 1.1 - HEIGHT / 2 - 0.06),
+    arrowprops={"arrowstyle": "-|>", "color": "#444444"},
+)
+figure.savefig(HERE / "publishing.png", dpi=130)
