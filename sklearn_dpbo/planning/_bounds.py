@@ -1,6 +1,6 @@
 """Bounds on the errors of a private choice and of a released score (zone: released).
 
-They are those of Theorems 1 to 4 in the documentation, "Planning". They are computed from public
+They are those of Theorems 1 to 4 in the documentation, "What noise costs". They are computed from public
 facts or from what a search released, so they cost no privacy.
 """
 
