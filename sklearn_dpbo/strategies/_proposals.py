@@ -227,8 +227,8 @@ def initial_points(
     different = Domain.of(space, [space.none, *points]).points
     if len(different) > n_iter:
         raise ValueError(
-            f"initial_points has {len(different)} candidates, which is more than "
-            f"n_iter={n_iter}: increase n_iter, or leave some out"
+            f"initial_points has {len(different)} candidates, more than n_iter={n_iter}: increase "
+            "n_iter, or leave some out"
         )
     return different
 

@@ -69,14 +69,14 @@ class Start:
             first = Domain.of(space, [_located(space, given.best_params_), best]).points
             if not len(first):
                 raise ValueError(
-                    "none of the candidates of the search in initial_points lies in param_grid: it "
-                    f"searched {sorted(given.best_params_)}, and this search {space.names}, "
-                    "perhaps other values of them. Leave it out"
+                    "no candidate of the search in initial_points lies in param_grid: that search "
+                    f"has the parameters {sorted(given.best_params_)}, this one {space.names}, "
+                    "perhaps with other values. Leave initial_points out"
                 )
             if not _same_score(given, scorer):
                 warnings.warn(
-                    "The search in initial_points had another score: its best candidates are tried "
-                    "first, and its public scores left out",
+                    "The search in initial_points used another metric: its best candidates are "
+                    "tried first, but its public scores are not used",
                     UserWarning,
                     stacklevel=6,
                 )

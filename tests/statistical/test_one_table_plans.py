@@ -103,7 +103,7 @@ def test_a_plan_prints_what_it_found():
     ("params", "message"),
     [
         ({"m": None}, "m is the number of records of the table"),
-        ({"m": 2}, "2 records cannot be cut into two parts"),
+        ({"m": 2}, "2 records cannot be split into two parts"),
         ({"epsilon": None}, "epsilon is a number from 1e-9 up"),
         ({"delta": 1.0}, r"delta is in \[0, 1\)"),
         ({"delta": 0.0}, "PrivateLogisticRegression needs a delta"),

@@ -92,9 +92,9 @@ def test_guided_searches_release_several_scores(two_classes):
         (SCORES, lambda results: 0, "or the name of the score that selects"),
         ("accuracy", "auc", "refit='auc' names no score"),
         (["accuracy", "rand_score"], "accuracy", "scoring='rand_score' .* cannot be made private"),
-        (["accuracy", "accuracy"], "accuracy", "several of different names"),
-        ([], False, "several of different names"),
-        ({1: "accuracy"}, False, "several of different names"),
+        (["accuracy", "accuracy"], "accuracy", "several with different names"),
+        ([], False, "several with different names"),
+        ({1: "accuracy"}, False, "several with different names"),
     ],
 )
 def test_invalid_scoring_or_refit_raises_value_error(two_classes, scoring, refit, message):
