@@ -115,7 +115,7 @@ def test_score_without_response_method_raises_value_error(two_classes):
 
 
 def test_planning_refuses_several_scores(two_classes):
-    with pytest.raises(ValueError, match="several scores"):
+    with pytest.raises(ValueError, match="several metrics"):
         utility_of(fit(search(SCORES[:2], "accuracy"), two_classes))
     X, y, _, _ = two_classes
     plan = plan_search(m=50, n_iter=3, target_regret=0.5)
