@@ -37,7 +37,7 @@ default_role = "obj"  # names in single backquotes lead to the reference, if it 
 highlight_language = "text"
 
 # -- Pages and notebooks
-myst_heading_anchors = 4  # as repository viewers make them: guide.md#divide-the-privacy-budget
+myst_heading_anchors = 4  # as repository viewers make them: guide.md#what-is-drawn
 nb_execution_mode = "force"
 nb_execution_timeout = 120
 nb_execution_raise_on_error = True
