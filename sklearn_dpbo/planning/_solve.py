@@ -178,7 +178,7 @@ def _missing(given: dict[str, float | None], *, has_target: bool) -> str:
         what = "over-determined" if has_target else "nothing to solve for"
         raise ValueError(
             f"{what}: m, n_iter and epsilon are all given. Give None for the one to find; for the "
-            "errors guaranteed with given numbers, use sklearn_dpbo.planning.UtilityBounds"
+            "errors that given numbers guarantee, use sklearn_dpbo.planning.UtilityBounds"
         )
     if len(missing) > 1:
         raise ValueError(
