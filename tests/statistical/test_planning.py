@@ -211,7 +211,7 @@ def test_plan_prints_its_guarantees_and_returns_them_as_a_table():
     for part in ("2,100 validation records", "asked for: 0.01", "0.0214",
                  "Theorem 4", "smallest number of records", "is larger than they are"):  # fmt: skip
         assert part in text
-    assert "less than they are" in str(plan_search(20, epsilon=None, target_regret=0.8))
+    assert "smaller than they are" in str(plan_search(20, epsilon=None, target_regret=0.8))
     table = plan.table(epsilon=[0.5, 1.0], m=[1000, 2100])
     assert [(row["m"], row["epsilon"]) for row in table] == [
         (1000, 0.5), (1000, 1.0), (2100, 0.5), (2100, 1.0),
