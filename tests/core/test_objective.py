@@ -160,6 +160,7 @@ def test_noise_is_known_beforehand(objective_of, delta):
     assert objective.privacy_.delta == delta
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("half", [False, True])
 @pytest.mark.parametrize("delta", [0.0, 0.01])
 @pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.LowUtilityWarning")
