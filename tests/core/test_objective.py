@@ -418,7 +418,7 @@ def test_delta_is_charged_only_if_it_is_used(objective_of, tmp_path):
         ({"call_seconds": 1e6}, "call_seconds is"),
         ({"error_score": "ignore"}, "error_score is"),
         ({"groups_val": [1, 2]}, "150, 2"),
-        ({"estimator": "svc"}, "estimator has a fit method"),
+        ({"estimator": "svc"}, "estimator must have fit"),
     ],
 )
 def test_parameters_that_make_no_sense(objective_of, params, match):
