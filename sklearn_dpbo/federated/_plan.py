@@ -124,7 +124,7 @@ def checked_names(names: Iterable[str]) -> list[str]:
     """Return the names of sites as a list, or raise ValueError."""
     several = [] if isinstance(names, str) else list(names)
     if not several or not all(isinstance(name, str) and name for name in several):
-        raise ValueError(f"the name of each site must be a non-empty str; found {names!r:.200}")
+        raise ValueError(f"sites must have names, each a non-empty str; found {names!r:.200}")
     if len(set(several)) < len(several):
         raise ValueError(f"the names of sites must differ; found {several!r:.200}")
     return several

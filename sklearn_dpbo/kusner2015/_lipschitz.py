@@ -83,7 +83,7 @@ _N_CANDIDATES = 256
 
 
 class LipschitzConvex(Strategy):
-    """The best validation score of a regularised linear classifier: Algorithm 3, pure epsilon-DP.
+    """Pure epsilon-DP release of a regularised linear classifier's best score: Algorithm 3.
 
     Bayesian optimisation runs on the validation scores, in secret. The best score seen is released
     with Laplace noise of scale ``Delta / epsilon``,
@@ -96,39 +96,39 @@ class LipschitzConvex(Strategy):
     that are L-Lipschitz in w. No Gaussian process is assumed, and the search may evaluate any
     candidates.
 
-    Estimators: ``LogisticRegression`` or ``LinearSVC(loss="hinge")``, with ``penalty="l2"`` and
-    ``fit_intercept=False``, in a pipeline after `sklearn_dpbo.kusner2015.UnitBall`. The space
-    has the one parameter C: ``lambda = 1 / (n C)`` for n training rows. Scores: "ramp",
-    "normalized_sigmoid", or a gain of your own.
+    The estimator must be ``LogisticRegression`` or ``LinearSVC(loss="hinge")``, with
+    ``penalty="l2"`` and ``fit_intercept=False``, in a pipeline after
+    `sklearn_dpbo.kusner2015.UnitBall`. The space has one parameter, C: ``lambda = 1 / (n C)`` for n
+    training rows. The metric is "ramp", "normalized_sigmoid", or your own gain.
 
-    With ``protect="all"`` a training record counts, too: replacing one of n moves a model by
-    ``2 / (n lambda)`` at most, and ``max(G / m, 2 L / (n lmin))`` takes the place of ``G / m``.
-    The estimator is then a ``LogisticRegression`` after ``UnitBall(radius=...)``, and no step
-    before them learns from records. No model is released.
+    With ``protect="all"`` training records are protected, too: replacing one of n moves a model by
+    at most ``2 / (n lambda)``, and ``max(G / m, 2 L / (n lmin))`` replaces ``G / m``. The estimator
+    must then be a ``LogisticRegression`` after ``UnitBall(radius=...)``, and no step before them
+    may learn from records. No model is released.
 
     Parameters
     ----------
     g_star : float, default=None
-        Length of the interval in which gains lie; positive. None takes the scorer's bounds.
+        Length of the interval in which gains lie; positive. None means the scorer's bounds.
     lipschitz : float, default=None
-        L, positive. None takes that of the scorer: 1 for "ramp", a quarter of the slope for
-        "normalized_sigmoid". A gain of your own needs it.
+        L, positive. None means the scorer's: 1 for "ramp", a quarter of the slope for
+        "normalized_sigmoid". Required for your own gain.
     lambda_bounds : tuple (lmin, lmax) of float, default=None
-        Range of lambda in which the candidates lie, ``0 < lmin <= lmax``. None takes the range of
+        Range of lambda in which the candidates lie, ``0 < lmin <= lmax``. None means the range of
         the candidates.
     acquisition : ExpectedImprovement or UpperConfidenceBound, default=None
-        Of `sklearn_dpbo.acquisition`; None is ``ExpectedImprovement()``. The theorem holds for any
-        other, but other people's code would see secret scores.
+        From `sklearn_dpbo.acquisition`. None means ``ExpectedImprovement()``. The theorem holds for
+        any acquisition function, but other classes are refused: they would see secret scores.
     candidate_share : float, default=0.0
-        A share of epsilon, in [0, 1), for releasing a candidate as well. The candidates evaluated
-        then fill the space instead of following the scores, and one of them is chosen by
-        permute-and-flip, which needs no assumption, unless training records are protected, too.
+        Share of epsilon, in [0, 1), for releasing a candidate as well. The evaluated candidates
+        then fill the space instead of following the scores, and permute-and-flip selects one. This
+        needs no assumption, unless training records are protected, too.
 
     Notes
     -----
-    Solvers have to converge: give them a small ``tol`` (1e-8) and a large ``max_iter``. A logistic
+    Solvers must converge: use a small ``tol`` (1e-8) and a large ``max_iter``. A logistic
     regression whose gradient has a norm above 1e-6 counts as a failed fit, and Delta includes the
-    effect of smaller gradients. A fit in secret that fails is left out and not reported.
+    effect of smaller gradients. Fits that fail in secret are left out and not reported.
 
     References
     ----------
@@ -170,7 +170,7 @@ class LipschitzConvex(Strategy):
         return _RELEASED_BOTH if self.releases_candidate else _RELEASED_SCORE
 
     def check(self, budget: Budget) -> None:
-        """Raise ValueError if a parameter makes no sense."""
+        """Raise ValueError for an invalid parameter."""
         self._check("g_star", "positive", positive, optional=True)
         self._check("lipschitz", "positive", positive, optional=True)
         self._check("candidate_share", "in [0, 1)", lambda v: 0 <= v < 1)
@@ -179,7 +179,7 @@ class LipschitzConvex(Strategy):
             low_high = np.ravel(self.lambda_bounds)
             if not (len(low_high) == 2 and 0 < low_high[0] <= low_high[1] < math.inf):
                 raise ValueError(
-                    f"lambda_bounds is (lmin, lmax) with 0 < lmin <= lmax; found "
+                    f"lambda_bounds must be (lmin, lmax) with 0 < lmin <= lmax; found "
                     f"{self.lambda_bounds!r}"
                 )
 

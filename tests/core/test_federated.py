@@ -520,10 +520,11 @@ def test_predictions_that_depend_on_the_batch_cost_nothing(tmp_path):
     [
         (dict(epsilon=0), "epsilon is"), (dict(score_share=1), "score_share is"),
         (dict(finalists=0), "finalists is"), (dict(n_iter=0), "n_iter is"),
-        (dict(trust="all"), "trust is one of"), (dict(weights="m"), "weights is one of"),
-        (dict(refit="accuracy"), "refit is True or False"), (dict(scoring="roc_auc"), "never meet"),
-        (dict(scoring="neg_median_absolute_error"), "bins that each site"),
-        (dict(estimator=3), "estimator has a fit method"),
+        (dict(trust="all"), "trust must be one of"), (dict(weights="m"), "weights must be one of"),
+        (dict(refit="accuracy"), "refit must be True or False"),
+        (dict(scoring="roc_auc"), "no site sees a pair"),
+        (dict(scoring="neg_median_absolute_error"), "in bins, on which the sites"),
+        (dict(estimator=3), "estimator must have fit"),
         (dict(scoring=["accuracy", "f1"]), "takes one score"),
         (dict(error_score="x"), "error_score"),
         (dict(scoring="matthews_corrcoef", trust="coordinator"), "does not add up over sites"),
@@ -542,9 +543,9 @@ def test_bad_parameters_are_named(params, message):
 @pytest.mark.parametrize(
     ("sites", "message"),
     [
-        (None, "sites are the records of each site by its name"), ({}, "sites have names"),
-        ([1, 2], "sites are the records"), ({"": HELD["north"]}, "sites have names"),
-        ({1: HELD["north"]}, "sites have names"),
+        (None, "sites must be a dict from names to records"), ({}, "sites must have names"),
+        ([1, 2], "sites must be a dict"), ({"": HELD["north"]}, "sites must have names"),
+        ({1: HELD["north"]}, "sites must have names"),
         ({"a": HELD["north"][0]}, "the records of a site"),
         ({"a": (HELD["north"][0], None)}, "y"), ({"a": (None, None)}, "found None"),
         ({"a": (HELD["north"][0][:0], HELD["north"][1][:0])}, "empty"),

@@ -989,8 +989,8 @@ def test_published_forms_are_not_imported_with_the_package():
         (LipschitzConvex(g_star=0), "g_star"),
         (LipschitzConvex(lipschitz=-1), "lipschitz"),
         (LipschitzConvex(candidate_share=1), "candidate_share"),
-        (LipschitzConvex(lambda_bounds=(1.0, 0.5)), "lambda_bounds is"),
-        (LipschitzConvex(lambda_bounds=3), "lambda_bounds is"),
+        (LipschitzConvex(lambda_bounds=(1.0, 0.5)), "lambda_bounds must be"),
+        (LipschitzConvex(lambda_bounds=3), "lambda_bounds must be"),
     ],
 )
 def test_invalid_parameters_raise_value_error_before_any_fit(strategy, message, draws):

@@ -239,7 +239,7 @@ def test_best_is_refused_if_others_have_asked(objective_of):
     objective({"C": 7.123})
     side = CuratorSide(oracle=objective, settings=ROWS)
     ask(side, 0)
-    with pytest.raises(ValueError, match="others than this side"):
+    with pytest.raises(ValueError, match="the objective has other users"):
         side.answer({"type": "best"})
     assert objective.n_calls_left_ == 2
 
@@ -293,7 +293,7 @@ def test_a_client_asks_until_nothing_is_left(objective_of, client_of):
             assert reply.status_code == 200 and reply.json()["settings"] == [setting]
         setting["C"] = 7.0
         reply = client.post("/messages", json={"type": "ask", "settings": [setting]})
-        assert reply.status_code == 409 and "no more outcomes" in reply.json()["reason"]
+        assert reply.status_code == 409 and "the budget is spent" in reply.json()["reason"]
         assert client.post("/messages", json={"type": "best"}).json()["value"] > 0.5
         assert client.get("/table").status_code == 422
     assert len(objective.calls_) == 3
