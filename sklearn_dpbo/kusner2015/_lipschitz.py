@@ -59,11 +59,12 @@ _RELEASED_BOTH = (
 _ASSUMPTION_2_ON_TABLE = (
     "Assumption 2 of Kusner et al. (2015), for neighbouring training sets, too: each model is the "
     "exact minimiser of a convex, 1-Lipschitz, L2-regularised training loss, so that one training "
-    "record moves it by 2 / (n lambda) at most, and a record's gain is Lipschitz in the model. "
+    "record moves it by at most 2 / (n lambda), and a record's gain is Lipschitz in the model. "
     "Checked: estimator, penalty, loss, no intercept, two classes, rows of norm at most 1 by a "
     "public radius, one regularisation parameter within its bounds, and the gradient at the "
-    "solver's solution. That all these fits succeed and pass this check is assumed of your records "
-    "and of all neighbours: otherwise the search ends without a result, which says that they do not"
+    "solver's solution. Assumed of your records and of all neighbouring tables: all these fits "
+    "succeed and pass this check. Otherwise the search ends without a result, which reveals that "
+    "they do not"
 )
 _NO_MODEL = (
     " Models are not released: they minimise a loss of protected records, and so does any that is "
@@ -71,9 +72,9 @@ _NO_MODEL = (
 )
 _FAILED = (
     "a model could not be fitted on protected records, or its solver did not reach the minimum. "
-    "Which one, and why, depends on the records and is not said. Rows with missing cells are not "
-    "covered: FunctionTransformer(np.nan_to_num), before UnitBall, fills them. Solvers take a "
-    "small tol and a large max_iter"
+    "Which one, and why, depends on the records and is withheld. If rows have missing cells, put "
+    "FunctionTransformer(np.nan_to_num) before UnitBall. Give the solver a small tol and a large "
+    "max_iter"
 )
 # Of the surrogate: standard deviation of scores over the space, in units of the range of gains;
 # variances of their unknown level and of observations, in units of its square.

@@ -318,7 +318,7 @@ class Modeler:
     # ------------------------------------------------------------ the process
     def _check_row(self, row: Any) -> None:
         n = len(self._Z)
-        check_number("a row", row, f"numbered 0 to {n - 1}", lambda r: 0 <= r < n, Integral)
+        check_number("a row", row, f"numbered from 0 to {n - 1}", lambda r: 0 <= r < n, Integral)
 
     def _next(self, model: Surrogate, batch: list[int]) -> int:
         asked = self.rows + self.pending + batch

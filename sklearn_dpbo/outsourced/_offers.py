@@ -65,7 +65,7 @@ class RowsOffered:
         """Return the number of a row, or raise MessageError."""
         try:
             check_number(
-                "a row", row, f"numbered 0 to {self.n - 1}", lambda r: 0 <= r < self.n, int
+                "a row", row, f"numbered from 0 to {self.n - 1}", lambda r: 0 <= r < self.n, int
             )
         except ValueError as error:
             raise MessageError(*error.args) from None

@@ -149,7 +149,7 @@ def test_curator_transforms_the_rows_it_was_fitted_on(X):
         assert np.array_equal(clone(c).fit_transform(frame), c.released_)
     assert np.array_equal(c.row(7), X[7])
     for wrong in (-1, 60, 1.0, "a"):
-        with pytest.raises(ValueError, match="numbered 0 to 59"):
+        with pytest.raises(ValueError, match="numbered from 0 to 59"):
             c.row(wrong)
 
 
@@ -160,7 +160,7 @@ def test_pickle_of_a_curator_does_not_contain_its_rows(X):
     assert np.array_equal(loaded.released_, c.released_)
     with pytest.raises(ValueError, match="has no rows"):
         loaded.row(3)
-    with pytest.raises(ValueError, match="of their own"):
+    with pytest.raises(ValueError, match="fit a clone on them"):
         loaded.transform(X)
 
 
@@ -557,15 +557,15 @@ def test_invalid_outcomes_raise_and_are_not_recorded(X):
     a, b = m.ask(2)
     m.tell(first, 1.0)
     for rows, values, message in [
-        (60, 1.0, "numbered 0 to 59"),
-        (-1, 1.0, "numbered 0 to 59"),
-        (1.5, 1.0, "numbered 0 to 59"),
-        (first, 2.0, "told before"),
+        (60, 1.0, "numbered from 0 to 59"),
+        (-1, 1.0, "numbered from 0 to 59"),
+        (1.5, 1.0, "numbered from 0 to 59"),
+        (first, 2.0, "already has an outcome"),
         (a, math.nan, "finite number"),
         (a, "high", "finite number"),
         (a, 1e200, "finite number"),
         (a, 10**400, "finite number"),
-        ([a, a], [1.0, 1.0], "told before"),
+        ([a, a], [1.0, 1.0], "already has an outcome"),
         ([a, b], [1.0], "1 outcomes were told for 2 rows"),
         ([a, b], [1.0, math.inf], "finite number"),
     ]:
@@ -616,7 +616,7 @@ def test_invalid_messages_raise(X):
         {"type": "ask", "rows": [True]},
         {"type": "ask", "rows": ["1"]},
     ):
-        with pytest.raises(ValueError, match="numbered 0 to 59"):
+        with pytest.raises(ValueError, match="numbered from 0 to 59"):
             hospital.answer(message)
     with pytest.raises(ValueError, match="of type 'ask' with rows"):
         hospital.answer({"type": "tell", "rows": [1]})

@@ -158,7 +158,7 @@ def test_messages_that_are_refused_cost_nothing(objective_of, message):
 
 @pytest.mark.parametrize("row", [-1, 9, 0.0, True, "0", None, 10**30])
 def test_rows_that_there_are_not(objective_of, row):
-    with pytest.raises(ValueError, match="numbered 0 to 8"):
+    with pytest.raises(ValueError, match="numbered from 0 to 8"):
         CuratorSide(oracle=objective_of(), settings=ROWS).answer({"type": "ask", "rows": [row]})
 
 
