@@ -372,7 +372,7 @@ def test_budget_is_charged_once_and_not_for_wrong_parameters(tmp_path):
 @pytest.mark.parametrize(
     ("estimator", "message"),
     [
-        (make_pipeline(UnitBall(), logistic()), "largest norm.*UnitBall a radius"),
+        (make_pipeline(UnitBall(), logistic()), "largest norm.*UnitBall a public radius"),
         (make_pipeline(StandardScaler(), UnitBall(1.0), logistic()), r"\['standardscaler'\] learn"),
         (
             make_pipeline(UnitBall(1.0), LinearSVC(loss="hinge", fit_intercept=False)),

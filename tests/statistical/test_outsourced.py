@@ -566,7 +566,7 @@ def test_invalid_outcomes_raise_and_are_not_recorded(X):
         (a, 1e200, "finite number"),
         (a, 10**400, "finite number"),
         ([a, a], [1.0, 1.0], "already has an outcome"),
-        ([a, b], [1.0], "1 outcomes were told for 2 rows"),
+        ([a, b], [1.0], "found 1 for 2 rows"),
         ([a, b], [1.0, math.inf], "finite number"),
     ]:
         with pytest.raises(ValueError, match=message):
