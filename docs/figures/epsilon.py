@@ -64,7 +64,7 @@ def draw_regret():
     ax.set(
         xscale="log",
         yscale="log",
-        xlabel="epsilon × validation records",
+        xlabel="epsilon times validation records",
         ylabel="accuracy lost by the choice",
         title="What privacy costs a choice among 64",
     )
