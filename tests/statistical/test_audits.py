@@ -291,7 +291,7 @@ def test_validation_sets_that_are_not_neighbours_are_refused():
         ((X, y), (X, y, y), "both or neither have groups"),
         ((X, y, y), (X, other, other), "the same groups"),
         ((X, y, np.arange(21)), (X, 1 - y, np.arange(21)), "differ in one group; .* in 21"),
-        (X, (X, y), "a data set is"),
+        (X, (X, y), "each data set must be"),
     ):
         with pytest.raises(ValueError, match=message):
             audit_search(search(), train, held_out, neighbour)
