@@ -1,4 +1,4 @@
-"""What draws cost, and the budget that they are charged to (zone: boundary)."""
+"""Privacy losses, and the budget that they are charged to (zone: boundary)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Purpose(StrEnum):
     CANDIDATE = "choice of the candidate"
     SCORE = "score of the chosen candidate"
     ALL_SCORES = "scores of all candidates"
-    CALLS = "scores of the settings asked for"
+    CALLS = "scores of the candidates asked for"
     GUIDANCE = "which candidates to evaluate next"
     KERNEL_SCORES = "scores to learn the kernel from"
     BEST_SCORE_SEEN = "best score seen"
@@ -40,7 +40,7 @@ class Purpose(StrEnum):
 
 
 class Receipt(NamedTuple):
-    """What shows that a release was charged to a ledger, and to which state of it.
+    """Evidence that a release was charged to a ledger, and to which state of it.
 
     Parameters
     ----------
@@ -59,20 +59,20 @@ class Receipt(NamedTuple):
 
 @dataclass(frozen=True)
 class PrivacyLoss:
-    """What one draw costs.
+    """What one release costs.
 
     Parameters
     ----------
     epsilon, delta : float
-        The draw is (epsilon, delta)-differentially private with respect to one unit.
+        The release is (epsilon, delta)-differentially private with respect to one unit.
     purpose : Purpose or str
-        What was released by it.
+        What was released.
     mechanism : str
-        How, in words.
+        How it was released, in words.
     assumption : str or None
-        What the loss rests on beside the sensitivity; None for a worst-case guarantee.
+        What the loss rests on besides the sensitivity; None for a worst-case guarantee.
     detail : str, default=""
-        Which of several releases of the same purpose it was: the name of the score, say.
+        Which of several releases of the same purpose: the name of the score, say.
     """
 
     epsilon: float
@@ -85,7 +85,7 @@ class PrivacyLoss:
     def __post_init__(self) -> None:
         if not (math.isfinite(self.epsilon) and self.epsilon > 0):
             raise ValueError(
-                f"a loss has a positive, finite epsilon, and is not free; found {self.epsilon!r}"
+                f"the epsilon of a loss must be positive and finite; found {self.epsilon!r}"
             )
         if not 0 <= self.delta < 1:
             raise ValueError(f"delta must lie in [0, 1); found {self.delta!r}")
@@ -97,9 +97,9 @@ class PrivacyLoss:
 
 
 class Budget:
-    """An allowance of (epsilon, delta) that draws are charged to, before they are made.
+    """A budget of (epsilon, delta): each release is charged to it before its noise is drawn.
 
-    Sums are exact (rational numbers), so that shares of a budget fit into it and nothing more.
+    Sums are exact (rational numbers): the shares of a budget fit into it, and nothing more.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ class Budget:
     delta : float, default=0.0
         In [0, 1).
     before_first : callable, default=None
-        Called before the first charge is recorded; if it raises, nothing is. Returns receipts
+        Called before the first charge is recorded; if it raises, none is. Returns receipts
         of ledgers, or None.
 
     Attributes
@@ -143,7 +143,7 @@ class Budget:
         return sum(loss.epsilon for loss in self._losses), sum(loss.delta for loss in self._losses)
 
     def _left(self) -> tuple[Fraction, Fraction]:
-        """Basic composition: what was granted less the sum of the charges, exactly."""
+        """Return the budget minus the sum of the charges, exactly (basic composition)."""
         epsilon = Fraction(self.epsilon) - sum(Fraction(loss.epsilon) for loss in self._losses)
         delta = Fraction(self.delta) - sum(Fraction(loss.delta) for loss in self._losses)
         return epsilon, delta
@@ -163,11 +163,11 @@ class Budget:
         return round_down(Fraction(self.epsilon_left) - Fraction(self.epsilon) * Fraction(share))
 
     def require_own_process(self) -> None:
-        """Raise BudgetExceededError in a forked process: its copy of the budget is no budget."""
+        """Raise BudgetExceededError in a forked process: its copy of the budget does not count."""
         if os.getpid() != self._process:
             raise BudgetExceededError(
-                "a forked process has a copy of the budget, which the process that made it may "
-                "spend, too. Nothing was drawn: draw there, or make another budget here"
+                "a forked process has only a copy of the budget, which its maker may spend, too. "
+                "Nothing was released: do it there, or make another budget here"
             )
 
     def charge(self, loss: PrivacyLoss) -> None:
@@ -176,25 +176,25 @@ class Budget:
         Raises
         ------
         BudgetExceededError
-            If it does not fit, or this is a forked process. Then nothing is recorded and the caller
-            must not draw.
+            If it does not fit, or this is a forked process. Then nothing is recorded, and the
+            caller must not release anything.
         """
         self.require_own_process()
         epsilon, delta = self._left()
         if Fraction(loss.epsilon) > epsilon or Fraction(loss.delta) > delta:
             raise BudgetExceededError(
-                f"{loss.release} asks for epsilon={loss.epsilon:g}, delta={loss.delta:g}; left of "
-                f"(epsilon={self.epsilon:g}, delta={self.delta:g}) is epsilon={float(epsilon):g}, "
-                f"delta={float(delta):g}. Nothing was drawn."
+                f"{loss.release} asks for epsilon={loss.epsilon:g}, delta={loss.delta:g}, but only "
+                f"epsilon={float(epsilon):g}, delta={float(delta):g} is left of the budget "
+                f"(epsilon={self.epsilon:g}, delta={self.delta:g}). Nothing was released."
             )
         self.reserve()
         self._losses.append(loss)
 
     def reserve(self) -> None:
-        """Let the whole be charged where it comes from; the first charge does so otherwise.
+        """Charge the whole budget to its source now; otherwise the first charge does so.
 
-        To be called before anything is computed that may end in a failure, and so tell something,
-        before the first charge.
+        Call it before computing anything protected that may fail before the first charge: the
+        failure would tell something.
 
         Raises
         ------

@@ -1,7 +1,7 @@
 """The mechanisms: select a candidate, once or in sequence, and release counts (zone: boundary).
 
 The only module that opens a `Sensitive`, and the only one in which noise meets data. Each mechanism
-charges the budget first and draws afterwards, so that a crash in between can only waste privacy.
+charges the budget before it draws noise, so that a crash in between can only waste budget.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _FINE = 2**20
 
 @dataclass(frozen=True)
 class Mechanisms:
-    """Everything by which protected values are released, at the expense of one budget.
+    """All ways to release protected values, charged to one budget.
 
     Parameters
     ----------
     budget : Budget
-        Every mechanism charges its loss to it, before it draws.
+        Every mechanism charges its loss to it, before noise is drawn.
     noise : Noise
-        Where the draws come from.
+        The source of randomness.
     """
 
     budget: Budget
@@ -59,14 +59,14 @@ class Mechanisms:
 
         In random order, stop at candidate i with probability ``exp(-(max_j N_j - N_i) / b)`` with
         ``b = 2 D / epsilon``, where D is the sensitivity of the integer scores N. With probability
-        1 - e^-t the score chosen is within ``b (ln n + t)`` of the largest.
+        1 - e^-t the chosen score is within ``b (ln n + t)`` of the largest.
 
         Parameters
         ----------
         scores : Sensitive of shape (n_candidates, 1)
             Integer scores N.
         epsilon : float
-            Charged to the budget, unless there is one candidate only: that choice is no choice.
+            Charged to the budget, unless there is only one candidate and so no choice.
         purpose : Purpose or str
             What is being chosen, for the record of the loss.
         assumption : str or None
@@ -77,7 +77,7 @@ class Mechanisms:
         Returns
         -------
         index : int
-            Position of the candidate chosen.
+            Position of the chosen candidate.
 
         References
         ----------
@@ -98,9 +98,9 @@ class Mechanisms:
     ) -> tuple[int, Any]:
         """Choose the model with the largest score by permute-and-flip, and open this one alone.
 
-        How many there are may be secret: it is not recorded, and one model is charged for like
-        several. That the model itself is private with respect to the records that it was fitted on
-        has been charged before, by the caller.
+        How many there are may be secret: it is not recorded, and the charge is the same for one
+        model as for several. The caller has charged before for the model itself, that is, for what
+        it tells of the records that it was fitted on.
 
         Parameters
         ----------
@@ -160,7 +160,7 @@ class Mechanisms:
         Returns
         -------
         index : int
-            Position of the candidate chosen.
+            Position of the chosen candidate.
 
         References
         ----------
@@ -370,7 +370,7 @@ class Mechanisms:
         return Answers(releases, self, purpose, detail, each)
 
     def _noisy(self, counts: Sensitive, scale: float, gaussian: bool = False) -> NoisyCounts:
-        """Return all counts with discrete noise; what that costs has been charged."""
+        """Return all counts with discrete noise; the caller has charged for it."""
         sampler: Callable[[Any], Any] = (  # of all counts together, or of each by itself
             self.noise.discrete_gaussian(scale) if gaussian else self.noise.discrete_laplace(scale)
         )
@@ -576,7 +576,7 @@ class Tables:
 
 @ClearFrames()
 def _draw(sample: Callable[[Any], R], sensitive: Sensitive | Secret) -> R:
-    """Open, sample, close. If that is interrupted, no frame that saw the value survives."""
+    """Open the value, and sample. If that is interrupted, no frame that saw the value survives."""
     return sample(sensitive._open())
 
 

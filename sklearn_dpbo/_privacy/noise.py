@@ -128,7 +128,7 @@ def _opendp() -> Any:
 class SeededNoise:
     """Reproducible draws from the same distributions: not private, for tests.
 
-    Whoever knows the seed can take the noise off again.
+    Whoever knows the seed can subtract the noise.
     """
 
     description = "a seeded generator: NOT PRIVATE, for tests only"
@@ -197,7 +197,9 @@ def noise_source(noise_random_state: Any, *, stacklevel: int) -> Noise:
         return OpenDPNoise()
     seed = noise_random_state
     if isinstance(seed, bool | np.bool_) or not isinstance(seed, Integral) or seed < 0:
-        raise ValueError(f"noise_random_state is None or 0 and up; found {seed!r}")
+        raise ValueError(
+            f"noise_random_state must be None or a whole number from 0 up; found {seed!r}"
+        )
     warnings.warn(
         f"noise_random_state={seed!r} makes the noise predictable: what is released is NOT "
         "private. Use it in tests only.",

@@ -45,13 +45,13 @@ class PiecewiseConstant:
         b, v = np.asarray(self.breakpoints, dtype=float), np.asarray(self.values)
         if b.ndim != 1 or v.shape != (len(b) + 1,):
             raise ValueError(
-                f"n breakpoints part n + 1 values; found shapes {b.shape} and {v.shape}"
+                f"n breakpoints must separate n + 1 values; found shapes {b.shape} and {v.shape}"
             )
         inside = np.concatenate([[low], b, [math.nextafter(high, math.inf)]])
         if not (np.diff(inside) > 0).all():
-            raise ValueError("breakpoints are finite, increasing, and within the interval")
+            raise ValueError("breakpoints must be finite, increasing, and within the interval")
         if not np.isfinite(v).all():
-            raise ValueError("values are finite numbers")
+            raise ValueError("values must be finite numbers")
         vars(self).update(interval=(low, high), breakpoints=b, values=v)
 
     @classmethod
@@ -110,7 +110,7 @@ class PiecewiseConstant:
         """
         functions = list(functions)
         if not functions:
-            raise ValueError("a sum of no utilities has no interval: the sample is empty")
+            raise ValueError("the sample is empty: there are no utilities to add up")
         if any(u.values.dtype.kind not in "iu" for u in functions):
             raise ValueError("sums are exact for integers only; take u.quantized(...) first")
         if len({u.interval for u in functions}) > 1:
@@ -130,7 +130,7 @@ class PiecewiseConstant:
         """
         rho, (low, high) = np.asarray(rho, dtype=float), self.interval
         if not ((rho >= low) & (rho <= high)).all():
-            raise ValueError(f"parameters lie in [{low:g}, {high:g}]")
+            raise ValueError(f"parameters must lie in [{low:g}, {high:g}]")
         values: NDArray[Any] = self.values[np.searchsorted(self.breakpoints, rho, side="right")]
         return values
 
@@ -170,9 +170,9 @@ def check_interval(interval: Any) -> tuple[float, float]:
     try:
         low, high = (float(end) for end in interval if not isinstance(end, str))
     except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"interval is a pair (low, high); found {interval!r}") from None
+        raise ValueError(f"interval must be a pair (low, high); found {interval!r}") from None
     if not (math.isfinite(high - low) and low < high):
-        raise ValueError(f"interval has finite ends with low < high; found {interval!r}")
+        raise ValueError(f"interval must have finite ends, low < high; found {interval!r}")
     return low, high
 
 
@@ -193,7 +193,7 @@ def uniform_grid(interval: tuple[float, float], size: int) -> NDArray[Any]:
     """
     low, high = check_interval(interval)
     if size < 1:
-        raise ValueError(f"a grid has one point or more; found {size!r}")
+        raise ValueError(f"a grid must have one point or more; found {size!r}")
     grid = low + (high - low) * ((np.arange(size) + 0.5) / size)
     if not (np.diff(grid) > 0).all():
         raise ValueError(f"floating point has no {size:,} numbers between {low!r} and {high!r}")

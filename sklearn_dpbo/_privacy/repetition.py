@@ -49,7 +49,7 @@ class Repetition:
     def of_mean(cls, mean: float, eta: float = 0.0) -> Repetition:
         """Return the distribution with so many runs on average, more than 1."""
         if not (mean > 1 and math.isfinite(mean)):
-            raise ValueError(f"the mean number of runs is above 1; found {mean!r}")
+            raise ValueError(f"the mean number of runs must be above 1; found {mean!r}")
 
         def excess(log_gamma: float) -> float:
             return cls(eta, math.exp(log_gamma)).mean - mean
@@ -113,7 +113,7 @@ class Repetition:
         """Draw K, from 1 up.
 
         By inversion: P(K = k + 1) / P(K = k) = (1 - gamma) (k + eta) / (k + 1). In floats, so that
-        probabilities are right up to about 2^-50 of the whole.
+        the distribution is right up to about 2^-50 of the whole.
 
         Parameters
         ----------

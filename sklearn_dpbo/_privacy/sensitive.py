@@ -60,9 +60,11 @@ class Sensitive(_Sealed):
     def __init__(self, value: Any, sensitivity: int) -> None:
         value = np.array(value, dtype=np.int64, ndmin=2)
         if value.ndim != 2:
-            raise ValueError(f"a Sensitive has a row per candidate; found shape {value.shape}")
+            raise ValueError(
+                f"a Sensitive must have a row per candidate; found shape {value.shape}"
+            )
         if not isinstance(sensitivity, int) or sensitivity < 1:
-            raise ValueError(f"a sensitivity is a positive integer; found {sensitivity!r}")
+            raise ValueError(f"a sensitivity must be a positive integer; found {sensitivity!r}")
         self.__value: NDArray[np.int64] = value
         self.sensitivity = sensitivity
 

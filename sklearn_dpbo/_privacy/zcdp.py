@@ -50,7 +50,7 @@ class Draws:
     def within(cls, n: int, epsilon: float, delta: float) -> Draws:
         """Return the way to share (epsilon, delta) among n draws that makes each the largest.
 
-        Everything is rounded against the spender.
+        Everything is rounded towards more noise.
         """
         pure = round_down(Fraction(epsilon) / n)
         plain = cls(n, pure, round_down(Fraction(pure) * n), 0.0, False)

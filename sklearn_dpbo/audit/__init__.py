@@ -1,4 +1,4 @@
-"""Attacks on mechanisms, to measure their privacy (zone: public).
+"""Audits: attacks that measure the privacy of mechanisms (zone: public).
 
 `audit_mechanism`, `audit_search` and `audit_estimator` run a mechanism on two neighbouring data
 sets many times, and bound epsilon from below. `audit_one_run` does so from one release of many

@@ -29,7 +29,7 @@ _LARGEST = 256
 _FEW = 50
 # How many of the given records are predicted, and how many of those that differ.
 _N_PROBES = 4
-# Seeds that also other libraries' estimators take.
+# Seeds that estimators of other libraries accept, too.
 _SEEDS = 2**31 - 1
 
 
@@ -50,31 +50,31 @@ def audit_estimator(
 ) -> AuditReport:
     """Bound the epsilon of an estimator from below, by fitting it on two training sets.
 
-    The mechanism is ``estimator.fit``. Several pairs of training sets that differ in one unit are
-    tried with few fits; on the pair that shows most, it is fitted n times on each, and epsilon is
-    bounded from other fits than those that chose the event: see `audit_mechanism`. The claim is
-    what the estimator declares (`PrivateTraining`), for neighbours in which one unit is replaced:
-    where it declares epsilon for one record added or removed, twice as much.
+    The mechanism is ``estimator.fit``. A few fits on several pairs of training sets, each of which
+    differ in one unit, find the pair that shows most. The estimator is then fitted n times on each
+    side of it; one half of these fits chooses the event, and the other half bounds epsilon (see
+    `audit_mechanism`). The claim is what the estimator declares (`PrivateTraining`), for one unit
+    replaced: if it declares epsilon for one record added or removed, the claim is twice as much.
 
     Parameters
     ----------
     estimator : estimator
-        It protects the records that it is fitted on, and declares how; or a search with
+        One that protects the records it is fitted on, and declares how; or a search with
         ``protect="all"`` and a `random_state`, so that it always cuts the table the same way.
-        Its noise must be fresh in each fit. Thousands of fits show little of Gaussian noise at a
-        small delta: set its epsilon to 2 or 3, and its delta to 0.05.
+        Its noise must be fresh in each fit. At a small delta, thousands of fits show little of
+        Gaussian noise: set its epsilon to 2 or 3, and its delta to 0.05.
     X : array-like of shape (n_samples, n_features)
-        A few records that span what is allowed, see `training_neighbours`. An audit does not
+        A few records that span the allowed range (see `training_neighbours`). An audit does not
         protect them.
     y : array-like of shape (n_samples,)
         Their labels.
     n : int, default=2000
-        Number of fits on each of two training sets, 100 or more; before, a tenth of it on each of
-        other pairs.
+        Number of fits on each of the two training sets, 100 or more. To choose the pair takes a
+        tenth of it, for each pair.
     groups : array-like of shape (n_samples,), default=None
-        Whom each record belongs to: then all records of one group are replaced.
+        Whom each record belongs to; all records of one group are then replaced.
     pairs : dict of str to pair of tuples (X, y) or (X, y, groups), default=None
-        Training sets to compare, by what changes, in words. None takes those of
+        Training sets to compare; the keys say what changes. None takes those of
         `training_neighbours`.
     confidence : float, default=0.99
         Probability that the bound holds, in (0.5, 1).
@@ -82,13 +82,13 @@ def audit_estimator(
         Number of events to test in each direction, 1 or more.
     output : callable, default=None
         Takes a fitted estimator and returns what to compare: a number, a text, or a sequence or
-        dict of them. None compares the numbers in its fitted attributes; and, unless `coef_` is one
-        of these, its predictions for records in which the training sets differ, and others. A fit
-        that raises an error counts as an output.
+        dict of them. None compares the numbers in its fitted attributes and, without `coef_`, its
+        predictions for the records in which the training sets differ and a few others. A fit that
+        raises an error counts as an output.
     random_state : int, default=None
-        Seeds the noise, of estimators with `noise_random_state` or `random_state`. The audit is
-        reproducible then, but it audits the seeded generator instead of the noise that is used in
-        production.
+        Seeds the noise of estimators with `noise_random_state` or `random_state`. This makes the
+        audit reproducible, but it then audits the seeded generator and not the noise that is used
+        in production.
     n_jobs : int or None, default=None
         Number of parallel jobs, as joblib takes it.
     progress : bool, default=False
@@ -102,8 +102,8 @@ def audit_estimator(
     Raises
     ------
     ValueError
-        If a parameter is out of its range, the estimator declares nothing, or training sets are no
-        neighbours.
+        If a parameter is out of its range, the estimator declares nothing, or the training sets are
+        not neighbours.
 
     References
     ----------
@@ -147,7 +147,7 @@ def audit_estimator(
 
 @dataclass(frozen=True)
 class _Fit:
-    """Fits an estimator on a training set, and says what is compared.
+    """Fits an estimator on a training set, and returns what is compared.
 
     Parameters
     ----------
@@ -180,8 +180,8 @@ class _Fit:
         for name, value in params.items():
             if name.rpartition("__")[2] in ("ledger", "noise_random_state") and value is not None:
                 raise ValueError(
-                    f"{name} is set, and an audit needs thousands of fits with fresh noise: leave "
-                    "it out"
+                    f"{name} is set, but an audit needs thousands of fits with fresh noise: set "
+                    f"{name}=None"
                 )
         prepared = clone(estimator)
         if training.classes is not None and params[training.classes] is None:
@@ -198,7 +198,7 @@ class _Fit:
         return self.training.fit.of_replacement(params[self.training.epsilon], delta)
 
     def predicting(self, pair: Neighbours) -> _Fit:
-        """Return what also predicts records in which these training sets differ."""
+        """Return a copy that also predicts the records in which these training sets differ."""
         rows = np.flatnonzero(differing(pair[0][0], pair[1][0]))
         tables = [_few_rows(data[0], rows) for data in pair] if len(rows) else []
         return replace(self, probes=(*self.probes, *tables))
@@ -271,7 +271,7 @@ def _predictions(estimator: Any, probes: Sequence[Any]) -> dict[str, Any]:
 
 
 def _named(name: str, value: Any) -> dict[str, Any]:
-    """Return each of few numbers or texts with a name; nothing for what is none."""
+    """Return numbers or texts, each with a name; nothing for other values, or if they are many."""
     if not isinstance(value, Real | list | tuple | np.ndarray):
         return {}
     try:

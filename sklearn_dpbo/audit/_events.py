@@ -29,7 +29,7 @@ Text: TypeAlias = Callable[[float], str]
 _FEW_VALUES = 16
 # Larger numbers count as this one, NaN as twice it, below zero.
 _HUGE = 1e30
-# How many parts of the runs a score is learnt without, in turn.
+# Number of folds in the cross-validation of learnt scores.
 _FOLDS = 4
 # How many columns an event names.
 _FEW_NAMES = 6
@@ -50,7 +50,7 @@ class Event:
     threshold : float
         From which score on the event has occurred.
     bound : float
-        Of epsilon, on the runs that the event was chosen on: too large.
+        Of epsilon, on the runs that chose the event: too large.
     """
 
     text: str
@@ -202,8 +202,8 @@ def _learnt_scores(
 ) -> Iterator[tuple[Text, Score, tuple[Floats, Floats]]]:
     """Yield scores that are learnt, with their texts, and their values on both tables.
 
-    The values are of cross-validation: on the runs that they are learnt from, scores of many
-    columns seem to tell the tables apart better than they do.
+    The values are cross-validated: on the runs that they were learnt from, scores of many columns
+    seem to tell the tables apart better than they do.
     """
     both = np.concatenate([table, table_neighbour])
     n, first = len(table), np.arange(len(both)) < len(table)

@@ -34,7 +34,7 @@ class OneRunReport:
     confidence : float
         Probability that the bound holds.
     n_canaries, n_guesses, n_right : int
-        Number of canaries, of those that were guessed, and of right guesses.
+        Numbers of canaries, of guessed canaries, and of right guesses.
     """
 
     subject: str
@@ -156,7 +156,7 @@ def audit_one_run(
     """
     A, B = (np.asarray(values, dtype=float) for values in canaries)
     if A.shape != B.shape or A.ndim != 2 or not len(A):
-        raise ValueError(f"canaries are two tables of one shape; found {A.shape} and {B.shape}")
+        raise ValueError(f"canaries must be two tables of one shape; found {A.shape} and {B.shape}")
     m = len(A)
     r = min(m, max(10, m // 100)) if n_guesses is None else n_guesses
     check_number(
@@ -172,7 +172,9 @@ def audit_one_run(
     else:
         scores = np.asarray(score(release), dtype=float)
     if scores.shape != (m,):
-        raise ValueError(f"score returns one number for each canary; found shape {scores.shape}")
+        raise ValueError(
+            f"score must return one number for each canary; found shape {scores.shape}"
+        )
     clearest = np.argsort(-np.abs(scores), kind="stable")[:r]
     n_right = int(((scores > 0) == first)[clearest].sum())
     name = getattr(mechanism, "__name__", type(mechanism).__name__)
@@ -187,7 +189,8 @@ def _difference_of_distances(
     release = np.asarray(release, dtype=float)
     if release.shape != A.shape:
         raise ValueError(
-            f"the release has shape {release.shape} and the canaries {A.shape}: pass score="
+            f"the release has shape {release.shape}, the canaries {A.shape}: pass score=, a "
+            "function that returns a number for each canary"
         )
     to_A: NDArray[np.float64] = ((release - A) ** 2).sum(axis=1)
     to_B: NDArray[np.float64] = ((release - B) ** 2).sum(axis=1)

@@ -40,20 +40,22 @@ def reconstruct_from_projection(
     index = np.asarray(known_indices)
     if Z.ndim != 2 or known.ndim != 2 or not Z.size or index.shape != (len(known),):
         raise ValueError(
-            "Z and known_rows are tables, and known_indices has one entry for each known row; "
+            "Z and known_rows must be tables, and known_indices have an entry for each known row; "
             f"found shapes {Z.shape}, {known.shape} and {index.shape}"
         )
     if not (np.isfinite(Z).all() and np.isfinite(known).all()):
-        raise ValueError("some numbers of Z or known_rows are not finite")
+        raise ValueError("all numbers of Z and known_rows must be finite")
     if index.dtype.kind not in "iu" or not ((index >= 0) & (index < len(Z))).all():
-        raise ValueError(f"known_indices are row numbers, 0 to {len(Z) - 1}; found {index!r:.100}")
+        raise ValueError(
+            f"known_indices must be row numbers, 0 to {len(Z) - 1}; found {index!r:.100}"
+        )
     U, S, _ = np.linalg.svd(Z - Z.mean(axis=0), full_matrices=False)
     kept = np.finfo(float).eps * max(Z.shape) * S.max(initial=0.0) < S
     scores = np.column_stack([U[:, kept] * np.sqrt(len(Z)), np.ones(len(Z))])
     if np.linalg.matrix_rank(scores[index]) < scores.shape[1]:
         raise ValueError(
-            f"{kept.sum()} directions take {kept.sum() + 1} different rows in general position; "
-            f"{len(index)} known rows are not enough"
+            f"{len(index)} known rows are not enough: the columns of Z span {kept.sum()} "
+            f"dimensions, which take {kept.sum() + 1} different rows in general position"
         )
     B, *_ = np.linalg.lstsq(scores[index], known, rcond=None)
     X: NDArray[np.float64] = scores @ B

@@ -90,7 +90,7 @@ def audit_mechanism(
     """
     check(n, epsilon, delta, confidence, n_events)
     if not isinstance(pair, tuple | list) or len(pair) != 2:
-        raise ValueError(f"pair is two data sets; found {pair!r:.100}")
+        raise ValueError(f"pair must be two data sets; found {pair!r:.100}")
     outputs = runs_on(pair, mechanism, n, n_jobs, progress)
     name: str = getattr(mechanism, "__name__", type(mechanism).__name__)
     return report_on(subject or name, outputs, epsilon, delta, confidence, n_events)
@@ -117,8 +117,8 @@ def audit_search(
     Parameters
     ----------
     search : PrivateBayesSearchCV or PrivateThresholdClassifier
-        Without a ledger, because an audit fits it 2 n times. Its `memory` saves time if fits are
-        slow.
+        Without a ledger, because an audit fits it 2 n times. If fits are slow, its `memory` saves
+        time.
     train : tuple (X, y)
         The training set.
     held_out, held_out_neighbour : tuple (X_val, y_val) or (X_val, y_val, groups_val)
@@ -133,11 +133,11 @@ def audit_search(
         Number of events to test in each direction, 1 or more.
     output : callable, default=None
         Takes a fitted estimator and returns what to compare: a number, a text, or a sequence or
-        dict of them. None compares the candidate or threshold chosen, the released score, and the
-        mean of each parameter over the candidates that were validated.
+        dict of them. None compares the chosen candidate or threshold, the released score, and the
+        mean of each parameter over the validated candidates.
     random_state : int, default=None
-        Seeds the noise. The audit is reproducible then, but it audits the seeded generator instead
-        of the noise that is used in production.
+        Seeds the noise. This makes the audit reproducible, but it then audits the seeded generator
+        and not the noise that is used in production.
     n_jobs : int or None, default=None
         Number of parallel jobs, as joblib takes it.
     progress : bool, default=False
@@ -155,7 +155,10 @@ def audit_search(
     """
     check(n, None, 0.0, confidence, n_events)
     if getattr(search, "ledger", None) is not None:
-        raise ValueError(f"an audit fits the search {2 * n:,} times: take its ledger away")
+        raise ValueError(
+            f"an audit fits the search {2 * n:,} times, and no ledger pays for that: set "
+            "ledger=None"
+        )
     check_neighbours(held_out, held_out_neighbour)
     fit = _Fit(_with_fixed_candidates(search), tuple(train), output or released)
     seeds = seeds_from(random_state, 2 * n)

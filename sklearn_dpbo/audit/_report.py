@@ -40,11 +40,11 @@ class AuditReport:
         The event in which the outputs differ, in words.
     counts : tuple of int
         How often the event occurred in the second half of the runs: on the data set where it is
-        more probable, and on the other.
+        more probable, and on the other one.
     scores : tuple of two ndarray
         The numbers that the event compares with `threshold`, one for each of the same runs.
     threshold : float
-        From which score on the event has occurred.
+        The event has occurred if the score is at least this.
     """
 
     subject: str
@@ -128,7 +128,7 @@ class AuditReport:
 
 
 def _bins(scores: Floats) -> tuple[Floats, tuple[Floats, list[str]] | None]:
-    """Return the edges of a histogram, and (positions, labels) of ticks if values are few."""
+    """Return the edges of a histogram, and (positions, labels) of ticks if there are few values."""
     values = np.unique(scores)
     if len(values) > 40:
         return np.histogram_bin_edges(scores, 40), None

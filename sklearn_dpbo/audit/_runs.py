@@ -1,4 +1,4 @@
-"""Many runs on two data sets, and what they say of epsilon (zone: public)."""
+"""Many runs on two data sets, and the bound of epsilon that follows (zone: public)."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ __all__ = [
 ]
 
 _N_CHUNKS = 100
-# How often a bound may fail that only tells which data sets are worth more runs.
+# How often a bound may fail that only decides which data sets get more runs.
 _ROUGH = 0.1
 
 
 class Fitting(Protocol):
-    """Fits an estimator, and says what of it is compared."""
+    """Fits an estimator, and returns what is compared."""
 
     def __call__(self, data: tuple[Any, ...], seed: int | None, /) -> Any:
-        """Return the output of one fit; the seed is of its noise."""
+        """Return the output of one fit, whose noise has this seed."""
 
 
 def runs_on(
@@ -55,7 +55,7 @@ def fits_on(
     n_jobs: int | None,
     progress: bool,
 ) -> tuple[list[Any], list[Any]]:
-    """Return the outputs of fits on each of two data sets, of which each takes the next seed."""
+    """Return the outputs of fits on each of two data sets; each fit takes the next seed."""
     calls = [
         delayed(_repeat_fit)(fitting, pair[side], [seeds[2 * i + side] for i in part])
         for side, part in _chunks(len(seeds) // 2)
@@ -126,7 +126,7 @@ def report_on(
 
 
 def rough_bound(outputs: tuple[list[Any], list[Any]], delta: float) -> float:
-    """Return about how large epsilon is at least; it is too large, as all runs choose the event."""
+    """Return a rough lower bound of epsilon: too large, as the same runs choose the event."""
     columns, *tables = as_tables(*outputs)
     found = []
     for one, other in (tables, tables[::-1]):
@@ -135,7 +135,7 @@ def rough_bound(outputs: tuple[list[Any], list[Any]], delta: float) -> float:
 
 
 def seeds_from(random_state: int | None, n: int, below: int = 2**62) -> list[int | None]:
-    """Return n seeds; n times None if there is nothing to make them from."""
+    """Return n seeds, or n times None without a `random_state`."""
     if random_state is None:
         return [None] * n
     return [*np.random.default_rng(random_state).integers(below, size=n).tolist()]
@@ -148,19 +148,27 @@ def check_neighbours(data: Any, neighbour: Any) -> None:
     """
     for part in (data, neighbour):
         if not isinstance(part, tuple | list) or len(part) not in (2, 3):
-            raise ValueError("a data set is (X, y) or (X, y, groups)")
+            raise ValueError("each data set must be (X, y) or (X, y, groups)")
     if len(data) != len(neighbour) or len({n_rows(x) for x in (*data, *neighbour)}) != 1:
-        raise ValueError("neighbours have the same number of rows, and both or neither have groups")
+        raise ValueError(
+            "neighbouring data sets must have the same number of rows, and both or neither have "
+            "groups"
+        )
     differ = np.zeros(n_rows(data[0]), dtype=bool)
     for a, b in zip(data, neighbour, strict=True):
         differ |= differing(a, b)
     n_units, unit = int(differ.sum()), "record"
     if len(data) == 3:
         if differing(data[2], neighbour[2]).any():
-            raise ValueError("neighbours have the same groups: who has which rows is public")
+            raise ValueError(
+                "neighbouring data sets must have the same groups: which rows belong to whom is "
+                "public"
+            )
         n_units, unit = len(set(np.asarray(dense(data[2]))[differ].tolist())), "group"
     if n_units > 1:
-        raise ValueError(f"neighbours differ in one {unit}; these differ in {n_units}")
+        raise ValueError(
+            f"neighbouring data sets must differ in one {unit}; these differ in {n_units}"
+        )
 
 
 def differing(a: Any, b: Any) -> NDArray[np.bool_]:
@@ -172,7 +180,7 @@ def differing(a: Any, b: Any) -> NDArray[np.bool_]:
 
 
 def check(n: Any, epsilon: Any, delta: Any, confidence: Any, n_events: Any) -> None:
-    """Raise ValueError for parameters of audits that make no sense."""
+    """Raise ValueError if a parameter of an audit is out of its range."""
     check_number("n", n, "a whole number from 100 up", lambda n: n >= 100, Integral)
     check_number("epsilon", epsilon, "0 and up", lambda e: e >= 0, optional=True)
     check_number("delta", delta, "in [0, 1)", lambda d: 0 <= d < 1)

@@ -1,4 +1,4 @@
-"""Training sets that differ in one unit, by as much as they can (zone: public)."""
+"""Training sets that differ in one unit, as much as possible (zone: public)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Neighbours", "training_neighbours"]
 # (X, y) or (X, y, groups), twice.
 Neighbours: TypeAlias = tuple[tuple[Any, ...], tuple[Any, ...]]
 
-# In ranges of a column, how far beyond it a value is that has to be cut off.
+# How far outside of its column a value lies that has to be clipped, in ranges of the column.
 _FAR = 1e9
 
 
@@ -22,31 +22,31 @@ def training_neighbours(
 ) -> dict[str, Neighbours]:
     """Return pairs of training sets in which one unit is replaced by very different ones.
 
-    All records of the unit become the same: at a corner of the box that X spans, with the first or
-    the last of the labels; in the middle of it, but for one column; with numbers that are missing,
-    infinite or far beyond the box.
+    All records of the unit get the same values: a corner of the box that X spans, with the first or
+    the last of the labels; its centre, except in one column; or numbers that are missing, infinite
+    or far outside of the box.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
-        Numbers; a few records, because one of many moves a model little. They should span what is
-        allowed: the columns' bounds, say.
+        Numbers. Take few records, because one of many moves a model little. They should span the
+        allowed range: the columns' bounds, say.
     y : array-like of shape (n_samples,)
         Labels, at least two of which differ.
     groups : array-like of shape (n_samples,), default=None
-        Whom each record belongs to: then all records of the largest group are replaced.
+        Whom each record belongs to; all records of the largest group are then replaced.
     regression : bool, default=False
-        Whether labels are numbers, which may be far away, too.
+        Whether labels are numbers. Then some pairs have labels far outside of their range.
 
     Returns
     -------
     pairs : dict of str to pair of tuples (X, y) or (X, y, groups)
-        What is replaced, in words, and both data sets.
+        Both data sets, by what is replaced, in words.
 
     Raises
     ------
     ValueError
-        If X is no table of numbers, or all labels are the same.
+        If X is not a table of numbers, or all labels are the same.
 
     Examples
     --------
@@ -80,17 +80,17 @@ def _checked(X: Any, y: Any) -> tuple[NDArray[Any], NDArray[Any]]:
         table = labels = np.empty(0)
     if table.ndim != 2 or labels.shape != (len(table),) or not len(table):
         raise ValueError(
-            "X is a table of numbers, and y has a label for each of its rows. For other records, "
-            "pass pairs of training sets, as audit_estimator(..., pairs={'what changes': (data, "
-            "neighbour)})"
+            "X must be a table of numbers, and y have a label for each of its rows. For other "
+            "records, pass pairs of training sets, as audit_estimator(..., pairs={'what changes': "
+            "(data, neighbour)})"
         )
     if len(np.unique(labels)) < 2:
-        raise ValueError(f"y has two labels or more; found {labels[:1].tolist()} alone")
+        raise ValueError(f"y must have two labels or more; found only {labels[:1].tolist()}")
     return table, labels
 
 
 def _unit_to_replace(labels: NDArray[Any], groups: Any) -> NDArray[np.intp]:
-    """Return the rows of the largest group; or a record of the most frequent label."""
+    """Return the rows of the largest group, or one record of the most frequent label."""
     names, number = np.unique(labels if groups is None else groups, return_inverse=True)
     rows = np.flatnonzero(number == np.bincount(number, minlength=len(names)).argmax())
     return rows if groups is not None else rows[:1]

@@ -2,8 +2,8 @@
 
 A mechanism's guarantee is tight on certain pairs of data sets only. These are such pairs: for a
 choice, scores that change by the whole sensitivity in opposite directions; for counts, all of them
-changing in the same direction; for a search, two models of which each record makes one right and
-the other wrong.
+changing in the same direction; for a search, two models, one of which is right for a record and the
+other wrong.
 
 The functions that return a `Case` have these parameters in common: `epsilon` and `delta`, the
 claim; `sensitivity`, how far one record changes each of the integer scores or counts, 1 or more;
@@ -133,7 +133,7 @@ def permute_and_flip(
 
 
 def _initial_gap(D: int, epsilon: float) -> int:
-    """Return the initial gap of two scores with which the better is drawn in 7 of 8 runs.
+    """Return the initial gap of two scores with which the better one is chosen in 7 of 8 runs.
 
     The exponential mechanism reaches the ratio e^epsilon only in the limit of a large gap. If the
     scores are equal at first, the ratio is ``(1 + e^epsilon) / 2``.
@@ -292,7 +292,7 @@ def configurator(
 
 
 class ConstantClassifier(ClassifierMixin, BaseEstimator):
-    """Predicts one label for any record, whatever it is fitted on.
+    """Predicts the same label for every record, whatever it is fitted on.
 
     Parameters
     ----------
@@ -318,7 +318,7 @@ class ConstantClassifier(ClassifierMixin, BaseEstimator):
 
 
 class ConstantRegressor(RegressorMixin, BaseEstimator):
-    """Predicts one value for any record, whatever it is fitted on.
+    """Predicts the same value for every record, whatever it is fitted on.
 
     Parameters
     ----------
@@ -339,7 +339,7 @@ class ConstantRegressor(RegressorMixin, BaseEstimator):
 def opposed_models(m: int = 21, ones: int | None = None) -> tuple[Table, Table, Table]:
     """Return (training set, validation set, its neighbour) for two models that always disagree.
 
-    The models are `ConstantClassifier` with the labels 0 and 1: each record makes one right and
+    The models are `ConstantClassifier` with the labels 0 and 1: for each record one is right and
     the other wrong.
 
     Parameters

@@ -59,7 +59,7 @@ def test_number_of_runs_is_drawn_by_inversion(repetition):
 
 @pytest.mark.parametrize("mean", [1.0, 0.5, math.inf, math.nan])
 def test_a_mean_number_of_runs_of_one_or_less_is_refused(mean):
-    with pytest.raises(ValueError, match="the mean number of runs is above 1"):
+    with pytest.raises(ValueError, match="the mean number of runs must be above 1"):
         Repetition.of_mean(mean)
 
 

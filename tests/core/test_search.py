@@ -531,7 +531,7 @@ BAD = [
     (dict(strategy="bayes"), r"strategy is one of \['gp_noise_free', .*'worst_case'\]"),
     (dict(strategy=WorstCase), r"did you mean WorstCase\(\)"),
     (dict(strategy=WorstCase(score_share=1)), "score_share is strictly"),
-    (dict(noise_random_state=0.5), "noise_random_state is None or"),
+    (dict(noise_random_state=0.5), "noise_random_state must be None or"),
     (dict(error_score="ignore"), "error_score"),
     (dict(estimator=3), "estimator has a fit method"),
 ]

@@ -67,7 +67,7 @@ def test_tables_of_one_sensitivity_only_follow_each_other():
 
 @pytest.mark.parametrize("sensitivity", [0, -1, 1.0, (1,), (1, 1), None])
 def test_invalid_sensitivity_raises_value_error(sensitivity):
-    with pytest.raises(ValueError, match="a sensitivity is a positive integer"):
+    with pytest.raises(ValueError, match="a sensitivity must be a positive integer"):
         Sensitive([[1]], sensitivity)
 
 

@@ -239,7 +239,7 @@ def test_audit_runs_with_a_progress_bar_and_in_parallel(capsys):
         ({"delta": 1.0}, r"delta is in \[0, 1\)"),
         ({"confidence": 1.0}, r"confidence is in \(0.5, 1\)"),
         ({"n_events": 0}, "n_events is 1 or more"),
-        ({"pair": (1, 2, 3)}, "pair is two data sets"),
+        ({"pair": (1, 2, 3)}, "pair must be two data sets"),
     ],
 )
 def test_invalid_parameters_of_audit_mechanism_are_refused(params, message):
@@ -291,7 +291,7 @@ def test_validation_sets_that_are_not_neighbours_are_refused():
         ((X, y), (X, y, y), "both or neither have groups"),
         ((X, y, y), (X, other, other), "the same groups"),
         ((X, y, np.arange(21)), (X, 1 - y, np.arange(21)), "differ in one group; .* in 21"),
-        (X, (X, y), "a data set is"),
+        (X, (X, y), "each data set must be"),
     ):
         with pytest.raises(ValueError, match=message):
             audit_search(search(), train, held_out, neighbour)
@@ -299,7 +299,7 @@ def test_validation_sets_that_are_not_neighbours_are_refused():
 
 def test_audit_search_refuses_a_search_with_a_ledger(tmp_path):
     ledger = PrivacyLedger(tmp_path / "l.db", "a", 1.0, create=True)
-    with pytest.raises(ValueError, match=r"fits the search 4,000 times: take its ledger away"):
+    with pytest.raises(ValueError, match=r"fits the search 4,000 times, and no ledger pays"):
         audit_search(search(ledger=ledger), *cases.opposed_models())
 
 

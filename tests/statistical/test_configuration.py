@@ -88,7 +88,7 @@ def test_quantized_rounds_utilities_to_integers():
 @pytest.mark.parametrize(
     ("interval", "breakpoints", "values", "says"),
     [
-        ((0, 1), [0.5], [1], "n breakpoints part n"),
+        ((0, 1), [0.5], [1], "n breakpoints must separate n"),
         ((0, 1), [0.5, 0.2], [1, 2, 3], "increasing"),
         ((0, 1), [0.0], [1, 2], "within the interval"),
         ((0, 1), [math.nan], [1, 2], "finite"),

@@ -190,7 +190,7 @@ def test_invalid_parameters_of_audit_estimator_are_refused(model, params, messag
 
 def test_an_estimator_with_a_ledger_is_refused(tmp_path):
     model = logistic(ledger=PrivacyLedger(tmp_path / "l.db", "a", 1.0, create=True))
-    with pytest.raises(ValueError, match=r"ledger is set, and an audit needs thousands of fits"):
+    with pytest.raises(ValueError, match=r"ledger is set, but an audit needs thousands of fits"):
         audit_estimator(model, X, y)
 
 
@@ -213,10 +213,10 @@ def test_training_neighbours_differ_in_one_unit(groups):
 @pytest.mark.parametrize(
     ("table", "labels", "message"),
     [
-        ([["a"], ["b"]], [0, 1], "X is a table of numbers"),
-        ([1.0, 2.0], [0, 1], "X is a table of numbers"),
-        ([[1.0], [2.0]], [0, 1, 2], "X is a table of numbers"),
-        ([[1.0], [2.0]], [1, 1], r"y has two labels or more; found \[1\] alone"),
+        ([["a"], ["b"]], [0, 1], "X must be a table of numbers"),
+        ([1.0, 2.0], [0, 1], "X must be a table of numbers"),
+        ([[1.0], [2.0]], [0, 1, 2], "X must be a table of numbers"),
+        ([[1.0], [2.0]], [1, 1], r"y must have two labels or more; found only \[1\]"),
     ],
 )
 def test_training_neighbours_of_other_tables_are_refused(table, labels, message):
