@@ -125,8 +125,8 @@ def private_training(estimator: Any) -> PrivateTraining:
             if (part := _learning(step)) is not None:
                 raise ValueError(
                     f"the step {name!r} of the pipeline learns from the records that it is fitted "
-                    f"on, or is not known not to ({part!r}), and does not protect them. Transform "
-                    "with what is known beforehand: the `bounds` of our models, "
+                    f"on, or is not known not to ({part!r}), without protecting them. Transform "
+                    "by public parameters instead: the `bounds` of a private learner, "
                     "OneHotEncoder(categories=[...], sparse_output=False, "
                     'handle_unknown="ignore"), OrdinalEncoder(categories=[...], '
                     'handle_unknown="use_encoded_value", unknown_value=-1), FunctionTransformer, '
@@ -142,8 +142,8 @@ def private_training(estimator: Any) -> PrivateTraining:
         return known(estimator)
     raise ValueError(
         f"{type(estimator).__name__} does not protect the records that it is fitted on, or does "
-        f"not say how. {_which(estimator)}; or give yours a method `private_training`: see "
-        '"One sensitive table" in the documentation'
+        f"not declare how. {_which(estimator)}; or give yours a method `private_training`: see "
+        '"Use private learners of other libraries" in the documentation'
     )
 
 
