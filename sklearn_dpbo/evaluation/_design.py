@@ -83,18 +83,18 @@ def check_task(estimator: Any, y: Any) -> None:
     """Raise ValueError unless there is an evaluation for this kind of estimator and labels."""
     name = type(estimator).__name__
     if not (is_classifier(estimator) or is_regressor(estimator)):
-        raise ValueError(f"an evaluation is of a classifier or a regressor; found {name}")
+        raise ValueError(f"only classifiers and regressors can be evaluated; found {name}")
     if np.ndim(y) == 0 or dense(y).ndim != 1:
         raise ValueError("an evaluation takes one label per record; y has another shape")
     if is_regressor(estimator):
         return
     if not any(hasattr(estimator, method) for method in _METHODS):
         raise ValueError(
-            f"curves are drawn from what predict_proba or decision_function return, and {name} has "
+            f"curves need predict_proba or decision_function, and {name} has "
             "neither. For labels alone, release a score: scoring='f1_macro' of a search, say"
         )
     if type_of_target(y) not in ("binary", "multiclass"):
-        raise ValueError(f"y has the labels of classes; found {type_of_target(y)} ones")
+        raise ValueError(f"y must have class labels; found {type_of_target(y)} ones")
     if len(np.unique(dense(y))) < 2:
         raise ValueError("the public labels y are all of one class; pass records of every class")
     if len(np.unique(dense(y))) > _MOST_CLASSES:
@@ -229,8 +229,8 @@ def _cut_of(model: Any, public: Predictions, second: NDArray[np.bool_]) -> float
     apart = float(np.mean((scores >= usual) != second))
     warnings.warn(
         f"{type(model).__name__}.predict does not follow the scores of "
-        f"{method_of(model, _METHODS)} for {apart:.1%} of the public records: numbers without a "
-        f"threshold are for labels by scores above {usual:.3g}, not for what it predicts",
+        f"{method_of(model, _METHODS)} for {apart:.1%} of the public records. Numbers without a "
+        f"threshold are for the labels by scores above {usual:.3g}, not for its predictions",
         UserWarning,
         stacklevel=4,
     )
@@ -262,6 +262,6 @@ def _refuse(pos_label: Any, thresholds: Any, public: Predictions, model: Any) ->
         raise ValueError(f"pos_label and thresholds are for two classes; the model has {K}")
     if np.ndim(public.response) != 2 or public.response.shape[1] != K:
         raise ValueError(
-            f"{type(model).__name__}.{method_of(model, _METHODS)} has no column for each of its "
-            f"{K} classes (decision_function_shape='ovo', perhaps): there is no score of a class"
+            f"{type(model).__name__}.{method_of(model, _METHODS)} does not return one column for "
+            f"each of its {K} classes (perhaps because of decision_function_shape='ovo')"
         )

@@ -31,17 +31,17 @@ class ScoreTables(Evaluation):
 
     @property
     def classes(self) -> NDArray[Any]:
-        """Class labels, sorted."""
+        """Class labels in sorted order."""
         return self._design.histogram.classes
 
     @property
     def pos_label(self) -> Any:
-        """The positive one of two classes; None for more."""
+        """The positive class of two; None for more classes."""
         return self.classes[self._design.positive] if self._binary else None
 
     @property
     def thresholds(self) -> Floats:
-        """Thresholds of the positive class's score that labels may be decided by, ascending."""
+        """Available thresholds for the score of the positive class, ascending."""
         return np.sort(self._as_thresholds())
 
     @property
@@ -104,13 +104,13 @@ class ScoreTables(Evaluation):
         """Return the number of the score that is for this class."""
         if self._binary:
             if label is not None and not equal(np.array([self.pos_label]), label)[0]:
-                raise ValueError(f"the scores are those of class {self.pos_label!r}, the pos_label")
+                raise ValueError(f"label must be the pos_label {self.pos_label!r}; found {label!r}")
             return 0
         found = np.flatnonzero(equal(self.classes, label))
         if not len(found):
             raise ValueError(
-                f"label is one of the classes {self.classes.tolist()}, which is held against the "
-                f"others; found {label!r}"
+                f"label is one of the classes {self.classes.tolist()}, to hold against the others; "
+                f"found {label!r}"
             )
         return int(found[0])
 
