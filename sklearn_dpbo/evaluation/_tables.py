@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ScoreTables(Evaluation):
-    """Base of `ClassifierEvaluation`: classes, thresholds, and tables of counts."""
+    """Base class of `ClassifierEvaluation`: classes, thresholds and tables of counts."""
 
     _design: ClassifierDesign
 
@@ -91,7 +91,7 @@ class ScoreTables(Evaluation):
         """Return mean and mean square of one score in each of its bins, shape (2, n_bins)."""
         if self._design.moments is None:
             raise ValueError(
-                "the scores are no probabilities: the classifier has no predict_proba. "
+                "the scores are not probabilities: the classifier has no predict_proba. "
                 "CalibratedClassifierCV gives it one"
             )
         moments: Floats = self._design.moments[c]
@@ -101,7 +101,7 @@ class ScoreTables(Evaluation):
         return np.stack([1 - mean, 1 - 2 * mean + square])
 
     def _score_of(self, label: Any) -> int:
-        """Return the number of the score that is for this class."""
+        """Return the index of the score of this class."""
         if self._binary:
             if label is not None and not equal(np.array([self.pos_label]), label)[0]:
                 raise ValueError(f"label must be the pos_label {self.pos_label!r}; found {label!r}")
@@ -115,11 +115,11 @@ class ScoreTables(Evaluation):
         return int(found[0])
 
     def _own_class(self, c: int) -> Any:
-        """Return the class that a score is for, as no type of numpy."""
+        """Return the class of a score, as a Python object."""
         return self.classes.tolist()[self._design.positive if self._binary else c]
 
     def _name(self, label: Any) -> str | None:
-        """Return what a score is of, for legends; None if there is one only."""
+        """Return the name of a score for legends; None if there is only one."""
         return None if self._binary else f"{label} against the rest"
 
     def _confusion(self, threshold: float | None) -> Callable[[Floats], Floats]:

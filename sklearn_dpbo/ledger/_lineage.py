@@ -33,7 +33,7 @@ def refuse_missing(ledger: str, heads: Sequence[str], reports: Mapping[str, Any]
         raise LedgerError(
             "the ledger is not the one that these releases were charged to. "
             + "; ".join(missing)
-            + ". What was spent is at least what was published: restore the ledger, or do not go on"
+            + ". At least what was published has been spent: restore the ledger, or do not continue"
         )
 
 

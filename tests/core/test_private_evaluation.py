@@ -507,5 +507,5 @@ def test_r2_below_minus_one_is_released_as_it_is():
 def test_public_labels_of_one_class_are_refused(two_classes):
     X, y, X_val, y_val = two_classes
     model = LogisticRegression().fit(X, y)
-    with pytest.raises(ValueError, match="all of one class"):
+    with pytest.raises(ValueError, match="have a single class"):
         private_evaluation(model, X_val, y_val, X=X[y == 0], y=y[y == 0], epsilon=1.0)
