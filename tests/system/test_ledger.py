@@ -1000,7 +1000,7 @@ def test_no_noise_is_drawn_if_the_ledger_cannot_be_written(place, name, monkeypa
     monkeypatch.setattr(mechanisms, "_draw", lambda *args: drawn.append(args))
     ledger = opened(place, delta=1e-5, unit=UNITS.get(name, "record"))
     change(place, lambda lines: [])
-    with pytest.raises(LedgerError, match="Nothing may be drawn"):
+    with pytest.raises(LedgerError, match="Nothing may be released"):
         FITS[name](ledger)
     assert not drawn
 
