@@ -535,6 +535,7 @@ def test_second_fit_removes_attributes_of_the_first():
     assert not hasattr(c, "best_score_")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", [Steps(), OnGrid()])
 def test_best_parameter_has_the_documented_distribution(family):
     sample, grid = [0.1, 0.35, 0.35, 0.8], uniform_grid((0, 1), 8)
@@ -618,10 +619,10 @@ def test_seeded_noise_warns_and_is_reported_as_no_guarantee():
         ({"grid_size": 1}, "grid_size"),
         ({"grid_size": 2**25}, "grid_size"),
         ({"score_share": 1}, "score_share"),
-        ({"invalid": "ignore"}, "invalid is"),
+        ({"invalid": "ignore"}, "invalid must be"),
         ({"family": Knapsack}, "such as Knapsack()"),
         ({"family": "knapsack"}, "such as Knapsack()"),
-        ({"family": Knapsack(utility_as="value")}, "utility_as is"),
+        ({"family": Knapsack(utility_as="value")}, "utility_as must be"),
         ({"family": IndependentSet(degrees="old")}, "degrees is"),
         ({"family": OutwardRotation(n_directions=0)}, "n_directions is 1 or more"),
         ({"family": SLinear(), "interval": (-1, 1)}, "s is positive"),

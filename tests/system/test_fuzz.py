@@ -1110,7 +1110,7 @@ def of_responses(case, opened):
 
 
 @pytest.mark.filterwarnings("ignore")
-@sizes(150, 900)
+@sizes(60, 900)
 def test_odd_responses_gains_and_splits_give_valid_result_or_clear_error(n, opened):
     run_cases(cases(RESPONSES, RESPONSES), lambda c: of_responses(c, opened), n, 1 / 4, "responses")
 
