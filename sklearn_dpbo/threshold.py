@@ -78,45 +78,47 @@ class PrivateThresholdClassifier(
     """Tune a classifier's decision threshold with differential privacy for the validation set.
 
     The private counterpart of scikit-learn's `TunedThresholdClassifierCV`. The classifier is fitted
-    on a training set, which is not protected; its threshold is drawn by the exponential mechanism
-    from a public grid, by what a held-out validation set, which is protected, says of each; and
-    the score at that threshold is released with noise. All that is pure epsilon-DP with respect to
-    one record (or group of records) of the validation set.
+    on a training set, which is not protected. The exponential mechanism selects its threshold from
+    a public grid, by the scores on a validation set, which is protected. The score at that
+    threshold is released with noise. Together this is pure epsilon-DP with respect to one record
+    (or group of records) of the validation set.
 
     Parameters
     ----------
     estimator : estimator object
-        A binary classifier with `predict_proba` or `decision_function`. Its predictions must be
-        made row by row; this is checked on training records. One that is fitted already goes into
-        a ``FrozenEstimator``. A `PrivateBayesSearchCV` is given the same validation set, and what
-        it spends is added up in `privacy_`.
+        A binary classifier with `predict_proba` or `decision_function`. It must predict each row
+        by itself; this is checked on training records. Put a classifier that is already fitted
+        into a ``FrozenEstimator``. A `PrivateBayesSearchCV` gets the same validation set, and
+        `privacy_` includes its privacy loss.
     epsilon : float, default=1.0
-        Privacy loss of the threshold and its score together; what a search in `estimator` spends
-        comes on top.
+        Privacy loss of the threshold and its score together. The loss of a search in `estimator`
+        is added.
     scoring : str, PrivateScorer or scikit-learn scorer, default="balanced_accuracy"
-        A score of *labels*. "f1", "precision", "matthews_corrcoef" or another function of the
+        A metric of *labels*: "f1", "precision", "matthews_corrcoef" or another function of the
         confusion matrix (``make_private_scorer("f1", pos_label="yes")``); "accuracy"; a cost
-        matrix, ``make_private_scorer("neg_cost", cost_matrix=...)``; or the mean of a gain of your
-        own, ``make_private_scorer(gain, bounds=(a, b))``.
+        matrix, ``make_private_scorer("neg_cost", cost_matrix=...)``; or the mean of your own gain,
+        ``make_private_scorer(gain, bounds=(a, b))``.
     response_method : {"auto", "decision_function", "predict_proba"}, default="auto"
-        What the threshold is applied to; "auto" takes `predict_proba` if there is one.
+        The response that the threshold is applied to; "auto" uses `predict_proba` if it exists.
     thresholds : int or array-like of float, default=2**14
-        The public thresholds to choose from. A number of them, placed by the training set (4,096
-        records of it at most): a quarter are spread evenly over [0, 1] (for `decision_function`,
-        over the range of responses), a quarter are quantiles of responses, and half are where the
-        score *on the training set* is good, many of them several times. Or the thresholds
-        themselves, chosen without looking at the validation data.
+        The public thresholds to choose from. An integer is their number; they are placed by at
+        most 4,096 training records. A quarter is evenly spaced over [0, 1] (for
+        `decision_function`, over the range of responses), a quarter consists of quantiles of
+        responses, and half lie where the score *on the training set* is good, many of them several
+        times. An array has the thresholds themselves, chosen without looking at the validation
+        data.
     score_share : float, default=0.4
-        Share of epsilon for the score, in (0, 1).
+        Share of epsilon that the released score gets, in (0, 1).
     cv : splitter or iterable of one (train, test) pair, default=None
-        What to hold out if X_val is not given to `fit`; as for `PrivateBayesSearchCV`.
+        What to hold out if `fit` gets no X_val; as for `PrivateBayesSearchCV`.
     random_state : int, RandomState instance or None, default=None
-        For public randomness: how the default hold-out is cut. Never for noise.
+        Seed of public randomness, such as the default hold-out set. It does not seed noise.
     noise_random_state : int or None, default=None
-        An integer replaces the noise by a seeded generator's: for tests only. Warns.
+        An integer replaces the noise by that of a seeded generator, with a warning: for tests
+        only.
     ledger : PrivacyLedger or None, default=None
-        What epsilon is charged to, before the first draw; and what a search in `estimator` spends,
-        if it has no ledger of its own.
+        The ledger to which epsilon is charged, before noise is generated. It is also charged for a
+        search in `estimator` that has no ledger of its own.
     prediction : {"together", "separate"}, default="together"
         How the validation set is predicted; as for `PrivateBayesSearchCV`.
 
@@ -125,15 +127,15 @@ class PrivateThresholdClassifier(
     estimator_ : estimator
         Fitted on the training set alone.
     best_threshold_ : float
-        One of the public thresholds (private): the second class is predicted from it on upwards.
+        One of the public thresholds (private). The second class is predicted from it upwards.
     best_score_ : float
-        The validation score of `predict` with noise, within the scorer's bounds (private).
+        The validation score of `predict`, with noise, within the scorer's bounds (private).
     best_score_interval_ : tuple of float
-        Where that score lies without noise, with probability 95 % (private).
+        Interval that contains the score without noise, with probability 95 % (private).
     privacy_ : PrivacyReport
-        The privacy report: print it.
+        The privacy report; print it.
     scorer_ : PrivateScorer
-        The score used; as a function, ``scorer_(estimator, X, y)``, it is not private.
+        The scorer used. As a function, ``scorer_(estimator, X, y)``, it is exact and not private.
     classes_ : ndarray of shape (2,)
     n_features_in_ : int
         Only if the fitted estimator has it.
@@ -147,10 +149,11 @@ class PrivateThresholdClassifier(
 
     Notes
     -----
-    The share of records that lie between two thresholds bounds how far their scores differ; so the
-    threshold drawn loses little as soon as the estimator spreads the records out. Theorem and
-    proof: documentation, "Thresholds". For functions of the confusion matrix a copy is fitted on
-    four fifths of the training set: predictions of the rest say where the function is linearised.
+    The share of records between two thresholds bounds how far their scores differ, so the selected
+    threshold loses little unless many records have nearly the same response. For theorem and proof
+    see "Tune a decision threshold" in the documentation. For functions of the confusion matrix, a
+    copy is fitted on four fifths of the training set; its predictions for the rest decide where the
+    function is linearised.
 
     Examples
     --------
@@ -209,26 +212,26 @@ class PrivateThresholdClassifier(
         groups_val: Any = None,
         **fit_params: Any,
     ) -> Self:
-        """Fit the estimator on the training set, and tune its threshold privately.
+        """Fit the estimator on the training set and tune its threshold privately.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The training set: not protected. Without X_val, one part of it is held out as the
+            The training set, not protected. Without X_val, a part of it is held out as the
             validation set (see `cv`).
         y : array-like of shape (n_samples,)
-            Two classes.
+            Labels of X, of two classes.
         *unnamed
-            Nothing: all that follows is given by name.
+            Nothing; pass the rest by name.
         X_val : array-like of shape (n_val, n_features), default=None
-            The validation set: protected, and used for nothing but the threshold and its score.
+            The validation set, protected and used only for the threshold and its score.
         y_val : array-like of shape (n_val,), default=None
-            Labels of X_val: protected, too.
+            Labels of X_val, also protected.
         groups_val : array-like of shape (n_val,), default=None
-            Whom each validation record belongs to: then all records of one group (a patient, say)
-            are one protected unit. Without X_val: one entry for each row of X.
+            Group of each validation record. All records of a group (such as a patient) are then
+            one privacy unit. Without X_val: one entry for each row of X.
         **fit_params : dict
-            For the estimator's `fit`, or as metadata routing has it.
+            Parameters of the estimator's `fit`, or metadata to route.
 
         Returns
         -------
@@ -237,10 +240,11 @@ class PrivateThresholdClassifier(
         Raises
         ------
         TypeError
-            If protected records are given by position.
+            If protected records are passed by position.
         ValueError
-            If anything is malformed, or predictions are not made row by row. Nothing is released or
-            spent then, but by a search in `estimator` that had ended before; the error says so.
+            If a parameter is invalid, or predictions are not made row by row. Nothing is released
+            or spent then, except by a search in `estimator` that had already finished; the error
+            says so.
         """
         check_named(self, unnamed)
         if X_val is not None:
@@ -391,7 +395,9 @@ class PrivateThresholdClassifier(
         check_number("epsilon", self.epsilon, "a number from 1e-9 up", lambda e: e >= 1e-9)
         check_number("score_share", self.score_share, "in (0, 1)", lambda s: 0 < s <= 1 - 1e-6)
         if Inner(self.estimator).spends and not self.estimator.refit:
-            raise ValueError("a search in `estimator` must refit: its model gets the threshold")
+            raise ValueError(
+                "a search in `estimator` must refit, because its model gets the threshold"
+            )
         check_takes_threshold(self.estimator, self.response_method)
         if isinstance(self.cv, str) and self.cv == "prefit":
             raise ValueError(
@@ -408,8 +414,8 @@ class PrivateThresholdClassifier(
             or scorer.response_method != ("predict",)
         ):
             raise ValueError(
-                f"scoring={scorer.name!r} is no score of single labels, so that no threshold "
-                'follows from it. Use "f1", "balanced_accuracy", "accuracy", or '
+                f"scoring={scorer.name!r} is not a metric of labels, so it says nothing about a "
+                'threshold. Use "f1", "balanced_accuracy", "accuracy", or '
                 "make_private_scorer(gain, bounds=(a, b)) with gain(y_true, labels)"
             )
         return scorer

@@ -1,4 +1,4 @@
-"""Draw the picture of the page on thresholds: python docs/figures/thresholds.py FOLDER.
+"""Draw the figure of the page on thresholds: python docs/figures/thresholds.py FOLDER.
 
 FOLDER holds diabetes130.csv.gz. It runs the example on readmissions first, and looks at the
 validation records afterwards as if they were public, which here they are.
@@ -32,7 +32,7 @@ validation = costs(sensitive)
 figure, axes = plt.subplots(2, 1, figsize=(7, 5), sharex=True, layout="constrained")
 axes[0].plot(grid, costs(test), label="third hospital", color="black", lw=1)
 axes[0].plot(grid, validation, label="validation set (protected)", lw=1)
-axes[0].axvline(example["tuned"].best_threshold_, color="C3", lw=1, label="threshold drawn")
+axes[0].axvline(example["tuned"].best_threshold_, color="C3", lw=1, label="selected threshold")
 axes[0].set_ylabel("cost per patient")
 axes[0].legend(frameon=False)
 for m in (150, 1_500, 15_000):
@@ -40,7 +40,7 @@ for m in (150, 1_500, 15_000):
     weight = np.exp(-0.6 * m * (validation - validation.min()) / 8 / 2)
     density = weight / weight.mean() / np.ptp(grid)
     axes[1].plot(grid, density, lw=1, label=f"{m:,} patients")
-axes[1].set_ylabel("density that is\ndrawn from, epsilon = 1")
+axes[1].set_ylabel("density of the selected\nthreshold, epsilon = 1")
 axes[1].set_xlabel("threshold")
 axes[1].set_yscale("log")
 axes[1].set_ylim(0.05, 500)

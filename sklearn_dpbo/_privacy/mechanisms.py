@@ -124,7 +124,7 @@ class Mechanisms:
 
         References
         ----------
-        See `select`; and the documentation, "One sensitive table".
+        See `select`; and the documentation, "Protect every record of one table".
         """
         self.budget.charge(PrivacyLoss(epsilon, 0.0, purpose, f"permute-and-flip among {among}"))
         choose = self.noise.permute_and_flip(_scale(2 * scores.sensitivity, epsilon))

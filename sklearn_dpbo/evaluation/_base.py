@@ -1,4 +1,4 @@
-"""What all evaluations share: numbers with intervals, and how they are shown (zone: released)."""
+"""Base class of evaluations: numbers with intervals, and how they are shown (zone: released)."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ Floats = NDArray[np.float64]
 
 
 class Estimate(NamedTuple):
-    """A number with noise, and where it lies without.
+    """A number with noise, and an interval for the number without noise.
 
     Parameters
     ----------
     value : float
-        With noise.
+        The number with noise.
     low, high : float
-        Where the number that these very records have lies, with probability 95 %. How they were
-        sampled is not in it.
+        Interval that contains the exact number for these records with probability 95 %. It does not
+        cover how the records were sampled.
     """
 
     value: float
@@ -96,8 +96,8 @@ class Evaluation:
         Returns
         -------
         evaluation : dict
-            With the keys "m", "unit", "scores" (each with "value", "low" and "high"; None is an
-            end at infinity), what the figures show, and "privacy".
+            With the keys "m", "unit", "scores" (each with "value", "low" and "high"; None stands
+            for infinity), the data of the figures, and "privacy".
         """
         return {
             "m": self.m,

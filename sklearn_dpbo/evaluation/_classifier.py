@@ -33,34 +33,35 @@ class ClassifierEvaluation(ScoreTables):
 
     Returned by `private_evaluation`, and kept by a search with ``report=True``.
 
-    Of two classes, what is released is a histogram: how many records of each class have a score in
-    each public bin. For more, half of epsilon is for the confusion matrix and half for such a
-    histogram of each class against the rest. Records with a score in the same bin are tied, or
-    evenly spread over it. If all the records of a group are protected together, a group weighs 1,
-    whatever the number of its records.
+    For two classes, the release is a histogram: the numbers of records of each class with a score
+    in each public bin. For more classes, half of epsilon pays for the confusion matrix and half for
+    such a histogram of each class against the rest. Records with a score in the same bin count as
+    ties, or as evenly spread over the bin. If all records of a group are protected together, the
+    group has the weight of one record, however many records it has.
 
     Attributes
     ----------
     m : int
         Number of protected records, or groups.
     privacy_ : PrivacyReport
-        The privacy report: print it.
+        The privacy report; print it.
     """
 
     # ------------------------------------------------------------ labels
     def confusion_matrix(self, threshold: float | None = None) -> NDArray[np.int64]:
-        """Return the confusion matrix, with noise.
+        """Return the confusion matrix with noise.
 
         Parameters
         ----------
         threshold : float, default=None
-            Of two classes, the positive one is predicted from this score on; the nearest of
-            `thresholds` is taken. None is the classifier's own.
+            For two classes, the score from which the positive class is predicted; the nearest of
+            `thresholds` is used. None is the classifier's own threshold.
 
         Returns
         -------
         matrix : ndarray of int, shape (n_classes, n_classes)
-            A row per true class, a column per predicted one; records (or groups), not negative.
+            One row per true class and one column per predicted class. Non-negative numbers of
+            records (or groups).
         """
         found: Floats = np.rint(self._confusion(threshold)(self._counts(0))[0])
         return found.astype(np.int64)
@@ -68,7 +69,7 @@ class ClassifierEvaluation(ScoreTables):
     def confusion_matrix_interval(
         self, threshold: float | None = None
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return where each number of the confusion matrix lies, by itself with 95 %.
+        """Return a 95 % interval for each number of the confusion matrix.
 
         Parameters
         ----------
@@ -81,7 +82,7 @@ class ClassifierEvaluation(ScoreTables):
         """
         matrices = self._confusion(threshold)
         low, high = self._band(lambda n, _: np.maximum(matrices(n), 0), 0)
-        found = self.confusion_matrix(threshold)  # may lie outside where counts had to be mended
+        found = self.confusion_matrix(threshold)  # may lie outside if counts were adjusted
         low, high = np.minimum(np.floor(low), found), np.maximum(np.ceil(high), found)
         return low.astype(np.int64), high.astype(np.int64)
 
@@ -106,19 +107,19 @@ class ClassifierEvaluation(ScoreTables):
         return self._metric("balanced_accuracy", None, threshold)
 
     def precision(self, threshold: float | None = None, *, average: str = "macro") -> Estimate:
-        """Return the share of correct ones among those labelled positive.
+        """Return the share of correct predictions among those of the positive class.
 
         Parameters
         ----------
         threshold : float, default=None
             As in `confusion_matrix`.
         average : {"macro", "micro", "weighted"}, default="macro"
-            Over classes, if there are more than two.
+            How to average over classes, if there are more than two.
         """
         return self._metric("precision", average, threshold)
 
     def recall(self, threshold: float | None = None, *, average: str = "macro") -> Estimate:
-        """Return the share labelled positive among those that are.
+        """Return the share of positive records that are predicted to be positive.
 
         Parameters
         ----------
@@ -144,7 +145,8 @@ class ClassifierEvaluation(ScoreTables):
         Parameters
         ----------
         label : object, default=None
-            Of more than two classes, the one against the rest; None is the mean over all.
+            For more than two classes, the class to hold against the rest; None is the mean over
+            all classes.
         """
         return self._area("roc_auc", label)
 
@@ -159,7 +161,7 @@ class ClassifierEvaluation(ScoreTables):
         return self._area("average_precision", label)
 
     def brier_score(self) -> Estimate:
-        """Return the mean squared error of the probabilities; of many classes, summed over them."""
+        """Return the mean squared error of the probabilities; summed over more than two classes."""
         moments = [self._probabilities(c) for c in range(self._n_scores)]
 
         def total(counts: Floats, _: str | None) -> Floats:
@@ -187,12 +189,12 @@ class ClassifierEvaluation(ScoreTables):
         Parameters
         ----------
         label : object, default=None
-            Of more than two classes, the one against the rest; to be given then.
+            The class to hold against the rest; required for more than two classes.
 
         Returns
         -------
         fpr, tpr, thresholds : ndarray of shape (n_bins + 1,)
-            False and true positive rates, and the thresholds, falling.
+            False and true positive rates, and the thresholds in descending order.
         """
         c = self._score_of(label)
         fpr, tpr = curves.roc(self._table(c))
@@ -209,7 +211,7 @@ class ClassifierEvaluation(ScoreTables):
         Returns
         -------
         precision, recall : ndarray of shape (n_bins + 1,)
-            By rising threshold; at last 1 and 0.
+            In the order of ascending thresholds; the last values are 1 and 0.
         thresholds : ndarray of shape (n_bins,)
         """
         c = self._score_of(label)
@@ -224,12 +226,13 @@ class ClassifierEvaluation(ScoreTables):
         label : object, default=None
             As in `roc_curve`.
         n_bins : int, default=5
-            Groups of about as many records each; fewer where many have about the same score.
+            Number of groups of about equal size; fewer if many records have about the same score.
 
         Returns
         -------
         prob_true, prob_pred : ndarray of shape (n_groups,)
-            Share of positives, and mean probability. The mean of a bin is that of public records.
+            Share of positives and mean probability of each group. The mean probability of a bin is
+            that of public records.
         """
         mean, groups = self._groups(label, n_bins)
         return curves.calibration(self._table(self._score_of(label)), mean, groups)
@@ -238,14 +241,14 @@ class ClassifierEvaluation(ScoreTables):
     def plot_confusion_matrix(
         self, threshold: float | None = None, *, ax: Axes | None = None, **kwargs: Any
     ) -> Any:
-        """Draw the confusion matrix, with the interval of each number.
+        """Draw the confusion matrix, with an interval for each number.
 
         Parameters
         ----------
         threshold : float, default=None
             As in `confusion_matrix`.
         ax : matplotlib Axes, default=None
-            Axes to draw on; None makes a figure.
+            Axes to draw on; None creates a figure.
         **kwargs : dict
             Passed to the display's `plot`.
 
@@ -259,7 +262,7 @@ class ClassifierEvaluation(ScoreTables):
         return draw_confusion(self.confusion_matrix(threshold), interval, self.classes, ax, kwargs)
 
     def plot_roc_curve(self, label: Any = None, *, ax: Axes | None = None, **kwargs: Any) -> Any:
-        """Draw the ROC curve, with a band of 95 % at each false positive rate.
+        """Draw the ROC curve, with a 95 % band at each false positive rate.
 
         Parameters
         ----------
@@ -282,7 +285,7 @@ class ClassifierEvaluation(ScoreTables):
     def plot_precision_recall_curve(
         self, label: Any = None, *, ax: Axes | None = None, **kwargs: Any
     ) -> Any:
-        """Draw the precision-recall curve, with a band of 95 % at each recall.
+        """Draw the precision-recall curve, with a 95 % band at each recall.
 
         Parameters
         ----------
@@ -304,7 +307,7 @@ class ClassifierEvaluation(ScoreTables):
     def plot_calibration_curve(
         self, label: Any = None, *, n_bins: int = 5, ax: Axes | None = None, **kwargs: Any
     ) -> Any:
-        """Draw the calibration curve, with an interval of 95 % for each share of positives.
+        """Draw the calibration curve, with a 95 % interval for each share of positives.
 
         Parameters
         ----------

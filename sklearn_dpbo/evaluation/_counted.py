@@ -16,14 +16,14 @@ __all__ = ["Counted"]
 
 @dataclass(frozen=True, eq=False)
 class Counted:
-    """What was counted for an evaluation, with noise.
+    """The noisy counts of an evaluation.
 
     Parameters
     ----------
     design : ClassifierDesign or RegressorDesign
-        What.
+        What was counted.
     noisy : tuple of NoisyCounts
-        Each of its parts.
+        The noisy counts of each part.
     """
 
     design: ClassifierDesign | RegressorDesign
@@ -32,14 +32,14 @@ class Counted:
     def evaluation(
         self, units: Units, privacy: PrivacyReport
     ) -> ClassifierEvaluation | RegressorEvaluation:
-        """Return what follows from it.
+        """Return the evaluation that follows from the counts.
 
         Parameters
         ----------
         units : Units
             Protected units; only their number, and whether they are groups, is used.
         privacy : PrivacyReport
-            Of the release.
+            The privacy report of the release.
         """
         released = (self.noisy, units.m, units.grouped, privacy)
         if isinstance(self.design, ClassifierDesign):

@@ -1,4 +1,4 @@
-"""What is counted for an evaluation, as public predictions say (zone: released)."""
+"""The counts of an evaluation, designed from public predictions (zone: released)."""
 
 from __future__ import annotations
 
@@ -35,22 +35,23 @@ _MOST_CLASSES = 50
 
 @dataclass(frozen=True, eq=False)
 class ClassifierDesign:
-    """What is counted for a classifier.
+    """The counts of a classifier.
 
     Parameters
     ----------
     histogram : ScoreHistogram
-        Of the positive class's score, or of each class's.
+        Histogram of the score of the positive class, or of each class.
     confusion : ConfusionCounts or None
-        None for two classes: the matrix follows from the histogram.
+        None for two classes, where the matrix follows from the histogram.
     moments : tuple of ndarray of shape (2, n_bins), or None
-        Of probabilities in each bin, by score.
+        Mean and mean square of the probabilities in each bin, per score.
     positive : int
-        Position of the positive one of two classes.
+        Position of the positive class of two.
     edge : int
-        Of the histogram: labels are by scores from there on, unless another threshold is given.
+        Edge of the histogram from which the second class is predicted, unless another threshold is
+        given.
     areas : tuple of Ranking
-        Of two classes, the scores that are computed from the histogram.
+        For two classes, the scores that are computed from the histogram.
     """
 
     histogram: ScoreHistogram
@@ -62,47 +63,48 @@ class ClassifierDesign:
 
     @property
     def parts(self) -> tuple[Statistics, ...]:
-        """What is released, each with the same share of epsilon."""
+        """The parts that are released, each with the same share of epsilon."""
         return (self.histogram,) if self.confusion is None else (self.confusion, self.histogram)
 
 
 @dataclass(frozen=True, eq=False)
 class RegressorDesign:
-    """What is counted for a regressor."""
+    """The counts of a regressor."""
 
     sums: ErrorSums
     histogram: ResidualHistogram
 
     @property
     def parts(self) -> tuple[Statistics, ...]:
-        """What is released, each with the same share of epsilon."""
+        """The parts that are released, each with the same share of epsilon."""
         return self.sums, self.histogram
 
 
 def check_task(estimator: Any, y: Any) -> None:
-    """Raise ValueError unless there is an evaluation for this kind of estimator and labels."""
+    """Raise ValueError unless this kind of estimator and labels can be evaluated."""
     name = type(estimator).__name__
     if not (is_classifier(estimator) or is_regressor(estimator)):
-        raise ValueError(f"an evaluation is of a classifier or a regressor; found {name}")
+        raise ValueError(f"only classifiers and regressors can be evaluated; found {name}")
     if np.ndim(y) == 0 or dense(y).ndim != 1:
         raise ValueError("an evaluation takes one label per record; y has another shape")
     if is_regressor(estimator):
         return
     if not any(hasattr(estimator, method) for method in _METHODS):
         raise ValueError(
-            f"curves are drawn from what predict_proba or decision_function return, and {name} has "
-            "neither. For labels alone, release a score: scoring='f1_macro' of a search, say"
+            f"curves need predict_proba or decision_function, and {name} has "
+            "neither. For a classifier of labels only, release a score instead, such as "
+            "scoring='f1_macro' of a search"
         )
     if type_of_target(y) not in ("binary", "multiclass"):
-        raise ValueError(f"y has the labels of classes; found {type_of_target(y)} ones")
+        raise ValueError(f"y must have class labels; found {type_of_target(y)} ones")
     if len(np.unique(dense(y))) < 2:
-        raise ValueError("the public labels y are all of one class; pass records of every class")
+        raise ValueError("the public labels y have a single class; pass records of every class")
     if len(np.unique(dense(y))) > _MOST_CLASSES:
         raise ValueError(f"an evaluation takes up to {_MOST_CLASSES} classes; y has more")
 
 
 def needs(estimator: Any, y: Any) -> tuple[Statistics, ...]:
-    """Return counts that need the same of predictions as those of a design.
+    """Return counts with the same requirements on predictions as those of a design.
 
     Parameters
     ----------
@@ -114,7 +116,7 @@ def needs(estimator: Any, y: Any) -> tuple[Statistics, ...]:
     Raises
     ------
     ValueError
-        If there is no evaluation for this kind of estimator and labels.
+        If this kind of estimator and labels cannot be evaluated.
     """
     check_task(estimator, y)
     if is_regressor(estimator):
@@ -137,26 +139,26 @@ def design_of(
     pos_label: Any = None,
     largest_error: float | None = None,
 ) -> ClassifierDesign | RegressorDesign:
-    """Return what is to be counted for a fitted model.
+    """Return the counts to release for a fitted model.
 
     Parameters
     ----------
     model : estimator
-        A fitted one.
+        Fitted.
     X, y : table, array-like
         Public records.
     m : int
         Number of protected units.
     epsilon : float
-        For all parts together.
+        Privacy loss of all parts together.
     spread : bool
-        Whether half of the bins are spread evenly, as the model may have been fitted on X.
+        Whether half of the bins are evenly spaced, because the model may have been fitted on X.
     thresholds : tuple of float
-        Edges of bins, besides.
+        Additional edges of bins.
     pos_label : object
         The positive class; None is the second one.
     largest_error : float or None
-        What errors are clipped to; None chooses by X and y.
+        Errors are clipped to this; None chooses it by X and y.
     """
     y = dense(y)
     if is_regressor(model):
@@ -191,7 +193,7 @@ def _areas(
 
 
 def _of_many_classes(public: Predictions, m: int, epsilon: float, spread: bool) -> ClassifierDesign:
-    """Half of epsilon is for a histogram of K scores, each record being in one bin of each."""
+    """Half of epsilon pays for the histograms of K scores; a record is in one bin of each."""
     K = len(public.classes)
     bins = n_bins(m, epsilon / 2 / K)
     histogram = ScoreHistogram.at(public, public.classes, _METHODS, bins, True, spread=spread)
@@ -217,9 +219,9 @@ def _moments(public: Predictions, histogram: ScoreHistogram) -> Any:
 
 
 def _cut_of(model: Any, public: Predictions, second: NDArray[np.bool_]) -> float | None:
-    """Return the score from which on a classifier predicts the second class.
+    """Return the score from which a classifier predicts the second class.
 
-    None, with a warning, if public predictions follow none that is known.
+    None, with a warning, if public predictions follow no known threshold.
     """
     scores, usual = class_scores(public.response)[:, 0], usual_cut(public.response)
     own = (getattr(model, name, None) for name in ("best_threshold_", "threshold"))
@@ -229,8 +231,8 @@ def _cut_of(model: Any, public: Predictions, second: NDArray[np.bool_]) -> float
     apart = float(np.mean((scores >= usual) != second))
     warnings.warn(
         f"{type(model).__name__}.predict does not follow the scores of "
-        f"{method_of(model, _METHODS)} for {apart:.1%} of the public records: numbers without a "
-        f"threshold are for labels by scores above {usual:.3g}, not for what it predicts",
+        f"{method_of(model, _METHODS)} for {apart:.1%} of the public records. Numbers without a "
+        f"threshold are for the labels by scores above {usual:.3g}, not for its predictions",
         UserWarning,
         stacklevel=4,
     )
@@ -262,6 +264,6 @@ def _refuse(pos_label: Any, thresholds: Any, public: Predictions, model: Any) ->
         raise ValueError(f"pos_label and thresholds are for two classes; the model has {K}")
     if np.ndim(public.response) != 2 or public.response.shape[1] != K:
         raise ValueError(
-            f"{type(model).__name__}.{method_of(model, _METHODS)} has no column for each of its "
-            f"{K} classes (decision_function_shape='ovo', perhaps): there is no score of a class"
+            f"{type(model).__name__}.{method_of(model, _METHODS)} does not return one column for "
+            f"each of its {K} classes (perhaps because of decision_function_shape='ovo')"
         )

@@ -1,4 +1,4 @@
-"""What is counted of a regressor's errors (zone: sensitive)."""
+"""Counts of a regressor's errors (zone: sensitive)."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def error_sums(y: Floats, response: Floats, largest_error: float | None) -> Erro
 
 @dataclass(frozen=True)
 class ResidualHistogram(CellCounts):
-    """How many records there are in each bin of label minus prediction.
+    """Numbers of records in each bin of label minus prediction.
 
     Parameters
     ----------
     edges : tuple of float
-        Where bins part, ascending; a bin includes its lower edge. Public.
+        Public edges of the bins, ascending; a bin includes its lower edge.
     """
 
     edges: tuple[float, ...]
@@ -64,7 +64,7 @@ class ResidualHistogram(CellCounts):
         return cls(tuple(np.unique([*evenly, *far]).tolist()))
 
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.intp]:
-        """The bin; the last one for a number that is none."""
+        """Return the bin; the last one for NaN."""
         with np.errstate(over="ignore", invalid="ignore"):
             residual = numbers(y) - response
         place: NDArray[np.intp] = np.searchsorted(self.edges, residual, side="right")

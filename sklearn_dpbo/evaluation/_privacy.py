@@ -1,4 +1,4 @@
-"""The privacy report of what is released of a validation set (zone: released)."""
+"""The privacy report of a release from a validation set (zone: released)."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def validation_report(
     released: str,
     assumption: str | None = None,
 ) -> PrivacyReport:
-    """Return what was protected, and what was spent.
+    """Return the privacy report of a release from a validation set.
 
     Parameters
     ----------
     problem : Problem
         The training set and the validation set.
     mechanisms : Mechanisms
-        What was released by: their budget has the losses.
+        The mechanisms of the release; their budget has the losses.
     prediction : {"together", "separate"}
         How the validation set was predicted.
     title, not_protected, released, assumption

@@ -62,55 +62,56 @@ def private_evaluation(
 ) -> ClassifierEvaluation | RegressorEvaluation:
     """Evaluate a fitted model on protected records: numbers and figures, all from one release.
 
-    What is released is pure epsilon-DP with respect to one record (or group of records) of the
+    The release is pure epsilon-DP with respect to one record (or group of records) of the
     validation set:
 
-    * Classifier, two classes: how many records of each class have a score in each of about
-      ``sqrt(m epsilon) / 1.5`` (10 to 50) public bins. A record is in one bin: replacing it moves
-      two counts by 1, an L1 sensitivity of 2.
+    * Classifier, two classes: the numbers of records of each class with a score in each of about
+      ``sqrt(m epsilon) / 1.5`` (10 to 50) public bins. A record is in one bin, so replacing it
+      changes two counts by 1: an L1 sensitivity of 2.
     * Classifier, K > 2 classes: half of epsilon for the confusion matrix (a record is in one cell:
       2), half for K histograms of one class against the rest (in one bin of each: 2 K).
-    * Regressor: half of epsilon for the sums of e^2, t^2, abs(e) / 2, t / 4, e / 4, of errors e and
-      labels t clipped to [-1, 1] (the first three move by 1, 1, 1/2, the last two by 1/2 each: 3.5,
-      all in steps of 2^-20), half for a histogram of residuals (2).
+    * Regressor: half of epsilon for the sums of e^2, t^2, abs(e) / 2, t / 4, e / 4, for errors e
+      and labels t clipped to [-1, 1] (the first three change by at most 1, 1, 1/2, the last two by
+      1/2 each: 3.5, all in steps of 2^-20), half for a histogram of residuals (2).
 
-    With groups, the records of each share the weight that a record has.
+    With groups, the records of a group share the weight of one record.
 
     Parameters
     ----------
     estimator : estimator object
-        A fitted classifier or regressor. Its predictions must be made row by row; this is checked
-        on X. It must be picklable.
+        A fitted classifier or regressor. It must predict each row by itself, which is checked on
+        X, and it must be picklable.
     X_val : array-like of shape (n_val, n_features)
-        The validation set: protected.
+        The validation set, protected.
     y_val : array-like of shape (n_val,)
-        Its labels: protected, too.
+        Labels of X_val, also protected.
     X : array-like of shape (n_samples, n_features)
-        Public records: other ones than the estimator was fitted on if possible, else its training
-        set. Some stand beside the protected ones in each prediction; and they say where bins lie,
-        for which 4,096 of them are predicted.
+        Public records: if possible, records that the estimator was not fitted on, otherwise its
+        training set. The predictions of at most 4,096 of them place the bins. Some of them are
+        predicted together with the protected records.
     y : array-like of shape (n_samples,)
         Labels of X.
     epsilon : float
         Privacy loss of the whole evaluation.
     groups_val : array-like of shape (n_val,), default=None
-        Whom each validation record belongs to: then all records of one group (a patient, say) are
-        one protected unit.
+        Group of each validation record. All records of a group (such as a patient) are then one
+        privacy unit.
     ledger : PrivacyLedger or None, default=None
-        What epsilon is charged to, before the first draw.
+        The ledger to which epsilon is charged, before noise is generated.
     pos_label : object, default=None
-        The positive one of two classes; None is the second, in sorted order.
+        The positive class of two; None is the second in sorted order.
     thresholds : array-like of float, default=()
-        Thresholds of the positive class's score to look at later, chosen without looking at the
-        validation data. Without them, those that the bins have can be.
+        Additional thresholds for the score of the positive class, chosen without looking at the
+        validation data. Without them, the edges of the bins are the available thresholds.
     largest_error : float, default=None
-        Larger errors of a regressor count as this one; the noise is in proportion to it. Chosen
+        Errors of a regressor are clipped to this; the noise is proportional to it. Choose it
         without looking at the validation data. None is twice the 95 % quantile of the absolute
-        errors on X: too small if the model was fitted on X, and remembers it.
+        errors on X, which is too small if the model was fitted on X and overfits.
     prediction : {"together", "separate"}, default="together"
         How the validation set is predicted; as for `PrivateBayesSearchCV`.
     noise_random_state : int or None, default=None
-        An integer replaces the noise by a seeded generator's: for tests only. Warns.
+        An integer replaces the noise by that of a seeded generator, with a warning: for tests
+        only.
 
     Returns
     -------
@@ -119,12 +120,12 @@ def private_evaluation(
     Raises
     ------
     ValueError
-        If anything is malformed, or predictions are not made row by row. Nothing is released or
+        If a parameter is invalid, or predictions are not made row by row. Nothing is released or
         spent then.
 
     See Also
     --------
-    PrivateBayesSearchCV : With ``report=True``, evaluates its winner.
+    PrivateBayesSearchCV : Evaluates its winner with ``report=True``.
 
     Examples
     --------
@@ -144,7 +145,7 @@ def private_evaluation(
     check_prediction(prediction)
     chosen = as_floats(thresholds)
     if chosen is None or chosen.ndim != 1:
-        raise ValueError(f"thresholds are finite numbers, in a list; found {thresholds!r}")
+        raise ValueError(f"thresholds must be a list of finite numbers; found {thresholds!r}")
     check_is_fitted(estimator)
     check_task(estimator, y)
     if is_regressor(estimator) and (pos_label is not None or len(chosen)):
@@ -196,7 +197,7 @@ def private_evaluation(
 
 def _problem(estimator: Any, X: Any, y: Any, X_val: Any, y_val: Any, groups_val: Any) -> Problem:
     if X_val is None:
-        raise ValueError("X_val and y_val are the protected records; found None")
+        raise ValueError("X_val and y_val, the protected records, are required; found None")
     return hold_out(
         estimator,
         X,

@@ -25,30 +25,30 @@ Floats = NDArray[np.float64]
 class RegressorEvaluation(Evaluation):
     """Numbers and figures of a regressor on protected records, all from one release.
 
-    Returned by `private_evaluation`, and kept by a search with ``report=True``. Half of epsilon is
-    for five sums (of squared and absolute errors, of labels and their squares, of errors), half
-    for a histogram of residuals, label minus prediction. If all the records of a group are
-    protected together, a group weighs 1, whatever the number of its records.
+    Returned by `private_evaluation`, and kept by a search with ``report=True``. Half of epsilon
+    pays for five sums (of squared and absolute errors, of labels and their squares, of errors),
+    half for a histogram of residuals, label minus prediction. If all records of a group are
+    protected together, the group has the weight of one record, however many records it has.
 
     Attributes
     ----------
     m : int
         Number of protected records, or groups.
     privacy_ : PrivacyReport
-        The privacy report: print it.
+        The privacy report; print it.
     """
 
     _design: RegressorDesign
 
     @property
     def largest_error(self) -> float:
-        """What errors were clipped to."""
+        """The largest possible error; larger ones were clipped to it."""
         return self._design.sums.c_e
 
     def r2(self) -> Estimate:
-        """Return the coefficient of determination R2, one minus the share of variance left.
+        """Return the coefficient of determination R2.
 
-        It has no lower bound: where the noise may hide all of the labels' variance, the interval
+        It has no lower bound: if the noise may hide all variance of the labels, the interval
         begins at -inf.
         """
         return self._estimate(self._r2, 0, (-math.inf, 1.0))
@@ -74,12 +74,12 @@ class RegressorEvaluation(Evaluation):
     def residual_quantile(self, q: float) -> Estimate:
         """Return a quantile of label minus prediction, at most `largest_error` in size.
 
-        Its interval is made of the bins in which the quantile may lie, as far as the noise tells.
+        The interval consists of the bins in which the quantile may lie, given the noise.
 
         Parameters
         ----------
         q : float
-            In [0, 1].
+            The quantile, in [0, 1].
         """
         check_number("q", q, "in [0, 1]", lambda share: 0 <= share <= 1)
         edges = self._edges
@@ -99,7 +99,7 @@ class RegressorEvaluation(Evaluation):
         Returns
         -------
         counts : ndarray of shape (n_bins,)
-            Of records (or groups), with noise, not negative.
+            Non-negative numbers of records (or groups), with noise.
         edges : ndarray of shape (n_bins + 1,)
             The first is -inf, the last inf.
         """
@@ -107,12 +107,12 @@ class RegressorEvaluation(Evaluation):
         return self.m * self._shares(self._counts())[0], edges
 
     def plot_residuals(self, ax: Axes | None = None) -> Axes:
-        """Draw the histogram of label minus prediction, with a band of 95 % for each bin.
+        """Draw the histogram of label minus prediction, with a 95 % band for each bin.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Axes to draw on; None makes a figure.
+            Axes to draw on; None creates a figure.
 
         Returns
         -------

@@ -25,23 +25,23 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ScoreTables(Evaluation):
-    """Base of `ClassifierEvaluation`: classes, thresholds, and tables of counts."""
+    """Base class of `ClassifierEvaluation`: classes, thresholds and tables of counts."""
 
     _design: ClassifierDesign
 
     @property
     def classes(self) -> NDArray[Any]:
-        """Class labels, sorted."""
+        """Class labels in sorted order."""
         return self._design.histogram.classes
 
     @property
     def pos_label(self) -> Any:
-        """The positive one of two classes; None for more."""
+        """The positive class of two; None for more classes."""
         return self.classes[self._design.positive] if self._binary else None
 
     @property
     def thresholds(self) -> Floats:
-        """Thresholds of the positive class's score that labels may be decided by, ascending."""
+        """Available thresholds for the score of the positive class, ascending."""
         return np.sort(self._as_thresholds())
 
     @property
@@ -91,7 +91,7 @@ class ScoreTables(Evaluation):
         """Return mean and mean square of one score in each of its bins, shape (2, n_bins)."""
         if self._design.moments is None:
             raise ValueError(
-                "the scores are no probabilities: the classifier has no predict_proba. "
+                "the scores are not probabilities: the classifier has no predict_proba. "
                 "CalibratedClassifierCV gives it one"
             )
         moments: Floats = self._design.moments[c]
@@ -101,25 +101,25 @@ class ScoreTables(Evaluation):
         return np.stack([1 - mean, 1 - 2 * mean + square])
 
     def _score_of(self, label: Any) -> int:
-        """Return the number of the score that is for this class."""
+        """Return the index of the score of this class."""
         if self._binary:
             if label is not None and not equal(np.array([self.pos_label]), label)[0]:
-                raise ValueError(f"the scores are those of class {self.pos_label!r}, the pos_label")
+                raise ValueError(f"label must be the pos_label {self.pos_label!r}; found {label!r}")
             return 0
         found = np.flatnonzero(equal(self.classes, label))
         if not len(found):
             raise ValueError(
-                f"label is one of the classes {self.classes.tolist()}, which is held against the "
-                f"others; found {label!r}"
+                f"label is one of the classes {self.classes.tolist()}, to hold against the others; "
+                f"found {label!r}"
             )
         return int(found[0])
 
     def _own_class(self, c: int) -> Any:
-        """Return the class that a score is for, as no type of numpy."""
+        """Return the class of a score, as a Python object."""
         return self.classes.tolist()[self._design.positive if self._binary else c]
 
     def _name(self, label: Any) -> str | None:
-        """Return what a score is of, for legends; None if there is one only."""
+        """Return the name of a score for legends; None if there is only one."""
         return None if self._binary else f"{label} against the rest"
 
     def _confusion(self, threshold: float | None) -> Callable[[Floats], Floats]:

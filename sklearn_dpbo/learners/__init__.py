@@ -1,7 +1,7 @@
 """Models that are differentially private with respect to their training records (zone: released).
 
-Other than a search, which protects the records it validates on, they protect those that they are
-fitted on: the fitted model may be published.
+They protect the records that they are fitted on, so the fitted model may be published. (A search
+protects the records that candidates are compared on.)
 """
 
 from ._logistic import PrivateLogisticRegression

@@ -1,4 +1,4 @@
-"""What models have in common that protect the records they are fitted on (zone: boundary)."""
+"""Base class of models that protect their training records (zone: boundary)."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ Floats = NDArray[np.float64]
 # Models that are multiplied with rows at once.
 _BLOCK = 64
 _NOT_PROTECTED = (
-    "the number of records (or groups) and columns, the classes, bounds and other parameters; how "
-    "long the fit took; and whatever else is computed from the records, including another fit"
+    "the number of records (or groups) and columns, the classes, bounds and other parameters; the "
+    "duration of the fit; and whatever else is computed from the records, including another fit"
 )
 
 
 @dataclass(frozen=True)
 class ScaledRows:
-    """Rows as a model scales them, with its products of them: it takes that as X.
+    """Scaled rows and a model's products with them, which the model accepts as X.
 
     Parameters
     ----------
     rows : ndarray of shape (n_samples, n_features)
-        Scaled, by models of the same `bounds` and `max_norm`.
+        Rows scaled by models with the same `bounds` and `max_norm`.
     products : ndarray of shape (n_samples,) or (n_samples, n_targets)
-        Of the rows with the model's coefficients.
+        Products of the rows with the model's coefficients.
     """
 
     rows: Floats
@@ -52,7 +52,7 @@ class ScaledRows:
 
 
 class PrivateLearner(ShowsPrivacy, BaseEstimator):
-    """Fits by sums over units, to which noise is added; predicts as linear models do.
+    """Linear model fitted from noisy sums over privacy units.
 
     Subclasses have the parameters `epsilon`, `delta`, `bounds`, `max_norm`, `noise_random_state`
     and `ledger`.
@@ -68,23 +68,23 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
     intercept_: Any
     privacy_: PrivacyReport
 
-    # Parameters of which other values follow from what was released.
+    # Parameters that can be changed after the fit, from what was released.
     from_release: tuple[str, ...] = ()
 
     def private_training(self) -> PrivateTraining:
-        """Return how the records are protected that the model is fitted on."""
+        """Return how the model protects its training records."""
         return PrivateTraining(
             "zCDP",
             groups="groups",
             classes="classes" if is_classifier(self) else None,
             target_bounds="y_bounds" if is_regressor(self) else None,
             from_release=self.from_release,
-            noise="ours: exact discrete Gaussian noise (OpenDP)",
+            noise="exact discrete Gaussian noise (OpenDP)",
         )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        # An error would tell that a record has a missing number, or a text in a list of numbers.
+        # An error would reveal that a record has a missing number, or a string among numbers.
         tags.input_tags.allow_nan = tags.input_tags.string = True
         tags.non_deterministic = True
         return tags
@@ -96,7 +96,7 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
 
     def _table(self, X: Any, *, reset: bool) -> Floats:
         """Return the columns, scaled by their bounds, in rows of norm at most 1."""
-        with np.errstate(all="ignore"):  # a warning would tell of a record
+        with np.errstate(all="ignore"):  # a warning would reveal a record
             X = validate_data(
                 self, as_declared(X), dtype=np.float64, ensure_all_finite=False, reset=reset
             )
@@ -106,7 +106,7 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
             return within_ball(np.nan_to_num(X), float(self.max_norm))
 
     def scaled_for(self, models: Sequence[PrivateLearner], X: Any) -> Iterator[ScaledRows]:
-        """Yield what each of many models takes as X: rows are scaled once, and multiplied together.
+        """Yield `ScaledRows` for each of many models; rows are scaled once.
 
         Parameters
         ----------
@@ -133,9 +133,9 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
             given = as_floats(self.bounds)
             in_pairs = given is not None and d != 2 and given.shape == (d, 2)
             raise ValueError(
-                f"bounds are two numbers, or two arrays of {d}: the lowest and the highest value "
-                f"of each column; found {self.bounds!r}"
-                + " (pairs, one for each column: transpose them)"
+                f"bounds must be two numbers, or two arrays of length {d}: the lowest and the "
+                f"highest value of each column; found {self.bounds!r}"
+                + " (one pair per column: transpose them)"
                 * in_pairs
             ) from None
         return low, high

@@ -1,6 +1,6 @@
-"""What the private boosting of the package interpret guarantees (zone: public).
+"""The guarantee of the private boosting of the package interpret (zone: public).
 
-Read in interpret-core 0.7.8. A name there is a line of its source, from `interpret/` on.
+From the source code of interpret-core 0.7.8; file names below are relative to `interpret/`.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ __all__ = ["KNOWN"]
 
 # Where the floating-point search for the scale of the noise errs by less than the margin that it
 # leaves, and where sums cannot overflow.
-_CALIBRATED = "where its noise is known to be calibrated"
+_CALIBRATED = "the range in which its noise is known to be calibrated"
 _RANGES = (
     ("epsilon", (1e-5, 10.0), _CALIBRATED),
     ("delta", (1e-12, 0.1), _CALIBRATED),
-    ("bin_budget_frac", (1e-6, 1 - 1e-6), "as histograms and trees need some of epsilon each"),
+    ("bin_budget_frac", (1e-6, 1 - 1e-6), "because histograms and trees each need some of epsilon"),
     ("learning_rate", (1e-6, 1e6), "so that its sums are neither too small nor too large"),
 )
 
@@ -29,8 +29,8 @@ _NOISE = (
     "and added to sums in floating-point numbers; not exact, and not proven at finite precision"
 )
 _CONDITION = (
-    "no value of theirs is missing, and both classes occur among them: otherwise an error, or a "
-    "model of one class, shows that"
+    "no value is missing, and both classes occur: otherwise an error, or a model with a single "
+    "class, reveals it"
 )
 
 
@@ -69,7 +69,7 @@ def classifier(estimator: Any) -> PrivateTraining:
     if estimator.random_state is not None:
         raise ValueError(
             f"random_state={estimator.random_state!r} seeds the noise of "
-            "DPExplainableBoostingClassifier, so that anyone can take it off: leave it None"
+            "DPExplainableBoostingClassifier, so anyone could remove it: leave it None"
         )
     n_columns = _continuous(estimator.feature_types)
     _bounded(estimator.privacy_bounds, n_columns)
@@ -93,9 +93,9 @@ def regressor(estimator: Any) -> NoReturn:
     """
     raise ValueError(
         "DPExplainableBoostingRegressor is less private than its epsilon says: its noise suffices "
-        "for residuals no larger than the range of targets, and its residuals are not bounded. Of "
-        "targets in [100, 101] one record moves a sum by 100 times what the noise is for. Use "
-        "PrivateRidge of sklearn_dpbo.learners"
+        "for residuals no larger than the range of targets, but its residuals are not bounded. "
+        "With targets in [100, 101], one record changes a sum by 100 times what the noise covers. "
+        "Use PrivateRidge of sklearn_dpbo.learners"
     )
 
 
@@ -111,9 +111,9 @@ def _continuous(feature_types: Any) -> int:
         kinds = []
     if not kinds or any(not isinstance(kind, str) or kind != "continuous" for kind in kinds):
         raise ValueError(
-            'feature_types has to be ["continuous"] * n_columns, as the categories of other '
-            "columns would be taken from the records, and those that hardly anybody has may show; "
-            f"found {feature_types!r:.100}. Give categories numbers beforehand, in a pipeline, "
+            'feature_types must be ["continuous"] * n_columns: the categories of other columns '
+            "would be taken from the records, and could reveal rare ones; "
+            f"found {feature_types!r:.100}. Encode categories beforehand, in a pipeline, "
             'with OrdinalEncoder(categories=[...], handle_unknown="use_encoded_value", '
             "unknown_value=-1)"
         )
@@ -128,9 +128,9 @@ def _bounded(privacy_bounds: Any, n_columns: int) -> None:
         assert (bounds[:, 0] < bounds[:, 1]).all() and abs(bounds).max() < float("inf")
     except (AssertionError, TypeError, ValueError):
         raise ValueError(
-            "privacy_bounds has to be a lowest and a highest value of each column, chosen without "
-            f"looking at the records: a list of {n_columns} pairs, or an array of shape "
-            f"({n_columns}, 2). Those of the records would be taken where one is missing; found "
+            "privacy_bounds must be the lowest and the highest value of each column, chosen "
+            f"without looking at the records: a list of {n_columns} pairs, or an array of shape "
+            f"({n_columns}, 2). interpret takes missing bounds from the records; found "
             f"{privacy_bounds!r:.100}"
         ) from None
 

@@ -37,8 +37,8 @@ def as_declared(X: Any) -> Any:
         other = [c for c, dtype in X.dtypes.items() if not _is_of_numbers(dtype)]
         if other:
             raise ValueError(
-                f"the columns {other} are not declared to hold numbers: encode them, with "
-                'OneHotEncoder(categories=[...], sparse_output=False, handle_unknown="ignore"), say'
+                f"the columns {other} are not numeric. Encode them, for example with "
+                'OneHotEncoder(categories=[...], sparse_output=False, handle_unknown="ignore")'
             )
         return X
     if issparse(X):
@@ -54,8 +54,8 @@ def as_declared(X: Any) -> Any:
         width = X.shape[1] if X.dtype == object and X.ndim == 2 else 0
     if not width and np.ndim(X) != 2:
         raise ValueError(
-            f"Expected 2D array, got {np.ndim(X)}D array instead. Reshape your data: a row for "
-            "each record"
+            f"Expected 2D array, got {np.ndim(X)}D array instead. Reshape your data to one row "
+            "per record"
         )
     return canonical(np.zeros((1, width))).read(X) if width else X
 
@@ -95,9 +95,9 @@ def public_classes(classes: Any, y: Any) -> NDArray[Any]:
     # Of an array the dtype is public; what objects and lists hold is not.
     kinds = {_KINDS.get(getattr(dtype, "kind", "O"), "") for dtype in (declared, found.dtype)}
     if len(kinds - {""}) > 1:
-        raise ValueError(f"y is of {declared}, and the classes are {found}: none would ever occur")
+        raise ValueError(f"y has dtype {declared}, but the classes are {found}: none would occur")
     if len(found) < 2:
-        raise ValueError(f"a classifier needs two classes or more; there is 1 class: {found}")
+        raise ValueError(f"a classifier needs two or more classes; there is 1 class: {found}")
     return found
 
 

@@ -25,59 +25,59 @@ Floats = NDArray[np.float64]
 class PrivateLogisticRegression(ClassifierMixin, PrivateLearner):
     """Logistic regression that is (epsilon, delta)-private for each training record.
 
-    Full-batch gradient descent from 0, with momentum. The gradient of each record's loss is clipped
-    to a norm, rounded to integers and summed; the sum gets discrete Gaussian noise. All steps
-    together are rho-zCDP for the largest rho that implies (epsilon, delta).
+    Fitted by full-batch gradient descent from 0, with momentum. The gradient of each record's loss
+    is clipped to a norm, rounded to integers and summed; discrete Gaussian noise is added to the
+    sum. All steps together are rho-zCDP for the largest rho that implies (epsilon, delta).
 
     Parameters
     ----------
     C : float, default=1.0
-        Inverse of the regularisation, as in scikit-learn's `LogisticRegression`, of columns that
-        are scaled by `bounds` and `max_norm`.
+        Inverse regularisation strength, as in scikit-learn's `LogisticRegression`, for columns
+        scaled by `bounds` and `max_norm`.
     epsilon : float, default=1.0
         Privacy loss of the fitted model.
     delta : float, default=1e-6
-        In (0, 1).
+        Privacy parameter delta of the fitted model, in (0, 1).
     clip : float, default=0.7
-        Norm to which a record's gradient is clipped; the noise is in proportion to it. With 0.7
-        only records that are predicted wrongly are clipped; much less favours frequent labels.
+        Norm to which a record's gradient is clipped; the noise is proportional to it. At 0.7 only
+        wrongly predicted records are clipped; much smaller values favour frequent labels.
     max_iter : int, default=20
-        Steps; the noise of each grows with the root of their number.
+        Number of steps; the noise of each grows with the square root of this number.
     learning_rate : float, default=4.0
-        Length of a step. The larger it is, and the more steps, the further the model goes from 0,
-        and the more noise it has.
+        Step size. With larger or more steps the model moves further from 0 and has more noise.
     momentum : float, default=0.9
-        Share of its velocity that a step keeps from the one before, in [0, 1): as far as many
-        steps without it, in fewer.
+        Share of the previous step's velocity that a step keeps, in [0, 1). Momentum gets as far
+        in fewer steps.
     bounds : tuple of two floats or arrays, default=None
-        Lowest and highest value of each column, chosen without looking at the data: columns are
-        scaled to [-1, 1] and cut off there. None takes columns as they are, for such as
-        are scaled already: then only `max_norm` limits what a record says.
+        Lowest and highest value of each column, chosen without looking at the data. Columns are
+        scaled to [-1, 1] and clipped there. None uses the columns as they are, for data that is
+        already scaled; then only `max_norm` limits the influence of a record.
     max_norm : float, default=1.0
-        Rows that are longer (after `bounds`) are scaled down to this norm.
+        Rows with a larger norm (after `bounds`) are scaled down to this norm.
     classes : array-like, default=None
-        The labels, which are public. None takes those of y.
+        All labels, which are public. None uses the labels in y, which then become public.
     noise_random_state : int or None, default=None
-        An integer replaces the noise by a seeded generator's: for tests only. Warns.
+        An integer replaces the noise by that of a seeded generator, with a warning: for tests
+        only.
     ledger : PrivacyLedger or None, default=None
-        What (epsilon, delta) are charged to, before the first draw.
+        The ledger to which (epsilon, delta) is charged, before noise is generated.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Class labels.
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Of scaled columns (private).
+        Coefficients of the scaled columns (private).
     intercept_ : ndarray of shape (1,) or (n_classes,)
-        The constant (private).
+        Intercept (private).
     n_iter_ : int
-        Steps that were made.
+        Number of steps.
     privacy_ : PrivacyReport
-        The privacy report: print it.
+        The privacy report; print it.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of features, if they are all strings.
+        Names of features, if all of them are strings.
 
     References
     ----------
@@ -121,12 +121,12 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateLearner):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Protected. A number that is missing counts as 0, after scaling.
+            Protected records. Missing numbers count as 0 after scaling.
         y : array-like of shape (n_samples,)
-            Protected. A label that is none of the classes has no part in the fit.
+            Protected labels. Records with a label that is not among the classes are ignored.
         groups : array-like of shape (n_samples,), default=None
-            Whom each record belongs to: then all records of one group are one protected unit, and
-            their mean gradient is summed.
+            Group of each record. All records of a group are then one privacy unit, which
+            contributes the mean of their gradients.
 
         Returns
         -------
@@ -159,7 +159,7 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateLearner):
         return self
 
     def decision_function(self, X: Any) -> Floats:
-        """Return the logits: one column for two classes, else one for each.
+        """Return the logits, shape (n_samples,) or (n_samples, n_classes).
 
         Parameters
         ----------

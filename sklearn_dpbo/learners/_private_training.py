@@ -1,4 +1,4 @@
-"""What has to be known of an estimator that protects the records it is fitted on (zone: public)."""
+"""How an estimator protects its training records (zone: public)."""
 
 from __future__ import annotations
 
@@ -23,46 +23,46 @@ _NEIGHBOURS = {"replace-one": 1, "add-or-remove-one": 2}
 
 @dataclass(frozen=True)
 class PrivateTraining:
-    """How an estimator protects the records that it is fitted on.
+    """How an estimator protects its training records.
 
-    Returned by a method `private_training` of the estimator, without arguments. It is about
-    everything that the fitted estimator holds, as all of it is released. What it says is believed:
-    a search under ``protect="all"`` is as private as this is true. `audit_estimator` finds some
-    that are not. Two mistakes are easily made. A fit must not fail because of a record, since that
-    would show. And the noise must differ from fit to fit: if a parameter seeds it, the method
-    raises ValueError.
+    An estimator returns it from a method `private_training` without arguments. It covers everything
+    that the fitted estimator holds, because all of it is released. The declaration is believed: a
+    search with ``protect="all"`` is only as private as the declaration is true. `audit_estimator`
+    finds some that are false. Two mistakes are common. A fit must not fail because of a record,
+    because the failure would reveal it. And the noise must differ from fit to fit: if a parameter
+    seeds it, the method should raise ValueError.
 
     Parameters
     ----------
     composition : {"pure", "zCDP", "GDP", "approximate"}
-        What a fit is, beside (epsilon, delta)-private for the parameters given. "pure":
-        epsilon-private. "zCDP": rho-zCDP for some rho that implies (epsilon, delta) by Proposition
-        12 of Canonne, Kamath and Steinke (NeurIPS 2020). "GDP": mu-GDP for the mu that implies
-        (epsilon, delta) by Corollary 1 of Dong, Roth and Su (2022). "approximate": nothing more;
-        then many models cost much more.
+        What a fit satisfies, besides being (epsilon, delta)-private for the given parameters.
+        "pure": epsilon-private. "zCDP": rho-zCDP for some rho that implies (epsilon, delta) by
+        Proposition 12 of Canonne, Kamath and Steinke (NeurIPS 2020). "GDP": mu-GDP for the mu that
+        implies (epsilon, delta) by Corollary 1 of Dong, Roth and Su (2022). "approximate": nothing
+        more; many models then cost much more.
     epsilon, delta : str
-        Names of the parameters that say how private a fit is. delta is None if there is none,
-        which a "pure" guarantee does not need.
+        Names of the parameters that set epsilon and delta of a fit. delta is None if there is no
+        such parameter; only a "pure" guarantee does without.
     neighbours : {"replace-one", "add-or-remove-one"}
-        Data sets that differ in one record: replaced (the number of records is public), or added
-        or removed. A replacement is two of the latter steps, so that twice as much is charged.
+        The neighbouring data sets of the guarantee: one record replaced (the number of records is
+        public), or one added or removed. A replacement is one of each, so twice as much is charged.
     groups : str or None
-        The argument of `fit` that says whom each record belongs to, if all records of one group are
-        then protected together; None if only single records are.
+        The argument of `fit` that takes the group of each record, if all records of a group are
+        then protected together; None if only single records are protected.
     classes : str or None
-        The parameter that takes all labels, which are public; None if there is none. Then the
-        labels of the records decide what the model can predict.
+        The parameter that takes all labels, which are public; None if there is none. The labels
+        of the records then decide what the model can predict.
     target_bounds : str or None
         The parameter with the lowest and the highest target of a regressor, as a pair; None if
         there is none.
     from_release : tuple of str
-        Parameters of which other values cost no more privacy: a fitted estimator has a method
-        `refitted` that takes them by name, and uses what has been released only.
+        Parameters that can be changed after the fit without further privacy loss: the fitted
+        estimator has a method `refitted` that takes them by name and uses only what was released.
     condition : str or None
-        What has to hold of these records besides, in words, for the privacy report: "no value of
-        theirs is missing". None if the guarantee holds for all tables.
+        A condition on the records, in words, for the privacy report, such as "no value is
+        missing". None if the guarantee holds for all tables.
     noise : str
-        Where its noise comes from, and how exactly it is drawn, for the privacy report.
+        Where the noise comes from, and how exact it is, for the privacy report.
     """
 
     composition: str
@@ -86,7 +86,7 @@ class PrivateTraining:
 
     @property
     def fit(self) -> Fit:
-        """What one fit costs, for neighbours in which one unit is replaced."""
+        """Cost of one fit, for neighbouring data sets in which one unit is replaced."""
         return Fit(self.composition, _NEIGHBOURS[self.neighbours])
 
     def within(self, step: str) -> PrivateTraining:
@@ -107,13 +107,13 @@ class PrivateTraining:
 
 
 def private_training(estimator: Any) -> PrivateTraining:
-    """Return how an estimator protects the records that it is fitted on.
+    """Return how an estimator protects its training records.
 
     Parameters
     ----------
     estimator : estimator
-        Not fitted. It has a method `private_training`, or is one of another library that is known
-        here, or a pipeline that ends with one, whose other steps learn nothing from records.
+        Not fitted. It has a method `private_training`, or is a known estimator of another library,
+        or is a pipeline that ends with one and whose other steps learn nothing from records.
 
     Raises
     ------
@@ -125,8 +125,8 @@ def private_training(estimator: Any) -> PrivateTraining:
             if (part := _learning(step)) is not None:
                 raise ValueError(
                     f"the step {name!r} of the pipeline learns from the records that it is fitted "
-                    f"on, or is not known not to ({part!r}), and does not protect them. Transform "
-                    "with what is known beforehand: the `bounds` of our models, "
+                    f"on, or is not known not to ({part!r}), without protecting them. Transform "
+                    "by public parameters instead: the `bounds` of a private learner, "
                     "OneHotEncoder(categories=[...], sparse_output=False, "
                     'handle_unknown="ignore"), OrdinalEncoder(categories=[...], '
                     'handle_unknown="use_encoded_value", unknown_value=-1), FunctionTransformer, '
@@ -134,7 +134,7 @@ def private_training(estimator: Any) -> PrivateTraining:
                 )
         step, last = estimator.steps[-1]
         return private_training(last).within(step)
-    # Of the class: a FrozenEstimator has all that is inside of it, and passes nothing on.
+    # Of the class, because a FrozenEstimator has all attributes of the estimator inside it.
     if callable(getattr(type(estimator), "private_training", None)):
         found: PrivateTraining = estimator.private_training()
         return found
@@ -142,13 +142,13 @@ def private_training(estimator: Any) -> PrivateTraining:
         return known(estimator)
     raise ValueError(
         f"{type(estimator).__name__} does not protect the records that it is fitted on, or does "
-        f"not say how. {_which(estimator)}; or give yours a method `private_training`: see "
-        '"One sensitive table" in the documentation'
+        f"not declare how. {_which(estimator)}; or give yours a method `private_training`: see "
+        '"Use private learners of other libraries" in the documentation'
     )
 
 
 def _known(estimator: Any) -> Callable[[Any], PrivateTraining] | None:
-    """Return what says how an estimator of another library trains, by the name of its class."""
+    """Return the declaration of a known estimator of another library, by its class name."""
     from ._interpret import KNOWN  # it needs `PrivateTraining`
 
     kind = type(estimator)
@@ -176,7 +176,7 @@ def refitted(estimator: Any, params: dict[str, Any]) -> Any:
 
 
 def learns_nothing(transformer: Any) -> bool:
-    """Whether what a transformer does follows from its parameters, whatever it is fitted on."""
+    """Whether the parameters of a transformer alone decide what it does."""
     return _learning(transformer) is None
 
 

@@ -75,12 +75,12 @@ class _FromGram(PrivateLearner):
         self.privacy_ = self._report(budget, noise, units.m, units.name)
 
     def refitted(self, **params: Any) -> Self:
-        """Solve again from the sums that were released, at no cost of privacy.
+        """Solve again from the released sums, without further privacy loss.
 
         Parameters
         ----------
         **params : object
-            `alpha`, `columns` or `n_components`, which are set.
+            New values of `alpha`, `columns` or `n_components`.
 
         Returns
         -------
@@ -89,13 +89,13 @@ class _FromGram(PrivateLearner):
         Raises
         ------
         ValueError
-            If another parameter is given: its value is in what was released.
+            If another parameter is given, because the released sums depend on it.
         """
         check_is_fitted(self, "gram_")
         if others := sorted(set(params) - set(self.from_release)):
             raise ValueError(
-                f"{others} cannot be changed without another release: call fit, which costs "
-                f"epsilon again. refitted takes {list(self.from_release)}"
+                f"{others} cannot be changed without another release. Call fit, which costs "
+                f"epsilon again; refitted takes {list(self.from_release)}"
             )
         for name, value in params.items():
             setattr(self, name, value)
@@ -153,55 +153,57 @@ class _FromGram(PrivateLearner):
 class PrivateRidge(RegressorMixin, _FromGram):
     """Ridge regression that is (epsilon, delta)-private for each training record.
 
-    The sums of products of columns and target are released once, with discrete Gaussian noise; for
-    any `alpha`, `columns` and `n_components`, coefficients follow from them (`refitted`), at no
-    more privacy loss: a search over any number of these costs what one model costs.
+    The sums of products of columns and target are released once, with discrete Gaussian noise. The
+    coefficients for any `alpha`, `columns` and `n_components` follow from them (`refitted`) without
+    further privacy loss: a search over any number of these costs as much as one model.
 
     Parameters
     ----------
     alpha : float, default=1.0
-        Regularisation, as in scikit-learn's `Ridge`, of columns and target that are scaled. To it
-        is added what the noise needs, see `noise_`.
+        Regularisation strength, as in scikit-learn's `Ridge`, for scaled columns and target. It is
+        increased as far as the noise requires, see `noise_`.
     columns : array-like of int, default=None
         Positions of the columns that the model uses; None uses all.
     n_components : int or None, default=None
-        If given, the model uses so many principal components of these columns, found from the sums
-        that are released.
+        Number of principal components of these columns that the model uses, computed from the
+        released sums. None uses the columns themselves.
     epsilon : float, default=1.0
         Privacy loss of the fitted model.
     delta : float, default=1e-6
-        In (0, 1).
+        Privacy parameter delta of the fitted model, in (0, 1).
     bounds : tuple of two floats or arrays, default=None
-        Lowest and highest value of each column, chosen without looking at the data: columns are
-        scaled to [-1, 1] and cut off there. None takes columns as they are, for such as
-        are scaled already: then only `max_norm` limits what a record says.
+        Lowest and highest value of each column, chosen without looking at the data. Columns are
+        scaled to [-1, 1] and clipped there. None uses the columns as they are, for data that is
+        already scaled; then only `max_norm` limits the influence of a record.
     y_bounds : tuple of two floats
-        Lowest and highest target, chosen without looking at the data; targets are cut off there.
-        There is no default: None is refused.
+        Lowest and highest target, chosen without looking at the data; targets are clipped there.
+        Required: None is refused.
     max_norm : float, default=1.0
-        Rows that are longer (after `bounds`) are scaled down to this norm.
+        Rows with a larger norm (after `bounds`) are scaled down to this norm.
     noise_random_state : int or None, default=None
-        An integer replaces the noise by a seeded generator's: for tests only. Warns.
+        An integer replaces the noise by that of a seeded generator, with a warning: for tests
+        only.
     ledger : PrivacyLedger or None, default=None
-        What (epsilon, delta) are charged to, before the draw.
+        The ledger to which (epsilon, delta) is charged, before noise is generated.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        Of scaled columns, for the target in its own units (private).
+        Coefficients of the scaled columns, in the units of the target (private).
     intercept_ : float
-        The constant (private).
+        Intercept (private).
     gram_ : ndarray of shape (n_features + 1, n_features + 2)
-        Sums of products of columns and 1 with columns, 1 and the target, all scaled (private).
+        Noisy sums of products of the columns and 1 with the columns, 1 and the target, all scaled
+        (private).
     noise_ : float
-        Standard deviation of the noise of those of two columns. That of others is twice as large,
-        and of the sum of targets four times.
+        Standard deviation of the noise in `gram_`, for products of two columns. It is twice as
+        large for other entries, and four times for the sum of the targets.
     privacy_ : PrivacyReport
-        The privacy report: print it.
+        The privacy report; print it.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of features, if they are all strings.
+        Names of features, if all of them are strings.
 
     References
     ----------
@@ -234,17 +236,17 @@ class PrivateRidge(RegressorMixin, _FromGram):
         self.ledger = ledger
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
-        """Release the sums of products, and solve.
+        """Release the sums of products and solve for the coefficients.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Protected. A number that is missing counts as 0, after scaling.
+            Protected records. Missing numbers count as 0 after scaling.
         y : array-like of shape (n_samples,)
-            Protected; cut off at `y_bounds`.
+            Protected targets, clipped at `y_bounds`.
         groups : array-like of shape (n_samples,), default=None
-            Whom each record belongs to: then all records of one group are one protected unit, and
-            weigh as much as one record together.
+            Group of each record. All records of a group are then one privacy unit, and together
+            have the weight of one record.
 
         Returns
         -------
@@ -278,8 +280,8 @@ class PrivateRidge(RegressorMixin, _FromGram):
         bounds = as_floats(self.y_bounds)
         if bounds is None or bounds.shape != (2,) or not bounds[0] < bounds[1]:
             raise ValueError(
-                "give y_bounds=(low, high): the lowest target and the highest, chosen without "
-                f"looking at the data, (0, 100) say; found {self.y_bounds!r}"
+                "give y_bounds=(low, high), the lowest and the highest target, chosen without "
+                f"looking at the data, such as (0, 100); found {self.y_bounds!r}"
             )
         return float(bounds[0]), float(bounds[1])
 
@@ -290,50 +292,51 @@ class PrivateRidgeClassifier(ClassifierMixin, _FromGram):
     Parameters
     ----------
     alpha : float, default=1.0
-        Regularisation, as in scikit-learn's `RidgeClassifier`, of columns that are scaled. To it is
-        added what the noise needs, see `noise_`.
+        Regularisation strength, as in scikit-learn's `RidgeClassifier`, for scaled columns. It is
+        increased as far as the noise requires, see `noise_`.
     columns : array-like of int, default=None
         Positions of the columns that the model uses; None uses all.
     n_components : int or None, default=None
-        If given, the model uses so many principal components of these columns, found from the sums
-        that are released.
+        Number of principal components of these columns that the model uses, computed from the
+        released sums. None uses the columns themselves.
     epsilon : float, default=1.0
         Privacy loss of the fitted model.
     delta : float, default=1e-6
-        In (0, 1).
+        Privacy parameter delta of the fitted model, in (0, 1).
     bounds : tuple of two floats or arrays, default=None
-        Lowest and highest value of each column, chosen without looking at the data: columns are
-        scaled to [-1, 1] and cut off there. None takes columns as they are, for such as
-        are scaled already: then only `max_norm` limits what a record says.
+        Lowest and highest value of each column, chosen without looking at the data. Columns are
+        scaled to [-1, 1] and clipped there. None uses the columns as they are, for data that is
+        already scaled; then only `max_norm` limits the influence of a record.
     max_norm : float, default=1.0
-        Rows that are longer (after `bounds`) are scaled down to this norm.
+        Rows with a larger norm (after `bounds`) are scaled down to this norm.
     classes : array-like, default=None
-        The labels, which are public. None takes those of y.
+        All labels, which are public. None uses the labels in y, which then become public.
     noise_random_state : int or None, default=None
-        An integer replaces the noise by a seeded generator's: for tests only. Warns.
+        An integer replaces the noise by that of a seeded generator, with a warning: for tests
+        only.
     ledger : PrivacyLedger or None, default=None
-        What (epsilon, delta) are charged to, before the draw.
+        The ledger to which (epsilon, delta) is charged, before noise is generated.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Class labels.
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Of scaled columns (private).
+        Coefficients of the scaled columns (private).
     intercept_ : ndarray of shape (1,) or (n_classes,)
-        The constant (private).
+        Intercept (private).
     gram_ : ndarray of shape (n_features + 1, n_features + 1 + n_targets)
-        Sums of products of columns and 1 with columns, 1 and one target for each class (of two,
-        one), all scaled (private).
+        Noisy sums of products of the columns and 1 with the columns, 1 and one target per class
+        (one for two classes), all scaled (private).
     noise_ : float
-        Standard deviation of the noise of those of two columns. That of others is twice as large,
-        and of the sums of targets four times.
+        Standard deviation of the noise in `gram_`, for products of two columns. It is twice as
+        large for other entries, and four times for the sums of the targets.
     privacy_ : PrivacyReport
-        The privacy report: print it.
+        The privacy report; print it.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of features, if they are all strings.
+        Names of features, if all of them are strings.
 
     References
     ----------
@@ -366,14 +369,14 @@ class PrivateRidgeClassifier(ClassifierMixin, _FromGram):
         self.ledger = ledger
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
-        """Release the sums of products, and solve.
+        """Release the sums of products and solve for the coefficients.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Protected. A number that is missing counts as 0, after scaling.
+            Protected records. Missing numbers count as 0 after scaling.
         y : array-like of shape (n_samples,)
-            Protected. A label that is none of the classes counts for none.
+            Protected labels. A label that is not among the classes counts for no class.
         groups : array-like of shape (n_samples,), default=None
             As for `PrivateRidge`.
 
@@ -395,7 +398,7 @@ class PrivateRidgeClassifier(ClassifierMixin, _FromGram):
         self.coef_, self.intercept_ = w.T, constants
 
     def decision_function(self, X: Any) -> Floats:
-        """Return the regression: one column for two classes, else one for each.
+        """Return the regression values, shape (n_samples,) or (n_samples, n_classes).
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""The budget of one fit, charged to a ledger before its first draw (zone: boundary)."""
+"""The budget of one fit, charged to a ledger before noise is generated (zone: boundary)."""
 
 from __future__ import annotations
 

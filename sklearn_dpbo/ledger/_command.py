@@ -1,6 +1,6 @@
-"""The command line for ledgers, for those who own data and write no Python (zone: boundary).
+"""The command line for ledgers, for data owners who write no Python (zone: boundary).
 
-What goes wrong is one line on stderr, and exit status 1; wrong usage is exit status 2.
+Errors are one line on stderr, with exit status 1; wrong usage has exit status 2.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ._places import checked_place, datasets_at
 
 __all__ = ["main"]
 
-_PLACE = "path of a ledger's file, or URL of a database"
+_PLACE = "path of a ledger file, or URL of a database"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -32,16 +32,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     arguments : sequence of str, default=None
-        None takes those that the process was started with.
+        None takes the arguments of the process.
     """
     options = _parser().parse_args(arguments)
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # a terminal may lack a letter of a name
+        if hasattr(stream, "reconfigure"):  # a terminal may lack a character of a name
             stream.reconfigure(errors="backslashreplace")
     try:
         options.run(options)
         sys.stdout.flush()
-    except BrokenPipeError:  # who read the output has seen enough
+    except BrokenPipeError:  # the reader closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (LedgerError, OSError, ValueError, ImportError) as error:
         print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
@@ -65,15 +65,15 @@ def _parser() -> argparse.ArgumentParser:
     show = command("show", _show, "Show the budget, what is spent and what is left")
     history = command("history", _history, "List the charges")
     verify = command(
-        "verify", _verify, "Prove that no line was changed, and that the reports' charges are there"
+        "verify", _verify, "Check that no line was changed, and that the charges of reports exist"
     )
-    export = command("export", _export, "Write the history as CSV, or all as JSON")
+    export = command("export", _export, "Write the history as CSV, or everything as JSON")
     convert = command("convert", _convert, "Convert a ledger of an earlier version")
     for reading in (show, history, verify, export):
         reading.add_argument("place", metavar="FILE_OR_URL", help=_PLACE)
     for printing in (show, history, verify):
         printing.add_argument("--json", action="store_true", help="print JSON")
-    history.add_argument("--last", type=_count, metavar="N", help="the last N charges only")
+    history.add_argument("--last", type=_count, metavar="N", help="only the last N charges")
     verify.add_argument(
         "reports", nargs="*", metavar="REPORT.json", help="written by privacy_.to_json()"
     )
@@ -81,10 +81,12 @@ def _parser() -> argparse.ArgumentParser:
     convert.add_argument("old", metavar="OLD", help="file or URL of the ledger")
     convert.add_argument("new", metavar="NEW", nargs="?", help="new file, unless OLD is a URL")
     convert.add_argument(
-        "--unit", default="record", help='what one protected unit is ("record"), "patient", say'
+        "--unit",
+        default="record",
+        help='the privacy unit: "record" (the default), or "patient" and the like',
     )
     for each in (show, history, verify, export, convert):
-        each.add_argument("--dataset", metavar="NAME", help="if there are several")
+        each.add_argument("--dataset", metavar="NAME", help="the data set, if there are several")
     return parser
 
 
@@ -143,13 +145,13 @@ def _report(file: str) -> Any:
     try:
         return json.loads(Path(file).read_text(encoding="utf-8"))
     except (ValueError, RecursionError):
-        raise ValueError(f"{file} is no JSON; write it with search.privacy_.to_json()") from None
+        raise ValueError(f"{file} is not JSON; write it with search.privacy_.to_json()") from None
 
 
 def _export(options: argparse.Namespace) -> None:
     suffix = Path(options.out).suffix.lower()
     if suffix not in (".csv", ".json"):
-        options.parser.error(f"OUT ends with .csv or .json; found {options.out!r}")
+        options.parser.error(f"OUT must end with .csv or .json; found {options.out!r}")
     ledger = _opened(options.place, options.dataset)
     if suffix == ".csv":
         ledger.to_csv(options.out)
@@ -162,13 +164,13 @@ def _convert(options: argparse.Namespace) -> None:
         _convert_server(options)
         return
     if options.new is None:
-        options.parser.error("NEW is missing: the file to write")
+        options.parser.error("NEW, the file to write, is missing")
     dataset, others = convert_file(options.old, options.new, options.dataset, options.unit)
     state = _opened(options.new, dataset)._ends()
     print(display.overview_text(state.opening, state.last))
-    print(f"{options.old} is kept, and cannot be charged any more. Use {options.new} from now on.")
+    print(f"{options.old} is kept but cannot be charged any more. Use {options.new} from now on.")
     if others:
-        print(f"It has other data sets, to be converted, too: {', '.join(map(repr, others))}")
+        print(f"It has other data sets to convert: {', '.join(map(repr, others))}")
 
 
 def _convert_server(options: argparse.Namespace) -> None:

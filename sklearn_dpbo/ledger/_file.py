@@ -107,8 +107,8 @@ class FileBook(io.FileIO):
             super().__init__(self._path, mode, opener=lambda path, _: os.open(path, flags))
         except FileNotFoundError:
             raise FileNotFoundError(
-                "no such file. To begin a new ledger pass epsilon= and create=True; one that is "
-                "missing is to be restored from a backup"
+                "no such file. To create a new ledger, pass epsilon= and create=True; if a ledger "
+                "was there, restore it from a backup"
             ) from None
         _open_books.add(self)
         if not stat.S_ISREG(os.fstat(self.descriptor).st_mode):

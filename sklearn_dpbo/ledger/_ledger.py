@@ -1,4 +1,4 @@
-"""The budget of a data set, kept with all charges in a file or on a server (zone: boundary).
+"""The privacy budget of a data set, stored with all charges (zone: boundary).
 
 A charge checks the budget and adds one line, in one transaction. Sums are exact: epsilon and delta
 are decimal numbers, stored as fractions.
@@ -34,25 +34,25 @@ __all__ = ["PrivacyLedger"]
 
 
 class PrivacyLedger:
-    """The privacy budget of one data set, kept on disk; every fit on it is charged.
+    """The privacy budget of one data set, in a file or on a server, which every fit charges.
 
     Pass it as ``ledger=``. A fit that asks for more than is left is refused before any model is
-    fitted. It is charged before its first noise is drawn; if it crashes after that, the charge
-    counts as spent. Processes may share a ledger. Copies and clones of a `PrivacyLedger` are the
-    same ledger.
+    fitted. A fit is charged before it generates noise; if it crashes afterwards, the charge counts
+    as spent. Processes may share a ledger. Copies and clones of a `PrivacyLedger` are the same
+    ledger.
 
-    A charge fits if all epsilons add up to at most epsilon; or, with a positive delta, if all
-    charges are within (epsilon, delta / 2) by zero-concentrated differential privacy, where each
-    counts as ``epsilon_i^2 / 2``-zCDP. In either case the deltas of the charges may add up to
-    delta / 2; the other half pays for the conversion. Sums of decimal numbers are exact: ten
-    charges of 0.1 fit a budget of 1.0, an eleventh does not.
+    A charge fits the budget if the epsilons of all charges add up to at most epsilon; or, with a
+    positive delta, if all charges are within (epsilon, delta / 2) by zero-concentrated differential
+    privacy, where each counts as ``epsilon_i^2 / 2``-zCDP. In either case the deltas of the charges
+    may add up to delta / 2; the other half pays for the conversion. Sums of decimal numbers are
+    exact: ten charges of 0.1 fit a budget of 1.0, an eleventh does not.
 
     Parameters
     ----------
     path : str or path
-        Path of a file on a local disk; ``~`` is the home directory. A file holds one ledger. Or,
-        to share the ledger between machines, the URL of a PostgreSQL database without a password,
-        ``postgresql://host/database``; this needs psycopg:
+        Path of a file on a local disk; ``~`` is the home directory. A file holds one ledger. To
+        share a ledger between machines, pass the URL of a PostgreSQL database, without a password:
+        ``postgresql://host/database``. This needs psycopg,
         ``pip install "sklearn_dpbo[postgresql]"``. A database may hold the ledgers of many data
         sets.
     dataset : str
@@ -65,20 +65,20 @@ class PrivacyLedger:
     worst_case_only : bool, default=False
         Whether to refuse charges whose loss depends on an assumption.
     unit : str, default=None
-        What one protected unit is, of at most 200 characters: "record", which is the default of a
-        new ledger, or a name for all the records of one group, such as "patient". Fits without
-        groups have a loss per record and are refused by a ledger that adds up losses per patient.
+        The privacy unit, in at most 200 characters: "record", the default of a new ledger, or a
+        name for all records of a group, such as "patient". A ledger that adds up losses per patient
+        refuses fits without groups, whose loss is per record.
     purpose : str, default=None
-        What the charges are made for, which the history shows: "paper, section 3", say.
+        What the charges are for, shown in the history: for example "paper, section 3".
     create : bool, default=False
-        Whether to begin a new ledger if there is none; epsilon has to be given. Without it a ledger
-        that is missing is an error: a budget that was spent would begin anew.
+        Whether to create a new ledger if there is none; this needs epsilon. Otherwise a missing
+        ledger is an error, because a new one would reset a spent budget.
 
     Raises
     ------
     LedgerError
-        If the ledger is missing, cannot be read, has another budget or unit, or is of another data
-        set. No noise may be drawn then.
+        If the ledger is missing, cannot be read, has another budget or unit, or belongs to another
+        data set. Nothing may be released then.
     ValueError
         If a parameter is invalid, or the URL contains a password.
 
@@ -87,7 +87,8 @@ class PrivacyLedger:
     Rogers, Roth, Ullman and Vadhan, "Privacy odometers and filters", NeurIPS 2016 (charges that
     depend on earlier releases); Feldman and Zrnic, "Individual privacy accounting via a
     Renyi filter", NeurIPS 2021 (the same for zCDP); Bun and Steinke, "Concentrated differential
-    privacy", TCC 2016. The page "Ledger" of the documentation proves the combination of both.
+    privacy", TCC 2016. The page "How a ledger keeps its promise" of the documentation proves the
+    combination of both.
 
     Examples
     --------
@@ -118,11 +119,11 @@ class PrivacyLedger:
         self.purpose = None if purpose is None else checked_name("purpose", purpose)
         unit = None if unit is None else checked_name("unit", unit)
         if create and epsilon is None:
-            raise ValueError("create=True begins a ledger and needs its budget: pass epsilon=")
+            raise ValueError("create=True needs the budget of the new ledger: pass epsilon=")
         if epsilon is None and (worst_case_only or parse_decimal("delta", delta) > 0):
             raise ValueError(
-                "delta= and worst_case_only= belong to a budget: pass epsilon=, too, or omit them "
-                "to open the ledger as it is"
+                "delta= and worst_case_only= are parts of a budget: pass epsilon= as well, or omit "
+                "them to open the ledger as it is"
             )
         budget = None
         if epsilon is not None:
@@ -149,7 +150,7 @@ class PrivacyLedger:
         unit: str | None = None,
         time: datetime | None = None,
     ) -> Receipt:
-        """Record a privacy loss durably. Call it before drawing the noise.
+        """Record a privacy loss durably. Call it before generating the noise.
 
         Texts are cut off after 500 characters.
 
@@ -168,30 +169,30 @@ class PrivacyLedger:
         estimator : str, default=""
             Class of the model that is tuned or evaluated, for the history.
         purpose : str or None, default=None
-            What the charge is made for, for the history; None is the ledger's `purpose`.
+            What the charge is for, for the history; None is the ledger's `purpose`.
         unit : str or None, default=None
             The unit of the loss: "record", "group" or another; None is the ledger's own.
         time : datetime.datetime or None, default=None
-            What the history gives as the time of the charge; None is now. Pass when the work
-            began, if its duration depends on protected records.
+            Time of the charge in the history; None is now. Pass the time at which the work began
+            if its duration depends on protected records.
 
         Returns
         -------
         receipt : Receipt
-            Identifier of the ledger, number of the charge, and hash of the chain up to it. Publish
-            it with the release, and `verify` finds whether the ledger still has the charge.
+            Identifier of the ledger, number of the charge, and hash of the chain up to it. If you
+            publish it with the release, `verify` can check that the ledger still has the charge.
 
         Raises
         ------
         BudgetExceededError
-            If the charge does not fit, or is per another unit. It is not recorded, and no noise
-            may be drawn.
+            If the charge does not fit the budget, or is per another unit. It is not recorded, and
+            nothing may be released.
         LedgerError
-            If the ledger cannot be read or written. No noise may be drawn.
+            If the ledger cannot be read or written. Nothing may be released.
         ValueError
             If epsilon or delta is invalid.
         """
-        # Whatever str() of a user's object does, it does not do it while the ledger is locked.
+        # Call str() of a user's object before the ledger is locked.
         what, assumption = str(what), None if assumption is None else str(assumption)
         loss = _loss(epsilon, delta, assumption)
         when = (time or datetime.now(UTC)).astimezone(UTC).isoformat(timespec="seconds")
@@ -217,7 +218,7 @@ class PrivacyLedger:
         assumption: str | None = None,
         unit: str | None = None,
     ) -> None:
-        """Raise the error that `charge` would raise if all these charges were made.
+        """Raise the error that `charge` would raise for all these charges together.
 
         Nothing is recorded.
 
@@ -226,7 +227,7 @@ class PrivacyLedger:
         *charges : tuple (epsilon, delta)
             As `charge` takes them.
         what : str
-            What is to be released, for the error message.
+            What will be released, for the error message.
         assumption : str or None, default=None
             The assumption that the losses depend on; None for a worst-case guarantee.
         unit : str or None, default=None
@@ -243,36 +244,36 @@ class PrivacyLedger:
         refuse_excess(state.opening, state.last.totals, losses, what)
 
     def verify(self, reports: Iterable[Any] = ()) -> Receipt:
-        """Prove that no line was changed or removed, and that these releases are in the ledger.
+        """Check that no line was changed or removed, and that these releases are in the ledger.
 
-        Reads the whole ledger. The chain of hashes shows damage and careless changes. What was
-        published shows the rest: that an older copy was restored, that the ledger was lost and
-        begun anew, or that a server failed over to one that had not received the last charges.
+        Reads the whole ledger. The chain of hashes reveals damage and careless changes. Published
+        reports reveal the rest: that an older copy was restored, that the ledger was lost and
+        started anew, or that a server failed over to one that had not received the last charges.
 
         Parameters
         ----------
         reports : iterable of PrivacyReport, dict or Receipt, default=()
-            What was published: ``search.privacy_``, its `to_dict`, or what `charge` returned. Of a
-            report of several ledgers the charges of this one are looked for.
+            What was published: ``search.privacy_``, its `to_dict`, or what `charge` returned. If a
+            report has charges from several ledgers, only those of this ledger are checked.
 
         Returns
         -------
         receipt : Receipt
             Identifier of the ledger, and number and hash of its last charge (0, and the hash of
-            the opening, if there is none). A charge whose line a crash cut off has none yet.
+            the opening, if there is none). A charge whose line a crash cut off has no hash yet.
 
         Raises
         ------
         LedgerError
-            If the ledger has been damaged, or lacks one of the charges.
+            If the ledger is damaged or lacks one of the charges.
         ValueError
-            If a report is not of a release that was charged to a ledger.
+            If a report does not belong to a release that was charged to a ledger.
         """
         return self._verify({f"reports[{i}]": report for i, report in enumerate(reports)})
 
     @property
     def unit(self) -> str:
-        """What one protected unit is: "record", or the name of a group of records."""
+        """The privacy unit: "record", or the name of a group of records."""
         return self._ends().opening.unit
 
     @property
@@ -286,14 +287,14 @@ class PrivacyLedger:
 
     @property
     def spent(self) -> dict[str, float]:
-        """Sums of epsilon and delta, over all charges and over those that depend on assumptions."""
+        """Sums of epsilon and delta, of all charges and of those that depend on assumptions."""
         return display.sums(self._ends().last.totals)
 
     @property
     def left(self) -> dict[str, float]:
-        """Epsilon, and half of delta, minus the sums over all charges; rounded down.
+        """Epsilon, and half of delta, minus the sums of all charges, rounded down.
 
-        With a positive delta more may fit by zCDP: use `check`.
+        With a positive delta, larger charges may fit by zCDP: use `check`.
         """
         state = self._ends()
         return display.what_is_left(state.opening, state.last.totals)
@@ -304,14 +305,14 @@ class PrivacyLedger:
         Parameters
         ----------
         path : str or path
-            Of the file, which is overwritten.
+            Path of the file, which is overwritten.
         """
         entries = self._verified()[1]
         with self._other_file(path).open("w", newline="", encoding="utf-8") as table:
             display.write_csv(table, entries)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all that the ledger has, read in one transaction.
+        """Return the content of the ledger, read in one transaction.
 
         Returns
         -------
@@ -329,24 +330,24 @@ class PrivacyLedger:
         Parameters
         ----------
         path : str or path
-            Of the file, which is overwritten.
+            Path of the file, which is overwritten.
         """
         content = json.dumps(self.to_dict(), indent=1)
         self._other_file(path).write_text(content, encoding="utf-8")
 
     def __repr__(self) -> str:
-        """Return the data set. Reports and notebooks are published: they do not get the path."""
+        """Return the data set, but not the path, because reports and notebooks are published."""
         return f"PrivacyLedger(dataset={self.dataset!r})"
 
     def __str__(self) -> str:
-        """Return budget, what is spent and left, and the last charges."""
+        """Return the budget, what is spent and left, and the last charges."""
         return display.as_text(*self._verified())
 
     def _repr_html_(self) -> str:
         try:
             return display.as_html(*self._verified())
         except (LedgerError, ImportError):
-            state = ("state", ["cannot be read; print() of it shows the error"])
+            state = ("state", ["cannot be read; print the ledger to see the error"])
             return card(repr(self), [state])
 
     def __deepcopy__(self, memo: dict[int, Any]) -> PrivacyLedger:
@@ -378,7 +379,7 @@ class PrivacyLedger:
         """Return a path to write to, which is not the ledger's own."""
         with contextlib.suppress(OSError):
             if os.path.samefile(path, self.path):
-                raise ValueError("this is the file of the ledger; write to another one")
+                raise ValueError("this is the file of the ledger itself; write to another file")
         return Path(path)
 
     def _verify(self, reports: dict[str, Any]) -> Receipt:
@@ -389,7 +390,7 @@ class PrivacyLedger:
         return Receipt(ledger, len(heads) - 1, heads[-1])
 
     def _ends(self) -> State:
-        """Return what the first and the last line have."""
+        """Return the state given by the first and the last line."""
         with ledger_errors(self.path), self._transaction() as book:
             return read_state(book, self.dataset)
 

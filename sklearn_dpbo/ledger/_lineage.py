@@ -33,7 +33,7 @@ def refuse_missing(ledger: str, heads: Sequence[str], reports: Mapping[str, Any]
         raise LedgerError(
             "the ledger is not the one that these releases were charged to. "
             + "; ".join(missing)
-            + ". What was spent is at least what was published: restore the ledger, or do not go on"
+            + ". At least what was published has been spent: restore the ledger, or do not continue"
         )
 
 
@@ -41,7 +41,7 @@ def _problem(ledger: str, heads: Sequence[str], receipt: Receipt) -> str:
     if receipt.ledger != ledger:
         return (
             f"charged to the ledger {receipt.ledger}; found {ledger}, which is another one, or was "
-            "begun anew"
+            "started anew"
         )
     if receipt.charge >= len(heads):
         return (
@@ -49,7 +49,7 @@ def _problem(ledger: str, heads: Sequence[str], receipt: Receipt) -> str:
             "was restored, or a server failed over to an older state"
         )
     if receipt.head != heads[receipt.charge]:
-        return f"charge {receipt.charge} is another one: the ledger went on from an older copy"
+        return f"charge {receipt.charge} differs: the ledger was continued from an older copy"
     return ""
 
 
@@ -73,7 +73,7 @@ def _receipts(name: str, report: Any) -> list[Receipt]:
         receipts = []
     if not receipts:
         raise ValueError(
-            f"{name} is no report of a release that was charged to a ledger; pass "
+            f"{name} is not a report of a release that was charged to a ledger; pass "
             "search.privacy_, its to_dict() or to_json(), or what charge() returned"
         )
     return receipts

@@ -21,7 +21,7 @@ def checked_place(path: object) -> str:
     path = os.fspath(path) if isinstance(path, os.PathLike) else path
     if not isinstance(path, str) or "\0" in path:
         # Do not show the value: it may be a URL with a password.
-        raise ValueError("path is the path of a file, or a URL, as a str without NUL")
+        raise ValueError("path must be the path of a file or a URL, as a str without NUL")
     # An absolute path stays valid if the process changes its directory.
     return (
         server.checked_url(path)
@@ -34,7 +34,7 @@ def checked_name(name: str, text: object) -> str:
     """Return the name of a data set, unit or purpose without spaces around it; or ValueError."""
     if not isinstance(text, str) or not text.strip() or len(text) > 200:
         raise ValueError(
-            f"{name} is a name, a str of 1 to 200 characters that is not blank; found {text!r}"
+            f"{name} must be a str of 1 to 200 characters that is not blank; found {text!r}"
         )
     return unicodedata.normalize("NFC", text.strip())
 
@@ -61,11 +61,11 @@ def datasets_at(place: str) -> list[str]:
 
 @contextlib.contextmanager
 def ledger_errors(place: str) -> Iterator[None]:
-    """Raise what goes wrong with a file or a server as LedgerError."""
+    """Raise errors of a file or a server as LedgerError."""
     try:
         yield
     except (OSError, UnicodeError) as error:
         raise LedgerError(
             f"the ledger {place} cannot be used: {error or type(error).__name__}. "
-            "Nothing may be drawn without it"
+            "Nothing may be released without it"
         ) from None

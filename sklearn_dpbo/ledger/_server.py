@@ -224,7 +224,7 @@ class ServerBook:
             self._ends = self._connection.execute(_SELECT_ENDS, (self._dataset, self._dataset))
         if not self._ends:
             raise ServerError(
-                f"there is no ledger of {self._dataset!r} in the database; to begin one pass "
+                f"there is no ledger of {self._dataset!r} in the database; to create one, pass "
                 "epsilon= and create=True"
             )
         return self._ends
@@ -337,8 +337,8 @@ def _refuse_unsafe_server(
 def _require_tables(connection: Connection) -> None:
     if not _has_tables(connection):
         raise ServerError(
-            f"there is no schema {SCHEMA} in the database; pass epsilon= and create=True to begin "
-            "a ledger"
+            f"there is no schema {SCHEMA} in the database; to create a ledger, pass epsilon= and "
+            "create=True"
         )
 
 

@@ -327,7 +327,7 @@ def test_estimators_that_fail_on_public_records_spend_nothing(binary, model, err
     "change, message",
     [
         (dict(epsilon=0.0), "epsilon is a number from 1e-9 up"),
-        (dict(thresholds=["high"]), "thresholds are finite numbers"),
+        (dict(thresholds=["high"]), "thresholds must be a list of finite numbers"),
         (dict(pos_label=5), "pos_label is one of the classes"),
         (dict(largest_error=-1), "largest_error is None or above 0"),
         (dict(prediction="alone"), "prediction is"),
@@ -507,5 +507,5 @@ def test_r2_below_minus_one_is_released_as_it_is():
 def test_public_labels_of_one_class_are_refused(two_classes):
     X, y, X_val, y_val = two_classes
     model = LogisticRegression().fit(X, y)
-    with pytest.raises(ValueError, match="all of one class"):
+    with pytest.raises(ValueError, match="have a single class"):
         private_evaluation(model, X_val, y_val, X=X[y == 0], y=y[y == 0], epsilon=1.0)

@@ -366,7 +366,7 @@ def test_a_missing_label_is_no_class():
 
 def test_types_that_are_no_numbers_are_refused_whatever_the_values():
     X = pd.DataFrame({"a": MADE_UP.X[:, 0], "b": pd.Series(["1", "2"] * 32, dtype=object)})
-    with pytest.raises(ValueError, match=r"columns \['b'\] are not declared to hold numbers"):
+    with pytest.raises(ValueError, match=r"columns \['b'\] are not numeric"):
         PrivateRidge(y_bounds=(-1, 1), noise_random_state=0).fit(X, MADE_UP.y)
     with pytest.raises(ValueError, match="y has to be numbers"):
         PrivateRidge(y_bounds=(-1, 1), noise_random_state=0).fit(MADE_UP.X, np.full(64, "1.5"))
@@ -424,7 +424,7 @@ def test_messages_about_tables_quote_no_record(X):
      (["no", "yes"], np.array([b"no", b"yes"] * 32))],
 )  # fmt: skip
 def test_classes_that_can_never_occur_are_refused(classes, y):
-    with pytest.raises(ValueError, match="none would ever occur"):
+    with pytest.raises(ValueError, match="none would occur"):
         PrivateRidgeClassifier(classes=classes).fit(MADE_UP.X, y)
 
 
@@ -436,5 +436,5 @@ def test_bounds_of_the_target_have_to_be_given():
 def test_bounds_in_pairs_are_told_from_lows_and_highs():
     with pytest.raises(ValueError, match="transpose"):
         PrivateRidgeClassifier(bounds=[(0, 1)] * 3).fit(np.zeros((4, 3)), [0, 1, 0, 1])
-    with pytest.raises(ValueError, match="two arrays of 3: the lowest"):
+    with pytest.raises(ValueError, match="two arrays of length 3: the lowest"):
         PrivateRidgeClassifier(bounds=([0, 0], [1, 1, 1])).fit(np.zeros((4, 3)), [0, 1, 0, 1])

@@ -630,7 +630,7 @@ def test_code_that_runs_after_protected_predictions_is_not_heard(how, report, ca
 @pytest.mark.parametrize("scoring", ["r2", "neg_median_absolute_error"])
 def test_threshold_refuses_scores_of_regressors(scoring):
     X, y = make_classification(200, random_state=0)
-    with pytest.raises(ValueError, match="no score of single labels"):
+    with pytest.raises(ValueError, match="not a metric of labels"):
         PrivateThresholdClassifier(LogisticRegression(), scoring=scoring).fit(
             X[:100], y[:100], X_val=X[100:], y_val=y[100:]
         )

@@ -230,7 +230,7 @@ def refused_without_room(ledger):
     """Assert that a fit is refused, draws nothing and sets nothing."""
     search = small_search(ledger)
     X = np.linspace(0, 1, 20)[:, None]
-    with drawing() as drawn, pytest.raises(LedgerError, match="Nothing may be drawn"):
+    with drawing() as drawn, pytest.raises(LedgerError, match="Nothing may be released"):
         search.fit(X, np.arange(20) % 2, X_val=X, y_val=np.arange(20) % 2)
     assert not drawn
     assert not [name for name in vars(search) if name.endswith("_")]

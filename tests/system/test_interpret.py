@@ -143,7 +143,7 @@ def test_a_subclass_is_not_taken_for_it():
     class Other(interpret.DPExplainableBoostingClassifier):
         pass
 
-    with pytest.raises(ValueError, match="does not say how"):
+    with pytest.raises(ValueError, match="does not declare how"):
         private_training(Other(feature_types=["continuous"], privacy_bounds=[(0, 1)]))
 
 

@@ -343,7 +343,8 @@ def test_one_of_several_data_sets_is_converted_at_a_time(run, folder):
     refused(run("convert", "old.db", "a.ledger"), "several data sets; --dataset .*'a', 'b'")
     refused(run("convert", "old.db", "a.ledger", "--dataset", "c"), "no such data set.*'a', 'b'")
     assert is_chargeable("old.db") and os.listdir() == ["old.db"]
-    assert "to be converted, too: 'b'" in run("convert", "old.db", "a.ledger", "--dataset", "a")[1]
+    out = run("convert", "old.db", "a.ledger", "--dataset", "a")[1]
+    assert "other data sets to convert: 'b'" in out
     assert not is_chargeable("old.db")
     refused(run("convert", "old.db", "a.ledger", "--dataset", "b"), "a.ledger already")
     assert "too" not in run("convert", "old.db", "b.ledger", "--dataset", "b")[1]

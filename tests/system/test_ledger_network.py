@@ -99,7 +99,7 @@ def test_silence_at_any_message_of_a_charge_is_an_error(own_database, impatient,
             history = PrivacyLedger(own_database, direct.dataset).history
             if not error:
                 break
-            assert "Nothing may be drawn" in error
+            assert "Nothing may be released" in error
             assert (not history) or "if it was, it counts as spent" in error
         assert n_answered > 5 and len(history) == 1, "all points were tried"
 
@@ -259,7 +259,7 @@ def test_a_ledger_with_tls_checks_the_name_and_the_authority(encrypted):
         (encrypted.url(host="127.0.0.1"), "does not match host name"),
         (encrypted.url(mode="disable", ca="ca"), "no encryption"),
     ):
-        with pytest.raises(LedgerError, match=f"{message}.*Nothing may be drawn"):
+        with pytest.raises(LedgerError, match=f"{message}.*Nothing may be released"):
             PrivacyLedger(url, "patients")
     assert ledger.left["epsilon"] == 0.75
 

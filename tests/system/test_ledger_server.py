@@ -106,7 +106,7 @@ def test_errors_repr_and_pickles_do_not_contain_the_password_of_the_environment(
     monkeypatch.setenv("PGPASSWORD", SECRET)
     ledger = opened(database)
     for url in (with_database(database, "nowhere"), "postgresql://nobody@127.0.0.1:1/db"):
-        with pytest.raises(LedgerError, match="Nothing may be drawn") as caught:
+        with pytest.raises(LedgerError, match="Nothing may be released") as caught:
             opened(url)
         assert SECRET not in str(caught.value)
     assert SECRET.encode() not in pickle.dumps(ledger) and SECRET not in repr(ledger)
@@ -220,7 +220,7 @@ def test_a_server_with_unsafe_settings_is_refused(own_database, name):
     ledger = opened(own_database)
     with (
         setting(own_database, name, "off"),
-        pytest.raises(LedgerError, match=f"{name} = off.*Nothing may be drawn"),
+        pytest.raises(LedgerError, match=f"{name} = off.*Nothing may be released"),
     ):
         ledger.charge(0.1, what="a test")
     ledger.charge(0.1, what="a test")
@@ -367,7 +367,7 @@ def test_a_charge_fails_if_the_lock_is_held_beyond_the_timeout(database, monkeyp
     with locked(database, "patients"):
         monkeypatch.setattr(ledger_server, "TIMEOUT", 0.3)
         for attempt in (lambda: ledger.charge(0.1, what="a test"), lambda: ledger.left):
-            with pytest.raises(LedgerError, match="lock timeout.*Nothing may be drawn"):
+            with pytest.raises(LedgerError, match="lock timeout.*Nothing may be released"):
                 attempt()
     ledger.charge(0.1, what="a test")
     assert charged(database) == 1
@@ -420,7 +420,7 @@ def test_a_charge_is_rolled_back_if_the_connection_ends_before_the_commit(
     ledger, original = opened(database), getattr(ledgers, at)
     with monkeypatch.context() as patch:
         patch.setattr(ledgers, at, lambda *args: [original(*args), run_sql(database, TERMINATE)][0])
-        with pytest.raises(LedgerError, match="terminating connection.*Nothing may be drawn"):
+        with pytest.raises(LedgerError, match="terminating connection.*Nothing may be released"):
             ledger.charge(0.1, what="a test")
     assert charged(database) == 0
     ledger.charge(0.1, what="a test")

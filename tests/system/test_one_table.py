@@ -374,7 +374,7 @@ def wrong_inputs():
     yield "list", {}, {"X": X.tolist()}, "these declare what they hold"
     yield "lengths", {}, {"y": y[:-1]}, "inconsistent numbers of samples"
     yield "two outputs", {}, {"y": np.stack([y, y], axis=1)}, "y should be a 1d array"
-    yield "one class", {}, {"y": np.zeros(300)}, "two classes or more"
+    yield "one class", {}, {"y": np.zeros(300)}, "two or more classes"
     yield "lengths of groups", {}, {"groups": y[:-1]}, "inconsistent numbers of samples"
     yield "two groups", {}, {"groups": y, "groups_val": y}, r"found \['groups'\], too"
     yield "validation set", {}, {"X_val": X}, r"cuts it itself; found \['X_val'\]"
