@@ -242,7 +242,7 @@ class PrivateThresholdClassifier(
             If anything is malformed, or predictions are not made row by row. Nothing is released or
             spent then, but by a search in `estimator` that had ended before; the error says so.
         """
-        check_named(self, unnamed)
+        check_named(self, unnamed, fit_params)
         if X_val is not None:
             refuse_raw_validation_set(self)
         self._validate()
