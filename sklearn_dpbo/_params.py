@@ -56,9 +56,7 @@ def check_number(
         )
 
 
-def check_named(
-    estimator: Any, unnamed: tuple[Any, ...], fit_params: Iterable[str] = ()
-) -> None:
+def check_named(estimator: Any, unnamed: tuple[Any, ...], fit_params: Iterable[str] = ()) -> None:
     """Raise TypeError if protected records were given to `fit` by position or by another name.
 
     Parameters

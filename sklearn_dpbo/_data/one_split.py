@@ -68,9 +68,10 @@ def _share(cv: Any) -> float | None:
     """Return the share of the records that this is to hold out: of 0.2 and of 5 folds, a fifth."""
     if not isinstance(cv, Real) or isinstance(cv, bool):
         return None
-    if 0 < cv < 1:
-        return float(cv)
-    return 1 / float(cv) if 2 <= cv <= 100 else None
+    number = float(cv)
+    if 0 < number < 1:
+        return number
+    return 1 / number if 2 <= number <= 100 else None
 
 
 def named(given: Any) -> str:

@@ -112,30 +112,28 @@ def space_of(search: Any) -> SearchSpace:
         try:
             set_candidate(clone(search.estimator), params)
         except (AttributeError, ValueError) as error:
-            near = _nearest_parameters(params, search.estimator)
-            if near or isinstance(error, AttributeError):  # "a__b" where a is no estimator
-                raise ValueError(
-                    f"param_grid: {params!r} cannot be set on {type(search.estimator).__name__}: "
-                    f"{near or error}"
-                ) from None
-            raise
+            if hint := _did_you_mean(params, search.estimator):
+                raise ValueError(f"param_grid: {hint}") from None
+            if isinstance(error, ValueError):
+                raise
+            raise ValueError(  # "a__b" where a is no estimator
+                f"param_grid: {params!r} cannot be set on {search.estimator!r}: {error}"
+            ) from None
     _warn_of_ranges(space)
     return space
 
 
-def _nearest_parameters(params: dict[str, Any], estimator: Any) -> str:
-    """Return which parameters may have been meant by those that the estimator does not have."""
+def _did_you_mean(params: dict[str, Any], estimator: Any) -> str:
+    """Return which parameter may have been meant by the first that the estimator does not have."""
     known = list(estimator.get_params(deep=True))
-    hints = []
-    for name in params:
-        if name in known:
-            continue
+    for name in (name for name in params if name not in known):
         # A parameter of a step has the step's name before it.
-        inside = [other for other in known if other.endswith(f"__{name.rpartition('__')[2]}")]
-        alike = [other for other in known if other.lower() == name.lower()]
-        if near := inside or alike or difflib.get_close_matches(name, known, n=1):
-            hints.append(f"it has no parameter {name!r}; did you mean {' or '.join(map(repr, near))}?")
-    return " ".join(hints)
+        near = [other for other in known if other.endswith(f"__{name.rpartition('__')[2]}")]
+        near = near or [other for other in known if other.lower() == name.lower()]
+        if near := near or difflib.get_close_matches(name, known, n=1):
+            meant = " or ".join(map(repr, near))
+            return f"{type(estimator).__name__} has no parameter {name!r}; did you mean {meant}?"
+    return ""
 
 
 def _warn_of_ranges(space: SearchSpace) -> None:

@@ -43,7 +43,7 @@ def instead_of(values: Any) -> str:
 
 
 def range_in_words(values: Any) -> str:
-    """Return how to write the range that a tuple of two numbers may mean; "" if it is no such tuple.
+    """Return how to write the range that a tuple of two numbers may mean; "" of other values.
 
     Parameters
     ----------
@@ -75,7 +75,8 @@ def _dimension(values: Any) -> str:
     choices = getattr(values, "categories", getattr(values, "choices", None))
     if choices is not None:
         return f"write {list(choices)!r}"
-    low, high = getattr(values, "low", None), getattr(values, "high", None)
+    low: Any = getattr(values, "low", None)
+    high: Any = getattr(values, "high", None)
     if not (_is_number(low) and _is_number(high)):
         return ""
     whole = type(values).__name__.startswith("Int")

@@ -118,7 +118,9 @@ class SearchSpace:
             raise ValueError(f"param_grid is a dict or a non-empty list of dicts; {found(grids)}")
         for grid in grids:
             if not isinstance(grid, Mapping):
-                raise ValueError(f"each entry of param_grid is a dict{_of_pair(grid)}; {found(grid)}")
+                raise ValueError(
+                    f"each entry of param_grid is a dict{_of_pair(grid)}; {found(grid)}"
+                )
         self.subspaces = [
             {str(name): axis_of(name, grid[name]) for name in sorted(grid, key=str)}
             for grid in grids

@@ -10,6 +10,7 @@ cross-validation. With ``error_score="raise"`` scikit-learn raises what it is gi
 from __future__ import annotations
 
 import sys
+from types import FrameType
 
 from ..exceptions import BudgetExceededError, CrossValidationBudgetError
 
@@ -31,7 +32,7 @@ def surfacing(error: BudgetExceededError) -> BaseException:
     error : BudgetExceededError
         What a ledger refuses a charge with. Nothing has been charged or drawn.
     """
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if (
             frame.f_code.co_name == "_fit_and_score"

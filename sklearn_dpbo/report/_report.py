@@ -126,8 +126,8 @@ class PrivacyReport:
             "m", "unit", "data", "protected", "neighbours", "released", "not_protected",
             "assumption" (None if there is none), "condition", "not_reported" (of a validation set),
             "spent", "noise", "another_run" (unless the noise was seeded) and "ledger" (if one was
-            charged: a list with "ledger", "charge" and "head" of each charge, as in `Receipt`). "spent" is a
-            list with one entry per purpose: "purpose" (in words), "mechanism", "times", "epsilon",
+            charged: a list with "ledger", "charge" and "head" of each charge, as in `Receipt`).
+            "spent" is a list with one entry per purpose: "purpose" (in words), "mechanism", "times", "epsilon",
             "delta", "share" (of the whole epsilon), and "of" (of one table, which part of it pays;
             else empty).
         """
@@ -187,7 +187,14 @@ class PrivacyReport:
         facts = {fact.label: "; ".join(fact.lines) for fact in self._facts()}
         rests_on = "Assumption" if self.assumption else "Condition"
         another_run = ["Another run"] * self.secure
-        for label in ("Guarantee", "Protected", "Not protected", "Released", rests_on, *another_run):
+        for label in (
+            "Guarantee",
+            "Protected",
+            "Not protected",
+            "Released",
+            rests_on,
+            *another_run,
+        ):
             yield label, _first_clause(facts[label])
         if self.receipts:
             more = f", and {len(self.receipts) - 1} more" * (len(self.receipts) > 1)
@@ -320,8 +327,9 @@ def _first_clause(text: str) -> str:
         text = text.partition(end)[0]
     if len(text) <= _SUMMARY_WIDTH:
         return text
-    listed = text[:_SUMMARY_WIDTH].rpartition(", ")[0]
-    return f"{listed}, ..." if listed else textwrap.shorten(text, _SUMMARY_WIDTH, placeholder=" ...")
+    if listed := text[:_SUMMARY_WIDTH].rpartition(", ")[0]:
+        return f"{listed}, ..."
+    return textwrap.shorten(text, _SUMMARY_WIDTH, placeholder=" ...")
 
 
 def _escape_markdown(text: str) -> str:

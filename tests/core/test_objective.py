@@ -472,7 +472,7 @@ def test_no_raw_score_is_kept_or_said(fail, recwarn, capfd):
     counts = secrets("accuracy", fail)
     kept = {k: v for k, v in vars(objective).items() if k not in ("_evaluator", "_public")}
     assert not found_in(kept, counts)
-    said = [repr(objective), str(objective.privacy_), *capfd.readouterr()]
+    said = [repr(objective), objective.privacy_.details(), *capfd.readouterr()]
     said += [str(each.message) for each in recwarn]
     assert not found_in_text("\n".join(said), counts)
 
