@@ -127,9 +127,9 @@ class PrivacyReport:
             "assumption" (None if there is none), "condition", "not_reported" (of a validation set),
             "spent", "noise", "another_run" (unless the noise was seeded) and "ledger" (if one was
             charged: a list with "ledger", "charge" and "head" of each charge, as in `Receipt`).
-            "spent" is a list with one entry per purpose: "purpose" (in words), "mechanism", "times", "epsilon",
-            "delta", "share" (of the whole epsilon), and "of" (of one table, which part of it pays;
-            else empty).
+            "spent" is a list with one entry per purpose: "purpose" (in words), "mechanism",
+            "times", "epsilon", "delta", "share" (of the whole epsilon), and "of" (of one table,
+            which part of it pays; else empty).
         """
         report = {"title": self.title, "private": self.secure, "warning": self._warning or None}
         for fact in self._facts():
