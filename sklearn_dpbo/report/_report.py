@@ -320,16 +320,18 @@ def _charge(receipt: Receipt) -> str:
 
 
 def _first_clause(text: str) -> str:
-    """Return what a text says first, on one line."""
-    for end in (";", " ("):
-        if len(text) <= _SUMMARY_WIDTH:
-            return text
-        text = text.partition(end)[0]
+    """Return what a text says first, on one line; dots stand for the rest."""
     if len(text) <= _SUMMARY_WIDTH:
         return text
-    if listed := text[:_SUMMARY_WIDTH].rpartition(", ")[0]:
+    clause, *rest = text.split(";")
+    if clause.count("(") > clause.count(")") or (not rest and clause.endswith(")")):
+        clause = clause.rpartition(" (")[0]
+    more = "; ..." if rest else ""
+    if len(clause + more) <= _SUMMARY_WIDTH:
+        return clause + more
+    if listed := clause[: _SUMMARY_WIDTH - 5].rpartition(", ")[0]:
         return f"{listed}, ..."
-    return textwrap.shorten(text, _SUMMARY_WIDTH, placeholder=" ...")
+    return textwrap.shorten(clause, _SUMMARY_WIDTH, placeholder=" ...")
 
 
 def _escape_markdown(text: str) -> str:

@@ -33,6 +33,7 @@ from sklearn_dpbo._privacy.accounting import Receipt
 from sklearn_dpbo._space.space import SearchSpace
 from sklearn_dpbo.exceptions import BudgetExceededError, CrossValidationBudgetError
 from sklearn_dpbo.learners import PrivateLogisticRegression
+from sklearn_dpbo.report._report import _first_clause
 
 GRID = {"C": [0.1, 1.0]}
 # Epsilon of 1,000: there is hardly any noise, and no warning of it.
@@ -381,6 +382,14 @@ def test_the_summary_has_the_assumption_where_there_is_one(two_classes):
     assert len(lines) == 8 and max(map(len, lines)) <= 100
     assert "Assumption     far far" in lines[5] and "under an assumption" in lines[1]
     assert lines[7].endswith("charge 1 of a, and 1 more")
+
+
+def test_the_summary_cuts_texts_where_they_end_and_shows_it():
+    assert _first_clause("short; and whole") == "short; and whole"
+    assert _first_clause("the table (as given; and cut); " + "x" * 99) == "the table; ..."
+    assert _first_clause("all rows (" + "x" * 99 + ")") == "all rows"
+    assert _first_clause("a, b, " + "x" * 99) == "a, b, ..."
+    assert _first_clause("word " * 99).endswith("word ...")
 
 
 @pytest.mark.parametrize("cv", [ShuffleSplit(1), PredefinedSplit([0] * 50 + [-1] * 100)])
