@@ -47,7 +47,7 @@ def check_one_split(cv: Any, y: Any, estimator: Any, name: str) -> Any:
     if share and share == cv:
         other = ", or the sensitive records as X_val and y_val" * (name == "cv")
         raise ValueError(
-            f"{name}={cv!r} is no splitter. To hold out that share of the rows, pass "
+            f"{name}={cv!r} cannot be used: it is no splitter. To hold out that share, pass "
             f"{name}=ShuffleSplit(n_splits=1, test_size={share:g}){other}"
         )
     try:

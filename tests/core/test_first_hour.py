@@ -219,9 +219,9 @@ def test_columns_that_are_missing_or_too_many_are_named_without_empty_lists(two_
     X, y, X_val, y_val = two_classes
     X, X_val = (pd.DataFrame(part).add_prefix("x") for part in (X, X_val))
     cases = {
-        "X_val has the columns ['k'], which X does not have; X_val[X.columns]": X_val.assign(k=1),
-        "X_val lacks the columns ['x0'] of X": X_val.drop(columns="x0"),
-        "X_val lacks the columns ['x0'] of X; X_val has the columns ['z']": X_val.rename(
+        "X_val has columns ['k'] that X does not have; X_val[X.columns]": X_val.assign(k=1),
+        "X_val lacks columns ['x0'] of X": X_val.drop(columns="x0"),
+        "X_val lacks columns ['x0'] of X; X_val has columns ['z']": X_val.rename(
             columns={"x0": "z"}
         ),
     }
