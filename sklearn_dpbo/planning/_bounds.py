@@ -1,7 +1,7 @@
 """Bounds on the errors of a private choice and of a released score (zone: released).
 
-They are those of Theorems 1 to 4 in the documentation, "Planning". They are computed from public
-facts or from what a search released, so they cost no privacy.
+They are those of Theorems 1 to 4 in the documentation, "What noise costs". They are computed from
+public facts or from what a search released, so they cost no privacy.
 """
 
 from __future__ import annotations
@@ -98,15 +98,14 @@ class UtilityBounds:
     score_share : float, default=0.4
         Share of epsilon for the released score, as in `WorstCase`; in (0, 1).
     guidance_share : float, default=0.0
-        Share of epsilon for private draws, at the expense of the choice; in [0, 1 - score_share).
+        Share of epsilon for private guidance, taken from the choice; in [0, 1 - score_share).
     confidence : float, default=0.95
         Probability of each guarantee, in [0.5, 1 - 1e-9].
     score_range : float, default=1.0
         Highest minus lowest gain, b - a.
     counts : bool, default=True
-        Whether a unit's gain is the lowest or the highest and nothing in between, as for the
-        accuracy of single records. Otherwise gains are rounded to 2^20 steps, and the error of
-        rounding is added.
+        Whether each gain is either the lowest or the highest, as for the accuracy of single
+        records. Otherwise gains are rounded to 2^20 steps, and the rounding error is added.
 
     Raises
     ------
@@ -156,7 +155,7 @@ class UtilityBounds:
 
     @property
     def regret(self) -> float:
-        """Bound on the best candidate's score minus the chosen one's (Theorem 1).
+        """Bound on the score of the best candidate minus that of the chosen one (Theorem 1).
 
         It holds with probability `confidence`. Both are scores on the validation set, without
         noise.
@@ -167,7 +166,7 @@ class UtilityBounds:
 
     @property
     def expected_regret(self) -> float:
-        """Bound on the mean of the best candidate's score minus the chosen one's (Theorem 2)."""
+        """Bound on the mean of that difference (Theorem 2)."""
         steps = _mean_of_choice(self.n_candidates) * self._choice_scale
         return self._as_score(steps, 2 if self.n_candidates > 1 else 0)
 
@@ -202,14 +201,14 @@ class UtilityBounds:
         Parameters
         ----------
         scorer : PrivateScorer
-            Prepared. If it is no mean of gains, nothing is guaranteed, and nothing checked.
+            Prepared. If it is not a mean of gains, nothing is guaranteed and nothing is checked.
         """
         if not (isinstance(scorer, MeanGain) and scorer.is_mean):
             return
         a, b = scorer.bounds
         if abs(b - a - self.score_range) > 1e-9 * self.score_range:
             raise ValueError(
-                f"the plan is for gains that differ by score_range={self.score_range:g} at most; "
+                f"the plan is for gains that differ by at most score_range={self.score_range:g}; "
                 f"scoring={scorer!r} has the bounds {(a, b)}. Plan with score_range={b - a:g}"
             )
         if scorer.gain.counts != self.counts:
@@ -263,23 +262,23 @@ def utility_of(search: Any, confidence: float = 0.95) -> UtilityBounds:
     report, scorer = search.privacy_, selecting_scorer(search)
     if report.assumption is not None:
         raise ValueError(
-            "the theorems are about strategy='worst_case'; the guarantee of this search rests on "
-            "an assumption, and so would its utility. See sklearn_dpbo.kusner2015.bounds"
+            "the theorems cover strategy='worst_case' only; the guarantee of this search rests on "
+            "an assumption. See sklearn_dpbo.kusner2015.bounds"
         )
     if report.data == "table":
         raise ValueError(
-            "a search on one table evaluates models on a part of it, and how many there were may "
-            'be secret. For its errors, use plan_search(..., protect="all")'
+            "a search on one table compares models on a part of it, and their number may be "
+            'secret. For its errors, use plan_search(..., protect="all")'
         )
     if len(getattr(search, "best_scores_", ())) > 1:
         raise ValueError(
-            "scoring has several scores, which share the epsilon for scores. Use UtilityBounds for "
-            "one of them, with the score_share that privacy_ shows"
+            "scoring has several metrics, which share the epsilon for scores. Use UtilityBounds "
+            "for one of them, with the score_share that privacy_ shows"
         )
     if not (isinstance(scorer, MeanGain) and scorer.is_mean):
         raise ValueError(
-            f"scoring={scorer.name!r} is no mean of gains, and the theorems are about these. See "
-            "best_score_interval_, or plan_search(scoring=...) with public predictions"
+            f"scoring={scorer.name!r} is not a mean over records, and the theorems cover only "
+            "these. See best_score_interval_, or plan_search(scoring=...) with public predictions"
         )
     spent = {loss.purpose: loss.epsilon for loss in report.spends}
     results = search.cv_results_

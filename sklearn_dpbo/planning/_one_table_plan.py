@@ -62,7 +62,7 @@ class OneTablePlan(SearchPlan):
         """
         raise ValueError(
             'a plan for protect="all" cannot be simulated: its models differ from run to run. Fit '
-            "the search some times on public data like yours"
+            "the search several times on public data like yours"
         )
 
     @property
@@ -99,8 +99,8 @@ class OneTablePlan(SearchPlan):
             ),
             (
                 "Not covered",
-                "how good models are that are fitted with so much noise, and scores that are no "
-                "means of gains. The privacy guarantee does not depend on the plan. With groups, "
+                "the quality of models fitted with so much noise, and metrics that are not means "
+                "over records. The privacy guarantee does not depend on the plan. With groups, "
                 "both numbers are of groups (use counts=False)",
             ),
         ]
@@ -133,7 +133,7 @@ def plan_one_table(
     check_number("delta", delta, "in [0, 1)", lambda d: 0 <= d < 1)
     check_number("n_iter", n_iter, "a whole number from 1 up", lambda n: n >= 1, Integral)
     if estimator is None:
-        raise ValueError("give estimator=, one that trains privately; found None")
+        raise ValueError("pass estimator=, one that trains privately; found None")
     strategy = OneTable() if strategy is None else strategy
     if not isinstance(strategy, OneTable):
         raise ValueError(f'protect="all" takes strategy=OneTable(...); found {strategy!r}')
@@ -141,10 +141,10 @@ def plan_one_table(
     strategy.check(Budget(epsilon, delta))
     training = private_training(estimator)
     if training.composition != "pure" and delta == 0:
-        raise ValueError(f"{type(estimator).__name__} needs a delta: pass delta=1e-6, say")
+        raise ValueError(f"{type(estimator).__name__} needs a delta: pass delta=1e-6, for example")
     m = strategy.n_val(n, epsilon)
     if not 0 < m < n:
-        raise ValueError(f"{n} records cannot be cut into two parts, of which one is empty")
+        raise ValueError(f"{n} records cannot be split into two parts: one would be empty")
     of_settings = [{"setting": list(range(n_iter))}]
     budget, rng = (epsilon, delta), np.random.default_rng(0)
     plan = strategy.plan(of_settings, training.fit, (), n_iter, n, budget, rng, {})

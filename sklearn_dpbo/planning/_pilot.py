@@ -1,7 +1,7 @@
-"""What public predictions of a pilot model say of a score that is to be released (zone: released).
+"""The error of a released score, estimated from a pilot's public predictions (zone: released).
 
 Noise moves a mean by the same amount whatever the predictions are. Other scores divide by counts,
-or count pairs: what noise does to them depends on how many records there are of which kind.
+or count pairs, so the effect of noise depends on how many records of each kind there are.
 """
 
 from __future__ import annotations

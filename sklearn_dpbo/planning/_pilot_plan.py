@@ -24,11 +24,11 @@ _RANGE_FACTOR, _N_POINTS = 10.0, 25
 class PilotPlan(SearchPlan):
     """A plan whose errors are estimated from public predictions, made by `plan_search`.
 
-    Its `score_error` is half the width of ``best_score_interval_`` (95 %): what it is for the
-    pilot's predictions, scaled to m records, in the middle of some draws of the noise. Its `regret`
+    Its `score_error` is half the width of ``best_score_interval_`` (95 %) for the pilot's
+    predictions, scaled to m records: the median over some simulations of the noise. Its `regret`
     and `expected_regret` are those of Theorems 1 and 2 for the statistic that ranks candidates,
-    times what a step of it is in the score, to first order; NaN if that is not known. Its other
-    parameters are those of `SearchPlan`.
+    converted to the score to first order; NaN if the conversion is not known. Its other parameters
+    are those of `SearchPlan`.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class PilotPlan(SearchPlan):
 
     @property
     def binomial_error(self) -> float:
-        """The same: the score is no mean, and what it varies by is estimated."""
+        """The same, because the score is not a mean: its sampling error is estimated."""
         return self.sampling_error
 
     @property
@@ -100,17 +100,17 @@ class PilotPlan(SearchPlan):
             (
                 "Score",
                 f"best_score_interval_ of {name} is the released score +-"
-                f"{three_digits(self.score_error)}{asked}, if the candidate chosen predicts as the "
-                f"pilot does, whose score is {pilot.score:.3g} on {n}: the median over {N_DRAWS} "
-                "draws of the noise. An estimate. That the interval has the score in it with "
-                "probability 0.95 does not depend on the pilot",
+                f"{three_digits(self.score_error)}{asked}, if the chosen candidate predicts as the "
+                f"pilot does, whose score is {pilot.score:.3g} on {n}. This is an estimate: the "
+                f"median over {N_DRAWS} simulations of the noise. That the interval contains the "
+                "score with probability 0.95 does not depend on the pilot",
             ),
             ("Choice", self._choice(p)),
             (
                 "Sampling",
                 f"the pilot's score on {self.m:,} records is within "
                 f"{three_digits(self.sampling_error)} of that on their population {p} "
-                "(bootstrap). This error comes on top, with privacy or without",
+                "(bootstrap). This error comes on top, with or without privacy",
             ),
             (
                 "Not covered",
@@ -126,17 +126,14 @@ class PilotPlan(SearchPlan):
     def _choice(self, p: str) -> str:
         regret = self.regret
         if math.isnan(regret):
-            return (
-                "candidates are compared by a statistic from which no bound for this score is "
-                "known: simulate shows the regret"
-            )
+            return "no bound on the regret is known for this score: simulate shows it"
         floor = ", among candidates that differ in positive records above the median negative only"
         only = floor if self.pilot.scorer.name == "roc_auc" else ""
         return (
             f"the chosen candidate's validation score is within {three_digits(regret)} of the best "
             f"one's {p}{_asked(self.target_regret)}, and at most "
             f"{three_digits(self.expected_regret)} below it on average: Theorems 1 and 2 for the "
-            f"statistic that ranks candidates, and the score to first order where the pilot is"
+            f"statistic that ranks candidates, converted to the score to first order at the pilot"
             f"{only}; not a theorem for the score"
         )
 

@@ -109,12 +109,12 @@ class SearchPlan(UtilityBounds):
         return [{name: getattr(plan, name) for name in (*names, "meets_targets")} for plan in plans]
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> PrivacyUtilityDisplay:
-        """Draw both errors as functions of epsilon, and mark the plan.
+        """Plot both errors against epsilon, and mark the plan.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Axes to draw on; None makes a figure.
+            Axes to draw on; None makes a new figure.
         **kwargs : dict
             Passed to `sklearn_dpbo.plotting.PrivacyUtilityDisplay.from_bounds`.
 
@@ -141,17 +141,17 @@ class SearchPlan(UtilityBounds):
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> Simulation:
-        """Run the planned search many times, with fresh noise, on *public* data of yours.
+        """Run the planned search many times, with new noise, on your own *public* data.
 
         The data are treated as public: exact scores are computed and errors are returned. Never
-        pass the records that are to be protected. m records, drawn at random, are validated on and
-        the others are trained on. Groups are not simulated: each record is a unit.
+        pass the records to be protected. m records, chosen at random, are validated on, and the
+        others are trained on. Groups are not simulated: each record is a unit.
 
         Parameters
         ----------
         search : PrivateBayesSearchCV
-            With `WorstCase`. Its epsilon, n_iter and shares of epsilon are replaced by the plan's.
-            The search itself is not changed, and its ledger is not charged.
+            A search with `WorstCase`. The plan's epsilon, n_iter and shares of epsilon replace its
+            own. The search object is not changed, and its ledger is not charged.
         X : array-like of shape (n_samples, n_features)
             Public records, more than m.
         y : array-like of shape (n_samples,)
@@ -159,15 +159,15 @@ class SearchPlan(UtilityBounds):
         n_runs : int, default=100
             Number of runs, 1 or more.
         random_state : int, RandomState instance or None, default=None
-            Seeds everything, also the noise, because nothing is protected here.
+            Seeds everything including the noise, because nothing is protected here.
         n_jobs : int or None, default=None
             Number of parallel fits, as joblib takes it.
 
         Returns
         -------
         simulation : Simulation
-            ``regret`` and ``score_error`` of each run, and whether its interval has the exact
-            score in it; print it for a summary.
+            ``regret`` and ``score_error`` of each run, and whether its interval contains the exact
+            score. Print it for a summary.
 
         Raises
         ------
@@ -176,8 +176,7 @@ class SearchPlan(UtilityBounds):
 
         Notes
         -----
-        Errors are in units of the score itself, whatever it is. Exact scores are computed as
-        scikit-learn computes them.
+        Errors are in units of the metric. Exact scores are those of scikit-learn.
         """
         return simulate(self, search, X, y, n_runs=n_runs, random_state=random_state, n_jobs=n_jobs)
 
@@ -230,14 +229,14 @@ class SearchPlan(UtilityBounds):
                 f"the score of one candidate on {self.m:,} records is within {binomial} of its "
                 f"score on their population {p} (binomial, for a score halfway between the "
                 f"bounds), within {sampling} for any score (Theorem 4). This error comes on top of "
-                "those above, with privacy or without, and is "
-                f"{'more' if sampling_is_larger else 'less'} than they are",
+                "those above, with or without privacy, and is "
+                f"{'larger' if sampling_is_larger else 'smaller'} than they are",
             ),
             (
                 "Not covered",
-                "the quality of the candidates; the prior that public exploring adds to the choice "
-                "by default (the first statement then holds for validation score plus prior; "
-                "WorstCase(prior_weight=0) leaves it out); and scores that are no means of gains, "
+                "the quality of the candidates; the public scores that the choice adds by default "
+                "(the first statement then holds for the sum; WorstCase(prior_weight=0) leaves "
+                "them out); and metrics that are not means over records, "
                 "such as f1 and roc_auc (for these, pass scoring= and a pilot model). The privacy "
                 "guarantee does not depend on the plan. With groups_val, m counts groups (use "
                 "counts=False)",

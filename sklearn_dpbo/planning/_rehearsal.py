@@ -29,7 +29,7 @@ Draw = tuple[float, float, float, bool]
 
 
 class Rehearsal(WorstCase):
-    """`WorstCase`, with choice and release repeated; `draws` has what came of it.
+    """`WorstCase`, with choice and release repeated; `draws` has the outcomes.
 
     Made by `of`. Guidance, choice and release are those of a search.
     """
@@ -68,7 +68,7 @@ class Rehearsal(WorstCase):
     ) -> Release:
         """Guide and evaluate once; select and release many times."""
         if len(oracle.scorers) > 1:
-            raise ValueError("the plan is for one score, and scoring has several: pass one of them")
+            raise ValueError("the plan is for one metric; scoring has several: pass one of them")
         self.bounds.check_scorer(oracle.scorer)
         guidance = Guidance(self, space, oracle, n_iter, rng, mechanisms)
         history = guidance.run()

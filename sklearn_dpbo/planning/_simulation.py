@@ -33,7 +33,7 @@ class Simulation:
     Parameters
     ----------
     bounds : UtilityBounds
-        The plan: its errors are guaranteed or, of a pilot's plan, estimated.
+        The plan. Its errors are guaranteed, or estimated if it is a pilot's plan.
     regret : ndarray of shape (n_runs,)
         Exact score of the best candidate minus that of the chosen one.
     score_error : ndarray of shape (n_runs,)
@@ -41,15 +41,15 @@ class Simulation:
     half_width : ndarray of shape (n_runs,)
         Half the width of ``best_score_interval_``.
     inside : ndarray of bool, shape (n_runs,)
-        Whether that interval has the exact score in it.
+        Whether that interval contains the exact score.
     n_candidates : int
         How many candidates were validated (in the last run).
     covered : bool, default=True
-        Whether theorems bound the errors: whether the score is a mean of gains with given bounds,
-        and the plan is for such a mean.
+        Whether theorems bound the errors: the score is a mean of gains with given bounds, and the
+        plan is for such a mean.
     by_score_alone : bool, default=True
-        Whether candidates are chosen by validation scores without a prior: no theorem bounds the
-        regret else.
+        Whether candidates are chosen by validation scores alone. If public scores count, too, no
+        theorem bounds the regret.
     """
 
     bounds: UtilityBounds
@@ -63,7 +63,7 @@ class Simulation:
 
     @property
     def coverage(self) -> float:
-        """Share of the runs whose interval has the exact score in it; 0.95 or more is meant."""
+        """Share of the runs whose interval contains the exact score; it should be 0.95 or more."""
         return float(self.inside.mean())
 
     def table(self) -> list[dict[str, Any]]:
@@ -73,9 +73,9 @@ class Simulation:
         -------
         rows : list of dict
             With the keys "error" (its name), "mean", "quantile" (at the confidence of the bounds),
-            "promised" (the guaranteed error; NaN if no theorem is about the score), "estimated"
-            (that of a pilot's plan, else NaN) and "within" (the share of the runs that kept either;
-            NaN if there is none).
+            "promised" (the guaranteed error; NaN if no theorem covers the score), "estimated" (that
+            of a pilot's plan, else NaN) and "within" (the share of the runs that kept to it; NaN if
+            there is neither).
         """
         return [
             self._row("regret", self.regret, self.bounds.regret, self.by_score_alone),
@@ -109,8 +109,8 @@ class Simulation:
                 f"{row['quantile']:.2g}; {_compared_with_plan(row)}"
             )
         lines.append(
-            f"  {'interval':<12} median half-width {np.median(self.half_width):.2g}; has the exact "
-            f"score in it in {self.coverage:.1%} of the runs"
+            f"  {'interval':<12} median half-width {np.median(self.half_width):.2g}; contains the "
+            f"exact score in {self.coverage:.1%} of the runs"
         )
         return "\n".join(lines)
 
@@ -132,18 +132,18 @@ def simulate(
     random_state: Any,
     n_jobs: int | None,
 ) -> Simulation:
-    """Run a search many times, with fresh noise, on data that are *treated as public*.
+    """Run a search many times, with new noise, on data that are *treated as public*.
 
     The data are split once into `bounds.m` records to validate on and the others to train on. If
-    the candidates that are evaluated do not depend on the noise (``guidance="public"`` or
-    ``"none"``), the search runs once and only the choice and the score are drawn n_runs times;
-    otherwise everything is repeated. Parameters are those of `SearchPlan.simulate`.
+    the evaluated candidates do not depend on the noise (``guidance="public"`` or ``"none"``), the
+    search runs once, and only the choice and the score are repeated n_runs times. Otherwise
+    everything is repeated. Parameters are those of `SearchPlan.simulate`.
     """
     check_number("n_runs", n_runs, "1 or more", lambda n: n >= 1, Integral)
     if n_rows(X) <= bounds.m:
         raise ValueError(
-            f"X has {n_rows(X):,} records: too few to hold out m={bounds.m:,} of them and train on "
-            "the rest"
+            f"X has {n_rows(X):,} records: too few to hold out m={bounds.m:,} of them and to train "
+            "on the rest"
         )
     rng = check_random_state(random_state)
     strategy = _strategy_of(search, bounds)

@@ -43,33 +43,33 @@ def plan_search(
 
     Give two of m, n_iter and epsilon, and None for the one to find.
 
-    *Means of gains*, such as accuracy. The answer is exact: the theorems guarantee the targets with
-    it, but not with a smaller m, a smaller epsilon or a larger n_iter. It is computed from these
-    numbers alone, so it costs no privacy.
+    *Means over records*, such as accuracy. The answer is exact: the theorems guarantee the targets
+    with it, but not with a smaller m, a smaller epsilon or a larger n_iter. It is computed from
+    these numbers alone, so it costs no privacy.
 
-    *All other scores*, such as F1 and AUC. What noise does to them depends on what predictions look
-    like. So pass ``scoring``, a fitted pilot model and public records: the answer is an estimate,
-    for a candidate that predicts as the pilot does, to within 2 %.
+    *All other metrics*, such as F1 and AUC. How noise affects them depends on the predictions. So
+    pass ``scoring``, a fitted pilot model and public records. The answer is an estimate for a
+    candidate that predicts as the pilot does; it is found to within 2 %.
 
-    *One table*, ``protect="all"``. Give m, epsilon, delta and an estimator that trains privately:
-    the plan says how many models are fitted, how private each of them is, and how far off choice
-    and score may be.
+    *One table*, ``protect="all"``. Pass m, epsilon, delta and an estimator that trains privately.
+    The plan tells how many models are fitted, how private each fit is, and how far off the choice
+    and the score may be.
 
     Parameters
     ----------
     m : int or None, default=None
-        Number of units of the validation set: records, or groups with ``groups_val``. With
-        ``protect="all"``, of the whole table.
+        Number of privacy units of the validation set: records, or groups with ``groups_val``. With
+        ``protect="all"``, that of the whole table.
     n_iter : int or None, default=64
         Number of candidates. All are counted as validated; with ``guidance="public"`` a search
         validates fewer, and the errors are smaller.
     epsilon : float or None, default=None
-        Privacy loss of the whole search. An answer of 1e-9, the least that a search takes, stands
-        for that and less.
+        Privacy loss of the whole search. An answer of 1e-9, the smallest that a search takes, also
+        stands for smaller ones.
     target_regret : float or None, default=None
-        How much lower than the best candidate's the chosen one's validation score may be.
+        How much lower the validation score of the chosen candidate may be than that of the best.
     target_score_error : float or None, default=None
-        How far the released score may be from the chosen candidate's. Without `scoring`.
+        How far the released score may be from the exact one. Without `scoring`.
     target_interval : float or None, default=None
         Half the width that ``best_score_interval_`` (95 %) may have: 0.02 stands for +-0.02. With
         `scoring`.
@@ -78,38 +78,38 @@ def plan_search(
     score_share : float, default=0.4
         Share of epsilon for the score, as in `WorstCase`; in (0, 1).
     guidance_share : float, default=0.0
-        Share of epsilon for private draws, as in `WorstCase` with ``guidance="private"`` or
+        Share of epsilon for private guidance, as in `WorstCase` with ``guidance="private"`` or
         ``"both"``; in [0, 1 - score_share).
     confidence : float, default=0.95
         Probability of each guarantee, in [0.5, 1 - 1e-9]. Both hold together with probability
         2 confidence - 1.
     counts : bool, default=True
-        Whether a unit's gain is the lowest or the highest and nothing in between, as for the
-        accuracy of single records. Use False for groups and for all other scores: their gains are
-        rounded, and the error of rounding is added. Without `scoring`.
+        Whether each gain is either the lowest or the highest, as for the accuracy of single
+        records. Use False for groups and for all other scores: their gains are rounded, and the
+        rounding error is added. Without `scoring`.
     scoring : str, PrivateScorer or None, default=None
-        The score, as a search takes it; None is any mean of gains.
+        The metric, as in the search; None is any mean of gains.
     estimator : estimator or None, default=None
-        With `scoring`, the pilot: a fitted model that is about as good as those to come. With
-        ``protect="all"``, one that trains privately, not fitted.
+        With `scoring`, the pilot: a fitted model about as good as those to come. With
+        ``protect="all"``, an estimator that trains privately, not fitted.
     X : array-like of shape (n_samples, n_features), or None, default=None
-        Public records that the pilot was not fitted on, like those that are to be protected. Never
-        the protected ones. With `scoring`.
+        Public records like those to be protected, on which the pilot was not fitted. Never pass the
+        protected records. With `scoring`.
     y : array-like of shape (n_samples,), or None, default=None
-        Their targets.
+        Targets of X.
     protect : {"validation", "all"}, default="validation"
-        As the search has it. With "all" nothing is solved for, and there are no targets.
+        As in the search. With "all" nothing is solved for, and there are no targets.
     delta : float, default=0.0
-        As the search has it. With ``protect="all"``.
+        As in the search. With ``protect="all"``.
     strategy : OneTable or None, default=None
-        As the search has it: how many models are fitted, say. None is ``OneTable()``. With
-        ``protect="all"``, and in place of score_share.
+        As in the search; it sets the number of fits, for example. None is ``OneTable()``. With
+        ``protect="all"``, where it replaces score_share.
 
     Returns
     -------
     plan : SearchPlan
-        Print it for the errors, guaranteed or estimated; see also its `table`, `plot` and
-        `simulate`. With ``protect="all"`` an `OneTablePlan`.
+        Print it to see the errors, guaranteed or estimated; see also its `table`, `plot` and
+        `simulate`. With ``protect="all"``, a `OneTablePlan`.
 
     Raises
     ------
@@ -183,8 +183,8 @@ def _missing(given: dict[str, float | None], *, has_target: bool) -> str:
         )
     if len(missing) > 1:
         raise ValueError(
-            f"one number can be found at a time; found {' and '.join(missing)} missing. Give all "
-            "but one of m, n_iter and epsilon"
+            f"a plan finds one number at a time; {' and '.join(missing)} are missing. Give all but "
+            "one of m, n_iter and epsilon"
         )
     if not has_target:
         raise ValueError(
@@ -197,12 +197,12 @@ def _missing(given: dict[str, float | None], *, has_target: bool) -> str:
 def _with_pilot(
     plan: SearchPlan, target_interval: float | None, scoring: Any, estimator: Any, X: Any, y: Any
 ) -> PilotPlan:
-    """Return the same plan, for a score that public predictions say something of."""
+    """Return the same plan for a score whose errors are estimated from public predictions."""
     missing = [name for name, value in (("estimator", estimator), ("X", X)) if value is None]
     if missing:
         raise ValueError(
-            f"scoring={scoring!r} is planned by what a pilot predicts: give estimator=, a fitted "
-            "model, and X= and y=, public records that it was not fitted on; found no "
+            f"a plan for scoring={scoring!r} needs the predictions of a pilot: pass estimator=, a "
+            "fitted model, and X= and y=, public records that it was not fitted on; found no "
             f"{' and no '.join(missing)}"
         )
     given = {f.name: getattr(plan, f.name) for f in fields(SearchPlan)}
@@ -243,8 +243,8 @@ def _check_pilot_targets(plan: PilotPlan) -> None:
         check_number(name, getattr(plan, name), below, holds, optional=True)
     if plan.target_regret is not None and plan.pilot.score_per_step(plan.m) is None:
         raise ValueError(
-            f"target_regret: the statistic that ranks candidates by scoring={scorer!r} bounds no "
-            "regret of the score. Use target_interval, and see the regret with simulate"
+            f"target_regret: for scoring={scorer!r} no bound on the regret is known. Use "
+            "target_interval, and simulate to see the regret"
         )
 
 
@@ -332,7 +332,7 @@ def _meets_targets(plan: SearchPlan, **changes: Any) -> bool:
 
 
 def _first(holds: Callable[[int], bool], low: int, high: int, tolerance: float = 0.0) -> int:
-    """Return the first integer in (low, high] from which this holds; or one that much larger."""
+    """Return the first integer in (low, high] from which this holds, or one larger by tolerance."""
     while high - low > max(1, tolerance * low):
         middle = (low + high) // 2
         low, high = (low, middle) if holds(middle) else (middle, high)

@@ -1,11 +1,12 @@
 """Scores that are functions of the confusion matrix (zone: sensitive).
 
 *Choice.* Let f be the metric, and C0 a public confusion matrix, in shares. To first order,
-``f(C) = f(C0) + sum_ij (C_ij - C0_ij) G_ij`` with G the gradient of f at C0: a mean of gains. How
-many records a class has is the same for all candidates; so a number may be taken off each row of G,
-and we make the lowest gain of each row 0. The sensitivity is the largest difference *within* a row.
+``f(C) = f(C0) + sum_ij (C_ij - C0_ij) G_ij`` with G the gradient of f at C0: a mean of gains. All
+candidates see the same number of records of each class, so subtracting a constant from a row of G
+changes no order; the lowest gain of each row is made 0. The sensitivity is then the largest
+difference *within* a row.
 
-*Score.* The confusion matrix of the candidate chosen is released with noise.
+*Score.* The confusion matrix of the chosen candidate is released with noise.
 """
 
 from __future__ import annotations
@@ -62,11 +63,10 @@ class MatrixGain(gains.Gain):
 
 @dataclass(frozen=True, eq=False)
 class ConfusionCounts(CellCounts):
-    """How many records there are of each true class, by predicted class.
+    """Numbers of records by true class and predicted class.
 
     The first K numbers are those of the first class. A record that cannot be predicted, or whose
-    label the training set does not have, counts as predicted wrongly: as if the class had been the
-    next one.
+    label is not in the training set, counts as predicted wrongly, as the next class.
     """
 
     classes: NDArray[Any]
@@ -97,7 +97,7 @@ class ConfusionCounts(CellCounts):
 class ConfusionScorer(MeanGain):
     """A metric of the confusion matrix.
 
-    As a mean of gains it is what the choice is made by: the metric's gradient, see above.
+    As a mean of gains, it is the statistic of the choice: the metric's gradient, see above.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ class ConfusionScorer(MeanGain):
     offset, slope : float
         The metric is about ``offset + slope (mean gain)``.
     histogram : ScoreHistogram or None
-        What the confusion matrix is taken from, if it is not counted by itself.
+        Histogram from which the confusion matrix is computed, if it is not counted by itself.
     """
 
     metric: Metric = field(default_factory=lambda: Metric("accuracy"))
@@ -123,7 +123,7 @@ class ConfusionScorer(MeanGain):
 
     @property
     def selects_at(self) -> bool:
-        """Recalls are means over records of one class: where their gradient is taken is all one."""
+        """The gradient of recalls is the same everywhere, as they are means over one class."""
         return self.metric.name not in ("accuracy", "balanced_accuracy", "recall")
 
     @classmethod

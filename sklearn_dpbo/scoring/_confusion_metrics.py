@@ -4,8 +4,8 @@ A confusion matrix C has a row per true class and a column per predicted class. 
 takes arrays of shape (..., K, K) and returns an array of shape (...). Where a metric is a ratio
 with denominator 0 it is 0, as with ``zero_division=0``.
 
-Draws of noisy counts may be negative. Where a denominator is not positive then, anything is
-possible: with ``end="low"`` or ``"high"`` the metric is the lowest or the highest that it may be.
+Simulated noisy counts may be negative. If a denominator is then not positive, every value is
+possible: with ``end="low"`` or ``"high"`` the metric is its lowest or highest value.
 """
 
 from __future__ import annotations

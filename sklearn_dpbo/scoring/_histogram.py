@@ -1,7 +1,7 @@
-"""How scores are distributed in each class: what curves are drawn from (zone: sensitive).
+"""Histograms of scores in each class, from which curves are computed (zone: sensitive).
 
-A record falls into one bin of each of its scores, of which there is one for two classes, and one
-per class for more. So it is counted once per score, whatever the bins are; these are public.
+A record has one score for two classes, and one per class for more. It falls into one bin of each
+score, so it is counted once per score, whatever the bins are. The bins are public.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _FEWEST, _MOST = 10, 50
 def n_bins(m: int, epsilon: float) -> int:
     """Return how many bins suit m units and this epsilon: sqrt(m epsilon) / 1.5, from 10 to 50.
 
-    More bins hide less of the order of scores, and sum up more noise.
+    More bins hide less of the order of scores, but add up more noise.
     """
     return int(min(max(math.sqrt(m * epsilon) / 1.5, _FEWEST), _MOST))
 
@@ -53,13 +53,13 @@ class ScoreHistogram(CellCounts):
     Parameters
     ----------
     edges : tuple of tuple of float
-        For each score, where its bins part, ascending; a bin includes its lower edge.
+        For each score, the edges between its bins, ascending; a bin includes its lower edge.
     classes : ndarray of shape (n_classes,)
         Sorted.
     response_method : tuple of str
         Methods of the estimator; the first that it has is called.
     against_rest : bool, default=False
-        Whether all classes but the one that a score is for are counted together, in the first row.
+        Whether all classes but that of the score are counted together, in the first row.
     cut : int or None, default=None
         Number of the edge from which on the second of two classes is predicted, if there is one.
     """
@@ -91,7 +91,7 @@ class ScoreHistogram(CellCounts):
         cut: float | None = None,
         also: tuple[float, ...] = (),
     ) -> ScoreHistogram:
-        """Place about n bins of each score such that public records of each class fill them evenly.
+        """Place about n bins of each score so that public records of each class fill them evenly.
 
         Of two classes, `cut` is an edge; None is `usual_cut`. So are the numbers in `also`. With
         `spread`, half of the edges are spread evenly: a model scores records that it was fitted on

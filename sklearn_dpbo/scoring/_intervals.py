@@ -1,12 +1,13 @@
-"""What noisy counts say of a score: an estimate, and an interval by simulation (zone: released).
+"""An estimate of a score from noisy counts, and an interval by simulation (zone: released).
 
-The distribution of the noise Z is known, so that ``noisy - Z'``, with fresh draws Z' of it, is what
-the counts may have been. Quantiles of the score over these draws make an interval. For a ratio of
-sums of counts it contains the set of Fieller (1954), and so the score with the probability asked
-for; for other scores that is measured, see the documentation, "Releasing".
+The distribution of the noise Z is known, so ``noisy - Z'``, with new samples Z' of it, is what the
+counts may have been. Quantiles of the score over these samples form an interval. For a ratio of
+sums of counts it contains the set of Fieller (1954), and so the score with the required
+probability. For other scores the probability is measured; see the documentation, "How metrics are
+made private".
 
-Draws are not cut off at 0: that would pull the quantiles to one side. So the denominators of a few
-draws may not be positive; such a draw stands for a lowest and a highest value.
+Samples are not cut off at 0, which would bias the quantiles. So a few samples may have denominators
+that are not positive; each of these stands for a lowest and a highest value.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def simulated_interval(
     bounds: tuple[float, float],
     total: int | None = None,
 ) -> tuple[float, float]:
-    """Return where the score of the counts without noise lies, with about this probability.
+    """Return an interval that contains the score without noise with about this probability.
 
     Parameters
     ----------

@@ -41,22 +41,22 @@ def make_private_scorer(
     ----------
     gain : callable or str
         ``gain(y_true, response)`` returns one real number per record, shape (n_records,); complex
-        numbers, dates and texts are errors. Gains are larger for better predictions, and each is
+        numbers, dates and text are errors. A larger gain is a better prediction, and each is
         computed from its own record alone. `response` is what `response_method` returns; for
-        ``predict_proba`` of two classes, the second class's column.
-        Labels are passed as they are in ``y_val``.
+        ``predict_proba`` with two classes, the column of the second class. Labels are passed as
+        they are in ``y_val``.
 
-        Or the name of a score, of which the documentation, "Scores", lists all, with their
-        parameters: ``"f1"`` (``pos_label=1``), say, or ``"fbeta"`` (``beta``).
+        Or the name of a metric, such as ``"f1"`` (``pos_label=1``) or ``"fbeta"`` (``beta``). The
+        documentation, "Scores", lists all names with their parameters.
     bounds : tuple (a, b) of float, in units of the gain
-        Gains are clipped to them. Choose them without looking at the validation data. The noise is
-        in proportion to b - a. A callable gain needs them; a loss has them learnt from the training
-        labels if they are not given; other names have their own.
+        Gains are clipped to these bounds. Choose them without looking at the validation data. The
+        noise is in proportion to b - a. A callable gain needs them. For a loss, the default is
+        learned from the training labels. Other names have their own.
     response_method : str or sequence of str, default="predict"
-        Method of the fitted estimator to call; of several, the first that it has. Only for a
-        callable gain.
+        Method of the fitted estimator to call; if several are given, the first that it has. For a
+        callable gain only.
     **params
-        Parameters of a named score.
+        Parameters of a named metric.
 
     Returns
     -------
@@ -96,7 +96,7 @@ def make_private_scorer(
     if gain.startswith("fbeta") and "beta" not in params:
         raise ValueError(f"{gain!r} needs beta: make_private_scorer({gain!r}, beta=2), for example")
     if "average" in params and f"{gain}_macro" in CONFUSION:
-        raise ValueError(f"the average is a part of the name here: {gain}_macro, for example")
+        raise ValueError(f"the average is part of the name: use {gain}_macro, for example")
     if gain == "matthews_corrcoef":
         return confusion_scorer(gain, params, MatthewsScorer)
     return confusion_scorer(gain, params) if gain in CONFUSION else ranking_scorer(gain, params)
@@ -124,7 +124,7 @@ def _check_losses(name: str, bounds: tuple[float, float]) -> tuple[float, float]
     """Return the bounds of minus a loss, or say that they are the wrong way round."""
     if bounds[0] >= 0:
         raise ValueError(
-            f"{name!r} is 0 for a perfect prediction and else negative, so that bounds={bounds} "
+            f"{name!r} is 0 for a perfect prediction and negative otherwise, so bounds={bounds} "
             f"would clip every gain: did you mean bounds=({-bounds[1]:g}, {0.0 - bounds[0]:g})?"
         )
     return bounds
@@ -177,7 +177,7 @@ def resolve_scorers(scoring: Any, estimator: Any, selects: str | None) -> dict[s
     found = dict(named)
     if not named or len(found) < len(named) or not all(isinstance(n, str) for n in found):
         raise ValueError(
-            "scoring= has one score, or several of different names (with a dict you choose them); "
+            "scoring= takes one metric, or several with different names (a dict names them); "
             f"found {scoring!r}"
         )
     found = _sharing(found)
@@ -273,7 +273,7 @@ def _unknown_sensitivity_message(scoring: Any) -> str:
             "make_private_scorer(gain, bounds=(a, b)) with a gain computed record by record."
         )
     if meant:
-        return f"scoring= takes names and scorers, and no metrics; did you mean {meant!r}?"
+        return f"scoring= takes a name or a scorer, not a function; did you mean {meant!r}?"
     return (
         f"scoring={scoring!r} has no proven sensitivity to one record, so it cannot be made "
         "private. Use a name such as 'f1', 'roc_auc', 'neg_log_loss' or 'r2' (the documentation's "

@@ -85,8 +85,8 @@ class MeanGain(PrivateScorer):
             bounds = self._learn_bounds(y_train)
             if not np.isfinite(bounds).all():
                 raise ValueError(
-                    f"scoring={self.name!r}: the training labels are so large that no float can "
-                    "hold the loss of their median. Rescale the labels"
+                    f"scoring={self.name!r}: the training labels are so large that the loss of "
+                    "their median exceeds the range of floats. Rescale the labels"
                 )
         elif not gain.takes_bounds and gain.bounds is not None:
             bounds = gain.bounds

@@ -14,13 +14,13 @@ from sklearn import metrics
 __all__ = ["REFUSED", "like_name", "name_and_params", "refuse_others"]
 
 _CLUSTERS = (
-    "compares groupings, whose numbers mean nothing across candidates",
-    "make_private_scorer(gain, bounds=(a, b)) with a gain of each record, such as minus its "
+    "compares groupings, whose numbers are not comparable between candidates",
+    "make_private_scorer(gain, bounds=(a, b)) with a gain per record, such as minus its "
     "distance from the centre",
 )
 _SKILL = (
-    "divides a mean by another, of what the validation labels' own shares would have cost, and "
-    "orders candidates as that mean does"
+    "divides a mean by the cost of predicting the validation labels' own shares, and orders "
+    "candidates as that mean does"
 )
 _LIKELIHOOD_RATIO = (
     "has no upper bound: a single false positive can double it",
@@ -51,7 +51,8 @@ REFUSED: dict[str, tuple[str, str]] = {
     "d2_brier_score": (_SKILL, "'neg_brier_score'"),
     "d2_log_loss_score": (_SKILL, "'neg_log_loss'"),
     "d2_absolute_error_score": (
-        "divides by deviations from the median of the validation labels, which is no sum",
+        "divides by deviations from the median of the validation labels, which is not a sum over "
+        "records",
         "'r2' or 'neg_mean_absolute_error'",
     ),
 }

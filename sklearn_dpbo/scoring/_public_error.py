@@ -1,6 +1,6 @@
-"""By how much what is released differs from a score, on public records (zone: sensitive).
+"""The difference between a released value and the score, on public records (zone: sensitive).
 
-Bins hide the order within them, and bounds cut off large losses. The difference is estimated on
+Bins hide the order within them, and bounds clip large losses. The difference is estimated on
 records that the candidate was not fitted on, for samples as large as the validation set.
 """
 
@@ -29,7 +29,7 @@ def public_error(
     m: int,
     value: Callable[[tuple[int, ...], Units], float] | None = None,
 ) -> tuple[float, float]:
-    """Return (what to add to the score of counts, how far off it may be then).
+    """Return (a correction of the score of counts, and how far off it may be then).
 
     The second number is the size of the first one, and the standard deviation times the quantile of
     Student's distribution for as many records as the rarest public class has: about twice. Both

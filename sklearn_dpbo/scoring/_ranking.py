@@ -1,11 +1,11 @@
 """Scores of how a classifier orders records, with their sensitivity (zone: sensitive).
 
-*Choice.* By numbers of pairs of a positive and a negative record in the right order, or by the
+*Choice.* By the number of pairs of a positive and a negative record in the right order, or by the
 Brier score after the best of some public recalibrations: see `_orders`.
 
-*Score.* A histogram of the predicted scores of the candidate chosen is released, and the score
-computed from it. What the bins hide is estimated from public predictions. The area under one ROC
-curve is better computed from a number of pairs where there are many records.
+*Score.* A histogram of the chosen candidate's predicted scores is released, and the score is
+computed from it. The order that bins hide is estimated from public predictions. With many records,
+the area under one ROC curve is more precise if it is computed from a number of pairs.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Ranking(PrivateScorer):
     smooth : bool
         Whether the histogram is smoothed for an estimate; set by `releasing_at`.
     shift, allowance : float
-        By how much the score is more than that of the histogram, and how uncertain that is; set by
+        How much the score exceeds that of the histogram, and how uncertain that is; set by
         `releasing_at`.
     """
 

@@ -1,11 +1,11 @@
 """Areas under curves, from histograms of predicted scores (zone: public).
 
 A table has a row of counts for the negative and one for the positive class, by ascending bin of the
-score; shape (..., 2, n_bins). What the order is within a bin is not known: labels are taken to be
-mixed evenly there.
+score; shape (..., 2, n_bins). The order within a bin is not known: labels are assumed to be mixed
+evenly there.
 
-Draws of noisy counts may be negative. Where a class is empty then, anything is possible: with
-``end="low"`` or ``"high"`` the area is the lowest or the highest that it may be.
+Simulated noisy counts may be negative. If a class is then empty, every value is possible: with
+``end="low"`` or ``"high"`` the area is its lowest or highest value.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Scores of regressors that are no means of gains (zone: sensitive).
+"""Scores of regressors that are not means of gains (zone: sensitive).
 
 *R2 and explained variance* divide by the variance of the labels, which is the same for all
-candidates: the choice is by the squared error, clipped at what is large for a good candidate. Sums
-of errors, labels and their squares are released, and divided.
+candidates. So the choice uses the squared error, clipped at a value that is large for a good
+candidate. Sums of errors, labels and their squares are released and divided.
 
-*The median absolute error* of a candidate is below t if half of its errors are. The choice is by
-how many errors are below a public t, the median that a good candidate has on public records. A
+*The median absolute error* of a candidate is below t if half of its errors are. The choice uses the
+number of errors below a public t, the median of a good candidate's errors on public records. A
 histogram of errors is released.
 """
 
@@ -62,7 +62,7 @@ _SMALLEST = 2.0**-10
 
 @dataclass(frozen=True, eq=False)
 class ErrorHistogram(CellCounts):
-    """How many absolute errors lie in each of some public bins; the last has no upper edge.
+    """Numbers of absolute errors in public bins; the last bin has no upper edge.
 
     Parameters
     ----------
@@ -105,8 +105,8 @@ class RootMeanError(MeanGain):
     Parameters
     ----------
     selecting_error : float or None, default=None
-        Up to which roots of losses count when candidates are compared, if bounds are learnt; None
-        is as for the score. Set by `selecting_at`, and taken back by `releasing_at`.
+        Bound on roots of losses when candidates are compared, if bounds are learned; None is that
+        of the score. Set by `selecting_at` and reset by `releasing_at`.
     """
 
     selecting_error: float | None = None
@@ -151,7 +151,7 @@ class RootMeanError(MeanGain):
 class VarianceExplained(MeanGain):
     """R2, or the explained variance: 1 - (squared errors) / (squared deviations of the labels).
 
-    Errors, and the labels' distances from their mean, count up to the same public bound c.
+    Errors, and the labels' distances from their mean, are clipped at the same public bound c.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ class VarianceExplained(MeanGain):
     largest_error : float or None, default=None
         c; None is the 99 % quantile of the training labels' distances from their mean.
     selecting_error : float or None, default=None
-        Up to which errors count when candidates are compared; None is c. Set by `selecting_at`.
+        Bound on errors when candidates are compared; None is c. Set by `selecting_at`.
     """
 
     centre: float = 0.0

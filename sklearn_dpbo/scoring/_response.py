@@ -45,7 +45,7 @@ def respond(estimator: Any, X: Any, response_method: tuple[str, ...]) -> NDArray
     AttributeError
         If the estimator has none of the methods.
     ValueError
-        If the response has not one row per row of X, or is of complex numbers.
+        If the response does not have one row per row of X, or has complex numbers.
     """
     raw = call_method(estimator, X, response_method)
     check_response(estimator, raw, n_rows(X), response_method)
@@ -54,7 +54,7 @@ def respond(estimator: Any, X: Any, response_method: tuple[str, ...]) -> NDArray
 
 
 def stand_in(estimator: Any, X: Any, asked: Iterable[tuple[str, ...]]) -> Any:
-    """Return what responds to X as a fitted estimator does, and runs no code of it any more.
+    """Return an object that responds to X like a fitted estimator, without running its code.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def stand_in(estimator: Any, X: Any, asked: Iterable[tuple[str, ...]]) -> Any:
 
 
 def with_answers(estimator: Any, responses: dict[str, NDArray[Any]]) -> Any:
-    """Return what gives these responses, whatever it is asked, and else looks as an estimator does.
+    """Return an object that gives these responses to any X and otherwise looks like the estimator.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def second_class_score(response: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def check_response(estimator: Any, raw: Any, n: int, response_method: tuple[str, ...]) -> None:
-    """Raise ValueError unless a response has n rows, and no complex numbers, which have no order.
+    """Raise ValueError if a response does not have n rows, or has complex numbers.
 
     Parameters
     ----------

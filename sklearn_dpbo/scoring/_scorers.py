@@ -11,7 +11,7 @@ module         statistic                                 counts
 `_mean_gain`   sum of gains                              the same
 `_confusion`   sum of the metric's gradients             confusion matrix, or histogram of scores
 `_matthews`    public table of MCC, by how many of each  confusion matrix
-               class are predicted rightly
+               class are predicted correctly
 `_ranking`     pairs in the right order, and others:     histogram of scores, or pairs and number
                see `_orders`                             of positives
 `_regression`  sum of squared errors, clipped, or        sums of errors, labels and their squares,
@@ -55,37 +55,38 @@ Score: TypeAlias = tuple[float, tuple[float, float]]
 
 
 class PrivateScorer(Statistics):
-    """A score whose sensitivity to one protected unit is proven.
+    """A score whose sensitivity to one privacy unit is proven.
 
-    Made by `make_private_scorer`. It is also an ordinary scikit-learn scorer: called as
-    ``scorer(estimator, X, y)`` it computes the score exactly, *without privacy*.
+    Create it with `make_private_scorer`. It is also an ordinary scikit-learn scorer:
+    ``scorer(estimator, X, y)`` computes the score exactly, *without privacy*.
 
     Attributes
     ----------
     name : str
         Name of the score, or of the function that computes the gain.
     response_method : tuple of str
-        Methods of the estimator; the first that it has is called.
+        Methods of the estimator; the first one that it has is called.
     bounds : tuple (low, high) of float
         Lowest and highest possible score.
     task : "classification", "regression" or None
         Kind of problem that the score is for; None for both.
     custom : bool
-        Whether the gain is a user's function, which may depend on other records, too.
+        Whether the gain is a user's function, which might depend on other records.
     prepared : bool
         Whether it was returned by `prepare`.
     lipschitz : float or None
         For scores of a linear classifier's margin: the Lipschitz constant of a record's gain as a
         function of its margin.
     lowest_at_zero : bool
-        Whether a margin of 0 has the lowest gain, as a record has that cannot be predicted.
+        Whether a margin of 0 has the lowest gain, which a record also has if it cannot be
+        predicted.
     is_mean : bool
-        Whether it is the mean of gains of single records (`record_gains`), and therefore a linear
-        function of its only statistic.
+        Whether it is the mean of gains of single records (`record_gains`), and so a linear function
+        of its only statistic.
     selects_at : bool
-        Whether public predictions say how records count in the choice; see `selecting_at`.
+        Whether public predictions determine how records count in the choice; see `selecting_at`.
     releases_at : bool
-        Whether public predictions say what is released; see `releasing_at`.
+        Whether public predictions determine what is released; see `releasing_at`.
     """
 
     name: str
@@ -129,7 +130,7 @@ class PrivateScorer(Statistics):
         return self
 
     def without_public(self) -> PrivateScorer:
-        """Return this scorer, prepared to do without predictions of public records.
+        """Return this scorer, prepared to work without predictions of public records.
 
         Raises
         ------
@@ -138,10 +139,9 @@ class PrivateScorer(Statistics):
         """
         if self.releases_at:
             raise ValueError(
-                f"scoring={self.name!r} is released in steps that follow from predictions of "
-                "public records, and here all records are protected. Use one that needs none, such "
-                "as 'accuracy', 'f1', 'roc_auc', 'neg_brier_score', 'r2' or "
-                "'neg_mean_absolute_error'"
+                f"scoring={self.name!r} needs predictions of public records, and here all records "
+                "are protected. Use one that does not, such as 'accuracy', 'f1', 'roc_auc', "
+                "'neg_brier_score', 'r2' or 'neg_mean_absolute_error'"
             )
         return self
 
@@ -314,7 +314,7 @@ class PrivateScorer(Statistics):
 
 @contextmanager
 def computing(scorer: PrivateScorer) -> Iterator[None]:
-    """Raise ValueError where public labels and predictions are no numbers, or none of a float."""
+    """Raise ValueError if public labels or predictions are not numbers, or too large for floats."""
     try:
         yield
     except (OverflowError, TypeError) as error:

@@ -26,7 +26,7 @@ _GROUP_WEIGHT = 2**10
 
 
 class Statistics:
-    """Integers that say how good predictions are.
+    """Integers that measure how good predictions are.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Statistics:
     what : str
         What is counted, in words, for privacy reports.
     custom : bool
-        Whether a user's function is called, which may depend on other records, too.
+        Whether a user's function is called, which might depend on other records.
     """
 
     response_method: tuple[str, ...]
@@ -96,7 +96,7 @@ class Statistics:
         raise NotImplementedError
 
     def sensitivity(self, units: Units) -> int:
-        """Return how far one unit moves them together: the sum of absolute differences, at most.
+        """Return the most that one unit changes them: the sum of absolute differences.
 
         Parameters
         ----------
@@ -127,7 +127,7 @@ class Statistics:
 
 
 class CellCounts(Statistics):
-    """How many records there are in each of some cells; the records of a unit weigh W together.
+    """Numbers of records in cells; the records of a unit weigh W together.
 
     A record's value is the number of its cell, or a row of them: it then lies in several cells.
     """
@@ -155,7 +155,7 @@ class CellCounts(Statistics):
 
 @dataclass(frozen=True)
 class Predictions:
-    """What one candidate predicts for public records that it was not fitted on.
+    """Predictions of one candidate for public records that it was not fitted on.
 
     Parameters
     ----------

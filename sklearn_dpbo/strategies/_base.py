@@ -45,29 +45,29 @@ class Release:
     Parameters
     ----------
     params : tuple of dict
-        Of the candidates evaluated, in order; or, if that is not released, of those that were to
-        choose from.
+        Parameters of the candidates evaluated, in order; if these are not released, of all
+        candidates that could be chosen.
     fit_times : ndarray of shape (n_candidates,), in seconds
-        Of fits within the training set, before the validation set was touched; else NaN.
+        Times of fits within the training set before the validation set was used; else NaN.
     fit_errors : tuple of str or None, length n_candidates
         As in `Evaluation`.
     validated : ndarray of bool, shape (n_candidates,)
-        False for candidates that were only explored, within the training set. Masked where it is
-        not released.
+        False for candidates that were only explored within the training set. Masked if it is not
+        released.
     public_scores : ndarray of shape (n_candidates,)
-        Scores within the training set of candidates that were explored; else NaN.
+        Scores of explored candidates within the training set; else NaN.
     best_index : int or None
-        Which was chosen, privately; None if only a score is released.
+        Which candidate was chosen, privately; None if only a score is released.
     best_score : float or None
         A validation score with noise, within the scorer's bounds; None if no score is released.
     interval : tuple of float or None
-        Where that score without noise lies, with probability 95 %.
+        Interval that contains that score without noise with probability 95 %.
     others : list of (float, tuple of float)
-        The other scores of the candidate chosen, with their intervals.
+        The other scores of the chosen candidate, with their intervals.
     report : Counted or None
-        What was counted for a report of the candidate chosen, with noise.
+        Counts for a report of the chosen candidate, with noise.
     all_scores : dict of int to list of (float, tuple of float), or None
-        By number of the candidate, all its scores with their intervals, if they are released.
+        All scores with their intervals, by number of the candidate, if they are released.
     """
 
     params: tuple[dict[str, Any], ...]
@@ -89,21 +89,21 @@ class Strategy(BaseEstimator):
     Attributes
     ----------
     assumption : str or None
-        What the guarantee rests on; None for a worst-case guarantee.
+        Assumption of the guarantee; None for a worst-case guarantee.
     several_scores : bool
-        Whether it can release more scores than the one that selects.
+        Whether it can release other scores beside the one that selects.
     reports : bool
-        Whether it can release a report of the candidate chosen, or the scores of all.
+        Whether it can release a report of the chosen candidate, or the scores of all.
     protects : {"validation", "all"}
         Which records it protects: `protect` of the search.
     assumption_on_table : str or None
-        What the guarantee rests on if it protects every record of one table; None if it cannot.
+        Assumption of the guarantee if it protects every record of one table; None if it cannot.
     releases_model : bool
         Whether the fitted model is released, too, if it protects every record.
     evaluates_grids : bool
-        Whether it evaluates the whole of a grid if it may.
+        Whether it evaluates a grid completely if n_iter allows.
     observes_scores : bool
-        Whether it computes scores that are no means of gains exactly, in secret.
+        Whether it computes scores that are not means of gains exactly, in secret.
     """
 
     assumption: str | None = None
@@ -117,7 +117,7 @@ class Strategy(BaseEstimator):
 
     @property
     def released(self) -> str:
-        """What of the search may be published, in words."""
+        """Results of the search that may be published, in words."""
         return RELEASED
 
     @property
@@ -126,7 +126,7 @@ class Strategy(BaseEstimator):
         return True
 
     def protecting(self, protect: str) -> Strategy:
-        """Return the strategy that has these parameters and protects these records.
+        """Return the strategy with these parameters that protects these records.
 
         Parameters
         ----------
@@ -143,7 +143,7 @@ class Strategy(BaseEstimator):
         if protect == "all" and self.assumption_on_table is not None:
             return self._on_table()
         raise ValueError(
-            f"{type(self).__name__} is for protect={self.protects!r}; found protect={protect!r}"
+            f"{type(self).__name__} works with protect={self.protects!r}; found protect={protect!r}"
         )
 
     def _on_table(self) -> Self:
@@ -172,15 +172,15 @@ class Strategy(BaseEstimator):
         Parameters
         ----------
         space : SearchSpace
-            What is searched.
+            The search space.
         oracle : Evaluator
             Evaluates candidates; its statistics are sensitive.
         n_iter : int
-            The most candidates to evaluate.
+            Largest number of candidates to evaluate.
         rng : numpy.random.Generator
             For public randomness only.
         mechanisms : Mechanisms
-            By which anything that depends on the validation set is released.
+            Release whatever depends on the validation set.
         """
         raise NotImplementedError
 
@@ -199,6 +199,6 @@ def require_mean_gain(scorer: PrivateScorer, who: str) -> None:
     """Raise ValueError unless the score is a mean of gains, on a line with one statistic."""
     if not scorer.is_mean:
         raise ValueError(
-            f"{who} takes means of gains, and scoring={scorer.name!r} is none. Use one, such as "
-            "'accuracy' or 'neg_brier_score', or strategy='worst_case'"
+            f"{who} needs a mean over records, and scoring={scorer.name!r} is not one. Use "
+            "'accuracy' or 'neg_brier_score', for example, or strategy='worst_case'"
         )

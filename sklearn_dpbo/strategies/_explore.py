@@ -41,11 +41,11 @@ class Explorer:
     patience : int or None
         Batches without a better score after which to stop.
     tol : float
-        How much better a score must be to count.
+        How much a score must improve to count as better.
     timeout : float or None
-        Seconds of fits after which no further batch is begun.
+        Seconds of fits after which no further batch begins.
     rng : numpy.random.Generator
-        Draws points around the best one.
+        Samples points around the best one.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class Explorer:
         self.stopped = False
 
     def run(self, history: History, n: int) -> PublicModel | None:
-        """Explore n candidates; return what was learnt, or None if all failed."""
+        """Explore n candidates; return the model learned, or None if all failed."""
         self._begin(history, self._initial(n))
         best, without_news = -math.inf, 0
         while (known := np.isfinite(history.public_scores)).any():
@@ -95,18 +95,18 @@ class Explorer:
     def score_again(
         self, history: History, model: PublicModel, others: list[PublicEvaluator], n: int
     ) -> PublicModel:
-        """Score the n best explored candidates on other cuts, too; return what was learnt then.
+        """Score the n best explored candidates on other splits, too; return the model learned then.
 
         Parameters
         ----------
         history : History
-            What was explored.
+            The explored candidates.
         model : PublicModel
-            What was learnt from it.
+            Learned from them.
         others : list of PublicEvaluator
-            With other cuts of the training set.
+            With other splits of the training set.
         n : int
-            How many of them.
+            Number of candidates to score again.
         """
         explored = history.points.identities()
         best = [key for key in model.best(len(model.points)).identities() if key in explored]

@@ -43,12 +43,12 @@ _CLEAR = 3
 
 @dataclass(frozen=True)
 class Plan:
-    """Which models may be fitted, how many are, and how private each of them is.
+    """Which models may be fitted, how many are fitted, and how private each fit is.
 
     Parameters
     ----------
     fits : tuple of SecretFit
-        All of them are made, or as many as are drawn of them.
+        All of them are made, or a random number of them.
     runs : Runs
         How many.
     epsilon, delta : float
@@ -88,38 +88,39 @@ class Plan:
 class OneTable(Strategy):
     """Protects every record of one table; the fitted model may be published, too.
 
-    For ``protect="all"``. The table is cut by row number, or by group, into two parts. Models that
-    train privately are fitted on one, compared on the other by permute-and-flip, and the score of
-    the one chosen is released. A record lies in one part only, so that each part has the whole of
-    epsilon; that of the first is shared by all fits:
+    This is the strategy of ``protect="all"``. The table is split by row number, or by group, into
+    two parts. Models that train privately are fitted on the first part and compared on the second
+    by permute-and-flip; then the score of the chosen model is released. A record lies in one part
+    only, so each part can spend all of epsilon. All fits share the epsilon of the first part, in
+    one of two ways:
 
-    * ``"compose"``: of so many fits that all models could be published.
-    * ``"repeat"``: of a random number of fits, each of a random candidate, only the best is
-      released, and the number stays secret. However many there are, that costs less than five
-      fits, but the number may be one.
+    * ``"compose"``: a fixed number of fits, of which all models could be published.
+    * ``"repeat"``: a random number of fits, each of a random candidate, of which only the best is
+      released. The number stays secret. Whatever it is, the fits cost less than five composed
+      ones, but it may be one.
 
     The estimator's own parameters are the first candidate, if `param_grid` has them.
 
     Parameters
     ----------
     accounting : {"auto", "compose", "repeat"}, default="auto"
-        As above; "auto" composes up to four fits, and repeats for more of them. (Estimators for
-        which "repeat" is not known to hold are fitted four times at most.)
+        As above. "auto" composes up to four fits, and repeats if there are more. (Estimators for
+        which "repeat" is not proven are fitted four times at most.)
     n_fits : int or None, default=None
-        How many models are fitted; with "repeat", on average. None follows from the number of
-        records and epsilon: 24 where their product is 10,000 or more, else 2 to 4. Models that cost
-        nothing more, such as those of other `alpha` of `PrivateRidge`, are not counted.
+        Number of fits; with "repeat", on average. None derives it from the number of records and
+        epsilon: 24 if their product is 10,000 or more, else 2 to 4. Models that cost no further
+        privacy, such as those of `PrivateRidge` with another `alpha`, are not counted.
     eta : float, default=1.0
-        Shape of the random number of fits, see `Repetition`: more than -1. The smaller, the less
-        the fits cost, and the likelier is a single one.
+        Shape of the distribution of the number of fits, see `Repetition`; above -1, and 10 at most.
+        With a smaller one, the fits cost less, and a single fit is more likely.
     score_share : float, default=0.4
-        Share of epsilon, of the second part, that the released score is given.
+        Share of the second part's epsilon for the released score.
     label_share : float, default=0.05
-        Share of epsilon, of the second part, that says how frequent labels are, for scores that
-        need it. In (0, 1 - score_share).
+        Share of the second part's epsilon for label frequencies, if the score needs them. In
+        (0, 1 - score_share).
     test_size : float or None, default=None
-        Share of the records (or groups) that are in the second part. None: 0.2 where their number
-        times epsilon is 10,000 or more; else 0.1, as models suffer more from fewer records then.
+        Share of the records (or groups) in the second part. None is 0.2 if their number times
+        epsilon is 10,000 or more. Else it is 0.1, because models then lose more from fewer records.
     """
 
     def __init__(
@@ -218,7 +219,7 @@ class OneTable(Strategy):
         known = [(each, runs, k) for each, runs, k in found if each is not None]
         if not known:
             raise ValueError(
-                f'accounting="repeat" is not known to hold for estimators whose guarantee is '
+                f'accounting="repeat" is not proven for estimators whose guarantee is '
                 f'{fit.composition!r}, or without delta: use accounting="compose"'
             )
         possible = [option for option in known if option[0][0] > 0]
@@ -367,6 +368,6 @@ def _fits(
 def _settings(
     space: SearchSpace, n: int, rng: np.random.Generator, first: Mapping[str, Any]
 ) -> tuple[dict[str, Any], ...]:
-    """Return n settings that fill the space; the first is this one, if the space has it."""
+    """Return n candidates that fill the space; the first is this one, if the space has it."""
     points = Domain.of(space, [space.own_points(first), space.fill(n, rng)]).points
     return space.candidates(points.take(slice(n))).params

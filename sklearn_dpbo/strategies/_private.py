@@ -1,7 +1,7 @@
-"""Guidance by the validation scores themselves, through private draws (zone: boundary).
+"""Guidance by the validation scores themselves, through selections with noise (zone: boundary).
 
-The posterior mean is a linear map of the scores with weights that depend on locations only. The
-locations are released as they are drawn; given them, the map's sensitivity is a number.
+The posterior mean is a linear map of the scores, with weights that depend on locations only. The
+locations are released as they are selected; given them, the map's sensitivity is a number.
 """
 
 from __future__ import annotations
@@ -88,23 +88,23 @@ class DrawPlan:
         learns: bool,
         n_given: int = 0,
     ) -> DrawPlan | None:
-        """DrawPlan as many draws as are worth their privacy; None if not even one is.
+        """Plan as many draws as are accurate enough for their privacy; None if not even one is.
 
         Parameters
         ----------
         n : int
             Evaluations that are left.
         batch_size : int
-            Evaluations in a round; with few draws, rounds are larger.
+            Evaluations per round; with few draws, rounds are larger.
         epsilon, delta : float
             For all guidance.
         step : float
-            What one unit can change about a score, as a share of the score's range. A draw at
+            Most that one unit can change a score, as a share of the score's range. A draw at
             `epsilon_each` has noise of scale ``2 step / epsilon_each``.
         learns : bool
             Whether scores may be released to learn the kernel from.
         n_given : int
-            Evaluations among the n that are not to be guided in any case.
+            Evaluations among the n that are not guided in any case.
         """
         each_score = _LEARNING_SHARE * epsilon / n
         if not learns or math.sqrt(2) * step / each_score > _LEARNING_NOISE:
@@ -141,9 +141,9 @@ def linear_scores(
 ) -> Sensitive:
     """Return ``offset(l) + sum_j w_j(l) score_j`` as integers, on a public scale.
 
-    What is the same for all l says nothing about which is the largest. So a vector c is taken off
-    all w(l): the result differs by ``sum_j c_j score_j``, which is the same for all l, and its
-    sensitivity is ``max_l |w(l) - c|_1`` instead of ``max_l |w(l)|_1``.
+    Subtracting a vector c from all w(l) changes the result by ``sum_j c_j score_j``. That is the
+    same for all l, so it does not change which is the largest. But the sensitivity becomes
+    ``max_l |w(l) - c|_1`` instead of ``max_l |w(l)|_1``.
 
     Parameters
     ----------
@@ -211,10 +211,10 @@ class NoisyScores:
 
 
 def residual_prior(model: PublicModel, domain: Domain, capacity: int) -> Surrogate:
-    """Return what public scores say, and a process for what validation scores differ from it by.
+    """Return the public posterior mean, with a process for how validation scores differ from it.
 
-    The difference has the public kernel's length-scales, half its amplitude, and a level of its
-    own that is unknown.
+    The difference has the length-scales of the public kernel, half its amplitude, and an unknown
+    level of its own.
     """
     variance = _RESIDUAL_AMPLITUDE**2 * model.kernel.variance
     kernel = replace(model.kernel, variance=variance, bias=model.kernel.variance)

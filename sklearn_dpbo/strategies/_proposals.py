@@ -1,4 +1,4 @@
-"""Candidates worth evaluating, from what is public or already released (zone: public)."""
+"""Proposals of candidates from public or already released values (zone: public)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _UNKNOWN_LEVEL, _NOISE = 10.0, 1e-2
 
 @dataclass(frozen=True)
 class Domain:
-    """The finite set of points that a surrogate is asked about.
+    """The finite set of points at which a surrogate is evaluated.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def choose_batch(
 
 @dataclass(frozen=True)
 class PublicModel:
-    """What public scores say about the whole space.
+    """A model of public scores over the whole space.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ class PublicModel:
 
     @classmethod
     def ignorant(cls, space: SearchSpace, shape: str, std: float) -> PublicModel:
-        """Return what is assumed when nothing is public: the kernel, and a level yet unknown."""
+        """Return the assumptions if nothing is public: the kernel, and an unknown level."""
         kernel = default_kernel(shape, space.owner, std**2)
         kernel = replace(kernel, bias=_UNKNOWN_LEVEL * std**2)
         none = np.empty(0)
@@ -204,7 +204,7 @@ class PublicModel:
 def _floored(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return scores with those that are far worse than the others raised.
 
-    Candidates that diverge would hide from the surrogate what all others differ by.
+    Candidates that diverge would hide the differences between all others from the surrogate.
     """
     known = scores[np.isfinite(scores)]
     best, middle = known.max(), np.median(known)
@@ -227,8 +227,8 @@ def initial_points(
     different = Domain.of(space, [space.none, *points]).points
     if len(different) > n_iter:
         raise ValueError(
-            f"initial_points has {len(different)} candidates, which is more than "
-            f"n_iter={n_iter}: increase n_iter, or leave some out"
+            f"initial_points has {len(different)} candidates, more than n_iter={n_iter}: increase "
+            "n_iter, or leave some out"
         )
     return different
 
@@ -248,8 +248,8 @@ def validation_batch(
     """Return n points to validate: those to try first, explored, promising ones, and fillers.
 
     Explored points are those of the best posterior mean. Promising ones have the highest upper
-    confidence bounds, and keep a distance from each other: public scores are often wrong about a
-    whole region, so that several points of it would be validated in vain.
+    confidence bounds and keep a distance from each other. Public scores are often wrong about a
+    whole region, and several points of it would then be validated in vain.
 
     Parameters
     ----------

@@ -95,14 +95,14 @@ def count_scores(
 ) -> CountedScores:
     """Count what all scores of one candidate, and its report, are computed from.
 
-    Scores that are computed from the same counts share one release; each release gets the same
-    part of epsilon. Scores that follow from the report's counts are not released besides. If there
-    are others, they get half of epsilon, and the report the other half.
+    Scores that are computed from the same counts share one release, and each release gets the same
+    part of epsilon. Scores that follow from the report's counts are not released separately. If
+    there are others, they get half of epsilon, and the report the other half.
 
     Parameters
     ----------
     params : dict
-        The candidate chosen.
+        The chosen candidate.
     statistic : Sensitive of shape (1, 1)
         Its statistic of the score that selected it.
     oracle : Evaluator
@@ -238,15 +238,15 @@ def _answers(
 ) -> PublicModel:
     """Return a stand-in for a model that knows all classes, and X and y of public records.
 
-    Code of the user's runs here although protected records have been predicted, whose traces may be
-    left in classes and modules. So it runs without output, all of it here, and whatever it raises
-    is not reported: then the model that was evaluated predicts the records it was fitted on; and if
-    it does not, what it gave the companions before is taken.
+    The user's code runs here after protected records have been predicted, which may have left
+    traces in classes and modules. So all of it runs here, without output, and what it raises is not
+    reported. If it fails, the evaluated model predicts the records it was fitted on; if that fails,
+    too, its earlier responses to the companions are used.
 
     Raises
     ------
     ValueError
-        If that fails, too, which it did not before. The text is always the same.
+        If that fails as well, which it did not before. The text is always the same.
     """
     training = oracle.problem.training
     known = np.asarray(() if (found := oracle.classes(params)) is None else found)

@@ -1,6 +1,6 @@
-"""Warnings of noise that hides what candidates differ by (zone: released).
+"""Warnings of noise that hides the differences between candidates (zone: released).
 
-From public and released facts only.
+They use public and released facts only.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..scoring._scorers import PrivateScorer
 
 __all__ = ["warn_of_noise_of_choice", "warn_of_noise_of_score"]
 
-# With fewer public scores than this, what candidates differ by is not known.
+# With fewer public scores than this, the differences between candidates are not known.
 _FEWEST = 3
 # Taken then: a share of the largest possible difference of scores.
 _ASSUMED_SPREAD = 0.1
@@ -38,7 +38,7 @@ def warn_of_noise_of_choice(
     public_scores: Sequence[float],
     stacklevel: int = 5,
 ) -> None:
-    """Warn if the noise of the choice is more than what candidates differ by.
+    """Warn if the noise of the choice is larger than the differences between candidates.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def warn_of_noise_of_score(
     public_scores: Sequence[float],
     stacklevel: int = 5,
 ) -> None:
-    """Warn if the noise of the released score is more than what candidates differ by.
+    """Warn if the noise of the released score is larger than the differences between candidates.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def warn_of_noise_of_score(
 
 
 def _spread(public_scores: Sequence[float], largest: float) -> tuple[float, str]:
-    """Return what candidates differ by (a standard deviation), and how that is known."""
+    """Return how much candidates differ (a standard deviation), and how that is known."""
     known = np.array([score for score in public_scores if math.isfinite(score)])
     if len(known) < _FEWEST:
         return (
@@ -96,10 +96,10 @@ def _warn(what: str, name: str, noise: float, spread: float, known: str, stackle
     if noise > spread:
         size = f"a standard deviation of {noise:.2g}" if math.isfinite(noise) else "no known limit"
         warnings.warn(
-            f"The noise of the {what} is larger than what candidates differ by, so that "
+            f"The noise of the {what} is larger than the differences between candidates, so "
             f"{_CONSEQUENCES[what]}. In units of {name} the noise has {size}, and candidates "
-            f"differ by {spread:.2g} ({known}). Use more (validation) records, where a class is "
-            "rare: of that class, or a larger epsilon; plan_search says how many",
+            f"differ by {spread:.2g} ({known}). Use more (validation) records, of a rare class "
+            "especially, or a larger epsilon; plan_search computes how many",
             LowUtilityWarning,
             stacklevel=stacklevel,
         )

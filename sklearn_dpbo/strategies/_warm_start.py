@@ -1,4 +1,4 @@
-"""Where a search begins: candidates to try first, scores of an earlier one (zone: public)."""
+"""Where a search begins: candidates to try first, scores of an earlier search (zone: public)."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ class Start:
         n_iter : int
             The most candidates.
         scorer : PrivateScorer
-            The score that selects: public scores of an earlier search are taken if they are of the
-            same.
+            The score that selects. Public scores of an earlier search are used if that search has
+            the same.
         """
         explored, scores = space.none, np.empty(0)
         if is_fitted_search(given):
@@ -69,14 +69,14 @@ class Start:
             first = Domain.of(space, [_located(space, given.best_params_), best]).points
             if not len(first):
                 raise ValueError(
-                    "none of the candidates of the search in initial_points lies in param_grid: it "
-                    f"searched {sorted(given.best_params_)}, and this search {space.names}, "
-                    "perhaps other values of them. Leave it out"
+                    "no candidate of the search in initial_points lies in param_grid: that search "
+                    f"has the parameters {sorted(given.best_params_)}, this one {space.names}, "
+                    "perhaps with other values. Leave initial_points out"
                 )
             if not _same_score(given, scorer):
                 warnings.warn(
-                    "The search in initial_points had another score: its best candidates are tried "
-                    "first, and its public scores left out",
+                    "The search in initial_points used another metric: its best candidates are "
+                    "tried first, but its public scores are not used",
                     UserWarning,
                     stacklevel=6,
                 )
@@ -87,7 +87,7 @@ class Start:
         return cls(points.take(slice(n_iter)), explored, scores)
 
     def level(self, points: Points, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the earlier scores, moved by what candidates scored in both searches differ by.
+        """Return the earlier scores, shifted by the mean difference of candidates in both searches.
 
         Parameters
         ----------

@@ -33,91 +33,91 @@ _ON_TABLE = ("guidance", "score_share")
 class WorstCase(Strategy):
     """Pure epsilon-DP (or (epsilon, delta)) with no assumption about estimator, scores or data.
 
-    Candidates are evaluated on the validation set; one is chosen by permute-and-flip; its score is
-    released with discrete Laplace noise. *Guidance* says which candidates are evaluated, out of a
-    space of more than `n_iter` points:
+    Candidates are scored on the validation set. One is chosen by permute-and-flip, and its score
+    is released with discrete Laplace noise. If the space has more than `n_iter` points, *guidance*
+    decides which candidates are scored:
 
     * ``"none"``: a scrambled Sobol sequence.
-    * ``"public"``: a third of the evaluations explores *within the training set*: models are
-      fitted on four fifths of it and scored on the rest, and Bayesian optimisation of those
-      scores says what to try next. Then the best of those, others with high upper confidence
-      bounds, and for safety some that fill the space, are fitted on the whole training set and
-      scored on the validation set. Where the noise of the choice is large (epsilon m below 30 times
-      the number of candidates), fewer are validated, and the best explored ones are scored on four
-      other cuts of the training set instead. The validation set has no part in the guidance, which
+    * ``"public"``: a third of the evaluations explore *within the training set*. Models are fitted
+      on four fifths of it and scored on the rest, and Bayesian optimisation of those scores
+      proposes what to try next. Then the best candidates, others with high upper confidence
+      bounds, and some that fill the space for safety, are fitted on the whole training set and
+      scored on the validation set. If the noise of the choice is large (epsilon m below 30 times
+      the number of candidates), fewer are validated; the best explored ones are scored on four
+      more splits of the training set instead. This guidance does not use the validation set, so it
       costs no privacy.
-    * ``"private"``: Bayesian optimisation of the validation scores: after a Sobol sequence,
-      candidates are drawn by their upper confidence bound, and more are placed around them. As many
-      draws are made as `guidance_share` pays for with little noise; if it cannot pay for one,
-      there is no guidance, and nothing is spent on it.
-    * ``"both"``: as ``"public"``, and then ``"private"`` draws for what the validation scores say
-      differently.
+    * ``"private"``: Bayesian optimisation of the validation scores. After a Sobol sequence,
+      candidates are selected with noise by their upper confidence bound, and more are placed
+      around them. There are as many selections as `guidance_share` pays for with little noise. If
+      it cannot pay for one, there is no guidance and nothing is spent on it.
+    * ``"both"``: as ``"public"``, followed by ``"private"`` selections where the validation scores
+      differ from the public ones.
 
     The estimator's own parameters are always among the candidates if they lie in the space.
 
-    Under ``protect="all"`` there are no public records for any of this, and ``WorstCase()`` is the
-    same as ``OneTable()``, with its `score_share`.
+    With ``protect="all"`` there are no public records, and ``WorstCase()`` is the same as
+    ``OneTable()`` with its `score_share`.
 
     Parameters
     ----------
     guidance : {"public", "none", "private", "both"}, default="public"
         How candidates are found, as above.
     score_share : float, default=0.4
-        Share of epsilon, strictly between 0 and 1, that the released score is given; of several
-        scores, all together. With a report (``report=True``), half of it is the report's, and all
-        of it if the scores follow from the report's counts.
+        Share of epsilon, strictly between 0 and 1, for the released score, or for all of several
+        scores together. With a report (``report=True``), the report gets half of it, or all of it
+        if the scores follow from the report's counts.
     guidance_share : float, default=0.15
-        Share of epsilon for private draws, in (0, 1 - score_share); the choice of the candidate
-        gets the rest. Not spent without draws.
+        Share of epsilon for private guidance, in (0, 1 - score_share). The choice of the candidate
+        gets the rest. It is not spent if there are no private selections.
     public_share : float, default=1/3
         Share of the evaluations that explore within the training set.
     fill_share : float, default=0.25
-        After exploring, the share of the remaining evaluations that fill the space: what the
-        training set knows nothing of is found by these.
+        Share of the evaluations after the exploration that fill the space. They find what the
+        training set does not show.
     batch_size : int, default=8
-        Candidates evaluated between two looks at the surrogate. The result depends on it, and does
-        not depend on `n_jobs`.
+        Candidates evaluated before the surrogate is fitted again. The result depends on it, but not
+        on `n_jobs`.
     public_cv : splitter or iterable of one (train, test) pair, default=None
-        How the training set is cut to explore in it; must make one split. None holds out a fifth
-        of its rows.
+        How to split the training set for the exploration; must make one split. None holds out a
+        fifth of its rows.
     kernel : {"matern52", "matern32", "squared_exponential"}, default="matern52"
-        Of the surrogate.
+        Kernel of the surrogate.
     acquisition : callable, default=None
-        For public exploration; see `sklearn_dpbo.acquisition`. None is
+        Acquisition function of the public exploration; see `sklearn_dpbo.acquisition`. None is
         ``UpperConfidenceBound(kappa)``.
     kappa : float, default=1.0
-        Of the upper confidence bounds.
+        Weight of the standard deviation in the upper confidence bounds.
     initial_points : list of dict or fitted search, default=None
-        Candidates to try first. Each must lie in the search space; all are evaluated on the
-        validation set. Of a fitted `PrivateBayesSearchCV`, these are `best_params_` and the four
-        candidates with the best public scores; and exploring goes on from all its public scores.
-        None of the records that are protected now may have been among that search's training
-        records; so X_val must be given. What this search releases is charged as ever.
+        Candidates to try first. Each must lie in the search space; all are scored on the validation
+        set. From a fitted `PrivateBayesSearchCV` these are its `best_params_` and the four
+        candidates with the best public scores, and the exploration continues from all its public
+        scores. No record that is protected now may have been a training record of that search, so
+        X_val is required. This search is charged in full.
     patience : int, default=None
-        After this many batches without a better public score exploring ends, and the rest of the
-        search is shortened in proportion: fewer candidates are fitted.
+        The exploration ends after this many batches without a better public score, and the rest of
+        the search is shortened in proportion.
     tol : float, default=0.0
-        How much better a public score must be, for `patience`, to count as better.
+        How much a public score must improve to count as better, for `patience`.
     prior_weight : float, default=None
         The choice is made by the validation score plus this times the public score (its posterior
-        mean), so that public scores count where noise hides the others; 0 leaves them out. None is
-        ``min(2, 150 / (epsilon m))``. It costs no privacy, as it is the same whatever the
-        validation set is. Without exploring there are no public scores.
+        mean), so that public scores help where the noise is large; 0 leaves them out. None is
+        ``min(2, 150 / (epsilon m))``. This costs no privacy, because public scores are the same
+        whatever the validation set is. Without exploration there are none.
     timeout : float, default=None
-        Seconds that all fits together, summed over workers, should take. No clock is looked at
-        once the validation set is in use, as that would tell something about it: exploring ends
-        after its share of the time, and then as many candidates are evaluated (a batch at least) as
-        there is time for, if each takes as long as the average so far. Without exploring, four
-        candidates are fitted once more, beforehand, to see.
+        Seconds that all fits together should take, summed over workers. The clock is not read once
+        the validation set is in use, because it could reveal something about it. The exploration
+        ends after its share of the time; then as many candidates are evaluated (one batch at least)
+        as fit into the rest at the average time so far. Without exploration, four candidates are
+        fitted beforehand to measure the time.
 
     Notes
     -----
-    With n candidates and m units whose gains lie in [a, b], the candidate chosen is within
+    With n candidates and m units whose gains lie in [a, b], the chosen candidate is within
     ``2 (b - a) / (m epsilon_select) (ln n + t)`` of the best one's validation score with
     probability ``1 - e^-t``, and the error of the released score exceeds
     ``(b - a) t / (m epsilon_score)`` with probability ``e^-t`` (up to one grid step). With a prior,
-    the first holds for the sum of validation score and prior. Proofs in the documentation, "The
-    guarantee"; what each guidance gave, in "Benchmarks".
+    the first bound holds for the sum of validation score and prior. The proofs are in the
+    documentation, "The guarantee"; measurements of each guidance are in "Benchmarks".
     """
 
     def __init__(
@@ -159,7 +159,7 @@ class WorstCase(Strategy):
     evaluates_grids = True
 
     def protecting(self, protect: str) -> Strategy:
-        """Return itself; for every record of one table, the `OneTable` that it stands for."""
+        """Return itself; if every record of one table is protected, the equivalent `OneTable`."""
         if protect != "all":
             return super().protecting(protect)
         defaults = WorstCase().get_params()
@@ -170,9 +170,9 @@ class WorstCase(Strategy):
             other.insert(0, "guidance")
         if other:
             raise ValueError(
-                'protect="all" leaves no public records to learn from; of the parameters of '
-                f"WorstCase it takes score_share alone. Leave out {other}, or use OneTable, which "
-                "has parameters for this"
+                'protect="all" leaves no public records to learn from, so of the parameters of '
+                f"WorstCase it takes only score_share. Leave out {other}, or use OneTable, which "
+                "has parameters for this case"
             )
         return OneTable(score_share=self.score_share)
 
@@ -215,13 +215,13 @@ class WorstCase(Strategy):
 
     @property
     def released(self) -> str:
-        """What of the search may be published, in words."""
+        """Results of the search that may be published, in words."""
         if not is_fitted_search(self.initial_points):
             return super().released
         return (
             f"{super().released} It began with the results of an earlier search, from which the "
-            "candidates that were evaluated follow, too. For records that both searches validated "
-            "on, the two searches' losses add up"
+            "evaluated candidates follow, too. For validation records that both searches used, the "
+            "privacy losses of the two searches add up"
         )
 
     def run(

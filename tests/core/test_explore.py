@@ -306,7 +306,7 @@ def test_candidates_of_an_earlier_search_outside_of_the_space_are_left_out():
     near = {"x": uniform(0.5, 0.5), "y": uniform(0, 0.5)}
     search = search_of(space=near, strategy=WorstCase(initial_points=first))
     assert all(p["x"] >= 0.5 and p["y"] <= 0.5 for p in search.cv_results_["params"])
-    with pytest.raises(ValueError, match="none of the candidates of the search"):
+    with pytest.raises(ValueError, match="no candidate of the search"):
         far = {"x": uniform(5, 1), "y": uniform(5, 1)}
         search_of(space=far, strategy=WorstCase(initial_points=first))
 
@@ -360,13 +360,13 @@ def test_search_does_not_begin_with_itself():
 def test_report_names_the_earlier_search():
     first = search_of(n_iter=16)
     second = search_of(n_iter=16, strategy=WorstCase(initial_points=first))
-    assert "losses add up" in second.privacy_.released
-    assert "losses add up" not in first.privacy_.released
+    assert "losses of the two searches add up" in second.privacy_.released
+    assert "losses of the two searches add up" not in first.privacy_.released
 
 
 def test_public_scores_of_another_score_are_left_out():
     first = search_of(n_iter=48, scoring="weighted_accuracy")
-    with pytest.warns(UserWarning, match="had another score"):
+    with pytest.warns(UserWarning, match="used another metric"):
         search = search_of(strategy=WorstCase(initial_points=first))
     assert (~search.cv_results_["validated"]).sum() == 11
     assert search.cv_results_["params"][0] == first.best_params_

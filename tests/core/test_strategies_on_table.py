@@ -57,7 +57,7 @@ def test_worst_case_is_one_table(strategy, same):
     ],
 )
 def test_parameters_that_take_public_records_are_refused(strategy, names):
-    with pytest.raises(ValueError, match=f"takes score_share alone. Leave out {names}"):
+    with pytest.raises(ValueError, match=f"takes only score_share. Leave out {names}"):
         fitted(strategy)
 
 
@@ -71,7 +71,7 @@ def test_share_of_worst_case_is_checked_as_that_of_one_table():
 def test_one_table_is_refused_without_protection_of_all():
     X, y = data()
     search = PrivateBayesSearchCV(PrivateLogisticRegression(), {"clip": [1.0]}, strategy=OneTable())
-    with pytest.raises(ValueError, match="is for protect='all'"):
+    with pytest.raises(ValueError, match="works with protect='all'"):
         search.fit(X, y)
 
 

@@ -444,6 +444,7 @@ def read_by_numpy(kind, raw, n):
     return np.asarray(raw), np.empty(0, dtype=int)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("planted", [False, True])
 @pytest.mark.parametrize("name", ["date in another format", "text among labels"])
 def test_audit_refutes_search_on_odd_record_if_and_only_if_records_reach_each_other(

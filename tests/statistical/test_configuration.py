@@ -535,6 +535,7 @@ def test_second_fit_removes_attributes_of_the_first():
     assert not hasattr(c, "best_score_")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", [Steps(), OnGrid()])
 def test_best_parameter_has_the_documented_distribution(family):
     sample, grid = [0.1, 0.35, 0.35, 0.8], uniform_grid((0, 1), 8)

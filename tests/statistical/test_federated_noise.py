@@ -89,6 +89,7 @@ def test_votes_of_sites_are_independent_and_each_has_its_exact_distribution():
     assert chi_square_p(joint, pmf(2 * EPSILON)) < ALPHA
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("scoring", "finalists"), [("accuracy", 1), ("accuracy", 2), ("balanced_accuracy", 2)]
 )
@@ -246,6 +247,7 @@ def audited(noise, n, **params):
     return audit_mechanism(output, (0, 1), n, epsilon=2.0, **params)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bug", [False, True])
 def test_audit_refutes_the_claim_if_and_only_if_the_noise_is_halved(bug):
     noise = HalfNoise(9) if bug else SeededNoise(8)

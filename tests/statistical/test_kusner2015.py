@@ -1005,7 +1005,7 @@ def test_missing_delta_ratio_scores_and_single_evaluation_raise_value_error():
         for delta in (0.0, 5e-324):
             with pytest.raises(ValueError, match="needs delta > 0"):
                 fitted(strategy, delta=delta)
-    with pytest.raises(ValueError, match="takes means of gains"):
+    with pytest.raises(ValueError, match="needs a mean over records"):
         lipschitz(scoring="roc_auc")
     with pytest.raises(ValueError, match="needs 2 evaluations"):
         fitted(GPNoiseFree(**FREE), n_iter=1)

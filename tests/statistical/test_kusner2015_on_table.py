@@ -404,7 +404,7 @@ def test_what_is_not_covered_raises_value_error(draws):  # noqa: F811
     with pytest.raises(ValueError, match="k0 is None or in"):
         svc(clone(NOISY).set_params(k0=2))
     for strategy in (PublishedGPNoisy(noise=0.2, **GIVEN), PublishedLipschitzConvex()):
-        with pytest.raises(ValueError, match="is for protect='validation'"):
+        with pytest.raises(ValueError, match="works with protect='validation'"):
             fitted(strategy)
     assert not draws
 

@@ -103,13 +103,13 @@ def test_a_plan_prints_what_it_found():
     ("params", "message"),
     [
         ({"m": None}, "m is the number of records of the table"),
-        ({"m": 2}, "2 records cannot be cut into two parts"),
+        ({"m": 2}, "2 records cannot be split into two parts"),
         ({"epsilon": None}, "epsilon is a number from 1e-9 up"),
         ({"delta": 1.0}, r"delta is in \[0, 1\)"),
         ({"delta": 0.0}, "PrivateLogisticRegression needs a delta"),
         ({"n_iter": None}, "n_iter is a whole number from 1 up"),
         ({"estimator": LogisticRegression()}, "does not protect the records that it is fitted on"),
-        ({"estimator": None}, "give estimator=, one that trains privately"),
+        ({"estimator": None}, "pass estimator=, one that trains privately"),
         ({"strategy": "worst_case"}, r"takes strategy=OneTable\(...\); found 'worst_case'"),
         ({"strategy": OneTable(test_size=2.0)}, "test_size is None or strictly between 0 and 1"),
         ({"target_regret": 0.1, "score_share": 0.3}, 'score_share: not with protect="all"'),
@@ -132,5 +132,5 @@ def test_what_is_for_one_table_is_refused_elsewhere():
 
 def test_the_utility_of_a_search_on_one_table_is_not_that_of_its_number_of_records(one_table):
     search = PrivateBayesSearchCV(LOGISTIC, {"C": [0.1, 1.0]}, delta=1e-6, protect="all")
-    with pytest.raises(ValueError, match="a search on one table evaluates models on a part"):
+    with pytest.raises(ValueError, match="a search on one table compares models on a part"):
         utility_of(search.fit(*one_table))

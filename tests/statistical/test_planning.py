@@ -178,7 +178,7 @@ def test_plan_finds_the_largest_n_iter_that_meets_the_targets(epsilon, m, **rest
     [
         ({"m": 10, "epsilon": 1.0}, "nothing to solve for"),
         ({"m": 10, "epsilon": 1.0, "target_regret": 0.1}, "over-determined"),
-        ({"target_regret": 0.1}, "m and epsilon missing"),
+        ({"target_regret": 0.1}, "m and epsilon are missing"),
         ({"m": 10}, "found neither"),
         ({"m": 10, "target_regret": 1.0}, "below score_range=1; found 1.0"),
         ({"m": 10, "target_regret": -0.1}, "above 0"),
@@ -209,9 +209,9 @@ def test_plan_prints_its_guarantees_and_returns_them_as_a_table():
     plan = plan_search(epsilon=1.0, target_regret=0.01, target_score_error=0.05)
     text = str(plan)
     for part in ("2,100 validation records", "asked for: 0.01", "0.0214",
-                 "Theorem 4", "smallest number of records", "is more than they are"):  # fmt: skip
+                 "Theorem 4", "smallest number of records", "is larger than they are"):  # fmt: skip
         assert part in text
-    assert "less than they are" in str(plan_search(20, epsilon=None, target_regret=0.8))
+    assert "smaller than they are" in str(plan_search(20, epsilon=None, target_regret=0.8))
     table = plan.table(epsilon=[0.5, 1.0], m=[1000, 2100])
     assert [(row["m"], row["epsilon"]) for row in table] == [
         (1000, 0.5), (1000, 1.0), (2100, 0.5), (2100, 1.0),
@@ -285,7 +285,7 @@ def test_utility_of_reads_the_bounds_from_a_fitted_search(two_classes):
     )
     bounds = utility_of(grouped, 0.9)
     assert (bounds.m, bounds.counts, bounds.score_range, bounds.confidence) == (75, False, 1, 0.9)
-    with pytest.raises(ValueError, match="'roc_auc' is no mean"):
+    with pytest.raises(ValueError, match="'roc_auc' is not a mean"):
         utility_of(search.set_params(scoring="roc_auc").fit(X, y, **val))
 
 

@@ -11,6 +11,7 @@ from sklearn_dpbo._privacy import mechanisms
 from sklearn_dpbo.audit import audit_search, cases
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "scoring", ["accuracy", "roc_auc", "neg_log_loss", "balanced_accuracy", "weighted_accuracy"]
 )
@@ -30,6 +31,7 @@ def test_score_interval_covers_score_at_its_confidence(two_classes, scoring):
     assert covered >= 177
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("half", [False, True])
 def test_several_scores_have_noise_of_their_share(half, monkeypatch):
     """Laplace noise of scale D / 0.2: one candidate leaves all of epsilon to the two scores.

@@ -15,6 +15,7 @@ from sklearn_dpbo.audit import audit_search
 ALPHA = 1e-6
 
 
+@pytest.mark.slow
 def test_threshold_has_exponential_mechanism_distribution():
     """Of 800 draws, twice or half the epsilon would pass with a probability of 2e-8."""
     labels, x = [0, 1, 1, 0, 1], [0.25, 0.35, 0.5, 0.5, 1.0]
@@ -32,6 +33,7 @@ def test_threshold_has_exponential_mechanism_distribution():
     assert p(2.0) > ALPHA and p(4.0) < ALPHA and p(1.0) < ALPHA
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("half", [False, True])
 def test_audit_refutes_epsilon_of_threshold_only_with_half_noise(half, monkeypatch):
     """All decision values are 0.5, so a threshold assigns one class to all; half are of each.
@@ -51,6 +53,7 @@ def test_audit_refutes_epsilon_of_threshold_only_with_half_noise(half, monkeypat
     assert report.epsilon_lower_bound > 0.8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("half", [False, True])
 def test_counts_at_the_threshold_have_laplace_noise_of_their_joint_sensitivity(half, monkeypatch):
     """One record moves two cells of the confusion matrix by 1: the scale is 2 / epsilon."""

@@ -431,7 +431,7 @@ def test_all_initial_points_are_validated_even_with_few_evaluations(kind, n_star
         ({"x": 0.5, "y": 0.5}, "list of dicts"),
         (
             [{"x": i / 50, "y": 0.5} for i in range(40)],
-            "has 40 candidates, which is more than n_iter=32",
+            "has 40 candidates, more than n_iter=32",
         ),
     ],
 )

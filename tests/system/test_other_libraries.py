@@ -391,6 +391,7 @@ def threshold(estimator=None):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_jobs", [None, 2])
 @pytest.mark.parametrize("kind", ["list", "distribution"])
 def test_runs_would_be_logged_without_suspension(tracked, kind, n_jobs):
@@ -400,6 +401,7 @@ def test_runs_would_be_logged_without_suspension(tracked, kind, n_jobs):
     assert tracked()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [logistic_search, threshold])
 def test_what_is_logged_would_depend_on_protected_records_without_suspension(tracked, make):
     """The tests beside this one can fail."""

@@ -33,6 +33,7 @@ def test_search_on_spambase_finds_good_classifier():
     assert search.score(X_val, y_val) > 0.91
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by_patient", [True, False])
 def test_search_on_readmissions_protects_records_or_patients(by_patient):
     frame = pd.read_csv(data_file("diabetes130.csv.gz"), keep_default_na=False)

@@ -92,9 +92,9 @@ def test_guided_searches_release_several_scores(two_classes):
         (SCORES, lambda results: 0, "or the name of the score that selects"),
         ("accuracy", "auc", "refit='auc' names no score"),
         (["accuracy", "rand_score"], "accuracy", "scoring='rand_score' .* cannot be made private"),
-        (["accuracy", "accuracy"], "accuracy", "several of different names"),
-        ([], False, "several of different names"),
-        ({1: "accuracy"}, False, "several of different names"),
+        (["accuracy", "accuracy"], "accuracy", "several with different names"),
+        ([], False, "several with different names"),
+        ({1: "accuracy"}, False, "several with different names"),
     ],
 )
 def test_invalid_scoring_or_refit_raises_value_error(two_classes, scoring, refit, message):
@@ -115,7 +115,7 @@ def test_score_without_response_method_raises_value_error(two_classes):
 
 
 def test_planning_refuses_several_scores(two_classes):
-    with pytest.raises(ValueError, match="several scores"):
+    with pytest.raises(ValueError, match="several metrics"):
         utility_of(fit(search(SCORES[:2], "accuracy"), two_classes))
     X, y, _, _ = two_classes
     plan = plan_search(m=50, n_iter=3, target_regret=0.5)
