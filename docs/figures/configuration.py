@@ -74,7 +74,7 @@ def draw(name, family, make, interval, label, n):
         weight = np.exp(epsilon * n * (mean - mean.max()) / 2)
         density = weight / weight.mean() / (interval[1] - interval[0])
         axes[2].plot(grid, density, lw=1, label=f"epsilon = {epsilon:g}")
-    axes[2].set_ylabel("density that is\ndrawn from")
+    axes[2].set_ylabel("density of the\nselected value")
     axes[2].set_ylim(bottom=0)
     axes[2].set_xlabel(label)
     axes[2].legend(frameon=False)

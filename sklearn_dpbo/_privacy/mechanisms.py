@@ -221,7 +221,7 @@ class Mechanisms:
         References
         ----------
         McSherry and Talwar, "Mechanism design via differential privacy", FOCS 2007. Proof for runs
-        in the documentation, "Configuration".
+        in the documentation, "Tune an algorithm on sensitive instances".
         """
         D, G = sensitivity, n_points
         F = max(1, _FINE // D)

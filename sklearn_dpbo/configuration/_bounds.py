@@ -108,7 +108,7 @@ def excess_utility_bound(
     ----------
     Balcan, Dick and Vitercik, "Private algorithm configuration", 2018; Dispersion for data-driven
     algorithm design, online learning, and private optimization, FOCS 2018. Proof in the
-    documentation, "Configuration".
+    documentation, "Tune an algorithm on sensitive instances".
     """
     low, high = check_interval(interval)
     R, H, w = high - low, utility_bound, width
@@ -182,7 +182,8 @@ def expected_utility_bound(
     ----------
     Balcan, Dick and Vitercik, "Private algorithm configuration", 2018, say that "as the sample size
     grows, the expected utility of the parameter approaches the optimal parameter's", and not how
-    fast. Hoeffding, JASA 1963. Proof in the documentation, "Configuration".
+    fast. Hoeffding, JASA 1963. Proof in the documentation, "Tune an algorithm on sensitive
+    instances".
     """
     check_number("beta", beta, "in (0, 1)", lambda v: 0 < v < 1)
     excess = excess_utility_bound(
@@ -238,7 +239,7 @@ def rotation_dispersion_bound(
     References
     ----------
     Balcan, Dick and Vitercik, "Private algorithm configuration", 2018, "Applications". Proof, by
-    Bernstein's inequality: documentation, "Integer quadratic programmes: outward rotations".
+    Bernstein's inequality: documentation, "Tune outward rotations for quadratic programmes".
     """
     check_number("n_instances", n_instances, "1 or more", lambda v: v >= 1, Integral)
     check_number("n_variables", n_variables, "1 or more", lambda v: v >= 1, Integral)

@@ -42,14 +42,14 @@ _CONFIDENCE = 0.95
 
 
 class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
-    """Choose an algorithm's parameter on instances that may not be exposed: pure epsilon-DP.
+    """Tune an algorithm's parameter on sensitive instances, with pure epsilon-DP.
 
-    The parameter is drawn from a public grid of G points by the exponential mechanism, ::
+    The exponential mechanism selects the parameter from a public grid of G points, ::
 
         P(rho) proportional to exp(epsilon_1 |S| U(S, rho) / (2 H)),
 
-    with U(S, rho) the mean utility over the sample S, which may be computed exactly as it is
-    constant between the instances' critical points. Then the mean utility of the parameter chosen
+    where U(S, rho) is the mean utility over the sample S. It can be computed exactly, because it is
+    constant between the instances' critical points. Then the mean utility of the selected parameter
     is released with discrete Laplace noise at epsilon_2; epsilon_1 + epsilon_2 = epsilon.
 
     Parameters
@@ -58,29 +58,28 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
         The algorithm: `Knapsack`, `IndependentSet`, `OutwardRotation`, `SLinear`, or any object
         with methods ``breakpoints(instance)`` and ``utility(instance, parameter)``; see `Family`.
     epsilon : float
-        Privacy loss of everything that is released, in all.
+        Total privacy loss of everything that is released.
     utility_bound : float
-        H: utilities lie in [0, H], for every instance that there could be. The families of this
-        package take shares of the best conceivable, so that H = 1.
+        H: utilities lie in [0, H], for every possible instance. By default the families of this
+        package use shares of an upper bound, so H = 1.
     interval : tuple (low, high) of float, default=None
-        Parameters to choose from. None takes the family's `interval`.
+        Range of the parameter. None means the family's `interval`.
     grid_size : int, default=2**16
         G, at most 2**24. The grid consists of the centres of G cells of equal width.
     score_share : float, default=0.2
-        Share of epsilon for the score, in [0, 1); with 0 no score is released.
+        Share of epsilon for the score, in [0, 1). With 0 no score is released.
     invalid : {"raise", "zero"}, default="raise"
-        What an instance does whose utility cannot be computed or leaves [0, H]. "raise" stops
-        before anything is drawn: *that* there is such an instance is not covered by the guarantee,
-        and the error is for the eyes of the owner of the instances. "zero" says nothing, and
-        counts utilities outside as the nearer end of [0, H] and all others of that instance as 0:
-        then the guarantee holds for instances of any kind, as long as the family leaves no traces
-        of them by itself (in files, say).
+        How to treat an instance whose utility cannot be computed or leaves [0, H]. "raise" stops
+        before anything is released. The guarantee does not cover *that* it raises, so only the
+        owner of the instances may see the error. "zero" does not report it: utilities are clipped
+        to [0, H], and count as 0 if they cannot be computed. The guarantee then holds for instances
+        of any kind, as long as the family leaves no traces of them (for example in files).
     n_jobs : int or None, default=None
-        Over instances, as joblib takes it. The result does not depend on it.
+        Number of parallel jobs over instances, as in joblib. The result does not depend on it.
     noise_random_state : int or None, default=None
-        An integer replaces the noise by a seeded generator's: for tests only. Warns.
+        For tests only: an integer seeds the noise, which then protects nothing. Warns.
     ledger : PrivacyLedger or None, default=None
-        What epsilon is charged to, before the first draw.
+        The ledger that is charged epsilon before the first release.
 
     Attributes
     ----------
@@ -90,7 +89,8 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
         The mean utility of the sample at `best_parameter_`, with noise, within [0, H] (private).
         Only if score_share is positive.
     best_score_interval_ : tuple of float
-        Where that mean lies without noise, with probability 95 %. Only if there is a score.
+        Contains that mean without noise with probability 95 % (private). Only if score_share is
+        positive.
     n_instances_ : int
         Size of the sample (public).
     privacy_ : PrivacyReport
@@ -98,13 +98,13 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
 
     See Also
     --------
-    excess_utility_bound : How far from the best the parameter can be.
+    excess_utility_bound : Bound on the utility that the selected parameter loses.
     sklearn_dpbo.PrivateThresholdClassifier : The same mechanism for a decision threshold.
 
     References
     ----------
-    Balcan, Dick and Vitercik, "Private algorithm configuration", 2018. What is mended, and the
-    proofs: documentation, "Configuration".
+    Balcan, Dick and Vitercik, "Private algorithm configuration", 2018. For errata and proofs see
+    the documentation, "Tune an algorithm on sensitive instances".
 
     Examples
     --------
@@ -158,8 +158,8 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
         Parameters
         ----------
         instances : sequence
-            The sample S: protected, but for its length. Instances are pickled, and each is worked
-            on as a copy.
+            The sample S. It is protected, except its length. Instances are pickled, and `fit` uses
+            a copy of each.
         y : ignored
             For scikit-learn's conventions.
 
@@ -170,8 +170,8 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
         Raises
         ------
         ValueError
-            If a parameter makes no sense, the sample is empty, or (with ``invalid="raise"``) an
-            instance has no utility in [0, H]. Nothing is drawn then.
+            If a parameter is invalid, the sample is empty, or (with ``invalid="raise"``) an
+            instance has no utility in [0, H]. Nothing is released then.
         """
         interval = self._validate()
         instances = _sequence(instances)
@@ -188,11 +188,10 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
         total = self._total(instances, interval, grid)
         if total is None:
             raise ValueError(
-                f"an instance of the sample has no utility in [0, {self.utility_bound:g}] for some "
-                "parameter in the interval, or the family failed on it; which one and why is "
-                "withheld. Nothing was drawn. Look with piecewise_utility(family, instance, "
-                "interval) at instances that you may see, raise utility_bound, or let "
-                'invalid="zero" count it as 0'
+                f"an instance has no utility in [0, {self.utility_bound:g}] for some parameter in "
+                "the interval, or the family failed on it; which one and why is withheld. Nothing "
+                "was released. Check instances that you may see with piecewise_utility(family, "
+                'instance, interval), increase utility_bound, or pass invalid="zero"'
             )
 
         mechanisms = Mechanisms(budget, noise)
@@ -280,7 +279,7 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
         )
 
     def _validate(self) -> tuple[float, float]:
-        """Return the interval, or say which parameter makes no sense."""
+        """Return the interval, or raise ValueError for an invalid parameter."""
         check_number("epsilon", self.epsilon, "a number from 1e-9 up", lambda v: v >= 1e-9)
         of_bound = "a positive number", lambda v: float(v) > 0
         check_number("utility_bound", self.utility_bound, *of_bound)
@@ -288,7 +287,7 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
         of_grid = "a whole number, 2 to 2**24", lambda v: 2 <= v <= 2**24, Integral
         check_number("grid_size", self.grid_size, *of_grid)
         if self.invalid not in ("raise", "zero"):
-            raise ValueError(f"invalid is 'raise' or 'zero'; found {self.invalid!r}")
+            raise ValueError(f"invalid must be 'raise' or 'zero'; found {self.invalid!r}")
         check_number("n_jobs", self.n_jobs, "not 0", lambda n: n != 0, Integral, optional=True)
         check_backend(self.n_jobs)
         interval = self.interval
@@ -308,11 +307,11 @@ def _sequence(instances: Any) -> list[Any]:
         sample: list[Any] = list(instances)
     except TypeError:
         raise ValueError(
-            f"fit takes a sequence of instances; found a {type(instances).__name__}. One instance "
-            "alone is passed in a list"
+            f"fit takes a sequence of instances; found a {type(instances).__name__}. Pass a "
+            "single instance in a list"
         ) from None
     if not sample:
-        raise ValueError("the sample is empty: there is nothing to choose a parameter by")
+        raise ValueError("the sample is empty: pass at least one instance")
     return sample
 
 

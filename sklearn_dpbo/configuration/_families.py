@@ -28,16 +28,16 @@ class Family(Protocol):
     type and are passed on unchanged.
 
     A family can also have ``utilities(instance, parameters)``, for an array of parameters at once;
-    ``check(interval)``, which raises an error if the family is set up wrongly, and is called before
-    any instance is used (later errors are withheld); and an attribute ``interval``, the default of
-    the configurator's.
+    ``check(interval)``, which raises an error if the family's parameters are invalid, and is called
+    before any instance is used (later errors are withheld); and an attribute ``interval``, the
+    default of the configurator's.
     """
 
     def breakpoints(self, instance: Any) -> ArrayLike | None:
         """Return all parameters at which the utility can change, in any order.
 
-        Superfluous parameters do no harm, missing ones do. None means that they are not known: then
-        the utility is computed at every point of the grid.
+        Extra parameters do no harm; missing ones do. None means that they are not known: then the
+        utility is computed at every point of the grid.
         """
 
     def utility(self, instance: Any, parameter: float) -> float:
@@ -62,7 +62,9 @@ class BaseFamily(BaseEstimator):
     def check(self, interval: tuple[float, float]) -> None:
         """Raise ValueError if a parameter of the family, or the interval, is not valid."""
         if self.utility_as not in ("share", "objective"):
-            raise ValueError(f"utility_as is 'share' or 'objective'; found {self.utility_as!r}")
+            raise ValueError(
+                f"utility_as must be 'share' or 'objective'; found {self.utility_as!r}"
+            )
 
     def utility(self, instance: Any, parameter: float) -> float:
         """Return the utility of the solution with this parameter."""
@@ -96,13 +98,13 @@ def piecewise_utility(
     interval : tuple (low, high) of float
         The parameters, both ends included.
     grid_size : int, default=2**16
-        If the family knows no breakpoints, the utility is computed at this number of points, and
-        taken to be constant from each to the next.
+        If the family knows no breakpoints, the utility is computed at this number of points and is
+        constant from each to the next.
 
     Returns
     -------
     utility : PiecewiseConstant
-        *Not private*: only for instances that need no protection.
+        *Not private*: use it only for instances that need no protection.
     """
     interval = check_interval(interval)
     check_family(family, interval)
@@ -114,7 +116,7 @@ def check_family(family: Any, interval: tuple[float, float]) -> None:
     for method in ("breakpoints", "utility"):
         if isinstance(family, type) or not callable(getattr(family, method, None)):
             raise ValueError(
-                f"family is an object with a method {method!r}, such as Knapsack(); found "
+                f"family must be an object with a method {method!r}, such as Knapsack(); found "
                 f"{family!r}"
             )
     if callable(check := getattr(family, "check", None)):

@@ -53,7 +53,7 @@ class KnapsackItems:
             raise ValueError("sizes are positive numbers; found others")
         capacity = converted(float, self.capacity)
         if capacity is None or not 0 <= capacity < np.inf:
-            raise ValueError("capacity is a number from 0 up; found another")
+            raise ValueError("capacity must be a number from 0 up")
         vars(self).update(values=values, sizes=sizes, capacity=capacity)
 
     def __repr__(self) -> str:
@@ -148,7 +148,7 @@ class IndependentSet(BaseFamily):
     Parameters
     ----------
     degrees : {"updated", "fixed"}, default="updated"
-        Whether degrees are those in the rest of the graph, or those in the whole graph.
+        Whether degrees are counted in the rest of the graph, or in the full graph.
     utility_as : {"share", "objective"}, default="share"
         Whether the utility is the weight taken as a share of the weight of all nodes, or the weight
         itself.

@@ -57,8 +57,8 @@ class Vote:
         unit = message.get("unit")
         if candidate in failed or unit not in ("record", "group"):
             raise MessageError(
-                "a vote is for a candidate that could be fitted, of a site whose unit is 'record' "
-                f"or 'group'; found {message!r:.200}"
+                "a vote must be for a candidate that could be fitted, of a site whose unit is "
+                f"'record' or 'group'; found {message!r:.200}"
             )
         return cls(candidate, frozenset(failed), units_of(m, unit == "group"))
 

@@ -24,17 +24,18 @@ __all__ = ["FederatedCoordinator"]
 
 
 class FederatedCoordinator:
-    """The side of a `PrivateFederatedSearch` that holds no records: asks sites, and adds up.
+    """The coordinator of a `PrivateFederatedSearch`: asks the sites and adds up their answers.
 
-    For each site, `ask` says what to send it, and `tell` takes its answer. How messages travel is
-    yours. Nobody has to trust the coordinator: it learns votes and counts with noise.
+    It holds no records. `ask` returns the next message for a site, and `tell` receives the site's
+    answer. You choose how messages travel. Nobody has to trust the coordinator: it learns votes
+    and noisy counts only.
 
     Parameters
     ----------
     search : PrivateFederatedSearch
-        With the same parameters as at the sites; it is not fitted.
+        A search with the same parameters as at the sites. It is not fitted.
     X : array-like of shape (n_samples, n_features)
-        The training set, public.
+        The training set, which is public.
     y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
         Targets of X.
     sites : iterable of str
@@ -45,20 +46,20 @@ class FederatedCoordinator:
     Attributes
     ----------
     sites : list of str
-        Those that have not been dropped.
+        Names of the sites that have not been dropped.
     waiting : list of str
-        Sites whose answer is missing before anything else can be asked.
+        Sites whose answer is needed before anything else can be asked.
     done : bool
-        Whether all have answered.
+        Whether all sites have answered.
 
     Raises
     ------
     ValueError
-        If anything is malformed.
+        If a parameter or the training set is invalid.
 
     See Also
     --------
-    FederatedSite : The other side.
+    FederatedSite : The side that holds records.
 
     Examples
     --------
@@ -109,9 +110,9 @@ class FederatedCoordinator:
         return not self.waiting
 
     def ask(self, site: str) -> dict[str, Any] | None:
-        """Return the next message for a site; None while others have to answer first.
+        """Return the next message for a site, or None while others have to answer first.
 
-        As long as its answer is missing the message is the same. At the end it is the result.
+        The message stays the same until the site has answered. The last message is the result.
 
         Parameters
         ----------
@@ -121,7 +122,7 @@ class FederatedCoordinator:
         Raises
         ------
         ValueError
-            If there is no such site, or if each candidate could not be fitted at some site.
+            If there is no such site, or if no candidate could be fitted at all sites.
         """
         self._check_site(site)
         ask = {"type": "ask", "version": VERSION}
@@ -138,14 +139,14 @@ class FederatedCoordinator:
         return {**done, "candidate": best, "score": score, "interval": list(interval)}
 
     def tell(self, site: str, message: dict[str, Any]) -> None:
-        """Receive an answer of a site.
+        """Receive the answer of a site.
 
-        The same answer may come twice. If a message is refused, nothing has changed.
+        The same answer may arrive twice. A message that is refused changes nothing.
 
         Parameters
         ----------
         site : str
-            Its name, as the connection knows it: it is not taken from the message.
+            Its name, as the connection has verified it. It is not taken from the message.
         message : dict
             As `FederatedSite.answer` returns it.
 
@@ -160,7 +161,7 @@ class FederatedCoordinator:
         what = str(message.get("what"))
         if (site, what) in self._told:
             if message != self._told[site, what]:
-                raise MessageError(f"the site {site!r} has answered before, and otherwise: {what}")
+                raise MessageError(f"the site {site!r} has already sent a different answer: {what}")
             return
         if what == "counts" and self._finalists:
             arguments = self._plan, self._scorer, self._training.y, self._finalists
@@ -191,7 +192,7 @@ class FederatedCoordinator:
         """
         self._check_site(site)
         if len(self.sites) == 1:
-            raise ValueError(f"{site!r} is the only site that is left")
+            raise ValueError(f"{site!r} is the only remaining site and cannot be dropped")
         self.sites.remove(site)
         self._counts.pop(site, None)
         if not self._finalists:
@@ -229,7 +230,7 @@ class FederatedCoordinator:
         """
         if self.waiting:
             raise ValueError(
-                f"the sites {self.waiting} have not answered yet; drop(...) goes on without one"
+                f"the sites {self.waiting} have not answered yet; drop(name) goes on without one"
             )
         best, scores = self._scored()
         reports = {
@@ -241,7 +242,7 @@ class FederatedCoordinator:
 
     def _check_site(self, site: str) -> None:
         if site not in self.sites:
-            raise ValueError(f"site is one of {self.sites}; found {site!r:.100}")
+            raise ValueError(f"site must be one of {self.sites}; found {site!r:.100}")
 
     @property
     def _failed(self) -> frozenset[int]:
@@ -256,7 +257,7 @@ class FederatedCoordinator:
             named = [c for c in ranked(votes, m, self._plan.weights) if c not in self._failed]
             if not named:
                 raise ValueError(
-                    f"each candidate that has a vote could not be fitted at some site: {votes}"
+                    f"every candidate that has a vote failed to fit at some site: {votes}"
                 )
             self._finalists = named[: self._most_finalists()]
         return list(self._finalists)

@@ -70,7 +70,7 @@ def different_numbers(value: Any, what: str, n: int, *, or_none: bool = False) -
         if whole and len(set(numbers)) == len(numbers):
             return numbers
     raise MessageError(
-        f"{what} are a list of different integers, 0 to {n - 1}; found {_shown(value)}"
+        f"{what} must be a list of different integers from 0 to {n - 1}; found {_shown(value)}"
     )
 
 

@@ -1,4 +1,4 @@
-"""What all sites and the coordinator have to agree on beforehand; all public (zone: released)."""
+"""What all sites and the coordinator have to agree on first; all public (zone: released)."""
 
 from __future__ import annotations
 
@@ -124,9 +124,9 @@ def checked_names(names: Iterable[str]) -> list[str]:
     """Return the names of sites as a list, or raise ValueError."""
     several = [] if isinstance(names, str) else list(names)
     if not several or not all(isinstance(name, str) and name for name in several):
-        raise ValueError(f"sites have names, each a str that is not empty; found {names!r:.200}")
+        raise ValueError(f"sites must have names, each a non-empty str; found {names!r:.200}")
     if len(set(several)) < len(several):
-        raise ValueError(f"each site has a name of its own; found {several!r:.200}")
+        raise ValueError(f"the names of sites must differ; found {several!r:.200}")
     return several
 
 
@@ -134,8 +134,8 @@ def refuse_in_process(plan: Plan) -> None:
     """Raise ValueError if the search takes all records in one process."""
     if plan.trust == "coordinator":
         raise ValueError(
-            "with trust='coordinator' integers without noise are added, which no message carries: "
-            "call fit where all records are, or use trust='nobody'"
+            "trust='coordinator' adds integers without noise, which no message may carry: call fit "
+            "where all records are, or use trust='nobody'"
         )
 
 
@@ -155,15 +155,15 @@ def together(scorer: PrivateScorer, several: Sequence[Units]) -> Units:
     """
     if len({units.grouped for units in several}) > 1:
         raise ValueError(
-            "some sites protect records and others groups, which count in other steps: give each "
-            "record of the former a group of its own, range(n)"
+            "some sites protect records and others groups, so their counts do not add up. At the "
+            "sites without groups, give each record its own group: groups_val=range(n)"
         )
     pooled = units_of(sum(units.m for units in several), several[0].grouped)
     D = scorer.counts.sensitivity
     if any(D(units) != D(pooled) for units in several):
         raise ValueError(
             f"{pooled.m:,} groups are too many for scoring={scorer.name!r}: counts of the sites "
-            "would not add up. Use records as units, or a mean of gains such as 'accuracy'"
+            "would not add up. Use records as units, or an average such as 'accuracy'"
         )
     return pooled
 
@@ -171,7 +171,7 @@ def together(scorer: PrivateScorer, several: Sequence[Units]) -> Units:
 def _check_parameters(search: Any) -> None:
     """Raise ValueError for a parameter that makes no sense by itself."""
     if not hasattr(search, "finalists"):
-        raise ValueError(f"search is a PrivateFederatedSearch; found {search!r}")
+        raise ValueError(f"search must be a PrivateFederatedSearch; found {search!r}")
     check_backend(search.n_jobs)
     check_number("epsilon", search.epsilon, "a number from 1e-9 up", lambda e: e >= 1e-9)
     check_number("score_share", search.score_share, "in (0, 1)", lambda s: 0 < s <= 1 - 1e-6)
@@ -180,16 +180,16 @@ def _check_parameters(search: Any) -> None:
         check_number(name, value, "1 or more", lambda n: n >= 1, Integral, optional=True)
     for name, choices in (("trust", ("nobody", "coordinator")), ("weights", ("units", "equal"))):
         if getattr(search, name) not in choices:
-            raise ValueError(f"{name} is one of {choices}; found {getattr(search, name)!r}")
+            raise ValueError(f"{name} must be one of {choices}; found {getattr(search, name)!r}")
     if not (hasattr(search.estimator, "fit") and hasattr(search.estimator, "get_params")):
         raise ValueError(
-            "estimator has a fit method, and get_params as BaseEstimator gives it; found "
+            "estimator must have fit and get_params, as subclasses of BaseEstimator do; found "
             f"{search.estimator!r}"
         )
     if search.error_score != "raise":
         check_number("error_score", search.error_score, '"raise" or a number', finite=False)
     if not isinstance(search.refit, bool | np.bool_):
-        raise ValueError(f"refit is True or False; found {search.refit!r}")
+        raise ValueError(f"refit must be True or False; found {search.refit!r}")
     memory_of(search.memory)
     check_prediction(search.prediction)
 
@@ -200,19 +200,19 @@ def _scorer_of(search: Any) -> MeanGain:
     name = scorer.name
     if not isinstance(scorer, MeanGain):
         raise ValueError(
-            f"scoring={name!r} compares records with each other, and those of different sites "
-            "never meet. Use a score that is counted record by record: 'accuracy', 'f1', "
+            f"scoring={name!r} compares pairs of records, and no site sees a pair of two sites. "
+            "Use a metric that is counted record by record: 'accuracy', 'f1', "
             "'balanced_accuracy', 'neg_brier_score', 'r2', ..."
         )
     if scorer.without_public().releases_at:
         raise ValueError(
-            f"scoring={name!r} is released in bins that each site would place by itself. Use "
-            "another score, such as 'r2', 'neg_mean_absolute_error' or 'accuracy'"
+            f"scoring={name!r} is released in bins, on which the sites would have to agree. Use "
+            "another metric, such as 'r2', 'neg_mean_absolute_error' or 'accuracy'"
         )
     if search.trust == "coordinator" and type(scorer).statistics is not MeanGain.statistics:
         raise ValueError(
-            f"scoring={name!r} is chosen by a function of counts that does not add up over "
-            "sites: use trust='nobody', or another score, such as 'balanced_accuracy'"
+            f"scoring={name!r} selects by a function of counts that does not add up over sites: "
+            "use trust='nobody', or another metric, such as 'balanced_accuracy'"
         )
     return scorer
 

@@ -77,7 +77,7 @@ class Spent:
             noise, secure = str(message["noise"]), message["secure"] is True
             return cls(float(message["epsilon"]), losses, noise, secure, receipts)
         except (KeyError, TypeError, ValueError) as error:
-            raise MessageError(f"a message does not say what was spent: {error!r:.200}") from None
+            raise MessageError(f"the message lacks what was spent: {error!r:.200}") from None
 
 
 def site_report(plan: Plan, name: str, units: Units, spent: Spent) -> PrivacyReport:

@@ -27,89 +27,90 @@ __all__ = ["PrivateFederatedSearch"]
 
 
 class PrivateFederatedSearch(DelegatesToBest, MetaEstimatorMixin, BaseEstimator):
-    """Hyper-parameter search on the validation records of several sites, privately for each.
+    """Private hyper-parameter search on the validation records of several sites.
 
-    There is one public training set and one public list of candidates. Each site has validation
-    records of its own, votes for the candidate that is best on them, by permute-and-flip, and
-    counts for the finalists, the candidates with most votes, with discrete Laplace noise. The
-    noisy counts are added, and the best finalist wins. That is pure epsilon-DP with respect to one
-    record (or group of records) of any site, whoever sees the votes and counts: nobody has to be
-    trusted, and nothing is encrypted. With ``trust="coordinator"`` integers are added before one
-    draw of noise is made.
+    The training set and the list of candidates are public. Each site votes for the candidate that
+    is best on its own validation records (permute-and-flip). The candidates with the most votes
+    are the finalists; each site releases its counts for them with discrete Laplace noise. The
+    noisy counts are added, and the best finalist wins. Votes and counts together are pure
+    epsilon-DP with respect to one record (or group of records) of any site, whoever sees them. No
+    party has to be trusted, and nothing is encrypted. With ``trust="coordinator"`` the sites'
+    integers are added first, and noise is added once.
 
-    `fit` holds all sites in one process. On several machines, each holds a
-    `federated.FederatedSite` and one of them a `federated.FederatedCoordinator`, made of the same
-    search; both ways run the same code.
+    `fit` runs all sites in one process. On several machines, use a `federated.FederatedSite` at
+    each site and one `federated.FederatedCoordinator`, all made from the same search. Both ways
+    run the same code.
 
     Parameters
     ----------
     estimator : estimator object
-        Fitted on the training set at every site: give it a random_state, so that all fit the same
-        models. Its predictions must be made row by row, and it must be picklable.
+        Fitted on the training set at every site. Give it a random_state, so that all sites fit the
+        same models. It must predict row by row, and be picklable.
     param_grid : dict or list of dict
-        As for `PrivateBayesSearchCV`. A grid of lists is evaluated whole, unless n_iter is less; of
-        a larger space, candidates are drawn that fill it, the estimator's own parameters among
-        them.
+        As in `PrivateBayesSearchCV`. All candidates of a grid of lists are evaluated, unless n_iter
+        is less. From a larger space, candidates are sampled to fill it; they include the
+        estimator's own parameters.
     epsilon : float, default=1.0
-        Privacy loss of each record at its site. A person with records at two sites loses twice as
-        much.
+        Privacy loss of each record at its site. A person with records at two sites loses up to
+        twice as much.
     n_iter : int or None, default=None
-        The most candidates. None is all of a grid, and 64 if there is a distribution.
+        Largest number of candidates. None means all of a grid, or 64 if there is a distribution.
     scoring : str, PrivateScorer or None, default=None
-        A score that is counted record by record, so that counts of sites add up: means of gains
-        such as "accuracy", functions of the confusion matrix such as "f1", "r2". None is accuracy
-        for classifiers and R2 for regressors.
+        A metric that is counted record by record, so that the counts of sites add up: an average of
+        gains such as "accuracy", a function of the confusion matrix such as "f1", or "r2". None
+        means accuracy for classifiers and R2 for regressors.
     trust : {"nobody", "coordinator"}, default="nobody"
-        Who may see integers without noise. "coordinator": whoever calls `fit`, which adds the
-        sites' integers and draws once, with as little noise as if all records were at one site.
+        Who may see integers without noise. "coordinator" means whoever calls `fit`: the sites'
+        integers are added, and the result has as little noise as if all records were at one site.
     finalists : int or None, default=None
-        How many candidates with the most votes every site counts. 1 is plurality: the candidate
-        with most votes wins, and its score has the least noise. None is 2 or, as long as the noise
-        of their difference stays within 0.002 of the score's range, more.
+        How many of the candidates with the most votes every site counts. 1 is plurality: the
+        candidate with the most votes wins, and its score has the least noise. None means 2, or more
+        while the noise of their difference stays within 0.002 of the score's range.
     weights : {"units", "equal"}, default="units"
-        What a site's vote weighs: its number of units, or 1. Ties go to the candidate whose voters
-        have more units, then to the one that comes first.
+        The weight of a site's vote: its number of units, or 1. Ties go to the candidate whose
+        voters have more units, then to the first in the list.
     score_share : float, default=0.4
-        Share of epsilon, in (0, 1), for counts; the vote has the rest.
+        Share of epsilon, in (0, 1), for the counts. The vote gets the rest.
     n_jobs : int or None, default=None
-        As joblib takes it.
+        As in joblib.
     refit : bool, default=True
         Whether to keep `best_estimator_`, fitted on the training set.
     error_score : "raise" or float, default=np.nan
-        What a failed fit does: raise, or else warn. A failed candidate is never chosen.
+        If a fit fails, "raise" raises its error; otherwise the search warns. A failed candidate is
+        never chosen.
     random_state : int, RandomState instance or None, default=None
-        For public randomness: which candidates are drawn. Never for noise.
+        For public randomness: which candidates are sampled. Never for noise.
     noise_random_state : int or None, default=None
-        An integer replaces the noise by a seeded generator's: for tests only. Warns.
+        For tests only: an integer seeds the noise, which then protects nothing. Warns.
     memory : str, path, joblib.Memory or None, default=None
-        Where fitted candidates are kept, as for `PrivateBayesSearchCV`.
+        Where fitted candidates are cached, as in `PrivateBayesSearchCV`.
     prediction : {"together", "separate"}, default="together"
-        How candidates predict validation sets, as for `PrivateBayesSearchCV`.
+        How candidates predict validation sets, as in `PrivateBayesSearchCV`.
 
     Attributes
     ----------
     best_params_ : dict
-        The candidate chosen (private).
+        The chosen candidate (private).
     best_index_ : int
         Its position in `cv_results_` (private).
     best_score_ : float
         Its score on the records of all sites, with the noise of all sites (private).
     best_score_interval_ : tuple of float
-        Where that score lies without noise, with probability 95 % (private).
+        Contains that score without noise, with probability 95 % (private).
     votes_ : dict of str to int
         Which candidate each site voted for (private); empty with ``trust="coordinator"``.
     finalists_ : list of int
         Candidates that were counted, the one with the most votes first (private).
     cv_results_ : dict of arrays
         The candidates; ``votes``, how many sites voted for each; and, if there are several
-        finalists, their scores with intervals, ``mean_test_score``, ``low_test_score``,
+        finalists, their noisy scores and intervals: ``mean_test_score``, ``low_test_score``,
         ``high_test_score`` (private).
     privacy_ : dict of str to PrivacyReport
         One privacy report for each site: print it.
     best_estimator_ : estimator
         Fitted on the training set with `best_params_`. Only if refit.
     scorer_ : PrivateScorer
-        The score used; as a function, ``scorer_(estimator, X, y)``, it is not private.
+        The metric. Calling it as ``scorer_(estimator, X, y)`` is not private.
     multimetric_ : bool
         Always False.
     n_splits_ : int
@@ -123,11 +124,12 @@ class PrivateFederatedSearch(DelegatesToBest, MetaEstimatorMixin, BaseEstimator)
 
     See Also
     --------
-    PrivateBayesSearchCV : For one validation set.
+    PrivateBayesSearchCV : Search on one validation set.
 
     Notes
     -----
-    Theorem, proof, and what a malicious site or coordinator can do: documentation, "Several sites".
+    For the theorem, its proof, and what a malicious site or coordinator can do, see the
+    documentation, "Search across several hospitals".
 
     Examples
     --------
@@ -198,13 +200,13 @@ class PrivateFederatedSearch(DelegatesToBest, MetaEstimatorMixin, BaseEstimator)
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
             Targets of X.
         *unnamed
-            Nothing: all that follows is given by name.
+            Not used. All further arguments must be passed by name.
         sites : mapping of str to tuple
             The protected records of each site, by its name: ``(X_val, y_val)``, or ``(X_val,
-            y_val, groups_val)`` to protect all records of one group (a patient, say) together. No
-            record may be at two sites.
+            y_val, groups_val)`` to protect all records of a group (for example, of a patient)
+            together. No record may be at two sites.
         ledgers : mapping of str to PrivacyLedger or None, default=None
-            The ledger of each site, by its name, if it has one.
+            The ledger of each site that has one, by the site's name.
         **fit_params : dict
             For the estimator's `fit`.
 
@@ -217,10 +219,10 @@ class PrivateFederatedSearch(DelegatesToBest, MetaEstimatorMixin, BaseEstimator)
         TypeError
             If records are given by position.
         ValueError
-            If anything is malformed: nothing is fitted, released or spent then. Also if predictions
-            are not made row by row, or if all candidates fail: nothing has been spent, either.
+            If a parameter or the data are invalid: nothing is fitted, released or spent then. Also
+            if predictions are not made row by row, or if all candidates fail: nothing is spent.
         BudgetExceededError, LedgerError
-            If a ledger refuses epsilon. What was charged to other sites is in the error's notes.
+            If a ledger refuses epsilon. The error's notes name the sites that have been charged.
         """
         check_named(self, unnamed)
         refuse_raw_validation_set(self)
@@ -228,7 +230,7 @@ class PrivateFederatedSearch(DelegatesToBest, MetaEstimatorMixin, BaseEstimator)
         records = _records(sites)
         ledgers = dict(ledgers or {})
         if unknown := [name for name in ledgers if name not in records]:
-            raise ValueError(f"ledgers are those of sites {list(records)}; found {unknown}")
+            raise ValueError(f"ledgers must be for the sites {list(records)}; found {unknown}")
         with ExitStack() as stack:
             held = {
                 name: FederatedSite(
@@ -263,7 +265,7 @@ def _records(sites: Any) -> dict[str, tuple[Any, Any, Any]]:
     """Return X_val, y_val and groups_val of each site, by name."""
     if not isinstance(sites, Mapping):
         raise ValueError(
-            "sites are the records of each site by its name, {'north': (X_val, y_val), ...}; found "
+            "sites must be a dict from names to records, {'north': (X_val, y_val), ...}; found "
             f"{type(sites).__name__}"
         )
     records = {}
@@ -271,8 +273,8 @@ def _records(sites: Any) -> dict[str, tuple[Any, Any, Any]]:
         several = sites[name]
         if not isinstance(several, tuple | list) or len(several) not in (2, 3):
             raise ValueError(
-                f"the records of a site are (X_val, y_val) or (X_val, y_val, groups_val); found "
-                f"{type(several).__name__} for {name!r}"
+                f"the records of a site must be (X_val, y_val) or (X_val, y_val, groups_val); "
+                f"found {type(several).__name__} for {name!r}"
             )
         X_val, y_val, groups_val = (*several, None)[:3]
         records[name] = X_val, y_val, groups_val
@@ -303,13 +305,13 @@ def _pooled(plan: Plan, held: Mapping[str, FederatedSite], X: Any, y: Any) -> Re
 
 
 def _charged(held: Mapping[str, FederatedSite]) -> str:
-    """Return which sites have paid, in words; an empty string if none has."""
+    """Return a sentence that names the sites that were charged, or an empty string."""
     names = [name for name, site in held.items() if site._mechanisms.budget.reserved]
     return f"epsilon counts as spent at the sites {names}; there is no result" if names else ""
 
 
 def _warn_of_noise(plan: Plan, held: Mapping[str, FederatedSite], result: Result) -> None:
-    """Warn if noise hides what candidates differ by: of the largest vote, or of the score."""
+    """Warn if the noise of the largest vote, or of the score, hides differences of candidates."""
     several = [site._holding.units for site in held.values()]
     units = together(result.scorer, several)
     voter = units if plan.trust == "coordinator" else max(several, key=lambda each: each.m)

@@ -26,32 +26,32 @@ __all__ = ["FederatedSite"]
 
 
 class FederatedSite:
-    """One site of a `PrivateFederatedSearch`: holds its validation records, and answers messages.
+    """One site of a `PrivateFederatedSearch`: holds validation records and answers messages.
 
-    It votes once and releases one set of counts, whatever it is asked: both together are pure
-    epsilon-DP with respect to one of its records (or groups). Asked again, it sends what it sent
-    before.
+    Whatever it is asked, it votes once and releases one set of counts. Both together are pure
+    epsilon-DP with respect to one of its records (or groups). To a repeated question it sends the
+    same answer.
 
     Parameters
     ----------
     search : PrivateFederatedSearch
-        With the same parameters at all sites and at the coordinator; it is not fitted. If
-        candidates are drawn from distributions, its `random_state` must be an integer.
+        A search with the same parameters at all sites and at the coordinator. It is not fitted. If
+        candidates are sampled from distributions, its `random_state` must be an integer.
     X : array-like of shape (n_samples, n_features)
-        The training set, public: the same at all sites.
+        The training set, which is public and the same at all sites.
     y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
         Targets of X.
     X_val : array-like of shape (n_val, n_features)
-        The site's validation records: protected.
+        The site's validation records, which are protected.
     y_val : array-like of shape (n_val,) or (n_val, n_outputs), default=None
-        Their targets: protected.
+        Targets of X_val, also protected.
     groups_val : array-like of shape (n_val,), default=None
-        Whom each validation record belongs to: then all records of one group are one protected
-        unit.
+        The group of each validation record. All records of a group are then protected together, as
+        one privacy unit.
     name : str, default="site"
-        For its privacy report and its ledger's history.
+        Name of the site, for its privacy report and its ledger's history.
     ledger : PrivacyLedger or None, default=None
-        The site's own: epsilon is charged to it before the first draw.
+        The site's own ledger. It is charged epsilon before the first release.
     **fit_params : dict
         For the estimator's `fit`.
 
@@ -60,18 +60,18 @@ class FederatedSite:
     name : str
         As given.
     result : dict or None
-        The message with the result, as the coordinator sent it at the end.
+        The result, as the coordinator sent it at the end.
 
     Raises
     ------
     ValueError
-        If anything is malformed. Nothing has been charged then.
+        If a parameter or the data are invalid. Nothing is charged then.
     BudgetExceededError, LedgerError
         If the ledger would refuse epsilon.
 
     See Also
     --------
-    FederatedCoordinator : The other side.
+    FederatedCoordinator : The side that adds up the answers.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class FederatedSite:
         if not isinstance(search, Plan):  # which `fit` passes
             refuse_in_process(plan)
         if X_val is None:
-            raise ValueError(f"X_val and y_val are the records of the site {name!r}; found None")
+            raise ValueError(f"X_val and y_val of the site {name!r} are missing; found None")
         self.name = name
         self.result: dict[str, Any] | None = None
         self._plan = plan
@@ -111,7 +111,7 @@ class FederatedSite:
         self._lock = threading.Lock()
 
     def answer(self, message: dict[str, Any]) -> dict[str, Any] | None:
-        """Return the answer to a message; None to the result, which is kept in `result`.
+        """Return the answer to a message. The final message is kept in `result`: None is returned.
 
         Parameters
         ----------
@@ -155,7 +155,7 @@ class FederatedSite:
     def privacy_(self) -> PrivacyReport:
         """The site's privacy report, once it has released its counts."""
         if "counts" not in self._sent:
-            raise AttributeError("privacy_ is there once the site has released its counts")
+            raise AttributeError("privacy_ is available once the site has released its counts")
         return site_report(
             self._plan,
             self.name,
@@ -168,7 +168,7 @@ class FederatedSite:
         self._holding.close()
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("a FederatedSite holds protected records, and is not to be copied or sent")
+        raise TypeError("a FederatedSite holds protected records, and cannot be copied or pickled")
 
     def _vote(self, message: dict[str, Any]) -> dict[str, Any]:
         self._check_plan(message.get("plan"))
@@ -197,7 +197,7 @@ class FederatedSite:
             released = self._sent["counts"]["candidates"]
             if candidates != released:
                 raise MessageError(
-                    f"a site releases counts once, and those of {released} have been; found "
+                    f"a site releases counts once, and has released those of {released}; found "
                     f"candidates {candidates!r:.100}"
                 )
             return self._sent["counts"]
@@ -206,7 +206,7 @@ class FederatedSite:
         holding, mechanisms = self._holding, self._mechanisms
         chosen = different_numbers(candidates, "candidates", len(self._plan.candidates))
         if not set(chosen) <= set(holding.fitted):
-            raise MessageError(f"of {chosen!r:.100} some could not be fitted at {self.name!r}")
+            raise MessageError(f"some of {chosen!r:.100} could not be fitted at {self.name!r}")
         table, left = holding.counts(chosen), mechanisms.budget.epsilon_left
         detail = f"counted with {len(chosen)} finalists" if len(chosen) > 1 else ""
         noisy = mechanisms.release_counts(table, left, purpose=Purpose.SCORE, detail=detail)
@@ -234,7 +234,7 @@ class FederatedSite:
                 f"the coordinator has another plan than the site {self.name!r}: "
                 + "; ".join(f"{n} is {theirs.get(n)!r:.200}, here {ours[n]!r:.200}" for n in other)
                 + ". All sides need the same search, and an integer random_state if candidates are "
-                "drawn"
+                "sampled"
             )
 
     def _spent_in_words(self) -> str:

@@ -28,7 +28,7 @@ def ranked(votes: Mapping[str, int], m: Mapping[str, int], weights: str) -> list
     m : mapping of str to int
         How many units each site has.
     weights : {"units", "equal"}
-        Whether a vote counts as many as the site has units, or 1.
+        The weight of a vote: the site's number of units, or 1.
     """
     units: dict[int, int] = {}
     sites: dict[int, int] = {}

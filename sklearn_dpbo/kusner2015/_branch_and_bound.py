@@ -95,7 +95,7 @@ def branch_and_bound(
     """
     if not (n_iter >= 1 and dimension >= 1 and max_level >= 0):
         raise ValueError(
-            "n_iter and dimension are 1 or more, max_level is 0 or more; found "
+            "n_iter and dimension must be at least 1, and max_level at least 0; found "
             f"{n_iter!r}, {dimension!r}, {max_level!r}"
         )
     path = Path()

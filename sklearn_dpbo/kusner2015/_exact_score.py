@@ -111,13 +111,13 @@ def observing_scores(oracle: Evaluator, who: str) -> Evaluator:
         found = scorer.without_public()
     except ValueError:
         raise ValueError(
-            f"{who} observes the score itself, and scoring={scorer.name!r} is known here up to the "
-            "bins of a histogram only. Use a mean of gains, such as 'accuracy', a function of the "
+            f"{who} observes the score itself, but scoring={scorer.name!r} is known only up to the "
+            "bins of a histogram. Use an average of gains, such as 'accuracy', a function of the "
             "confusion matrix, such as 'f1', or 'roc_auc'"
         ) from None
     if not all(map(math.isfinite, found.bounds)):
         raise ValueError(
-            f"{who} releases scores between two bounds, and scoring={scorer.name!r} lies in "
-            f"{found.bounds}. Use 'neg_mean_squared_error' or another one that has bounds"
+            f"{who} needs a metric with two finite bounds, but scoring={scorer.name!r} lies in "
+            f"{found.bounds}. Use 'neg_mean_squared_error' or another metric with bounds"
         )
     return replace(oracle, scorers=(ExactScore(found),))

@@ -37,19 +37,20 @@ __all__ = ["ASSUMPTION_1", "ASSUMPTION_1_ON_TABLE", "GPStrategy", "Part", "assem
 
 ASSUMPTION_1 = (
     "Assumption 1 of Kusner et al. (2015): the scores of all validation sets are one draw of a "
-    "Gaussian process with a known kernel k1 x k2. Average case over the GP prior: for each pair "
-    "of neighbouring validation sets the loss is at most epsilon for all draws of the prior but a "
-    "share delta; for scores that are not such a draw nothing is promised"
+    "Gaussian process with a known kernel k1 x k2. The guarantee is average-case over the GP "
+    "prior: for each pair of neighbouring validation sets the privacy loss is at most epsilon for "
+    "all draws of the prior except a share delta. For scores that are not such a draw there is no "
+    "guarantee"
 )
 ASSUMPTION_1_ON_TABLE = (
     "Assumption 1 of Kusner et al. (2015), with the kernel of training sets that their conclusion "
     "suggests and does not work out: the scores of all pairs of a training and a validation set "
     "are one draw of a Gaussian process with a known kernel k0 x k1 x k2, of training sets, of "
-    "validation sets and of candidates. Average case over the GP prior: for each pair of "
-    "neighbouring tables the loss is at most epsilon for all draws of the prior but a share delta; "
-    "for scores that are not such a draw nothing is promised, and accuracies of support vector "
-    "machines were measured to be none: what one training record changes has longer tails. "
-    "Kernel, noise and prior are as you gave them, and must not have been found from this table"
+    "validation sets and of candidates. The guarantee is average-case over the GP prior: for each "
+    "pair of neighbouring tables the privacy loss is at most epsilon for all draws of the prior "
+    "except a share delta. For scores that are not such a draw there is no guarantee. Measured "
+    "accuracies of support vector machines are not: the effect of one training record has longer "
+    "tails. Kernel, noise and prior are as you gave them, and must not come from this table"
 )
 # Number of neighbouring pairs of public data sets from which k1 is estimated.
 _N_PAIRS = 100
@@ -103,7 +104,7 @@ class GPStrategy(Strategy):
 
     @property
     def released(self) -> str:
-        """What of the search may be published, in words."""
+        """The results that may be published, in words."""
         rest = (
             "Models are not released."
             if self.protects == "all"
@@ -126,7 +127,7 @@ class GPStrategy(Strategy):
         )
         return (
             f"{score}{path}Which candidates were evaluated is not released: cv_results_ lists all "
-            f"from which best_params_ was drawn. {rest}"
+            f"from which best_params_ was selected. {rest}"
         )
 
     def _on_table(self) -> Self:
@@ -135,24 +136,24 @@ class GPStrategy(Strategy):
         return found
 
     def check(self, budget: Budget) -> None:
-        """Raise ValueError if a parameter makes no sense."""
+        """Raise ValueError for an invalid parameter."""
         self._check("score_share", "in [0, 1)", lambda v: 0 <= v < 1)
         check_acquisition(self.acquisition)
         if self.acquisition is not None and self.score_share > 0:
             raise ValueError(
-                f"the noise on the score rests on the path that the paper has, by "
-                f"{self._theorems_of_score}, and acquisition={self.acquisition!r} takes another: "
-                "set score_share=0, which releases a candidate alone, or acquisition=None"
+                f"the noise on the score is proven for the paper's acquisition function only "
+                f"({self._theorems_of_score}); found acquisition={self.acquisition!r}. Set "
+                "score_share=0, which releases a candidate alone, or acquisition=None"
             )
         choice, score = self._parts(budget)
         if not min(choice.delta, score.delta if self.score_share else 1.0) >= _LEAST_DELTA:
             raise ValueError(
-                f"{type(self).__name__} needs delta > 0, the probability that its assumption "
-                f"yields no bound, e.g. delta=0.05; found delta={budget.delta!r}. "
-                "strategy='worst_case' needs none"
+                f"{type(self).__name__} needs delta > 0, the probability that its bounds fail, for "
+                f"example delta=0.05; found delta={budget.delta!r}. strategy='worst_case' needs "
+                "no delta"
             )
         if self.kernel not in tuple(KERNEL_SHAPES):
-            raise ValueError(f"kernel is one of {tuple(KERNEL_SHAPES)}; found {self.kernel!r}")
+            raise ValueError(f"kernel must be one of {tuple(KERNEL_SHAPES)}; found {self.kernel!r}")
         self._check("k1", "in [-1, 1]", lambda v: -1 <= v <= 1, optional=True)
         self._check("prior_mean", "a number", optional=True)
         self._check("prior_scale", "positive", positive, optional=True)
@@ -160,7 +161,7 @@ class GPStrategy(Strategy):
         if not scales or not all(
             isinstance(v, Real) and is_finite(v) and float(v) > 0 for v in scales
         ):
-            raise ValueError(f"length_scale is None or positive; found {self.length_scale!r}")
+            raise ValueError(f"length_scale must be None or positive; found {self.length_scale!r}")
         self._check("public_share", "strictly between 0 and 1", lambda v: 0 < v < 1)
         self._check("k0", "in [-1, 1]", lambda v: -1 <= v <= 1, optional=True)
         lacking = [name for name in _GIVEN_ON_TABLE if getattr(self, name) is None]
@@ -185,8 +186,8 @@ class GPStrategy(Strategy):
         known, explored = {name: getattr(self, name) for name in _LEARNT}, None
         if self.k1 is None and not oracle.scorer.is_mean:
             raise ValueError(
-                "k1 is learnt from gains of single records, and scoring="
-                f"{oracle.scorer.name!r} is no mean of gains. Give it, as in "
+                "k1 is learnt from gains of single records, but scoring="
+                f"{oracle.scorer.name!r} is not an average of gains. Pass it as in "
                 f"{type(self).__name__}(k1=...): estimate_dataset_kernel finds it from the scores "
                 "of public data sets and their neighbours"
             )
@@ -196,15 +197,15 @@ class GPStrategy(Strategy):
             one_record = np.ptp(oracle.scorer.bounds) / oracle.problem.units.m
             if len(scores) < 3 or np.std(scores) < one_record:
                 raise ValueError(
-                    f"{len(scores)} candidates could be scored within the training set, too few "
-                    f"to learn {lacking} from, or their scores are all the same. Increase n_iter, "
-                    f"or give the values, as in {type(self).__name__}({lacking[0]}=...)"
+                    f"{len(scores)} candidates could be scored within the training set: too few "
+                    f"to learn {lacking} from, or their scores are all equal. Increase n_iter, or "
+                    f"pass the values as in {type(self).__name__}({lacking[0]}=...)"
                 )
             m = oracle.problem.units.m
             known = self._learn(known, features, space.owner, explored, m, rng)
         if np.size(known["length_scale"]) not in (1, features.shape[1]):
             raise ValueError(
-                f"length_scale is one number, or one for each of {features.shape[1]} features; "
+                f"length_scale must be one number or {features.shape[1]}, one per feature; "
                 f"found {self.length_scale!r}"
             )
         if self.protects == "all":  # a record is in one of the two sets

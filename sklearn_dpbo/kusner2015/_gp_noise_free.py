@@ -40,13 +40,13 @@ class GPNoiseFree(GPStrategy):
     """Private Bayesian optimisation under a Gaussian process assumption: Algorithm 2.
 
     Branch and bound (de Freitas, Smola and Zoghi, 2012) runs on the validation scores, in secret.
-    The score seen last is released with Laplace noise of scale ``(Omega + c) / epsilon``, where
-    ``Omega = A exp(-T tau / (ln T)^(d/4))`` is the *assumed* distance of the search from the
-    optimum. A candidate is drawn over the posterior mean as in `GPNoisy`.
+    The last score is released with Laplace noise of scale ``(Omega + c) / epsilon``, where ``Omega
+    = A exp(-T tau / (ln T)^(d/4))`` is the *assumed* distance of the search from the optimum. A
+    candidate is selected by its posterior mean, as in `GPNoisy`.
 
-    **Not worst case**: see `assumption`. Besides the Gaussian process, the noise on the score
-    assumes that A and tau, which depend on the scores near their maximum, are known. Values that
-    are too small (A) or too large (tau) give no privacy.
+    **The guarantee is not worst-case**: see `assumption`. Besides the Gaussian process, the noise
+    on the score assumes that A and tau are known, which depend on the scores near their maximum. If
+    A is too small or tau too large, there is no privacy.
 
     Parameters
     ----------
@@ -75,20 +75,20 @@ class GPNoiseFree(GPStrategy):
         How to split the training set for learning, as in `WorstCase`.
     k0 : float, default=None
         Correlation, in [-1, 1], of the scores of training sets that differ in one record. For
-        ``protect="all"`` only. It has to be given then, and so has every other parameter that None
-        would learn: there are no public records to learn from. (The documentation, "Algorithms",
-        has measurements that speak against such a kernel.)
+        ``protect="all"`` only. Give it then, and every other parameter that None would learn: there
+        are no public records to learn from. (The documentation, "The algorithms of Kusner et al.",
+        has measurements that contradict such a kernel.)
     acquisition : ExpectedImprovement or UpperConfidenceBound, default=None
-        Of `sklearn_dpbo.acquisition`, over the lattice. None is branch and bound, which the noise
-        on the score rests on; another one needs ``score_share=0``, as in `GPNoisy`.
+        From `sklearn_dpbo.acquisition`, over the lattice. None means branch and bound, on which the
+        noise of the score depends; another one needs ``score_share=0``, as in `GPNoisy`.
     score_share : float, default=0.5
         Share of epsilon and of delta for the score, in [0, 1), as in `GPNoisy`.
 
     Notes
     -----
-    The space is one dict of continuous distributions. The search ends early if no remaining point
-    of the lattice can be the best; the best score then counts as the last one. For failing fits,
-    and scores that are no means of gains, see `GPNoisy`.
+    The space must be one dict of continuous distributions. The search ends early if no remaining
+    point of the lattice can be the best; the best score then counts as the last one. For failed
+    fits, and for metrics that are not averages of gains, see `GPNoisy`.
 
     References
     ----------

@@ -26,16 +26,16 @@ __all__ = ["GPNoisy"]
 class GPNoisy(GPStrategy):
     """Private Bayesian optimisation under a Gaussian process assumption: Algorithm 1.
 
-    GP-UCB runs on the validation scores, in secret. A candidate is then drawn with probability in
-    proportion to ``exp(epsilon mean(l) / (2 Delta))`` over the posterior mean of *all* candidates
-    of a finite domain, with ``Delta = 2 sqrt(beta_{T+1}) + c``, and the best score seen is released
-    with Laplace noise of scale ``(Omega / T + c + q) / epsilon``, where epsilon and delta are
-    halves of the search's (see `score_share`).
+    GP-UCB runs on the validation scores, in secret. A candidate of a finite domain is then selected
+    with probability proportional to ``exp(epsilon mean(l) / (2 Delta))``, where mean is the
+    posterior mean of *all* candidates and ``Delta = 2 sqrt(beta_{T+1}) + c``. The best score seen
+    is released with Laplace noise of scale ``(Omega / T + c + q) / epsilon``. Here epsilon and
+    delta are halves of the search's (see `score_share`).
 
-    **Not worst case**: see `assumption`. The sensitivities are several standard deviations of the
-    prior, so the candidate is drawn almost uniformly unless epsilon is in the hundreds.
-    ``WorstCase()`` was better in every respect that we measured; this strategy is here to reproduce
-    and compare.
+    **The guarantee is not worst-case**: see `assumption`. The sensitivities are several standard
+    deviations of the prior, so the candidate is almost uniformly random unless epsilon is in the
+    hundreds. ``WorstCase()`` was better in every respect that we measured. Use this strategy only
+    to reproduce and compare.
 
     Parameters
     ----------
@@ -56,30 +56,30 @@ class GPNoisy(GPStrategy):
     prior_scale : float, default=None
         Standard deviation of scores under the prior; positive. None learns it from public scores.
     n_candidates : int, default=256
-        Size of the finite domain, 1 or more: the whole grid if it has no more points, else a Sobol
-        sequence.
+        Size of the finite domain, 1 or more: all of a grid that has no more points, otherwise a
+        Sobol sequence.
     public_share : float, default=1/3
         Share of the evaluations to learn from, in (0, 1); not used if nothing is to be learnt.
     public_cv : splitter or iterable of one (train, test) pair, default=None
         How to split the training set for learning, as in `WorstCase`.
     k0 : float, default=None
         Correlation, in [-1, 1], of the scores of training sets that differ in one record. For
-        ``protect="all"`` only. It has to be given then, and so has every other parameter that None
-        would learn: there are no public records to learn from. (The documentation, "Algorithms",
-        has measurements that speak against such a kernel.)
+        ``protect="all"`` only. Give it then, and every other parameter that None would learn: there
+        are no public records to learn from. (The documentation, "The algorithms of Kusner et al.",
+        has measurements that contradict such a kernel.)
     acquisition : ExpectedImprovement or UpperConfidenceBound, default=None
-        Of `sklearn_dpbo.acquisition`. None is that of the paper, ``mean + sqrt(beta_t) std``, which
-        the noise on the score rests on; another one needs ``score_share=0``. No other code would be
-        called, as it would see secret scores. No candidate is then evaluated twice.
+        From `sklearn_dpbo.acquisition`. None means the paper's, ``mean + sqrt(beta_t) std``, on
+        which the noise of the score depends; another one needs ``score_share=0``, and evaluates no
+        candidate twice. Other classes are refused, because they would see secret scores.
     score_share : float, default=0.5
         Share of epsilon and of delta for the score, in [0, 1). With 0 no score is released, and the
-        candidate is drawn at the whole (epsilon, delta).
+        selection of the candidate gets all of (epsilon, delta).
 
     Notes
     -----
-    Scores need not be means of gains: "roc_auc" of two classes and functions of the confusion
-    matrix are observed exactly, in secret. Give k1 then, which is learnt from gains of single
-    records.
+    The metric need not be an average of gains: "roc_auc" of two classes and functions of the
+    confusion matrix are observed exactly, in secret. Give k1 then, because it is learnt from gains
+    of single records.
 
     Candidates are evaluated one after another, in the process of the call. A fit that fails gets
     the lowest score and is not reported, because that would reveal the path; for the same reason

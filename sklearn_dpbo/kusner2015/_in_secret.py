@@ -31,9 +31,8 @@ def check_acquisition(acquisition: Any) -> None:
     """Raise ValueError unless it is None or of this package: it sees secret scores."""
     if type(acquisition) not in (type(None), ExpectedImprovement, UpperConfidenceBound):
         raise ValueError(
-            "acquisition is None, ExpectedImprovement() or UpperConfidenceBound(): it is given "
-            "scores that nobody may see, so no other code is called with them; found "
-            f"{acquisition!r}"
+            "acquisition must be None, ExpectedImprovement() or UpperConfidenceBound(): it sees "
+            f"secret scores, so other classes are refused; found {acquisition!r}"
         )
     if isinstance(acquisition, ExpectedImprovement):
         check_number("xi", acquisition.xi, "a number from 0 up", lambda x: x >= 0)

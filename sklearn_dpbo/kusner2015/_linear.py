@@ -70,12 +70,12 @@ def check_on_table(estimator: Any) -> None:
         (
             ball.radius is not None,
             "the largest norm of a training row is protected",
-            "Give UnitBall a radius that is known beforehand",
+            "Give UnitBall a public radius",
         ),
         (
             not learn,
             f"the steps {learn} learn from protected records",
-            "Scale columns by what is known beforehand",
+            "Scale columns by public constants",
         ),
     ]:
         if not holds:

@@ -59,11 +59,12 @@ _RELEASED_BOTH = (
 _ASSUMPTION_2_ON_TABLE = (
     "Assumption 2 of Kusner et al. (2015), for neighbouring training sets, too: each model is the "
     "exact minimiser of a convex, 1-Lipschitz, L2-regularised training loss, so that one training "
-    "record moves it by 2 / (n lambda) at most, and a record's gain is Lipschitz in the model. "
+    "record moves it by at most 2 / (n lambda), and a record's gain is Lipschitz in the model. "
     "Checked: estimator, penalty, loss, no intercept, two classes, rows of norm at most 1 by a "
     "public radius, one regularisation parameter within its bounds, and the gradient at the "
-    "solver's solution. That all these fits succeed and pass this check is assumed of your records "
-    "and of all neighbours: otherwise the search ends without a result, which says that they do not"
+    "solver's solution. Assumed of your records and of all neighbouring tables: all these fits "
+    "succeed and pass this check. Otherwise the search ends without a result, which reveals that "
+    "they do not"
 )
 _NO_MODEL = (
     " Models are not released: they minimise a loss of protected records, and so does any that is "
@@ -71,9 +72,9 @@ _NO_MODEL = (
 )
 _FAILED = (
     "a model could not be fitted on protected records, or its solver did not reach the minimum. "
-    "Which one, and why, depends on the records and is not said. Rows with missing cells are not "
-    "covered: FunctionTransformer(np.nan_to_num), before UnitBall, fills them. Solvers take a "
-    "small tol and a large max_iter"
+    "Which one, and why, depends on the records and is withheld. If rows have missing cells, put "
+    "FunctionTransformer(np.nan_to_num) before UnitBall. Give the solver a small tol and a large "
+    "max_iter"
 )
 # Of the surrogate: standard deviation of scores over the space, in units of the range of gains;
 # variances of their unknown level and of observations, in units of its square.
@@ -83,7 +84,7 @@ _N_CANDIDATES = 256
 
 
 class LipschitzConvex(Strategy):
-    """The best validation score of a regularised linear classifier: Algorithm 3, pure epsilon-DP.
+    """Pure epsilon-DP release of a regularised linear classifier's best score: Algorithm 3.
 
     Bayesian optimisation runs on the validation scores, in secret. The best score seen is released
     with Laplace noise of scale ``Delta / epsilon``,
@@ -96,39 +97,39 @@ class LipschitzConvex(Strategy):
     that are L-Lipschitz in w. No Gaussian process is assumed, and the search may evaluate any
     candidates.
 
-    Estimators: ``LogisticRegression`` or ``LinearSVC(loss="hinge")``, with ``penalty="l2"`` and
-    ``fit_intercept=False``, in a pipeline after `sklearn_dpbo.kusner2015.UnitBall`. The space
-    has the one parameter C: ``lambda = 1 / (n C)`` for n training rows. Scores: "ramp",
-    "normalized_sigmoid", or a gain of your own.
+    The estimator must be ``LogisticRegression`` or ``LinearSVC(loss="hinge")``, with
+    ``penalty="l2"`` and ``fit_intercept=False``, in a pipeline after
+    `sklearn_dpbo.kusner2015.UnitBall`. The space has one parameter, C: ``lambda = 1 / (n C)`` for n
+    training rows. The metric is "ramp", "normalized_sigmoid", or your own gain.
 
-    With ``protect="all"`` a training record counts, too: replacing one of n moves a model by
-    ``2 / (n lambda)`` at most, and ``max(G / m, 2 L / (n lmin))`` takes the place of ``G / m``.
-    The estimator is then a ``LogisticRegression`` after ``UnitBall(radius=...)``, and no step
-    before them learns from records. No model is released.
+    With ``protect="all"`` training records are protected, too: replacing one of n moves a model by
+    at most ``2 / (n lambda)``, and ``max(G / m, 2 L / (n lmin))`` replaces ``G / m``. The estimator
+    must then be a ``LogisticRegression`` after ``UnitBall(radius=...)``, and no step before them
+    may learn from records. No model is released.
 
     Parameters
     ----------
     g_star : float, default=None
-        Length of the interval in which gains lie; positive. None takes the scorer's bounds.
+        Length of the interval in which gains lie; positive. None means the scorer's bounds.
     lipschitz : float, default=None
-        L, positive. None takes that of the scorer: 1 for "ramp", a quarter of the slope for
-        "normalized_sigmoid". A gain of your own needs it.
+        L, positive. None means the scorer's: 1 for "ramp", a quarter of the slope for
+        "normalized_sigmoid". Required for your own gain.
     lambda_bounds : tuple (lmin, lmax) of float, default=None
-        Range of lambda in which the candidates lie, ``0 < lmin <= lmax``. None takes the range of
+        Range of lambda in which the candidates lie, ``0 < lmin <= lmax``. None means the range of
         the candidates.
     acquisition : ExpectedImprovement or UpperConfidenceBound, default=None
-        Of `sklearn_dpbo.acquisition`; None is ``ExpectedImprovement()``. The theorem holds for any
-        other, but other people's code would see secret scores.
+        From `sklearn_dpbo.acquisition`. None means ``ExpectedImprovement()``. The theorem holds for
+        any acquisition function, but other classes are refused: they would see secret scores.
     candidate_share : float, default=0.0
-        A share of epsilon, in [0, 1), for releasing a candidate as well. The candidates evaluated
-        then fill the space instead of following the scores, and one of them is chosen by
-        permute-and-flip, which needs no assumption, unless training records are protected, too.
+        Share of epsilon, in [0, 1), for releasing a candidate as well. The evaluated candidates
+        then fill the space instead of following the scores, and permute-and-flip selects one. This
+        needs no assumption, unless training records are protected, too.
 
     Notes
     -----
-    Solvers have to converge: give them a small ``tol`` (1e-8) and a large ``max_iter``. A logistic
+    Solvers must converge: use a small ``tol`` (1e-8) and a large ``max_iter``. A logistic
     regression whose gradient has a norm above 1e-6 counts as a failed fit, and Delta includes the
-    effect of smaller gradients. A fit in secret that fails is left out and not reported.
+    effect of smaller gradients. Fits that fail in secret are left out and not reported.
 
     References
     ----------
@@ -170,7 +171,7 @@ class LipschitzConvex(Strategy):
         return _RELEASED_BOTH if self.releases_candidate else _RELEASED_SCORE
 
     def check(self, budget: Budget) -> None:
-        """Raise ValueError if a parameter makes no sense."""
+        """Raise ValueError for an invalid parameter."""
         self._check("g_star", "positive", positive, optional=True)
         self._check("lipschitz", "positive", positive, optional=True)
         self._check("candidate_share", "in [0, 1)", lambda v: 0 <= v < 1)
@@ -179,7 +180,7 @@ class LipschitzConvex(Strategy):
             low_high = np.ravel(self.lambda_bounds)
             if not (len(low_high) == 2 and 0 < low_high[0] <= low_high[1] < math.inf):
                 raise ValueError(
-                    f"lambda_bounds is (lmin, lmax) with 0 < lmin <= lmax; found "
+                    f"lambda_bounds must be (lmin, lmax) with 0 < lmin <= lmax; found "
                     f"{self.lambda_bounds!r}"
                 )
 

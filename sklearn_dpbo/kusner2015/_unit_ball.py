@@ -24,8 +24,8 @@ class UnitBall(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Parameters
     ----------
     radius : float, default=None
-        Rows within this Euclidean norm keep their relative lengths; positive. None is the largest
-        norm of a training row.
+        Rows within this Euclidean norm keep their relative lengths; positive. None means the
+        largest norm of a training row.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Validation scores with noise, one setting at a time, for any optimiser (zone: released)."""
+"""Validation scores with noise, one candidate at a time, for any optimiser (zone: released)."""
 
 from ._objective import Best, Call, PrivateObjective
 

@@ -18,10 +18,10 @@ __all__ = ["check_parameters", "identity", "problem_of"]
 
 
 def identity(params: dict[str, Any]) -> Any:
-    """Return a key that is equal for equal settings; of what cannot be compared, an own one."""
+    """Return a key that is equal for equal candidates; a unique key if they cannot be compared."""
     try:
         return joblib.hash(params)
-    except Exception:  # of functions without a name, say
+    except Exception:  # of functions without a name, for example
         return object()
 
 
@@ -37,7 +37,7 @@ def check_parameters(
     """Raise ValueError for a parameter that makes no sense by itself."""
     if not (hasattr(estimator, "fit") and hasattr(estimator, "get_params")):
         raise ValueError(
-            "estimator has a fit method, and get_params as BaseEstimator gives it; found "
+            "estimator must have fit and get_params, as subclasses of BaseEstimator do; found "
             f"{estimator!r}"
         )
     check_number("epsilon", epsilon, "a number from 1e-9 up", lambda e: e >= 1e-9)
@@ -86,7 +86,7 @@ def problem_of(
         groups_val=groups_val,
         split_params={},
     )
-    # What the caller writes into the table between two calls must not count.
+    # Later changes of the caller's arrays must have no effect.
     return replace(
         problem,
         X_val=copied(problem.X_val, problem.training.form.copies),

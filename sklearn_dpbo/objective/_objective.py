@@ -1,7 +1,7 @@
-"""`PrivateObjective`: one validation score with noise for each setting asked for (zone: released).
+"""`PrivateObjective`: a noisy validation score for each candidate asked for (zone: released).
 
-The setting is fitted and counted by the evaluator that searches use, and the count is released by
-the mechanisms. Nothing here sees it without noise.
+The evaluator of searches fits and scores the candidate, and the mechanisms release the score.
+Nothing here sees it without noise.
 """
 
 from __future__ import annotations
@@ -45,24 +45,24 @@ from ._sharing import Sharing
 
 __all__ = ["Best", "Call", "PrivateObjective"]
 
-_RELEASED = "the scores that calls return, for at most {} settings, and what `best` returns"
+_RELEASED = "the scores that calls return, for at most {} candidates, and what `best` returns"
 _NOT_PROTECTED = (
-    "the training set, on which each setting was fitted; the schema of the validation set (number "
-    "of units, columns, dtypes); which settings were asked for, and how long each call took (see "
-    "`call_seconds`); and whatever else is computed from the validation records, including another "
-    "objective"
+    "the training set, on which each candidate was fitted; the schema of the validation set "
+    "(number of units, columns, dtypes); which candidates were asked for, and how long each call "
+    "took (see `call_seconds`); and whatever else is computed from the validation records, "
+    "including another objective"
 )
 # Share of the score's range beyond which noise is warned of.
 _TOO_MUCH_NOISE = 0.05
 
 
 class Call(NamedTuple):
-    """A setting that was asked for, and what was returned for it.
+    """A candidate that was asked for, and the score that was returned.
 
     Parameters
     ----------
     params : dict
-        The setting.
+        The candidate.
     score : float
         Its validation score with noise; NaN if it could not be fitted.
     """
@@ -72,16 +72,16 @@ class Call(NamedTuple):
 
 
 class Best(NamedTuple):
-    """What `PrivateObjective.best` chose.
+    """The candidate that `PrivateObjective.best` chose, and its score.
 
     Parameters
     ----------
     params : dict
-        The setting chosen.
+        The chosen candidate.
     score : float
         Its validation score with noise.
     interval : tuple of float
-        Where its validation score without noise lies, with probability 95 %.
+        Contains its validation score without noise with probability 95 %.
     """
 
     params: dict[str, Any]
@@ -90,60 +90,62 @@ class Best(NamedTuple):
 
 
 class PrivateObjective:
-    """The validation score of a setting, with noise, for an optimiser of your own.
+    """Noisy validation scores of candidates, for Optuna or another optimiser.
 
-    Called with a setting, the objective fits it on the training set, which is not protected, scores
-    it on the validation set, which is, and returns the score with noise. All calls together, and
-    `best`, are (epsilon, delta)-differentially private with respect to one record (or group of
-    records) of the validation set, whatever the optimiser does with the scores: each setting may
-    depend on all scores before.
+    Call the objective with a candidate. It fits the candidate on the training set, which is not
+    protected, scores it on the validation set, which is protected, and returns the score with
+    noise. All calls and `best` together are (epsilon, delta)-differentially private with respect
+    to one record (or group of records) of the validation set. This holds for every optimiser:
+    each candidate may depend on all earlier scores.
 
     Parameters
     ----------
     estimator : estimator object
-        As `PrivateBayesSearchCV` takes it.
+        As in `PrivateBayesSearchCV`.
     X_train : array-like of shape (n_samples, n_features)
         The training set: not protected.
     y_train : array-like of shape (n_samples,) or (n_samples, n_outputs)
         Targets of X_train.
     X_val : array-like of shape (n_val, n_features)
-        The validation set: protected, and used for nothing but scores.
+        The validation set: protected, and used for scores only.
     y_val : array-like of shape (n_val,) or (n_val, n_outputs)
-        Targets of X_val: protected, too.
+        Targets of X_val, also protected.
     scoring : str, PrivateScorer or None, default=None
-        One score, as `PrivateBayesSearchCV` takes it. For scores that are not an average over
-        records ("f1", "roc_auc" and "r2", for example), calls return a stand-in that ranks settings
-        about as the score does, and may be far off in level; `best` returns the score itself.
+        One metric, as in `PrivateBayesSearchCV`. If it is not an average over records ("f1",
+        "roc_auc" and "r2", for example), calls return a proxy. The proxy ranks candidates about as
+        the metric does, but its level may be far off. `best` returns the metric itself.
     epsilon : float, default=1.0
-        Privacy loss of everything that is released, in all.
+        Total privacy loss of all calls and `best`.
     delta : float, default=0.0
-        In [0, 1). With 0, the noise of a call is in proportion to `n_calls`; with delta > 0, to its
-        square root, where that is less.
+        In [0, 1). With 0, the noise of a call grows in proportion to `n_calls`. With delta > 0, it
+        grows with the square root of `n_calls`, where that is less.
     n_calls : int, default=20
-        The most settings that may be scored. The noise of all is set by this number, also if fewer
-        are asked for.
+        Largest number of candidates that can be scored. It determines the noise, even if you score
+        fewer.
     groups_val : array-like of shape (n_val,), default=None
-        Whom each validation record belongs to: then all records of one group (a patient, say) are
-        one protected unit.
+        The group (for example, the patient) of each validation record. All records of a group are
+        then protected together, as one privacy unit.
     best_share : float or None, default=None
-        Share of epsilon that is kept for `best`: 0.6 of it for a choice by permute-and-flip, the
-        rest for the score of the setting chosen. With 0, `best` takes the largest score that calls
-        returned. None is 0.7, or 0 if that makes the choice better, as it does for very few calls.
+        Share of epsilon that is reserved for `best`: 0.6 of it for a selection by permute-and-flip,
+        the rest for the score of the selected candidate. With 0, `best` takes the largest score
+        that calls returned. None means 0.7, or 0 where that makes a better choice, as it does for
+        very few calls.
     fit_params : dict, default=None
         Other arguments of the estimator's `fit`.
     ledger : PrivacyLedger or None, default=None
-        What (epsilon, delta) are charged to, all of it before the first call's draw.
+        The ledger that is charged all of (epsilon, delta) before the first release.
     prediction : {"together", "separate"}, default="together"
-        As for `PrivateBayesSearchCV`.
+        As in `PrivateBayesSearchCV`.
     error_score : "raise" or float, default=np.nan
-        What a call does whose fit fails: raise, or else warn and return NaN. That uses up no call.
+        If a fit fails, "raise" raises its error; otherwise the call warns and returns NaN. A failed
+        fit uses no call.
     call_seconds : float or None, default=None
-        A call, or `best`, takes a whole multiple of these seconds, so that its duration says less
-        of the protected records. None adds nothing.
+        Each call, and `best`, waits until a whole multiple of this many seconds has passed, so its
+        duration reveals less about the protected records. None adds no wait.
     random_state : int, RandomState instance or None, default=None
-        For public randomness: how the training set is cut where a score needs that.
+        For public randomness: how the training set is split, where a metric needs that.
     noise_random_state : int or None, default=None
-        An integer replaces the noise by a seeded generator's: for tests only. Warns.
+        For tests only: an integer seeds the noise, which then protects nothing. Warns.
 
     Attributes
     ----------
@@ -151,29 +153,30 @@ class PrivateObjective:
         Standard deviation of the noise of a call's score, in the units of the score. Known before
         the first call.
     n_calls_left_ : int
-        How many more settings may be scored.
+        How many more candidates can be scored.
     calls_ : list of Call
-        Settings that were asked for, and what was returned for them (private).
+        Candidates that were asked for, and the noisy scores that were returned (private).
     scorer_ : PrivateScorer
-        The score used; as a function, ``scorer_(estimator, X, y)``, it is not private.
+        The metric. Calling it as ``scorer_(estimator, X, y)`` is not private.
     privacy_ : PrivacyReport
         The privacy report: print it.
 
     Raises
     ------
     ValueError
-        If anything is malformed. Nothing is released or spent then.
+        If a parameter or the data are invalid. Nothing is released or spent then.
     BudgetExceededError
-        If the ledger does not have (epsilon, delta).
+        If less than (epsilon, delta) is left in the ledger.
 
     See Also
     --------
-    PrivateBayesSearchCV : The whole search; its choice has far less noise than these scores, since
-        it releases no other.
+    PrivateBayesSearchCV : A complete search. It releases one candidate and one score, with far less
+        noise than the scores of an objective.
 
     Notes
     -----
-    The theorem, its proof and what is assumed are in the documentation, "A private objective".
+    For the theorem, its proof and its assumptions see the documentation, "Use Optuna or your own
+    optimiser".
 
     Examples
     --------
@@ -233,7 +236,7 @@ class PrivateObjective:
             Sharing.of, int(n_calls), best_share=best_share, is_mean=bool(scorer.is_mean)
         )
         needed = float(delta) if share(float(epsilon), float(delta)).calls.gaussian else 0.0
-        what = f"scores of up to {n_calls} settings"
+        what = f"scores of up to {n_calls} candidates"
         unit = problem.units.name
         budget = budget_on(
             ledger,
@@ -248,24 +251,24 @@ class PrivateObjective:
         self._sharing = share(budget.epsilon, budget.delta)
         self._mechanisms = Mechanisms(budget, noise)
         self._answer = self._mechanisms.answers(
-            self._sharing.calls, purpose=Purpose.CALLS, each="settings"
+            self._sharing.calls, purpose=Purpose.CALLS, each="candidates"
         )
         self._prediction, self._call_seconds = prediction, call_seconds
         self._lock = threading.RLock()
-        self._known: dict[Any, Call] = {}  # by what the setting is
+        self._known: dict[Any, Call] = {}  # by what the candidate is
         self._scored: list[_Scored] = []
         self._choosing = False
         self._chosen: int | None = None
         self._best: Best | None = None
         self._first_failure: str | None = None
-        self._offset = 0.0 if scorer.is_mean else self._prepare_stand_in()
+        self._offset = 0.0 if scorer.is_mean else self._prepare_proxy()
         self._warn_of_noise(delta)
 
     def __call__(self, params: Mapping[str, Any]) -> float:
-        """Return the validation score of a setting, with noise.
+        """Return the validation score of a candidate, with noise.
 
-        Asked for the same setting again, it returns the same number, and that uses up no call. (The
-        integer 1 and the float 1.0 are two settings.)
+        For the same candidate again, it returns the same number and uses no call. (The integer 1
+        and the float 1.0 make two candidates.)
 
         Parameters
         ----------
@@ -275,14 +278,14 @@ class PrivateObjective:
         Returns
         -------
         score : float
-            The larger, the better. It may lie beyond the score's bounds, as noise is added to it.
-            NaN if the setting cannot be fitted.
+            The score with noise: larger is better. It may lie outside the metric's range. NaN if
+            the candidate cannot be fitted.
 
         Raises
         ------
         BudgetExceededError
-            If all calls have been made, `best` has chosen, or the ledger refuses the charge.
-            Nothing is drawn then.
+            If all calls have been used, `best` has chosen, or the ledger refuses the charge.
+            Nothing is released then.
         ValueError
             If the estimator has no such parameters, or does not predict row by row.
         """
@@ -296,11 +299,11 @@ class PrivateObjective:
             return self._known[key].score
 
     def best(self) -> Best:
-        """Choose the best of the settings that were scored, and return it with its score.
+        """Choose the best of the scored candidates, and return it with its score.
 
-        By a private draw, after which no more settings can be scored; or, if `best_share` is 0, the
-        one with the largest score that a call returned, with an interval that holds for all calls
-        together. Asked again, it returns the same.
+        The choice is a private selection, after which no more candidates can be scored. With
+        ``best_share=0`` it is the candidate with the largest score that a call returned, with an
+        interval that holds for all calls together. Further calls of `best` return the same.
 
         Returns
         -------
@@ -310,7 +313,7 @@ class PrivateObjective:
         Raises
         ------
         ValueError
-            If no setting has been scored yet.
+            If no candidate has been scored yet.
         """
         with self._lock:
             if not self._scored:
@@ -328,15 +331,15 @@ class PrivateObjective:
         Parameters
         ----------
         space : dict or callable
-            Names of parameters to lists (categories), Optuna's distributions, or scipy.stats'
-            `uniform`, `loguniform` and `randint`. Or, to define it by run, a function of a trial
-            that suggests parameters and returns them as a dict.
+            A dict from parameter names to lists (categories), Optuna distributions, or
+            scipy.stats' `uniform`, `loguniform` and `randint`. Or a define-by-run function: it
+            takes a trial, suggests parameters and returns them as a dict.
 
         Returns
         -------
         objective : callable
-            Takes a trial. The study must maximise, and stops when all calls have been used up.
-            Settings cannot be pruned: each intermediate score would be a release of its own.
+            Takes a trial. The study must maximise, and stops when all calls have been used. Trials
+            cannot be pruned: each intermediate score would be a separate release.
         """
         return on_trials(self, space)
 
@@ -351,8 +354,8 @@ class PrivateObjective:
         Returns
         -------
         objective : callable
-            Takes a list of values, one for each dimension, and returns the *negative* of the score;
-            of settings that cannot be fitted, that of the lowest score returned so far.
+            Takes a list of values, one for each dimension, and returns the *negative* score. For a
+            candidate that cannot be fitted it returns the negative of the lowest score so far.
         """
         return on_vectors(self, dimensions, self._lowest)
 
@@ -380,7 +383,7 @@ class PrivateObjective:
             self._evaluator.problem,
             self._mechanisms,
             self._prediction,
-            title="Differentially private scores of settings",
+            title="Differentially private scores of candidates",
             not_protected=_NOT_PROTECTED,
             released=_RELEASED.format(self._sharing.calls.n),
         )
@@ -388,30 +391,30 @@ class PrivateObjective:
     def __repr__(self) -> str:
         budget, n = self._mechanisms.budget, self._sharing.calls.n
         left = "best() has chosen" if self._choosing else f"{self.n_calls_left_} of {n} calls left"
-        stand_in = "" if self.scorer_.is_mean else ", calls return a stand-in for the score"
+        proxy = "" if self.scorer_.is_mean else ", calls return a proxy for the metric"
         return (
             f"<PrivateObjective of {type(self._evaluator.options.estimator).__name__}, "
             f"scoring={self.scorer_.name!r}, epsilon={budget.epsilon:g}, delta={budget.delta:g}: "
-            f"{left}, noise_std_={self.noise_std_:.2g}{stand_in}>"
+            f"{left}, noise_std_={self.noise_std_:.2g}{proxy}>"
         )
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
-            "a PrivateObjective holds protected records and a budget that must not be spent twice, "
-            "and cannot be pickled or copied: call it in the process that made it (in Optuna, "
+            "a PrivateObjective cannot be pickled or copied: it holds protected records, and a "
+            "budget that must not be spent twice. Call it in the process that made it (in Optuna, "
             "study.optimize(..., n_jobs=1))"
         )
 
-    def _prepare_stand_in(self) -> float:
-        """Let the score be compared near the estimator's own setting; return what its line misses.
+    def _prepare_proxy(self) -> float:
+        """Compare scores near the estimator's own parameters; return what the line misses there.
 
-        Fits that setting within the training set. Its score on other public records is known, and
-        what the line makes of its statistic there. If it cannot be fitted, nothing is known.
+        Fits the estimator as it is within the training set, and compares its score on other public
+        records with the line's value there. If it cannot be fitted, nothing is known.
         """
         oracle = self._evaluator
         try:
             model = public_model({}, self._public, oracle)
-        except Exception:  # whatever a fit raises: settings that are asked for may do better
+        except Exception:  # whatever a fit raises: candidates that are asked for may do better
             return 0.0
         public = oracle.scorer.predictions(*model)
         if oracle.scorer.selects_at:
@@ -428,22 +431,22 @@ class PrivateObjective:
         scorer, units = self._evaluator.scorer, self._evaluator.problem.units
         limit = _TOO_MUCH_NOISE * scorer.line(units)[1] * scorer.largest(units)
         if self.noise_std_ > limit:
-            advice = "" if delta else ", pass delta (1e-6, say)"
+            advice = "" if delta else ", pass delta (for example 1e-6)"
             warnings.warn(
-                f"The scores that calls return have noise of standard deviation "
-                f"{self.noise_std_:.2g}, in units of {scorer.name}: more than most settings differ "
-                f"by. Allow fewer calls{advice}, use more validation records or a larger epsilon; "
-                "or let PrivateBayesSearchCV choose, which shows no scores of single settings",
+                f"The noise of each score has standard deviation {self.noise_std_:.2g}, in units "
+                f"of {scorer.name}: more than most candidates differ by. Allow fewer calls"
+                f"{advice}, use more validation records or a larger epsilon. Or use "
+                "PrivateBayesSearchCV, which has less noise because it releases one score only",
                 LowUtilityWarning,
                 stacklevel=3,
             )
 
     def _why_nothing_was_scored(self) -> str:
         if self._first_failure is None:
-            return "no setting has been scored yet: call the objective first"
+            return "no candidate has been scored yet: call the objective first"
         return (
-            f"none of the {len(self._known)} settings asked for could be scored, and nothing was "
-            f"spent. The first failed with {self._first_failure}"
+            f"none of the {len(self._known)} candidates could be fitted, and nothing was spent. "
+            f"The first failed with {self._first_failure}"
         )
 
     def _lowest(self) -> float:
@@ -453,7 +456,7 @@ class PrivateObjective:
         return min(known, default=lowest if math.isfinite(lowest) else 0.0)
 
     def check(self, params: Mapping[str, Any]) -> None:
-        """Raise ValueError unless a setting has parameters of the estimator; it is not scored.
+        """Raise ValueError unless the estimator has these parameters. Nothing is scored.
 
         Parameters
         ----------
@@ -465,7 +468,7 @@ class PrivateObjective:
     def _checked(self, params: Mapping[str, Any]) -> dict[str, Any]:
         if not isinstance(params, Mapping) or not all(isinstance(name, str) for name in params):
             raise ValueError(
-                f'a setting is a dict of parameters, such as {{"C": 1.0}}; found {params!r}'
+                f'a candidate is a dict of parameters, such as {{"C": 1.0}}; found {params!r}'
             )
         found = {name: clone(plain(value), safe=False) for name, value in params.items()}
         set_candidate(clone(self._evaluator.options.estimator), found)
@@ -475,14 +478,13 @@ class PrivateObjective:
         self._mechanisms.budget.require_own_process()
         if self._choosing:
             raise BudgetExceededError(
-                "best() has chosen among the settings that were scored, and the budget is spent. "
-                "A new objective costs epsilon again"
+                "best() has chosen, and the budget is spent: no more candidates can be scored. A "
+                "new objective costs epsilon again"
             )
         if self._answer.n_left == 0:
             raise BudgetExceededError(
-                f"all {self._sharing.calls.n} calls have been made, and the budget has no more. "
-                "best() returns the best of these settings; n_calls= says beforehand how many "
-                "there may be"
+                f"all {self._sharing.calls.n} calls have been used. best() returns the best of "
+                "these candidates. To score more, pass a larger n_calls to a new objective"
             )
         self._check_ledger()
 
@@ -497,14 +499,13 @@ class PrivateObjective:
                 time.sleep((start - time.monotonic()) % self._call_seconds)
 
     def _score(self, key: Any, params: dict[str, Any]) -> None:
-        """Fit a setting, release its score, and keep that."""
+        """Fit a candidate, release its score, and keep that."""
         oracle = self._evaluator
         evaluation = oracle((params,))
         (error,) = evaluation.fit_errors
         if error is not None:
             warnings.warn(
-                f"{params} failed on the training set, and has no score; that uses up no call: "
-                f"{error}",
+                f"{params} failed on the training set and has no score; this used no call: {error}",
                 FitFailedWarning,
                 stacklevel=3,
             )
@@ -512,7 +513,7 @@ class PrivateObjective:
             self._known[key] = Call(params, np.nan)
             return
         noisy = self._answer(evaluation.statistics)
-        # One step: after an interrupt, a setting is there with all that belongs to it, or not.
+        # One step: after an interrupt, all of a candidate is there, or nothing.
         self._scored.append(_Scored(params, evaluation.statistics, noisy))
         offset, slope = oracle.scorer.line(oracle.problem.units)
         self._known[key] = Call(params, offset + slope * noisy.counts[0] + self._offset)
@@ -528,7 +529,7 @@ class PrivateObjective:
         return Best(dict(params), value, (min(low, value), max(high, value)))
 
     def _drawn(self) -> Best:
-        """Choose a setting, and release its score. If interrupted, the next call goes on."""
+        """Choose a candidate, and release its score. If interrupted, the next call goes on."""
         oracle, mechanisms = self._evaluator, self._mechanisms
         self._choosing = True
         if self._chosen is None:
@@ -548,7 +549,7 @@ class PrivateObjective:
 
 
 class _Scored(NamedTuple):
-    """A setting that was fitted, its statistic, and that with noise."""
+    """A candidate that was fitted, its statistic, and that with noise."""
 
     params: dict[str, Any]
     statistics: Sensitive

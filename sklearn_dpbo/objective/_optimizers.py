@@ -1,4 +1,4 @@
-"""Settings as Optuna's trials and scikit-optimize's vectors have them (zone: public)."""
+"""Candidates as Optuna's trials and scikit-optimize's vectors have them (zone: public)."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ import numpy as np
 
 __all__ = ["on_trials", "on_vectors", "plain"]
 
-Setting = dict[str, Any]
+Candidate = dict[str, Any]
 
 
 class _Objective(Protocol):
-    """What returns the score of a setting."""
+    """What returns the score of a candidate."""
 
     @property
     def n_calls_left_(self) -> int:
-        """How many more settings may be scored."""
+        """How many more candidates may be scored."""
 
-    def __call__(self, params: Setting) -> float:
-        """Return the score of a setting."""
+    def __call__(self, params: Candidate) -> float:
+        """Return the score of a candidate."""
 
 
 def on_trials(
     objective: _Objective,
-    space: Mapping[str, Any] | Callable[[Any], Setting],
+    space: Mapping[str, Any] | Callable[[Any], Candidate],
 ) -> Callable[[Any], float]:
-    """Return a function of an Optuna trial that returns the score of the setting suggested.
+    """Return a function of an Optuna trial that returns the score of the candidate suggested.
 
     Parameters
     ----------
     objective : callable
-        Returns the score of a setting.
+        Returns the score of a candidate.
     space : dict or callable
         See `PrivateObjective.optuna`.
 
@@ -49,7 +49,7 @@ def on_trials(
         directions = [direction.name for direction in trial.study.directions]
         if directions != ["MAXIMIZE"]:
             raise ValueError(
-                "scores are the better the larger they are: make the study with "
+                "the study must maximise, because larger scores are better: use "
                 f'optuna.create_study(direction="maximize"); found {directions}'
             )
         score = objective(suggest(_WithoutPruning(trial)))
@@ -79,24 +79,24 @@ class _WithoutPruning:
     def report(self, *_args: Any, **_kwargs: Any) -> NoReturn:
         """Refuse."""
         raise ValueError(
-            "a trial of a PrivateObjective cannot be pruned: an intermediate validation score "
-            "would be a release of its own, with noise and a cost as large as the last. Leave out "
-            "trial.report and trial.should_prune; stop early within the training set instead"
+            "a trial of a PrivateObjective cannot be pruned: each intermediate validation score "
+            "would be a separate release, with as much noise and cost as the last. Remove "
+            "trial.report and trial.should_prune, and stop early within the training set instead"
         )
 
     should_prune = report
 
 
-def _suggesting(space: Mapping[str, Any]) -> Callable[[Any], Setting]:
+def _suggesting(space: Mapping[str, Any]) -> Callable[[Any], Candidate]:
     if not isinstance(space, Mapping) or not space:
         raise ValueError(
-            "space is a dict from names of parameters to lists or distributions; if it has "
-            f"conditions, a function of a trial that returns a setting; found {space!r}"
+            "space must be a dict from parameter names to lists or distributions or, for a "
+            f"conditional space, a function of a trial that returns a dict; found {space!r}"
         )
     for name, values in space.items():
         _suggest(None, name, values)
 
-    def suggest(trial: Any) -> Setting:
+    def suggest(trial: Any) -> Candidate:
         return {name: _suggest(trial, name, values) for name, values in space.items()}
 
     return suggest
@@ -123,7 +123,7 @@ def _domain(name: str, values: Any) -> tuple[str, dict[str, Any]]:
     if isinstance(values, list | np.ndarray) and len(values):
         return "categorical", {"choices": [plain(value) for value in values]}
     raise ValueError(
-        f"space[{name!r}] is a list of values or, for a range, a distribution of Optuna or scipy, "
+        f"space[{name!r}] must be a list of values or a distribution of Optuna or scipy, "
         f"such as scipy.stats.loguniform(1e-3, 1e3); found {values!r}"
     )
 
@@ -133,29 +133,29 @@ def _of_scipy(name: str, distribution: Any) -> tuple[str, dict[str, Any]]:
     if law not in ("uniform", "loguniform", "reciprocal", "randint"):
         raise ValueError(
             f"space[{name!r}]: Optuna has no counterpart of scipy.stats.{law}. Use uniform, "
-            "loguniform or randint, or a function of a trial that suggests the parameter"
+            "loguniform or randint, or pass a function of a trial that suggests the parameter"
         )
     low, high = (plain(end) for end in distribution.support())
     if law == "randint":
         return "int", {"low": int(low), "high": int(high)}
     if not (math.isfinite(low) and math.isfinite(high)):
-        raise ValueError(f"space[{name!r}] has no finite bounds: {low} to {high}")
+        raise ValueError(f"space[{name!r}] must have finite bounds; found {low} to {high}")
     return "float", {"low": low, "high": high, "log": law != "uniform"}
 
 
 def on_vectors(
-    objective: Callable[[Setting], float], dimensions: list[Any], lowest: Callable[[], float]
+    objective: Callable[[Candidate], float], dimensions: list[Any], lowest: Callable[[], float]
 ) -> Callable[[Any], float]:
-    """Return a function of a vector that returns the negative score of the setting.
+    """Return a function of a vector that returns the negative score of the candidate.
 
     Parameters
     ----------
     objective : callable
-        Returns the score of a setting.
+        Returns the score of a candidate.
     dimensions : list of skopt.space.Dimension
         Each with a name.
     lowest : callable
-        Returns the score of settings that cannot be fitted.
+        Returns the score of candidates that cannot be fitted.
 
     Raises
     ------
@@ -165,7 +165,7 @@ def on_vectors(
     names = [getattr(dimension, "name", None) for dimension in dimensions]
     if not names or None in names or len(set(names)) < len(names):
         raise ValueError(
-            "each dimension has the name of its parameter, as in Real(1e-3, 1e3, "
+            "each dimension must have the name of its parameter, as in Real(1e-3, 1e3, "
             f'prior="log-uniform", name="C"); found the names {names}'
         )
 
@@ -178,5 +178,5 @@ def on_vectors(
 
 
 def plain(value: Any) -> Any:
-    """Return a number or text of NumPy's as one of Python's, which stores and estimators know."""
+    """Return a NumPy scalar as a Python one, which stores and estimators accept."""
     return value.item() if isinstance(value, np.generic) else value

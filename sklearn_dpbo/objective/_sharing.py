@@ -28,7 +28,7 @@ class Sharing:
     calls : Releases
         What all calls together cost, and their noise.
     epsilon_choice : float
-        For the choice of the best setting by a draw of its own; 0 if the best is the one with the
+        For the choice of the best candidate by a draw of its own; 0 if the best is the one with the
         largest noisy score.
     """
 

@@ -1,7 +1,7 @@
 """Bayesian optimisation by a modeler that does not see the data (zone: boundary).
 
-The curator, who holds the data, releases a protected image of its rows once. The modeler optimises
-over the image and asks for outcomes by row number (Kharkovskii, Dai and Low, ICML 2020).
+The curator holds the data and releases its rows once, with noise. The modeler optimises over the
+noisy rows and asks for outcomes by row number (Kharkovskii, Dai and Low, ICML 2020).
 """
 
 from ._calibration import delta_of_gaussian, gaussian_sigma

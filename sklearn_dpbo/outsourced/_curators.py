@@ -1,4 +1,4 @@
-"""What the holder of the data releases of its rows, once (zone: boundary)."""
+"""The noisy table that the holder of the data releases once (zone: boundary)."""
 
 from __future__ import annotations
 
@@ -26,14 +26,15 @@ from ._calibration import gaussian_sigma
 
 __all__ = ["Curator", "GaussianCurator"]
 
-# Noise is drawn on a grid of at most sigma / 2^36; its distance from rounded normal noise, in total
-# variation and for each number, is below 0.0202 / 2^72 (documentation, "Outsourced").
+# Noise is sampled on a grid of at most sigma / 2^36. Its distance from rounded normal noise, in
+# total variation and for each number, is below 0.0202 / 2^72: see the documentation, "Let another
+# party optimise".
 _STEPS = 2**36
 _OFF_NORMAL = 1e-23
 
 
 class Curator(ShowsPrivacy, BaseEstimator):
-    """Rows in, a released table out, and rows by number, for whoever holds them."""
+    """A release of a table's rows; the holder can also look up rows by number."""
 
     epsilon: Any
     delta: Any
@@ -41,7 +42,7 @@ class Curator(ShowsPrivacy, BaseEstimator):
     guarantee_: str | None
 
     def fit_transform(self, X: Any, y: Any = None) -> NDArray[np.float64]:
-        """Release a protected image of the rows.
+        """Release the rows with noise.
 
         Parameters
         ----------
@@ -53,7 +54,7 @@ class Curator(ShowsPrivacy, BaseEstimator):
         Returns
         -------
         Z : ndarray of shape (n_rows, n_components)
-            Row i of Z is the image of row i of X.
+            Row i of Z belongs to row i of X.
         """
         self._check()
         before = dict(vars(self))
@@ -67,35 +68,35 @@ class Curator(ShowsPrivacy, BaseEstimator):
         return self.released_.copy()
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """As `fit_transform`; the image is `released_`."""
+        """Release the rows as `fit_transform` does; the table is `released_`."""
         self.fit_transform(X)
         return self
 
     def transform(self, X: Any) -> NDArray[np.float64]:
-        """Return `released_`, if these are the rows it was fitted on.
+        """Return `released_` if X holds the rows that the curator was fitted on.
 
         Raises
         ------
         ValueError
-            If not: other rows would need a release, and a budget, of their own.
+            If X holds other rows, which would need a separate release and budget.
         """
         check_is_fitted(self, "released_")
         X = validate_data(self, X, dtype=np.float64, reset=False)
         rows = getattr(self, "_rows", None)
         if rows is None or not np.array_equal(X, rows):
             raise ValueError(
-                f"{type(self).__name__} releases the rows that it was fitted on, once. Other rows "
-                "need a release of their own: fit a clone on them, and add up what both cost"
+                f"{type(self).__name__} releases only the rows that it was fitted on. To release "
+                "other rows, fit a clone on them; the costs of both add up"
             )
         return self.released_.copy()
 
     def row(self, index: int) -> NDArray[np.float64]:
-        """Return a row as it was given: for the oracle, on the side that holds the data."""
+        """Return a row without noise, for the oracle on the side that holds the data."""
         check_is_fitted(self, "released_")
         if not hasattr(self, "_rows"):
-            raise ValueError("the rows were left behind when this was copied or pickled")
+            raise ValueError("a copied or unpickled curator has no rows: use the original")
         if not (isinstance(index, Integral) and 0 <= index < len(self._rows)):
-            raise ValueError(f"rows are numbered 0 to {len(self._rows) - 1}; found {index!r}")
+            raise ValueError(f"rows are numbered from 0 to {len(self._rows) - 1}; found {index!r}")
         return self._rows[index].copy()
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
@@ -111,13 +112,13 @@ class Curator(ShowsPrivacy, BaseEstimator):
         loss, rows = getattr(self, "privacy_", None), [("Guarantee", [self.guarantee_ or "NONE"])]
         if loss is not None:
             rows.append(("Mechanism", [loss.mechanism]))
-        rows.append(("Released", [f"released_, an image of {len(self.released_):,} rows"]))
+        rows.append(("Released", [f"released_, {len(self.released_):,} rows"]))
         private = str(self.guarantee_).startswith("(epsilon")
         warning = "" if private else "NOT PRIVATE: there is no guarantee"
         return card("Released rows", rows, warning=warning)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave the rows behind."""
+        """Drop the rows."""
         return {name: v for name, v in super().__getstate__().items() if name != "_rows"}
 
     def _check(self) -> None:
@@ -130,12 +131,12 @@ class Curator(ShowsPrivacy, BaseEstimator):
 
 
 class GaussianCurator(Curator):
-    """Release rows with Gaussian noise: (epsilon, delta)-private, whatever the data.
+    """Release rows with Gaussian noise, with (epsilon, delta)-differential privacy.
 
-    Neighbours are tables of the same shape in which one row differs, by at most `distance` in
-    Euclidean norm (Kharkovskii et al., 2020, Definition 1, has 1). ``Z = X Q + E`` with Q a public
-    matrix of orthonormal columns (or the identity) and E independent normal noise of standard
-    deviation sigma, the smallest that (epsilon, delta) allows.
+    Neighbouring tables have the same shape and differ in one row, by at most `distance` in
+    Euclidean norm (1 in Kharkovskii et al., 2020, Definition 1). The release is ``Z = X Q + E``. Q
+    is a public matrix of orthonormal columns (or the identity). E is independent normal noise with
+    the smallest standard deviation sigma that (epsilon, delta) allows.
 
     Parameters
     ----------
@@ -144,46 +145,47 @@ class GaussianCurator(Curator):
     delta : float, default=1e-5
         In (0, 1); usually below 1 / n_rows.
     distance : float, default=1.0
-        What neighbouring rows can differ by. It is *you* who says which differences matter: scale
-        the columns accordingly.
+        Largest difference between neighbouring rows. Scale the columns so that it covers the
+        differences that matter to you.
     max_norm : float, default=None
-        Rows longer than this are scaled down to it. With ``max_norm = distance / 2`` any row can
+        Rows with a larger norm are scaled down to it. With ``max_norm = distance / 2`` any row can
         be replaced by any other.
     clip : bool, default=True
-        False refuses longer rows instead.
+        Whether to scale rows down. If False, rows with a larger norm raise an error.
     n_components : int, default=None
-        Project on so many random directions first. For tables that would else be too wide to
-        hand over; it does not reduce the noise relative to distances.
+        Number of random directions to project on first. This narrows a table that is too wide to
+        hand over. It does not reduce the noise relative to distances.
     random_state : int, RandomState instance or None, default=None
-        Of the directions, which are public.
+        For the directions, which are public.
     noise_random_state : int or None, default=None
-        An integer replaces the noise by a seeded generator's: for tests only. Warns.
+        For tests only: an integer seeds the noise, which then protects nothing. Warns.
     ledger : PrivacyLedger or None, default=None
-        What (epsilon, delta) are charged to, before the noise is drawn.
+        The ledger that is charged (epsilon, delta) before the release.
 
     Attributes
     ----------
     released_ : ndarray of shape (n_rows, n_components)
-        The image; safe to hand over.
+        The noisy rows; safe to hand over.
     sigma_ : float
         Standard deviation of the noise. Public: give it to the modeler as `input_noise`.
     components_ : ndarray of shape (n_features, n_components), or None
         Q.
     privacy_ : PrivacyLoss
-        What the release cost. Each call of `fit` costs it again.
+        Cost of the release. Each call of `fit` costs it again.
     guarantee_ : str
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
 
     Notes
     -----
-    Outcomes that the modeler asks for are not protected by this, and neither are errors: whether
-    `fit` refuses a table, and what it says, stays on the side that holds the data. Noise is drawn
-    by exact samplers from the operating system's randomness, about 40 microseconds a number.
+    Not protected are the outcomes that the modeler asks for, and errors: whether `fit` refuses a
+    table, and the message, must stay on the side that holds the data. Exact samplers make the noise
+    from the operating system's randomness, in about 40 microseconds per number.
 
     References
     ----------
-    Balle and Wang, ICML 2018. The theorem and its proof: the documentation, "Outsourced".
+    Balle and Wang, ICML 2018. For the theorem and its proof see the documentation, "Let another
+    party optimise".
     """
 
     sigma_: float
@@ -221,11 +223,11 @@ class GaussianCurator(Curator):
         of_columns = "1 or more", lambda r: 1 <= r < 1e100, Integral
         check_number("n_components", self.n_components, *of_columns, optional=True)
         if not isinstance(self.clip, bool | np.bool_):
-            raise ValueError(f"clip is True or False; found {self.clip!r}")
+            raise ValueError(f"clip must be True or False; found {self.clip!r}")
         if self.n_components is not None and self.max_norm is None:
             raise ValueError(
-                "n_components needs max_norm: how long rows can be has to be known to bound the "
-                "rounding error of the projection"
+                "n_components needs max_norm: the rounding error of the projection is bounded by "
+                "the largest norm of a row"
             )
 
     def _release(self, X: NDArray[np.float64]) -> dict[str, Any]:
@@ -259,7 +261,7 @@ class GaussianCurator(Curator):
                 f"distance={self.distance!r} is too small beside max_norm={self.max_norm!r}: "
                 "rounding alone makes neighbouring rows more distant"
             )
-        # A limit to each number makes no two rows more distant, and an error would tell of them.
+        # A limit to each number makes no two rows more distant; an error would reveal them.
         with np.errstate(over="ignore"):
             whole = np.rint(np.clip(Y / step, -(2.0**60), 2.0**60)).astype(np.int64)
         how = f"normal noise of deviation {sigma:.6g}"
@@ -281,14 +283,14 @@ class GaussianCurator(Curator):
         }
 
     def _bounded(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the rows, none longer than max_norm."""
+        """Return the rows, scaled down to max_norm."""
         if self.max_norm is None:
             return X
         lengths = row_norms(X)
         if not self.clip and (lengths > self.max_norm).any():
             raise ValueError(
-                f"some rows are longer than max_norm={self.max_norm!r}; clip=True scales them down "
-                "to it. Nothing was released"
+                f"the norm of some rows exceeds max_norm={self.max_norm!r}; clip=True scales them "
+                "down to it. Nothing was released"
             )
         return X * (self.max_norm / np.maximum(lengths, self.max_norm))[:, None]
 
@@ -297,7 +299,7 @@ class GaussianCurator(Curator):
         if self.n_components is None:
             return None
         if self.n_components > d:
-            raise ValueError(f"n_components is at most {d} here; found {self.n_components!r}")
+            raise ValueError(f"n_components must be at most {d}; found {self.n_components!r}")
         rng = check_random_state(self.random_state)
         Q: NDArray[np.float64] = np.linalg.qr(rng.standard_normal((d, self.n_components)))[0]
         return Q

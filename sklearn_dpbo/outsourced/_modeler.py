@@ -20,7 +20,7 @@ from .bounds import ucb_beta
 
 __all__ = ["Modeler"]
 
-# Numbers of outcomes at which unknown parameters are learnt, and learnt again.
+# Numbers of outcomes at which unknown parameters are learnt anew.
 _LEARN_AT = (5, 10, 20, 40, 80, 160, 320, 640)
 _LEARNT = ("length_scale", "noise", "prior_mean", "prior_scale")
 # The square of a larger outcome would overflow.
@@ -55,22 +55,22 @@ class _Process(NamedTuple):
 
 
 class Modeler:
-    """GP-UCB over the rows of a table: asks for outcomes by row number.
+    """GP-UCB over the rows of a released table; asks for outcomes by row number.
 
-    This is the modeler's part of PO-GP-UCB (Kharkovskii, Dai and Low, ICML 2020, Algorithm 2): it
-    asks for the row with the largest ``mean_t + sqrt(beta_t) std_t``, where mean_t and std_t are
-    those of a Gaussian process on the released table, ``beta_t = 2 ln(n t^2 pi^2 / (6 delta'))``
-    and ``delta' = delta_ucb / 2`` (its Theorem 3). No row is asked for twice.
+    This is the modeler's part of PO-GP-UCB (Kharkovskii, Dai and Low, ICML 2020, Algorithm 2). It
+    asks for the row with the largest ``mean_t + sqrt(beta_t) std_t``, where mean_t and std_t come
+    from a Gaussian process on the released table, ``beta_t = 2 ln(n t^2 pi^2 / (6 delta'))`` and
+    ``delta' = delta_ucb / 2`` (its Theorem 3). It asks for no row twice.
 
     If the table has normal noise of known standard deviation s (`input_noise`), the process is over
-    the rows without noise: each has variance 1, and the squared exponential kernel of two different
-    rows is replaced by its mean::
+    the rows without noise. Each row has variance 1, and the squared exponential kernel of two
+    different rows is replaced by its mean::
 
         E k(x, x') = (1 + 2 s^2 / l^2)^(-d/2) exp(-|z - z'|^2 / (2 (l^2 + 2 s^2))).
 
-    `length_scale`, `noise`, `prior_mean` and `prior_scale` are either all given, for rows without
-    the noise of the table; or all learnt, by marginal likelihood of the first 5, 10, 20, 40, ...
-    outcomes on Z.
+    Give all of `length_scale`, `noise`, `prior_mean` and `prior_scale`, for rows without the noise
+    of the table. Or give none: they are learnt, by marginal likelihood of the first 5, 10, 20, 40,
+    ... outcomes on Z.
 
     Parameters
     ----------
@@ -87,17 +87,17 @@ class Modeler:
     prior_scale : float, default=None
         Prior standard deviation of the function, in units of the outcomes; positive.
     delta_ucb : float, default=0.05
-        Sets the exploration; in (0, 1). All upper bounds hold with probability 1 - delta_ucb / 2;
-        Theorem 3 leaves the other half to the distances in Z.
+        Controls the exploration; in (0, 1). All upper bounds hold with probability 1 - delta_ucb /
+        2; Theorem 3 reserves the other half for the distances in Z.
     input_noise : float, default=0.0
-        Standard deviation of the noise on Z: the curator's `sigma_`; 0 or more.
+        Standard deviation of the noise on Z (the curator's `sigma_`); 0 or more.
     maximize : bool, default=True
-        Whether the largest outcome is the best; if not, it is the smallest.
+        Whether to look for the largest outcome. If False, the smallest is best.
     n_iter : int, default=100
-        Number of outcomes to allocate memory for; more are possible, at the cost of a copy.
+        Number of outcomes to allocate memory for. More are possible, at the cost of a copy.
     dtype : numpy.float64 or numpy.float32, default=numpy.float64
-        float32 halves the memory, n_rows times n_iter numbers. The variance of the noise is then at
-        least a thousandth of that of the process.
+        float32 halves the memory (n_rows times n_iter numbers). The variance of the noise is then
+        at least a thousandth of that of the process.
 
     Attributes
     ----------
@@ -106,7 +106,7 @@ class Modeler:
     values : list of float
         Their outcomes.
     pending : list of int
-        Rows that were asked for and whose outcomes are missing.
+        Rows that were asked for and have no outcome yet.
 
     Raises
     ------
@@ -145,9 +145,9 @@ class Modeler:
     ) -> None:
         Z = np.array(Z, dtype=np.float64)
         if Z.ndim != 2 or not Z.size or not np.isfinite(Z).all():
-            raise ValueError(f"Z is a table of finite numbers; found shape {Z.shape}")
+            raise ValueError(f"Z must be a 2d array of finite numbers; found shape {Z.shape}")
         if not isinstance(kernel, str) or kernel not in KERNEL_SHAPES:
-            raise ValueError(f"kernel is one of {tuple(KERNEL_SHAPES)}; found {kernel!r}")
+            raise ValueError(f"kernel must be one of {tuple(KERNEL_SHAPES)}; found {kernel!r}")
         known = dict(zip(_LEARNT, (length_scale, noise, prior_mean, prior_scale), strict=True))
         for name in ("length_scale", "noise", "prior_scale"):
             check_number(name, known[name], "positive", lambda v: v > 0, optional=True)
@@ -163,13 +163,13 @@ class Modeler:
                 "'squared_exponential', or input_noise=0"
             )
         if not isinstance(maximize, bool | np.bool_):
-            raise ValueError(f"maximize is True or False; found {maximize!r}")
+            raise ValueError(f"maximize must be True or False; found {maximize!r}")
         if dtype not in (np.float64, np.float32, "float64", "float32"):
-            raise ValueError(f"dtype is numpy.float64 or numpy.float32; found {dtype!r}")
+            raise ValueError(f"dtype must be numpy.float64 or numpy.float32; found {dtype!r}")
         if n_iter > len(Z):
             raise ValueError(
-                f"n_iter={n_iter} is more than the {len(Z)} rows of Z, and no row is asked for "
-                "twice; make it smaller"
+                f"n_iter={n_iter} must be at most the {len(Z)} rows of Z, because no row is asked "
+                "for twice"
             )
         self._params: dict[str, Any] = {
             "kernel": kernel,
@@ -244,23 +244,25 @@ class Modeler:
         rows: list[Any] = list(np.atleast_1d(np.array(row, dtype=object)))
         values: list[Any] = list(np.atleast_1d(np.array(value, dtype=object)))
         if len(rows) != len(values):
-            raise ValueError(f"{len(values)} outcomes were told for {len(rows)} rows")
-        told = set(self.rows)
+            raise ValueError(
+                f"tell needs one outcome per row; found {len(values)} for {len(rows)} rows"
+            )
+        known = set(self.rows)
         for r, v in zip(rows, values, strict=True):
             self._check_row(r)
-            if r in told:
-                raise ValueError(f"the outcome of row {r} was told before")
+            if r in known:
+                raise ValueError(f"row {r} already has an outcome")
             expected = f"a finite number, at most {_LARGEST:g} in absolute value"
             check_number(f"the outcome of row {r}", v, expected, lambda v: abs(v) <= _LARGEST)
-            told.add(r)
+            known.add(r)
         self.rows += [int(r) for r in rows]
         self.values += [float(v) for v in values]
-        self.pending = [row for row in self.pending if row not in told]
+        self.pending = [row for row in self.pending if row not in known]
 
     def best(self) -> tuple[int, float]:
         """Return the row with the best outcome so far, and that outcome."""
         if not self.rows:
-            raise ValueError("no outcome has been told yet; call tell first")
+            raise ValueError("there is no outcome yet: call tell first")
         best = int(np.argmax(self._signed(0)))
         return self.rows[best], self.values[best]
 
@@ -316,7 +318,7 @@ class Modeler:
     # ------------------------------------------------------------ the process
     def _check_row(self, row: Any) -> None:
         n = len(self._Z)
-        check_number("a row", row, f"numbered 0 to {n - 1}", lambda r: 0 <= r < n, Integral)
+        check_number("a row", row, f"numbered from 0 to {n - 1}", lambda r: 0 <= r < n, Integral)
 
     def _next(self, model: Surrogate, batch: list[int]) -> int:
         asked = self.rows + self.pending + batch

@@ -1,4 +1,4 @@
-"""What a modeler may ask for: rows by number, or settings of a space (zone: public)."""
+"""What a modeler may ask for: rows by number, or candidates of a space (zone: public)."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ __all__ = ["MessageError", "RowsOffered", "SpaceOffered"]
 
 
 class MessageError(ValueError):
-    """A message is malformed, or asks for what is not offered; its text may be sent back."""
+    """A message is malformed or asks for something not offered. Its text may be sent back."""
 
 
 @dataclass(frozen=True)
 class RowsOffered:
-    """Rows by number, of which each may have a setting.
+    """Rows by number, each with a candidate if there is an objective.
 
     Parameters
     ----------
     n : int
-        How many rows there are.
+        Number of rows.
     settings : tuple of dict, or None
-        The setting of each.
+        The candidate of each row.
     """
 
     n: int
@@ -39,24 +39,24 @@ class RowsOffered:
 
     @classmethod
     def of(cls, settings: Any) -> RowsOffered:
-        """Return the rows with these settings, of which copies are kept.
+        """Return the rows with copies of these candidates.
 
         Raises
         ------
         ValueError
-            If it is no list of settings.
+            If it is not a list of candidates.
         """
         known = isinstance(settings, Sequence) and not isinstance(settings, str)
         if not known or not settings or not all(isinstance(each, dict) for each in settings):
             raise ValueError(
-                "settings says what a PrivateObjective may be asked for: a list with the setting "
-                f"of each row, or a search space such as {{'C': loguniform(1e-3, 1e3)}}; found "
+                "settings must list the candidates that a PrivateObjective offers: a list with one "
+                "dict for each row, or a search space such as {'C': loguniform(1e-3, 1e3)}; found "
                 f"{settings!r:.200}"
             )
         if any(hasattr(value, "ppf") for each in settings for value in each.values()):
             raise ValueError(
-                "a list has the setting of each row, and no distributions: one dict is a search "
-                "space. Spaces of several dicts are not offered by message"
+                "a list of settings has one candidate for each row, and no distributions. Pass one "
+                "dict as a search space; a list of several spaces is not supported here"
             )
         copies = ({k: clone(v, safe=False) for k, v in each.items()} for each in settings)
         return cls(len(settings), tuple(copies))
@@ -65,19 +65,19 @@ class RowsOffered:
         """Return the number of a row, or raise MessageError."""
         try:
             check_number(
-                "a row", row, f"numbered 0 to {self.n - 1}", lambda r: 0 <= r < self.n, int
+                "a row", row, f"numbered from 0 to {self.n - 1}", lambda r: 0 <= r < self.n, int
             )
         except ValueError as error:
             raise MessageError(*error.args) from None
         return int(row)
 
-    def setting(self, row: int) -> dict[str, Any]:
-        """Return the setting of a row."""
-        assert self.settings is not None, "there are settings if there is an objective"
+    def candidate(self, row: int) -> dict[str, Any]:
+        """Return the candidate of a row."""
+        assert self.settings is not None, "there are candidates if there is an objective"
         return self.settings[row]
 
     def examples(self) -> Sequence[dict[str, Any]]:
-        """Return settings to check the names of parameters with."""
+        """Return candidates to check the names of parameters with."""
         return self.settings or ()
 
     def to_message(self) -> dict[str, Any]:
@@ -87,7 +87,7 @@ class RowsOffered:
 
 @dataclass(frozen=True)
 class SpaceOffered:
-    """Settings of a space.
+    """Candidates of a search space.
 
     Parameters
     ----------
@@ -105,39 +105,39 @@ class SpaceOffered:
         Raises
         ------
         ValueError
-            If it is no search space, or has values that JSON cannot represent.
+            If it is not a search space, or has values that JSON cannot represent.
         """
         (axes,) = SearchSpace(param_grid).subspaces
         return cls({name: _offered(name, axis) for name, axis in axes.items()})
 
-    def canonical(self, setting: Any) -> dict[str, Any]:
-        """Return a setting with the space's own values: 1 for 1.0 in a list with 1, say.
+    def canonical(self, candidate: Any) -> dict[str, Any]:
+        """Return a candidate with the space's own values, such as 1 for 1.0 in a list with 1.
 
         Raises
         ------
         MessageError
-            If it is none of the space.
+            If it is not in the space.
         """
-        if not isinstance(setting, dict) or set(setting) != set(self.axes):
+        if not isinstance(candidate, dict) or set(candidate) != set(self.axes):
             raise MessageError(
-                f"a setting is a dict of {sorted(self.axes)}; found {setting!r:.200}"
+                f"each of settings must be a dict of {sorted(self.axes)}; found {candidate!r:.200}"
             )
-        return {name: _value(name, self.axes[name], setting[name]) for name in self.axes}
+        return {name: _value(name, self.axes[name], candidate[name]) for name in self.axes}
 
-    def setting(self, setting: dict[str, Any]) -> dict[str, Any]:
-        """Return the setting."""
-        return setting
+    def candidate(self, candidate: dict[str, Any]) -> dict[str, Any]:
+        """Return the candidate."""
+        return candidate
 
     def examples(self) -> Sequence[dict[str, Any]]:
-        """Return settings to check the names of parameters with."""
+        """Return candidates to check the names of parameters with."""
         return [{name: axis[0] for name, axis in self.axes.items()}]
 
     def to_message(self) -> dict[str, Any]:
         """Return what is offered, for a message."""
-        return {"settings": {name: _told(axis) for name, axis in self.axes.items()}}
+        return {"settings": {name: _message_of(axis) for name, axis in self.axes.items()}}
 
 
-def _told(axis: Any) -> Any:
+def _message_of(axis: Any) -> Any:
     """Return an axis as a message has it."""
     return axis if isinstance(axis, list) else {"low": axis[0], "high": axis[1]}
 
@@ -155,8 +155,8 @@ def _offered(name: str, axis: Any) -> Any:
             same = False
         if not same:
             raise ValueError(
-                f"settings[{name!r}] has {value!r}, which a message in JSON cannot represent: give "
-                "a list with the setting of each row, and let rows be asked for by number"
+                f"settings[{name!r}] has {value!r}, which JSON cannot represent: pass a list with "
+                "one candidate for each row, to be asked for by row number"
             )
     return values
 
@@ -169,9 +169,9 @@ def _value(name: str, axis: Any, value: Any) -> Any:
             alike = type(known) is type(value)
             if known == value and (alike or (number and not isinstance(known, bool))):
                 return known
-        raise MessageError(f"{name} is one of {axis!r}; found {value!r:.200}")
+        raise MessageError(f"{name} must be one of {axis!r}; found {value!r:.200}")
     low, high, whole = axis
     if not number or not low <= value <= high or (whole and value != int(value)):
         kind = "a whole number" if whole else "a number"
-        raise MessageError(f"{name} is {kind} from {low!r} to {high!r}; found {value!r:.200}")
+        raise MessageError(f"{name} must be {kind} from {low!r} to {high!r}; found {value!r:.200}")
     return int(value) if whole else float(value)

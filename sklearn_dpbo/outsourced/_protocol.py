@@ -7,8 +7,9 @@ Messages are dictionaries that JSON can represent:
     {"type": "tell", "rows": [17, ...], "values": [0.3, ...]}                   curator to modeler
     {"type": "done", "row": 17, "value": 0.3}                                   modeler to curator
 
-With a `PrivateObjective`, "terms" says what it offers, "tell" has "calls_left", too, a value
-is null where a setting cannot be fitted, and "best" asks for the choice. By setting, not by row:
+With a `PrivateObjective`, "terms" lists what it offers, "tell" also has "calls_left", a value is
+null if a candidate cannot be fitted, and "best" asks for the choice. Messages may have candidates
+("settings") in place of rows:
 
     {"type": "ask", "settings": [{"C": 0.3}, ...]}                              modeler to curator
     {"type": "tell", "settings": [{"C": 0.3}, ...], "values": [0.8, ...], "calls_left": 7}
@@ -41,31 +42,31 @@ __all__ = ["CuratorSide", "ModelerSide", "optimize"]
 _VERSION = 1
 
 
-# Rows or settings of one message.
+# Rows or candidates of one message.
 _MOST_ITEMS = 100
 
 
 class CuratorSide:
-    """The side that holds the data: sends outcomes, by row number or by setting.
+    """The side that holds the data: sends outcomes by row number or by candidate.
 
-    With a curator, its released table is sent, and outcomes by row number. With a
-    `PrivateObjective` for an oracle, outcomes are private, too: they have noise, and there are as
-    many as the objective has calls. Then `settings` says what may be asked for.
+    With a curator, it sends the released table, and outcomes by row number. With a
+    `PrivateObjective` as the oracle, outcomes are private, too: they have noise, and there are as
+    many as the objective has calls. Then `settings` lists the candidates that may be asked for.
 
     Parameters
     ----------
     curator : GaussianCurator, ProjectionCurator or None, default=None
         A fitted curator; None if no table is sent.
     oracle : PrivateObjective or callable
-        A callable takes a row number and returns the outcome of the row, a float, which is sent as
-        it is. It is called once per row.
+        A callable takes a row number and returns the outcome of the row, a float, which is sent
+        without noise. It is called once per row.
     most : int, default=None
-        Largest number of rows or settings whose outcomes are sent; None is no limit.
+        Largest number of rows or candidates whose outcomes are sent. None means no limit.
     settings : list of dict, or dict, default=None
-        For a `PrivateObjective`, of which this is the only user. A list has the setting of each
-        row. A dict is a search space, as `PrivateBayesSearchCV` takes it, of values that JSON can
-        represent: then messages have settings in place of row numbers, and no others than these are
-        accepted.
+        The candidates that a `PrivateObjective` offers; this must be the objective's only user. A
+        list has one candidate for each row. A dict is a search space as in `PrivateBayesSearchCV`,
+        of values that JSON can represent. With a dict, messages have candidates in place of row
+        numbers, and only candidates of the space are accepted.
 
     Attributes
     ----------
@@ -75,7 +76,7 @@ class CuratorSide:
     Raises
     ------
     ValueError
-        If there is neither a table nor settings, or both of different lengths.
+        If there is neither a table nor `settings`, or if their lengths differ.
     """
 
     def __init__(
@@ -89,7 +90,7 @@ class CuratorSide:
         if not callable(oracle):
             hint = ": pass oracle=" if isinstance(curator, PrivateObjective) else ""
             raise ValueError(
-                f"oracle is a PrivateObjective or another callable{hint}; found {oracle!r}"
+                f"oracle must be a PrivateObjective or another callable{hint}; found {oracle!r}"
             )
         if curator is not None:
             check_is_fitted(curator, "released_")
@@ -98,7 +99,7 @@ class CuratorSide:
         self._offer = _offer(curator, self._objective, settings)
         self._curator, self._oracle, self._most = curator, oracle, most
         self._known: dict[Any, float | None] = {}
-        self._scored: dict[Any, Any] = {}  # rows or settings, by the identity of the setting
+        self._scored: dict[Any, Any] = {}  # rows or candidates, by the identity of the candidate
         self._lock = threading.RLock()
         self.result: tuple[int, float] | None = None
 
@@ -114,10 +115,10 @@ class CuratorSide:
         Raises
         ------
         ValueError
-            If there is none.
+            If there is no table.
         """
         if self._curator is None:
-            raise MessageError("there is no table here: outcomes are by setting")
+            raise MessageError("there is no table: ask for outcomes by settings")
         return {
             "type": "table",
             "version": _VERSION,
@@ -126,22 +127,24 @@ class CuratorSide:
         }
 
     def terms(self) -> dict[str, Any]:
-        """Return the message that says what a `PrivateObjective` offers, and what is left of it.
+        """Return the message with what a `PrivateObjective` offers and how many calls are left.
 
         Raises
         ------
         ValueError
-            If the oracle is none.
+            If the oracle is not a `PrivateObjective`.
         """
         objective = self._objective
         if objective is None:
-            raise MessageError("outcomes are sent as they are here, without a budget")
+            raise MessageError(
+                "there are no terms: outcomes are sent without noise and without a budget"
+            )
         report = objective.privacy_
         return {
             "type": "terms",
             "version": _VERSION,
             "score": objective.scorer_.name,
-            "is_score": objective.scorer_.is_mean,  # if not, outcomes are a stand-in for it
+            "is_score": objective.scorer_.is_mean,  # if not, outcomes are a proxy for it
             "noise_std": objective.noise_std_,
             "calls_left": objective.n_calls_left_,
             "epsilon": report.epsilon,
@@ -150,9 +153,9 @@ class CuratorSide:
         }
 
     def answer(self, message: dict[str, Any]) -> dict[str, Any] | None:
-        """Return the answer to a message; None to a result, which is kept in `result`.
+        """Return the answer to a message. The final message is kept in `result`: None is returned.
 
-        If a `PrivateObjective` runs out of calls, the answer has the outcomes until then.
+        If a `PrivateObjective` runs out of calls, the answer has the outcomes up to that point.
 
         Parameters
         ----------
@@ -182,12 +185,14 @@ class CuratorSide:
         items = _items_of(message, "ask", name)
         if len(items) > _MOST_ITEMS:
             raise MessageError(
-                f"a message asks for {_MOST_ITEMS} {name} at most; found {len(items)}"
+                f"a message may ask for at most {_MOST_ITEMS} {name}; found {len(items)}"
             )
         asked = [self._offer.canonical(each) for each in items]
         keys = [_key(each) for each in asked]
         if self._most is not None and len({*keys, *self._known}) > self._most:
-            raise MessageError(f"outcomes of {self._most} {name} are sent at most")
+            raise MessageError(
+                f"outcomes of at most {self._most} {name} are sent, and this message asks for more"
+            )
         values: list[float | None] = []
         for each, key in zip(asked, keys, strict=True):
             try:
@@ -198,10 +203,10 @@ class CuratorSide:
                     raise
                 break
             values.append(self._known[key])
-        told = {"type": "tell", name: asked[: len(values)], "values": values}
+        answer = {"type": "tell", name: asked[: len(values)], "values": values}
         if self._objective is None:
-            return told
-        return {**told, "calls_left": self._objective.n_calls_left_}
+            return answer
+        return {**answer, "calls_left": self._objective.n_calls_left_}
 
     def _outcome(self, asked: Any) -> float | None:
         if self._objective is None:
@@ -209,20 +214,22 @@ class CuratorSide:
             if not math.isfinite(value):
                 raise ValueError(f"the outcome of row {asked} is {value}, not a finite number")
             return value
-        setting = self._offer.setting(asked)
-        self._scored.setdefault(identity(setting), asked)
-        score = self._objective(setting)
+        candidate = self._offer.candidate(asked)
+        self._scored.setdefault(identity(candidate), asked)
+        score = self._objective(candidate)
         return score if math.isfinite(score) else None  # it cannot be fitted
 
     def _best(self) -> dict[str, Any]:
         objective = self._objective
         if objective is None:
-            raise MessageError("there is no PrivateObjective here, whose best could be asked for")
+            raise MessageError(
+                'only a PrivateObjective answers {"type": "best"}, and there is none'
+            )
         if not any(value is not None for value in self._known.values()):
-            raise MessageError("no setting has been scored yet")
+            raise MessageError("no candidate has been scored yet")
         if not {identity(call.params) for call in objective.calls_} <= self._scored.keys():
             raise MessageError(
-                "others than this side have asked the objective, and its best may be theirs"
+                "the objective has other users, and its best candidate may be one of theirs"
             )
         params, value, interval = objective.best()
         found = {self._offer.name[:-1]: self._scored[identity(params)]}
@@ -231,31 +238,31 @@ class CuratorSide:
     def _result(self, message: dict[str, Any]) -> tuple[int, float]:
         row, value = message.get("row"), message.get("value")
         if not isinstance(self._offer, RowsOffered):
-            raise MessageError('outcomes are by setting here: ask for {"type": "best"}')
+            raise MessageError('there are no rows: ask for {"type": "best"} instead')
         if not isinstance(value, int | float) or isinstance(value, bool):
-            raise MessageError(f"the value of a result is a number; found {value!r:.200}")
+            raise MessageError(f"the value of a result must be a number; found {value!r:.200}")
         return self._offer.canonical(row), value
 
 
 def _offer(
     curator: Any, objective: PrivateObjective | None, settings: Any
 ) -> RowsOffered | SpaceOffered:
-    """Return what may be asked for."""
+    """Return the rows or candidates that may be asked for."""
     if objective is None:
         if curator is None or settings is not None:
             raise ValueError(
-                "outcomes of a callable are by row number of a curator's table: pass a fitted "
-                "curator and no settings, or a PrivateObjective"
+                "a callable oracle needs a curator's table, and no settings: pass a fitted "
+                "curator, or use a PrivateObjective"
             )
         return RowsOffered(len(curator.released_))
     by_space = isinstance(settings, Mapping)
     offer = SpaceOffered.of(settings) if by_space else RowsOffered.of(settings)
     if curator is not None and (by_space or len(settings) != len(curator.released_)):
-        raise ValueError("with a table, settings is a list that has one setting for each row")
-    for setting in offer.examples():
-        objective.check(setting)
-        if identity(setting) != identity({k: clone(v, safe=False) for k, v in setting.items()}):
-            raise ValueError(f"a copy of the setting {setting!r:.200} is not equal to it")
+        raise ValueError("with a table, settings must be a list with one candidate for each row")
+    for each in offer.examples():
+        objective.check(each)
+        if identity(each) != identity({k: clone(v, safe=False) for k, v in each.items()}):
+            raise ValueError(f"a copy of the candidate {each!r:.200} is not equal to it")
     return offer
 
 

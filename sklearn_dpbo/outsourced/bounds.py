@@ -1,8 +1,8 @@
 """The lemmas and theorems of "Private Outsourced Bayesian Optimization", as printed (zone: public).
 
-Kharkovskii, Dai and Low, ICML 2020: about the image that `published.ProjectionCurator` releases,
-and about GP-UCB on it. None of them is about privacy. The documentation, "Outsourced", says what
-they assume, and why Theorem 3 is without content.
+Kharkovskii, Dai and Low, ICML 2020. They are about the table that `published.ProjectionCurator`
+releases, and about GP-UCB on it. None is about privacy. The documentation, "Let another party
+optimise", says what they assume, and why Theorem 3 is vacuous.
 """
 
 from __future__ import annotations

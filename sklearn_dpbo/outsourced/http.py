@@ -16,12 +16,12 @@ from ._protocol import CuratorSide
 
 __all__ = ["create_app"]
 
-_SPENT = 'the budget has no more outcomes; {"type": "best"} asks for the best of those before'
+_SPENT = 'the budget is spent: ask for {"type": "best"} to get the best of the scored candidates'
 _TOO_MANY = "too many requests: wait for a minute"
 _HEADERS = {401: {"WWW-Authenticate": "Bearer"}, 429: {"Retry-After": "60"}}
 _LOGGER = logging.getLogger(__name__)
 _SHORTEST_TOKEN = 16
-_NO_ANSWER = "the curator could not answer; why is in its own log, and is not sent"
+_NO_ANSWER = "the curator could not answer; the reason is in its own log and is not sent"
 
 
 def create_app(
@@ -30,28 +30,28 @@ def create_app(
     """Return an ASGI application that answers a modeler's messages.
 
     ``GET /terms`` and ``GET /table`` return what `CuratorSide.terms` and `CuratorSide.table` do;
-    ``POST /messages`` takes a message and returns the answer (204 if there is none). Requests bear
-    the token: ``Authorization: Bearer <token>``. Needs FastAPI and limits (``.[http]``).
+    ``POST /messages`` takes a message and returns the answer (204 if there is none). Requests need
+    the token: ``Authorization: Bearer <token>``. Install FastAPI and limits with ``.[http]``.
 
-    The application speaks plain HTTP. Let a reverse proxy or the ASGI server terminate TLS, or the
-    token and the outcomes can be read on the way. Run it in *one* process, as budgets are kept in
-    the objective, and behind nothing that repeats requests to others.
+    The application speaks plain HTTP. Let a reverse proxy or the ASGI server terminate TLS;
+    otherwise the token and the outcomes can be read on the way. Run it in *one* process, because
+    the objective keeps the budget, and behind nothing that repeats requests to other servers.
 
     Parameters
     ----------
     side : CuratorSide or FederatedSite
-        What answers.
+        The side that answers.
     token : str
-        What requests must bear; 16 characters or more, such as ``secrets.token_urlsafe()``.
+        The token of requests: 16 characters or more, such as ``secrets.token_urlsafe()``.
     requests_per_minute : int, default=60
-        More are refused (429); those without the token are counted apart.
+        More are refused (429). Requests without the token are counted separately.
     largest_request : int, default=65536
         Largest body of a request, in bytes; larger ones are refused (413).
 
     Returns
     -------
     app : fastapi.FastAPI
-        To be run by an ASGI server, such as uvicorn.
+        Run it with an ASGI server such as uvicorn.
 
     Raises
     ------
@@ -63,7 +63,7 @@ def create_app(
     Notes
     -----
     Status 401 means a wrong token, 409 that the budget is spent, and 422 that a message was
-    malformed. Of any other error, such as one of a fit, the modeler is told nothing but 500.
+    malformed. For any other error, such as that of a fit, the modeler receives only status 500.
     """
     _check(side, token, requests_per_minute, largest_request)
 
@@ -78,7 +78,7 @@ def create_app(
     async def admit(request: Request) -> None:
         given = request.headers.get("authorization", "")
         if not hmac.compare_digest(given.encode(), f"Bearer {token}".encode()):
-            # Counted apart: whoever has no token cannot keep out who has it.
+            # Counted separately: clients without the token cannot lock out those with it.
             if not allowed_to_fail():
                 raise _RefusedError(429, _TOO_MANY)
             raise _RefusedError(401, "Authorization: Bearer <token> is missing or wrong")
@@ -112,13 +112,15 @@ def create_app(
 
 
 def _check(side: Any, token: Any, requests_per_minute: Any, largest_request: Any) -> None:
-    """Raise ValueError for a parameter that makes no sense."""
+    """Raise ValueError for an invalid parameter."""
     if not callable(getattr(side, "answer", None)):
-        raise ValueError(f"side answers messages, as CuratorSide does; found {type(side).__name__}")
+        raise ValueError(
+            f"side must answer messages, as CuratorSide does; found {type(side).__name__}"
+        )
     if not isinstance(token, str) or not re.fullmatch(rf"[!-~]{{{_SHORTEST_TOKEN},}}", token):
         raise ValueError(
-            f"token is a text of {_SHORTEST_TOKEN} characters or more, of ASCII and without "
-            "spaces, such as secrets.token_urlsafe() returns"
+            f"token must be a str of at least {_SHORTEST_TOKEN} ASCII characters without spaces, "
+            "such as secrets.token_urlsafe() returns"
         )
     for name, value in (
         ("requests_per_minute", requests_per_minute),
@@ -128,7 +130,7 @@ def _check(side: Any, token: Any, requests_per_minute: Any, largest_request: Any
 
 
 class _RefusedError(Exception):
-    """A request that is refused, for a reason that may be told."""
+    """A request that is refused, for a reason that may be sent."""
 
     def __init__(self, status: int, reason: str) -> None:
         super().__init__(reason)
@@ -136,7 +138,7 @@ class _RefusedError(Exception):
 
 
 def _answered(answer: Callable[..., Any], *message: Any) -> Any:
-    """Return an answer as a response, or refuse for a reason that may be told."""
+    """Return an answer as a response, or refuse for a reason that may be sent."""
     from fastapi.responses import JSONResponse, Response
 
     try:
@@ -157,15 +159,15 @@ async def _message_of(request: Any, largest: int) -> Any:
     async for part in request.stream():
         body += part
         if len(body) > largest:
-            raise _RefusedError(413, f"a request has {largest:,} bytes at most")
+            raise _RefusedError(413, f"a request may have at most {largest:,} bytes")
     try:
         return json.loads(body, parse_constant=_no_number)
     except (ValueError, RecursionError):
-        raise _RefusedError(422, "the body of a request is a message in JSON") from None
+        raise _RefusedError(422, "the body of a request must be a message in JSON") from None
 
 
 def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number in JSON")
+    raise ValueError(f"{name} is not a number in JSON")
 
 
 def _limiter(per_minute: int) -> Any:

@@ -1,4 +1,4 @@
-"""The curator as Kharkovskii, Dai and Low (2020) publish it: no guarantee (zone: boundary)."""
+"""The published curator of Kharkovskii, Dai and Low (2020), without guarantee (zone: boundary)."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ _MOST_COMPONENTS = 10_000
 class ProjectionCurator(Curator):
     """Release a random projection, as published: **not** differentially private.
 
-    PO-GP-UCB, the curator part, line for line: centre X, draw M with d x r standard normal entries,
-    and with ``X = U S V'`` and
+    This is the curator's part of PO-GP-UCB, line by line: centre X, sample M with d x r standard
+    normal entries, and with ``X = U S V'`` and
 
         omega = 16 sqrt(r ln(2 / delta)) ln(16 r / delta) / epsilon,
 
     release ``Z = X M / sqrt(r)`` if ``s_min(X) >= omega``, else ``Z = U sqrt(S^2 + omega^2) V' M /
-    sqrt(r)``. In both branches the columns of Z are combinations of the columns of X, so that a few
-    known rows give back all others if there are two more rows than columns and r is not less:
-    `sklearn_dpbo.audit.reconstruct_from_projection`. Here to reproduce and compare.
+    sqrt(r)``. In both branches the columns of Z are combinations of the columns of X. So whoever
+    knows a few rows can reconstruct all others if there are at least d + 2 rows and r >= d:
+    `sklearn_dpbo.audit.reconstruct_from_projection`. Use it only to reproduce and compare.
 
     Parameters
     ----------
     epsilon : float, default=1.0
-        As the paper has it; nothing is guaranteed by it.
+        Epsilon of the paper. It guarantees nothing.
     delta : float, default=1e-5
-        In (0, 1); the same.
+        Delta of the paper, in (0, 1). It guarantees nothing.
     n_components : int or "auto", default="auto"
         r. "auto" is the largest r with ``s_min(X) >= omega`` (1 if there is none). It looks at the
-        data, and r is seen in the release.
+        data, and r is visible in the release.
     random_state : int, RandomState instance or None, default=None
-        Of M, which is secret: whoever knows it knows X.
+        For M, which is secret: whoever knows it knows X.
 
     Attributes
     ----------
@@ -60,7 +60,8 @@ class ProjectionCurator(Curator):
     References
     ----------
     Kharkovskii, Dai and Low, "Private outsourced Bayesian optimization", ICML 2020, Algorithm 1
-    (curator). The evidence against its Theorem 1: the documentation, "Outsourced".
+    (curator). For the evidence against its Theorem 1 see the documentation, "Let another party
+    optimise".
     """
 
     def __init__(
@@ -83,9 +84,9 @@ class ProjectionCurator(Curator):
 
     def _release(self, X: NDArray[np.float64]) -> dict[str, Any]:
         warnings.warn(
-            "ProjectionCurator has no guarantee: a few known rows give back all others, at any "
-            "epsilon, if rows outnumber columns by two and r is not less than the columns. "
-            "GaussianCurator has one.",
+            "ProjectionCurator has no privacy guarantee: whoever knows a few rows can reconstruct "
+            "all others at any epsilon, if n_rows >= n_features + 2 and n_components >= "
+            "n_features. Use GaussianCurator, which is (epsilon, delta)-private.",
             PrivacyWarning,
             stacklevel=4,
         )

@@ -250,7 +250,7 @@ def test_a_vote_for_what_failed_elsewhere_does_not_count():
     other = FederatedCoordinator(search, *TRAIN, sites=["a", "b"])
     other.tell("a", {**vote, "candidate": 0, "failed": [1]})
     other.tell("b", {**vote, "candidate": 1, "failed": [0]})
-    with pytest.raises(ValueError, match="could not be fitted at some site"):
+    with pytest.raises(ValueError, match="failed to fit at some site"):
         other.ask("a")
 
 
@@ -291,7 +291,7 @@ def test_a_coordinator_takes_the_same_answer_twice_and_no_other():
     answer = sites["north"].answer(coordinator.ask("north"))
     coordinator.tell("north", answer)
     coordinator.tell("north", answer)
-    with pytest.raises(ValueError, match="has answered before, and otherwise"):
+    with pytest.raises(ValueError, match="has already sent a different answer"):
         coordinator.tell("north", {**answer, "candidate": (answer["candidate"] + 1) % 3})
     assert coordinator.waiting == ["south"] and coordinator.ask("north") is None
     with pytest.raises(ValueError, match=r"\['south'\] have not answered yet"):
@@ -308,7 +308,7 @@ def test_a_site_that_is_down_is_dropped_only_by_hand():
     assert coordinator.waiting == ["west"] and not coordinator.done
     coordinator.drop("west")
     assert set(converse(coordinator, sites).votes_) == {"north", "south"}
-    with pytest.raises(ValueError, match="site is one of"):
+    with pytest.raises(ValueError, match="site must be one of"):
         coordinator.ask("west")
 
     late = FederatedCoordinator(search, *TRAIN, sites=sites)
@@ -321,7 +321,7 @@ def test_a_site_that_is_down_is_dropped_only_by_hand():
     assert set(found.votes_) == set(held) and set(found.privacy_) == {"north", "south"}
     assert found.best_score_ == pytest.approx(160 / 180)
     late.drop("south")
-    with pytest.raises(ValueError, match="only site that is left"):
+    with pytest.raises(ValueError, match="only remaining site"):
         late.drop("north")
 
 
@@ -353,7 +353,7 @@ def test_a_site_refuses_candidates_that_are_none(candidates):
     site = sites_of(search)["north"]
     site.answer(FederatedCoordinator(search, *TRAIN, sites=["north"]).ask("north"))
     left = site.epsilon_left
-    with pytest.raises(ValueError, match="candidates are a list of different integers"):
+    with pytest.raises(ValueError, match="candidates must be a list of different integers"):
         site.answer({"type": "ask", "version": 1, "what": "counts", "candidates": candidates})
     assert site.epsilon_left == left > 0
 
@@ -520,10 +520,11 @@ def test_predictions_that_depend_on_the_batch_cost_nothing(tmp_path):
     [
         (dict(epsilon=0), "epsilon is"), (dict(score_share=1), "score_share is"),
         (dict(finalists=0), "finalists is"), (dict(n_iter=0), "n_iter is"),
-        (dict(trust="all"), "trust is one of"), (dict(weights="m"), "weights is one of"),
-        (dict(refit="accuracy"), "refit is True or False"), (dict(scoring="roc_auc"), "never meet"),
-        (dict(scoring="neg_median_absolute_error"), "bins that each site"),
-        (dict(estimator=3), "estimator has a fit method"),
+        (dict(trust="all"), "trust must be one of"), (dict(weights="m"), "weights must be one of"),
+        (dict(refit="accuracy"), "refit must be True or False"),
+        (dict(scoring="roc_auc"), "no site sees a pair"),
+        (dict(scoring="neg_median_absolute_error"), "in bins, on which the sites"),
+        (dict(estimator=3), "estimator must have fit"),
         (dict(scoring=["accuracy", "f1"]), "takes one score"),
         (dict(error_score="x"), "error_score"),
         (dict(scoring="matthews_corrcoef", trust="coordinator"), "does not add up over sites"),
@@ -542,9 +543,9 @@ def test_bad_parameters_are_named(params, message):
 @pytest.mark.parametrize(
     ("sites", "message"),
     [
-        (None, "sites are the records of each site by its name"), ({}, "sites have names"),
-        ([1, 2], "sites are the records"), ({"": HELD["north"]}, "sites have names"),
-        ({1: HELD["north"]}, "sites have names"),
+        (None, "sites must be a dict from names to records"), ({}, "sites must have names"),
+        ([1, 2], "sites must be a dict"), ({"": HELD["north"]}, "sites must have names"),
+        ({1: HELD["north"]}, "sites must have names"),
         ({"a": HELD["north"][0]}, "the records of a site"),
         ({"a": (HELD["north"][0], None)}, "y"), ({"a": (None, None)}, "found None"),
         ({"a": (HELD["north"][0][:0], HELD["north"][1][:0])}, "empty"),
@@ -559,7 +560,7 @@ def test_bad_sites_are_named(sites, message):
 def test_records_by_position_and_ledgers_of_nobody_are_refused(tmp_path):
     with pytest.raises(TypeError, match="by position"):
         search_of().fit(*TRAIN, HELD)
-    with pytest.raises(ValueError, match="ledgers are those of sites"):
+    with pytest.raises(ValueError, match="ledgers must be for the sites"):
         search_of().fit(*TRAIN, sites=HELD, ledgers=ledgers_in(tmp_path, west=1.0))
     for names in ("north", ["a", "a"], [], [3]):
         with pytest.raises(ValueError, match="name"):
@@ -568,9 +569,9 @@ def test_records_by_position_and_ledgers_of_nobody_are_refused(tmp_path):
         lambda s: FederatedCoordinator(s, *TRAIN, sites=["a"]),
         lambda s: sites_of(s, {"a": HELD["north"]}),
     ):
-        with pytest.raises(ValueError, match="no message carries"):
+        with pytest.raises(ValueError, match="no message may carry"):
             make(search_of(trust="coordinator"))
-        with pytest.raises(ValueError, match="search is a PrivateFederatedSearch"):
+        with pytest.raises(ValueError, match="search must be a PrivateFederatedSearch"):
             make(LogisticRegression())
 
 

@@ -118,7 +118,7 @@ def test_stand_ins_have_about_the_level_of_the_score(scoring):
     objective = PrivateObjective(LogisticRegression(), *train, *val, **params)
     exact = objective.scorer_(LogisticRegression().fit(*train), *val)
     assert objective({}) == pytest.approx(exact, abs=0.03)
-    assert "stand-in" in repr(objective)
+    assert "proxy" in repr(objective)
 
 
 def test_the_stand_in_of_r2_has_about_its_level(rng):
@@ -245,7 +245,7 @@ def test_after_the_last_call_there_is_none(objective_of):
     objective = objective_of(n_calls=2)
     objective({"C": 1.0})
     objective({"C": 2.0})
-    with pytest.raises(BudgetExceededError, match="all 2 calls have been made"):
+    with pytest.raises(BudgetExceededError, match="all 2 calls have been used"):
         objective({"C": 3.0})
     assert objective({"C": 2.0}) == objective.calls_[1].score
     assert len(objective.calls_) == 2
@@ -282,7 +282,7 @@ def test_a_fit_that_fails_uses_up_no_call(objective_of, tmp_path):
     hopeless = objective_of(Fails())
     with pytest.warns(FitFailedWarning):
         hopeless({"a": 1})
-    with pytest.raises(ValueError, match="none of the 1 settings .* cannot fit this"):
+    with pytest.raises(ValueError, match="none of the 1 candidates .* cannot fit this"):
         hopeless.best()
     with pytest.raises(RuntimeError, match="cannot fit this"):
         objective_of(Fails(), error_score="raise")({"a": 1})
@@ -419,7 +419,7 @@ def test_delta_is_charged_only_if_it_is_used(objective_of, tmp_path):
         ({"call_seconds": 1e6}, "call_seconds is"),
         ({"error_score": "ignore"}, "error_score is"),
         ({"groups_val": [1, 2]}, "2 entries for 150"),
-        ({"estimator": "svc"}, "estimator has a fit method"),
+        ({"estimator": "svc"}, "estimator must have fit"),
     ],
 )
 def test_parameters_that_make_no_sense(objective_of, params, match):
@@ -430,7 +430,7 @@ def test_parameters_that_make_no_sense(objective_of, params, match):
 @pytest.mark.parametrize("setting", [None, 3, "C", [("C", 1.0)], {1: 2}, {"D": 1.0}])
 def test_settings_that_make_no_sense(objective_of, setting):
     objective = objective_of()
-    with pytest.raises(ValueError, match="a setting is a dict|Invalid parameter"):
+    with pytest.raises(ValueError, match="a candidate is a dict|Invalid parameter"):
         objective(setting)
     assert objective.calls_ == []
 

@@ -174,7 +174,7 @@ def test_gp_strategies_spend_half_of_budget_on_each_release():
     for strategy in (GPNoisy(**NOISY), GPNoiseFree(**FREE)):
         privacy = fitted(strategy, epsilon=0.7, delta=0.03, noise_random_state=None).privacy_
         assert [(s.epsilon, s.delta) for s in privacy.spends] == [(0.35, 0.015)] * 2
-        assert all("verage case over the GP prior" in s.assumption for s in privacy.spends)
+        assert all("over the GP prior" in s.assumption for s in privacy.spends)
         assert "Assumption 1" in privacy.assumption
         assert "under an assumption" in str(privacy)
         assert (privacy.epsilon, privacy.delta) == (0.7, 0.03)
@@ -208,7 +208,7 @@ def test_missing_parameters_are_learnt_within_training_set(two_classes):
 def test_identical_public_scores_raise_value_error():
     """A prior scale of 0 would claim privacy without noise."""
     for strategy in (GPNoisy(noise=0.2), GPNoiseFree(A=0.1, tau=1.0)):
-        with pytest.raises(ValueError, match="scores are all the same.*GPNois"):
+        with pytest.raises(ValueError, match="scores are all equal.*GPNois"):
             fitted(strategy, n_iter=12)
         assert len(FITTED) == 4
 
@@ -443,7 +443,7 @@ def test_one_record_changes_area_and_f1_by_their_whole_range():
 @pytest.mark.parametrize(
     ("strategy", "scoring", "message"),
     [
-        (GPNoisy(**(NOISY | {"k1": None})), "roc_auc", "k1 is learnt from gains.*Give it"),
+        (GPNoisy(**(NOISY | {"k1": None})), "roc_auc", "k1 is learnt from gains.*Pass it"),
         (GPNoiseFree(**(FREE | {"k1": None})), "f1", "k1 is learnt from gains.*GPNoiseFree"),
         (GPNoisy(**NOISY), "average_precision", "bins of a histogram"),
         (GPNoiseFree(**FREE, score_share=0), "average_precision", "bins of a histogram"),
@@ -788,7 +788,7 @@ def test_custom_acquisition_is_refused_for_secret_scores():
             raise AssertionError("called")
 
     for acquisition in (Tell(), lambda mean, std, best: mean):
-        with pytest.raises(ValueError, match="scores that nobody may see"):
+        with pytest.raises(ValueError, match="sees secret scores"):
             lipschitz(LipschitzConvex(acquisition=acquisition))
 
 
@@ -963,10 +963,10 @@ def test_published_forms_are_not_imported_with_the_package():
     [
         (GPNoisy(k1=1.5), "k1 is None or in"),
         (GPNoisy(noise=0), "noise is None or positive"),
-        (GPNoisy(kernel="rbf"), "kernel is one of"),
-        (GPNoisy(length_scale=-1), "length_scale is None or positive"),
-        (GPNoisy(length_scale=[]), "length_scale is None or positive"),
-        (GPNoisy(**(NOISY | {"length_scale": [1.0, 2.0]})), "one for each of 1 features"),
+        (GPNoisy(kernel="rbf"), "kernel must be one of"),
+        (GPNoisy(length_scale=-1), "length_scale must be None or positive"),
+        (GPNoisy(length_scale=[]), "length_scale must be None or positive"),
+        (GPNoisy(**(NOISY | {"length_scale": [1.0, 2.0]})), "one number or 1, one per feature"),
         (GPNoisy(prior_scale=0), "prior_scale"),
         (GPNoisy(prior_mean=math.nan), "prior_mean"),
         (GPNoisy(n_candidates=0), "n_candidates"),
@@ -975,12 +975,12 @@ def test_published_forms_are_not_imported_with_the_package():
         (GPNoisy(score_share=None), "score_share is in"),
         (GPNoisy(score_share=1e-300), "needs delta > 0"),
         (GPNoiseFree(score_share=0, **(FREE | {"A": -1})), "A is None or positive"),
-        (GPNoisy(acquisition=ExpectedImprovement()), "Theorems 3 and 4.*set score_share=0"),
+        (GPNoisy(acquisition=ExpectedImprovement()), "Theorems 3 and 4.*Set score_share=0"),
         (
             GPNoiseFree(**FREE, acquisition=UpperConfidenceBound()),
-            "Theorems 5 and 6.*set score_share=0",
+            "Theorems 5 and 6.*Set score_share=0",
         ),
-        (GPNoisy(acquisition="ei", score_share=0), "scores that nobody may see"),
+        (GPNoisy(acquisition="ei", score_share=0), "sees secret scores"),
         (GPNoisy(acquisition=ExpectedImprovement("x"), score_share=0), "xi is a number"),
         (GPNoisy(acquisition=UpperConfidenceBound(-1.0), score_share=0), "kappa is a number"),
         (GPNoiseFree(**(FREE | {"A": -1})), "A is positive"),
@@ -989,8 +989,8 @@ def test_published_forms_are_not_imported_with_the_package():
         (LipschitzConvex(g_star=0), "g_star"),
         (LipschitzConvex(lipschitz=-1), "lipschitz"),
         (LipschitzConvex(candidate_share=1), "candidate_share"),
-        (LipschitzConvex(lambda_bounds=(1.0, 0.5)), "lambda_bounds is"),
-        (LipschitzConvex(lambda_bounds=3), "lambda_bounds is"),
+        (LipschitzConvex(lambda_bounds=(1.0, 0.5)), "lambda_bounds must be"),
+        (LipschitzConvex(lambda_bounds=3), "lambda_bounds must be"),
     ],
 )
 def test_invalid_parameters_raise_value_error_before_any_fit(strategy, message, draws):

@@ -322,7 +322,7 @@ def test_lipschitz_ends_without_saying_why_if_training_records_cannot_be_used(
     training, _ = parts(N + M)
     X[training[7]] = np.nan
     ledger = PrivacyLedger(tmp_path / "ledger.jsonl", "table", epsilon=10.0, create=True)
-    with pytest.raises(ValueError, match="is not said") as error:
+    with pytest.raises(ValueError, match="is withheld") as error:
         fitted(strategy, (X, y), ledger=ledger, noise_random_state=None, random_state=0)
     assert any("count as spent" in note for note in error.value.__notes__)
     assert ledger.spent["epsilon"] == 4
@@ -353,7 +353,7 @@ def test_path_leaves_out_fits_that_have_not_converged_and_fixed_candidates_do_no
     ((_, _, best),) = draws
     some = raw_statistics(model(), [{"logisticregression__C": C} for C in (0.1, 0.2)], plain_data())
     assert min(abs(best - each) for each in some) <= N
-    with pytest.raises(ValueError, match="is not said"):
+    with pytest.raises(ValueError, match="is withheld"):
         fitted(CANDIDATE, space=space)
     assert len(draws) == 1
 
@@ -372,7 +372,7 @@ def test_budget_is_charged_once_and_not_for_wrong_parameters(tmp_path):
 @pytest.mark.parametrize(
     ("estimator", "message"),
     [
-        (make_pipeline(UnitBall(), logistic()), "largest norm.*UnitBall a radius"),
+        (make_pipeline(UnitBall(), logistic()), "largest norm.*UnitBall a public radius"),
         (make_pipeline(StandardScaler(), UnitBall(1.0), logistic()), r"\['standardscaler'\] learn"),
         (
             make_pipeline(UnitBall(1.0), LinearSVC(loss="hinge", fit_intercept=False)),

@@ -23,7 +23,7 @@ from sklearn_dpbo.outsourced.bounds import (
 )
 from sklearn_dpbo.outsourced.published import ProjectionCurator
 
-pytestmark = pytest.mark.filterwarnings("ignore:ProjectionCurator has no guarantee")
+pytestmark = pytest.mark.filterwarnings("ignore:ProjectionCurator has no privacy guarantee")
 
 
 # ------------------------------------------------------------ Algorithm 1, line 5
