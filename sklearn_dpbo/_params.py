@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from numbers import Real
 from typing import Any
 
@@ -11,6 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = ["as_floats", "check_named", "check_number", "is_finite"]
+
+# What others call a validation set: records given by these names would not be protected.
+_NAMES_OF_VALIDATION = re.compile("[Xxy]_?(valid|validation|test|holdout|hold_out|dev|eval)")
 
 
 def check_number(
@@ -51,14 +56,39 @@ def check_number(
         )
 
 
-def check_named(estimator: object, unnamed: tuple[Any, ...]) -> None:
-    """Raise TypeError if more than X and y was given to `fit` by position."""
+def check_named(estimator: Any, unnamed: tuple[Any, ...], fit_params: Iterable[str] = ()) -> None:
+    """Raise TypeError if protected records were given to `fit` by position or by another name.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Its class has this `fit`.
+    unnamed : tuple
+        What was given by position after X and y.
+    fit_params : iterable of str, default=()
+        Names of what is passed on to the `fit` of ``estimator.estimator``.
+    """
+    other = [name for name in fit_params if _NAMES_OF_VALIDATION.fullmatch(name)]
+    if other and not _takes(estimator.estimator, other):
+        raise TypeError(
+            f"{type(estimator).__name__}.fit was given {other}: the protected records are called "
+            "X_val, y_val and groups_val here, as in fit(X_train, y_train, X_val=X_val, "
+            "y_val=y_val)"
+        )
     if unnamed:
         raise TypeError(
             f"{type(estimator).__name__}.fit takes X and y by position; {len(unnamed)} more were "
             "given. Name the protected records, as in fit(X_train, y_train, X_val=X_val, "
             "y_val=y_val), so that they cannot be taken for others"
         )
+
+
+def _takes(estimator: Any, names: list[str]) -> bool:
+    """Whether the `fit` of an estimator has parameters of all these names."""
+    try:
+        return set(names) <= set(inspect.signature(estimator.fit).parameters)
+    except (AttributeError, TypeError, ValueError):
+        return False
 
 
 def is_finite(value: Any) -> bool:

@@ -3,6 +3,7 @@
 __all__ = [
     "BatchDependentError",
     "BudgetExceededError",
+    "CrossValidationBudgetError",
     "GuaranteeAssumptionWarning",
     "InsecureNoiseWarning",
     "LedgerError",
@@ -37,3 +38,11 @@ class LedgerError(RuntimeError):
 
 class BudgetExceededError(ValueError):
     """A charge would exceed the privacy budget; no noise was drawn for it."""
+
+
+class CrossValidationBudgetError(BaseException):
+    """A `BudgetExceededError` inside scikit-learn's cross-validation, which it ends.
+
+    `cross_val_score`, `GridSearchCV` and their like put nan in place of a fold's score for any
+    `Exception`, unless ``error_score="raise"``; so this is none.
+    """

@@ -345,7 +345,7 @@ class PrivateBayesSearchCV(
         TimeoutError
             If a fit takes longer than `fit_timeout`; nothing is released or spent.
         """
-        check_named(self, unnamed)
+        check_named(self, unnamed, fit_params)
         if self.protect == "all":
             return self._fit_one_table(X, y, X_val, y_val, groups_val, fit_params)
         if X_val is not None:

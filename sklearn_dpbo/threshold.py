@@ -246,7 +246,7 @@ class PrivateThresholdClassifier(
             or spent then, except by a search in `estimator` that had already finished; the error
             says so.
         """
-        check_named(self, unnamed)
+        check_named(self, unnamed, fit_params)
         if X_val is not None:
             refuse_raw_validation_set(self)
         self._validate()

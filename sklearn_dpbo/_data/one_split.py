@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Mapping
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -22,12 +23,13 @@ _WHY_ONE_SPLIT = {
     "cv": (
         "Every split would spend the privacy of its own validation records, and models of other "
         "splits would be trained on them, so one hold-out set is protected instead. Pass X_val "
-        "and y_val, or a splitter that makes one split, such as ShuffleSplit(n_splits=1) or "
+        "and y_val, or a splitter that makes one split, such as ShuffleSplit(n_splits=1{share}) or "
         "PredefinedSplit"
     ),
     "public_cv": (
         "Each candidate is explored by one fit: pass a splitter that makes one split, such as "
-        "ShuffleSplit(n_splits=1) or PredefinedSplit, or an iterable of one (train, test) pair"
+        "ShuffleSplit(n_splits=1{share}) or PredefinedSplit, or an iterable of one (train, test) "
+        "pair"
     ),
 }
 _HOW_TO_SPLIT = {
@@ -41,18 +43,35 @@ _HOW_TO_SPLIT = {
 
 def check_one_split(cv: Any, y: Any, estimator: Any, name: str) -> Any:
     """Return the splitter for cv, if it makes one split."""
-    n_splits = None
+    n_splits, share = None, _share(cv)
+    if share and share == cv:
+        other = ", or the sensitive records as X_val and y_val" * (name == "cv")
+        raise ValueError(
+            f"{name}={cv!r} cannot be used: it is no splitter. To hold out that share, pass "
+            f"{name}=ShuffleSplit(n_splits=1, test_size={share:g}){other}"
+        )
     try:
+        if isinstance(cv, float | str):
+            raise TypeError("it is no splitter")
         checked = check_cv(cv, y, classifier=is_classifier(estimator))
         n_splits = checked.get_n_splits()
     except (AttributeError, TypeError, ValueError) as error:
         reason = str(error)
     if n_splits != 1:
-        found = reason if n_splits is None else f"it makes {n_splits} splits"
-        raise ValueError(
-            f"{name}={reprlib.repr(cv)} cannot be used: {found}. {_WHY_ONE_SPLIT[name]}"
-        )
+        found = reason.rstrip(".") if n_splits is None else f"it makes {n_splits} splits"
+        why = _WHY_ONE_SPLIT[name].format(share=f", test_size={share:g}" if share else "")
+        raise ValueError(f"{name}={reprlib.repr(cv)} cannot be used: {found}. {why}")
     return checked
+
+
+def _share(cv: Any) -> float | None:
+    """Return the share of the records that this is to hold out: of 0.2 and of 5 folds, a fifth."""
+    if not isinstance(cv, Real) or isinstance(cv, bool):
+        return None
+    number = float(cv)
+    if 0 < number < 1:
+        return number
+    return 1 / number if 2 <= number <= 100 else None
 
 
 def named(given: Any) -> str:

@@ -122,7 +122,10 @@ def _message_on_names(names: list[str] | None, names_val: list[str] | None) -> s
         return "X_val has the columns of X in another order: pass X_val[X.columns]"
     missing = sorted(set(names) - set(names_val))[:5]
     extra = sorted(set(names_val) - set(names))[:5]
-    return f"X_val lacks columns {missing} of X, and has {extra} that X has not"
+    lacks = f"X_val lacks columns {missing} of X" if missing else ""
+    has = f"X_val has columns {extra} that X does not have" if extra else ""
+    which = "X_val[X.columns] selects those of X" * (not missing)
+    return "; ".join(filter(None, (lacks, has, which)))
 
 
 def _column_names(X: Any) -> list[str] | None:

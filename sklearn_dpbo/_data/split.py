@@ -152,7 +152,7 @@ def hold_out(
     _warn_of_training_on(X_val, X)
     X, y = indexable(X, y)
     _check_some_to_fit_on(n_rows(X))
-    X_val, groups_val = indexable(X_val, groups_val)
+    (X_val,) = indexable(X_val)
     _check_not_empty(n_rows(X_val))
     X = _as_arrays(X)
     check_same_columns(X, X_val, get_tags(estimator).input_tags.pairwise)

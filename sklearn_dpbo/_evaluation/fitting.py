@@ -21,6 +21,7 @@ from .._data.split import Training
 from .._data.tables import copy_rows
 from .._privacy.interrupts import uninterrupted
 from ..exceptions import BatchDependentError
+from .advice import advice_on
 from .shared_context import SharedContext
 
 __all__ = [
@@ -111,6 +112,8 @@ def timed_fit(
         raise
     except Exception as error:
         if error_score == "raise":
+            if advice := advice_on(str(error)):
+                error.add_note(advice)
             raise
         seconds = time.perf_counter() - start if fit_time is None else fit_time
         return seconds, f"{type(error).__name__}: {error}", None
@@ -201,15 +204,17 @@ def report_failures(errors: tuple[str | None, ...]) -> None:
         If all did.
     """
     failed = [error for error in errors if error is not None]
+    advice = next((f". {advice}" for error in failed if (advice := advice_on(error))), "")
     if len(failed) == len(errors):
         raise ValueError(
             f"All {len(errors)} candidates failed on the training set; nothing was released and "
-            f"no privacy was spent. The first failed with {failed[0]}"
+            f"no privacy was spent. The first failed with {failed[0].rstrip('.')}{advice}"
         )
     if failed:
         warnings.warn(
             f"{len(failed)} of {len(errors)} candidates failed on the training set and cannot be "
-            f"chosen; cv_results_['fit_error'] says why. The first failed with {failed[0]}",
+            f"chosen; cv_results_['fit_error'] says why. The first failed with "
+            f"{failed[0].rstrip('.')}{advice}",
             FitFailedWarning,
             stacklevel=4,
         )

@@ -30,9 +30,9 @@ def _why_not(column: object) -> str:
         )
     if _SCORES.fullmatch(name):
         return (
-            f"no {name}: only the chosen candidate's score is released, best_score_. With "
-            "release='all' the scores of all candidates are, each with more noise; public_score "
-            "has those within the training set"
+            f"no {name}: only the chosen candidate's score is released, with noise: best_score_. "
+            "With release='all' the scores of all candidates are, each with more noise; "
+            "cv_results_['public_score'] has those within the training set"
         )
     if name in _TIMES:
         return f"no {name}: how long predictions take depends on the validation records"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import warnings
 from numbers import Integral
@@ -47,6 +48,7 @@ def check_parameters(search: Any) -> None:
     check_number(
         "n_iter", search.n_iter, "a whole number from 1 up", _from_1_up, Integral, optional=True
     )
+    check_number("n_jobs", search.n_jobs, "a whole number", kind=Integral, optional=True)
     if not isinstance(search.verbose, bool | np.bool_):
         check_number("verbose", search.verbose, "0 or more", lambda v: v >= 0)
     if not (hasattr(search.estimator, "fit") and hasattr(search.estimator, "get_params")):
@@ -87,7 +89,8 @@ def scorers_of(search: Any) -> dict[str, PrivateScorer]:
     scorers = resolve_scorers(search.scoring, search.estimator, search.refit if named else None)
     if len(scorers) > 1 and not named and search.refit:
         raise ValueError(
-            f"scoring has several scores: refit= names the one that selects, one of {list(scorers)}"
+            f"scoring has several scores, {list(scorers)}: name the one that selects, as in "
+            f"refit={next(iter(scorers))!r}"
         )
     return scorers
 
@@ -108,11 +111,41 @@ def space_of(search: Any) -> SearchSpace:
     for params in space.examples():
         try:
             set_candidate(clone(search.estimator), params)
-        except AttributeError as error:  # "a__b" where a is no estimator
-            raise ValueError(
+        except (AttributeError, ValueError) as error:
+            if hint := _did_you_mean(params, search.estimator):
+                raise ValueError(f"param_grid: {hint}") from None
+            if isinstance(error, ValueError):
+                raise
+            raise ValueError(  # "a__b" where a is no estimator
                 f"param_grid: {params!r} cannot be set on {search.estimator!r}: {error}"
             ) from None
+    _warn_of_ranges(space)
     return space
+
+
+def _did_you_mean(params: dict[str, Any], estimator: Any) -> str:
+    """Return which parameter may have been meant by the first that the estimator does not have."""
+    known = list(estimator.get_params(deep=True))
+    for name in (name for name in params if name not in known):
+        # A parameter of a step has the step's name before it.
+        near = [other for other in known if other.endswith(f"__{name.rpartition('__')[2]}")]
+        near = near or [other for other in known if other.lower() == name.lower()]
+        if near := near or difflib.get_close_matches(name, known, n=1):
+            meant = " or ".join(map(repr, near))
+            return f"{type(estimator).__name__} has no parameter {name!r}; did you mean {meant}?"
+    return ""
+
+
+def _warn_of_ranges(space: SearchSpace) -> None:
+    """Warn of a tuple of two numbers: GridSearchCV has two candidates in it, skopt a range."""
+    for name, (low, high), as_range in space.perhaps_ranges:
+        warnings.warn(
+            f"param_grid[{name!r}]=({low!r}, {high!r}) lists two candidates, as in GridSearchCV. "
+            f"If you mean the range between them, write {as_range}; if the tuple is one value, "
+            f"[({low!r}, {high!r})]; if you do mean two candidates, [{low!r}, {high!r}]",
+            UserWarning,
+            stacklevel=5,
+        )
 
 
 def n_iter_of(search: Any, space: SearchSpace, strategy: Strategy) -> int:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import reprlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Number
@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._params import is_finite
+from .hints import instead_of
 
 __all__ = ["EDGE", "Axis", "Categories", "Distribution", "axis_of", "found", "same"]
 
@@ -157,8 +158,10 @@ def axis_of(name: str, values: Any) -> Axis:
     quantile = getattr(values, "ppf", None) or getattr(values, "icdf", None)
     if callable(quantile) and not isinstance(values, type):
         return Distribution(name, quantile, _is_discrete(values))
-    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Sequence | np.ndarray):
-        hint = "; write [value] for a single value" if isinstance(values, str | Number) else ""
+    instead = "" if isinstance(values, list | range | np.ndarray) else instead_of(values)
+    is_list = isinstance(values, Sequence | np.ndarray) and not isinstance(values, str | bytes)
+    if not is_list or instead:
+        hint = f"; {instead}" if instead else ""
         raise ValueError(
             f"param_grid[{name!r}] is a list of values or a distribution with a ppf method"
             f"{hint}; {found(values)}"

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.stats import qmc
 
 from .axes import EDGE, Axis, Categories, axis_of, found, same
+from .hints import range_in_words
 
 __all__ = ["Candidates", "Points", "SearchSpace", "divide"]
 
@@ -117,10 +118,19 @@ class SearchSpace:
             raise ValueError(f"param_grid is a dict or a non-empty list of dicts; {found(grids)}")
         for grid in grids:
             if not isinstance(grid, Mapping):
-                raise ValueError(f"each entry of param_grid is a dict; {found(grid)}")
+                raise ValueError(
+                    f"each entry of param_grid is a dict{_of_pair(grid)}; {found(grid)}"
+                )
         self.subspaces = [
             {str(name): axis_of(name, grid[name]) for name in sorted(grid, key=str)}
             for grid in grids
+        ]
+        #: Tuples of two numbers, and how to write the ranges that they may stand for.
+        self.perhaps_ranges = [
+            (str(name), values, as_range)
+            for grid in grids
+            for name, values in grid.items()
+            if (as_range := range_in_words(values))
         ]
         self.names = sorted({name for axes in self.subspaces for name in axes})
         self._column = {name: i for i, name in enumerate(self.names)}
@@ -289,6 +299,12 @@ class SearchSpace:
                 "",
                 np.where(points.subspace[:, None] == np.arange(len(self.subspaces)), height, 0),
             )
+
+
+def _of_pair(grid: Any) -> str:
+    """Return what to do with a (dict, number of candidates), which skopt takes."""
+    pair = isinstance(grid, tuple) and len(grid) == 2 and isinstance(grid[0], Mapping)
+    return "; leave out the number beside it, and give n_iter for all dicts together" * pair
 
 
 def _levels(axes: Sequence[Axis | None]) -> tuple[dict[int, NDArray[np.int_]], int]:

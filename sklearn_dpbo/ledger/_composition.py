@@ -11,6 +11,7 @@ from fractions import Fraction
 from .._privacy.rounding import round_down, round_up
 from .._privacy.zcdp import delta_of_zcdp
 from ..exceptions import BudgetExceededError
+from ._cross_validation import surfacing
 from ._entries import Loss, Opening, Totals
 
 __all__ = ["concentrated", "format_budget", "format_loss", "refuse_excess", "refuse_other_unit"]
@@ -29,6 +30,11 @@ def refuse_excess(opening: Opening, spent: Totals, losses: Iterable[Loss], what:
         To be charged.
     what : str
         What is to be released, for the message.
+
+    Raises
+    ------
+    BudgetExceededError
+        If they do not fit; a `CrossValidationBudgetError` where scikit-learn would hide it.
     """
     asked = Totals()
     for loss in losses:
@@ -44,11 +50,12 @@ def refuse_excess(opening: Opening, spent: Totals, losses: Iterable[Loss], what:
     )
     if asked.delta > delta_left or not fits:
         left = max(epsilon_left, Fraction(0)), max(delta_left, Fraction(0))
-        raise BudgetExceededError(
+        error = BudgetExceededError(
             f"{what} asks for {format_loss(*asked[:2])}; the ledger of {opening.dataset!r} has "
             f"spent {format_loss(*spent[:2])} of {format_budget(*opening.budget[:2])}, and has "
             f"left {format_loss(*left)}. Nothing was drawn"
         )
+        raise surfacing(error)
 
 
 def concentrated(E: Fraction, D: Fraction, squares: Fraction) -> bool:

@@ -65,10 +65,10 @@ class OneTablePlan(SearchPlan):
             "the search several times on public data like yours"
         )
 
-    def __str__(self) -> str:
-        _, *lines = super().__str__().splitlines()
+    @property
+    def _title(self) -> str:
         head = f"Plan: a table of {self.n:,} records (or groups), all of which are protected, "
-        return "\n".join([f"{head}epsilon = {three_digits(self.epsilon)}", *lines])
+        return f"{head}epsilon = {three_digits(self.epsilon)}"
 
     def _lines(self) -> list[tuple[str, str]]:
         p = f"with probability {self.confidence:.6g}"

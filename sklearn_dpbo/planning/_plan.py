@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from .._card import card
 from ._bounds import UtilityBounds
 from ._simulation import Simulation, simulate
 
@@ -23,6 +24,9 @@ __all__ = ["MAX_CANDIDATES", "SOLVED", "SearchPlan", "three_digits"]
 MAX_CANDIDATES = 10**6
 # Factors of the plan's m and epsilon in its table.
 _FACTORS = (0.25, 0.5, 1, 2, 4)
+
+# What a notebook shows on a click.
+_FOLDED = ("Not covered",)
 
 SOLVED = {
     "m": "m: the smallest number of records, or groups, that meets the targets",
@@ -177,15 +181,25 @@ class SearchPlan(UtilityBounds):
         return simulate(self, search, X, y, n_runs=n_runs, random_state=random_state, n_jobs=n_jobs)
 
     def __str__(self) -> str:
-        lines = [
-            f"Plan: {self.m:,} validation records (or groups), at most {self.n_iter:,} candidates, "
-            f"epsilon = {three_digits(self.epsilon)}"
-        ]
+        lines = [self._title]
         for heading, text in self._lines():
             lines += textwrap.wrap(
                 text, 100, initial_indent=f"  {heading:<12}", subsequent_indent=" " * 14
             )
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """Return the plan as a self-contained HTML fragment, for notebooks."""
+        rows = [(heading, [text]) for heading, text in self._lines()]
+        folded = [row for row in rows if row[0] in _FOLDED]
+        return card(self._title, [row for row in rows if row not in folded], folded=folded)
+
+    @property
+    def _title(self) -> str:
+        return (
+            f"Plan: {self.m:,} validation records (or groups), at most {self.n_iter:,} candidates, "
+            f"epsilon = {three_digits(self.epsilon)}"
+        )
 
     def _lines(self) -> list[tuple[str, str]]:
         p = f"with probability {self.confidence:.6g}"

@@ -177,8 +177,9 @@ def _missing(given: dict[str, float | None], *, has_target: bool) -> str:
     if not missing:
         what = "over-determined" if has_target else "nothing to solve for"
         raise ValueError(
-            f"{what}: m, n_iter and epsilon are all given. Give None for the one to find; for the "
-            "errors that given numbers guarantee, use sklearn_dpbo.planning.UtilityBounds"
+            f"{what}: m, n_iter and epsilon are all given (n_iter is {given['n_iter']}). Give None "
+            "for the one to find, as in n_iter=None; for the errors that given numbers guarantee, "
+            "use sklearn_dpbo.planning.UtilityBounds"
         )
     if len(missing) > 1:
         raise ValueError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +34,8 @@ PREDICTION_CONDITIONS = {
         "copy of the model"
     ),
 }
+_SUMMARY_WIDTH = 83  # of a text behind its label
+_ANOTHER_RUN = "draws other noise, which random_state does not fix, and spends epsilon again"
 _NOT_REPORTED = (
     "labels that are missing or that the training set does not have, and records that cannot be "
     "predicted: they count as wrong, and a message would reveal them. To see how the model copes "
@@ -55,8 +57,9 @@ class _Fact:
 class PrivacyReport:
     """What was protected, how strongly, and on which assumption.
 
-    ``print()`` shows it as text and a notebook as HTML; `to_markdown`, `to_html` and `to_json`
-    return it for publication. All forms have the same content.
+    ``print()`` shows a summary, `details` returns the whole text, and a notebook shows HTML;
+    `to_markdown`, `to_html` and `to_json` return the report for publication. All forms but the
+    summary have the same content.
 
     Parameters
     ----------
@@ -122,11 +125,11 @@ class PrivacyReport:
             "delta" (None if the noise was seeded: then there is no guarantee), "worst_case" (bool),
             "m", "unit", "data", "protected", "neighbours", "released", "not_protected",
             "assumption" (None if there is none), "condition", "not_reported" (of a validation set),
-            "spent", "noise" and "ledger" (if one was charged: a list with "ledger", "charge" and
-            "head" of each charge, as in `Receipt`). "spent" is a
-            list with one entry per purpose: "purpose" (in words), "mechanism", "times", "epsilon",
-            "delta", "share" (of the whole epsilon), and "of" (of one table, which part of it pays;
-            else empty).
+            "spent", "noise", "another_run" (unless the noise was seeded) and "ledger" (if one was
+            charged: a list with "ledger", "charge" and "head" of each charge, as in `Receipt`).
+            "spent" is a list with one entry per purpose: "purpose" (in words), "mechanism",
+            "times", "epsilon", "delta", "share" (of the whole epsilon), and "of" (of one table,
+            which part of it pays; else empty).
         """
         report = {"title": self.title, "private": self.secure, "warning": self._warning or None}
         for fact in self._facts():
@@ -152,7 +155,14 @@ class PrivacyReport:
             lines.append(f"- **{fact.label}**: {_escape_markdown('; '.join(fact.lines))}")
         return "\n".join(lines)
 
-    def __str__(self) -> str:
+    def details(self) -> str:
+        """Return the whole report as text.
+
+        Returns
+        -------
+        text : str
+            Lines of at most 100 characters: print it.
+        """
         lines = [self.title]
         if not self.secure:
             warning = textwrap.wrap(self._warning, 92)
@@ -166,11 +176,35 @@ class PrivacyReport:
                 heading = ""
         return "\n".join(lines)
 
+    def __str__(self) -> str:
+        """Return a summary of at most 8 lines."""
+        lines = [f"{self.title} (in full: .details())"]
+        lines += [] if self.secure else [f"!!! {self._warning.rpartition('. ')[0]} !!!"]
+        return "\n".join([*lines, *(f"  {label:<15}{text}" for label, text in self._summary())])
+
+    def _summary(self) -> Iterator[tuple[str, str]]:
+        """Yield the facts that a reader needs first, each on one line."""
+        facts = {fact.label: "; ".join(fact.lines) for fact in self._facts()}
+        rests_on = "Assumption" if self.assumption else "Condition"
+        another_run = ["Another run"] * self.secure
+        for label in (
+            "Guarantee",
+            "Protected",
+            "Not protected",
+            "Released",
+            rests_on,
+            *another_run,
+        ):
+            yield label, _first_clause(facts[label])
+        if self.receipts:
+            more = f", and {len(self.receipts) - 1} more" * (len(self.receipts) > 1)
+            yield "Ledger", _charge(self.receipts[0]) + more
+
     def __repr__(self) -> str:
         state = "" if self.secure else ", NOT PRIVATE: seeded noise"
         return (
             f"<PrivacyReport: epsilon={self.epsilon:g}, delta={self.delta:g}, "
-            f"{self.m} {self.unit}s{state}; print() it for all>"
+            f"{self.m} {self.unit}s{state}; print() it, or its details()>"
         )
 
     def _card(self, results: Iterable[Row]) -> str:
@@ -206,6 +240,7 @@ class PrivacyReport:
             *self._not_reported(),
             _Fact("Spent", tuple(_spend_text(each) for each in spent), {"spent": spent}),
             _text("Noise", self.noise, detail=True),
+            *([_text("Another run", _ANOTHER_RUN)] if self.secure else []),
             *self._charged(),
         ]
 
@@ -229,7 +264,7 @@ class PrivacyReport:
         """Return which charges of a ledger paid, so that `PrivacyLedger.verify` finds them."""
         if not self.receipts:
             return []
-        lines = tuple(f"charge {r.charge} of {r.ledger}, {r.head}" for r in self.receipts)
+        lines = tuple(f"{_charge(r)}, {r.head}" for r in self.receipts)
         values = {"ledger": [receipt._asdict() for receipt in self.receipts]}
         return [_Fact("Ledger", lines, values, detail=True)]
 
@@ -278,6 +313,25 @@ def _spend_text(spend: dict[str, Any]) -> str:
         f"epsilon = {spend['epsilon']:g} ({100 * spend['share']:.3g} %{spend['of'] and ' of '}"
         f"{spend['of']}), delta = {spend['delta']:g}: {spend['purpose']}, by {spend['mechanism']}"
     )
+
+
+def _charge(receipt: Receipt) -> str:
+    return f"charge {receipt.charge} of {receipt.ledger}"
+
+
+def _first_clause(text: str) -> str:
+    """Return what a text says first, on one line; dots stand for the rest."""
+    if len(text) <= _SUMMARY_WIDTH:
+        return text
+    clause, *rest = text.split(";")
+    if clause.count("(") > clause.count(")") or (not rest and clause.endswith(")")):
+        clause = clause.rpartition(" (")[0]
+    more = "; ..." if rest else ""
+    if len(clause + more) <= _SUMMARY_WIDTH:
+        return clause + more
+    if listed := clause[: _SUMMARY_WIDTH - 5].rpartition(", ")[0]:
+        return f"{listed}, ..."
+    return textwrap.shorten(clause, _SUMMARY_WIDTH, placeholder=" ...")
 
 
 def _escape_markdown(text: str) -> str:

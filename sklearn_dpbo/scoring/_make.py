@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClassifierMixin, is_classifier, is_regressor
+from sklearn.base import is_classifier, is_regressor
 from sklearn.metrics import get_scorer_names
 
 from .._params import as_floats
 from . import _gains as gains
 from ._confusion import CONFUSION, ConfusionScorer, confusion_scorer
+from ._kinds import refuse_clusterer, without_default
 from ._losses import LOSSES
 from ._matthews import MatthewsScorer
 from ._mean_gain import MeanGain
@@ -217,18 +218,7 @@ def resolve_scorer(scoring: Any, estimator: Any) -> PrivateScorer:
             return make_private_scorer("accuracy")
         if is_regressor(estimator):
             return make_private_scorer("r2")
-        if isinstance(estimator, ClassifierMixin):
-            name = type(estimator).__name__
-            raise ValueError(
-                f"{name} is a ClassifierMixin, and scikit-learn does not take it for a "
-                "classifier, since BaseEstimator stands before the mixin: write "
-                f"class {name}(ClassifierMixin, BaseEstimator)"
-            )
-        raise ValueError(
-            f"scoring=None means accuracy or r2, and {type(estimator).__name__} is neither a "
-            "classifier nor a regressor: pass a score, e.g. "
-            "scoring=make_private_scorer(gain, bounds=(-100, 0))"
-        )
+        raise ValueError(without_default(estimator))
     if isinstance(scoring, Mapping | list | tuple | set):
         raise ValueError(f"scoring= takes one score here; found {scoring!r}")
     scorer = make_private_scorer(scoring) if isinstance(scoring, str) else scoring
@@ -238,6 +228,8 @@ def resolve_scorer(scoring: Any, estimator: Any) -> PrivateScorer:
         scorer = _same_response(scoring, make_private_scorer(name, **params))
     if not isinstance(scorer, PrivateScorer):
         raise ValueError(_unknown_sensitivity_message(scoring))
+    if not scorer.custom:
+        refuse_clusterer(estimator, scorer.name)
     if scorer.task == "classification" and is_regressor(estimator):
         raise ValueError(
             f"scoring={scorer.name!r} is for classifiers and {type(estimator).__name__} is a "

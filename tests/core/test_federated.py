@@ -146,9 +146,9 @@ def test_messages_and_fit_give_the_same(scoring, grouped, two_classes):
     for name in ("best_params_", "best_score_", "best_score_interval_", "votes_", "finalists_"):
         assert getattr(found, name) == getattr(search, name), name
     assert (
-        {n: str(r) for n, r in found.privacy_.items()}
-        == {n: str(site.privacy_) for n, site in sites.items()}
-        == {n: str(r) for n, r in search.privacy_.items()}
+        {n: r.details() for n, r in found.privacy_.items()}
+        == {n: site.privacy_.details() for n, site in sites.items()}
+        == {n: r.details() for n, r in search.privacy_.items()}
     )
     assert np.array_equal(found.predict(X), search.predict(X))
     done = coordinator.ask("a")

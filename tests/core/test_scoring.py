@@ -352,7 +352,7 @@ def test_a_score_without_known_sensitivity_is_refused_and_the_message_says_what_
         ("rmse", "did you mean 'neg_root_mean_squared_error'"),
         ("r2_score", "did you mean 'r2'"),
         ("zz", r"'zz' is not a score.*make_private_scorer\(gain"),
-        (metrics.f1_score, "no metrics; did you mean 'f1'"),
+        (metrics.f1_score, "not a function; did you mean 'f1'"),
         ("fbeta", r"needs beta: make_private_scorer\('fbeta', beta=2\)"),
         ("neg_cost", "parameters of 'neg_cost': missing 1 required"),
         (["accuracy"], "takes one score here"),

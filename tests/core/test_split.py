@@ -87,7 +87,7 @@ def test_groups_are_passed_to_a_group_splitter_and_only_groups_val_makes_units()
 
 @pytest.mark.parametrize("cv", [5, 3, KFold(2), ShuffleSplit(n_splits=2), "three", 1, 0.2])
 def test_cv_with_several_splits_is_refused_and_the_message_says_what_to_pass(cv):
-    with pytest.raises(ValueError, match=r"cv=.* cannot be used.*ShuffleSplit\(n_splits=1\)"):
+    with pytest.raises(ValueError, match=r"cv=.* cannot be used.*ShuffleSplit\(n_splits=1"):
         split(cv=cv)
 
 
@@ -217,7 +217,7 @@ FRAME = pd.DataFrame(X, columns=["a", "b"])
             dict(X=FRAME, X_val=FRAME.assign(b=FRAME["b"].astype("string")), y_val=Y),
             "in column 'b' X holds numbers and X_val text",
         ),
-        (dict(X_val=X, y_val=Y, groups_val=[1, 2]), "inconsistent numbers"),
+        (dict(X_val=X, y_val=Y, groups_val=[1, 2]), "groups has 2 entries for"),
         (dict(y=Y[:3]), "inconsistent numbers"),
     ],
 )

@@ -42,7 +42,7 @@ def test_worst_case_is_one_table(strategy, same):
     one, other = fitted(strategy), fitted(same)
     assert one.best_score_ == other.best_score_
     assert one.best_params_ == other.best_params_
-    assert str(one.privacy_) == str(other.privacy_)
+    assert one.privacy_.details() == other.privacy_.details()
     assert one.strategy is strategy
 
 

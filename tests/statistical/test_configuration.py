@@ -516,7 +516,7 @@ def test_configurator_with_a_users_family_releases_parameter_score_and_report():
     assert 0 <= low <= c.best_score_ <= high <= 1 and c.best_score_ > 0.95
     assert c.n_instances_ == 200 and c.privacy_.epsilon == 5.0
     assert [loss.epsilon for loss in c.privacy_.spends] == pytest.approx([4.0, 1.0])
-    said = str(c.privacy_)
+    said = c.privacy_.details()
     for part in ("200 instances of the sample", "one instance is replaced", "public grid",
                  "best_parameter_, best_score_", "worst case"):  # fmt: skip
         assert part in said
@@ -685,12 +685,12 @@ def test_error_of_an_invalid_instance_does_not_reveal_it(family, bad, _, n_jobs,
 def test_invalid_zero_counts_failures_as_0_and_clips_utilities(family, bad, expected):
     c = configurator(family, invalid="zero", epsilon=1e4, interval=(0.8, 1)).fit([bad] * 10)
     assert c.best_score_ == pytest.approx(expected, abs=0.01)
-    assert "without a utility" not in str(c.privacy_)
+    assert "without a utility" not in c.privacy_.details()
 
 
 def test_fitted_configurator_does_not_keep_the_exact_total():
     c = configurator(epsilon=0.01, noise_random_state=2).fit([0.1] * 997)
-    kept = repr(vars(c)) + str(c.privacy_) + c.privacy_._repr_html_() + str(pickle.dumps(c))
+    kept = repr(vars(c)) + c.privacy_.details() + c.privacy_._repr_html_() + str(pickle.dumps(c))
     assert str(997 * 2**20) not in kept
     assert not [v for v in vars(c).values() if isinstance(v, PiecewiseConstant | Secret)]
 

@@ -311,7 +311,7 @@ def search_outcome(case, X_val, y_val, groups, guidance):
         return Outcome(None, seen)
     seen["shapes"] = [(each.shape, each.sensitivity) for each in tables]
     seen["results"] = shown({k: v for k, v in found.cv_results_.items() if "time" not in k})
-    seen["report"] = str(found.privacy_)
+    seen["report"] = found.privacy_.details()
     seen["chosen"] = shown(found.best_params_)
     seen["refitted"] = shown(vars(found.best_estimator_))
     return Outcome(tables, seen)

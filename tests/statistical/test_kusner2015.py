@@ -379,7 +379,7 @@ def test_search_without_score_rests_on_assumption_1_alone(strategy, recwarn):
         assert f"Theorems 1 and 2 hold, and Theorems {theorems}" in report.released
     (warning,) = [w for w in recwarn if w.category is GuaranteeAssumptionWarning]
     assert "A and tau" not in str(warning.message)
-    assert "No score is released" in str(pickle.loads(pickle.dumps(search)).privacy_).replace(
+    assert "No score is released" in pickle.loads(pickle.dumps(search)).privacy_.details().replace(
         "\n", " "
     ).replace("  ", " ")
     assert search._repr_html_()
@@ -574,7 +574,7 @@ def test_gp_path_is_not_revealed(strategy, capfd):
     everything = {k: v for k, v in vars(search).items() if k not in ("best_score_", "best_index_")}
     everything.pop("best_score_interval_", None)
     assert not found_in(everything, counts - {M})
-    assert not found_in_text(shown.out + shown.err + str(search.privacy_), counts)
+    assert not found_in_text(shown.out + shown.err + search.privacy_.details(), counts)
     assert b"Secret" not in pickle.dumps(search)
 
 
@@ -942,7 +942,7 @@ def test_warning_and_report_say_where_published_form_fails(strategy, params, bas
         privacy = fitted(strategy, noise_random_state=None, **params).privacy_
     assert privacy.assumption.startswith(base().assumption)
     assert sentence in privacy.assumption
-    assert sentence in " ".join(str(privacy).split())
+    assert sentence in " ".join(privacy.details().split())
     assert {loss.assumption for loss in privacy.spends} == {privacy.assumption}
     assert list(strategy.get_params()) == list(base().get_params())
 

@@ -234,7 +234,7 @@ def test_report_names_every_record_and_what_the_guarantee_rests_on(strategy):
     (warning,) = [w for w in warned if w.category is GuaranteeAssumptionWarning]
     assert warning.filename == __file__
     report = search.privacy_
-    text = " ".join(str(report).split())
+    text = " ".join(report.details().split())
     assert "every record of X and y" in text
     assert (report.m, report.data, report.unit) == (N + M, "table", "record")
     assert report.assumption == strategy.assumption_on_table != strategy.assumption

@@ -722,7 +722,10 @@ def check_search(search, case):
     (a, b), (low, high) = selecting_scorer(search).bounds, search.best_score_interval_
     assert a <= low <= search.best_score_ <= high <= b
     check_spent(search.privacy_, search.epsilon, search.delta)
-    assert "epsilon" in str(search.privacy_) + repr(search.privacy_) + search.privacy_._repr_html_()
+    assert (
+        "epsilon"
+        in search.privacy_.details() + repr(search.privacy_) + search.privacy_._repr_html_()
+    )
     assert repr(search)
     if case["cv"] != "generator":
         assert not hasattr(clone(search), "best_score_")
@@ -838,7 +841,7 @@ def check_threshold(tuned, case):
         assert Fraction(tuned.privacy_.epsilon) >= Fraction(float(tuned.epsilon))
     else:
         check_spent(tuned.privacy_, tuned.epsilon)
-    assert "epsilon" in str(tuned.privacy_) and repr(tuned)
+    assert "epsilon" in tuned.privacy_.details() and repr(tuned)
     if case["cv"] != "generator":
         clone(tuned)
         assert pickle.loads(cloudpickle.dumps(tuned)).best_threshold_ == tuned.best_threshold_
@@ -898,7 +901,7 @@ def of_configuration(case, opened):
             lower, upper = fitted.best_score_interval_
             assert 0 <= lower <= fitted.best_score_ <= upper <= float(case["utility_bound"])
         check_spent(fitted.privacy_, fitted.epsilon)
-        assert "epsilon" in str(fitted.privacy_) and repr(clone(fitted))
+        assert "epsilon" in fitted.privacy_.details() and repr(clone(fitted))
         again = pickle.loads(cloudpickle.dumps(fitted))
         assert again.best_parameter_ == fitted.best_parameter_
 

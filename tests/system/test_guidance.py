@@ -275,7 +275,7 @@ def test_each_guidance_spends_epsilon_and_finds_good_candidate(kind, epsilon, de
 
 def test_privacy_report_adds_up_repeated_draws():
     search = search_of("private", epsilon=50.0, delta=1e-6, n_iter=24, batch_size=2)
-    text = str(search.privacy_)
+    text = search.privacy_.details()
     assert len(search.privacy_.spends) > 4
     assert len(search.privacy_.to_dict()["spent"]) == 4 and text.count("delta = 0: ") >= 2
     assert "more like it, one after another" in text and "zCDP together" in text

@@ -59,7 +59,7 @@ def test_a_search_chooses_and_keeps_a_model(accounting, labels):
     assert abs(search.best_score_ - (model.predict(X) == labels).mean()) < 0.1
     assert model.learning_rate == search.best_params_["learning_rate"]
     assert model.epsilon < search.epsilon / 2  # each replacement is two steps
-    report = str(search.privacy_)
+    report = search.privacy_.details()
     assert "add-or-remove-one" in report and "not exact" in report and "both classes" in report
 
 

@@ -85,7 +85,7 @@ def test_no_raw_score_is_kept_printed_or_logged(case, backend, capfd, caplog, re
     assert not found_in(vars(search), counts)
     assert b"Sensitive" not in pickle.dumps(search)
     text = io.StringIO()
-    for shown in (repr(search), str(search), search._repr_html_(), str(search.privacy_)):
+    for shown in (repr(search), str(search), search._repr_html_(), search.privacy_.details()):
         print(shown, file=text)
     for shown in (search.privacy_._repr_html_(), repr(vars(search)), str(search.cv_results_)):
         print(shown, file=text)

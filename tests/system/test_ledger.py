@@ -740,7 +740,7 @@ def test_verify_accepts_what_was_published_in_all_its_forms(place):
     privacy = fit(search(ledger)).privacy_
     assert ledger.verify([*receipts, privacy, privacy.to_dict(), json.loads(privacy.to_json())])
     assert privacy.receipts == (ledger.verify(),) and ledger.verify().charge == 4
-    assert privacy.receipts[0].head in str(privacy)
+    assert privacy.receipts[0].head in privacy.details()
     ledger.verify([receipts[0]._asdict()])
 
 

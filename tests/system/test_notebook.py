@@ -72,7 +72,7 @@ def test_json_of_privacy_report_contains_its_numbers():
 
 
 def test_text_html_and_markdown_of_privacy_report_state_the_same_facts():
-    shown = [str(report()), report().to_html(), report().to_markdown()]
+    shown = [report().details(), report().to_html(), report().to_markdown()]
     for text in shown:
         plain = (
             re.sub(r"<[^>]*>|[*>]", " ", text)
@@ -87,7 +87,7 @@ def test_text_html_and_markdown_of_privacy_report_state_the_same_facts():
 
 def test_every_format_of_privacy_report_says_not_private_for_seeded_noise():
     r = report(secure=False)
-    for text in (str(r), r.to_html(), r.to_markdown(), r.to_json()):
+    for text in (str(r), r.details(), r.to_html(), r.to_markdown(), r.to_json()):
         assert "NOT PRIVATE: the noise was seeded" in text and "epsilon = 1, " not in text
     assert json.loads(r.to_json())["epsilon"] is None
 
@@ -154,7 +154,7 @@ def test_saved_search_is_loaded_with_predictions_and_report(search, frames, tmp_
     joblib.dump(search, tmp_path / "search.joblib")
     for loaded in (joblib.load(tmp_path / "search.joblib"), pickle.loads(pickle.dumps(search))):
         np.testing.assert_array_equal(loaded.predict(frames["X"]), search.predict(frames["X"]))
-        assert str(loaded.privacy_) == str(search.privacy_)
+        assert loaded.privacy_.details() == search.privacy_.details()
         assert "sklearn-dpbo" in loaded._repr_html_()
 
 

@@ -141,7 +141,7 @@ def test_the_report_is_of_all_records_and_on_the_model_too():
         assert [each["of"] for each in report.to_dict()["spent"]] == [
             "the first part", "the second part", "the second part"
         ]  # fmt: skip
-        assert "(100 % of the first part)" in str(report)
+        assert "(100 % of the first part)" in report.details()
         assert "best_estimator_" in report.released
         assert ("other steps" in report.condition) == isinstance(search.estimator, Pipeline)
 
@@ -270,7 +270,7 @@ def test_a_fitted_search_is_used_like_grid_search():
     with pytest.raises(KeyError, match="only the chosen candidate's score"):
         search.cv_results_["mean_test_score"]
     assert not hasattr(clone(search), "best_params_")
-    for shown in (repr(search), search._repr_html_(), str(search.privacy_)):
+    for shown in (repr(search), search._repr_html_(), search.privacy_.details()):
         assert "PrivateLogisticRegression" in shown or "every record" in shown.lower()
     loaded = pickle.loads(pickle.dumps(search))
     assert (loaded.predict(X) == search.predict(X)).all() and loaded.privacy_ == search.privacy_

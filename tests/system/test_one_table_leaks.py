@@ -134,7 +134,7 @@ def test_what_shows_the_number_of_fits_is_found():
 
 def shown_by(search):
     """All texts that a fitted search makes."""
-    texts = [repr(search), str(search), search._repr_html_(), str(search.privacy_)]
+    texts = [repr(search), str(search), search._repr_html_(), search.privacy_.details()]
     text = "".join([*texts, search.privacy_._repr_html_(), str(search.cv_results_)])
     # scikit-learn numbers what it draws in a process, and so has any number one day.
     return re.sub(r"sk-(estimator|container)-id-\d+", "", text)

@@ -87,7 +87,7 @@ def test_guided_searches_release_several_scores(two_classes):
 @pytest.mark.parametrize(
     ("scoring", "refit", "message"),
     [
-        (SCORES, True, r"refit= names the one that selects, one of \['accuracy'"),
+        (SCORES, True, r"\['accuracy'.*name the one that selects, as in refit='accuracy'"),
         (SCORES, "f1", "refit='f1' names no score"),
         (SCORES, lambda results: 0, "or the name of the score that selects"),
         ("accuracy", "auc", "refit='auc' names no score"),

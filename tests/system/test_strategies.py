@@ -142,7 +142,7 @@ def test_strategy_survives_clone_and_pickle(strategy):
     assert again.strategy.get_params()[first] == "other"
     loaded = pickle.loads(pickle.dumps(search))
     assert getattr(loaded, "best_score_", None) == getattr(search, "best_score_", None)
-    assert str(loaded.privacy_) == str(search.privacy_)
+    assert loaded.privacy_.details() == search.privacy_.details()
 
 
 @every_strategy
@@ -177,7 +177,7 @@ def test_unseeded_noise_differs_between_fits(strategy):
 @every_strategy
 def test_privacy_report_states_assumption_and_released_attributes(strategy):
     search = fitted(strategy, noise_random_state=None)
-    text = " ".join(str(search.privacy_).split())
+    text = " ".join(search.privacy_.details().split())
     assert ("under an assumption" in text) == (strategy.assumption is not None)
     assert ("worst case" in text) == (strategy.assumption is None)
     assert ("best_params_" in text) == strategy.releases_candidate

@@ -313,7 +313,7 @@ def test_epsilons_of_search_and_threshold_add_up(rare):
     ]  # fmt: skip
     spent = sum(loss.epsilon for loss in t.privacy_.spends)
     assert spent == pytest.approx(1.0) and spent <= t.privacy_.epsilon + 1e-12
-    said = str(t.privacy_)
+    said = t.privacy_.details()
     assert "best_threshold_" in said and "best_params_" in said
 
 

@@ -1,0 +1,44 @@
+"""A ledger that runs out inside scikit-learn's cross-validation (zone: public).
+
+`cross_val_score`, `GridSearchCV` and their like catch every `Exception` of a fold's fit, put
+``error_score`` (nan) in place of its score, and go on. A search whose budget is spent would seem to
+have failed on some folds, and a grid search would compare candidates on the folds that could be
+paid. So the error is then no `Exception`, as `asyncio.CancelledError` is none: it ends the
+cross-validation. With ``error_score="raise"`` scikit-learn raises what it is given.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import FrameType
+
+from ..exceptions import BudgetExceededError, CrossValidationBudgetError
+
+__all__ = ["surfacing"]
+
+_HOW_TO = (
+    "Each fold of cross-validation is a release of its own: k folds with epsilon each take a "
+    "ledger of k epsilon. What folds before this one were charged, stays charged. (This is no "
+    "Exception, since scikit-learn would make nan of one; with error_score='raise' it is a "
+    "BudgetExceededError.)"
+)
+
+
+def surfacing(error: BudgetExceededError) -> BaseException:
+    """Return the error to raise: this one, unless scikit-learn would put a nan in its place.
+
+    Parameters
+    ----------
+    error : BudgetExceededError
+        What a ledger refuses a charge with. Nothing has been charged or drawn.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if (
+            frame.f_code.co_name == "_fit_and_score"
+            and frame.f_globals.get("__name__") == "sklearn.model_selection._validation"
+            and frame.f_locals.get("error_score") != "raise"
+        ):
+            return CrossValidationBudgetError(f"{error}. {_HOW_TO}")
+        frame = frame.f_back
+    return error

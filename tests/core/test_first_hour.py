@@ -1,0 +1,416 @@
+"""What newcomers type in their first hour: each message says what to type instead."""
+
+import warnings
+from dataclasses import replace
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.stats
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.cluster import KMeans
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import (
+    GridSearchCV,
+    KFold,
+    PredefinedSplit,
+    ShuffleSplit,
+    cross_val_score,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import LabelEncoder, StandardScaler
+
+from sklearn_dpbo import (
+    PrivacyLedger,
+    PrivateBayesSearchCV,
+    PrivateThresholdClassifier,
+    make_private_scorer,
+    plan_search,
+)
+from sklearn_dpbo._evaluation.advice import advice_on
+from sklearn_dpbo._privacy.accounting import Receipt
+from sklearn_dpbo._space.space import SearchSpace
+from sklearn_dpbo.exceptions import BudgetExceededError, CrossValidationBudgetError
+from sklearn_dpbo.learners import PrivateLogisticRegression
+from sklearn_dpbo.report._report import _first_clause
+
+GRID = {"C": [0.1, 1.0]}
+# Epsilon of 1,000: there is hardly any noise, and no warning of it.
+PARAMS = {"epsilon": 1000.0, "random_state": 0}
+
+
+def search_over(grid=GRID, estimator=None, **params):
+    estimator = LogisticRegression() if estimator is None else estimator
+    return PrivateBayesSearchCV(estimator, grid, **PARAMS | params)
+
+
+def fit(data, *args, **params):
+    X, y, X_val, y_val = data
+    return search_over(*args, **params).fit(X, y, X_val=X_val, y_val=y_val)
+
+
+def refused(data, *args, error=ValueError, **params):
+    """Return what the error says; the ledger is asked, and nothing is charged."""
+    with pytest.raises(error) as caught:
+        fit(data, *args, **params)
+    return str(caught.value)
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    """Return a function that makes a ledger of k releases with epsilon 1,000."""
+
+    def of(k):
+        path = tmp_path / "patients.ledger"
+        return PrivacyLedger(path, "patients", epsilon=1000 * k, create=True)
+
+    return of
+
+
+# ------------------------------------------------------------------------ search spaces
+class Dimension:
+    """Like a dimension of skopt, or a distribution of Optuna."""
+
+    def __init__(self, **attributes):
+        vars(self).update(attributes)
+
+
+def like(library, name, **attributes):
+    return type(name, (Dimension,), {"__module__": f"{library}.space"})(**attributes)
+
+
+@pytest.mark.parametrize(
+    ("values", "written"),
+    [
+        ((1e-3, 1e3, "log-uniform"), "scipy.stats.loguniform(0.001, 1000)"),
+        ((0.1, 0.3, "uniform"), "scipy.stats.uniform(0.1, 0.2)"),
+        ((1, 10, "uniform"), "scipy.stats.randint(1, 11)"),
+        ((1e-3, 1e3, "log-uniform", 10), "scipy.stats.loguniform(0.001, 1000)"),
+        (
+            like("skopt", "Real", low=1e-3, high=1e3, prior="log-uniform"),
+            "scipy.stats.loguniform(0.001, 1000)",
+        ),
+        (like("skopt", "Real", low=0, high=1, prior="uniform"), "scipy.stats.uniform(0, 1)"),
+        (like("skopt", "Integer", low=1, high=10, prior="uniform"), "scipy.stats.randint(1, 11)"),
+        (
+            like("skopt", "Integer", low=1, high=100, prior="log-uniform"),
+            "numpy.unique(numpy.geomspace(1, 100, 20).round().astype(int))",
+        ),
+        (like("skopt", "Categorical", categories=("l1", "l2")), "['l1', 'l2']"),
+        (
+            like("optuna", "FloatDistribution", low=1e-3, high=1e3, log=True, step=None),
+            "scipy.stats.loguniform(0.001, 1000)",
+        ),
+        (
+            like("optuna", "FloatDistribution", low=0.0, high=1.0, log=False, step=0.1),
+            "numpy.linspace(0, 1, 11)",
+        ),
+        (
+            like("optuna", "IntDistribution", low=1, high=10, log=False, step=1),
+            "scipy.stats.randint(1, 11)",
+        ),
+        (
+            like("optuna", "IntDistribution", low=1, high=10, log=False, step=3),
+            "range(1, 11, 3)",
+        ),
+        (like("optuna", "CategoricalDistribution", choices=("l1", "l2")), "['l1', 'l2']"),
+    ],
+)
+def test_spaces_of_other_libraries_are_refused_with_what_to_write(two_classes, values, written):
+    assert f"write {written};" in refused(two_classes, {"C": values})
+    names = {"scipy": scipy, "numpy": np}
+    values = SearchSpace({"C": eval(written, names)}).fill(5, np.random.default_rng(0))
+    assert len(values) > 1, "what the message has is a space"
+
+
+def test_real_spaces_of_other_libraries_are_told_by_their_modules(two_classes):
+    skopt = pytest.importorskip("skopt.space")
+    optuna = pytest.importorskip("optuna.distributions")
+    real = skopt.Real(1e-3, 1e3, prior="log-uniform")
+    for values in (real, optuna.FloatDistribution(1e-3, 1e3, log=True)):
+        assert "write scipy.stats.loguniform(0.001, 1000);" in refused(two_classes, {"C": values})
+    for values in (skopt.Integer(1, 10), optuna.IntDistribution(1, 10)):
+        assert "write scipy.stats.randint(1, 11);" in refused(two_classes, {"C": values})
+    for values in (skopt.Categorical(["a", 1]), optuna.CategoricalDistribution(["a", 1])):
+        assert "write ['a', 1];" in refused(two_classes, {"C": values})
+
+
+def test_what_can_only_be_drawn_from_is_told_of_quantiles(two_classes):
+    drawn = type("Drawn", (), {"rvs": lambda self, random_state=None: 1.0})()
+    said = refused(two_classes, {"C": drawn})
+    assert "quantiles (ppf)" in said and "loguniform(0.001, 1000)" in said
+    assert "write list(...) around it" in refused(two_classes, {"C": {0.1, 1.0}})
+    assert "give n_iter" in refused(two_classes, [(GRID, 5)])
+
+
+@pytest.mark.parametrize(
+    ("values", "as_range"),
+    [
+        ((1e-3, 1e3), "scipy.stats.uniform(0.001, 999.999), or loguniform(0.001, 1000) on"),
+        ((0.0, 1.0), "scipy.stats.uniform(0, 1);"),
+        ((1, 10), "scipy.stats.randint(1, 11);"),
+    ],
+)
+def test_a_tuple_of_two_numbers_is_two_candidates_and_warns(two_classes, values, as_range):
+    with pytest.warns(UserWarning, match="lists two candidates, as in GridSearchCV") as caught:
+        search = search_over({"tol": values}, **PARAMS).fit(
+            *two_classes[:2], X_val=two_classes[2], y_val=two_classes[3]
+        )
+    said = str(caught[0].message)
+    assert as_range in said and f"[{values!r}]" in said and caught[0].filename == __file__
+    assert [params["tol"] for params in search.cv_results_["params"]] == list(values)
+
+
+def test_other_lists_and_tuples_do_not_warn(two_classes):
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message="param_grid")
+        for values in ([1e-3, 1e3], (0.1, 1.0, 10.0), (1.0, 0.1)):
+            fit(two_classes, {"C": values})
+        fit(two_classes, {"warm_start": (False, True)})
+
+
+def test_misspelt_parameters_get_the_nearest_name(two_classes):
+    pipeline = make_pipeline(StandardScaler(), LogisticRegression())
+    for name in ("C", "lr__C"):
+        said = refused(two_classes, {name: [1.0]}, pipeline)
+        assert said.endswith(f"no parameter {name!r}; did you mean 'logisticregression__C'?")
+    assert refused(two_classes, {"c": [1.0]}).endswith("did you mean 'C'?")
+    assert refused(two_classes, {"max_itr": [1]}).endswith("did you mean 'max_iter'?")
+    assert "Valid parameters are" in refused(two_classes, {"gamma": [1]})
+
+
+# ------------------------------------------------------------------------- what is held out
+def test_a_share_for_cv_is_answered_with_the_splitter(two_classes):
+    X, y, *_ = two_classes
+    with pytest.raises(ValueError) as caught:
+        search_over(cv=0.2).fit(X, y)
+    assert "cv=ShuffleSplit(n_splits=1, test_size=0.2), or the sensitive" in str(caught.value)
+    for cv, share in ((5, "test_size=0.2)"), (10, "test_size=0.1)"), (KFold(4), "n_splits=1)")):
+        with pytest.raises(ValueError, match=r"makes \d+ splits") as caught:
+            search_over(cv=cv).fit(X, y)
+        assert share in str(caught.value)
+    with pytest.raises(ValueError, match="'prefit' cannot be used: it is no splitter") as caught:
+        search_over(cv="prefit").fit(X, y)
+    assert ".." not in str(caught.value)
+
+
+def test_validation_sets_by_other_names_are_not_taken_for_fit_parameters(two_classes):
+    X, y, X_val, y_val = two_classes
+    for names in (("X_test", "y_test"), ("X_valid", "y_valid")):
+        given = dict(zip(names, (X_val, y_val), strict=True))
+        for search in (search_over(), PrivateThresholdClassifier(LogisticRegression())):
+            with pytest.raises(TypeError, match="are called X_val, y_val and groups_val"):
+                search.fit(X, y, **given)
+
+
+def test_an_estimator_may_have_fit_parameters_of_these_names(two_classes):
+    class Stops(LogisticRegression):
+        def fit(self, X, y, X_test=None):
+            assert X_test == "mine"
+            return super().fit(X, y)
+
+    X, y, X_val, y_val = two_classes
+    search = search_over(estimator=Stops())
+    assert search.fit(X, y, X_val=X_val, y_val=y_val, X_test="mine").best_params_
+
+
+def test_columns_that_are_missing_or_too_many_are_named_without_empty_lists(two_classes):
+    X, y, X_val, y_val = two_classes
+    X, X_val = (pd.DataFrame(part).add_prefix("x") for part in (X, X_val))
+    cases = {
+        "X_val has columns ['k'] that X does not have; X_val[X.columns]": X_val.assign(k=1),
+        "X_val lacks columns ['x0'] of X": X_val.drop(columns="x0"),
+        "X_val lacks columns ['x0'] of X; X_val has columns ['z']": X_val.rename(
+            columns={"x0": "z"}
+        ),
+    }
+    for said, table in cases.items():
+        with pytest.raises(ValueError) as caught:
+            search_over().fit(X, y, X_val=table, y_val=y_val)
+        assert said in str(caught.value) and "[]" not in str(caught.value)
+
+
+def test_groups_of_another_length_are_named(two_classes):
+    X, y, X_val, y_val = two_classes
+    with pytest.raises(ValueError, match="groups has 2 entries for 150 rows"):
+        search_over().fit(X, y, X_val=X_val, y_val=y_val, groups_val=[1, 2])
+
+
+# ----------------------------------------------------------------------- estimators and scores
+class BeforeClassifier(BaseEstimator, ClassifierMixin):
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.classes_[0])
+
+
+class BeforeRegressor(BaseEstimator, RegressorMixin):
+    def fit(self, X, y):
+        return self
+
+    def predict(self, X):
+        return np.zeros(len(X))
+
+
+@pytest.mark.parametrize(
+    ("estimator", "order"),
+    [
+        (BeforeClassifier(), "class BeforeClassifier(ClassifierMixin, BaseEstimator)"),
+        (BeforeRegressor(), "class BeforeRegressor(RegressorMixin, BaseEstimator)"),
+    ],
+)
+def test_mixins_in_the_wrong_order_are_named(two_classes, estimator, order):
+    assert order in refused(two_classes, {}, estimator)
+    assert order in refused(two_classes, {}, make_pipeline(StandardScaler(), estimator))
+
+
+@pytest.mark.parametrize("scoring", [None, "accuracy", "neg_mean_absolute_error"])
+def test_a_clusterer_is_scored_by_a_gain_of_each_record(two_classes, scoring):
+    grid = {"n_clusters": [2, 3]}
+    said = refused(two_classes, grid, KMeans(n_init=1), scoring=scoring)
+    assert "KMeans" in said and "def gain(y, distances)" in said
+    names = {"make_private_scorer": make_private_scorer}
+    exec("def gain(y, distances): return -distances.min(axis=1)", names)
+    call = said[said.index("make_private_scorer(") : said.index(" with def gain")]
+    search = search_over(grid, KMeans(n_init=1, random_state=0), scoring=eval(call, names))
+    assert -10 < search.fit(two_classes[0], X_val=two_classes[2]).best_score_ < 0
+
+
+def test_xgboost_gets_its_labels_encoded(two_classes):
+    xgboost = pytest.importorskip("xgboost")
+    X, y, X_val, y_val = two_classes
+    names = np.array(["ill", "well"])
+    model = xgboost.XGBClassifier(n_estimators=2)
+    search = search_over({"max_depth": [1, 2]}, model)
+    with pytest.raises(ValueError, match="Invalid classes.*LabelEncoder") as caught:
+        search.fit(X, names[y], X_val=X_val, y_val=np.full(150, "SECRET"))
+    assert "SECRET" not in str(caught.value)
+    encoder = LabelEncoder().fit(names[y])
+    search.fit(X, encoder.transform(names[y]), X_val=X_val, y_val=encoder.transform(names[y_val]))
+    search.set_params(error_score="raise")
+    with pytest.raises(ValueError, match="Invalid classes") as caught:
+        search.fit(X, names[y], X_val=X_val, y_val=names[y_val])
+    assert "LabelEncoder" in caught.value.__notes__[0]
+
+
+def test_columns_of_text_are_encoded_in_a_pipeline(two_classes):
+    X, y, X_val, y_val = two_classes
+    X, X_val = (pd.DataFrame(part).add_prefix("x").assign(city="A") for part in (X, X_val))
+    with pytest.raises(ValueError, match=r"OneHotEncoder\(handle_unknown='ignore'\)") as caught:
+        search_over().fit(X, y, X_val=X_val.assign(city="SECRET"), y_val=y_val)
+    assert "SECRET" not in str(caught.value)
+
+
+def test_advice_is_given_on_known_failures_only():
+    assert "missing" in advice_on("ValueError: Input y contains NaN.")
+    assert advice_on("ValueError: C <= 0") == advice_on(None) == ""
+
+
+def test_other_parameters_say_what_they_take(two_classes):
+    assert "n_jobs is None or a whole number; found '2'" in refused(two_classes, n_jobs="2")
+    several = refused(two_classes, scoring=["accuracy", "f1"])
+    assert several.endswith("as in refit='accuracy'")
+    assert "n_iter" in refused(two_classes, n_iter=0)
+    assert "epsilon is a number" in refused(two_classes, epsilon="1")
+
+
+def test_columns_of_raw_scores_say_what_there_is_instead(two_classes):
+    search = fit(two_classes)
+    with pytest.raises(KeyError, match="with noise: best_score_.*release='all'.*public_score"):
+        search.cv_results_["mean_test_score"]
+
+
+# ------------------------------------------------------------------- ledgers that run out
+@pytest.mark.filterwarnings("ignore:No X_val and no cv")
+@pytest.mark.parametrize(("backend", "n_jobs"), [("loky", 1), ("threading", 2)])
+def test_a_spent_ledger_ends_cross_validation(two_classes, ledger, backend, n_jobs):
+    X, y, *_ = two_classes
+    spent = ledger(2)
+    with joblib.parallel_config(backend, n_jobs=n_jobs):
+        with pytest.raises(CrossValidationBudgetError, match="ledger of 'patients'.*Each fold"):
+            cross_val_score(search_over(ledger=spent, n_jobs=1), X, y, cv=4)
+        assert spent.spent["epsilon"] == 2000, "two folds were charged, and no more"
+        with pytest.raises(CrossValidationBudgetError):
+            grid = {"refit": [True]}
+            GridSearchCV(search_over(ledger=spent, n_jobs=1), grid, cv=2).fit(X, y)
+        pipeline = make_pipeline(StandardScaler(), search_over(ledger=spent, n_jobs=1))
+        with pytest.raises(CrossValidationBudgetError):
+            cross_val_score(pipeline, X, y, cv=2)
+        # scikit-learn raises what it is given, if it is told to.
+        with pytest.raises(BudgetExceededError, match="Nothing was drawn$"):
+            cross_val_score(search_over(ledger=spent), X, y, cv=2, error_score="raise")
+    assert spent.spent["epsilon"] == 2000 and not issubclass(CrossValidationBudgetError, Exception)
+
+
+def test_outside_cross_validation_a_spent_ledger_raises_its_own_error(two_classes, ledger):
+    spent = ledger(1)
+    fit(two_classes, ledger=spent)
+    with pytest.raises(BudgetExceededError, match="Nothing was drawn$"):
+        fit(two_classes, ledger=spent)
+
+
+# ------------------------------------------------------------------ what is printed and shown
+def test_a_privacy_report_is_printed_on_eight_lines(two_classes, ledger):
+    report = fit(two_classes, ledger=ledger(1)).privacy_
+    lines = str(report).splitlines()
+    assert len(lines) <= 8 and max(map(len, lines)) <= 100 and "details()" in lines[0]
+    text = str(report)
+    for part in ("epsilon = 1000, delta = 0 (worst case)", "150 records", "training set",
+                 "best_params_, best_index_, best_score_", "depends on that record alone",
+                 "random_state does not fix", "charge 1 of "):  # fmt: skip
+        assert part in text, part
+    assert "details()" in repr(report)
+    for whole in (report.details(), report.to_html(), report.to_json()):
+        assert "permute-and-flip" in whole and "random_state does not fix" in whole
+    assert len(report.details().splitlines()) > 15
+
+
+def test_the_summary_says_not_private_of_seeded_noise(two_classes, ledger):
+    report = fit(two_classes, noise_random_state=0, ledger=ledger(1)).privacy_
+    lines = str(report).splitlines()
+    assert len(lines) <= 8 and "NOT PRIVATE" in lines[1] and "NONE" in lines[2]
+    assert max(map(len, lines)) <= 100 and "random_state does not fix" not in report.details()
+
+
+def test_the_summary_has_the_assumption_where_there_is_one(two_classes):
+    receipts = (Receipt("a", 1, "f"), Receipt("b", 2, "f"))
+    report = replace(fit(two_classes).privacy_, assumption="far " * 99, receipts=receipts)
+    lines = str(report).splitlines()
+    assert len(lines) == 8 and max(map(len, lines)) <= 100
+    assert "Assumption     far far" in lines[5] and "under an assumption" in lines[1]
+    assert lines[7].endswith("charge 1 of a, and 1 more")
+
+
+def test_the_summary_cuts_texts_where_they_end_and_shows_it():
+    assert _first_clause("short; and whole") == "short; and whole"
+    assert _first_clause("the table (as given; and cut); " + "x" * 99) == "the table; ..."
+    assert _first_clause("all rows (" + "x" * 99 + ")") == "all rows"
+    assert _first_clause("a, b, " + "x" * 99) == "a, b, ..."
+    assert _first_clause("word " * 99).endswith("word ...")
+
+
+@pytest.mark.parametrize("cv", [ShuffleSplit(1), PredefinedSplit([0] * 50 + [-1] * 100)])
+def test_reports_name_splitters_as_users_do(two_classes, cv):
+    X, y, *_ = two_classes
+    for given in (cv, list(cv.split(X))):
+        search = search_over(cv=given).fit(X, y)
+        for text in (str(search.privacy_), search._repr_html_(), search.privacy_.to_json()):
+            assert "IterableWrapper" not in text
+
+
+def test_plans_are_cards_in_notebooks(two_classes):
+    X, y, X_val, y_val = two_classes
+    model = LogisticRegression().fit(X, y)
+    pilot = {"scoring": "f1", "estimator": model, "X": X_val, "y": y_val}
+    plans = [
+        plan_search(epsilon=1.0, target_regret=0.05),
+        plan_search(epsilon=10.0, target_interval=0.2, **pilot),
+        plan_search(5000, 4, 1.0, delta=1e-6, protect="all", estimator=PrivateLogisticRegression()),
+    ]
+    for plan in plans:
+        title, page = str(plan).splitlines()[0], plan._repr_html_()
+        assert page.count("sklearn-dpbo") and title in page and "Sampling" in page
+        assert "<details>" in page and "Not covered" in page.split("<details>")[1]
