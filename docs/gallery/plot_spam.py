@@ -1,9 +1,9 @@
 """
-Tune a classifier on confidential e-mails
+Tune a classifier on confidential records
 =========================================
 
 Tune a support vector classifier on validation data that must stay confidential. The search reports
-the best candidate and its score, and limits by ``epsilon`` what they reveal about any one e-mail.
+the best candidate and its score, and limits by ``epsilon`` what they reveal about any one record.
 The picture shows where it searched and what it chose.
 """
 
