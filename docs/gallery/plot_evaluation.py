@@ -23,7 +23,7 @@ from sklearn_dpbo import PrivateBayesSearchCV
 folder = os.environ.get("SKLEARN_DPBO_DATA")
 if folder:
     X = pd.read_csv(Path(folder) / "diabetes130.csv.gz", keep_default_na=False)
-    X = X.drop_duplicates("patient_nbr").sample(20_000, random_state=0)
+    X = X.drop_duplicates("patient_nbr").sample(50_000, random_state=0)
     y = (X["readmitted"] == "<30").astype(int)
     stay = ["time_in_hospital", "num_medications", "number_inpatient", "number_emergency"]
     X = X[[*stay, "number_diagnoses", "admission_type_id", "discharge_disposition_id"]]

@@ -8,16 +8,17 @@ import threading
 
 import pytest
 
-# Overlapping texts of equal colours are one finding. Backgrounds may be translucent.
+# Texts whose contrast with their background is low, one for each pair of colours. Both may be
+# translucent, and are laid over what is behind them.
 CONTRAST = """
 const parse = text => { const v = text.match(/[\\d.]+/g).map(Number); return [...v, 1].slice(0, 4) }
 const over = (top, below) => [0, 1, 2].map(i => top[i] * top[3] + below[i] * (1 - top[3]))
 const light = rgb => {
   const v = rgb.map(c => c / 255).map(c => c <= .04045 ? c / 12.92 : ((c + .055) / 1.055) ** 2.4)
   return .2126 * v[0] + .7152 * v[1] + .0722 * v[2] }
-const known = new Map()
+const dark = matchMedia("(prefers-color-scheme: dark)").matches, known = new Map()
 const ground = element => {
-  if (!element) return matchMedia('(prefers-color-scheme: dark)').matches ? [18, 18, 18] : [255, 255, 255]
+  if (!element) return dark ? [18, 18, 18] : [255, 255, 255]
   if (!known.has(element)) {
     const own = parse(getComputedStyle(element).backgroundColor)
     known.set(element, own[3] === 1 ? own.slice(0, 3) : over(own, ground(element.parentElement)))
@@ -26,8 +27,8 @@ const ground = element => {
 const found = {}
 const walker = document.createTreeWalker(document.querySelector(arguments[0]), NodeFilter.SHOW_TEXT)
 while (walker.nextNode()) {
-  const element = walker.currentNode.parentElement
-  if (!walker.currentNode.data.trim() || !element.checkVisibility({visibilityProperty: true})) continue
+  const words = walker.currentNode.data.trim(), element = walker.currentNode.parentElement
+  if (!words || !element.checkVisibility({visibilityProperty: true})) continue
   const style = getComputedStyle(element), below = ground(element)
   let opacity = 1
   for (let e = element; e; e = e.parentElement) opacity *= getComputedStyle(e).opacity
@@ -37,7 +38,7 @@ while (walker.nextNode()) {
   const ratio = (a + .05) / (b + .05)
   if (ratio < arguments[1]) {
     const key = `${style.color} on ${below.map(Math.round)}`
-    found[key] ??= `${key}: ${ratio.toFixed(2)}, ${walker.currentNode.data.trim().slice(0, 30)}`
+    found[key] ??= `${key}: ${ratio.toFixed(2)}, ${words.slice(0, 30)}`
   }
 }
 return Object.values(found)
@@ -45,8 +46,9 @@ return Object.values(found)
 WIDE = """
 const wide = document.scrollingElement.scrollWidth
 if (wide <= innerWidth) return []
-const out = [...document.body.querySelectorAll('*')].find(e => e.getBoundingClientRect().right > innerWidth + 1)
-return [`${wide} px wide on a screen of ${innerWidth} px: ${out ? out.outerHTML.slice(0, 80) : ''}`]
+const sticksOut = element => element.getBoundingClientRect().right > innerWidth
+const first = [...document.body.querySelectorAll('*')].find(sticksOut)
+return [`${wide} px wide on a screen of ${innerWidth} px: ${first?.outerHTML.slice(0, 80)}`]
 """
 
 
@@ -70,7 +72,8 @@ def served(folder):
 @contextlib.contextmanager
 def chromium():
     """A headless browser that reaches this machine alone, or a skip."""
-    binary, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    binary = shutil.which("chromium") or shutil.which("google-chrome")
+    driver = shutil.which("chromedriver")
     if not (binary and driver):
         pytest.skip("no Chromium: apt-get install chromium chromium-driver")
     webdriver = pytest.importorskip("selenium.webdriver", reason="python -m pip install '.[docs]'")
