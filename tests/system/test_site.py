@@ -242,22 +242,6 @@ def test_faults_of_pages_are_found(planted, browser, tmp_path):
         assert found and PLANTED[planted] in found[0], found
 
 
-# Slow, because CI installs .[docs] for the slow tests only.
-@pytest.mark.slow
-@pytest.mark.parametrize("path", sorted((DOCS / "notebooks").glob("*.ipynb")), ids=lambda p: p.name)
-def test_notebooks_run(path, monkeypatch):
-    need("nbclient", "ipykernel")
-    import nbformat
-    from nbclient import NotebookClient
-
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    notebook = nbformat.read(path, as_version=4)
-    stored = [len(cell.get("outputs", [])) for cell in notebook.cells]
-    NotebookClient(notebook, timeout=120, kernel_name="python3").execute(cwd=path.parent)
-    assert [len(cell.get("outputs", [])) for cell in notebook.cells] == stored
-    assert any("epsilon = 1" in str(cell.get("outputs")) for cell in notebook.cells)
-
-
 def test_reference_lists_all_public_names():
     names = {name.rpartition(".")[2] for name in listed()}
     for module in PUBLIC:

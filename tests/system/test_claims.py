@@ -1,0 +1,43 @@
+"""Claims of the papers, and figures of the comparison, name checks and scripts that exist."""
+
+import re
+from pathlib import Path
+
+from sklearn_dpbo.kusner2015.bounds import NoisyBounds
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "explanation" / "claims.md"
+
+
+def exists(check):
+    file, _, test = check.partition("::")
+    return (ROOT / file).is_file() and (not test or f"def {test}(" in (ROOT / file).read_text())
+
+
+def test_each_claim_has_a_status_and_a_check_that_exists():
+    text = PAGE.read_text()
+    claims = dict(re.findall(r"^\| ([A-Z]\d+) \| .*? \| (.*?) \| ", text, re.MULTILINE))
+    checks = re.findall(r"^([A-Z]\d+) +((?:tests|benchmarks)/\S+)", text, re.MULTILINE)
+    assert len(claims) > 30
+    assert set(claims) == {claim for claim, _ in checks}
+    assert [check for _, check in checks if not exists(check)] == []
+    for claim, status in claims.items():
+        assert re.search("proven|repaired|refuted|relied on|measured|holds", status), claim
+
+
+def test_sensitivity_of_the_candidate_grows_with_the_number_of_evaluations():
+    def bounds(T):
+        return NoisyBounds(
+            T=T, n_candidates=256, delta=0.025, k1=0.9999, noise=0.1, gamma=25.0
+        ).sensitivity_of_mean
+
+    assert [round(bounds(T), 1) for T in (16, 64, 1024)] == [11.4, 12.3, 14.0]
+
+
+def test_each_figure_of_the_comparison_names_a_benchmark_that_exists():
+    text = (ROOT / "docs" / "reference" / "comparison.md").read_text()
+    lines = re.findall(r"^\| .*\| script \|\n\|[-|]+\n((?:\|.*\n)+)", text, re.MULTILINE)[0]
+    for line in lines.splitlines():
+        scripts = re.findall(r"`(\w+\.py)", line.rstrip("| ").rpartition("|")[2])
+        assert scripts, line
+        assert all((ROOT / "benchmarks" / script).is_file() for script in scripts), line
