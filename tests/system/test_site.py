@@ -198,17 +198,22 @@ def test_pages_fit_phones_and_are_legible_in_light_and_dark(site, browser):
 
 
 @pytest.mark.slow
-def test_search_finds_a_word(site, browser):
+@pytest.mark.parametrize(
+    ("word", "outcome"),
+    [("epsilon", "//*[@id='search-results']//li/a"), ("qwxz", "//p[contains(., 'did not match')]")],
+)
+def test_search_finds_words_of_the_site_and_no_others(word, outcome, site, browser):
     screen(browser, 1280)
     with served(site) as address:
         browser.get(address + "index.html")
         field = browser.find_element("css selector", ".sidebar-search")
-        field.send_keys("epsilon")
+        field.send_keys(word)
         field.submit()
         browser.implicitly_wait(20)
-        assert browser.find_elements("css selector", "#search-results li a"), browser.page_source
+        assert browser.find_elements("xpath", outcome), browser.page_source
         browser.implicitly_wait(0)
         logged = [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
+        browser.get("about:blank")  # ends what is still being loaded
     assert not logged
 
 
