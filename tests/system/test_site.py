@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import json
 import os
 import re
 import shutil
@@ -17,6 +18,8 @@ from browser import chromium, faults, screen, served
 from conftest import DATA
 from sklearn.model_selection import GridSearchCV
 from test_packaging import wheel_of
+
+import sklearn_dpbo
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -179,6 +182,10 @@ def test_versions_are_listed_where_there_are_several(others):
     html = template.render(version="0.2", versions=["0.2", *others], content_root="../")
     assert re.findall(r'href="([^"]+)"', html) == [f"../../{name}/index.html" for name in others]
     assert bool(html.strip()) == bool(others)
+
+
+def test_list_of_versions_begins_with_this_one():
+    assert json.loads((DOCS / "versions.json").read_text())[0] == sklearn_dpbo.__version__
 
 
 @pytest.fixture(scope="module")
