@@ -1,4 +1,7 @@
-"""Private hyper-parameter search with the scikit-learn interface (zone: released)."""
+"""Hyper-parameter search with differential privacy for scikit-learn.
+
+Start with `PrivateBayesSearchCV`, which is used like `GridSearchCV` (zone: released).
+"""
 
 from .evaluation._private_evaluation import private_evaluation
 from .federated._search import PrivateFederatedSearch

@@ -1,4 +1,4 @@
-"""`PrivateBayesSearchCV`: its `fit` is the whole flow (zone: released)."""
+"""`PrivateBayesSearchCV`, whose `fit` shows the complete flow of data (zone: released)."""
 
 from __future__ import annotations
 
@@ -74,137 +74,141 @@ class PrivateBayesSearchCV(
     MetaEstimatorMixin,
     BaseEstimator,
 ):
-    """Hyper-parameter search with differential privacy for the validation set.
+    """Hyper-parameter search with differential privacy.
 
-    Candidates are fitted on a training set, which is not protected, and scored on a held-out
-    validation set, which is. `best_params_` and `best_score_` are (epsilon, delta)-differentially
-    private with respect to one record (or group of records) of the validation set.
+    The search fits candidates on a training set and scores them on a validation set. The training
+    set is not protected; the validation set is: `best_params_` and `best_score_` are
+    (epsilon, delta)-differentially private for each record (or group of records) of it. With
+    ``protect="all"`` there is one table, all of whose records are protected.
 
     Parameters
     ----------
     estimator : estimator object
-        Its predictions must be made row by row; this is checked on training records (see
+        Its predictions must be made row by row; the search checks this on training records (see
         `prediction`). It must be picklable.
     param_grid : dict or list of dict
-        Parameter names to lists of values (categories) or to scipy.stats distributions, mixed
-        freely. A list has 100,000 numbers at most, or 20,000 values of other kinds. Several dicts
-        make conditional spaces. A grid of lists is evaluated whole, unless n_iter is less; in a
-        larger space, the strategy chooses. (With ``protect="all"`` each fit costs, and fewer may be
-        fitted: see `OneTable`.)
+        Parameter names and their values: lists (categories) or scipy.stats distributions, also
+        mixed. A list has at most 100,000 numbers, or 20,000 values of other kinds. A list of dicts
+        is a conditional space. A grid of lists is evaluated completely, unless `n_iter` is smaller;
+        in a larger space, the strategy chooses candidates. (With ``protect="all"`` each fit costs
+        privacy, and fewer candidates may be fitted: see `OneTable`.)
     epsilon : float, default=1.0
-        Privacy loss of everything that is released, in all.
+        Privacy loss of everything that is released, in total.
     delta : float, default=0.0
-        In [0, 1). The worst-case strategy does not need it, and takes it into account only for
-        many draws (``guidance="private"`` or ``"both"``). "gp_noisy" and "gp_noise_free" do.
+        In [0, 1). The worst-case strategy needs none, and uses it only for many noisy selections
+        (``guidance="private"`` or ``"both"``) and with ``release="all"``. "gp_noisy" and
+        "gp_noise_free" need it.
     strategy : str or Strategy, default="worst_case"
-        How the search is made: "worst_case", "gp_noisy", "gp_noise_free" or "lipschitz", of which
-        only the first has a guarantee without assumptions; or an object to set its parameters,
-        e.g. ``WorstCase(guidance="none", score_share=0.5)``.
+        How to search: "worst_case", "gp_noisy", "gp_noise_free" or "lipschitz". Only the guarantee
+        of the first rests on no assumption. An object sets the strategy's parameters, e.g.
+        ``WorstCase(guidance="none", score_share=0.5)``.
     n_iter : int or None, default=None
-        The most models to fit, those that explore within the training set included; as good
-        candidates are fitted several times, fewer candidates are tried. None fits each candidate of
-        a grid (of lists only) once, and is 64 if there is a distribution. If it is less than a grid
-        has, a warning says so.
+        Maximum number of fits, including those that explore within the training set. Good
+        candidates are fitted several times, so fewer candidates are tried. None fits each
+        candidate of a grid of lists once, and is 64 if there is a distribution. If it is smaller
+        than the grid, a warning says so.
     scoring : str, PrivateScorer, list, dict or None, default=None
-        None is accuracy for classifiers and R2 for regressors. Else a name, such as "f1",
-        "roc_auc" or "neg_mean_absolute_error" (the documentation's page "Scores" lists all), one of
-        scikit-learn's scorers, or what `make_private_scorer` returns. Several of them, as a list or
-        a dict by name, are all released for the candidate chosen; the share of epsilon for scores
-        is then divided among them.
+        The metric. None is accuracy for classifiers and R2 for regressors. Otherwise a name, such
+        as "f1", "roc_auc" or "neg_mean_absolute_error" (the documentation's page "Scores" lists
+        all), a scorer of scikit-learn, or a result of `make_private_scorer`. Several metrics, as a
+        list or a dict of names, are all released for the chosen candidate; they divide the share
+        of epsilon that scores have.
     n_jobs : int or None, default=None
-        As joblib takes it. The result does not depend on it.
+        As in joblib. The result does not depend on it.
     refit : bool or str, default=True
         Whether to keep `best_estimator_`, fitted on the training set (never on validation records).
-        Of several scores, the name of the one that selects; with False it is the first.
+        With several metrics, the name of the one that selects; with False it is the first.
     cv : splitter or iterable of one (train, test) pair, default=None
-        What to hold out if X_val is not given to `fit`; must make one split. None holds out a
-        quarter of the rows, drawn by number, with a `PrivacyWarning`.
+        What to hold out if `fit` gets no X_val. It must make exactly one split. None holds out a
+        quarter of the rows, selected by row number, and raises a `PrivacyWarning`.
     verbose : int, default=0
-        1 shows a progress bar (lines, where there is no tqdm), 2 prints a line per fit; nothing
-        that depends on the validation set. scikit-learn's callbacks (`set_callbacks`, from its
-        version 1.9 on) do without it.
+        1 shows a progress bar (lines without tqdm), 2 prints a line per fit. Nothing printed
+        depends on the validation set. scikit-learn's callbacks (`set_callbacks`, from version 1.9
+        on) work without it.
     pre_dispatch : int or str, default="2*n_jobs"
-        As joblib takes it.
+        As in joblib.
     error_score : "raise" or float, default=np.nan
-        What a failed fit does: raise, or else warn. A failed candidate is never chosen.
+        What a failed fit does: raise, or warn. A failed candidate is never chosen.
     random_state : int, RandomState instance or None, default=None
-        For public randomness: candidates, and how the training set and the default hold-out are
-        cut. Never for noise.
+        Seeds public randomness: candidates, and the splits of the training set and of the default
+        hold-out set. It never seeds noise, so results differ between runs.
     noise_random_state : int or None, default=None
-        An integer replaces the noise by a seeded generator's: for tests only, since whoever
-        knows it can take the noise off again. Warns.
+        An integer seeds the noise: for tests only, because whoever knows the seed can subtract the
+        noise. Warns.
     ledger : PrivacyLedger or None, default=None
-        What (epsilon, delta) are charged to, before the first draw.
+        Where (epsilon, delta) are charged, before any noise is generated.
     memory : str, path, joblib.Memory or None, default=None
-        Where fitted candidates are kept (as scikit-learn's `Pipeline` has it), so that the same
-        search, after a crash, does not fit them twice. Fits depend on the training set alone;
-        validation scores are never kept. Those that begin after the first prediction on the
-        validation set (``guidance="private"``) are not kept either, as the time stamp of a file
-        would tell when predictions ended. Anyone who can write to this folder can run code here.
+        Where to cache fitted candidates (as in scikit-learn's `Pipeline`), so that the same search,
+        after a crash, does not fit them again. Fits depend on the training set alone; validation
+        scores are never cached. Neither are fits that begin after the first prediction on the
+        validation set (``guidance="private"``): the time stamp of a file would show when
+        predictions ended. Anyone who can write to this folder can run code here.
     prediction : {"together", "separate"}, default="together"
-        How a candidate predicts the validation set. "together": all records at once, for
-        estimators that predict row by row, which is checked on training records. "separate": each
-        record (or group) by itself, beside training records, so that no other one can have a part
-        in it whatever the estimator does; that takes a call of `predict` for each.
+        How a candidate predicts the validation set. "together": all records at once, for estimators
+        that predict row by row, which is checked on training records. "separate": each record (or
+        group) by itself, beside training records. Then no other validation record can influence
+        the prediction, whatever the estimator does, but each record takes a call of `predict`.
     report : bool, default=False
-        Whether to release a report of the candidate chosen, too, as `evaluation_`: what
-        `private_evaluation` returns, at no extra epsilon. Scores that follow from its counts do so
-        ("roc_auc", "average_precision", "f1" and other functions of the confusion matrix, of two
-        classes): score and report then have the share of epsilon that scores are given. Otherwise
-        each of them has half of it. Only with `WorstCase`.
+        Whether to release an evaluation of the chosen candidate, too, as `evaluation_`: what
+        `private_evaluation` returns, at no extra epsilon. Some metrics follow from its counts
+        ("roc_auc", "average_precision", "f1" and other functions of the confusion matrix of two
+        classes): then metric and evaluation together have the share of epsilon for scores.
+        Otherwise each has half of it. Only with `WorstCase`.
     release : {"best", "all"}, default="best"
-        Whose scores are released. "all": those of every candidate that is validated, as columns
+        Whose scores are released. "all": those of every validated candidate, as columns
         ``mean_test_score``, ``low_test_score``, ``high_test_score`` and ``rank_test_score`` of
-        `cv_results_`. They share the epsilon for
-        scores, so that the noise of each grows with their number (with its root, if delta > 0);
-        the choice keeps its own share, since it is better made without that noise. Candidates then
-        predict the validation set twice. Only with `WorstCase`, and without report.
+        `cv_results_`. They share the epsilon for scores, so the noise of each grows with the number
+        of candidates (with its square root if delta > 0). The choice keeps its own share, because
+        it is more accurate without that noise. Candidates then predict the validation set twice.
+        Only with `WorstCase`, and without `report`.
     protect : {"validation", "all"}, default="validation"
         Whose records are protected. "all": those of one table, X and y of `fit`, whether a model is
-        fitted on them or evaluated; `best_estimator_` is private, too. The estimator must be one
-        that trains privately, such as `PrivateLogisticRegression`, and delta must be positive for
-        most of them; the search sets their epsilon and delta. `strategy` is then "worst_case" or an
-        `OneTable`; n_iter limits the candidates, and their number of fits follows from the number
-        of records. (The strategies of Kusner et al. protect every record under an assumption, with
-        ordinary estimators: these release no model, and need ``refit=False``.)
+        fitted on them or evaluated; `best_estimator_` is private, too. The estimator must train
+        privately, as `PrivateLogisticRegression` does, and most such estimators need delta > 0; the
+        search sets their epsilon and delta. `strategy` is then "worst_case" or an `OneTable`;
+        `n_iter` limits the candidates, and the number of fits follows from the number of records.
+        (The strategies of Kusner et al. protect every record under an assumption, with ordinary
+        estimators. They release no model, and need ``refit=False``.)
     timeout : float or None, default=None
-        Seconds that all fits together should take, as `WorstCase` has it; only with `WorstCase`.
+        Target for the total time of all fits in seconds, see `WorstCase`; only with `WorstCase`.
     fit_timeout : float or None, default=None
-        Seconds that fitting one candidate, and predicting training records with it, may take.
-        Afterwards its process is ended, and `fit` raises TimeoutError: for fits that may hang.
-        Nothing has been released or spent then. Only with joblib's processes (``n_jobs`` from 2 up,
-        and the default backend), and with `WorstCase` whose guidance is "public" or "none":
-        there, all fits end before protected records are predicted. Predictions of these have no
-        limit, as whether they keep it would tell of the records.
+        Time limit in seconds for fitting one candidate and predicting training records with it, for
+        fits that may hang. After it the process is ended and `fit` raises TimeoutError; nothing has
+        been released or spent. Only with joblib's processes (``n_jobs`` of 2 or more, and the
+        default backend), and with `WorstCase` whose guidance is "public" or "none": there, all fits
+        end before protected records are predicted. Predictions of protected records have no time
+        limit, because whether they keep it would reveal something about the records.
 
     Attributes
     ----------
     best_params_ : dict
-        The candidate chosen (private).
+        The chosen candidate (private).
     best_index_ : int
         Its position in `cv_results_` (private).
     best_score_ : float
         Its validation score with noise, within the scorer's bounds (private). With strategies
-        other than `WorstCase`, the score that they say they release, if any; see `privacy_`.
+        other than `WorstCase`, the score that they release, if any; see `privacy_`.
     best_score_interval_ : tuple of float
-        Where its validation score without noise lies, with probability 95 % (private). How the
-        validation set was sampled from its population is not in it.
+        Contains the validation score without noise with a probability of 95 % (private). It does
+        not include the sampling error of the validation set.
     best_scores_, best_score_intervals_ : dict
-        The same of every score, by name (private). Only if `scoring` is a list or a dict.
+        The same for every metric, by name (private). Only if `scoring` is a list or a dict.
     best_estimator_ : estimator
-        Fitted on the training set with `best_params_`: the model that was evaluated, if the
-        strategy is `WorstCase`. Only if refit.
+        Fitted on the training set with `best_params_`. With `WorstCase`, it is the model that was
+        evaluated. Not protected, unless ``protect="all"``. Only if refit.
     cv_results_ : dict of arrays
         Candidates tried, in order; failures; whether each was scored on the validation set
-        (``validated``), else its score within the training set (``public_score``) and its fit
-        time. Public or released facts; no validation scores. There is no time of anything that
-        ran beside or after predictions on the validation set, which could tell of its records.
+        (``validated``), otherwise its score within the training set (``public_score``) and its fit
+        time. All of it is public or released; it has no validation scores, except with
+        ``release="all"``. It has no times of anything that ran during or after predictions on the
+        validation set, because these times could reveal something about the records.
     evaluation_ : ClassifierEvaluation or RegressorEvaluation
-        Numbers and figures of the candidate chosen (private). Only if report.
+        Numbers and figures of the chosen candidate (private). Only if report.
     privacy_ : PrivacyReport
         The privacy report: print it.
     scorer_ : PrivateScorer, or dict of them
-        The score used; as a function, ``scorer_(estimator, X, y)``, it is not private.
+        The metric used. Called as a function, ``scorer_(estimator, X, y)``, it is exact and not
+        private.
     multimetric_ : bool
         Whether `scoring` is a list or a dict.
     n_splits_ : int
@@ -212,19 +216,19 @@ class PrivateBayesSearchCV(
     n_features_in_ : int
         Number of features. Only if refit.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of features, if they are all strings. Only if refit.
+        Names of features, if all are strings. Only if refit.
     classes_ : ndarray of shape (n_classes,)
         Class labels. Only if refit and a classifier.
 
     See Also
     --------
-    make_private_scorer : Scores of known sensitivity.
-    sklearn.model_selection.GridSearchCV : The same without privacy.
+    make_private_scorer : Metrics with known sensitivity.
+    plan_search : How many validation records, which epsilon, how many candidates.
+    sklearn.model_selection.GridSearchCV : Search without privacy.
 
     Notes
     -----
-    The theorem behind the guarantee, its proof and its conditions are in the documentation,
-    "The guarantee".
+    Theorem, proof and conditions are on the documentation's page "The guarantee".
 
     Examples
     --------
@@ -302,29 +306,29 @@ class PrivateBayesSearchCV(
         groups_val: Any = None,
         **fit_params: Any,
     ) -> Self:
-        """Search, release the result privately, and refit on the training set.
+        """Search, release the result with noise, and refit on the training set.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The training set: not protected. Without X_val, one part of it is held out as the
-            validation set (see `cv`). With ``protect="all"``, the table, of which all records are
-            protected: an array of numbers, or a pandas.DataFrame.
+            The training set: not protected. Without X_val, a part of it is held out as the
+            validation set (see `cv`). With ``protect="all"``, the table, all of whose records are
+            protected: an array of numbers or a pandas.DataFrame.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
             Targets of X.
         *unnamed
-            Nothing: all that follows is given by name.
+            Nothing: all other arguments must be given by name.
         X_val : array-like of shape (n_val, n_features), default=None
-            The validation set: protected, and used for nothing but scores.
+            The validation set: protected, and used for scores only.
         y_val : array-like of shape (n_val,) or (n_val, n_outputs), default=None
-            Targets of X_val: protected, too.
+            Targets of X_val: protected.
         groups_val : array-like of shape (n_val,), default=None
-            Whom each validation record belongs to: then all records of one group (a patient,
-            say) are one protected unit. Without X_val: one entry for each row of X.
+            Whom each validation record belongs to. All records of one group (of one patient, for
+            example) are then one privacy unit. Without X_val: one entry for each row of X.
         **fit_params : dict
-            For the estimator's `fit`, or as metadata routing has it. Arrays with an entry for
-            each row of X follow the rows that are trained on. With ``protect="all"``, `groups` (as
-            groups_val) and nothing else.
+            For the estimator's `fit`, or for metadata routing. Arrays with one entry for each row
+            of X are split as X is. With ``protect="all"``, only `groups` (same meaning as
+            groups_val).
 
         Returns
         -------
@@ -335,9 +339,9 @@ class PrivateBayesSearchCV(
         TypeError
             If protected records are given by position.
         ValueError
-            If anything is malformed: nothing is fitted, released or spent then. Also if the
-            predictions of a candidate are not made row by row, or if all candidates fail:
-            nothing is released, and nothing is spent but private draws of earlier rounds.
+            If an argument is malformed: nothing is fitted, released or spent. Also if a candidate
+            does not predict row by row, or if all candidates fail: nothing is released, and nothing
+            is spent except on noisy selections in earlier rounds.
         TimeoutError
             If a fit takes longer than `fit_timeout`; nothing is released or spent.
         """
@@ -405,7 +409,7 @@ class PrivateBayesSearchCV(
         oracle: Evaluator,
         names: list[str],
     ) -> dict[str, Any]:
-        """Return the fitted attributes, but for the model."""
+        """Return the fitted attributes, except the model."""
         privacy = privacy_report(
             problem,
             strategy,
@@ -467,7 +471,7 @@ class PrivateBayesSearchCV(
     def _validate(
         self, unit: str
     ) -> tuple[dict[str, PrivateScorer], SearchSpace, Strategy, Mechanisms]:
-        """Return (scorers, space, strategy, mechanisms) from parameters, or say what is wrong."""
+        """Return (scorers, space, strategy, mechanisms), or raise an error for wrong parameters."""
         check_parameters(self)
         scorers, space = scorers_of(self), space_of(self)
         strategy = resolve_strategy(self, _STRATEGIES).protecting(self.protect)

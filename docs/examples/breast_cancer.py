@@ -1,4 +1,4 @@
-"""Tune a support vector classifier on tumour records that are not to be exposed.
+"""Tune a support vector classifier on tumour records that must not be exposed.
 
 python docs/examples/breast_cancer.py
 """
@@ -12,7 +12,7 @@ from sklearn.svm import SVC
 
 from sklearn_dpbo import PrivateBayesSearchCV
 
-# In practice the two parts come from different places: the training set is not sensitive.
+# In practice the two sets come from different places: the training set is not protected.
 X, y = load_breast_cancer(return_X_y=True)
 X_train, X_val, y_train, y_val = train_test_split(X, y, train_size=200, random_state=0)
 
@@ -23,12 +23,10 @@ search = PrivateBayesSearchCV(
     n_iter=64,
     random_state=0,
 )
-search.fit(X_train, y_train, X_val=X_val, y_val=y_val)
+search.fit(X_train, y_train, X_val=X_val, y_val=y_val)  # X_val, y_val: protected
 
 low, high = search.best_score_interval_
-print(f"Best candidate      {search.best_params_}")
-print(
-    f"Validation accuracy {search.best_score_:.3f} (without noise between {low:.3f} and {high:.3f})"
-)
+print(f"Best candidate       {search.best_params_}")
+print(f"Validation accuracy  {search.best_score_:.3f} (95 % interval: {low:.3f} to {high:.3f})")
 print()
 print(search.privacy_)

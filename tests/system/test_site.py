@@ -208,6 +208,7 @@ def test_pages_fit_phones_and_are_legible_in_light_and_dark(site, browser):
 @pytest.mark.parametrize(
     ("word", "outcome"),
     [("epsilon", "//*[@id='search-results']//li/a"), ("qwxz", "//p[contains(., 'did not match')]")],
+    ids=["found", "absent"],
 )
 def test_search_finds_words_of_the_site_and_no_others(word, outcome, site, browser):
     screen(browser, 1280)
