@@ -1,22 +1,22 @@
 """How the documentation is built: python -m sphinx -W --keep-going -b html docs docs/_build/html.
 
-Needs `.[docs]` and no network. Pages are Markdown, readable as they are; the examples in `gallery/`
-and `notebooks/` are executed. Those that have real data to show look for them in the folder that
-SKLEARN_DPBO_DATA names, and take what scikit-learn ships where it is not set.
+Needs `.[docs]` and no network; `-j 2` takes two cores. Pages are Markdown, readable as they are.
+The examples in `gallery/` are executed: with the data in the folder that SKLEARN_DPBO_DATA names,
+or with data that scikit-learn ships. Notebooks are shown as stored. SKLEARN_DPBO_SITE is the site's
+address (https://.../), for links that have to be absolute; it may be missing.
 """
 
+import json
 import os
 from pathlib import Path
 
+from docutils import nodes
 from sphinx_gallery.sorting import ExplicitOrder
 
 import sklearn_dpbo
 
 # Fits in the gallery are small: more threads of linear algebra than one only wait for each other.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-# Notebooks run in processes of their own, and are to import the same package.
-_package = str(Path(sklearn_dpbo.__file__).parents[1])
-os.environ["PYTHONPATH"] = os.pathsep.join([_package, os.environ.get("PYTHONPATH", "")]).strip(":")
 
 project = "sklearn_dpbo"
 author = "the sklearn_dpbo developers"
@@ -38,9 +38,7 @@ highlight_language = "text"
 
 # -- Pages and notebooks
 myst_heading_anchors = 4  # as repository viewers make them: guide.md#what-is-drawn
-nb_execution_mode = "force"
-nb_execution_timeout = 120
-nb_execution_raise_on_error = True
+nb_execution_mode = "off"  # the tests execute them
 
 # Pages that include a file from above docs/, which links to others there by its own name.
 _ABOVE = {
@@ -106,13 +104,50 @@ sphinx_gallery_conf = {
 # a time and asks for a page above each; these pages stand side by side.)
 html_theme = "furo"
 html_title = "sklearn_dpbo"
+pygments_dark_style = "github-dark"  # the theme's own underlines modules like links
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_copyright = False
+html_favicon = "_static/favicon.svg"
+html_baseurl = os.environ.get("SKLEARN_DPBO_SITE", "")
+# Sites of several versions stand in folders beside each other; this list names them, newest first.
+html_context = {
+    "versions": json.loads(Path(__file__).with_name("versions.json").read_text()),
+    "site_url": html_baseurl,
+}
+html_sidebars = {
+    "**": [
+        "sidebar/brand.html",
+        "sidebar/versions.html",
+        "sidebar/search.html",
+        "sidebar/scroll-start.html",
+        "sidebar/navigation.html",
+        "sidebar/scroll-end.html",
+    ]
+}
+_DESCRIPTION = "Hyper-parameter search with differential privacy and the scikit-learn interface."
+
+
+def _short_sidebar(app, pagename, templatename, context, doctree):
+    """List all pages, and of sections only the open one; names of the reference on its own page.
+
+    A full tree in each of the generated pages takes half of the time that writing them does.
+    """
+    full, depth = context["toctree"], 1 if "/generated/" in pagename else 2
+    context["toctree"] = lambda **how: full(**(how | {"collapse": True, "maxdepth": depth}))
+
+
+def _describe(app, pagename, templatename, context, doctree):
+    """Give search engines and shared links the first sentences of a page."""
+    first = doctree and next(doctree.findall(nodes.paragraph), None)
+    text = " ".join(first.astext().split()) if first else _DESCRIPTION
+    context["description"] = text if len(text) <= 200 else text[:200].rsplit(" ", 1)[0] + " ..."
 
 
 def setup(app):
     """Called by Sphinx."""
+    app.connect("html-page-context", _describe)
+    app.connect("html-page-context", _short_sidebar, priority=400)  # the theme's handler: 500
     app.connect("autodoc-skip-member", _skip_inherited)
     app.connect("include-read", _link_to_pages)

@@ -1,12 +1,12 @@
 """
-Insurance: what an injury costs
-===============================
+Insurance: choose the bound of an unbounded metric
+==================================================
 
-What will an insurer have to pay for the injuries of a car accident? The model is tuned on
-confidential claims. A policy holder may have several claims, so all of them are
-protected together. A few claims are very large, so an error counts only up to a bound.
+Predict what an insurer pays for an injury, and tune the model on confidential claims. A policy
+holder may have several claims, so all of them are protected together. A few claims are very large,
+so the deviance of each claim is clipped at a bound. This example shows how to choose it.
 
-The claims are simulated: we know of no public set with policy-holder identifiers.
+The claims are simulated: we know of no public data set with policy-holder identifiers.
 """
 
 import matplotlib.pyplot as plt
@@ -20,7 +20,7 @@ from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
 
 
 # %%
-# Amounts are in thousands. A policy holder's way of driving shows in all of their claims, and in no
+# Amounts are in thousands. How a policy holder drives affects all of their claims and is in no
 # column.
 def simulate_claims(n_holders, seed):
     rng = np.random.default_rng(seed)
@@ -45,28 +45,29 @@ m, epsilon = holder_val.nunique(), 1.0
 print(f"protected: {len(X_val):,} claims of {m:,} policy holders")
 
 # %%
-# The score is the gamma deviance, in which an error is relative to the amount. It is unbounded, and
-# noise has to be in proportion to a bound. A small bound cuts off large errors. The training
-# claims, which are not protected, tell how much: we take the errors of a model that has not seen
-# the policy holder. As in the score, each policy holder has the same weight.
+# The metric is the gamma deviance, which compares an error with the amount. It has no bound, and
+# noise has to be in proportion to one: a large bound needs much noise, a small one clips large
+# errors. The training claims are not protected, so they can show by how much: cross-validate on
+# policy holders whom the model has not seen. As in the score, each policy holder has the same
+# weight.
 model = HistGradientBoostingRegressor(loss="gamma", max_iter=50, random_state=0)
 predicted = cross_val_predict(model, X_train, y_train, groups=holder_train, cv=GroupKFold(3))
 deviances = 2 * (np.log(predicted / y_train) + y_train / predicted - 1)
 
 bounds = np.geomspace(1, 50, 100)
-cut_off = np.array(
+clipped = np.array(
     [(deviances - bound).clip(lower=0).groupby(holder_train).mean().mean() for bound in bounds]
 )
 noise = bounds / (0.4 * epsilon * m)  # two fifths of epsilon are for the score
-bound = bounds[np.argmin(cut_off + noise)]
-print(f"a deviance counts up to {bound:.1f}")
+bound = bounds[np.argmin(clipped + noise)]
+print(f"deviances are clipped at {bound:.1f}")
 
 # %%
 search = PrivateBayesSearchCV(
     model,
     {"learning_rate": loguniform(0.005, 0.5), "max_leaf_nodes": randint(3, 64)},
     epsilon=epsilon,
-    n_iter=16,
+    n_iter=12,
     scoring=make_private_scorer("neg_mean_gamma_deviance", bounds=(-bound, 0)),
     random_state=0,
 )
@@ -74,27 +75,26 @@ search.fit(X_train, y_train, X_val=X_val, y_val=y_val, groups_val=holder_val)
 
 low, high = sorted(abs(score) for score in search.best_score_interval_)
 print(search.best_params_)
-print(f"deviance {-search.best_score_:.3f}; without noise, between {low:.3f} and {high:.3f}")
+print(f"deviance {-search.best_score_:.3f} (95 % without noise: {low:.3f} to {high:.3f})")
 
 # %%
-# Left: a small bound cuts off more, and a large one needs more noise. Right: new claims, in twenty
-# parts of equal size by what the model predicts.
+# Left: the error from clipping, the error from noise, and their sum. Right: new claims, in twenty
+# bins of equal size by predicted amount.
 X_new, y_new, _ = simulate_claims(3000, seed=2)
 expected = pd.Series(search.predict(X_new))
-parts = pd.qcut(expected, 20, labels=False)
+bins = pd.qcut(expected, 20, labels=False)
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3.8), layout="constrained")
-left.plot(bounds, cut_off, label="cut off")
-left.plot(bounds, noise, label="mean size of the noise")
-left.plot(bounds, cut_off + noise, color="0.3", label="both")
+left.plot(bounds, clipped, label="clipping")
+left.plot(bounds, noise, label="noise, mean size")
+left.plot(bounds, clipped + noise, color="0.3", label="sum")
 left.axvline(bound, color="crimson", ls="--", lw=1, label="chosen")
 left.set(xscale="log", xlabel="bound of the deviance", ylabel="error of the score")
 left.legend()
-right.scatter(expected.groupby(parts).mean(), y_new.groupby(parts).mean())
+right.scatter(expected.groupby(bins).mean(), y_new.groupby(bins).mean())
 right.set(xscale="log", yscale="log", xlabel="predicted, thousands", ylabel="paid, mean, thousands")
 right.axline((1, 1), (10, 10), color="0.3", lw=1)
 
 # %%
-# Neighbours are validation sets in which all claims of one policy holder are replaced, however many
-# they are.
+# Neighbouring validation sets differ in all claims of one policy holder, however many they are.
 search.privacy_

@@ -1,9 +1,9 @@
 """
-A budget for all fits: the ledger
+Keep a privacy budget across fits
 =================================
 
-Every fit on a data set spends some of its privacy, and what is spent adds up. The owner of the data
-opens a ledger; fits are charged to it, and refused when it is spent.
+The privacy losses of all fits on a data set add up. The owner of the data opens a ledger with a
+budget. Each fit is charged to it, and a fit that the budget does not cover is refused.
 """
 
 import tempfile
@@ -21,7 +21,7 @@ from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV, PrivateThresholdCl
 from sklearn_dpbo.plotting import LedgerDisplay
 
 # %%
-# A file that every process may use; here one that lasts as long as the example.
+# A ledger is a file that several processes can share. This one is temporary.
 folder = tempfile.TemporaryDirectory()
 ledger = PrivacyLedger(Path(folder.name) / "tumours.ledger", "tumours", epsilon=2.0, create=True)
 
@@ -32,7 +32,7 @@ X_train, X_val, y_train, y_val = train_test_split(X, y, train_size=0.4, random_s
 # Two fits are charged.
 model = make_pipeline(StandardScaler(), LogisticRegression())
 search = PrivateBayesSearchCV(
-    model, {"logisticregression__C": loguniform(1e-3, 1e3)}, epsilon=1.2, n_iter=16, ledger=ledger
+    model, {"logisticregression__C": loguniform(1e-3, 1e3)}, epsilon=1.2, n_iter=12, ledger=ledger
 )
 search.fit(X_train, y_train, X_val=X_val, y_val=y_val)
 
@@ -41,16 +41,16 @@ tuned.fit(X_train, y_train, X_val=X_val, y_val=y_val)
 print(ledger)
 
 # %%
-# A third one asks for more than is left. It is refused before any model is fitted.
+# A third fit asks for more than is left. The ledger refuses it before any model is fitted.
 try:
     search.fit(X_train, y_train, X_val=X_val, y_val=y_val)
 except ValueError as error:
     print(f"{type(error).__name__}: {error}")
 
 # %%
-# What has been spent, and what is left.
+# The budget: spent and left.
 display = LedgerDisplay.from_ledger(ledger)
 
 # %%
-# The history is a table.
+# All charges, as a table.
 pd.DataFrame(ledger.history)[["number", "what", "mechanism", "epsilon", "delta"]]

@@ -2,8 +2,9 @@
 Pipelines and conditional spaces
 ================================
 
-Preprocessing, the choice between two models, and the parameters of each are searched at once.
-Several dicts make a conditional space: no candidate has parameters of a model that it does not use.
+Search over preprocessing, the choice between two models, and the parameters of each at once. Pass
+several dicts for a conditional space: a candidate has only the parameters of the model that it
+uses.
 """
 
 import os
@@ -23,14 +24,17 @@ from sklearn_dpbo import PrivateBayesSearchCV
 from sklearn_dpbo.plotting import ParallelCoordinatesDisplay
 
 # %%
-# Columns of numbers and of categories: who earns more than 50,000 dollars a year?
+# Numerical and categorical columns: does a person earn more than 50,000 dollars a year?
 folder = os.environ.get("SKLEARN_DPBO_DATA")
 if folder:
     people = pd.read_csv(Path(folder) / "adult.csv.gz", keep_default_na=False, nrows=6_000)
     X, y = people.drop(columns=["income", "split", "fnlwgt"]), people["income"]
-else:  # tumours instead, with numbers alone
+    data = "people (Adult)"
+else:  # numerical columns only
     X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    data = "tumours (breast cancer)"
 X_train, X_val, y_train, y_val = train_test_split(X, y, train_size=0.5, random_state=0)
+print(f"{data}: {len(X_val):,} protected validation records")
 
 # %%
 prepare = ColumnTransformer(
@@ -55,7 +59,7 @@ search = PrivateBayesSearchCV(
     Pipeline([("prepare", prepare), ("model", LogisticRegression())]),
     space,
     epsilon=1.0,
-    n_iter=24,
+    n_iter=20,
     random_state=0,
 )
 search.fit(X_train, y_train, X_val=X_val, y_val=y_val)
@@ -63,11 +67,11 @@ search.fit(X_train, y_train, X_val=X_val, y_val=y_val)
 for name, value in search.best_params_.items():
     print(f"{name} = {value}")
 low, high = search.best_score_interval_
-print(f"accuracy {search.best_score_:.3f}; without noise, between {low:.3f} and {high:.3f}")
+print(f"accuracy {search.best_score_:.3f} (95 % interval without noise: {low:.3f} to {high:.3f})")
 
 # %%
-# All candidates, a line each: those explored have a score within the training set, those validated
-# have none that could be shown. What a model does not use is "not set".
+# One line per candidate. Lines of candidates that were scored on the training set show the score;
+# scores on the validation set are confidential. Parameters of the other model are "not set".
 display = ParallelCoordinatesDisplay.from_search(search)
 
 # %%

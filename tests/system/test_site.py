@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import json
 import os
 import re
 import shutil
@@ -13,9 +14,12 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from browser import chromium, faults, screen, served
 from conftest import DATA
 from sklearn.model_selection import GridSearchCV
 from test_packaging import wheel_of
+
+import sklearn_dpbo
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -118,24 +122,26 @@ def test_dead_links_are_found(tmp_path):
     assert dead_links(tmp_path) == [("a.html", "b.html#z"), ("a.html", "c.png")]
 
 
-@pytest.mark.slow
-def test_site_builds_without_warnings_and_its_first_example_runs(tmp_path):
-    """The site is built as the README says, from a copy, with the real data if there are any.
-
-    Then its first example runs as the page shows it, in an environment with the package only.
-    """
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The site, built once as the README says, from a copy, with the real data if there are any."""
     need(*EXTENSIONS)
-    copy, site = tmp_path / "copy", tmp_path / "site"
+    folder = tmp_path_factory.mktemp("site")
+    copy, site = folder / "copy", folder / "html"
     shutil.copytree(DOCS, copy / "docs", ignore=shutil.ignore_patterns(*BUILT))
     for page in ROOT.glob("*.md"):
         shutil.copy(page, copy)
     env = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     if DATA.exists():
         env["SKLEARN_DPBO_DATA"] = str(DATA)
-    build = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", "docs"]
-    done = subprocess.run([*build, site], cwd=copy, env=env, capture_output=True, text=True)
+    build = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-j", "2", "-b", "html"]
+    done = subprocess.run([*build, "docs", site], cwd=copy, env=env, capture_output=True, text=True)
     assert not done.returncode, done.stderr
+    return site
 
+
+@pytest.mark.slow
+def test_site_builds_without_warnings_and_examples_have_pictures(site):
     assert dead_links(site) == []
     for example in (DOCS / "gallery").glob("plot_*.py"):
         page = (site / "auto_gallery" / f"{example.stem}.html").read_text()
@@ -143,17 +149,110 @@ def test_site_builds_without_warnings_and_its_first_example_runs(tmp_path):
         assert f"sphx_glr_{example.stem}_001.png" in page, f"{example} has no picture"
         assert "matplotlib.axes" not in page and "Text(" not in page, f"{example} prints its plot"
 
+
+@pytest.mark.slow
+def test_first_example_of_the_site_runs_with_the_package_only(site, tmp_path):
     code = Page(site / "index.html").code
     assert "PrivateBayesSearchCV" in code
     script = tmp_path / "first.py"
     script.write_text(PREAMBLE + code + "\nprint(search.best_params_)")
-    del env["PYTHONPATH"]
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     venv.create(tmp_path / "fresh", with_pip=True)
     python = tmp_path / "fresh" / ("Scripts" if os.name == "nt" else "bin") / "python"
     wheel = wheel_of(ROOT, tmp_path)
     subprocess.run([python, "-m", "pip", "install", "-q", wheel], env=env, check=True)
     done = subprocess.run([python, script], cwd=tmp_path, env=env, capture_output=True, text=True)
     assert not done.returncode and "gamma" in done.stdout, done.stderr
+
+
+@pytest.mark.slow
+def test_shared_links_have_a_description_and_a_picture(site):
+    for page in ("index.html", "how_to/guide.html", "search.html"):
+        text = (site / page).read_text()
+        assert re.search(r'<meta name="description" content="[^"]{20,204}">', text), page
+        picture = re.search(r'<meta property="og:image" content="([^"]+)">', text)[1]
+        assert ((site / page).parent / picture).read_bytes().startswith(b"\x89PNG"), page
+        assert 'href="' in text and "favicon.svg" in text, page
+
+
+@pytest.mark.parametrize("others", [[], ["0.3", "0.1"]])
+def test_versions_are_listed_where_there_are_several(others):
+    jinja2 = pytest.importorskip("jinja2")
+    template = jinja2.Template((DOCS / "_templates" / "sidebar" / "versions.html").read_text())
+    html = template.render(version="0.2", versions=["0.2", *others], content_root="../")
+    assert re.findall(r'href="([^"]+)"', html) == [f"../../{name}/index.html" for name in others]
+    assert bool(html.strip()) == bool(others)
+
+
+def test_list_of_versions_begins_with_this_one():
+    assert json.loads((DOCS / "versions.json").read_text())[0] == sklearn_dpbo.__version__
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.mark.slow
+def test_pages_fit_phones_and_are_legible_in_light_and_dark(site, browser):
+    pages = [p.relative_to(site).as_posix() for p in sorted(site.rglob("*.html"))]
+    pages = [page for page in pages if not page.startswith("_")]
+    with served(site) as address:
+        found = {page: faults(browser, address + page) for page in pages}
+    assert len(pages) > 100
+    assert not {page: faulty for page, faulty in found.items() if faulty}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("word", "outcome"),
+    [("epsilon", "//*[@id='search-results']//li/a"), ("qwxz", "//p[contains(., 'did not match')]")],
+    ids=["found", "absent"],
+)
+def test_search_finds_words_of_the_site_and_no_others(word, outcome, site, browser):
+    screen(browser, 1280)
+    with served(site) as address:
+        browser.get(address + "index.html")
+        field = browser.find_element("css selector", ".sidebar-search")
+        field.send_keys(word)
+        field.submit()
+        browser.implicitly_wait(20)
+        assert browser.find_elements("xpath", outcome), browser.page_source
+        browser.implicitly_wait(0)
+        logged = [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
+        browser.get("about:blank")  # ends what is still being loaded
+    assert not logged
+
+
+# What each planted page does wrong, and what is said of it.
+PLANTED = {
+    "": None,
+    "<p style='color: #777; background: #fff'>grey</p>": "rgb(119, 119, 119) on 255,255,255: 4.48",
+    "<pre><span class='dim'>only dark</span></pre>": "dark: rgb(68, 68, 68) on 18,18,18",
+    "<p style='opacity: 0.5'>faint</p>": "faint",
+    "<div style='width: 391px'>wide</div>": "391 px wide on a screen of 390 px: <div",
+    "<script>null.x</script>": "TypeError",
+    "<img src='missing.png'>": "404",
+    "<script src='https://example.org/x.js'></script>": "ERR_NAME_NOT_RESOLVED",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("planted", PLANTED)
+def test_faults_of_pages_are_found(planted, browser, tmp_path):
+    (tmp_path / "page.html").write_text(
+        "<!doctype html><meta charset=utf-8><link rel=icon href='data:,'><style>"
+        "html { color-scheme: light dark } body { margin: 0; color: #222 } .dim { color: #444 }"
+        "@media (prefers-color-scheme: dark) { body { background: #121212; color: #ddd } }"
+        f"</style><body><p>text</p>{planted}"
+    )
+    with served(tmp_path) as address:
+        found = faults(browser, address + "page.html")
+    if PLANTED[planted] is None:
+        assert found == []
+    else:
+        assert found and PLANTED[planted] in found[0], found
 
 
 def test_reference_lists_all_public_names():
