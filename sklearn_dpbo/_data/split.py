@@ -185,7 +185,7 @@ def _split(
     check_disjoint(train, test, groups, "cv")
     units = Units.of(len(test), None if groups is None else take_rows(groups, test))
     if by_default:
-        _warn_of_default(units, len(test), n)
+        _warn_of_default(units, n)
     if "groups" in split_params and groups is None:
         _warn_of_ungrouped(named(given))
     kept_whole = {k: v for k, v in fit_params.items() if not _per_row(v, n)}
@@ -198,7 +198,7 @@ def _split(
         training.form.read(X_val),
         None if y is None else as_labels(y_val, dense(training.y)),
         units,
-        "hold-out drawn by row number" if by_default else f"test part of {named(given)}",
+        "hold-out selected at random" if by_default else f"test part of {named(given)}",
     )
 
 
@@ -309,10 +309,12 @@ def _protecting_splitter(cv: Any, y: Any, estimator: Any) -> Any:
     return checked
 
 
-def _warn_of_default(units: Units, n_held_out: int, n: int) -> None:
+def _warn_of_default(units: Units, n: int) -> None:
+    """Warn of what is protected. How many rows a group has is not public."""
     what = units.name + "s"
+    of = f" of {n}, selected by row number," if units.ends is None else ", selected at random,"
     warnings.warn(
-        f"No X_val and no cv: {units.m} {what} ({n_held_out} of {n} rows, drawn by row number) are "
+        f"No X_val and no cv: {units.m} {what}{of} are "
         f"held out as the validation set. Only those {units.m} {what} are protected; the rest is "
         "the training set, and is not. Pass the sensitive records as X_val and y_val. If all of "
         'them are sensitive, use PrivateBayesSearchCV with protect="all" and an estimator that '

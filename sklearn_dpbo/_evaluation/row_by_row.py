@@ -117,20 +117,22 @@ class RowByRowCheck:
         Whose predictions are repeated.
     X : table
         Training rows, in canonical form, that odd rows are made of.
-    m : int
-        Number of records of the validation set.
+    size : int
+        Of the largest batch: the number of validation records; with groups, whose sizes are
+        protected, a constant.
     """
 
     companions: Companions
     X: Any
-    m: int
+    size: int
 
     @classmethod
     def on(cls, companions: Companions, problem: Problem) -> RowByRowCheck:
         """Take a sample of the training rows."""
         X = problem.training.X
         sample = problem.training.form.read(take_rows(X, spread_rows(X, None, _SAMPLE)))
-        return cls(companions, align(sample, problem.X_val), n_rows(problem.X_val))
+        size = problem.units.m if problem.units.ends is None else _LARGEST
+        return cls(companions, align(sample, problem.X_val), size)
 
     def check(self, pickled: bytes, scorer: RecordScorer) -> None:
         """Compare the responses to the same rows in several batches.
@@ -217,12 +219,12 @@ class RowByRowCheck:
     def _ordinary(self) -> list[tuple[Any, NDArray[np.intp]]]:
         """Batches of training rows only, and which companions they end with, in reverse.
 
-        First crowds of other rows, one of the size of the validation set; then many copies of one
+        First crowds of other rows, one of them large; then many copies of one
         companion, and few of them: batches without a range or variance of their own.
         """
         n, real = n_rows(self.X), len(self.companions)
         everyone, rng = np.arange(real), np.random.default_rng(3)
-        size = min(max(self.m, _SMALL), _LARGEST)
+        size = min(max(self.size, _SMALL), _LARGEST)
         sizes = (size, _SMALL, _SMALL)[:_N_CROWDS]
         crowds = [take_rows(self.X, rng.permutation(max(n, size))[:size] % n) for size in sizes]
         reverse = take_rows(self.companions.X, everyone[::-1])

@@ -42,8 +42,8 @@ _N_TARGETS = 16
 # Of so many values of a parameter or fewer, each is tried on made-up records.
 _MANY = 8
 _NOT_PROTECTED = (
-    "the number of records and columns, dtypes, group identifiers, classes and bounds; how long "
-    "the fit took, which says something about how many models were fitted; and whatever else is "
+    "how long the fit took, which says something about how many models were fitted; the number of "
+    "records and columns, dtypes, group identifiers, classes and bounds; and whatever else is "
     "computed from the records, including another run of this fit"
 )
 
@@ -320,8 +320,8 @@ def _report(
         not_protected=_NOT_PROTECTED,
         assumption=None,
         condition=(
-            f"{type(search.estimator).__name__} protects the records that it is fitted on as it "
-            f"declares ({training.composition}, {training.neighbours}); "
+            f"{type(search.estimator).__name__} trains as privately as it declares "
+            f"({training.composition}, {training.neighbours}); "
             + f"{training.condition}; " * bool(training.condition)
             + "what its other steps make of a record depends on that record alone; "
             * (isinstance(search.estimator, Pipeline) and search.prediction == "together")

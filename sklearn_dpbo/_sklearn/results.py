@@ -204,6 +204,6 @@ def spent_before(budget: Budget) -> str:
     epsilon, delta = budget.spent
     purposes = "; ".join(dict.fromkeys(loss.release for loss in budget.losses))
     return (
-        f"epsilon={epsilon:g}, delta={delta:g} had been charged before this (for: {purposes}); no "
-        "result was released"
+        f"epsilon={epsilon:g}, delta={delta:g} had been charged before this (for: {purposes}); the "
+        "search returns no result"
     )

@@ -17,10 +17,11 @@ from ..exceptions import BudgetExceededError, CrossValidationBudgetError
 __all__ = ["surfacing"]
 
 _HOW_TO = (
-    "Each fold of cross-validation is a release of its own: k folds with epsilon each take a "
-    "ledger of k epsilon. What folds before this one were charged, stays charged. (This is no "
-    "Exception, since scikit-learn would make nan of one; with error_score='raise' it is a "
-    "BudgetExceededError.)"
+    "The folds before this one stay charged, and their results are lost: k folds need k * epsilon. "
+    "Cross-validate a search on public X and y only, with the protected records as "
+    "params={'X_val': X_val, 'y_val': y_val}: the scores of the folds are exact, and no search "
+    "protects the X and y of a fold. (This is no Exception, since scikit-learn would make nan of "
+    "one; with error_score='raise' it is a BudgetExceededError.)"
 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,14 +15,14 @@ from .._privacy.accounting import PrivacyLoss, Purpose, Receipt
 __all__ = ["PREDICTION_CONDITIONS", "TRAINING_NOT_PROTECTED", "PrivacyReport"]
 
 _SEEDED = (
-    "NOT PRIVATE: the noise was seeded. Whoever knows the seed can remove it. This is for tests "
-    "only; do not publish it"
+    "NOT PRIVATE: the noise was seeded. For tests only: do not publish it. Whoever knows the seed "
+    "can remove the noise"
 )
 
 TRAINING_NOT_PROTECTED = (
-    "the training set, on which {} was fitted; the schema of the validation set (number of units, "
-    "columns, dtypes); the duration of the fit; and whatever else is computed from the validation "
-    "records, including another run of this fit"
+    "the training set, on which {} was fitted; how long the fit took; the schema of the validation "
+    "set (number of units, group identifiers, columns, dtypes); and whatever else is computed from "
+    "the validation records, including another run of this fit"
 )
 PREDICTION_CONDITIONS = {
     "together": (
@@ -34,7 +34,7 @@ PREDICTION_CONDITIONS = {
         "copy of the model"
     ),
 }
-_SUMMARY_WIDTH = 83  # of a text behind its label
+_SUMMARY_LINES, _SUMMARY_WIDTH = 7, 83  # below the title; of a text behind its label
 _ANOTHER_RUN = "draws other noise, which random_state does not fix, and spends epsilon again"
 _NOT_REPORTED = (
     "labels that are missing or that the training set does not have, and records that cannot be "
@@ -182,23 +182,20 @@ class PrivacyReport:
         lines += [] if self.secure else [f"!!! {self._warning.rpartition('. ')[0]} !!!"]
         return "\n".join([*lines, *(f"  {label:<15}{text}" for label, text in self._summary())])
 
-    def _summary(self) -> Iterator[tuple[str, str]]:
-        """Yield the facts that a reader needs first, each on one line."""
+    def _summary(self) -> list[tuple[str, str]]:
+        """Return the facts that a reader needs first, each for one line."""
         facts = {fact.label: "; ".join(fact.lines) for fact in self._facts()}
-        rests_on = "Assumption" if self.assumption else "Condition"
-        another_run = ["Another run"] * self.secure
-        for label in (
-            "Guarantee",
-            "Protected",
-            "Not protected",
-            "Released",
-            rests_on,
-            *another_run,
-        ):
-            yield label, _first_clause(facts[label])
+        labels = ["Guarantee", "Protected", "Not protected"]
+        labels += ["Released"] * self.secure + ["Assumption"] * (self.assumption is not None)
+        lines = [(label, _first_clauses(facts[label])) for label in (*labels, "Condition")]
         if self.receipts:
             more = f", and {len(self.receipts) - 1} more" * (len(self.receipts) > 1)
-            yield "Ledger", _charge(self.receipts[0]) + more
+            lines.append(
+                ("Ledger", f"{_charge(self.receipts[0])}{more}; it has the sum of all fits")
+            )
+        if self.secure and len(lines) < _SUMMARY_LINES:
+            lines.append(("Another run", _ANOTHER_RUN))
+        return lines
 
     def __repr__(self) -> str:
         state = "" if self.secure else ", NOT PRIVATE: seeded noise"
@@ -249,7 +246,7 @@ class PrivacyReport:
             none = {"epsilon": None, "delta": None, "worst_case": False}
             return _Fact("Guarantee", ("NONE: the noise was seeded",), none)
         worst_case = self.assumption is None
-        kind = "worst case" if worst_case else "under an assumption"
+        kind = "worst case" if worst_case else "if the assumption holds; else none"
         return _Fact(
             "Guarantee",
             (f"epsilon = {self.epsilon:g}, delta = {self.delta:g} ({kind})",),
@@ -319,19 +316,26 @@ def _charge(receipt: Receipt) -> str:
     return f"charge {receipt.charge} of {receipt.ledger}"
 
 
-def _first_clause(text: str) -> str:
+def _first_clauses(text: str) -> str:
     """Return what a text says first, on one line; dots stand for the rest."""
     if len(text) <= _SUMMARY_WIDTH:
         return text
-    clause, *rest = text.split(";")
-    if clause.count("(") > clause.count(")") or (not rest and clause.endswith(")")):
-        clause = clause.rpartition(" (")[0]
-    more = "; ..." if rest else ""
-    if len(clause + more) <= _SUMMARY_WIDTH:
-        return clause + more
-    if listed := clause[: _SUMMARY_WIDTH - 5].rpartition(", ")[0]:
-        return f"{listed}, ..."
-    return textwrap.shorten(clause, _SUMMARY_WIDTH, placeholder=" ...")
+    first, *rest = re.split(r";\s+(?![^(]*\))", text)  # not within brackets
+    if len(first) > _SUMMARY_WIDTH - len("; ..."):
+        first = re.sub(r"\s*\([^()]*\)", "", first)  # what is in brackets is said in full elsewhere
+    kept = first
+    for clause in rest:
+        if len(f"{kept}; {clause}; ...") > _SUMMARY_WIDTH:
+            break
+        kept = f"{kept}; {clause}"
+    if len(kept) + len("; ...") > _SUMMARY_WIDTH:
+        listed = kept[: _SUMMARY_WIDTH - 5].rpartition(", ")[0]
+        return (
+            f"{listed}, ..."
+            if listed
+            else textwrap.shorten(kept, _SUMMARY_WIDTH, placeholder=" ...")
+        )
+    return f"{kept}; ..."
 
 
 def _escape_markdown(text: str) -> str:

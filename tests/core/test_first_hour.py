@@ -33,7 +33,7 @@ from sklearn_dpbo._privacy.accounting import Receipt
 from sklearn_dpbo._space.space import SearchSpace
 from sklearn_dpbo.exceptions import BudgetExceededError, CrossValidationBudgetError
 from sklearn_dpbo.learners import PrivateLogisticRegression
-from sklearn_dpbo.report._report import _first_clause
+from sklearn_dpbo.report._report import _first_clauses
 
 GRID = {"C": [0.1, 1.0]}
 # Epsilon of 1,000: there is hardly any noise, and no warning of it.
@@ -330,7 +330,7 @@ def test_a_spent_ledger_ends_cross_validation(two_classes, ledger, backend, n_jo
     X, y, *_ = two_classes
     spent = ledger(2)
     with joblib.parallel_config(backend, n_jobs=n_jobs):
-        with pytest.raises(CrossValidationBudgetError, match="ledger of 'patients'.*Each fold"):
+        with pytest.raises(CrossValidationBudgetError, match="ledger of 'patients'.*stay charged"):
             cross_val_score(search_over(ledger=spent, n_jobs=1), X, y, cv=4)
         assert spent.spent["epsilon"] == 2000, "two folds were charged, and no more"
         with pytest.raises(CrossValidationBudgetError):
@@ -380,16 +380,20 @@ def test_the_summary_has_the_assumption_where_there_is_one(two_classes):
     report = replace(fit(two_classes).privacy_, assumption="far " * 99, receipts=receipts)
     lines = str(report).splitlines()
     assert len(lines) == 8 and max(map(len, lines)) <= 100
-    assert "Assumption     far far" in lines[5] and "under an assumption" in lines[1]
-    assert lines[7].endswith("charge 1 of a, and 1 more")
+    assert "Assumption     far far" in lines[5] and "if the assumption holds; else none" in lines[1]
+    assert "charge 1 of a, and 1 more" in lines[7] and "Condition" in lines[6]
 
 
 def test_the_summary_cuts_texts_where_they_end_and_shows_it():
-    assert _first_clause("short; and whole") == "short; and whole"
-    assert _first_clause("the table (as given; and cut); " + "x" * 99) == "the table; ..."
-    assert _first_clause("all rows (" + "x" * 99 + ")") == "all rows"
-    assert _first_clause("a, b, " + "x" * 99) == "a, b, ..."
-    assert _first_clause("word " * 99).endswith("word ...")
+    assert _first_clauses("short; and whole") == "short; and whole"
+    assert (
+        _first_clauses("the table (as given; and cut); " + "x" * 99)
+        == "the table (as given; and cut); ..."
+    )
+    assert _first_clauses("one; two; " + "x" * 99) == "one; two; ..."
+    assert _first_clauses("all rows (" + "x" * 99 + "); two") == "all rows; two; ..."
+    assert _first_clauses("a, b, " + "x" * 99) == "a, b, ..."
+    assert _first_clauses("word " * 99).endswith("word ...")
 
 
 @pytest.mark.parametrize("cv", [ShuffleSplit(1), PredefinedSplit([0] * 50 + [-1] * 100)])
@@ -414,3 +418,19 @@ def test_plans_are_cards_in_notebooks(two_classes):
         title, page = str(plan).splitlines()[0], plan._repr_html_()
         assert page.count("sklearn-dpbo") and title in page and "Sampling" in page
         assert "<details>" in page and "Not covered" in page.split("<details>")[1]
+
+
+def test_number_of_rows_of_a_group_is_shown_by_no_warning(two_classes):
+    """Neighbours may differ in how many rows one group has."""
+    X, y, *_ = two_classes
+    shown = set()
+    for n in (2, 30):  # rows of the first group
+        rows = np.r_[np.zeros(n, dtype=int), 1:120]
+        groups = np.r_[np.zeros(n, dtype=int), 1:120]
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            PrivateBayesSearchCV(LogisticRegression(), {"C": [0.1, 1]}, random_state=0).fit(
+                X[rows], y[rows], groups_val=groups
+            )
+        shown |= {str(each.message) for each in caught if "held out" in str(each.message)}
+    assert len(shown) == 1 and "30 groups" in shown.pop()

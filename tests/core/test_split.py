@@ -40,7 +40,7 @@ def test_a_given_validation_set_is_not_changed():
 
 def test_by_default_a_quarter_of_the_rows_is_held_out_by_number_with_a_warning():
     with pytest.warns(
-        PrivacyWarning, match=r"10 records \(10 of 40 rows.*Only those 10.*protect=\"all\""
+        PrivacyWarning, match=r"10 records of 40, .* by row number.*Only those 10.*protect=\"all\""
     ) as caught:
         problem = split()
     assert caught[0].filename == __file__ or "split" not in caught[0].filename
@@ -53,7 +53,7 @@ def test_by_default_a_quarter_of_the_rows_is_held_out_by_number_with_a_warning()
 
 def test_by_default_a_quarter_of_the_groups_is_held_out_as_a_whole():
     groups = np.repeat(np.arange(8), 5)
-    with pytest.warns(PrivacyWarning, match=r"2 groups \(10 of 40 rows"):
+    with pytest.warns(PrivacyWarning, match="2 groups, selected at random"):
         problem = split(groups_val=groups)
     assert problem.units.m == 2 and problem.units.name == "group"
     group_of = dict(zip(X[:, 0], groups, strict=True))

@@ -178,6 +178,6 @@ def test_unseeded_noise_differs_between_fits(strategy):
 def test_privacy_report_states_assumption_and_released_attributes(strategy):
     search = fitted(strategy, noise_random_state=None)
     text = " ".join(search.privacy_.details().split())
-    assert ("under an assumption" in text) == (strategy.assumption is not None)
+    assert ("if the assumption holds" in text) == (strategy.assumption is not None)
     assert ("worst case" in text) == (strategy.assumption is None)
     assert ("best_params_" in text) == strategy.releases_candidate
