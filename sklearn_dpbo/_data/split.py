@@ -198,7 +198,7 @@ def _split(
         training.form.read(X_val),
         None if y is None else as_labels(y_val, dense(training.y)),
         units,
-        "hold-out drawn by row number" if by_default else f"test part of {named(given)}",
+        "hold-out chosen by row number" if by_default else f"test part of {named(given)}",
     )
 
 
@@ -312,7 +312,7 @@ def _protecting_splitter(cv: Any, y: Any, estimator: Any) -> Any:
 def _warn_of_default(units: Units, n_held_out: int, n: int) -> None:
     what = units.name + "s"
     warnings.warn(
-        f"No X_val and no cv: {units.m} {what} ({n_held_out} of {n} rows, drawn by row number) are "
+        f"No X_val and no cv: {units.m} {what} ({n_held_out} of {n} rows, chosen by row number) are "
         f"held out as the validation set. Only those {units.m} {what} are protected; the rest is "
         "the training set, and is not. Pass the sensitive records as X_val and y_val. If all of "
         'them are sensitive, use PrivateBayesSearchCV with protect="all" and an estimator that '

@@ -125,7 +125,7 @@ def private_evaluation(
 
     See Also
     --------
-    PrivateBayesSearchCV : Evaluates its winner with ``report=True``.
+    PrivateBayesSearchCV : Evaluates the chosen candidate with ``report=True``.
 
     Examples
     --------

@@ -269,14 +269,14 @@ def _unknown_sensitivity_message(scoring: Any) -> str:
             return f"scoring={scoring!r} is not a score; did you mean {near[0]!r}?"
         return (
             f"scoring={scoring!r} is not a score. Use a name such as 'f1', 'roc_auc', "
-            "'neg_log_loss' or 'r2' (the documentation's page \"Scores\" lists all), or "
-            "make_private_scorer(gain, bounds=(a, b)) with a gain computed record by record."
+            "'neg_log_loss' or 'r2' (the documentation's page \"Choose a metric\" lists all), "
+            "or make_private_scorer(gain, bounds=(a, b)) with a gain computed record by record."
         )
     if meant:
         return f"scoring= takes a name or a scorer, not a function; did you mean {meant!r}?"
     return (
         f"scoring={scoring!r} has no proven sensitivity to one record, so it cannot be made "
         "private. Use a name such as 'f1', 'roc_auc', 'neg_log_loss' or 'r2' (the documentation's "
-        'page "Scores" lists all), or make_private_scorer(gain, bounds=(a, b)) with a gain '
+        'page "Choose a metric" lists all), or make_private_scorer(gain, bounds=(a, b)) with a gain '
         "computed record by record."
     )
