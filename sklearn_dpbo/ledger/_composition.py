@@ -1,6 +1,6 @@
 """Which charges fit a budget together (zone: public).
 
-The theorem and its proof: the page "Ledger" of the documentation.
+The theorem and its proof: the page "How a ledger keeps its promise" of the documentation.
 """
 
 from __future__ import annotations

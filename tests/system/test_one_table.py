@@ -376,7 +376,7 @@ def wrong_inputs():
     yield "two outputs", {}, {"y": np.stack([y, y], axis=1)}, "y should be a 1d array"
     yield "one class", {}, {"y": np.zeros(300)}, "two or more classes"
     yield "lengths of groups", {}, {"groups": y[:-1]}, "inconsistent numbers of samples"
-    yield "two groups", {}, {"groups": y, "groups_val": y}, r"found \['groups'\], too"
+    yield "two groups", {}, {"groups": y, "groups_val": y}, r"found \['groups'\] as well"
     yield "validation set", {}, {"X_val": X}, r"cuts it itself; found \['X_val'\]"
     yield "weights", {}, {"sample_weight": y}, r"cuts it itself; found \['sample_weight'\]"
     yield "cv", {"cv": 3}, {}, r"cuts it itself; found \['cv'\]"
