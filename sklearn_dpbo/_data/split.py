@@ -313,8 +313,8 @@ def _warn_of_default(units: Units, n_held_out: int, n: int) -> None:
     what = units.name + "s"
     warnings.warn(
         f"No X_val and no cv: {units.m} {what} ({n_held_out} of {n} rows, chosen by row number) "
-        f"are held out as the validation set. Only those {units.m} {what} are protected; the rest is "
-        "the training set, and is not. Pass the sensitive records as X_val and y_val. If all of "
+        f"are held out as the validation set. Only those {units.m} {what} are protected; the rest "
+        "is the training set, and is not. Pass the sensitive records as X_val and y_val. If all of "
         'them are sensitive, use PrivateBayesSearchCV with protect="all" and an estimator that '
         "trains privately.",
         PrivacyWarning,
