@@ -124,7 +124,7 @@ def test_threshold_classifier_curator_and_several_scores_show_html_cards(frames)
     assert "Best threshold" in tuned._repr_html_() and "LogisticRegression" in tuned._repr_html_()
     curator = GaussianCurator(1.0, 1e-5, max_norm=1.0).fit(np.zeros((5, 2)))
     assert (
-        "an image of 5 rows" in curator._repr_html_() and "NOT PRIVATE" not in curator._repr_html_()
+        "released_, 5 rows" in curator._repr_html_() and "NOT PRIVATE" not in curator._repr_html_()
     )
     several = fitted(frames, scoring=["accuracy", "roc_auc"], refit="roc_auc")
     assert re.search(

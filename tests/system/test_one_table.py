@@ -403,7 +403,7 @@ def wrong_inputs():
     yield "report", {"report": True}, {}, "leave out report=True"
     yield "release", {"release": "all"}, {}, 'leave out release="all"'
     yield "strategy", {"strategy": OneTable(test_size=1.0)}, {}, "test_size"
-    yield "other protection", {"protect": "validation", "strategy": OneTable()}, {}, "works with protect"
+    yield "other protection", {"protect": "validation", "strategy": OneTable()}, {}, "works with"
     yield "large delta", {"delta": 0.4, "epsilon": 1e-3, "strategy": OneTable("compose"),
                           "grid": {"max_norm": [1, 2]}}, {}, "pass a smaller delta"  # fmt: skip
 
