@@ -33,11 +33,11 @@ class BatchDependentError(ValueError):
 
 
 class LedgerError(RuntimeError):
-    """A privacy ledger cannot be read or written, or is damaged; no noise may be drawn."""
+    """A privacy ledger cannot be read or written, or is damaged; nothing may be released."""
 
 
 class BudgetExceededError(ValueError):
-    """A charge would exceed the privacy budget; no noise was drawn for it."""
+    """A charge would exceed the privacy budget; nothing was released for it."""
 
 
 class CrossValidationBudgetError(BaseException):

@@ -109,10 +109,10 @@ class PrivateBayesSearchCV(
         than the grid, a warning says so.
     scoring : str, PrivateScorer, list, dict or None, default=None
         The metric. None is accuracy for classifiers and R2 for regressors. Otherwise a name, such
-        as "f1", "roc_auc" or "neg_mean_absolute_error" (the documentation's page "Scores" lists
-        all), a scorer of scikit-learn, or a result of `make_private_scorer`. Several metrics, as a
-        list or a dict of names, are all released for the chosen candidate; they divide the share
-        of epsilon that scores have.
+        as "f1", "roc_auc" or "neg_mean_absolute_error" (the documentation's page "Choose a
+        metric" lists all), a scorer of scikit-learn, or a result of `make_private_scorer`. Several
+        metrics, as a list or a dict of names, are all released for the chosen candidate; they
+        divide the share of epsilon that scores have.
     n_jobs : int or None, default=None
         As in joblib. The result does not depend on it.
     refit : bool or str, default=True
@@ -146,10 +146,10 @@ class PrivateBayesSearchCV(
     prediction : {"together", "separate"}, default="together"
         How a candidate predicts the validation set. "together": all records at once, for estimators
         that predict row by row, which is checked on training records. "separate": each record (or
-        group) by itself, beside training records. Then no other validation record can influence
+        group) alone, beside training records. Then no other validation record can influence
         the prediction, whatever the estimator does, but each record takes a call of `predict`.
     report : bool, default=False
-        Whether to release an evaluation of the chosen candidate, too, as `evaluation_`: what
+        Whether to release an evaluation of the chosen candidate as well, as `evaluation_`: what
         `private_evaluation` returns, at no extra epsilon. Some metrics follow from its counts
         ("roc_auc", "average_precision", "f1" and other functions of the confusion matrix of two
         classes): then metric and evaluation together have the share of epsilon for scores.
@@ -163,7 +163,7 @@ class PrivateBayesSearchCV(
         Only with `WorstCase`, and without `report`.
     protect : {"validation", "all"}, default="validation"
         Whose records are protected. "all": those of one table, X and y of `fit`, whether a model is
-        fitted on them or evaluated; `best_estimator_` is private, too. The estimator must train
+        fitted on them or evaluated; `best_estimator_` is also private. The estimator must train
         privately, as `PrivateLogisticRegression` does, and most such estimators need delta > 0; the
         search sets their epsilon and delta. `strategy` is then "worst_case" or an `OneTable`;
         `n_iter` limits the candidates, and the number of fits follows from the number of records.
@@ -443,7 +443,7 @@ class PrivateBayesSearchCV(
             names = [name for name, value in found.items() if value is not None]
             raise ValueError(
                 f'protect="all" takes one table, as X and y (and groups), and cuts it itself; '
-                f"found {names}, too"
+                f"found {names} as well"
             )
         scorers, space, strategy, mechanisms = self._validate(unit_name(groups))
         _warn_of_assumption(strategy, stacklevel=4)

@@ -87,7 +87,7 @@ class PrivateThresholdClassifier(
     ----------
     estimator : estimator object
         A binary classifier with `predict_proba` or `decision_function`. It must predict each row
-        by itself; this is checked on training records. Put a classifier that is already fitted
+        independently; this is checked on training records. Put a classifier that is already fitted
         into a ``FrozenEstimator``. A `PrivateBayesSearchCV` gets the same validation set, and
         `privacy_` includes its privacy loss.
     epsilon : float, default=1.0

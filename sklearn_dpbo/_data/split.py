@@ -198,7 +198,7 @@ def _split(
         training.form.read(X_val),
         None if y is None else as_labels(y_val, dense(training.y)),
         units,
-        "hold-out selected at random" if by_default else f"test part of {named(given)}",
+        "hold-out chosen at random" if by_default else f"test part of {named(given)}",
     )
 
 
@@ -312,7 +312,7 @@ def _protecting_splitter(cv: Any, y: Any, estimator: Any) -> Any:
 def _warn_of_default(units: Units, n: int) -> None:
     """Warn of what is protected. How many rows a group has is not public."""
     what = units.name + "s"
-    of = f" of {n}, selected by row number," if units.ends is None else ", selected at random,"
+    of = f" of {n}, chosen by row number," if units.ends is None else ", chosen at random,"
     warnings.warn(
         f"No X_val and no cv: {units.m} {what}{of} are "
         f"held out as the validation set. Only those {units.m} {what} are protected; the rest is "

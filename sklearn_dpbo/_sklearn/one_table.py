@@ -175,8 +175,8 @@ def _plan(
 ) -> Plan:
     if training.composition != "pure" and budget[1] == 0:
         raise ValueError(
-            f"delta is 0, and {type(search.estimator).__name__} needs one: pass delta=1e-6, say; "
-            "far less than 1 divided by the number of records"
+            f"delta is 0, and {type(search.estimator).__name__} needs one: pass delta=1e-6, for "
+            "example; far less than 1 divided by the number of records"
         )
     grids = [search.param_grid] if isinstance(search.param_grid, Mapping) else search.param_grid
     return strategy.plan(

@@ -30,7 +30,7 @@ def training_neighbours(
     ----------
     X : array-like of shape (n_samples, n_features)
         Numbers. Take few records, because one of many moves a model little. They should span the
-        allowed range: the columns' bounds, say.
+        allowed range, such as the columns' bounds.
     y : array-like of shape (n_samples,)
         Labels, at least two of which differ.
     groups : array-like of shape (n_samples,), default=None

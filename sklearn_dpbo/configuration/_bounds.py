@@ -66,7 +66,7 @@ def excess_utility_bound(
     """Return an upper bound on the mean utility lost by drawing the parameter privately.
 
     If no window of width w inside the interval has more than k critical points, then with
-    probability 1 - beta the mean utility of the parameter drawn is below the best on the whole
+    probability 1 - beta the mean utility of the selected parameter is below the best on the whole
     interval by at most ::
 
         H / n (2 (1 + 1e-5) / epsilon (ln(G / floor(w G / R)) + ln(1 / beta)) + k)  +  H / 2^17,
@@ -140,8 +140,8 @@ def expected_utility_bound(
 
     If the instances are drawn independently from a distribution, and no window of width w inside
     the interval has more than k of their critical points, then with probability 1 - beta the
-    utility of the parameter drawn on a *new* instance is in expectation below the best on the whole
-    interval by at most ::
+    utility of the selected parameter on a *new* instance is in expectation below the best on the
+    whole interval by at most ::
 
         excess_utility_bound at beta / 3
             + H (sqrt(ln(3 / beta) / (2 n)) + sqrt(ln(3 G / beta) / (2 n))).

@@ -79,8 +79,8 @@ def private_evaluation(
     Parameters
     ----------
     estimator : estimator object
-        A fitted classifier or regressor. It must predict each row by itself, which is checked on
-        X, and it must be picklable.
+        A fitted classifier or regressor. It must predict each row independently, which is checked
+        on X, and it must be picklable.
     X_val : array-like of shape (n_val, n_features)
         The validation set, protected.
     y_val : array-like of shape (n_val,)
@@ -125,7 +125,7 @@ def private_evaluation(
 
     See Also
     --------
-    PrivateBayesSearchCV : Evaluates its winner with ``report=True``.
+    PrivateBayesSearchCV : Evaluates the chosen candidate with ``report=True``.
 
     Examples
     --------

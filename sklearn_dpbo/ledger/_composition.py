@@ -1,6 +1,6 @@
 """Which charges fit a budget together (zone: public).
 
-The theorem and its proof: the page "Ledger" of the documentation.
+The theorem and its proof: the page "How a ledger keeps its promise" of the documentation.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def refuse_excess(opening: Opening, spent: Totals, losses: Iterable[Loss], what:
         if opening.worst_case_only and loss.assumption is not None:
             raise BudgetExceededError(
                 f"{what} depends on an assumption ({loss.assumption}), but the ledger of "
-                f"{opening.dataset!r} accepts worst-case losses only. Nothing was drawn"
+                f"{opening.dataset!r} accepts worst-case losses only. Nothing was charged"
             )
     epsilon_left, delta_left = opening.epsilon - spent.epsilon, opening.delta / 2 - spent.delta
     fits = asked.epsilon <= epsilon_left or concentrated(
@@ -53,7 +53,7 @@ def refuse_excess(opening: Opening, spent: Totals, losses: Iterable[Loss], what:
         error = BudgetExceededError(
             f"{what} asks for {format_loss(*asked[:2])}; the ledger of {opening.dataset!r} has "
             f"spent {format_loss(*spent[:2])} of {format_budget(*opening.budget[:2])}, and has "
-            f"left {format_loss(*left)}. Nothing was drawn"
+            f"left {format_loss(*left)}. Nothing was charged"
         )
         raise surfacing(error)
 
@@ -106,7 +106,7 @@ def refuse_other_unit(opening: Opening, unit: str | None, what: str) -> None:
         advice = f"Begin a ledger with unit={unit!r} for such releases"
     raise BudgetExceededError(
         f"{what} has a loss per {unit}; the ledger of {opening.dataset!r} adds up losses per "
-        f"{counted}. {advice}. Nothing was drawn"
+        f"{counted}. {advice}. Nothing was charged"
     )
 
 

@@ -490,7 +490,7 @@ class PrivateObjective:
 
     @contextlib.contextmanager
     def _rounded_time(self) -> Iterator[None]:
-        """Leave after a whole multiple of `call_seconds`, by an error, too."""
+        """Leave after a whole multiple of `call_seconds`, also by an error."""
         start = time.monotonic()
         try:
             yield

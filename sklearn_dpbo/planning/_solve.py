@@ -64,14 +64,14 @@ def plan_search(
         Number of candidates. All are counted as validated; with ``guidance="public"`` a search
         validates fewer, and the errors are smaller.
     epsilon : float or None, default=None
-        Privacy loss of the whole search. An answer of 1e-9, the smallest that a search takes, also
-        stands for smaller ones.
+        Privacy loss of the whole search. An answer of 1e-9, the smallest that a search takes, means
+        1e-9 or less.
     target_regret : float or None, default=None
         How much lower the validation score of the chosen candidate may be than that of the best.
     target_score_error : float or None, default=None
         How far the released score may be from the exact one. Without `scoring`.
     target_interval : float or None, default=None
-        Half the width that ``best_score_interval_`` (95 %) may have: 0.02 stands for +-0.02. With
+        Half the width that ``best_score_interval_`` (95 %) may have: 0.02 means +-0.02. With
         `scoring`.
     score_range : float, default=1.0
         Highest minus lowest gain, b - a, of the scorer's ``bounds``. Without `scoring`.

@@ -122,7 +122,7 @@ def released_candidates(search: Any) -> ReleasedCandidates:
     if not hasattr(search, "best_index_"):
         raise ValueError(
             f"{search.strategy!r} released a score but no candidate, so only the score can be "
-            "drawn (ScoreDisplay). With candidate_share=0.5 it releases a candidate, too"
+            "drawn (ScoreDisplay). With candidate_share=0.5 it also releases a candidate"
         )
     results = search.cv_results_
     prefix = "param_"

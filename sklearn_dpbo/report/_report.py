@@ -30,12 +30,12 @@ PREDICTION_CONDITIONS = {
         "records)"
     ),
     "separate": (
-        "none for predictions: each unit was predicted by itself, beside training records, by a "
+        "none for predictions: each unit was predicted alone, beside training records, by a "
         "copy of the model"
     ),
 }
 _SUMMARY_LINES, _SUMMARY_WIDTH = 7, 83  # below the title; of a text behind its label
-_ANOTHER_RUN = "draws other noise, which random_state does not fix, and spends epsilon again"
+_ANOTHER_RUN = "uses new noise, which random_state does not fix, and spends epsilon again"
 _NOT_REPORTED = (
     "labels that are missing or that the training set does not have, and records that cannot be "
     "predicted: they count as wrong, and a message would reveal them. To see how the model copes "

@@ -47,7 +47,7 @@ def make_private_scorer(
         they are in ``y_val``.
 
         Or the name of a metric, such as ``"f1"`` (``pos_label=1``) or ``"fbeta"`` (``beta``). The
-        documentation, "Scores", lists all names with their parameters.
+        documentation's page "Choose a metric" lists all names with their parameters.
     bounds : tuple (a, b) of float, in units of the gain
         Gains are clipped to these bounds. Choose them without looking at the validation data. The
         noise is in proportion to b - a. A callable gain needs them. For a loss, the default is
@@ -269,14 +269,14 @@ def _unknown_sensitivity_message(scoring: Any) -> str:
             return f"scoring={scoring!r} is not a score; did you mean {near[0]!r}?"
         return (
             f"scoring={scoring!r} is not a score. Use a name such as 'f1', 'roc_auc', "
-            "'neg_log_loss' or 'r2' (the documentation's page \"Scores\" lists all), or "
-            "make_private_scorer(gain, bounds=(a, b)) with a gain computed record by record."
+            "'neg_log_loss' or 'r2' (the documentation's page \"Choose a metric\" lists all), "
+            "or make_private_scorer(gain, bounds=(a, b)) with a gain computed record by record."
         )
     if meant:
         return f"scoring= takes a name or a scorer, not a function; did you mean {meant!r}?"
     return (
         f"scoring={scoring!r} has no proven sensitivity to one record, so it cannot be made "
         "private. Use a name such as 'f1', 'roc_auc', 'neg_log_loss' or 'r2' (the documentation's "
-        'page "Scores" lists all), or make_private_scorer(gain, bounds=(a, b)) with a gain '
-        "computed record by record."
+        'page "Choose a metric" lists all), or make_private_scorer(gain, bounds=(a, b)) with a '
+        "gain computed record by record."
     )

@@ -86,7 +86,7 @@ class Plan:
 
 
 class OneTable(Strategy):
-    """Protects every record of one table; the fitted model may be published, too.
+    """Protects every record of one table; the fitted model may also be published.
 
     This is the strategy of ``protect="all"``. The table is split by row number, or by group, into
     two parts. Models that train privately are fitted on the first part and compared on the second

@@ -55,7 +55,7 @@ class Start:
         given : list of dict, fitted search or None
             As `WorstCase` takes its `initial_points`.
         own : dict
-            The estimator's own parameters: they are tried, too, if they lie in the space.
+            The estimator's own parameters: they are also tried if they lie in the space.
         n_iter : int
             The most candidates.
         scorer : PrivateScorer

@@ -108,7 +108,7 @@ class WorstCase(Strategy):
         the validation set is in use, because it could reveal something about it. The exploration
         ends after its share of the time; then as many candidates are evaluated (one batch at least)
         as fit into the rest at the average time so far. Without exploration, four candidates are
-        fitted beforehand to measure the time.
+        fitted first to measure the time.
 
     Notes
     -----
@@ -220,7 +220,7 @@ class WorstCase(Strategy):
             return super().released
         return (
             f"{super().released} It began with the results of an earlier search, from which the "
-            "evaluated candidates follow, too. For validation records that both searches used, the "
+            "evaluated candidates also follow. For validation records that both searches used, the "
             "privacy losses of the two searches add up"
         )
 

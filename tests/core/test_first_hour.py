@@ -340,7 +340,7 @@ def test_a_spent_ledger_ends_cross_validation(two_classes, ledger, backend, n_jo
         with pytest.raises(CrossValidationBudgetError):
             cross_val_score(pipeline, X, y, cv=2)
         # scikit-learn raises what it is given, if it is told to.
-        with pytest.raises(BudgetExceededError, match="Nothing was drawn$"):
+        with pytest.raises(BudgetExceededError, match="Nothing was charged$"):
             cross_val_score(search_over(ledger=spent), X, y, cv=2, error_score="raise")
     assert spent.spent["epsilon"] == 2000 and not issubclass(CrossValidationBudgetError, Exception)
 
@@ -348,7 +348,7 @@ def test_a_spent_ledger_ends_cross_validation(two_classes, ledger, backend, n_jo
 def test_outside_cross_validation_a_spent_ledger_raises_its_own_error(two_classes, ledger):
     spent = ledger(1)
     fit(two_classes, ledger=spent)
-    with pytest.raises(BudgetExceededError, match="Nothing was drawn$"):
+    with pytest.raises(BudgetExceededError, match="Nothing was charged$"):
         fit(two_classes, ledger=spent)
 
 

@@ -237,7 +237,7 @@ def test_records_by_themselves_give_the_same(kind, request):
     together, separate = (evaluated(problem, prediction=p) for p in ("together", "separate"))
     for name, estimate in together.scores().items():
         np.testing.assert_allclose(separate.scores()[name], estimate, rtol=1e-5, atol=1e-5)
-    assert "by itself" in separate.privacy_.condition
+    assert "predicted alone" in separate.privacy_.condition
 
 
 def test_records_of_unknown_classes_count_as_wrong(binary):

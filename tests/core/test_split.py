@@ -53,7 +53,7 @@ def test_by_default_a_quarter_of_the_rows_is_held_out_by_number_with_a_warning()
 
 def test_by_default_a_quarter_of_the_groups_is_held_out_as_a_whole():
     groups = np.repeat(np.arange(8), 5)
-    with pytest.warns(PrivacyWarning, match="2 groups, selected at random"):
+    with pytest.warns(PrivacyWarning, match="2 groups, chosen at random"):
         problem = split(groups_val=groups)
     assert problem.units.m == 2 and problem.units.name == "group"
     group_of = dict(zip(X[:, 0], groups, strict=True))

@@ -1020,7 +1020,7 @@ def test_a_fit_beyond_the_budget_is_refused_before_any_model_is_fitted(path):
         ),
     ]
     for estimator in refused:
-        with pytest.raises(BudgetExceededError, match="Nothing was drawn"):
+        with pytest.raises(BudgetExceededError, match="Nothing was charged"):
             fit(estimator)
     assert not ledger.history
 

@@ -376,7 +376,7 @@ def wrong_inputs():
     yield "two outputs", {}, {"y": np.stack([y, y], axis=1)}, "y should be a 1d array"
     yield "one class", {}, {"y": np.zeros(300)}, "two or more classes"
     yield "lengths of groups", {}, {"groups": y[:-1]}, "inconsistent numbers of samples"
-    yield "two groups", {}, {"groups": y, "groups_val": y}, r"found \['groups'\], too"
+    yield "two groups", {}, {"groups": y, "groups_val": y}, r"found \['groups'\] as well"
     yield "validation set", {}, {"X_val": X}, r"cuts it itself; found \['X_val'\]"
     yield "weights", {}, {"sample_weight": y}, r"cuts it itself; found \['sample_weight'\]"
     yield "cv", {"cv": 3}, {}, r"cuts it itself; found \['cv'\]"
@@ -403,12 +403,7 @@ def wrong_inputs():
     yield "report", {"report": True}, {}, "leave out report=True"
     yield "release", {"release": "all"}, {}, 'leave out release="all"'
     yield "strategy", {"strategy": OneTable(test_size=1.0)}, {}, "test_size"
-    yield (
-        "other protection",
-        {"protect": "validation", "strategy": OneTable()},
-        {},
-        "OneTable works with",
-    )
+    yield "other protection", {"protect": "validation", "strategy": OneTable()}, {}, "works with"
     yield "large delta", {"delta": 0.4, "epsilon": 1e-3, "strategy": OneTable("compose"),
                           "grid": {"max_norm": [1, 2]}}, {}, "pass a smaller delta"  # fmt: skip
 
