@@ -163,4 +163,5 @@ def agree(a: NDArray[Any], b: NDArray[Any], sample: NDArray[Any], classifier: bo
 
 
 def _whole(sample: NDArray[Any]) -> bool:
-    return bool((sample == np.round(sample)).all())
+    """Whether these are labels, which are whole; so is every float beyond 2^53, which none is."""
+    return bool((sample == np.round(sample)).all() and (np.abs(sample) < 2**53).all())

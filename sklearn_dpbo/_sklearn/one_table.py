@@ -199,7 +199,8 @@ def _warn_of_few_fits(search: Any, strategy: OneTable, plan: Plan, table: Divide
         warnings.warn(
             f"{len(plan.params)} of {wanted:,} candidates are fitted, as each fit costs: "
             f"{table.units.m + table.units_val.m:,} {table.units.name}s with "
-            f"epsilon={search.epsilon:g} are few. OneTable(n_fits=...) sets another number",
+            f"epsilon={search.epsilon:g} are few. One fit with parameters that are known to be "
+            "good, without a search, may be better. OneTable(n_fits=...) sets another number",
             LowUtilityWarning,
             stacklevel=6,
         )

@@ -117,5 +117,7 @@ def format_loss(epsilon: Fraction, delta: Fraction) -> str:
 
 def format_budget(epsilon: Fraction, delta: Fraction, worst_case_only: bool = False) -> str:
     """Return a budget in words."""
-    halves = " (one half for charges, one for composition)" * (delta > 0)
+    halves = (
+        " (one half for charges, one for composition: a ledger takes twice the sum of the deltas)"
+    ) * (delta > 0)
     return format_loss(epsilon, delta) + halves + ", worst case only" * worst_case_only

@@ -178,8 +178,9 @@ def _missing(given: dict[str, float | None], *, has_target: bool) -> str:
         what = "over-determined" if has_target else "nothing to solve for"
         raise ValueError(
             f"{what}: m, n_iter and epsilon are all given (n_iter is {given['n_iter']}). Give None "
-            "for the one to find, as in n_iter=None; for the errors that given numbers guarantee, "
-            "use sklearn_dpbo.planning.UtilityBounds"
+            "for the one to find, as in n_iter=None. For the errors that these numbers guarantee: "
+            f"sklearn_dpbo.planning.UtilityBounds(m={given['m']}, n_candidates={given['n_iter']}, "
+            f"epsilon={given['epsilon']})"
         )
     if len(missing) > 1:
         raise ValueError(

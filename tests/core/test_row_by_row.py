@@ -22,6 +22,7 @@ from sklearn_dpbo._evaluation.evaluator import Evaluator
 from sklearn_dpbo._evaluation.fitting import FitOptions
 from sklearn_dpbo._evaluation.model import Model
 from sklearn_dpbo._evaluation.protected_values import ProtectedTable
+from sklearn_dpbo._evaluation.responses import agree
 from sklearn_dpbo._evaluation.row_by_row import RowByRowCheck
 from sklearn_dpbo.exceptions import BatchDependentError
 
@@ -287,3 +288,13 @@ def test_validation_predictions_do_not_change_global_random_states(two_classes):
         count(Gambler(), X, y, data, y_val)
         after.append((np.random.random(), random.random()))
     assert after[0] == after[1]
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e18])
+def test_rounding_errors_of_huge_numbers_are_no_other_labels(scale):
+    """Every float beyond 2^53 is whole; a model that diverges has such decision values."""
+    values = scale * np.array([6.1, -3.3, 1.7])
+    near = values * (1 + 2.0**-51)
+    assert not np.array_equal(values, near) and agree(values, near, values, True)
+    assert not agree(values, values * 1.1, values, True)
+    assert not agree(np.array([1.0, 2.0]), np.array([1.0, 2.0 + 1e-9]), np.array([1.0, 2.0]), True)
