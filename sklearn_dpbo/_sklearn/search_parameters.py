@@ -119,18 +119,21 @@ def space_of(search: Any) -> SearchSpace:
             raise ValueError(  # "a__b" where a is no estimator
                 f"param_grid: {params!r} cannot be set on {search.estimator!r}: {error}"
             ) from None
+        # XGBoost takes any name, and ignores those that it does not know.
+        if hint := _did_you_mean(params, search.estimator, alike=0.85):
+            warnings.warn(f"param_grid: {hint}", UserWarning, stacklevel=4)
     _warn_of_ranges(space)
     return space
 
 
-def _did_you_mean(params: dict[str, Any], estimator: Any) -> str:
+def _did_you_mean(params: dict[str, Any], estimator: Any, alike: float = 0.6) -> str:
     """Return which parameter may have been meant by the first that the estimator does not have."""
     known = list(estimator.get_params(deep=True))
     for name in (name for name in params if name not in known):
         # A parameter of a step has the step's name before it.
         near = [other for other in known if other.endswith(f"__{name.rpartition('__')[2]}")]
         near = near or [other for other in known if other.lower() == name.lower()]
-        if near := near or difflib.get_close_matches(name, known, n=1):
+        if near := near or difflib.get_close_matches(name, known, n=1, cutoff=alike):
             meant = " or ".join(map(repr, near))
             return f"{type(estimator).__name__} has no parameter {name!r}; did you mean {meant}?"
     return ""

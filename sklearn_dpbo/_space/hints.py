@@ -57,8 +57,11 @@ def range_in_words(values: Any) -> str:
         return ""
     if isinstance(low, Integral) and isinstance(high, Integral):
         return f"scipy.stats.{_integers(low, high)}"
-    log = f", or {_floats(low, high, log=True)} on a logarithmic scale" if low > 0 else ""
-    return f"scipy.stats.{_floats(low, high)}{log}"
+    even = f"scipy.stats.{_floats(low, high)}"
+    if low <= 0:
+        return even
+    log = f"scipy.stats.{_floats(low, high, log=True)} (logarithmic)"
+    return f"{log} or {even}" if high >= 100 * low else f"{even} or {log}"
 
 
 def _skopt_tuple(values: tuple[Any, ...]) -> str:

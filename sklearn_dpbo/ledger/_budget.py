@@ -16,7 +16,10 @@ __all__ = ["budget_on", "require_ledger"]
 def require_ledger(ledger: object) -> None:
     """Raise ValueError unless this is a `PrivacyLedger`."""
     if not isinstance(ledger, PrivacyLedger):
-        raise ValueError(f"ledger is a PrivacyLedger or None; found {ledger!r}")
+        raise ValueError(
+            f"ledger is a PrivacyLedger or None; found {ledger!r}. Open one: "
+            "PrivacyLedger(path, name_of_the_data_set)"
+        )
 
 
 def budget_on(

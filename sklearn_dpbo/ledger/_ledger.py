@@ -367,7 +367,7 @@ class PrivacyLedger:
             raise LedgerError(
                 f"the ledger of {self.dataset!r} was opened with "
                 f"{format_budget(*opening.budget)}; found {format_budget(*budget)}. A budget "
-                "cannot be changed; omit epsilon= to open the ledger as it is"
+                "cannot be changed; omit epsilon= and create= to open the ledger as it is"
             )
         if unit not in (None, opening.unit):
             raise LedgerError(

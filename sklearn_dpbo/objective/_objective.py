@@ -468,7 +468,8 @@ class PrivateObjective:
     def _checked(self, params: Mapping[str, Any]) -> dict[str, Any]:
         if not isinstance(params, Mapping) or not all(isinstance(name, str) for name in params):
             raise ValueError(
-                f'a candidate is a dict of parameters, such as {{"C": 1.0}}; found {params!r}'
+                f'a candidate is a dict of parameters, such as {{"C": 1.0}}; found {params!r}. '
+                "(For an Optuna study: study.optimize(objective.optuna(space)))"
             )
         found = {name: clone(plain(value), safe=False) for name, value in params.items()}
         set_candidate(clone(self._evaluator.options.estimator), found)

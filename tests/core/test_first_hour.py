@@ -147,7 +147,10 @@ def test_what_can_only_be_drawn_from_is_told_of_quantiles(two_classes):
 @pytest.mark.parametrize(
     ("values", "as_range"),
     [
-        ((1e-3, 1e3), "scipy.stats.uniform(0.001, 999.999), or loguniform(0.001, 1000) on"),
+        (
+            (1e-3, 1e3),
+            "loguniform(0.001, 1000) (logarithmic) or scipy.stats.uniform(0.001, 999.999);",
+        ),
         ((0.0, 1.0), "scipy.stats.uniform(0, 1);"),
         ((1, 10), "scipy.stats.randint(1, 11);"),
     ],
@@ -434,3 +437,16 @@ def test_number_of_rows_of_a_group_is_shown_by_no_warning(two_classes):
             )
         shown |= {str(each.message) for each in caught if "held out" in str(each.message)}
     assert len(shown) == 1 and "30 groups" in shown.pop()
+
+
+class TakesAnyName(LogisticRegression):
+    """As XGBoost does: unknown parameters are kept, and ignored."""
+
+    def set_params(self, **params):
+        known = self.get_params()
+        return super().set_params(**{k: v for k, v in params.items() if k in known})
+
+
+def test_misspelt_parameter_that_an_estimator_ignores_is_warned_of(two_classes):
+    with pytest.warns(UserWarning, match="no parameter 'max_itr'; did you mean 'max_iter'"):
+        fit(two_classes, {"max_itr": [10, 20]}, TakesAnyName())

@@ -10,7 +10,7 @@ from conftest import data_file
 
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "docs" / "notebooks").glob("*.ipynb"))
 DATA_OF = {"competition": "diabetes130.csv.gz", "one_table": "adult.csv.gz"}
-COME_ALONG = {"scipy", "sklearn", "numpy"}  # with the package
+COME_ALONG = {"joblib", "numpy", "scipy", "sklearn"}  # with the package
 
 
 @pytest.fixture(params=NOTEBOOKS, ids=lambda path: path.stem)
