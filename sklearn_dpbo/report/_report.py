@@ -171,7 +171,11 @@ class PrivacyReport:
             heading = fact.label
             for text in fact.lines:
                 lines += textwrap.wrap(
-                    text, 100, initial_indent=f"  {heading:<15}", subsequent_indent=" " * 17
+                    text,
+                    100,
+                    initial_indent=f"  {heading:<15}",
+                    subsequent_indent=" " * 17,
+                    break_on_hyphens=False,
                 )
                 heading = ""
         return "\n".join(lines)
