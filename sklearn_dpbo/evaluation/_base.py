@@ -120,7 +120,8 @@ class Evaluation:
     def __repr__(self) -> str:
         unit, epsilon = self.privacy_.unit, self.privacy_.epsilon
         private = "" if self.privacy_.secure else ", NOT PRIVATE: seeded noise"
-        lines = [f"{type(self).__name__} on {self.m:,} {unit}s, epsilon = {epsilon:g}{private}"]
+        units = f"{self.m:,} {unit}s{' (of the same weight each)' * self._grouped}"
+        lines = [f"{type(self).__name__} on {units}, epsilon = {epsilon:g}{private}"]
         lines += [f"  {name:<26}{score}" for name, score in self._labelled().items()]
         return "\n".join(lines)
 
