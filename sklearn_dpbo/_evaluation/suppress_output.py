@@ -67,9 +67,9 @@ def kept_warning_registries() -> Iterator[None]:
 
 
 def _with_registry() -> list[dict[str, Any]]:
-    """Return the names of each module that remembers warnings."""
-    modules = [m for m in tuple(sys.modules.values()) if type(m) is ModuleType]
-    return [m.__dict__ for m in modules if _REGISTRY in m.__dict__]
+    """Return the names of each module that remembers warnings, once if it is there twice."""
+    modules = {id(m): m for m in tuple(sys.modules.values()) if type(m) is ModuleType}
+    return [m.__dict__ for m in modules.values() if _REGISTRY in m.__dict__]
 
 
 @uninterrupted

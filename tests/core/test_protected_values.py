@@ -665,8 +665,9 @@ def test_rows_in_another_order_keep_their_labels():
     assert np.array_equal(found[own][3], companions.X[0]) and labels[own][3] == companions.y[0]
 
 
-def test_registry_of_a_module_that_had_none_is_gone_afterwards():
+def test_registry_of_a_module_that_had_none_is_gone_afterwards(monkeypatch):
     module = sys.modules["decimal"]
+    monkeypatch.setitem(sys.modules, "decimal_by_another_name", module)
     vars(module).pop("__warningregistry__", None)
     with kept_warning_registries():
         vars(module)["__warningregistry__"] = {"version": 1}
