@@ -143,11 +143,14 @@ class PrivateBayesSearchCV(
         scores are never cached. Neither are fits that begin after the first prediction on the
         validation set (``guidance="private"``): the time stamp of a file would show when
         predictions ended. Anyone who can write to this folder can run code here.
-    prediction : {"together", "separate"}, default="together"
+    prediction : {"auto", "together", "separate"}, default="auto"
         How a candidate predicts the validation set. "together": all records at once, for estimators
         that predict row by row, which is checked on training records. "separate": each record (or
         group) alone, beside training records. Then no other validation record can influence
         the prediction, whatever the estimator does, but each record takes a call of `predict`.
+        "auto": separately if the model has code that is of no known library (a class of your own,
+        or your function in a `FunctionTransformer`), otherwise together. Such code may compute
+        something from the batch for values that no training record has, which no check would find.
     report : bool, default=False
         Whether to release an evaluation of the chosen candidate as well, as `evaluation_`: what
         `private_evaluation` returns, at no extra epsilon. Some metrics follow from its counts
@@ -265,7 +268,7 @@ class PrivateBayesSearchCV(
         noise_random_state: int | None = None,
         ledger: PrivacyLedger | None = None,
         memory: Any = None,
-        prediction: str = "together",
+        prediction: str = "auto",
         report: bool = False,
         release: str = "best",
         protect: str = "validation",
@@ -464,7 +467,7 @@ class PrivateBayesSearchCV(
             self.pre_dispatch,
             self.verbose,
             self.memory,
-            self.prediction == "separate",
+            self.prediction,
             self.fit_timeout,
         )
 

@@ -19,8 +19,9 @@ from ._data.units import unit_name
 from ._evaluation.companions import Companions
 from ._evaluation.fitting import without_autologging
 from ._evaluation.model import Model
+from ._evaluation.own_code import check_prediction, predicts_separately
 from ._evaluation.progress import CallbackSupportMixin, watched
-from ._evaluation.protected_values import ProtectedTable, check_prediction
+from ._evaluation.protected_values import ProtectedTable
 from ._evaluation.row_by_row import RowByRowCheck, check_gain
 from ._evaluation.suppress_output import suppress_all_output
 from ._evaluation.threshold_curve import LabelGains, counts_at, label_values, threshold_curve
@@ -119,7 +120,7 @@ class PrivateThresholdClassifier(
     ledger : PrivacyLedger or None, default=None
         The ledger to which epsilon is charged, before noise is generated. It is also charged for a
         search in `estimator` that has no ledger of its own.
-    prediction : {"together", "separate"}, default="together"
+    prediction : {"auto", "together", "separate"}, default="auto"
         How the validation set is predicted; as for `PrivateBayesSearchCV`.
 
     Attributes
@@ -188,7 +189,7 @@ class PrivateThresholdClassifier(
         random_state: Any = None,
         noise_random_state: int | None = None,
         ledger: PrivacyLedger | None = None,
-        prediction: str = "together",
+        prediction: str = "auto",
     ) -> None:
         self.estimator = estimator
         self.epsilon = epsilon
@@ -303,9 +304,9 @@ class PrivateThresholdClassifier(
         estimator = inner.estimator
         label_gains = LabelGains(scorer, RESPONSE_METHODS[self.response_method])
         companions = Companions.of(problem)
-        table = ProtectedTable.of(problem, companions, self.prediction == "separate")
+        table = ProtectedTable.of(problem, companions, self.prediction)
         model = Model.of(estimator, (label_gains,), companions)
-        if not table.separate:
+        if not predicts_separately(self.prediction, model.own_code):
             RowByRowCheck.on(companions, problem).check(model.pickled, label_gains)
         if scorer.custom:
             labels = np.resize(estimator.classes_, len(companions))

@@ -17,7 +17,7 @@ from cloudpickle import cloudpickle as internals
 
 from .tables import copy_rows
 
-__all__ = ["copied", "fresh", "packed"]
+__all__ = ["Unpickler", "copied", "fresh", "packed"]
 
 
 def packed(value: Any, *, by_value: bool = False) -> bytes:
@@ -54,7 +54,7 @@ def packed(value: Any, *, by_value: bool = False) -> bytes:
 def fresh(pickled: bytes) -> Any:
     """Return a new copy of what was pickled."""
     by_value = b"cloudpickle" in pickled
-    return _Unpickler(io.BytesIO(pickled)).load() if by_value else pickle.loads(pickled)
+    return Unpickler(io.BytesIO(pickled)).load() if by_value else pickle.loads(pickled)
 
 
 def copied(X: Any, deep: bool) -> Any:
@@ -79,7 +79,7 @@ def copied(X: Any, deep: bool) -> Any:
     return X
 
 
-class _Unpickler(pickle.Unpickler):
+class Unpickler(pickle.Unpickler):
     """Leaves classes alone that this process knows.
 
     cloudpickle sends classes of notebooks by value. In the process that they come from it would

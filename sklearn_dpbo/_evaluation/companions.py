@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 from .._data.canonical import align
 from .._data.split import Problem, Training
 from .._data.tables import dense, is_frame, is_series, n_rows, stack, take_rows
+from .odd_rows import SPECIAL
 
 __all__ = ["Companions", "missing_cells", "spread_rows", "with_own_labels"]
 
-# Training rows spread over the labels, and rows with missing values in addition.
-_N_SPREAD, _N_MISSING = 16, 4
-# Training rows that are looked through for missing values.
+# Training rows spread over the labels; in addition rows with missing and with special values.
+_N_SPREAD, _N_MISSING, _N_SPECIAL = 16, 4, 4
+# Training rows that are looked through for missing and special values.
 _MOST_ROWS = 2**12
 # Of companions that are numbered.
 _FIRST_LABEL = -(2**62)
@@ -70,12 +71,37 @@ def _chosen(training: Training) -> NDArray[np.intp]:
     # Each half has records of all labels.
     spread = np.concatenate([spread[::2], spread[1::2]])
     sample = spread_rows(training.X, None, _MOST_ROWS)
-    missing = missing_cells(take_rows(training.X, sample))
+    X = take_rows(training.X, sample)
+    special = _with_special_values(take_rows(training.X, spread), X)
+    spread = np.concatenate([spread[:1], sample[special], spread[1:]])
+    missing = missing_cells(X)
     if missing is None or not missing.any():
         return spread
     most = np.argsort(-missing.sum(axis=1), kind="stable")[:_N_MISSING]
     holes = sample[most[missing[most].any(axis=1)]]
     return np.concatenate([holes[::2], spread, holes[1::2], holes[:1]])
+
+
+def _with_special_values(chosen: Any, X: Any) -> list[int]:
+    """Return rows of X with most special numbers that no row chosen so far has in that column."""
+    lacking = _special_cells(X)
+    found: list[int] = []
+    if lacking is None:
+        return []
+    lacking &= ~_special_cells(chosen).any(axis=0)
+    while len(found) < _N_SPECIAL and lacking.any():
+        found.append(int(lacking.sum(axis=1).argmax()))
+        lacking &= ~lacking[found[-1]]
+    return found
+
+
+def _special_cells(X: Any) -> Any:
+    """Return which cells are special numbers, shape (n, n_columns * 5); None without columns."""
+    if is_frame(X):
+        X = X.select_dtypes("number").to_numpy(float, na_value=np.nan)
+    if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind not in "iuf":
+        return None
+    return np.concatenate([number == X for number in (*SPECIAL, np.inf, -np.inf)], axis=1)
 
 
 def spread_rows(X: Any, y: Any, n: int) -> NDArray[np.intp]:

@@ -28,7 +28,7 @@ from .._privacy.sensitive import InTransit, Sensitive
 from ..scoring._response import method_of, with_answers
 from ..scoring._scorers import PrivateScorer
 from ..scoring._statistics import Predictions, Statistics
-from .broadcast import Broadcast, in_threads
+from .broadcast import Broadcast
 from .companions import Companions
 from .fit_cache import FitCache
 from .fitter import Fitter, Models, fit_model, to_check
@@ -132,17 +132,15 @@ class Evaluator:
                 if error is not None:
                     listener.finished(i, error)
             self._warn_of_bounds([self._models.references(n) for n in models.values()])
+            self._warn_of_own_code()
             self._validation_set_used = True
             statistics = {i: self._nothing() for i, e in enumerate(errors) if e is not None}
-            # Threads share the process's output.
-            threads = in_threads(self.options.n_jobs)
             tasks = (
-                ([(i, self._models[models[i]]) for i in chunk], self._protected, not threads)
+                ([(i, self._models[models[i]]) for i in chunk], self._protected)
                 for chunk in self._chunks(models)
             )
             with (
                 kept_warning_registries(),
-                suppress_output() if threads else contextlib.nullcontext(),
                 self._results(_count, tasks, self._protected) as found,
             ):
                 for i, sealed in itertools.chain.from_iterable(found):
@@ -185,7 +183,7 @@ class Evaluator:
         asked = (each.response_method for each in self.fitter.scorers)
         reference = model.references[list(asked).index(counts.response_method)]
         reference = reference.of_counts(counts, self.companions)
-        return counted(self._table, Model(model.pickled, (reference,)), counts)
+        return counted(self._table, replace(model, references=(reference,)), counts)
 
     def adopt(self, params: dict[str, Any], estimator: Any) -> int:
         """Take a model, public or released, as the one that these parameters were fitted to."""
@@ -299,7 +297,7 @@ class Evaluator:
 
     @cached_property
     def _table(self) -> ProtectedTable:
-        return ProtectedTable.of(self.problem, self.companions, self.options.separate)
+        return ProtectedTable.of(self.problem, self.companions, self.options.prediction)
 
     @property
     def protected(self) -> Protected:
@@ -369,6 +367,21 @@ class Evaluator:
                     stacklevel=6,
                 )
 
+    def _warn_of_own_code(self) -> None:
+        """Say, once, why predictions take long."""
+        own = self._models.own_code
+        if own and self.options.prediction == "auto" and not self._validation_set_used:
+            warnings.warn(
+                f"The model contains {own}, which belongs to no library that is known to predict "
+                f"row by row. So each of the {self.problem.units.m} validation "
+                f"{self.problem.units.name}s is predicted by a call of its own, which takes "
+                'longer. Pass prediction="together" to predict them at once, if you know that this '
+                "code treats each record independently of the others, or "
+                'prediction="separate" to keep the calls without this warning',
+                UserWarning,
+                stacklevel=6,
+            )
+
     def _nothing(self) -> Sensitive:
         """Return the statistics of a candidate that could not be fitted."""
         return self.protected.as_sensitive([(0,)])
@@ -402,7 +415,7 @@ class Protected:
 
     def statistics(self, model: Model) -> tuple[int, ...]:
         """Return the raw statistics of a model; its first reference is that of the scorer."""
-        values = self.table.values(model.pickled, self.pickled, model.references[0])
+        values = self.table.values(model, self.pickled)
         return tuple(self.scorer.statistics(values, self.table.y, self.table.units))
 
     def as_sensitive(self, statistics: Any) -> Sensitive:
@@ -427,18 +440,18 @@ def counted(table: ProtectedTable, model: Model, counts: Statistics) -> Sensitiv
         ClearFrames(),
         without_autologging(),
         kept_warning_registries(),
-        suppress_output(descriptors=True),
+        suppress_output(),
     ):
         return protected.as_sensitive([protected.statistics(model)])
 
 
 def _count(
-    models: list[tuple[int, Model]], sent: Broadcast, single_thread: bool
+    models: list[tuple[int, Model]], sent: Broadcast
 ) -> list[tuple[int, InTransit[Sensitive]]]:
     """Return each candidate's number and its statistics, sealed."""
     protected: Protected = sent.value
     found = []
     for i, model in models:
-        with suppress_output(descriptors=single_thread):
+        with suppress_output():
             found.append((i, InTransit(protected.as_sensitive([protected.statistics(model)]))))
     return found

@@ -27,6 +27,7 @@ from .fitting import (
     without_side_effects,
 )
 from .model import Model, RecordScorer, Reference
+from .own_code import predicts_separately
 from .row_by_row import RowByRowCheck, check_gain
 
 __all__ = ["Fitter", "Models", "fit_model", "to_check"]
@@ -108,7 +109,7 @@ class Fitter:
             if scorer.custom:
                 classes = getattr(fresh(model.pickled), "classes_", None)
                 check_gain(scorer, self.companions.y, reference.response, classes)
-            if checked and not self.options.separate:
+            if checked and not predicts_separately(self.options.prediction, model.own_code):
                 self.check.check(model.pickled, scorer)
 
 
@@ -179,6 +180,7 @@ class Models:
         self._places: list[tuple[int, int]] = []
         self._params: list[dict[str, Any]] = []
         self._references: list[tuple[Reference, ...]] = []
+        self._own_code: list[str] = []
 
     def add(self, params: dict[str, Any], model: Model) -> int:
         """Keep a model; return its number."""
@@ -187,17 +189,23 @@ class Models:
         self._file.write(model.pickled)
         self._params.append(params)
         self._references.append(model.references)
+        self._own_code.append(model.own_code)
         return len(self._places) - 1
 
     def __getitem__(self, number: int) -> Model:
         """Return the model of this number."""
         first, length = self._places[number]
         self._file.seek(first)
-        return Model(self._file.read(length), self._references[number])
+        return Model(self._file.read(length), self._references[number], self._own_code[number])
 
     def references(self, number: int) -> tuple[Reference, ...]:
         """Return what the companions get from a model."""
         return self._references[number]
+
+    @property
+    def own_code(self) -> str:
+        """The name of code in any of the models that is of no known library; empty if none."""
+        return next(filter(None, self._own_code), "")
 
     def size(self, number: int) -> int:
         """Return the size of a pickled model, in bytes."""

@@ -54,8 +54,8 @@ class FitOptions:
         From 2 on, a line is printed per fit; what it says is public.
     memory : None, str, path or joblib.Memory, default=None
         Where fits that end before the validation set is first predicted are kept.
-    separate : bool, default=False
-        Whether each protected unit is predicted by itself.
+    prediction : {"auto", "together", "separate"}, default="together"
+        Whether each protected unit is predicted by itself; see `predicts_separately`.
     fit_timeout : float or None, default=None
         Seconds after which a fit is ended with its process, as long as nothing protected has been
         predicted.
@@ -67,7 +67,7 @@ class FitOptions:
     pre_dispatch: Any = "2*n_jobs"
     verbose: int = 0
     memory: Any = None
-    separate: bool = False
+    prediction: str = "together"
     fit_timeout: float | None = None
 
     def candidate(self, params: dict[str, Any]) -> Any:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from .._data.pickles import copied, packed
 from ..scoring._response import call_method, check_response
 from .companions import Companions
+from .own_code import own_code
 from .responses import Kind, agree
 
 __all__ = ["Model", "RecordScorer", "Reference"]
@@ -110,13 +111,17 @@ class Model:
         The estimator.
     references : tuple of Reference
         One per scorer.
+    own_code : str
+        The name of code in it that is of no known library; empty if there is none.
     """
 
     pickled: bytes
     references: tuple[Reference, ...]
+    own_code: str
 
     @classmethod
     def of(cls, estimator: Any, scorers: tuple[RecordScorer, ...], companions: Companions) -> Model:
         """Pickle a fitted estimator before it predicts anything."""
         pickled = packed(estimator)
-        return cls(pickled, tuple(Reference.of(estimator, s, companions) for s in scorers))
+        references = tuple(Reference.of(estimator, s, companions) for s in scorers)
+        return cls(pickled, references, own_code(pickled))

@@ -20,12 +20,14 @@ from scipy import sparse
 
 from .._data.tables import is_frame, is_series, n_rows, stack, take_rows
 
-__all__ = ["OddRows", "odd_rows"]
+__all__ = ["SPECIAL", "OddRows", "most_frequent", "odd_rows"]
 
 # Rows that are combined of others.
 _N_COMBINED = 32
 # Texts that no column has, of which one comes first and one last in any order.
 _NEW_TEXTS = ("\t!new", "~new", "\U0001f600 new")
+# Numbers that often stand for something else than a measurement.
+SPECIAL = (0.0, -1.0, 999.0)
 # A sparse table of more columns is left as it is.
 _MOST_COLUMNS = 10_000
 
@@ -41,7 +43,7 @@ class OddRows:
     make : callable
         Takes some of them, and returns rows that are odd in these.
     holes : bool
-        Whether odd cells are missing ones.
+        Whether odd cells are missing or infinite ones, which many estimators refuse.
     """
 
     columns: tuple[int, ...]
@@ -52,8 +54,8 @@ class OddRows:
 def odd_rows(companions: Any, X: Any) -> list[OddRows]:
     """Return the sorts of odd rows that there are for a table.
 
-    With new texts; with missing cells; with numbers of another scale, positive and negative; and
-    last, extreme ones and ones combined of two records.
+    With new texts; with missing cells; with infinite ones; with numbers of another scale, positive
+    and negative; with special numbers; and last, extreme ones and ones combined of two records.
 
     Parameters
     ----------
@@ -65,7 +67,14 @@ def odd_rows(companions: Any, X: Any) -> list[OddRows]:
         every = np.arange(min(_N_COMBINED, n_rows(X)))
         return [OddRows((0,), lambda columns: take_rows(X, every))]
     combined = _combined(first, second)
-    sorts = [(_with_new_texts, False), (_with_holes, True), (_larger, False), (_negative, False)]
+    sorts = [
+        (_with_new_texts, False),
+        (_with_holes, True),
+        (_infinite, True),
+        (_larger, False),
+        (_negative, False),
+        (_special, False),
+    ]
     found = [
         OddRows(columns, partial(_made, change, combined, back), holes)
         for change, holes in sorts
@@ -222,6 +231,45 @@ def _negative(rows: Any, columns: tuple[int, ...]) -> Any | None:
     return _changed(rows, columns, lambda column: _scaled(column, (-10.0,)))
 
 
+def _infinite(rows: Any, columns: tuple[int, ...]) -> Any | None:
+    return _changed(
+        rows,
+        columns,
+        lambda column: _in_turn(column, (math.inf, -math.inf)) if _kind(column) == "f" else None,
+    )
+
+
+def _special(rows: Any, columns: tuple[int, ...]) -> Any | None:
+    """Return rows of numbers that often stand for something else, and of the most frequent one."""
+    return _changed(
+        rows,
+        columns,
+        lambda column: (
+            _in_turn(column, (*SPECIAL, most_frequent(column)))
+            if _kind(column) in ("i", "u", "f")
+            else None
+        ),
+    )
+
+
+def _kind(column: Any) -> str:
+    return getattr(column.dtype, "kind", "")
+
+
+def most_frequent(column: Any) -> float:
+    """Return the most frequent number of a column; 0 if it has none."""
+    known = [cell for cell in column.tolist() if _is_number(cell) and not _is_missing(cell)]
+    return Counter(known).most_common(1)[0][0] if known else 0.0
+
+
+def _in_turn(column: Any, numbers: tuple[float, ...]) -> list[Any]:
+    """Return these numbers in turn, as far as a column of this type can hold them."""
+    low, high = _range(column.dtype)
+    cast = float if _kind(column) == "f" else int
+    held = [cast(min(max(number, low), high)) for number in numbers]
+    return [held[i % len(held)] for i in range(len(column))]
+
+
 def _scaled(column: Any, scales: tuple[float, ...]) -> Any | None:
     """Return the cells of a column of numbers, multiplied in turn; None if it has no numbers."""
     if isinstance(column.dtype, np.dtype) and column.dtype.kind == "f":  # at once: a common case
@@ -253,7 +301,7 @@ def _range(dtype: Any) -> tuple[float, float]:
 
 
 def _with_holes(rows: Any, columns: tuple[int, ...]) -> Any | None:
-    """Return rows of which every other one lacks a cell in some columns."""
+    """Return rows of which every other one lacks a cell in some columns, the last one included."""
     return _changed(rows, columns, _halved)
 
 
@@ -263,7 +311,8 @@ def _halved(column: Any) -> list[Any] | None:
     hole: Any = np.datetime64("NaT") if column.dtype.kind in "mM" else None
     if column.dtype.kind == "f" or column.dtype == np.dtype(object):
         hole = np.nan
-    return [hole if i % 2 else cell for i, cell in enumerate(column.tolist())]
+    cells = column.tolist()
+    return [hole if (len(cells) - i) % 2 else cell for i, cell in enumerate(cells)]
 
 
 def _with_new_texts(rows: Any, columns: tuple[int, ...]) -> Any | None:

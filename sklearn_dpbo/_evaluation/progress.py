@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import threading
-import warnings
 import weakref
 from collections.abc import Callable, Generator, Iterable, Iterator
 from functools import partial
@@ -21,6 +20,7 @@ from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 
 from .broadcast import Broadcast
+from .shared_context import without_warnings
 from .workers import begun, limited, limited_results
 
 try:
@@ -77,8 +77,7 @@ def progress_bar(steps: Iterable[Any], total: int, what: str, *, shown: bool) ->
 
 def _tqdm() -> Any:
     """Return the kind of bar that fits a terminal or a notebook; ImportError without tqdm."""
-    with warnings.catch_warnings():  # of notebooks without ipywidgets, which get a bar of text
-        warnings.simplefilter("ignore")
+    with without_warnings():  # of notebooks without ipywidgets, which get a bar of text
         from tqdm.auto import tqdm
     return tqdm
 

@@ -1,6 +1,6 @@
 """The only way to predictions of protected records (zone: sensitive).
 
-*Contract.* `ProtectedTable.values` is given a fitted estimator and a scorer, both pickled, what the
+*Contract.* `ProtectedTable.values` is given a fitted `Model` and a scorer, both pickled, what the
 public companions get (a `Reference`), and the protected table. It returns one value per record. The
 value of a unit is what it gets beside the companions alone, or the lowest if it cannot be had; so
 no other unit has a part in it. All units are predicted at once, to save time, wherever that gives
@@ -28,15 +28,11 @@ from .._data.tables import n_rows, stack, take_rows
 from .._data.units import Units
 from ..scoring._response import call_method
 from .companions import Companions
-from .model import Reference
+from .model import Model, Reference
+from .own_code import predicts_separately
+from .suppress_output import restored_state
 
-__all__ = ["ProtectedTable", "check_prediction"]
-
-
-def check_prediction(prediction: Any) -> None:
-    """Raise ValueError unless this says how the validation set is predicted."""
-    if prediction not in ("together", "separate"):
-        raise ValueError(f'prediction is "together" or "separate"; found {prediction!r}')
+__all__ = ["ProtectedTable"]
 
 
 @dataclass(frozen=True)
@@ -49,37 +45,38 @@ class ProtectedTable:
         As in `Problem`.
     companions : Companions
         Stand above and below.
-    separate : bool, default=False
-        Whether each unit is predicted by itself, in any case.
+    prediction : {"auto", "together", "separate"}
+        Whether each unit is predicted by itself in any case; see `predicts_separately`.
     """
 
     X: Any
     y: NDArray[Any] | None
     units: Units
     companions: Companions
-    separate: bool = False
+    prediction: str
 
     @classmethod
-    def of(cls, problem: Problem, companions: Companions, separate: bool) -> ProtectedTable:
+    def of(cls, problem: Problem, companions: Companions, prediction: str) -> ProtectedTable:
         """Return the validation set of a problem."""
-        return cls(problem.X_val, problem.y_val, problem.units, companions, separate)
+        return cls(problem.X_val, problem.y_val, problem.units, companions, prediction)
 
-    def values(self, model: bytes, scorer: bytes, reference: Reference) -> NDArray[Any]:
+    def values(self, model: Model, scorer: bytes) -> NDArray[Any]:
         """Return one value per record: see the contract."""
-        attempt = _Attempt(self, model, scorer, reference)
+        attempt = _Attempt(self, model, scorer)
         everything = np.arange(self.n)
-        if not self.separate:
+        separate = predicts_separately(self.prediction, model.own_code)
+        if not separate:
             values = attempt(everything)
             if values is not None:
                 return values
-        apart = range(self.units.m) if self.separate else attempt.units_apart()
+        apart = range(self.units.m) if separate else attempt.units_apart()
         rows = [self.units.rows(u, u + 1) for u in apart]
         places = everything.copy()
         for own in rows:
             places[own] = -1
         values = attempt(places) if len(rows) < self.units.m else attempt.lowest.copy()
         if values is None:  # of units that fail together, and not by themselves
-            return replace(self, separate=True).values(model, scorer, reference)
+            return replace(self, prediction="separate").values(model, scorer)
         for own in rows:
             values[own] = attempt.alone(own)
         return values
@@ -122,9 +119,12 @@ class _Attempt:
     """Predictions of chosen protected rows, beside companions, by copies."""
 
     table: ProtectedTable
-    model: bytes
+    model: Model
     scorer: bytes
-    reference: Reference
+
+    @property
+    def reference(self) -> Reference:
+        return self.model.references[0]
 
     def __call__(self, places: NDArray[np.intp], alone: bool = False) -> NDArray[Any] | None:
         """Return the values of these rows, or None: why it failed depends on protected records.
@@ -132,7 +132,8 @@ class _Attempt:
         Unless they are of one unit alone, the companions must get what they should.
         """
         try:
-            with np.errstate(all="ignore"):  # and restored, whatever a record makes of it
+            # Restored, whatever a record makes of it.
+            with np.errstate(all="ignore"), restored_state():
                 return self._values(places, alone)
         except KeyboardInterrupt:
             raise KeyboardInterrupt from None
@@ -142,7 +143,7 @@ class _Attempt:
 
     def _values(self, places: NDArray[np.intp], alone: bool) -> NDArray[Any] | None:
         X, y = self.table.beside_companions(places)
-        estimator, scorer = fresh(self.model), fresh(self.scorer)
+        estimator, scorer = fresh(self.model.pickled), fresh(self.scorer)
         classes = getattr(estimator, "classes_", None)
         total, k = len(places) + len(self.table.companions), self.table.companions.n_above
         own = slice(k, k + len(places))

@@ -77,7 +77,8 @@ class _Predictor:
 
     def __call__(self, X: Any) -> NDArray[Any]:
         X = with_own_labels(copied(X, self.deep))
-        return respond(fresh(self.pickled), X, self.methods)
+        with np.errstate(all="ignore"):  # of numbers that nobody asked for
+            return respond(fresh(self.pickled), X, self.methods)
 
     def agrees(self, batch: Any, expected: NDArray[Any], real: int) -> bool:
         """Return whether a batch can be predicted; its last rows are those expected, in reverse.

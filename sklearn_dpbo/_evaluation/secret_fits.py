@@ -125,7 +125,7 @@ def fit_secretly(
     finished = as_they_finish(_run, tasks, n_jobs, oracle.options.pre_dispatch, job, secret=True)
     with (
         kept_warning_registries(),
-        suppress_output(),
+        suppress_output(descriptors=False),  # which worker processes would inherit
         job.sent(),
         contextlib.closing(finished),
     ):
@@ -163,8 +163,8 @@ class _Job:
 
     def model(self, params: dict[str, Any]) -> Any:
         estimator = without_side_effects(self.options.candidate(params))
-        separate = self.options.separate
-        return without_callbacks(fit_last_step(estimator, self.training, self.made_up, separate))
+        prediction = self.options.prediction
+        return without_callbacks(fit_last_step(estimator, self.training, self.made_up, prediction))
 
     def statistics(self, estimator: Any, X: Any) -> tuple[int, ...]:
         """Return the statistics of a model; X is the protected rows, or these as it scales them."""

@@ -28,7 +28,7 @@ from .protected_values import ProtectedTable
 __all__ = ["fit_last_step"]
 
 
-def fit_last_step(estimator: Any, training: Training, made_up: Training, separate: bool) -> Any:
+def fit_last_step(estimator: Any, training: Training, made_up: Training, prediction: str) -> Any:
     """Return an estimator, fitted; of a pipeline, the last step on records, the others on made-up.
 
     Parameters
@@ -39,8 +39,8 @@ def fit_last_step(estimator: Any, training: Training, made_up: Training, separat
         Protected records; arguments of `fit` have the names of steps in front of theirs.
     made_up : Training
         With the same columns.
-    separate : bool
-        Whether each record is transformed by itself, in any case.
+    prediction : {"auto", "together", "separate"}
+        Whether each record is transformed by itself in any case.
 
     Raises
     ------
@@ -54,11 +54,11 @@ def fit_last_step(estimator: Any, training: Training, made_up: Training, separat
     if any(step not in (None, "passthrough") for _, step in before):
         steps = Pipeline(before)
         steps.fit(made_up.X, made_up.y)
-        training = replace(training, X=_transformed(steps, training.X, made_up, separate))
+        training = replace(training, X=_transformed(steps, training.X, made_up, prediction))
         made_up = replace(made_up, X=steps.transform(made_up.X))
         before = steps.steps
     fit_params = {k.removeprefix(f"{name}__"): v for k, v in training.fit_params.items()}
-    last = fit_last_step(last, Training(training.X, training.y, fit_params), made_up, separate)
+    last = fit_last_step(last, Training(training.X, training.y, fit_params), made_up, prediction)
     estimator.steps = [*before, (name, last)]
     return estimator
 
@@ -84,7 +84,7 @@ class _Rows(Statistics):
         return np.zeros((n, *self.shape))
 
 
-def _transformed(steps: Any, X: Any, made_up: Training, separate: bool) -> Any:
+def _transformed(steps: Any, X: Any, made_up: Training, prediction: str) -> Any:
     """Return what steps make of protected records: an array of floats, or a frame if they do."""
     problem = Problem(made_up, X, None, Units.of(n_rows(X)), "")
     companions = Companions.of(problem)
@@ -96,7 +96,7 @@ def _transformed(steps: Any, X: Any, made_up: Training, separate: bool) -> Any:
             f"columns of texts; they return {reference.kind.dtype}"
         )
     rows = packed(_Rows(reference.kind.shape))
-    table = ProtectedTable.of(problem, companions, separate)
-    values = table.values(model.pickled, rows, reference).astype(float).reshape(n_rows(X), -1)
+    table = ProtectedTable.of(problem, companions, prediction)
+    values = table.values(model, rows).astype(float).reshape(n_rows(X), -1)
     like = steps.transform(companions.X)
     return type(like)(values, columns=like.columns) if is_frame(like) else values

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 
 from .._privacy.interrupts import uninterrupted
 
-__all__ = ["SharedContext"]
+__all__ = ["SharedContext", "without_warnings"]
+
+# Python calls it to show or to record a warning.
+_SHOW = "_showwarnmsg"
 
 
 class SharedContext:
@@ -47,3 +51,12 @@ class SharedContext:
                 self._depth -= entered
                 if self._depth == 0:
                     self._stack.close()
+
+
+def _drop_warnings(stack: contextlib.ExitStack) -> None:
+    """Show no warning, whatever the filters say, which other threads may replace."""
+    stack.callback(setattr, warnings, _SHOW, getattr(warnings, _SHOW))
+    setattr(warnings, _SHOW, lambda message: None)
+
+
+without_warnings = SharedContext(_drop_warnings)

@@ -2,10 +2,16 @@
 
 Warnings, log lines and prints of an estimator may quote the records that it predicts, or tell by
 their presence that a certain record is there. So may the state of global random generators.
+
+All of that belongs to the whole process, so threads share one suppression. Another thread may
+meanwhile save what it finds and put it back later, as `warnings.catch_warnings` does with filters
+and `contextlib.redirect_stdout` with a stream. So filters stay as they are, and the streams that
+are put in place have an effect only while a thread suppresses output, wherever they are kept.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import ctypes
 import logging
@@ -17,16 +23,17 @@ import warnings
 from collections.abc import Iterator
 from functools import cache
 from types import ModuleType
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 from joblib import parallel_config
 
 from .._privacy.interrupts import uninterrupted
-from .shared_context import SharedContext
+from .shared_context import SharedContext, without_warnings
 
 __all__ = [
     "kept_warning_registries",
+    "restored_state",
     "seed_global_generators",
     "suppress_all_output",
     "suppress_output",
@@ -36,18 +43,23 @@ _REGISTRY = "__warningregistry__"
 
 
 @uninterrupted
-def suppress_output(descriptors: bool = False) -> Iterator[None]:
-    """Drop Python's warnings, logging, stdout and stderr, and restore global random generators.
+def suppress_output(descriptors: bool = True) -> Iterator[None]:
+    """Drop warnings, logging and what is written to stdout and stderr.
 
-    All of these belong to the whole process: threads that are inside at the same time share one
-    suppression, which ends when the last of them leaves.
+    Threads that are inside at the same time share one suppression, which ends when the last of them
+    leaves. Global random generators are then as they were.
 
     Parameters
     ----------
-    descriptors : bool, default=False
-        Whether to redirect file descriptors 1 and 2, too: for one thread only.
+    descriptors : bool, default=True
+        Whether to redirect file descriptors 1 and 2 as well, to which native code writes. Processes
+        that are started meanwhile inherit them.
     """
-    with _suppression(), _redirected_descriptors() if descriptors else contextlib.nullcontext():
+    with (
+        _redirection() if descriptors else contextlib.nullcontext(),
+        without_warnings(),
+        _suppression(),
+    ):
         yield
 
 
@@ -55,12 +67,16 @@ def suppress_output(descriptors: bool = False) -> Iterator[None]:
 def kept_warning_registries() -> Iterator[None]:
     """Restore what modules remember of warnings, which they do of suppressed ones, too."""
     before = {id(names): dict(names[_REGISTRY]) for names in _with_registry()}
+    once: Any = warnings.onceregistry  # type: ignore[attr-defined]
+    shown_once = dict(once)
     try:
         yield
     finally:
+        once.clear()
+        once.update(shown_once)
         for names in _with_registry():
             if id(names) not in before:
-                del names[_REGISTRY]  # that it is there would tell, too
+                names.pop(_REGISTRY, None)  # that it is there would tell, too
             elif names[_REGISTRY] != before[id(names)]:
                 names[_REGISTRY].clear()
                 names[_REGISTRY].update(before[id(names)])
@@ -74,12 +90,23 @@ def _with_registry() -> list[dict[str, Any]]:
 
 @uninterrupted
 def suppress_all_output() -> Iterator[None]:
-    """Suppress output of one thread, of native code and of child processes."""
-    with (
-        kept_warning_registries(),
-        suppress_output(descriptors=True),
-        parallel_config("sequential"),
-    ):
+    """Suppress output of this process and of child processes; and keep no trace of warnings."""
+    with kept_warning_registries(), suppress_output(), parallel_config("sequential"):
+        yield
+
+
+@contextlib.contextmanager
+def restored_state() -> Iterator[None]:
+    """Restore filters of warnings and global generators: no call of an estimator shows in the next.
+
+    To be used within a suppression of output. Of the filters, the list that is in use now gets its
+    entries back; what other threads put in its place stays.
+    """
+    filters: Any = warnings.filters
+    entries = list(filters)
+    with contextlib.ExitStack() as stack:
+        stack.callback(filters.__setitem__, slice(None), entries)
+        _restore_generators(stack)
         yield
 
 
@@ -96,23 +123,32 @@ def seed_global_generators() -> None:
         torch.manual_seed(secrets.randbits(63))
 
 
-@uninterrupted
-def _redirected_descriptors() -> Iterator[None]:
-    """Send what goes to file descriptors 1 and 2 nowhere: they belong to the whole process."""
-    with contextlib.ExitStack() as stack:
-        sink = os.open(os.devnull, os.O_WRONLY)
-        stack.callback(os.close, sink)
-        _flush()
-        for descriptor in (1, 2):
-            try:
-                kept = os.dup(descriptor)
-            except OSError:  # it is closed
-                continue
-            stack.callback(os.close, kept)
-            stack.callback(os.dup2, kept, descriptor)
-            os.dup2(sink, descriptor)
-        stack.callback(_flush)  # before buffers could reach the real descriptors
-        yield
+def _begin_suppression(stack: contextlib.ExitStack) -> None:
+    for name in ("stdout", "stderr"):
+        _replace_stream(name, stack)
+    stack.callback(logging.disable, logging.root.manager.disable)
+    logging.disable(sys.maxsize)  # levels above CRITICAL, too
+    _restore_generators(stack)
+
+
+_suppression = SharedContext(_begin_suppression)
+
+
+# ---------------------------------------------------------------- what belongs to the process
+def _redirect_descriptors(stack: contextlib.ExitStack) -> None:
+    """Send what goes to file descriptors 1 and 2 nowhere."""
+    sink = os.open(os.devnull, os.O_WRONLY)
+    stack.callback(os.close, sink)
+    _flush()
+    for descriptor in (1, 2):
+        try:
+            kept = os.dup(descriptor)
+        except OSError:  # it is closed
+            continue
+        stack.callback(os.close, kept)
+        stack.callback(os.dup2, kept, descriptor)
+        os.dup2(sink, descriptor)
+    stack.callback(_flush)  # before buffers could reach the real descriptors
 
 
 def _flush() -> None:
@@ -129,20 +165,46 @@ def _c_library() -> ctypes.CDLL:
     return ctypes.CDLL(None)
 
 
-def _begin_suppression(stack: contextlib.ExitStack) -> None:
-    sink = stack.enter_context(open(os.devnull, "w"))
-    stack.enter_context(contextlib.redirect_stdout(sink))
-    stack.enter_context(contextlib.redirect_stderr(sink))
-    # Recorded warnings are dropped; a filter alone could be undone by another thread.
-    stack.enter_context(warnings.catch_warnings(record=True))
-    warnings.simplefilter("ignore")
-    stack.callback(logging.disable, logging.root.manager.disable)
-    logging.disable(sys.maxsize)  # levels above CRITICAL, too
+_redirection = SharedContext(_redirect_descriptors)
+
+
+class _Stream:
+    """A stream that drops what is written while output is suppressed; otherwise another stream."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(_nowhere() if _suppression.depth else self._stream, name)
+
+
+@cache
+def _nowhere() -> TextIO:
+    """Return a file that stays open: another thread may be about to write to it."""
+    file = open(os.devnull, "w")
+    atexit.register(file.close)
+    return file
+
+
+def _replace_stream(name: str, stack: contextlib.ExitStack) -> None:
+    """Replace sys.stdout, say, which in a notebook or a test writes to no file descriptor."""
+    stream = getattr(sys, name)
+    if stream is None or isinstance(stream, _Stream):
+        return
+    replacement = _Stream(stream)
+
+    def put_back() -> None:
+        if getattr(sys, name) is replacement:
+            setattr(sys, name, stream)
+
+    stack.callback(put_back)
+    setattr(sys, name, replacement)
+
+
+def _restore_generators(stack: contextlib.ExitStack) -> None:
+    """Restore the state of global random generators when the stack is closed."""
     stack.callback(np.random.set_state, np.random.get_state())
     stack.callback(random.setstate, random.getstate())
     torch: Any = sys.modules.get("torch")
     if hasattr(torch, "get_rng_state"):
         stack.callback(torch.set_rng_state, torch.get_rng_state())
-
-
-_suppression = SharedContext(_begin_suppression)

@@ -90,8 +90,8 @@ def _of_either_label(counted: Statistics, y: Any, classes: Any) -> list[NDArray[
 @ClearFrames()
 def label_values(model: Model, label_gains: LabelGains, table: ProtectedTable) -> Secret:
     """Return the values of all protected records, see `LabelGains`."""
-    with kept_warning_registries(), suppress_output(descriptors=True):
-        return Secret(table.values(model.pickled, packed(label_gains), model.references[0]))
+    with kept_warning_registries(), suppress_output():
+        return Secret(table.values(model, packed(label_gains)))
 
 
 def threshold_curve(

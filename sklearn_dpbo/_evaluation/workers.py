@@ -15,7 +15,6 @@ import signal
 import sys
 import threading
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from pathlib import Path
@@ -28,6 +27,7 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 from joblib.parallel import get_active_backend
 
 from .._privacy.interrupts import uninterrupted
+from .shared_context import without_warnings
 
 __all__ = ["begun", "check_backend", "end_with_parent", "limited", "limited_results"]
 
@@ -91,8 +91,7 @@ def _begun(start: Callable[[], Any]) -> Iterator[Any]:
     try:
         yield found
     finally:
-        with warnings.catch_warnings():  # of tasks whose results nobody will fetch
-            warnings.simplefilter("ignore")
+        with without_warnings():  # of tasks whose results nobody will fetch
             found.close()
 
 

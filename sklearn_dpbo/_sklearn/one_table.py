@@ -325,7 +325,7 @@ def _report(
             f"({training.composition}, {training.neighbours}); "
             + f"{training.condition}; " * bool(training.condition)
             + "what its other steps make of a record depends on that record alone; "
-            * (isinstance(search.estimator, Pipeline) and search.prediction == "together")
+            * (isinstance(search.estimator, Pipeline) and search.prediction != "separate")
             + PREDICTION_CONDITIONS[search.prediction].replace("training", "made-up")
         ),
         released=strategy.released.removesuffix("" if search.refit else " and best_estimator_"),

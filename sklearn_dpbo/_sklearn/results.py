@@ -110,7 +110,7 @@ def privacy_report(
         What the strategy released by: their budget has the losses.
     names : list of str
         Names of the scores if `scoring` has several; else empty.
-    prediction : {"together", "separate"}
+    prediction : {"auto", "together", "separate"}
         How the validation set was predicted.
     evaluated : bool
         Whether a report of the candidate chosen is released.

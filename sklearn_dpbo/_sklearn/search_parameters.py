@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from .._evaluation.fit_cache import memory_of
 from .._evaluation.fitting import set_candidate
-from .._evaluation.protected_values import check_prediction
+from .._evaluation.own_code import check_prediction
 from .._evaluation.workers import check_backend
 from .._params import check_number
 from .._space.space import SearchSpace

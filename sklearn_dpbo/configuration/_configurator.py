@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from numbers import Integral
 from typing import Any, Self
 
@@ -13,7 +12,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.parallel import Parallel, delayed
 
 from .._data.pickles import fresh, packed
-from .._evaluation.broadcast import in_threads
 from .._evaluation.suppress_output import kept_warning_registries, suppress_output
 from .._evaluation.workers import check_backend, end_with_parent
 from .._params import check_number
@@ -219,14 +217,10 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
     ) -> Secret | None:
         """Return the sum of the instances' utilities, in steps; None if one is not valid."""
         H, zero = float(self.utility_bound), self.invalid == "zero"
-        threads = in_threads(self.n_jobs)
         family = packed(self.family, by_value=True)
-        task = (family, interval, grid, H, zero, not threads)
+        task = (family, interval, grid, H, zero)
         chunk = min(_CHUNK, max(1, len(instances) // (4 * effective_n_jobs(self.n_jobs))))
-        with (
-            kept_warning_registries(),
-            suppress_output() if threads else contextlib.nullcontext(),
-        ):
+        with kept_warning_registries():
             pickled = [_packed(instance) for instance in instances]
             totals = Parallel(n_jobs=self.n_jobs)(
                 delayed(_total_of)(pickled[i : i + chunk], *task)
@@ -332,11 +326,10 @@ def _total_of(
     grid: NDArray[np.float64],
     H: float,
     zero: bool,
-    single_thread: bool,
 ) -> PiecewiseConstant | None:
     """Return the sum of instances' utilities in steps; None if one has none that is valid."""
     end_with_parent()
-    with suppress_output(descriptors=single_thread):
+    with suppress_output():
         utilities = [_steps_of(x, family, interval, grid, H, zero) for x in instances]
         valid = [u for u in utilities if u is not None]
         return PiecewiseConstant.total(valid) if len(valid) == len(utilities) else None

@@ -27,7 +27,7 @@ def validation_report(
         The training set and the validation set.
     mechanisms : Mechanisms
         The mechanisms of the release; their budget has the losses.
-    prediction : {"together", "separate"}
+    prediction : {"auto", "together", "separate"}
         How the validation set was predicted.
     title, not_protected, released, assumption
         As in `PrivacyReport`.

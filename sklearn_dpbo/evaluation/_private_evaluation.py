@@ -16,7 +16,8 @@ from .._evaluation.companions import Companions, spread_rows
 from .._evaluation.evaluator import counted
 from .._evaluation.fitting import without_autologging, without_callbacks
 from .._evaluation.model import Model
-from .._evaluation.protected_values import ProtectedTable, check_prediction
+from .._evaluation.own_code import check_prediction, predicts_separately
+from .._evaluation.protected_values import ProtectedTable
 from .._evaluation.row_by_row import RowByRowCheck
 from .._params import as_floats, check_number
 from .._privacy.accounting import Purpose
@@ -57,7 +58,7 @@ def private_evaluation(
     pos_label: Any = None,
     thresholds: Any = (),
     largest_error: float | None = None,
-    prediction: str = "together",
+    prediction: str = "auto",
     noise_random_state: int | None = None,
 ) -> ClassifierEvaluation | RegressorEvaluation:
     """Evaluate a fitted model on protected records: numbers and figures, all from one release.
@@ -107,7 +108,7 @@ def private_evaluation(
         Errors of a regressor are clipped to this; the noise is proportional to it. Choose it
         without looking at the validation data. None is twice the 95 % quantile of the absolute
         errors on X, which is too small if the model was fitted on X and overfits.
-    prediction : {"together", "separate"}, default="together"
+    prediction : {"auto", "together", "separate"}, default="auto"
         How the validation set is predicted; as for `PrivateBayesSearchCV`.
     noise_random_state : int or None, default=None
         An integer replaces the noise by that of a seeded generator, with a warning: for tests
@@ -173,7 +174,7 @@ def private_evaluation(
             pos_label=pos_label,
             largest_error=largest_error,
         )
-        tables = _counted(model, design.parts, problem, prediction == "separate")
+        tables = _counted(model, design.parts, problem, prediction)
     mechanisms = Mechanisms(budget, noise)
     noisy = tuple(
         mechanisms.release_counts(
@@ -220,13 +221,13 @@ def _some(problem: Problem) -> tuple[Any, Any]:
 
 
 def _counted(
-    estimator: Any, parts: tuple[Statistics, ...], problem: Problem, separate: bool
+    estimator: Any, parts: tuple[Statistics, ...], problem: Problem, prediction: str
 ) -> list[Sensitive]:
     """Return what is counted, without noise yet; check predictions of public records before."""
     companions = Companions.of(problem)
-    table = ProtectedTable.of(problem, companions, separate)
+    table = ProtectedTable.of(problem, companions, prediction)
     models = [Model.of(estimator, (part,), companions) for part in parts]
-    if not separate:
+    if not predicts_separately(prediction, models[0].own_code):
         check = RowByRowCheck.on(companions, problem)
         for model, part in zip(models, parts, strict=True):
             check.check(model.pickled, part)

@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 from .._data.units import Units
 from .._evaluation.fit_cache import memory_of
 from .._evaluation.fitting import FitOptions
-from .._evaluation.protected_values import check_prediction
+from .._evaluation.own_code import check_prediction
 from .._evaluation.workers import check_backend
 from .._params import check_number
 from .._sklearn.search_parameters import n_iter_of, prepared, space_of
@@ -84,7 +84,7 @@ class Plan:
             search.error_score,
             search.n_jobs,
             memory=search.memory,
-            separate=search.prediction == "separate",
+            prediction=search.prediction,
         )
         candidates = _candidates(search.estimator, space, n, seeds)
         return cls(

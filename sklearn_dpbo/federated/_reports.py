@@ -104,7 +104,7 @@ def site_report(plan: Plan, name: str, units: Units, spent: Spent) -> PrivacyRep
         protected=f"the records of the site {name!r}",
         not_protected=_NOT_PROTECTED,
         assumption=None,
-        condition=PREDICTION_CONDITIONS["separate" if plan.options.separate else "together"],
+        condition=PREDICTION_CONDITIONS[plan.options.prediction],
         released=_RELEASED[plan.trust],
         spends=spent.losses,
         noise=spent.noise,

@@ -84,7 +84,7 @@ class PrivateFederatedSearch(DelegatesToBest, MetaEstimatorMixin, BaseEstimator)
         For tests only: an integer seeds the noise, which then protects nothing. Warns.
     memory : str, path, joblib.Memory or None, default=None
         Where fitted candidates are cached, as in `PrivateBayesSearchCV`.
-    prediction : {"together", "separate"}, default="together"
+    prediction : {"auto", "together", "separate"}, default="auto"
         How candidates predict validation sets, as in `PrivateBayesSearchCV`.
 
     Attributes
@@ -163,7 +163,7 @@ class PrivateFederatedSearch(DelegatesToBest, MetaEstimatorMixin, BaseEstimator)
         random_state: Any = None,
         noise_random_state: int | None = None,
         memory: Any = None,
-        prediction: str = "together",
+        prediction: str = "auto",
     ) -> None:
         self.estimator = estimator
         self.param_grid = param_grid

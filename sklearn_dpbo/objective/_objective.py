@@ -24,7 +24,7 @@ from sklearn.utils import check_random_state
 from .._data.units import Units
 from .._evaluation.evaluator import Evaluator
 from .._evaluation.fitting import FitOptions, set_candidate
-from .._evaluation.protected_values import check_prediction
+from .._evaluation.own_code import check_prediction
 from .._privacy.accounting import Budget, Purpose
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import noise_source
@@ -134,7 +134,7 @@ class PrivateObjective:
         Other arguments of the estimator's `fit`.
     ledger : PrivacyLedger or None, default=None
         The ledger that is charged all of (epsilon, delta) before the first release.
-    prediction : {"together", "separate"}, default="together"
+    prediction : {"auto", "together", "separate"}, default="auto"
         As in `PrivateBayesSearchCV`.
     error_score : "raise" or float, default=np.nan
         If a fit fails, "raise" raises its error; otherwise the call warns and returns NaN. A failed
@@ -210,7 +210,7 @@ class PrivateObjective:
         best_share: float | None = None,
         fit_params: Mapping[str, Any] | None = None,
         ledger: PrivacyLedger | None = None,
-        prediction: str = "together",
+        prediction: str = "auto",
         error_score: Any = np.nan,
         call_seconds: float | None = None,
         random_state: Any = None,
@@ -226,7 +226,7 @@ class PrivateObjective:
             )
         rng = check_random_state(random_state)
         problem = problem_of(estimator, X_train, y_train, X_val, y_val, groups_val, fit_params, rng)
-        options = FitOptions(clone(estimator), error_score, separate=prediction == "separate")
+        options = FitOptions(clone(estimator), error_score, prediction=prediction)
         scorer = prepared(scorer, problem.training.y)
         self._evaluator = Evaluator(options, problem, (scorer,))
         weakref.finalize(self, self._evaluator.close)

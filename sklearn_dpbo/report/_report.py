@@ -24,11 +24,12 @@ TRAINING_NOT_PROTECTED = (
     "set (number of units, group identifiers, columns, dtypes); and whatever else is computed from "
     "the validation records, including another run of this fit"
 )
+_ROW_BY_ROW = (
+    "a model's prediction for a record depends on that record alone (checked on training records)"
+)
 PREDICTION_CONDITIONS = {
-    "together": (
-        "a model's prediction for a record depends on that record alone (checked on training "
-        "records)"
-    ),
+    "auto": _ROW_BY_ROW + "; models with code of no known library predicted each unit alone",
+    "together": _ROW_BY_ROW + ", also if the model has code of no known library",
     "separate": (
         "none for predictions: each unit was predicted alone, beside training records, by a "
         "copy of the model"

@@ -507,7 +507,7 @@ def test_predictions_that_depend_on_the_batch_cost_nothing(tmp_path):
             return (X[:, 0] > X[:, 0].mean()).astype(int)
 
     ledgers = ledgers_in(tmp_path, north=1.0, south=1.0)
-    search = search_of().set_params(estimator=Ranks())
+    search = search_of().set_params(estimator=Ranks(), prediction="together")
     train = np.random.default_rng(0).random((40, 3)), np.arange(40) % 2
     with pytest.raises(ValueError, match="beside other records"):
         search.fit(*train, sites=HELD, ledgers=ledgers)

@@ -319,7 +319,12 @@ def test_estimators_that_fail_on_public_records_spend_nothing(binary, model, err
     _, public, protected = binary
     ledger = PrivacyLedger(tmp_path / "budget.db", "patients", epsilon=3.0, create=True)
     with pytest.raises(error):
-        evaluated((model.fit(*public), public, protected), epsilon=1.0, ledger=ledger)
+        evaluated(
+            (model.fit(*public), public, protected),
+            epsilon=1.0,
+            ledger=ledger,
+            prediction="together",
+        )
     assert ledger.spent["epsilon"] == 0
 
 

@@ -204,15 +204,15 @@ RECORDS = Training(
 )  # fmt: skip
 
 
-def fitted(*steps, X=RECORDS.X, made_up=MADE_UP, separate=False):
+def fitted(*steps, X=RECORDS.X, made_up=MADE_UP, prediction="together"):
     pipeline = make_pipeline(*steps, Seen())
     training = Training(X, RECORDS.y, RECORDS.fit_params)
-    return fit_last_step(pipeline, training, made_up, separate)
+    return fit_last_step(pipeline, training, made_up, prediction)
 
 
-@pytest.mark.parametrize("separate", [False, True])
-def test_the_last_step_is_fitted_on_what_the_others_make_of_the_records(separate):
-    found = fitted(Normalizer(), FunctionTransformer(lambda X: X[:, :1] * 2), separate=separate)
+@pytest.mark.parametrize("prediction", ["auto", "together", "separate"])
+def test_the_last_step_is_fitted_on_what_the_others_make_of_the_records(prediction):
+    found = fitted(Normalizer(), FunctionTransformer(lambda X: X[:, :1] * 2), prediction=prediction)
     expected = Normalizer().transform(RECORDS.X)[:, :1] * 2
     assert np.allclose(found[-1].X_, expected, rtol=1e-15)
     assert (found[-1].y_ == RECORDS.y).all() and (found[-1].groups_ == np.arange(30)).all()
@@ -331,7 +331,7 @@ def test_a_pipeline_within_a_pipeline_is_fitted_alike():
     inner = make_pipeline(Scaler(), Seen())
     outer = Pipeline([("a", Normalizer()), ("b", inner)])
     training = Training(RECORDS.X, RECORDS.y, {"b__seen__groups": np.arange(30)})
-    found = fit_last_step(outer, training, MADE_UP, False)
+    found = fit_last_step(outer, training, MADE_UP, "together")
     mean = Normalizer().transform(MADE_UP.X).mean(axis=0)
     assert np.allclose(found[-1][-1].X_, Normalizer().transform(RECORDS.X) - mean)
     assert (found[-1][-1].groups_ == np.arange(30)).all()

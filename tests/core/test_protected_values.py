@@ -36,14 +36,14 @@ from sklearn_dpbo.exceptions import BatchDependentError
 M = 101
 
 
-def statistics(estimator, train, val, scoring="accuracy", grid=({},), separate=False):
+def statistics(estimator, train, val, scoring="accuracy", grid=({},), prediction="together"):
     """Raw statistics of all candidates, from the data as a user gives them."""
     problem = hold_out(
         estimator, *train, {}, cv=None, rng=None, X_val=val[0], y_val=val[1], groups_val=None,
         split_params={},
     )  # fmt: skip
     scorer = make_private_scorer(scoring) if isinstance(scoring, str) else scoring
-    options = FitOptions(estimator, "raise", separate=separate)
+    options = FitOptions(estimator, "raise", prediction=prediction)
     oracle = Evaluator(options, problem, (scorer.prepare(problem.training.y),))
     found = oracle(tuple(grid)).statistics
     return found._open(), found.sensitivity
@@ -51,10 +51,10 @@ def statistics(estimator, train, val, scoring="accuracy", grid=({},), separate=F
 
 def assert_only_one_moves(estimator, train, val, neighbour, **params):
     """Neither statistic moves by more than the sensitivity, together or separately predicted."""
-    for separate in (False, True):
-        a, sensitivity = statistics(estimator, train, val, separate=separate, **params)
-        b, _ = statistics(estimator, train, neighbour, separate=separate, **params)
-        assert (np.abs(a - b) <= sensitivity).all(), (separate, a, b)
+    for prediction in ("together", "separate"):
+        a, sensitivity = statistics(estimator, train, val, prediction=prediction, **params)
+        b, _ = statistics(estimator, train, neighbour, prediction=prediction, **params)
+        assert (np.abs(a - b) <= sensitivity).all(), (prediction, a, b)
         assert a.max() > M / 2 * sensitivity, "there is something to lose"
 
 
@@ -655,7 +655,7 @@ def test_rows_in_another_order_keep_their_labels():
     X, y = numbers()
     problem = Problem(Training(X, y), X[:M], y[:M], Units.of(M), "a test")
     companions = Companions.of(problem)
-    table = ProtectedTable.of(problem, companions, separate=False)
+    table = ProtectedTable.of(problem, companions, "together")
     places = np.random.default_rng(0).permutation(M)
     found, labels = table.beside_companions(places)
     own = slice(companions.n_above, companions.n_above + M)

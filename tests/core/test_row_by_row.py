@@ -39,13 +39,13 @@ def count(estimator, X, y, X_val, y_val, candidate_params=({},), groups=None, **
     return evaluator(tuple(candidate_params)).statistics._open()[:, 0].tolist()
 
 
-def values_of(model, X, y, X_val, y_val, groups=None, scorer=ACCURACY, separate=False):
+def values_of(model, X, y, X_val, y_val, groups=None, scorer=ACCURACY):
     """Values of validation records, predicted beside companions from the training set."""
     problem = problem_of(X, y, X_val, y_val, groups)
     companions = Companions.of(problem)
     made = Model.of(model, (scorer.prepare(y),), companions)
-    table = ProtectedTable.of(problem, companions, separate)
-    return table.values(made.pickled, packed(scorer.prepare(y)), made.references[0])
+    table = ProtectedTable.of(problem, companions, "together")
+    return table.values(made, packed(scorer.prepare(y)))
 
 
 def check(model, X, y, scorer=ACCURACY):

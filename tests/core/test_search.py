@@ -610,7 +610,7 @@ COUNT: dict = {}
 def test_interrupted_fit_sets_no_attributes(two_classes, stage, at):
     X, y, X_val, y_val = two_classes
     COUNT.clear()
-    search = search_over(Interrupts(stage, at), {"C": [1, 2, 3]})
+    search = search_over(Interrupts(stage, at), {"C": [1, 2, 3]}, prediction="together")
     with pytest.raises(KeyboardInterrupt) as caught:
         search.fit(X, y, X_val=X_val, y_val=y_val)
     assert not [name for name in vars(search) if name.endswith("_")]

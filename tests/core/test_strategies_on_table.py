@@ -94,7 +94,14 @@ class Centres(ClassifierMixin, BaseEstimator):
 def test_predictions_that_depend_on_the_batch_are_found_on_made_up_records():
     strategy = GPNoisy(k0=0.9, k1=0.9, noise=0.1, length_scale=0.3, prior_mean=0.8, prior_scale=0.1)
     with pytest.raises(BatchDependentError, match="predicts a training record differently"):
-        fitted(strategy, Centres(), space={"x": [0.0, 0.1]}, delta=0.1, refit=False)
+        fitted(
+            strategy,
+            Centres(),
+            space={"x": [0.0, 0.1]},
+            delta=0.1,
+            refit=False,
+            prediction="together",
+        )
 
 
 # ------------------------------------------------------------ budgets

@@ -464,8 +464,8 @@ def test_audit_refutes_search_on_odd_record_if_and_only_if_records_reach_each_ot
 def all_or_nothing(values):
     """Return the lowest values for all records if one fails."""
 
-    def found(table, model, scorer, reference):
-        attempt = _Attempt(table, model, scorer, reference)
+    def found(table, model, scorer):
+        attempt = _Attempt(table, model, scorer)
         together = attempt(np.arange(table.n))
         return attempt.lowest.copy() if together is None else together
 

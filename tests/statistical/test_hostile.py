@@ -132,7 +132,7 @@ def outcome(case, X_val, y_val, groups):
     """Evaluate the candidates of a case on one validation set."""
     seen = {}
     estimator, scorers = pickle.loads(pickle.dumps((case.estimator, case.scorers)))
-    separate = {"separate": True} if case.separate else {}
+    prediction = "separate" if case.separate else "together"
 
     def evaluation():
         problem = hold_out(
@@ -140,7 +140,7 @@ def outcome(case, X_val, y_val, groups):
             y_val=y_val, groups_val=groups, split_params={},
         )  # fmt: skip
         prepared = tuple(scorer.prepare(problem.training.y) for scorer in scorers)
-        evaluator = Evaluator(FitOptions(estimator, **separate), problem, prepared)
+        evaluator = Evaluator(FitOptions(estimator, prediction=prediction), problem, prepared)
         found = evaluator(case.candidates)
         counts = [c for i in found.fitted for c in counts_of(evaluator, case.candidates[i])]
         return found.fit_errors, [found.statistics, *counts]

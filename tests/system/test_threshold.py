@@ -83,7 +83,7 @@ def curve_of(estimator, scorer, problem, grid):
     """The step function that a threshold is drawn from."""
     label_gains, companions = LabelGains(scorer, ("decision_function",)), Companions.of(problem)
     model = Model.of(estimator, (label_gains,), companions)
-    table = ProtectedTable.of(problem, companions, separate=False)
+    table = ProtectedTable.of(problem, companions, "together")
     return threshold_curve(
         label_values(model, label_gains, table), label_gains, table, grid
     )._open()

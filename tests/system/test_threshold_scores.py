@@ -121,7 +121,7 @@ def counts_of(estimator, scorer, x, y, units, threshold):
     companions = Companions.of(problem)
     label_gains = LabelGains(scorer, ("decision_function",))
     model = Model.of(estimator, (label_gains,), companions)
-    table = ProtectedTable.of(problem, companions, separate=False)
+    table = ProtectedTable.of(problem, companions, "together")
     found = counts_at(threshold, label_values(model, label_gains, table), label_gains, table)
     (row,) = found._open().tolist()
     return row, found.sensitivity

@@ -1,0 +1,54 @@
+"""Code in a model that is of no known library (zone: public).
+
+Such code may compute something from the batch that it predicts for values alone that no training
+record has; no test on training records would show it. So models with such code predict each record
+separately, unless the user asks for something else.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from typing import Any
+
+from .._data.pickles import Unpickler
+
+__all__ = ["check_prediction", "own_code", "predicts_separately"]
+
+# Top-level packages whose estimators and functions predict row by row, or are found by the check.
+_KNOWN = sys.stdlib_module_names | {
+    "catboost", "imblearn", "interpret", "joblib", "lightgbm", "numpy", "pandas", "polars",
+    "pyarrow", "scipy", "sklearn", "sklearn_dpbo", "xgboost",
+}  # fmt: skip
+
+
+def check_prediction(prediction: Any) -> None:
+    """Raise ValueError unless this says how the validation set is predicted."""
+    if prediction not in ("auto", "together", "separate"):
+        raise ValueError(f'prediction is "auto", "together" or "separate"; found {prediction!r}')
+
+
+def own_code(pickled: bytes) -> str:
+    """Return which class or function in a pickled model is of no known library; "" if none is."""
+    unpickler = _Names(io.BytesIO(pickled))
+    unpickler.load()
+    return unpickler.found
+
+
+def predicts_separately(prediction: str, found: str) -> bool:
+    """Whether each unit is predicted by itself, by a model in which this code was found."""
+    return prediction == "separate" or (prediction == "auto" and bool(found))
+
+
+class _Names(Unpickler):
+    """Notes the first class or function that is of no known library."""
+
+    found = ""
+
+    def find_class(self, module: str, name: str) -> Any:
+        """Return a class or function by name."""
+        package = module.partition(".")[0]
+        if not self.found and package not in _KNOWN:
+            by_value = package == "cloudpickle"
+            self.found = "code without an importable name" if by_value else f"{module}.{name}"
+        return super().find_class(module, name)
