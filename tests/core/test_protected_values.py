@@ -15,7 +15,8 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin
-from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -23,12 +24,14 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from sklearn_dpbo import PrivateBayesSearchCV, PrivateThresholdClassifier, make_private_scorer
+from sklearn_dpbo._data.pickles import packed
 from sklearn_dpbo._data.split import Problem, Training, hold_out
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo._evaluation.companions import Companions
 from sklearn_dpbo._evaluation.evaluator import Evaluator
 from sklearn_dpbo._evaluation.fitting import FitOptions
 from sklearn_dpbo._evaluation.model import Reference
+from sklearn_dpbo._evaluation.own_code import own_code, predicts_separately
 from sklearn_dpbo._evaluation.protected_values import ProtectedTable
 from sklearn_dpbo._evaluation.suppress_output import kept_warning_registries
 from sklearn_dpbo.exceptions import BatchDependentError
@@ -506,6 +509,127 @@ def test_batch_dependent_estimator_is_accepted_if_records_are_predicted_separate
     assert search.best_score_ > 0.9 and "predicted alone" in search.privacy_.condition
     with pytest.raises(ValueError, match="prediction is"):
         PrivateBayesSearchCV(model, {}, prediction="alone").fit(X, y, X_val=X, y_val=y)
+
+
+def without_infinity(X):
+    X = X.copy()
+    for column in X.T:
+        column[np.isinf(column)] = np.nanmean(column[~np.isinf(column)])
+    return X
+
+
+def without_zero(X):
+    X = X.copy()
+    for column in X.T:
+        if (column == 0).any():
+            column[column == 0] = column[column != 0].mean()
+    return X
+
+
+def by_site(X):
+    """Standardise the records of the fourth site by their own mean."""
+    X, fourth = X.copy(), X[:, 1] == 4
+    X[fourth, 0] -= X[:, 0].mean() * fourth.any()
+    return X
+
+
+def strict_once(X):
+    """Turn warnings into errors where there is a record of the fourth site."""
+    if (X[:, 1] == 4).any():
+        warnings.simplefilter("error")
+    warnings.warn("seen by no one", UserWarning, stacklevel=2)
+    return X
+
+
+def breaking_ties(X):
+    """Draw a number for each record of the fourth site, and then one for each record."""
+    np.random.random((X[:, 1] == 4).sum())
+    X = X.copy()
+    X[:, 0] += 3 * np.random.random(len(X))
+    return X
+
+
+def one_replaced(function, seed, **params):
+    """Return how many of 200 predictions change, as the score tells, with one record."""
+    rng = np.random.default_rng(seed)
+    X, held_out = (
+        np.column_stack([rng.normal(1, 1, size=n), rng.integers(1, 4, size=n)]) for n in (300, 200)
+    )
+    y, labels = ((Z[:, 0] > 1).astype(int) for Z in (X, held_out))
+    if function in (without_infinity, without_zero):
+        held_out[50:, 0] = np.inf if function is without_infinity else 0
+    if function is by_site:
+        held_out[50:, 1] = 4
+    labels[50:] = 1
+    neighbour = np.vstack([[-1e6, 4], held_out[1:]])
+    model = make_pipeline(FunctionTransformer(function), LogisticRegression())
+    search = PrivateBayesSearchCV(model, {}, epsilon=1e6, noise_random_state=0, **params)
+    scores = []
+    for Z in (held_out, neighbour):
+        np.random.seed(0)
+        scores.append(search.fit(X, y, X_val=Z, y_val=labels).best_score_)
+    return round(200 * abs(scores[0] - scores[1]))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("function", [without_infinity, without_zero, by_site])
+def test_own_code_moves_one_prediction_where_training_records_never_reach_a_branch(function, seed):
+    assert one_replaced(function, seed) <= 1
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("function", [without_infinity, without_zero])
+def test_special_numbers_are_tried_on_public_rows(function):
+    with pytest.raises(BatchDependentError):
+        one_replaced(function, 0, prediction="together")
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("function", [strict_once, breaking_ties])
+def test_what_one_record_does_to_the_process_ends_with_the_call(function):
+    filters = list(warnings.filters)
+    assert one_replaced(function, 0) <= 1
+    assert warnings.filters == filters
+
+
+def test_companions_have_special_numbers_that_few_training_records_have():
+    X = np.random.default_rng(0).normal(size=(2000, 3))
+    X[1500, 0], X[700, 1], X[3, 2] = np.inf, -1, 999
+    problem = Problem(Training(X, X[:, 0] > 0), X, X[:, 0] > 0, Units.of(2000), "")
+    beside = Companions.of(problem).X
+    assert all((beside == number).any() for number in (np.inf, -1, 999))
+
+
+def test_prediction_is_separate_only_if_a_model_has_code_of_no_known_library():
+    known = [
+        make_pipeline(StandardScaler(), FunctionTransformer(np.log1p), DecisionTreeClassifier()),
+        HistGradientBoostingClassifier(),
+        CountVectorizer(),
+    ]
+    assert [own_code(packed(model)) for model in known] == ["", "", ""]
+    own = [
+        FunctionTransformer(without_zero),
+        FunctionTransformer(lambda X: X),
+        make_pipeline(StandardScaler(), Rescales()),
+        CountVectorizer(tokenizer=labels_of),
+    ]
+    assert all(own_code(packed(model)) for model in own)
+    assert predicts_separately("auto", "module.Model") and not predicts_separately("auto", "")
+    assert not predicts_separately("together", "module.Model")
+
+
+def test_report_and_warning_say_how_own_code_predicts():
+    X, y = numbers()
+    model = make_pipeline(FunctionTransformer(without_zero), LogisticRegression())
+    search = PrivateBayesSearchCV(model, {}, epsilon=1e6)
+    with pytest.warns(UserWarning, match="contains .*without_zero.* a call of its own"):
+        search.fit(X, y, X_val=X[:M], y_val=y[:M])
+    assert "code of no known library predicted each unit alone" in search.privacy_.condition
+    model = make_pipeline(FunctionTransformer(np.tanh), LogisticRegression())
+    search = PrivateBayesSearchCV(model, {}, epsilon=1e6, prediction="together")
+    search.fit(X, y, X_val=X[:M], y_val=y[:M])
+    assert "also if the model has code of no known library" in search.privacy_.condition
 
 
 def labels_of(f, colours):

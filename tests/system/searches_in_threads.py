@@ -52,12 +52,11 @@ def search():
 
 
 def several():
-    for _ in range(N):
+    for _ in range(6):
         search()
 
 
-N = 6
-for round in range(4):
+for _ in range(2):
     threads = [threading.Thread(target=several) for _ in range(3)]
     for thread in threads:
         thread.start()

@@ -320,3 +320,12 @@ def test_interrupt_while_loky_starts_is_raised_and_the_next_fit_works(what, monk
 
 if __name__ == "__main__":
     hang(*sys.argv[1:])
+
+
+# ---------------------------------------------------------------- threads
+def test_searches_in_threads_leave_output_as_it_was_and_show_no_record():
+    """Also if candidates fail, and if Ctrl-C ends other searches meanwhile."""
+    script = HERE / "searches_in_threads.py"
+    ended = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=300)
+    assert ended.stdout == "shown\n", ended.stderr
+    assert "54321" not in ended.stderr
