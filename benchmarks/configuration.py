@@ -410,7 +410,7 @@ def one_repetition(said, m, scoring, seed, with_peer):
     thresholds = [
         PrivateThresholdClassifier(
             FrozenEstimator(estimator), epsilon=epsilon, scoring=SCORINGS[scoring][0],
-            noise_random_state=1000 * (i + 1) + seed,
+            noise_random_state=1000 * (i + 1) + seed, prediction="together",
         ).fit(p_train[:, None], y_train, X_val=p_val[:, None], y_val=y_val).best_threshold_
         for i, epsilon in enumerate(EPSILONS)
     ]  # fmt: skip

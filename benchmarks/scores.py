@@ -232,7 +232,7 @@ def search(name, problem, scoring, rows, epsilon, seed):
     private = PrivateBayesSearchCV(
         made, {"candidate": list(range(len(grid.candidates)))}, epsilon=epsilon,
         n_iter=len(grid.candidates), scoring=scoring, strategy=WorstCase(public_cv=cut),
-        random_state=seed, refit=False,
+        random_state=seed, refit=False, prediction="together",
     )  # fmt: skip
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")

@@ -222,7 +222,7 @@ def private_search(name, T, seed, batch_size):
     search = PrivateBayesSearchCV(
         Function(name), {f"x{i}": uniform(0, 1) for i in range(d)}, epsilon=1e6, n_iter=T,
         strategy=WorstCase("private", batch_size=batch_size), random_state=seed, refit=False,
-        scoring=make_private_scorer(negative, bounds=bounds),
+        scoring=make_private_scorer(negative, bounds=bounds), prediction="together",
     )  # fmt: skip
     search.fit(np.zeros((10, 1)), np.zeros(10), X_val=np.zeros((1000, 1)), y_val=np.zeros(1000))
     return Function(name, **search.best_params_).value()

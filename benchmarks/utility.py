@@ -58,7 +58,7 @@ def private(case, T, seed, epsilon, **strategy):
         strategy["public_cv"] = case.cut
     search = PrivateBayesSearchCV(
         case.estimator(), case.space, epsilon=epsilon, n_iter=T, strategy=WorstCase(**strategy),
-        scoring=case.scoring, random_state=seed, refit=False,
+        scoring=case.scoring, random_state=seed, refit=False, prediction="together",
     )  # fmt: skip
     search.fit(**case.data)
     return search.best_params_, search.best_score_ + case.regression
@@ -98,7 +98,7 @@ def strategy_errors(name, folder, seed, strategy, epsilon, best):
     delta = 0.0 if strategy.assumption is None else 0.05
     search = PrivateBayesSearchCV(
         case.estimator(), case.space, epsilon=epsilon, delta=delta, n_iter=64, strategy=strategy,
-        scoring=case.scoring, random_state=seed, refit=False,
+        scoring=case.scoring, random_state=seed, refit=False, prediction="together",
     ).fit(**case.data)  # fmt: skip
     return best - case.score(search.best_params_), abs(best - search.best_score_)
 

@@ -236,7 +236,7 @@ def tuned(model, space, n_iter, table, epsilon, seed, **options):
     """Return the model that a private search of the whole table chooses."""
     search = PrivateBayesSearchCV(
         model, space, epsilon=epsilon, delta=DELTA, protect="all", n_iter=n_iter,
-        random_state=seed, **options,
+        random_state=seed, prediction="together", **options,
     )  # fmt: skip
     return fitted(search, table).best_estimator_
 

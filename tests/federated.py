@@ -33,6 +33,7 @@ def records(right, m):
 
 
 def search_of(n=3, **params):
+    params = {"prediction": "together"} | params
     return PrivateFederatedSearch(Column(), {"which": list(range(n))}, **params)
 
 

@@ -79,6 +79,7 @@ def numbered(m):
 
 def search_of(m=4000, strategy=None, space=UNIT, **params):
     params = {"epsilon": 1.0, "n_iter": 32, "random_state": 0, "noise_random_state": 0} | params
+    params = {"prediction": "together"} | params
     search = PrivateBayesSearchCV(Level(), space, strategy=strategy or WorstCase(), **params)
     X_val, y_val = numbered(m)
     return search.fit(*numbered(400), X_val=X_val, y_val=y_val)
@@ -400,7 +401,13 @@ def test_prior_is_zero_for_a_score_that_nothing_can_change():
 
     X = np.arange(200)[:, None] % 2.0
     search = PrivateBayesSearchCV(
-        Exact(), UNIT, scoring="neg_median_absolute_error", n_iter=16, random_state=0, epsilon=50.0
+        Exact(),
+        UNIT,
+        scoring="neg_median_absolute_error",
+        n_iter=16,
+        random_state=0,
+        epsilon=50.0,
+        prediction="together",
     )
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)

@@ -104,6 +104,7 @@ def search_of(strategy, space=None, estimator=None, **params):
     space = (
         {"x": GRID if isinstance(strategy, GPNoisy) else uniform(0, 1)} if space is None else space
     )
+    params = {"prediction": "together"} | params
     return PrivateBayesSearchCV(Known() if estimator is None else estimator, space,
                                 strategy=strategy, **params)  # fmt: skip
 

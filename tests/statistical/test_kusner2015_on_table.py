@@ -56,6 +56,7 @@ def search_of(strategy, estimator=None, space=None, **params):
     ) | params  # fmt: skip
     estimator = model() if estimator is None else estimator
     space = SPACE if space is None else space
+    params = {"prediction": "together"} | params
     return PrivateBayesSearchCV(estimator, space, strategy=strategy, **params)
 
 

@@ -81,7 +81,7 @@ def test_the_interval_of_the_largest_holds_however_one_stops():
     for seed in range(n_runs):
         objective = PrivateObjective(
             Says(), X, Y, np.zeros((50, 1)), np.arange(50) % 2, epsilon=1.0, n_calls=12,
-            best_share=0, noise_random_state=seed,
+            best_share=0, noise_random_state=seed, prediction="together",
         )  # fmt: skip
         for which in range(12):
             objective({"which": which})

@@ -334,7 +334,7 @@ def cut(units, test_size=0.5):
 def search(model, grid, delta=DELTA, **strategy):
     return PrivateBayesSearchCV(
         model, grid, epsilon=EPSILON, delta=delta, protect="all", random_state=0,
-        strategy=OneTable(test_size=0.5, **strategy),
+        strategy=OneTable(test_size=0.5, **strategy), prediction="together",
     )  # fmt: skip
 
 

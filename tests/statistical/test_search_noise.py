@@ -44,7 +44,7 @@ def test_several_scores_have_noise_of_their_share(half, monkeypatch):
     train, val = data()
     search = PrivateBayesSearchCV(
         Known(0), {"which": [0]}, epsilon=0.4, scoring=["accuracy", "weighted_accuracy"],
-        refit="accuracy",
+        refit="accuracy", prediction="together",
     )  # fmt: skip
     released = [
         search.set_params(noise_random_state=i).fit(**train, **val).best_scores_ for i in range(300)

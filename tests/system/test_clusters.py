@@ -65,6 +65,7 @@ def mortals():
 
 def search(estimator=None, space=SPACE, **params):
     params = {"epsilon": 5.0, "n_iter": 12, "random_state": 0, "noise_random_state": 0} | params
+    params = {"prediction": "together"} | params
     return PrivateBayesSearchCV(estimator or LogisticRegression(), space, **params)
 
 
@@ -357,7 +358,9 @@ def test_cluster_of_threads_suppresses_warnings_and_keeps_no_data(two_classes):
     ):
         warnings.simplefilter("always")
         assert result(fit(search(), two_classes)) == alone
-        chatty = PrivateBayesSearchCV(Warns(), {"which": [0, 1, 2, 3] * 4}, refit=False)
+        chatty = PrivateBayesSearchCV(
+            Warns(), {"which": [0, 1, 2, 3] * 4}, refit=False, prediction="together"
+        )
         chatty.fit(**public, **protected)
         assert wait_until(lambda: not cluster.scheduler.tasks)
     texts = [str(w.message) for w in heard]

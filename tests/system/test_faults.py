@@ -92,7 +92,8 @@ class Cut(ClassifierMixin, BaseEstimator):
 
 
 def small_search(ledger, epsilon=0.1):
-    return PrivateBayesSearchCV(Cut(), {"a": [0.2, 0.5, 0.8]}, epsilon=epsilon, ledger=ledger)
+    return PrivateBayesSearchCV(Cut(), {"a": [0.2, 0.5, 0.8]}, epsilon=epsilon, ledger=ledger,
+                                prediction="together")  # fmt: skip
 
 
 def fit_small(ledger, **params):
@@ -589,7 +590,12 @@ def fits(name, ledger):
         return search_of(ledger=ledger, **params), run_search, counts
     if name == "threshold":
         tuned = PrivateThresholdClassifier(
-            Known(1), epsilon=EPSILON, scoring="accuracy", thresholds=64, ledger=ledger
+            Known(1),
+            epsilon=EPSILON,
+            scoring="accuracy",
+            thresholds=64,
+            ledger=ledger,
+            prediction="together",
         )
         return tuned, run_search, {COUNTS[1], M - COUNTS[1]}
     if name == "configurator":

@@ -38,7 +38,7 @@ def problem():
 
 
 def search_of(fail=None, **params):
-    params = dict(epsilon=EPSILON, finalists=4) | params
+    params = dict(epsilon=EPSILON, finalists=4, prediction="together") | params
     return PrivateFederatedSearch(Known(fail=fail), {"which": list(COUNTS)}, **params)
 
 

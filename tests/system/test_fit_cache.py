@@ -46,6 +46,7 @@ SPACE = {"C": loguniform(1e-3, 1e3)}
 
 def search(memory, space=GRID, **params):
     params = {"epsilon": 50.0, "n_iter": 12, "random_state": 0, "noise_random_state": 0} | params
+    params = {"prediction": "together"} | params
     return PrivateBayesSearchCV(Counting(), space, memory=memory, **params)
 
 
@@ -133,7 +134,7 @@ def test_no_file_is_written_once_validation_set_is_in_use(tmp_path, guidance, mo
     grid = {"which": [0, 1, 2, 3], "letter": list("abcdefghijklmnopqrstuvwxyz")}
     PrivateBayesSearchCV(
         Watched(), grid, strategy=WorstCase(guidance), n_iter=16, epsilon=0.2, random_state=0,
-        noise_random_state=1, memory=str(tmp_path),
+        noise_random_state=1, memory=str(tmp_path), prediction="together",
     ).fit(**train, **val)  # fmt: skip
     assert before[0] and listing() == before[0]
 
@@ -141,7 +142,11 @@ def test_no_file_is_written_once_validation_set_is_in_use(tmp_path, guidance, mo
 def test_cache_contains_no_raw_score(tmp_path):
     train, val = data()
     PrivateBayesSearchCV(
-        Known(), {"which": [0, 1, 2, 3]}, epsilon=EPSILON, memory=str(tmp_path)
+        Known(),
+        {"which": [0, 1, 2, 3]},
+        epsilon=EPSILON,
+        memory=str(tmp_path),
+        prediction="together",
     ).fit(**train, **val)
     counts = secrets("accuracy", None)
     files = [path for path in tmp_path.rglob("*") if path.is_file()]

@@ -247,6 +247,7 @@ SPACE = {"x": uniform(0, 1), "y": uniform(0, 1)}
 def search_of(guidance="public", *, space=SPACE, m=4000, estimator=None, validation=None, **params):
     strategy = {k: params.pop(k) for k in list(params) if hasattr(WorstCase(), k)}
     params = dict(n_iter=32, random_state=0, noise_random_state=0, epsilon=1.0) | params
+    params = {"prediction": "together"} | params
     search = PrivateBayesSearchCV(
         estimator or Surface(), space, strategy=WorstCase(guidance, **strategy), **params
     )
@@ -568,6 +569,7 @@ def odd_case(rng):
         estimator, space, epsilon=float(10 ** rng.uniform(-3, 6)), scoring=scoring,
         delta=float(rng.choice([0, 1e-6, 1e-300, 0.9])), strategy=strategy, random_state=0,
         n_iter=int(rng.choice([1, 7, 8, 9, 16, 30])), noise_random_state=[None, 0][rng.integers(2)],
+        prediction="together",
     )  # fmt: skip
     return search, dict(X=X, y=y, X_val=X_val, y_val=y_val, groups_val=groups)
 

@@ -399,7 +399,12 @@ def wrong_inputs():
     yield "ledger", {"grid": {"ledger": [object()]}}, {}, "give the ledger to the search"
     yield "fails", {"grid": {"alpha": [-1.0]}}, {}, "fails on made-up records.*nothing spent: alpha"
     batch = Pipeline([("step", FunctionTransformer(centred)), ("model", model)])
-    yield "batch", {"estimator": batch, "grid": {"model__alpha": [1]}}, {}, "differently beside"
+    yield (
+        "batch",
+        {"estimator": batch, "grid": {"model__alpha": [1]}, "prediction": "together"},
+        {},
+        "differently beside",
+    )
     yield "report", {"report": True}, {}, "leave out report=True"
     yield "release", {"release": "all"}, {}, 'leave out release="all"'
     yield "strategy", {"strategy": OneTable(test_size=1.0)}, {}, "test_size"

@@ -87,7 +87,7 @@ def table():
 def search_of(accounting="repeat", estimator=None, **params):
     estimator = Known(params.pop("fail", None)) if estimator is None else estimator
     strategy = OneTable(accounting=accounting, n_fits=4, test_size=0.2)
-    params = {"epsilon": 1e-7, "random_state": 0} | params
+    params = {"epsilon": 1e-7, "random_state": 0, "prediction": "together"} | params
     grid = params.pop("grid", {"which": list(COUNTS)})
     return PrivateBayesSearchCV(estimator, grid, protect="all", strategy=strategy, **params)
 

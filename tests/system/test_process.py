@@ -75,7 +75,9 @@ def fitted(data, estimator=None, grid=None, **params):
     X, y, protected = data
     estimator = LogisticRegression() if estimator is None else estimator
     grid = {"C": [0.1, 1.0]} if grid is None else grid
-    search = PrivateBayesSearchCV(estimator, grid, **{"n_jobs": 2, **params})
+    search = PrivateBayesSearchCV(
+        estimator, grid, **{"n_jobs": 2, "prediction": "together", **params}
+    )
     return search.fit(X, y, **protected)
 
 
@@ -188,6 +190,7 @@ def test_fit_timeout_ends_a_hanging_fit_with_a_clear_error(tmp_path, guidance, h
     search = PrivateBayesSearchCV(
         Hanging(how=how), {"where": [None, "fit"], "number": [1, 2, 3, 4]},
         n_jobs=2, strategy=WorstCase(guidance), ledger=ledger, fit_timeout=0.5,
+        prediction="together",
     )  # fmt: skip
     X, y, protected = small()
     with pytest.raises(TimeoutError, match=r"fit_timeout=0.5 seconds.*no privacy spent") as raised:

@@ -127,6 +127,6 @@ def test_no_raw_score_of_several_is_kept():
     train, val = data()
     s = PrivateBayesSearchCV(
         Known(), {"which": [0, 1, 2, 3]}, epsilon=1e-7, scoring=["accuracy", "neg_brier_score"],
-        refit="accuracy",
+        refit="accuracy", prediction="together",
     ).fit(**train, **val)  # fmt: skip
     assert not found_in(s, secrets("accuracy", None))

@@ -75,7 +75,7 @@ def fitted(strategy, **params):
     FITS.clear()
     params = dict(
         epsilon=3.0, delta=0.1, n_iter=T, scoring="ramp", refit=strategy.releases_candidate,
-        random_state=0, noise_random_state=0,
+        random_state=0, noise_random_state=0, prediction="together",
     ) | params  # fmt: skip
     space = {"logisticregression__C": loguniform(0.05, 5.0)}
     return PrivateBayesSearchCV(model(), space, strategy=strategy, **params).fit(**data())

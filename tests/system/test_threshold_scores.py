@@ -208,7 +208,12 @@ def test_search_is_not_fitted_again(rare, tmp_path):
     X, y, X_val, y_val = rare
     ledger = PrivacyLedger(tmp_path / "ledger", dataset="d", epsilon=1.0, create=True)
     search = PrivateBayesSearchCV(
-        Counting(), {"C": [0.1, 1.0]}, epsilon=0.7, scoring="f1", noise_random_state=0
+        Counting(),
+        {"C": [0.1, 1.0]},
+        epsilon=0.7,
+        scoring="f1",
+        noise_random_state=0,
+        prediction="together",
     )
     Counting.n_rows.clear()
     search.fit(X, y, X_val=X_val, y_val=y_val)
