@@ -50,6 +50,7 @@ from .kusner2015._lipschitz import LipschitzConvex
 from .ledger._budget import budget_on
 from .ledger._ledger import PrivacyLedger
 from .report._html import ShowsEstimatorAndPrivacy
+from .scoring._make import is_several
 from .scoring._scorers import PrivateScorer
 from .strategies._base import Release, Strategy
 from .strategies._one_table import OneTable
@@ -210,7 +211,7 @@ class PrivateBayesSearchCV(
         The metric used. Called as a function, ``scorer_(estimator, X, y)``, it is exact and not
         private.
     multimetric_ : bool
-        Whether `scoring` is a list or a dict.
+        Whether `scoring` is a collection of metrics, such as a list or a dict.
     n_splits_ : int
         Always 1.
     n_features_in_ : int
@@ -368,7 +369,7 @@ class PrivateBayesSearchCV(
             split_params=routed["splitter"],
         )
         scorers = {name: prepared(each, problem.training.y) for name, each in scorers.items()}
-        several = not isinstance(self.scoring, str | PrivateScorer | None)
+        several = is_several(self.scoring)
         names = list(scorers) if several else []
         report = needs(self.estimator, problem.training.y) if self.report else ()
         oracle = Evaluator(

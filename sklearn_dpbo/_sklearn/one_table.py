@@ -30,6 +30,7 @@ from ..exceptions import LowUtilityWarning
 from ..learners._labels import public_classes
 from ..learners._private_training import PrivateTraining, private_training
 from ..report._report import PREDICTION_CONDITIONS, PrivacyReport
+from ..scoring._make import is_several
 from ..scoring._scorers import PrivateScorer
 from ..strategies._one_table import OneTable, Plan
 from .results import fitted_attributes, note_on_error, spent_before
@@ -100,7 +101,7 @@ def fit_one_table(
             even = strategy.frequent_labels(table, on_second_part)
         with closing(oracle_on(options, table, scorers, even, rng)) as oracle:
             release, estimator = strategy.search(plan, table, oracle, on_second_part)
-    several = not isinstance(search.scoring, str | PrivateScorer | None)
+    several = is_several(search.scoring)
     names = list(scorers) if several else []
     report = _report(table, oracle.problem.protected, strategy, mechanisms, on_second_part, search)
     _report_on(estimator, report)

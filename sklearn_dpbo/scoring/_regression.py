@@ -116,6 +116,11 @@ class RootMeanError(MeanGain):
     def selects_at(self) -> bool:
         return self.learns_bounds
 
+    def prepare(self, y_train: Any) -> MeanGain:
+        """Of several outputs, scikit-learn's score is a mean of roots."""
+        self._check_one_output(y_train)
+        return super().prepare(y_train)
+
     def selecting_at(self, public: Predictions, linear: bool = False) -> RootMeanError:
         return replace(self, selecting_error=_large_error(self, public, -self.bounds[0]))
 
