@@ -39,7 +39,7 @@ def check_prediction(prediction: Any) -> None:
         raise ValueError(f'prediction is "together" or "separate"; found {prediction!r}')
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ProtectedTable:
     """Protected records with their companions.
 

@@ -33,6 +33,7 @@ from ..report._report import PREDICTION_CONDITIONS, PrivacyReport
 from ..scoring._make import is_several
 from ..scoring._scorers import PrivateScorer
 from ..strategies._one_table import OneTable, Plan
+from ..strategies._release import rehearse
 from .results import fitted_attributes, note_on_error, spent_before
 from .search_parameters import n_iter_of
 
@@ -90,6 +91,7 @@ def fit_one_table(
     even = np.full(len(labels), 1 / len(labels))
     with closing(oracle_on(options, table, scorers, even, rng)) as uncharged:
         try_out(_some(plan), table.training, uncharged)
+        rehearse({}, uncharged, budget.epsilon)
     options = replace(options, estimator=_seeded(options.estimator, mechanisms.noise))
     each = f"epsilon={plan.epsilon:.3g}" + f", delta={plan.delta:.3g}" * (plan.delta > 0)
     how = f"{plan.runs.number} of {type(search.estimator).__name__}, with {each}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from sklearn.base import clone
@@ -21,7 +21,7 @@ class MessageError(ValueError):
     """A message is malformed or asks for something not offered. Its text may be sent back."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RowsOffered:
     """Rows by number, each with a candidate if there is an objective.
 
@@ -73,8 +73,7 @@ class RowsOffered:
 
     def candidate(self, row: int) -> dict[str, Any]:
         """Return the candidate of a row."""
-        assert self.settings is not None, "there are candidates if there is an objective"
-        return self.settings[row]
+        return cast(Sequence[dict[str, Any]], self.settings)[row]
 
     def examples(self) -> Sequence[dict[str, Any]]:
         """Return candidates to check the names of parameters with."""
@@ -85,7 +84,7 @@ class RowsOffered:
         return {"n_rows": self.n}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SpaceOffered:
     """Candidates of a search space.
 

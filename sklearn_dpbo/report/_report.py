@@ -43,7 +43,7 @@ _NOT_REPORTED = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Fact:
     """One fact of a report: as lines of text for readers, as named values for programs."""
 

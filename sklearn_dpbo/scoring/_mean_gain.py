@@ -24,7 +24,7 @@ __all__ = ["MeanGain"]
 _GRID = 2**20
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class MeanGain(PrivateScorer):
     """Mean over units of a gain, clipped to [a, b] and rounded to a grid.
 

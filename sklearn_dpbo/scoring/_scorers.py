@@ -97,6 +97,9 @@ class PrivateScorer(Statistics):
     prepared = False
     bounds: tuple[float, float]
 
+    # What users give (labels, functions, tables) need not be comparable.
+    __eq__, __hash__ = object.__eq__, object.__hash__
+
     @property
     def definition(self) -> tuple[Any, ...]:
         """What `make_private_scorer` was given: of equal ones, scores are comparable."""

@@ -15,8 +15,9 @@ from .._evaluation.evaluator import Evaluator
 from .._evaluation.fitting import without_autologging
 from .._evaluation.public import PublicEvaluator
 from .._evaluation.suppress_output import suppress_all_output
-from .._privacy.accounting import Purpose
+from .._privacy.accounting import Budget, Purpose
 from .._privacy.mechanisms import Mechanisms
+from .._privacy.noise import SeededNoise
 from .._privacy.noisy_counts import NoisyCounts
 from .._privacy.rounding import round_down
 from .._privacy.sensitive import Sensitive
@@ -27,7 +28,7 @@ from ..scoring._scorers import PrivateScorer, Score, score_and_interval
 from ..scoring._statistics import Predictions, Statistics
 from ._base import Scores
 
-__all__ = ["CountedScores", "count_scores", "public_model", "release_all_scores"]
+__all__ = ["CountedScores", "count_scores", "public_model", "rehearse", "release_all_scores"]
 
 # A candidate fitted within the training set, and X and y of records that it was not fitted on.
 PublicModel: TypeAlias = tuple[Any, Any, Any]
@@ -119,6 +120,29 @@ def count_scores(
         for part in parts
     ]
     return CountedScores(scorers, design, parts, tables)
+
+
+def rehearse(params: dict[str, Any], oracle: Evaluator, epsilon: float) -> None:
+    """Release the scores of made-up counts: what fails then is an error before anything is spent.
+
+    Parameters
+    ----------
+    params : dict
+        A candidate that was evaluated; any, if no score needs public predictions.
+    oracle : Evaluator
+        With the scores, and the public records of which counts are made up.
+    epsilon : float
+        Of the search.
+    """
+    scorers, design = _prepared(params, oracle, oracle.remembered, epsilon)
+    parts = _parts(scorers, () if design is None else design.parts)
+    y, units, n = oracle.companions.y, oracle.problem.units, len(oracle.companions)
+    tables = [
+        Sensitive([counts.statistics(counts.lowest_values(y, n), y, Units(n))], 1)
+        for counts in (part.counts for part in parts)
+    ]
+    scratch = Mechanisms(Budget(epsilon), SeededNoise(0))
+    CountedScores(scorers, design, parts, tables).release(units, scratch)
 
 
 def public_model(params: dict[str, Any], public: PublicEvaluator, oracle: Evaluator) -> PublicModel:

@@ -20,7 +20,7 @@ __all__ = ["Start", "is_fitted_search"]
 _N_BEST = 4
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Start:
     """What is known before a search.
 
