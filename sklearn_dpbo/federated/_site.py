@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import zlib
 from copy import deepcopy
+from numbers import Integral
 from typing import Any, NoReturn
 
 import numpy as np
@@ -244,5 +245,5 @@ class FederatedSite:
 
 def _seed(seed: Any, name: str) -> Any:
     """Return another seed for each site; None if the noise is not seeded."""
-    plain = isinstance(seed, int) and not isinstance(seed, bool) and seed >= 0
-    return seed + zlib.crc32(name.encode()) if plain else seed
+    plain = isinstance(seed, Integral) and not isinstance(seed, bool) and int(seed) >= 0
+    return int(seed) + zlib.crc32(name.encode()) if plain else seed

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any, cast
 
 import numpy as np
@@ -64,9 +65,8 @@ class RowsOffered:
     def canonical(self, row: Any) -> int:
         """Return the number of a row, or raise MessageError."""
         try:
-            check_number(
-                "a row", row, f"numbered from 0 to {self.n - 1}", lambda r: 0 <= r < self.n, int
-            )
+            expected = f"numbered from 0 to {self.n - 1}"
+            check_number("a row", row, expected, lambda r: 0 <= r < self.n, Integral)
         except ValueError as error:
             raise MessageError(*error.args) from None
         return int(row)
@@ -162,7 +162,7 @@ def _offered(name: str, axis: Any) -> Any:
 
 def _value(name: str, axis: Any, value: Any) -> Any:
     """Return the axis' own value that equals this one."""
-    number = isinstance(value, int | float) and not isinstance(value, bool) and is_finite(value)
+    number = isinstance(value, Real) and not isinstance(value, bool) and is_finite(value)
     if isinstance(axis, list):
         for known in axis:
             alike = type(known) is type(value)
