@@ -16,7 +16,7 @@ from ._evaluation.evaluator import Evaluator
 from ._evaluation.fitting import FitOptions
 from ._evaluation.progress import CallbackSupportMixin, watched
 from ._params import check_named
-from ._privacy.accounting import Budget
+from ._privacy.accounting import Budget, warn_of_weak_guarantee
 from ._privacy.mechanisms import Mechanisms
 from ._privacy.noise import noise_source
 from ._sklearn.delegation import DelegatesToBest, RoutesToEstimator, replace_fitted
@@ -368,6 +368,8 @@ class PrivateBayesSearchCV(
             groups_val=groups_val,
             split_params=routed["splitter"],
         )
+        units = problem.units
+        warn_of_weak_guarantee(mechanisms.budget, units.m, units.name, stacklevel=3)
         scorers = {name: prepared(each, problem.training.y) for name, each in scorers.items()}
         several = is_several(self.scoring)
         names = list(scorers) if several else []

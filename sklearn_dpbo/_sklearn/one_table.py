@@ -22,11 +22,11 @@ from .._evaluation.fitting import FitOptions, set_candidate
 from .._evaluation.progress import watched
 from .._evaluation.secret_fits import SecretFit, try_out
 from .._params import as_floats
-from .._privacy.accounting import Budget, PrivacyLoss, Purpose
+from .._privacy.accounting import Budget, PrivacyLoss, Purpose, warn_of_weak_guarantee
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import Noise
 from .._space.space import SearchSpace
-from ..exceptions import LowUtilityWarning
+from ..exceptions import LowUtilityWarning, PrivacyWarning
 from ..learners._labels import public_classes
 from ..learners._private_training import PrivateTraining, private_training
 from ..report._report import PREDICTION_CONDITIONS, PrivacyReport
@@ -82,6 +82,8 @@ def fit_one_table(
     )
     if training.groups is not None and groups is not None:
         table = table.grouped(training.groups)
+    m = table.units.m + table.units_val.m
+    warn_of_weak_guarantee(budget, m, table.units.name, stacklevel=5)
     plan = _plan(search, strategy, training, table, (budget.epsilon, budget.delta), rng)
     if strategy.n_fits is None:
         _warn_of_few_fits(search, strategy, plan, table)
@@ -90,7 +92,9 @@ def fit_one_table(
     options = replace(options, estimator=prepared)
     even = np.full(len(labels), 1 / len(labels))
     with closing(oracle_on(options, table, scorers, even, rng)) as uncharged:
-        try_out(_some(plan), table.training, uncharged)
+        with warnings.catch_warnings():  # a fit's own budget is not what is spent
+            warnings.filterwarnings("ignore", ".* promise little", PrivacyWarning)
+            try_out(_some(plan), table.training, uncharged)
         rehearse({}, uncharged, budget.epsilon)
     options = replace(options, estimator=_seeded(options.estimator, mechanisms.noise))
     each = f"epsilon={plan.epsilon:.3g}" + f", delta={plan.delta:.3g}" * (plan.delta > 0)

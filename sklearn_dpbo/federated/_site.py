@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from .._privacy.accounting import Purpose
+from .._privacy.accounting import Purpose, warn_of_weak_guarantee
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import noise_source
 from .._sklearn.results import note_on_error, spent_before
@@ -107,6 +107,8 @@ class FederatedSite:
             unit=self._holding.units.name,
             estimator=plan.options.estimator,
         )
+        units = self._holding.units
+        warn_of_weak_guarantee(budget, units.m, units.name, stacklevel=3)
         self._mechanisms = Mechanisms(budget, noise)
         self._sent: dict[str, dict[str, Any]] = {}
         self._lock = threading.Lock()

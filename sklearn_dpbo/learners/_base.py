@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .._data.units import Units
 from .._params import as_floats, check_number
-from .._privacy.accounting import Budget
+from .._privacy.accounting import Budget, warn_of_weak_guarantee
 from .._privacy.mechanisms import Mechanisms, Tables
 from .._privacy.noise import noise_source
 from .._privacy.zcdp import zcdp_within
@@ -140,14 +141,15 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         )
 
     def _tables(
-        self, n: int, sensitivity: float, *, what: str, unit: str
+        self, n: int, sensitivity: float, *, what: str, units: Units
     ) -> tuple[Budget, Tables, Any]:
         """Return what adds noise to n tables of integers, at (epsilon, delta) in all."""
         noise = noise_source(self.noise_random_state, stacklevel=4)
         mechanism = type(self).__name__
         budget = budget_on(
-            self.ledger, self.epsilon, self.delta, what=what, mechanism=mechanism, unit=unit
+            self.ledger, self.epsilon, self.delta, what=what, mechanism=mechanism, unit=units.name
         )
+        warn_of_weak_guarantee(budget, units.m, units.name, stacklevel=4)
         rho = zcdp_within(budget.epsilon, budget.delta)
         return budget, Mechanisms(budget, noise).tables(n, sensitivity, rho, purpose=what), noise
 
