@@ -390,7 +390,8 @@ def test_the_summary_says_not_private_of_seeded_noise(two_classes, ledger):
 
 def test_the_summary_has_the_assumption_where_there_is_one(two_classes):
     receipts = (Receipt("a", 1, "f"), Receipt("b", 2, "f"))
-    report = replace(fit(two_classes).privacy_, assumption="far " * 99, receipts=receipts)
+    changed = {"epsilon": 1.0, "assumption": "far " * 99, "receipts": receipts}
+    report = replace(fit(two_classes).privacy_, **changed)
     lines = str(report).splitlines()
     assert len(lines) == 8 and max(map(len, lines)) <= 100
     assert "Assumption     far far" in lines[5] and "if the assumption holds; else none" in lines[1]
