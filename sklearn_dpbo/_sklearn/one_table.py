@@ -240,12 +240,12 @@ def _warn_if_constant(
             constant, what = bool(np.ptp(predicted) < _ALIKE * np.ptp(labels)), "value"
     if constant:
         warnings.warn(
-            f"The chosen model predicts one {what}, {predicted.tolist()[0]!r}, for {len(predicted)} made-up "
-            "records all over its bounds. Perhaps the columns are in units far from `bounds`, the "
-            "bounds are so wide that records hardly differ within them (zeros of one-hot columns "
-            "become -1 with bounds=(0, 1)), or the records are too few for this epsilon. Compare "
-            "the bounds with what the columns may hold, search over other parameters, or use a "
-            "larger epsilon",
+            f"The chosen model predicts one {what}, {predicted.tolist()[0]!r}, for "
+            f"{len(predicted)} made-up records all over its bounds. Perhaps the columns are in "
+            "units far from `bounds`, the bounds are so wide that records hardly differ within "
+            "them (zeros of one-hot columns become -1 with bounds=(0, 1)), or the records are too "
+            "few for this epsilon. Compare the bounds with what the columns may hold, search over "
+            "other parameters, or use a larger epsilon",
             LowUtilityWarning,
             stacklevel=5,
         )
