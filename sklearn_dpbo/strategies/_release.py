@@ -15,9 +15,8 @@ from .._evaluation.evaluator import Evaluator
 from .._evaluation.fitting import without_autologging
 from .._evaluation.public import PublicEvaluator
 from .._evaluation.suppress_output import suppress_all_output
-from .._privacy.accounting import Budget, Purpose
+from .._privacy.accounting import Purpose
 from .._privacy.mechanisms import Mechanisms
-from .._privacy.noise import SeededNoise
 from .._privacy.noisy_counts import NoisyCounts
 from .._privacy.rounding import round_down
 from .._privacy.sensitive import Sensitive
@@ -79,12 +78,23 @@ class CountedScores:
             purpose, detail = part.purpose, part.detail
             noisy.append(mechanisms.release_counts(table, epsilon, purpose=purpose, detail=detail))
 
-        def of(counts: Statistics) -> NoisyCounts:
-            return noisy[[part.counts for part in self.parts].index(counts)]
+        return _computed(self.scorers, self.design, self.parts, noisy, units)
 
-        scores = [score_and_interval(each, units, of(each.counts)) for each in self.scorers]
-        design = self.design
-        return scores, None if design is None else Counted(design, tuple(map(of, design.parts)))
+
+def _computed(
+    scorers: list[PrivateScorer],
+    design: ClassifierDesign | RegressorDesign | None,
+    parts: list[_Part],
+    noisy: list[NoisyCounts],
+    units: Units,
+) -> tuple[Scores, Counted | None]:
+    """Return what follows from the noisy counts of each part."""
+
+    def of(counts: Statistics) -> NoisyCounts:
+        return noisy[[part.counts for part in parts].index(counts)]
+
+    scores = [score_and_interval(each, units, of(each.counts)) for each in scorers]
+    return scores, None if design is None else Counted(design, tuple(map(of, design.parts)))
 
 
 def count_scores(
@@ -123,7 +133,7 @@ def count_scores(
 
 
 def rehearse(params: dict[str, Any], oracle: Evaluator, epsilon: float) -> None:
-    """Release the scores of made-up counts: what fails then is an error before anything is spent.
+    """Compute all scores of made-up counts: what fails then is an error before anything is spent.
 
     Parameters
     ----------
@@ -137,12 +147,11 @@ def rehearse(params: dict[str, Any], oracle: Evaluator, epsilon: float) -> None:
     scorers, design = _prepared(params, oracle, oracle.remembered, epsilon)
     parts = _parts(scorers, () if design is None else design.parts)
     y, units, n = oracle.companions.y, oracle.problem.units, len(oracle.companions)
-    tables = [
-        Sensitive([counts.statistics(counts.lowest_values(y, n), y, Units(n))], 1)
+    made_up = [
+        NoisyCounts(counts.statistics(counts.lowest_values(y, n), y, Units(n)), scale=1.0)
         for counts in (part.counts for part in parts)
     ]
-    scratch = Mechanisms(Budget(epsilon), SeededNoise(0))
-    CountedScores(scorers, design, parts, tables).release(units, scratch)
+    _computed(scorers, design, parts, made_up, units)
 
 
 def public_model(params: dict[str, Any], public: PublicEvaluator, oracle: Evaluator) -> PublicModel:
