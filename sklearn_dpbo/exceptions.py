@@ -13,7 +13,7 @@ __all__ = [
 
 
 class LowUtilityWarning(UserWarning):
-    """The noise is large beside what candidates differ by, so that the result says little."""
+    """The result says little: noise exceeds what candidates differ by, or the model is constant."""
 
 
 class PrivacyWarning(UserWarning):

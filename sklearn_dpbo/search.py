@@ -16,7 +16,7 @@ from ._evaluation.evaluator import Evaluator
 from ._evaluation.fitting import FitOptions
 from ._evaluation.progress import CallbackSupportMixin, watched
 from ._params import check_named
-from ._privacy.accounting import Budget
+from ._privacy.accounting import Budget, warn_of_weak_guarantee
 from ._privacy.mechanisms import Mechanisms
 from ._privacy.noise import noise_source
 from ._sklearn.delegation import DelegatesToBest, RoutesToEstimator, replace_fitted
@@ -50,6 +50,7 @@ from .kusner2015._lipschitz import LipschitzConvex
 from .ledger._budget import budget_on
 from .ledger._ledger import PrivacyLedger
 from .report._html import ShowsEstimatorAndPrivacy
+from .scoring._make import is_several
 from .scoring._scorers import PrivateScorer
 from .strategies._base import Release, Strategy
 from .strategies._one_table import OneTable
@@ -213,7 +214,7 @@ class PrivateBayesSearchCV(
         The metric used. Called as a function, ``scorer_(estimator, X, y)``, it is exact and not
         private.
     multimetric_ : bool
-        Whether `scoring` is a list or a dict.
+        Whether `scoring` is a collection of metrics, such as a list or a dict.
     n_splits_ : int
         Always 1.
     n_features_in_ : int
@@ -370,8 +371,10 @@ class PrivateBayesSearchCV(
             groups_val=groups_val,
             split_params=routed["splitter"],
         )
+        units = problem.units
+        warn_of_weak_guarantee(mechanisms.budget, units.m, units.name, stacklevel=3)
         scorers = {name: prepared(each, problem.training.y) for name, each in scorers.items()}
-        several = not isinstance(self.scoring, str | PrivateScorer | None)
+        several = is_several(self.scoring)
         names = list(scorers) if several else []
         report = needs(self.estimator, problem.training.y) if self.report else ()
         oracle = Evaluator(

@@ -31,7 +31,7 @@ from ._evaluation.threshold_grid import (
     public_thresholds,
 )
 from ._params import check_named, check_number
-from ._privacy.accounting import Budget, Purpose
+from ._privacy.accounting import Budget, Purpose, warn_of_weak_guarantee
 from ._privacy.mechanisms import Mechanisms
 from ._privacy.noise import noise_source
 from ._sklearn.delegation import RoutesToEstimator, attributes_of, delegate, replace_fitted
@@ -272,6 +272,7 @@ class PrivateThresholdClassifier(
         public_rng = np.random.default_rng(rng.randint(2**31 - 1, size=4))
         inner = Inner(clone(self.estimator)).with_ledger(self.ledger)
         mechanisms = Mechanisms(self._budget(unit), noise)  # stamped before fitting
+        warn_of_weak_guarantee(mechanisms.budget, problem.units.m, unit, stacklevel=3)
         with watched(self, n_steps=2) as progress, note_on_error(inner.released):
             with progress.step("fit-estimator", hand_to=inner.estimator):
                 inner = Inner(inner.fit(problem))

@@ -28,7 +28,7 @@ _PLAIN = {str, int, bool, bytes, type(None)}
 _IMMUTABLE = {"truth value", "integer", "number", "text", "bytes", *_MISSING}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Cells:
     """Kinds of cells that the training records have in one column.
 

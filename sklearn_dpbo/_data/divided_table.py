@@ -28,7 +28,7 @@ __all__ = ["DividedTable"]
 _STAND_INS, _OF_EACH_CLASS = 256, 4
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DividedTable:
     """Two parts of a table, and what is public about it.
 

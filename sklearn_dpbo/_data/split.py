@@ -37,7 +37,7 @@ _TEST_SIZE = 0.25
 _PUBLIC_TEST_SIZE = 0.2
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Training:
     """Data that models are fitted on; all of it is public.
 
@@ -61,7 +61,7 @@ class Training:
         return canonical(self.X)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Problem:
     """One training set, one validation set.
 
@@ -207,7 +207,7 @@ def _as_arrays(X: Any) -> Any:
     return canonical(X).read(X) if isinstance(X, list | tuple) else X
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PublicSplit:
     """The training set, divided into two parts; all of it is public.
 

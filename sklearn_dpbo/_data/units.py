@@ -21,7 +21,7 @@ def _place(group: Any) -> tuple[bool, Any, str]:
     return not number, group if number else 0, repr(group)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Units:
     """The rows of a validation set, grouped into protected units.
 

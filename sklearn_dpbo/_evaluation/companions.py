@@ -28,7 +28,7 @@ _MOST_ROWS = 2**12
 _FIRST_LABEL = -(2**62)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Companions:
     """Training rows that stand above and below protected ones.
 

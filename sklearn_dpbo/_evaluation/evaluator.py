@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -178,8 +178,7 @@ class Evaluator:
         counts : Statistics
             What is released.
         """
-        model = self._models.find(params)
-        assert model is not None, "the candidate was evaluated"
+        model = self._evaluated(params)
         asked = (each.response_method for each in self.fitter.scorers)
         reference = model.references[list(asked).index(counts.response_method)]
         reference = reference.of_counts(counts, self.companions)
@@ -247,8 +246,7 @@ class Evaluator:
 
     def classes(self, params: dict[str, Any]) -> Any:
         """Return the `classes_` that a candidate had before it predicted anything protected."""
-        model = self._models.find(params)
-        assert model is not None, "the candidate was evaluated"
+        model = self._evaluated(params)
         return model.references[0].classes
 
     def remembered(self, params: dict[str, Any]) -> tuple[Any, Any, Any]:
@@ -259,8 +257,7 @@ class Evaluator:
         params : dict
             A candidate that was evaluated.
         """
-        model = self._models.find(params)
-        assert model is not None, "the candidate was evaluated"
+        model = self._evaluated(params)
         estimator = fresh(model.pickled)
         responses = {
             method_of(estimator, scorer.response_method): reference.response
@@ -271,6 +268,10 @@ class Evaluator:
     def close(self) -> None:
         """Forget the fitted candidates."""
         self._models.close()
+
+    def _evaluated(self, params: dict[str, Any]) -> Model:
+        """Return the model of a candidate that was evaluated."""
+        return cast(Model, self._models.find(params))
 
     @property
     def scorer(self) -> PrivateScorer:

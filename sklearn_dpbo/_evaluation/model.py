@@ -43,7 +43,7 @@ class RecordScorer(Protocol):
         """Return the share of gains outside of the bounds."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Reference:
     """What the companions get from one estimator and one scorer; public.
 

@@ -35,7 +35,7 @@ from .suppress_output import restored_state
 __all__ = ["ProtectedTable"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ProtectedTable:
     """Protected records with their companions.
 

@@ -23,7 +23,7 @@ from .progress import Progress, as_they_finish
 __all__ = ["PublicEvaluation", "PublicEvaluator", "explore"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PublicEvaluation:
     """What exploring some candidates gave; all of it is public.
 

@@ -8,7 +8,7 @@ of object arrays, one by one.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ __all__ = ["Kind", "agree"]
 _TOLERANCE = {"f4": (1e-4, 1e-5), "f8": (1e-6, 1e-10)}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Kind:
     """Type and shape of the response to one record.
 
@@ -82,12 +82,12 @@ class Kind:
         return bool(response.dtype == self.dtype)
 
     def _fits(self, entry: Any) -> bool:
-        assert self.cells is not None
+        cells = cast(Cells, self.cells)
         try:
             if self.dtype != object and np.shape(_squeezed(entry)) != self.shape:
                 return False
             leaves = _leaves([entry]) if self.dtype != object else [entry]
-            return all(self.cells.has(leaf) for leaf in leaves)
+            return all(cells.has(leaf) for leaf in leaves)
         except Exception:  # of an entry that has no shape
             return False
 

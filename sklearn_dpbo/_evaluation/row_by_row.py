@@ -108,7 +108,7 @@ def _refuses_missing(estimator: Any) -> bool:
     return not get_tags(estimator).input_tags.allow_nan
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RowByRowCheck:
     """Training rows (public), and odd ones made of them, to repeat predictions on.
 

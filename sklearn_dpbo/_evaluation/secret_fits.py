@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from sklearn.pipeline import Pipeline
@@ -42,7 +42,7 @@ from .suppress_output import (
 __all__ = ["SecretFit", "SecretModel", "fit_secretly", "try_out"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SecretFit:
     """One model to fit, and what follows from it.
 
@@ -242,7 +242,7 @@ def try_out(fits: Sequence[SecretFit], training: Training, oracle: Evaluator) ->
             if fit_params or isinstance(oracle.options.estimator, Pipeline):  # fitted another way
                 job.model(each.params)
             _, model = fitter.model(each.params, checked=True, keep=False, secret=True)
-            assert model is not None, "a failure raises"
+            model = cast(Model, model)  # as a failure raises
             _check_classes(model, made_up.y)
             estimator = fresh(model.pickled)
             for k in to_check(each.members) if each.members != ({},) else ():

@@ -56,7 +56,7 @@ KERNEL_SHAPES: dict[str, tuple[_Radial, _Radial]] = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Kernel:
     """A stationary kernel with a length-scale per feature.
 
@@ -97,7 +97,7 @@ class Kernel:
         return self.bias + self.variance * KERNEL_SHAPES[self.shape][0](r2)
 
 
-@dataclass
+@dataclass(eq=False)
 class _Rows:
     """Rows in a buffer that several surrogates share.
 
@@ -123,7 +123,7 @@ class _Rows:
         return rows
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Surrogate:
     """An immutable Gaussian process on a finite domain; made by `Surrogate.on`.
 

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import math
 import os
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from typing import NamedTuple
 
-from ..exceptions import BudgetExceededError
+from ..exceptions import BudgetExceededError, PrivacyWarning
 from .rounding import round_down
 
-__all__ = ["Budget", "PrivacyLoss", "Purpose", "Receipt"]
+__all__ = [
+    "Budget",
+    "PrivacyLoss",
+    "Purpose",
+    "Receipt",
+    "warn_of_weak_guarantee",
+    "weak_because",
+]
+
+# With a larger epsilon, hardly anybody would speak of privacy.
+_LARGEST = 10
 
 
 class Purpose(StrEnum):
@@ -204,3 +215,35 @@ class Budget:
         if not self.reserved and self._before_first is not None:
             self.receipts = tuple(self._before_first() or ())
         self.reserved = True
+
+
+def weak_because(epsilon: float, delta: float, m: int) -> str:
+    """Return why a guarantee for each of m units promises little, in words; "" if it does not."""
+    reasons = [f"epsilon > {_LARGEST}"] * (epsilon > _LARGEST)
+    reasons += [f"delta >= 1/{m:,}"] * (delta * m >= 1)
+    return " and ".join(reasons)
+
+
+def warn_of_weak_guarantee(budget: Budget, m: int, unit: str, *, stacklevel: int) -> None:
+    """Warn of a budget that promises little, before it is spent.
+
+    Parameters
+    ----------
+    budget : Budget
+        For everything that is released.
+    m : int
+        Number of units (public).
+    unit : str
+        What a unit is called.
+    stacklevel : int
+        Which frame is warned of, counted from where the warning is raised.
+    """
+    if reasons := weak_because(budget.epsilon, budget.delta, m):
+        warnings.warn(
+            f"epsilon={budget.epsilon:g} and delta={budget.delta:g} promise little to each of "
+            f"{m:,} {unit}s, as {reasons}. With so large an epsilon, the result may depend on one "
+            f"{unit} almost without limit; with so large a delta, it may be a {unit} picked at "
+            f"random. Use an epsilon of about 1, and a delta of 0 or far below 1/{m:,}",
+            PrivacyWarning,
+            stacklevel=stacklevel,
+        )

@@ -22,6 +22,8 @@ __all__ = ["Repetition"]
 
 # Orders at which Renyi divergences are bounded; any of them gives a valid bound.
 _ORDERS = 1 + np.geomspace(1e-3, 1e5, 400)
+# Numbers of runs that are less probable than this are not drawn.
+_LEAST = 2.0**-60
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,8 @@ class Repetition:
         eta, gamma = self.eta, self.gamma
         first = 1 / -math.log(gamma) if eta == 0 else eta / math.expm1(-eta * math.log(gamma))
         p, k, u = first * (1 - gamma), 1, uniform(2**53) / 2**53
-        while u > p and p > 0:
+        # u may exceed the sum of all p, as floats have it: beyond the mean, that is nearly reached.
+        while u > p and (p > _LEAST or k < self.mean):
             u -= p
             p *= (1 - gamma) * (k + eta) / (k + 1)
             k += 1

@@ -33,7 +33,7 @@ class SpendsOnValidationSet:
     privacy_: PrivacyReport
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Inner:
     """An estimator inside another, and what it does with the validation set.
 

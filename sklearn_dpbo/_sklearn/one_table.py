@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Mapping
 from contextlib import closing
@@ -17,21 +18,24 @@ from sklearn.utils import check_random_state
 
 from .._data.divided_table import DividedTable
 from .._data.pickles import packed
+from .._data.tables import n_rows
 from .._evaluation.evaluator import Evaluator
 from .._evaluation.fitting import FitOptions, set_candidate
 from .._evaluation.progress import watched
 from .._evaluation.secret_fits import SecretFit, try_out
 from .._params import as_floats
-from .._privacy.accounting import Budget, PrivacyLoss, Purpose
+from .._privacy.accounting import Budget, PrivacyLoss, Purpose, warn_of_weak_guarantee
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import Noise
 from .._space.space import SearchSpace
-from ..exceptions import LowUtilityWarning
+from ..exceptions import LowUtilityWarning, PrivacyWarning
 from ..learners._labels import public_classes
 from ..learners._private_training import PrivateTraining, private_training
 from ..report._report import PREDICTION_CONDITIONS, PrivacyReport
+from ..scoring._make import is_several
 from ..scoring._scorers import PrivateScorer
 from ..strategies._one_table import OneTable, Plan
+from ..strategies._release import rehearse
 from .results import fitted_attributes, note_on_error, spent_before
 from .search_parameters import n_iter_of
 
@@ -41,6 +45,8 @@ __all__ = ["depends_on_labels", "fit_one_table", "oracle_on"]
 _N_TARGETS = 16
 # Of so many values of a parameter or fewer, each is tried on made-up records.
 _MANY = 8
+# Predictions of a regressor that differ by less, as a share of the range of targets, are alike.
+_ALIKE = 1e-3
 _NOT_PROTECTED = (
     "how long the fit took, which says something about how many models were fitted; the number of "
     "records and columns, dtypes, group identifiers, classes and bounds; and whatever else is "
@@ -80,6 +86,8 @@ def fit_one_table(
     )
     if training.groups is not None and groups is not None:
         table = table.grouped(training.groups)
+    m = table.units.m + table.units_val.m
+    warn_of_weak_guarantee(budget, m, table.units.name, stacklevel=5)
     plan = _plan(search, strategy, training, table, (budget.epsilon, budget.delta), rng)
     if strategy.n_fits is None:
         _warn_of_few_fits(search, strategy, plan, table)
@@ -88,7 +96,10 @@ def fit_one_table(
     options = replace(options, estimator=prepared)
     even = np.full(len(labels), 1 / len(labels))
     with closing(oracle_on(options, table, scorers, even, rng)) as uncharged:
-        try_out(_some(plan), table.training, uncharged)
+        with warnings.catch_warnings():  # a fit's own budget is not what is spent
+            warnings.filterwarnings("ignore", ".* promise little", PrivacyWarning)
+            try_out(_some(plan), table.training, uncharged)
+        rehearse({}, uncharged, budget.epsilon)
     options = replace(options, estimator=_seeded(options.estimator, mechanisms.noise))
     each = f"epsilon={plan.epsilon:.3g}" + f", delta={plan.delta:.3g}" * (plan.delta > 0)
     how = f"{plan.runs.number} of {type(search.estimator).__name__}, with {each}"
@@ -100,7 +111,8 @@ def fit_one_table(
             even = strategy.frequent_labels(table, on_second_part)
         with closing(oracle_on(options, table, scorers, even, rng)) as oracle:
             release, estimator = strategy.search(plan, table, oracle, on_second_part)
-    several = not isinstance(search.scoring, str | PrivateScorer | None)
+            _warn_if_constant(estimator, oracle.problem.training.X, labels, rng)
+    several = is_several(search.scoring)
     names = list(scorers) if several else []
     report = _report(table, oracle.problem.protected, strategy, mechanisms, on_second_part, search)
     _report_on(estimator, report)
@@ -203,6 +215,39 @@ def _warn_of_few_fits(search: Any, strategy: OneTable, plan: Plan, table: Divide
             "good, without a search, may be better. OneTable(n_fits=...) sets another number",
             LowUtilityWarning,
             stacklevel=6,
+        )
+
+
+def _warn_if_constant(
+    estimator: Any, made_up: Any, labels: NDArray[Any], rng: np.random.Generator
+) -> None:
+    """Warn if the model that is released predicts the same for records all over its bounds."""
+    last = estimator
+    while isinstance(last, Pipeline):
+        last = last[-1]
+    constant = False
+    # A model that cannot predict these records is released all the same: it has been paid for.
+    with warnings.catch_warnings(), contextlib.suppress(Exception):
+        warnings.simplefilter("ignore")
+        if (bounds := getattr(last, "bounds", None)) is not None:
+            low, high = (np.asarray(each, dtype=float) for each in bounds)
+            estimator, shape = last, (n_rows(made_up), last.n_features_in_)
+            made_up = low + (high - low) * rng.random(shape)
+        predicted = np.asarray(estimator.predict(made_up))
+        if is_classifier(last):
+            constant, what = bool((predicted == predicted[0]).all()), "class"
+        else:
+            constant, what = bool(np.ptp(predicted) < _ALIKE * np.ptp(labels)), "value"
+    if constant:
+        warnings.warn(
+            f"The chosen model predicts one {what}, {predicted.tolist()[0]!r}, for "
+            f"{len(predicted)} made-up records all over its bounds. Perhaps the columns are in "
+            "units far from `bounds`, the bounds are so wide that records hardly differ within "
+            "them (zeros of one-hot columns become -1 with bounds=(0, 1)), or the records are too "
+            "few for this epsilon. Compare the bounds with what the columns may hold, search over "
+            "other parameters, or use a larger epsilon",
+            LowUtilityWarning,
+            stacklevel=5,
         )
 
 

@@ -17,6 +17,7 @@ from sklearn.utils import check_random_state
 from .._data.divided_table import DividedTable
 from .._evaluation.fitting import FitOptions
 from .._evaluation.progress import watched
+from .._privacy.accounting import warn_of_weak_guarantee
 from .._privacy.mechanisms import Mechanisms
 from .._space.space import SearchSpace
 from ..learners._labels import public_classes
@@ -76,6 +77,7 @@ def fit_in_secret(
     oracle = oracle_on(options, table, scorers, np.full(len(labels), 1 / len(labels)), rng)
     oracle = replace(oracle, on_protected=table.training)
     budget, n_iter = mechanisms.budget, n_iter_of(search, space, strategy)
+    warn_of_weak_guarantee(budget, table.units.m + table.units_val.m, "record", stacklevel=5)
     with (
         closing(oracle),
         watched(search, 1, None, search.verbose),

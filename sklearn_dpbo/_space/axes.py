@@ -31,7 +31,7 @@ EDGE = 2.0**-40
 _BISECTIONS = 40
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Categories:
     """A list of values; only a list of numbers is ordered, and keeps its order in [0, 1]."""
 

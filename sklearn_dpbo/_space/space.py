@@ -29,7 +29,7 @@ _CHANGES = 2.0
 Index = slice | Sequence[int] | NDArray[Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Points:
     """Points of the search space.
 
@@ -66,7 +66,7 @@ class Points:
         return [row.tobytes() for row in rows]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Candidates:
     """Candidates: their parameters, and where they lie in the search space.
 

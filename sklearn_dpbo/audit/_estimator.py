@@ -145,7 +145,7 @@ def audit_estimator(
     return report_on(subject, outputs(name, n), epsilon, delta, confidence, n_events)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Fit:
     """Fits an estimator on a training set, and returns what is compared.
 

@@ -17,7 +17,7 @@ __all__ = ["AuditReport"]
 Floats: TypeAlias = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class AuditReport:
     """Result of an audit by many runs on two neighbouring data sets.
 

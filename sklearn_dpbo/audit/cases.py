@@ -58,7 +58,7 @@ Table: TypeAlias = tuple[NDArray[Any], NDArray[Any]]
 _PURPOSE = "an audit"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Case:
     """A mechanism, its claim, and neighbours on which the claim is tight.
 

@@ -15,7 +15,7 @@ from .._data.pickles import fresh, packed
 from .._evaluation.suppress_output import kept_warning_registries, suppress_output
 from .._evaluation.workers import check_backend, end_with_parent
 from .._params import check_number
-from .._privacy.accounting import Purpose
+from .._privacy.accounting import Purpose, warn_of_weak_guarantee
 from .._privacy.frames import ClearFrames
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import noise_source
@@ -183,6 +183,7 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
             mechanism=f"{type(self).__name__}, {type(self.family).__name__}",
             unit="record",  # of the sample: an instance
         )
+        warn_of_weak_guarantee(budget, len(instances), "instance", stacklevel=3)
         total = self._total(instances, interval, grid)
         if total is None:
             raise ValueError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -404,7 +405,7 @@ class ClassifierEvaluation(ScoreTables):
 
     def _groups(self, label: Any, n_bins: int) -> tuple[Floats, NDArray[np.intp]]:
         """Return the mean probability of each bin, and which bins are taken together."""
-        check_number("n_bins", n_bins, "a whole number from 1 up", lambda n: n >= 1, int)
+        check_number("n_bins", n_bins, "a whole number from 1 up", lambda n: n >= 1, Integral)
         c = self._score_of(label)
         mean, _ = self._probabilities(c)
-        return mean, curves.calibration_groups(self._table(c), n_bins)
+        return mean, curves.calibration_groups(self._table(c), int(n_bins))

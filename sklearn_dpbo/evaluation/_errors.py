@@ -34,7 +34,7 @@ def error_sums(y: Floats, response: Floats, largest_error: float | None) -> Erro
     return ErrorSums(centre, c_y if c_y > 0 else 1.0, c_e if c_e > 0 else 1.0, _STEPS)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ResidualHistogram(CellCounts):
     """Numbers of records in each bin of label minus prediction.
 

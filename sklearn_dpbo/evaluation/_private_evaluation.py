@@ -20,7 +20,7 @@ from .._evaluation.own_code import check_prediction, predicts_separately
 from .._evaluation.protected_values import ProtectedTable
 from .._evaluation.row_by_row import RowByRowCheck
 from .._params import as_floats, check_number
-from .._privacy.accounting import Purpose
+from .._privacy.accounting import Purpose, warn_of_weak_guarantee
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import noise_source
 from .._privacy.rounding import round_down
@@ -162,6 +162,7 @@ def private_evaluation(
         estimator=estimator,
     )
     problem = _problem(estimator, X, y, X_val, y_val, groups_val)
+    warn_of_weak_guarantee(budget, problem.units.m, problem.units.name, stacklevel=3)
     with without_autologging():
         model = without_callbacks(estimator)
         design = design_of(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 
@@ -78,8 +78,7 @@ class Holding:
     @property
     def statistics(self) -> Sensitive:
         """The statistic of each candidate in `fitted`."""
-        assert self._statistics is not None, "`evaluate` comes first"
-        return self._statistics
+        return cast(Sensitive, self._statistics)
 
     def count(self) -> tuple[str | None, ...]:
         """Let all candidates predict the site's records; return why fits failed, or None."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import threading
 import zlib
 from copy import deepcopy
+from numbers import Integral
 from typing import Any, NoReturn
 
 import numpy as np
 
-from .._privacy.accounting import Purpose
+from .._privacy.accounting import Purpose, warn_of_weak_guarantee
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import noise_source
 from .._sklearn.results import note_on_error, spent_before
@@ -106,6 +107,8 @@ class FederatedSite:
             unit=self._holding.units.name,
             estimator=plan.options.estimator,
         )
+        units = self._holding.units
+        warn_of_weak_guarantee(budget, units.m, units.name, stacklevel=3)
         self._mechanisms = Mechanisms(budget, noise)
         self._sent: dict[str, dict[str, Any]] = {}
         self._lock = threading.Lock()
@@ -244,5 +247,5 @@ class FederatedSite:
 
 def _seed(seed: Any, name: str) -> Any:
     """Return another seed for each site; None if the noise is not seeded."""
-    plain = isinstance(seed, int) and not isinstance(seed, bool) and seed >= 0
-    return seed + zlib.crc32(name.encode()) if plain else seed
+    plain = isinstance(seed, Integral) and not isinstance(seed, bool) and int(seed) >= 0
+    return int(seed) + zlib.crc32(name.encode()) if plain else seed

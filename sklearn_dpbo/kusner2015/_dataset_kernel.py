@@ -31,7 +31,7 @@ PAPER_GRID = np.arange(1, 20) / 20
 LOG_GRID = 1 - np.logspace(0, -12, 121)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DatasetKernel:
     """The result of `estimate_dataset_kernel`.
 

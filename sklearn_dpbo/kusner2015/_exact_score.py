@@ -44,6 +44,10 @@ class ExactScore(PrivateScorer):
         return self.score.name
 
     @property
+    def definition(self) -> tuple[Any, ...]:
+        return self.score.definition
+
+    @property
     def bounds(self) -> tuple[float, float]:  # type: ignore[override]
         return self.score.bounds
 

@@ -20,7 +20,7 @@ from ._in_secret import next_candidate
 __all__ = ["Explored", "Model", "Trace"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Explored:
     """Candidates that were scored within the training set.
 
@@ -46,7 +46,7 @@ class Explored:
         return np.flatnonzero(~np.isnan(self.scores))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Model:
     """What is known or assumed before the validation set is used; all of it is public.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,8 +12,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .._data.units import Units
 from .._params import as_floats, check_number
-from .._privacy.accounting import Budget
+from .._privacy.accounting import Budget, warn_of_weak_guarantee
 from .._privacy.mechanisms import Mechanisms, Tables
 from .._privacy.noise import noise_source
 from .._privacy.zcdp import zcdp_within
@@ -35,7 +37,7 @@ _NOT_PROTECTED = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ScaledRows:
     """Scaled rows and a model's products with them, which the model accepts as X.
 
@@ -124,31 +126,30 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
                 yield ScaledRows(rows, own[:, 0] if coef.ndim == 1 else own)
 
     def _bounds(self, d: int) -> tuple[Floats, Floats]:
-        try:
-            low, high = (as_floats(each) for each in self.bounds)
-            assert low is not None and high is not None
-            low, high = np.broadcast_to(low, d), np.broadcast_to(high, d)
-            assert (low < high).all()
-        except (AssertionError, TypeError, ValueError):
-            given = as_floats(self.bounds)
-            in_pairs = given is not None and d != 2 and given.shape == (d, 2)
-            raise ValueError(
-                f"bounds must be two numbers, or two arrays of length {d}: the lowest and the "
-                f"highest value of each column; found {self.bounds!r}"
-                + " (one pair per column: transpose them)"
-                * in_pairs
-            ) from None
-        return low, high
+        with contextlib.suppress(TypeError, ValueError):  # of another shape
+            numbers = (np.array(as_floats(each), dtype=float) for each in self.bounds)
+            low, high = (np.broadcast_to(each, d) for each in numbers)
+            if (low < high).all():  # of None, an array has NaN
+                return low, high
+        given = as_floats(self.bounds)
+        in_pairs = given is not None and d != 2 and given.shape == (d, 2)
+        raise ValueError(
+            f"bounds must be two numbers, or two arrays of length {d}: the lowest and the "
+            f"highest value of each column; found {self.bounds!r}"
+            + " (one pair per column: transpose them)"
+            * in_pairs
+        )
 
     def _tables(
-        self, n: int, sensitivity: float, *, what: str, unit: str
+        self, n: int, sensitivity: float, *, what: str, units: Units
     ) -> tuple[Budget, Tables, Any]:
         """Return what adds noise to n tables of integers, at (epsilon, delta) in all."""
         noise = noise_source(self.noise_random_state, stacklevel=4)
         mechanism = type(self).__name__
         budget = budget_on(
-            self.ledger, self.epsilon, self.delta, what=what, mechanism=mechanism, unit=unit
+            self.ledger, self.epsilon, self.delta, what=what, mechanism=mechanism, unit=units.name
         )
+        warn_of_weak_guarantee(budget, units.m, units.name, stacklevel=4)
         rho = zcdp_within(budget.epsilon, budget.delta)
         return budget, Mechanisms(budget, noise).tables(n, sensitivity, rho, purpose=what), noise
 

@@ -122,17 +122,15 @@ def _continuous(feature_types: Any) -> int:
 
 def _bounded(privacy_bounds: Any, n_columns: int) -> None:
     """Raise ValueError unless there is a lowest and a highest value of each column."""
-    try:
-        bounds = as_floats(privacy_bounds)
-        assert bounds is not None and bounds.shape == (n_columns, 2)
-        assert (bounds[:, 0] < bounds[:, 1]).all() and abs(bounds).max() < float("inf")
-    except (AssertionError, TypeError, ValueError):
+    bounds = as_floats(privacy_bounds)
+    in_pairs = bounds is not None and bounds.shape == (n_columns, 2)
+    if bounds is None or not in_pairs or not (bounds[:, 0] < bounds[:, 1]).all():
         raise ValueError(
             "privacy_bounds must be the lowest and the highest value of each column, chosen "
             f"without looking at the records: a list of {n_columns} pairs, or an array of shape "
             f"({n_columns}, 2). interpret takes missing bounds from the records; found "
             f"{privacy_bounds!r:.100}"
-        ) from None
+        )
 
 
 _MODULE = "interpret.glassbox._ebm._ebm"

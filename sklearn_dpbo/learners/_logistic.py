@@ -143,7 +143,7 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateLearner):
         W = np.zeros((K, X.shape[1]))
         n = int(self.max_iter)
         budget, noisy, noise = self._tables(
-            n, rows.sensitivity, what="gradients of a model", unit=units.name
+            n, rows.sensitivity, what="gradients of a model", units=units
         )
         velocity, averaged = np.zeros_like(W), np.zeros_like(W)
         for i in range(n):

@@ -57,9 +57,7 @@ class _FromGram(PrivateLearner):
         each = [integer_rows(part, k, unit) for part, k in zip(parts, steps, strict=True)]
         b, c = (steps[0] + 1) ** 2, (steps[1] + 1) ** 2
         sensitivity = math.sqrt((b + 2 * c) ** 2 + b**2) * (1 + 1e-12)
-        budget, noisy, noise = self._tables(
-            1, sensitivity, what="sums of products", unit=units.name
-        )
+        budget, noisy, noise = self._tables(1, sensitivity, what="sums of products", units=units)
 
         sums = exact_gram(np.hstack(each))[: d + 1]
         released = np.triu(np.ones(sums.shape, dtype=bool))

@@ -25,7 +25,7 @@ from .._data.units import Units
 from .._evaluation.evaluator import Evaluator
 from .._evaluation.fitting import FitOptions, set_candidate
 from .._evaluation.own_code import check_prediction
-from .._privacy.accounting import Budget, Purpose
+from .._privacy.accounting import Budget, Purpose, warn_of_weak_guarantee
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import noise_source
 from .._privacy.noisy_counts import NoisyCounts, noise_std
@@ -247,6 +247,7 @@ class PrivateObjective:
             unit=unit,
             estimator=estimator,
         )
+        warn_of_weak_guarantee(budget, problem.units.m, unit, stacklevel=3)
         self._check_ledger = partial(_check_ledger, ledger, budget, what, unit)
         self._sharing = share(budget.epsilon, budget.delta)
         self._mechanisms = Mechanisms(budget, noise)

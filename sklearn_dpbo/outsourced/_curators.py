@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .._card import card
 from .._data.tables import row_norms
 from .._params import check_number
-from .._privacy.accounting import PrivacyLoss, Purpose
+from .._privacy.accounting import PrivacyLoss, Purpose, warn_of_weak_guarantee
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import noise_source
 from .._privacy.sensitive import Secret
@@ -242,6 +242,7 @@ class GaussianCurator(Curator):
             mechanism=type(self).__name__,
             unit=f"row within {self.distance:g}",
         )
+        warn_of_weak_guarantee(budget, len(X), "row", stacklevel=5)
         epsilon, delta = budget.epsilon, budget.delta
         near = delta - Y.size * (1 + math.exp(min(epsilon, 700.0))) * _OFF_NORMAL
         if not near > 0.99 * delta:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from numbers import Integral, Real
+from typing import Any, cast
 
 import numpy as np
 from sklearn.base import clone
@@ -21,7 +22,7 @@ class MessageError(ValueError):
     """A message is malformed or asks for something not offered. Its text may be sent back."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RowsOffered:
     """Rows by number, each with a candidate if there is an objective.
 
@@ -64,17 +65,15 @@ class RowsOffered:
     def canonical(self, row: Any) -> int:
         """Return the number of a row, or raise MessageError."""
         try:
-            check_number(
-                "a row", row, f"numbered from 0 to {self.n - 1}", lambda r: 0 <= r < self.n, int
-            )
+            expected = f"numbered from 0 to {self.n - 1}"
+            check_number("a row", row, expected, lambda r: 0 <= r < self.n, Integral)
         except ValueError as error:
             raise MessageError(*error.args) from None
         return int(row)
 
     def candidate(self, row: int) -> dict[str, Any]:
         """Return the candidate of a row."""
-        assert self.settings is not None, "there are candidates if there is an objective"
-        return self.settings[row]
+        return cast(Sequence[dict[str, Any]], self.settings)[row]
 
     def examples(self) -> Sequence[dict[str, Any]]:
         """Return candidates to check the names of parameters with."""
@@ -85,7 +84,7 @@ class RowsOffered:
         return {"n_rows": self.n}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SpaceOffered:
     """Candidates of a search space.
 
@@ -163,7 +162,7 @@ def _offered(name: str, axis: Any) -> Any:
 
 def _value(name: str, axis: Any, value: Any) -> Any:
     """Return the axis' own value that equals this one."""
-    number = isinstance(value, int | float) and not isinstance(value, bool) and is_finite(value)
+    number = isinstance(value, Real) and not isinstance(value, bool) and is_finite(value)
     if isinstance(axis, list):
         for known in axis:
             alike = type(known) is type(value)

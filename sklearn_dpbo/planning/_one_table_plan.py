@@ -107,12 +107,12 @@ class OneTablePlan(SearchPlan):
 
 
 def plan_one_table(
-    n: int | None,
-    epsilon: float | None,
+    n: Any,
+    epsilon: Any,
     delta: float,
     estimator: Any,
     strategy: Any,
-    n_iter: int | None,
+    n_iter: Any,
     confidence: float,
     score_range: float,
     counts: bool,
@@ -137,7 +137,6 @@ def plan_one_table(
     strategy = OneTable() if strategy is None else strategy
     if not isinstance(strategy, OneTable):
         raise ValueError(f'protect="all" takes strategy=OneTable(...); found {strategy!r}')
-    assert n is not None and epsilon is not None and n_iter is not None, "they have been checked"
     strategy.check(Budget(epsilon, delta))
     training = private_training(estimator)
     if training.composition != "pure" and delta == 0:

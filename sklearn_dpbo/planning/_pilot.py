@@ -7,7 +7,6 @@ or count pairs, so the effect of noise depends on how many records of each kind 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -23,7 +22,7 @@ from .._privacy.accounting import Budget, Purpose
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import SeededNoise
 from .._privacy.sensitive import Sensitive
-from ..scoring._make import resolve_scorer
+from ..scoring._make import is_several, resolve_scorer
 from ..scoring._ranking import Ranking
 from ..scoring._regression import MedianError, RootMeanError, VarianceExplained
 from ..scoring._scorers import PrivateScorer, score_and_interval
@@ -57,7 +56,7 @@ class Pilot:
     @classmethod
     def of(cls, scoring: Any, estimator: Any, X: Any, y: Any) -> Pilot:
         """Let a fitted model predict public records; parameters as those of `plan_search`."""
-        if isinstance(scoring, list | tuple | set | Mapping):
+        if is_several(scoring):
             raise ValueError(f"a plan is for one score; found scoring={scoring!r}")
         check_is_fitted(estimator)
         check_consistent_length(X, y)

@@ -24,7 +24,7 @@ from ._rehearsal import Rehearsal
 __all__ = ["Simulation", "simulate"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Simulation:
     """Errors of simulated runs of a search, in units of the score.
 

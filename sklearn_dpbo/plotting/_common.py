@@ -74,7 +74,7 @@ def legend_above(ax: Axes, ncols: int = 2) -> Legend:
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ReleasedCandidates:
     """The candidates that a search released, in the order of ``cv_results_``.
 

@@ -30,7 +30,7 @@ _MARK_DISTANCE = 0.08
 _MIN_LOG_RATIO = 10
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ParameterAxis:
     """Positions of a parameter's values on an axis.
 

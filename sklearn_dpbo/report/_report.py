@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .._card import Row, card
-from .._privacy.accounting import PrivacyLoss, Purpose, Receipt
+from .._privacy.accounting import PrivacyLoss, Purpose, Receipt, weak_because
 
 __all__ = ["PREDICTION_CONDITIONS", "TRAINING_NOT_PROTECTED", "PrivacyReport"]
 
@@ -44,7 +44,7 @@ _NOT_REPORTED = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Fact:
     """One fact of a report: as lines of text for readers, as named values for programs."""
 
@@ -124,10 +124,11 @@ class PrivacyReport:
         report : dict
             With the keys "title", "private" (bool), "warning" (None if private), "epsilon" and
             "delta" (None if the noise was seeded: then there is no guarantee), "worst_case" (bool),
-            "m", "unit", "data", "protected", "neighbours", "released", "not_protected",
-            "assumption" (None if there is none), "condition", "not_reported" (of a validation set),
-            "spent", "noise", "another_run" (unless the noise was seeded) and "ledger" (if one was
-            charged: a list with "ledger", "charge" and "head" of each charge, as in `Receipt`).
+            "weak" (why the guarantee promises little; None if it does not), "m", "unit", "data",
+            "protected", "neighbours", "released", "not_protected", "assumption" (None if there is
+            none), "condition", "not_reported" (of a validation set), "spent", "noise",
+            "another_run" (unless the noise was seeded) and "ledger" (if one was charged: a list
+            with "ledger", "charge" and "head" of each charge, as in `Receipt`).
             "spent" is a list with one entry per purpose: "purpose" (in words), "mechanism",
             "times", "epsilon", "delta", "share" (of the whole epsilon), and "of" (of one table,
             which part of it pays; else empty).
@@ -248,14 +249,21 @@ class PrivacyReport:
 
     def _guarantee(self) -> _Fact:
         if not self.secure:
-            none = {"epsilon": None, "delta": None, "worst_case": False}
+            none = {"epsilon": None, "delta": None, "worst_case": False, "weak": None}
             return _Fact("Guarantee", ("NONE: the noise was seeded",), none)
         worst_case = self.assumption is None
         kind = "worst case" if worst_case else "if the assumption holds; else none"
+        weak = weak_because(self.epsilon, self.delta, self.m)
+        numbers = f"epsilon = {self.epsilon:g}, delta = {self.delta:g} ({kind})"
         return _Fact(
             "Guarantee",
-            (f"epsilon = {self.epsilon:g}, delta = {self.delta:g} ({kind})",),
-            {"epsilon": self.epsilon, "delta": self.delta, "worst_case": worst_case},
+            ((f"WEAK, as {weak}: " if weak else "") + numbers,),
+            {
+                "epsilon": self.epsilon,
+                "delta": self.delta,
+                "worst_case": worst_case,
+                "weak": weak or None,
+            },
         )
 
     def _not_reported(self) -> list[_Fact]:

@@ -50,7 +50,7 @@ def ratio(
     return np.where(defined, found, high if end == "high" else np.where(over > 0, high, low))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Metric:
     """A metric of one class against the others, averaged over classes, or of the whole matrix.
 

@@ -14,7 +14,7 @@ from ._statistics import Statistics, numbers
 __all__ = ["ErrorSums"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ErrorSums(Statistics):
     """Sums of squares and absolute values of errors, of labels and their squares; all clipped.
 

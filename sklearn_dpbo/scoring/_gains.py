@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -123,7 +123,7 @@ class Accuracy(Gain):
         return correct if correct.ndim == 1 else np.all(correct, axis=1)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class WeightedAccuracy(Gain):
     """w(y) [y = prediction], with public class weights w."""
 
@@ -159,9 +159,9 @@ class WeightedAccuracy(Gain):
 
     def __call__(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
         check_same_shape(y, response)
-        assert self.class_weight is not None, "`prepare` sets it"
+        given = cast(Mapping[Any, float], self.class_weight)
         # The last weight is for labels that are not among the classes (position -1).
-        weight = [self.class_weight.get(c, 0.0) for c in np.asarray(classes).tolist()] + [0.0]
+        weight = [given.get(c, 0.0) for c in np.asarray(classes).tolist()] + [0.0]
         gains: NDArray[Any] = np.array(weight)[encode(y, classes)] * (y == response)
         return gains
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,13 +70,6 @@ class ScoreHistogram(CellCounts):
     against_rest: bool = False
     cut: int | None = None
     what = "histogram of scores"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, ScoreHistogram) and (
-            np.array_equal(self.classes, other.classes)
-            and (self.edges, self.response_method, self.against_rest, self.cut)
-            == (other.edges, other.response_method, other.against_rest, other.cut)
-        )
 
     @classmethod
     def at(
@@ -165,8 +158,7 @@ class ScoreHistogram(CellCounts):
         The second class is predicted from this edge (by its number) on upwards; None is the cut.
         """
         (table,) = self.tables(counts)
-        edge = self.cut if edge is None else edge
-        assert edge is not None, "there is a cut"
+        edge = cast(int, self.cut) if edge is None else edge
         below = table[..., : edge + 1].sum(axis=-1)
         return np.stack([below, table.sum(axis=-1) - below], axis=-1)
 

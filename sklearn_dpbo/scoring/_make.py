@@ -23,7 +23,13 @@ from ._ranking import RANKING, ranking_scorer
 from ._regression import REGRESSION, regression_scorer
 from ._scorers import PrivateScorer
 
-__all__ = ["make_private_scorer", "resolve_scorer", "resolve_scorers", "selecting_scorer"]
+__all__ = [
+    "is_several",
+    "make_private_scorer",
+    "resolve_scorer",
+    "resolve_scorers",
+    "selecting_scorer",
+]
 
 _NAMES = sorted([*gains.NAMED, *RANKING, *REGRESSION, *LOSSES, *CONFUSION])
 
@@ -143,6 +149,11 @@ def _check_bounds(name: str, bounds: Any) -> tuple[float, float]:
     )
 
 
+def is_several(scoring: Any) -> bool:
+    """Whether ``scoring=`` is a collection of metrics; any other object is one metric."""
+    return isinstance(scoring, Mapping | list | tuple | set)
+
+
 def resolve_scorers(scoring: Any, estimator: Any, selects: str | None) -> dict[str, PrivateScorer]:
     """Return the scorers for ``scoring=``, by name, starting with the one that selects.
 
@@ -168,7 +179,7 @@ def resolve_scorers(scoring: Any, estimator: Any, selects: str | None) -> dict[s
     """
     if isinstance(scoring, Mapping):
         named = [(name, resolve_scorer(each, estimator)) for name, each in scoring.items()]
-    elif isinstance(scoring, list | tuple | set):
+    elif is_several(scoring):
         scorers = [resolve_scorer(each, estimator) for each in scoring]
         named = [(scorer.name, scorer) for scorer in scorers]
     else:
@@ -219,7 +230,7 @@ def resolve_scorer(scoring: Any, estimator: Any) -> PrivateScorer:
         if is_regressor(estimator):
             return make_private_scorer("r2")
         raise ValueError(without_default(estimator))
-    if isinstance(scoring, Mapping | list | tuple | set):
+    if is_several(scoring):
         raise ValueError(f"scoring= takes one score here; found {scoring!r}")
     scorer = make_private_scorer(scoring) if isinstance(scoring, str) else scoring
     known = name_and_params(scorer)

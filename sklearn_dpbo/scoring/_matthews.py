@@ -140,13 +140,13 @@ def _steepest(values: Floats, t: Floats, u: Floats) -> float:
     return float(max(rise_t.max(), rise_u.max(), np.finfo(float).eps))
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class MatthewsScorer(ConfusionScorer):
     """The Matthews correlation of two classes, prepared to select by `correlation`.
 
     Parameters
     ----------
-    positive : float, default=0.5
+    prevalence : float, default=0.5
         Share of the second class among the training labels.
     floor : float, default=0.0
         Above which candidates are told apart by their correlation.
@@ -156,7 +156,7 @@ class MatthewsScorer(ConfusionScorer):
         Whether it selects by `correlation`; else by its gradient, as other scores.
     """
 
-    positive: float = 0.5
+    prevalence: float = 0.5
     floor: float = 0.0
     least: float = 0.25
     curved: bool = False
@@ -165,14 +165,16 @@ class MatthewsScorer(ConfusionScorer):
         prepared = cast(MatthewsScorer, super().prepare(y_train))
         second = encode(dense(y_train), prepared.classes) == 1
         none = 1 / (2 * len(second))  # of a class: NaN is a label that no record is found to have
-        return replace(prepared, positive=float(np.clip(np.mean(second), none, 1 - none)))
+        return replace(prepared, prevalence=float(np.clip(np.mean(second), none, 1 - none)))
 
     def selecting_at(self, public: Predictions, linear: bool = False) -> MatthewsScorer:
         at = cast(MatthewsScorer, super().selecting_at(public, linear))
         if linear or len(at.classes) > 2:
             return replace(at, curved=False)
         rate = float(np.mean(encode(public.response, at.classes) == 1))
-        least = max(_OF_CLASS * min(at.positive, 1 - at.positive), _OF_RATE * min(rate, 1 - rate))
+        least = max(
+            _OF_CLASS * min(at.prevalence, 1 - at.prevalence), _OF_RATE * min(rate, 1 - rate)
+        )
         found = max(at.exact(public.y, public.response, public.classes), 0.0)
         return replace(at, curved=True, floor=_OF_CORRELATION * found, least=least)
 
@@ -206,9 +208,9 @@ class MatthewsScorer(ConfusionScorer):
 
     def _table(self, units: Units) -> RisingTable:
         total = total_weight(units)
-        second = min(max(round(self.positive * total), 1), max(total - 1, 1))
+        second = min(max(round(self.prevalence * total), 1), max(total - 1, 1))
         return RisingTable.of(partial(self._scaled, total=total), (second, max(total - second, 1)))
 
     def _scaled(self, t: Floats, u: Floats, total: int) -> Floats:
-        found = correlation(t / total, u / total, self.positive, self.floor, self.least)
+        found = correlation(t / total, u / total, self.prevalence, self.floor, self.least)
         return _FINE * total * found

@@ -24,7 +24,7 @@ __all__ = ["MeanGain"]
 _GRID = 2**20
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class MeanGain(PrivateScorer):
     """Mean over units of a gain, clipped to [a, b] and rounded to a grid.
 
@@ -231,8 +231,14 @@ class MeanGain(PrivateScorer):
         deviation = (allowance - abs(shift)) * math.sqrt(1 + m / len(public.response))
         return replace(self, shift=shift, allowance=abs(shift) + deviation)
 
-    def __repr__(self) -> str:
+    @property
+    def definition(self) -> tuple[Any, ...]:
+        return *super().definition, self._given_bounds, getattr(self.gain, "function", None)
+
+    @property
+    def _given_bounds(self) -> dict[str, tuple[float, float]]:
         given = self.gain.takes_bounds and not self.learns_bounds
-        bounds = {"bounds": self.bounds} if given else {}
-        params = {**bounds, **self.params}
-        return scorer_repr(self.name, params)
+        return {"bounds": self.bounds} if given else {}
+
+    def __repr__(self) -> str:
+        return scorer_repr(self.name, {**self._given_bounds, **self.params})

@@ -7,6 +7,7 @@ package, or of `REFUSED`.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from inspect import Parameter, signature
 from typing import Any
 
 from sklearn import metrics
@@ -96,17 +97,33 @@ _ALIASES: dict[str, str] = {
     "mse": "neg_mean_squared_error",
     "rmse": "neg_root_mean_squared_error",
 }
-# Parameters at values that change nothing here.
-_WITHOUT_EFFECT = {
-    "normalize": (True,),
-    "zero_division": (0, 0.0, "warn"),
-    "sample_weight": (None,),
-    "labels": (None,),
-    "multioutput": ("uniform_average",),
-    "force_finite": (True,),
-    "max_fpr": (None,),
-    "replace_undefined_by": (0, 0.0),
-    "squared": (True,),
+# Values, besides defaults, that change nothing here.
+_WITHOUT_EFFECT = {"zero_division": (0, 0.0), "replace_undefined_by": (0, 0.0)}
+# By score: the parameters of scikit-learn's function that it has here as well.
+_SHARED: dict[str, tuple[str, ...]] = {
+    "average_precision": ("pos_label",),
+    "balanced_accuracy": ("adjusted",),
+    "cohen_kappa": ("weights",),
+    "f1": ("pos_label",),
+    "fbeta": ("beta", "pos_label"),
+    "jaccard": ("pos_label",),
+    "neg_mean_pinball_loss": ("alpha",),
+    "precision": ("pos_label",),
+    "recall": ("pos_label",),
+    "top_k_accuracy": ("k",),
+}
+# By score: what is part of a name here, and a parameter (not at its default) there.
+_OVER_CLASSES = {f"_{each}": {"average": each} for each in ("macro", "micro", "weighted")}
+_OVER_LABELS = {**_OVER_CLASSES, "_samples": {"average": "samples"}}
+_SUFFIXES: dict[str, dict[str, dict[str, str]]] = {
+    "fbeta": _OVER_CLASSES,
+    **dict.fromkeys(("f1", "jaccard", "precision", "recall"), _OVER_LABELS),
+    "roc_auc": {
+        "_ovo": {"multi_class": "ovo"},
+        "_ovo_weighted": {"multi_class": "ovo", "average": "weighted"},
+        "_ovr": {"multi_class": "ovr"},
+        "_ovr_weighted": {"multi_class": "ovr", "average": "weighted"},
+    },
 }
 
 
@@ -143,35 +160,42 @@ def name_and_params(scorer: Any) -> tuple[str, dict[str, Any]] | None:
         return None  # a function of another library, or of the user's
     if scorer._sign != (-1 if name.startswith("neg_") else 1):
         return None
+    return _translated(function, name, kwargs)
+
+
+def _translated(function: Any, name: str, kwargs: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return name and parameters here; raise ValueError for a parameter that there is not here."""
+    defaults = {each.name: each.default for each in signature(function).parameters.values()}
     params = {
         key: value
         for key, value in kwargs.items()
-        if not (key in _WITHOUT_EFFECT and _among(value, _WITHOUT_EFFECT[key]))
+        if not _among(value, (defaults.get(key, Parameter.empty), *_WITHOUT_EFFECT.get(key, ())))
     }
-    return _with_average(name, params)
+    own = {key: params.pop(key) for key in _SHARED.get(name, ()) if key in params}
+    suffixes = {"": {}, **_SUFFIXES.get(name, {})}
+    suffix = next((suffix for suffix, needed in suffixes.items() if params == needed), None)
+    if suffix is None:
+        found, *others = (_as_arguments(each) for each in (params, *suffixes.values()))
+        others = [*_SHARED.get(name, ()), *filter(None, others)]
+        raise ValueError(
+            f"scoring=make_scorer({function.__name__}, {found}) has no equal here. Parameters of "
+            f"that function that have: {'; '.join(others) or 'none'}"
+        )
+    if suffix and own.get("pos_label", 1) is None:  # as in scikit-learn's own scorers
+        del own["pos_label"]
+    return name + suffix, own
+
+
+def _as_arguments(params: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key}={value!r}" for key, value in params.items())
 
 
 def _among(value: Any, values: tuple[Any, ...]) -> bool:
-    return any(type(value) is type(v) and value == v for v in values)
-
-
-def _with_average(name: str, params: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Move what is part of a name from the parameters into it."""
-    average = params.pop("average", None)
-    if name == "roc_auc":
-        kind = params.pop("multi_class", "raise")
-        if kind != "raise":
-            name = f"{name}_{kind}"
-        return (f"{name}_weighted" if average == "weighted" else name), params
-    if average in (None, "binary"):
-        return name, params
-    if params.get("pos_label") in (None, 1):
-        params.pop("pos_label", None)
-    return f"{name}_{average}", params
+    return any(value is v or (type(value) is type(v) and value == v) for v in values)
 
 
 def refuse_others(name: str, params: Mapping[str, Any], *known: str) -> None:
     """Raise ValueError if there are other parameters than those of the score."""
-    if others := sorted(set(params) - set(known)):
+    if others := {key: params[key] for key in sorted(set(params) - set(known))}:
         own = f"; it has {sorted(known)}" if known else ""
-        raise ValueError(f"{name!r} has no parameters {others}{own}")
+        raise ValueError(f"{name!r} has no parameters {_as_arguments(others)}{own}")

@@ -67,7 +67,7 @@ def positive_scores(response: NDArray[Any], positive: int) -> NDArray[np.float64
     return response if positive == 1 else -response
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FlooredPairs(Order):
     """Pairs in the right order, of positive records that beat a share of the negative ones.
 
@@ -131,7 +131,7 @@ class FlooredPairs(Order):
         return 2 * int(self.floor * (1 - self.prevalence) * total_weight(units))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PairsOfAllClasses(Order):
     """Pairs in the right order, summed over classes, each against the others.
 
@@ -185,7 +185,7 @@ class PairsOfAllClasses(Order):
         return 0.0, 1 / (2 * float((pi * (1 - pi)).sum()) * total_weight(units) ** 2)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RecalibratedBrier(Order):
     """Squared errors of probabilities, after the recalibration that suits the candidate best.
 
@@ -231,7 +231,7 @@ class RecalibratedBrier(Order):
         return 0.0, 1 / self.largest(units)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PairCounts(Statistics):
     """The pairs in the right order, and how many records are positive, many times over.
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,7 +59,7 @@ _ENOUGH_FOR_PAIRS = 1_000
 _CLEAR = 4_000
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Ranking(PrivateScorer):
     """Area under the ROC curve, or average precision.
 
@@ -149,8 +149,7 @@ class Ranking(PrivateScorer):
     # ------------------------------------------------------------ the choice
     @property
     def _order(self) -> Order:
-        assert self.order is not None, "`prepare` sets it"
-        return self.order
+        return cast(Order, self.order)
 
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
         return self._order.record_values(y, response, classes)
@@ -199,16 +198,18 @@ class Ranking(PrivateScorer):
 
     @property
     def counts(self) -> Statistics:
-        assert self.released is not None, "`releasing_at` sets it"
-        return self.released
+        return cast(Statistics, self.released)
+
+    @property
+    def _histogram(self) -> ScoreHistogram:
+        return cast(ScoreHistogram, self.released)
 
     def value(self, counts: Sequence[int], units: Units) -> float:
         """Smoothed where there is much noise: a higher score means more positive records."""
         total = total_weight(units)
         if isinstance(self.released, PairCounts):
             return float(self.released.area(np.array(counts, dtype=float), units))
-        assert isinstance(self.released, ScoreHistogram)
-        tables = self._tables(self.released.nearest(np.array(counts), total))
+        tables = self._tables(self._histogram.nearest(np.array(counts), total))
         if self.smooth and not RANKING[self.name]:
             tables = [monotone(table) for table in tables]
         return min(max(float(RANKING_METRICS[self.name](tables)) + self.shift, 0.0), 1.0)
@@ -243,8 +244,7 @@ class Ranking(PrivateScorer):
         return found
 
     def _tables(self, counts: NDArray[np.float64]) -> list[NDArray[np.float64]]:
-        assert isinstance(self.released, ScoreHistogram)
-        tables = self.released.tables(counts)
+        tables = self._histogram.tables(counts)
         if not RANKING[self.name] and self._positive == 0:
             return [table[..., ::-1, ::-1] for table in tables]
         return tables
@@ -252,8 +252,7 @@ class Ranking(PrivateScorer):
     @property
     def _n_scores(self) -> int:
         """How often each record is counted."""
-        assert isinstance(self.released, ScoreHistogram)
-        return len(self.released.edges)
+        return len(self._histogram.edges)
 
     def exact(
         self, y: Any, response: NDArray[Any], classes: Any, sample_weight: Any = None

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,9 +73,6 @@ class ErrorHistogram(CellCounts):
     edges: NDArray[np.float64]
     response_method = ("predict",)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, ErrorHistogram) and np.array_equal(self.edges, other.edges)
-
     @classmethod
     def around(cls, median: float, n: int) -> ErrorHistogram:
         """Place n bins, each wider than the one before by the same factor, around this median."""
@@ -98,7 +95,7 @@ class ErrorHistogram(CellCounts):
         return len(self.edges)
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RootMeanError(MeanGain):
     """Minus the square root of a mean loss; `bounds` are those of the root.
 
@@ -115,6 +112,11 @@ class RootMeanError(MeanGain):
     @property
     def selects_at(self) -> bool:
         return self.learns_bounds
+
+    def prepare(self, y_train: Any) -> MeanGain:
+        """Of several outputs, scikit-learn's score is a mean of roots."""
+        self._check_one_output(y_train)
+        return super().prepare(y_train)
 
     def selecting_at(self, public: Predictions, linear: bool = False) -> RootMeanError:
         return replace(self, selecting_error=_large_error(self, public, -self.bounds[0]))
@@ -147,7 +149,7 @@ class RootMeanError(MeanGain):
         return self._score(super().exact(y, response, classes, sample_weight))
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class VarianceExplained(MeanGain):
     """R2, or the explained variance: 1 - (squared errors) / (squared deviations of the labels).
 
@@ -186,8 +188,7 @@ class VarianceExplained(MeanGain):
 
     @property
     def _c(self) -> float:
-        assert self.largest_error is not None, "`prepare` sets it"
-        return self.largest_error
+        return cast(float, self.largest_error)
 
     @property
     def gain_bounds(self) -> tuple[float, float]:
@@ -236,7 +237,7 @@ class VarianceExplained(MeanGain):
         return float(compute(y, response, sample_weight=sample_weight))
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class MedianError(MeanGain):
     """Minus the median of the absolute errors; its gain says which errors are small.
 
@@ -279,8 +280,7 @@ class MedianError(MeanGain):
 
     @property
     def counts(self) -> ErrorHistogram:
-        assert self.histogram is not None, "`releasing_at` sets it"
-        return self.histogram
+        return cast(ErrorHistogram, self.histogram)
 
     def line(self, units: Units) -> tuple[float, float]:
         """The share of small errors, in units of what is small."""

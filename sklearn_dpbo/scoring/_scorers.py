@@ -64,6 +64,8 @@ class PrivateScorer(Statistics):
     ----------
     name : str
         Name of the score, or of the function that computes the gain.
+    params : dict
+        Of `make_private_scorer`, as given.
     response_method : tuple of str
         Methods of the estimator; the first one that it has is called.
     bounds : tuple (low, high) of float
@@ -90,9 +92,18 @@ class PrivateScorer(Statistics):
     """
 
     name: str
+    params: dict[str, Any]
     is_mean = False
     prepared = False
     bounds: tuple[float, float]
+
+    # What users give (labels, functions, tables) need not be comparable.
+    __eq__, __hash__ = object.__eq__, object.__hash__
+
+    @property
+    def definition(self) -> tuple[Any, ...]:
+        """What `make_private_scorer` was given: of equal ones, scores are comparable."""
+        return self.name, sorted(self.params.items())
 
     @property
     def task(self) -> str | None:

@@ -41,6 +41,12 @@ class Statistics:
     response_method: tuple[str, ...]
     what: str = ""
 
+    def __eq__(self, other: object) -> bool:
+        """Whether both count the same, so that they share one release."""
+        return type(self) is type(other) and all(
+            map(_same, vars(self).values(), vars(other).values())
+        )
+
     @property
     def custom(self) -> bool:
         return False
@@ -153,7 +159,7 @@ class CellCounts(Statistics):
         return 2 * unit_weight(units) * self.n_each
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Predictions:
     """Predictions of one candidate for public records that it was not fitted on.
 
@@ -170,6 +176,11 @@ class Predictions:
     y: Any
     response: NDArray[Any]
     classes: Any
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether two values are equal; arrays, if all their entries are."""
+    return a is b or bool(np.array_equal(a, b) if isinstance(a, np.ndarray) else a == b)
 
 
 def numbers(y: Any) -> NDArray[np.float64]:

@@ -38,7 +38,7 @@ RELEASED = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Release:
     """The outcome of a search: released values and public facts, nothing else.
 

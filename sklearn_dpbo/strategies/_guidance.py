@@ -25,7 +25,7 @@ from ._explore import Explorer
 from ._history import History
 from ._private import DrawPlan, NoisyScores, PrivateGuide, fixed_prior, residual_prior
 from ._proposals import Domain, PublicModel, validation_batch
-from ._release import public_model
+from ._release import public_model, rehearse
 from ._warm_start import Start
 
 if TYPE_CHECKING:
@@ -110,8 +110,11 @@ class Guidance:
         if self._oracle.report or any(scorer.releases_at for scorer in self._oracle.scorers):
             _ = self._public  # refuses a public_cv that makes no split before anything is spent
         for points in self._batches():
-            candidates = self._space.candidates(points)
+            candidates, first = self._space.candidates(points), not self._history.fitted
             self._history.add_validated(candidates, self._oracle(candidates.params))
+            if first and self._history.fitted:
+                params = self._history.candidates.params[self._history.fitted[0]]
+                rehearse(params, self._oracle, self._mechanisms.budget.epsilon)
         if not self._history.fitted:
             errors, validated = self._history.fit_errors, self._history.validated
             report_failures(tuple(np.array(errors)[validated]))

@@ -33,7 +33,7 @@ _FLOOR = 10.0
 _UNKNOWN_LEVEL, _NOISE = 10.0, 1e-2
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Domain:
     """The finite set of points at which a surrogate is evaluated.
 
@@ -126,7 +126,7 @@ def choose_batch(
     return batch
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PublicModel:
     """A model of public scores over the whole space.
 

@@ -27,7 +27,7 @@ from ..scoring._scorers import PrivateScorer, Score, score_and_interval
 from ..scoring._statistics import Predictions, Statistics
 from ._base import Scores
 
-__all__ = ["CountedScores", "count_scores", "public_model", "release_all_scores"]
+__all__ = ["CountedScores", "count_scores", "public_model", "rehearse", "release_all_scores"]
 
 # A candidate fitted within the training set, and X and y of records that it was not fitted on.
 PublicModel: TypeAlias = tuple[Any, Any, Any]
@@ -78,12 +78,23 @@ class CountedScores:
             purpose, detail = part.purpose, part.detail
             noisy.append(mechanisms.release_counts(table, epsilon, purpose=purpose, detail=detail))
 
-        def of(counts: Statistics) -> NoisyCounts:
-            return noisy[[part.counts for part in self.parts].index(counts)]
+        return _computed(self.scorers, self.design, self.parts, noisy, units)
 
-        scores = [score_and_interval(each, units, of(each.counts)) for each in self.scorers]
-        design = self.design
-        return scores, None if design is None else Counted(design, tuple(map(of, design.parts)))
+
+def _computed(
+    scorers: list[PrivateScorer],
+    design: ClassifierDesign | RegressorDesign | None,
+    parts: list[_Part],
+    noisy: list[NoisyCounts],
+    units: Units,
+) -> tuple[Scores, Counted | None]:
+    """Return what follows from the noisy counts of each part."""
+
+    def of(counts: Statistics) -> NoisyCounts:
+        return noisy[[part.counts for part in parts].index(counts)]
+
+    scores = [score_and_interval(each, units, of(each.counts)) for each in scorers]
+    return scores, None if design is None else Counted(design, tuple(map(of, design.parts)))
 
 
 def count_scores(
@@ -119,6 +130,28 @@ def count_scores(
         for part in parts
     ]
     return CountedScores(scorers, design, parts, tables)
+
+
+def rehearse(params: dict[str, Any], oracle: Evaluator, epsilon: float) -> None:
+    """Compute all scores of made-up counts: what fails then is an error before anything is spent.
+
+    Parameters
+    ----------
+    params : dict
+        A candidate that was evaluated; any, if no score needs public predictions.
+    oracle : Evaluator
+        With the scores, and the public records of which counts are made up.
+    epsilon : float
+        Of the search.
+    """
+    scorers, design = _prepared(params, oracle, oracle.remembered, epsilon)
+    parts = _parts(scorers, () if design is None else design.parts)
+    y, units, n = oracle.companions.y, oracle.problem.units, len(oracle.companions)
+    made_up = [
+        NoisyCounts(counts.statistics(counts.lowest_values(y, n), y, Units(n)), scale=1.0)
+        for counts in (part.counts for part in parts)
+    ]
+    _computed(scorers, design, parts, made_up, units)
 
 
 def public_model(params: dict[str, Any], public: PublicEvaluator, oracle: Evaluator) -> PublicModel:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._data.pickles import packed
 from .._space.space import Points, SearchSpace
 from ._proposals import Domain, initial_points
 
@@ -19,7 +20,7 @@ __all__ = ["Start", "is_fitted_search"]
 _N_BEST = 4
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Start:
     """What is known before a search.
 
@@ -111,9 +112,14 @@ def is_fitted_search(given: Any) -> bool:
 
 
 def _same_score(search: Any, scorer: Any) -> bool:
+    """Whether two scores were made from the same arguments; functions are compared by pickling."""
     scorers = search.scorer_
     first = next(iter(scorers.values())) if isinstance(scorers, Mapping) else scorers
-    return repr(first) == repr(scorer)
+    try:
+        theirs, ours = ([packed(part) for part in each.definition] for each in (first, scorer))
+    except TypeError:  # of what cannot be pickled, nobody knows
+        return False
+    return theirs == ours
 
 
 def _public_scores(space: SearchSpace, search: Any) -> tuple[Points, NDArray[np.float64]]:

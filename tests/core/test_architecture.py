@@ -1,11 +1,16 @@
 """The folders are the architecture: imports point one way, and zones are kept apart."""
 
 import ast
+import dataclasses
+import importlib
 import json
 import re
 import runpy
+import typing
+from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import sklearn_dpbo
@@ -142,6 +147,38 @@ def users_of(*names) -> set[str]:
 def test_one_module_opens_what_is_sensitive_and_one_imports_the_noise_library():
     assert users_of("_open") == {"_privacy.mechanisms"}
     assert users_of("opendp") == {"_privacy.noise"}
+
+
+def test_nothing_is_asserted():
+    """`python -O` leaves assertions out: what must hold is checked, and raises."""
+    for module, path in modules().items():
+        lines = [
+            n.lineno for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Assert)
+        ]
+        assert not lines, f"{module} asserts in lines {lines}: raise an error, or use typing.cast"
+
+
+def holds_arrays(kind) -> bool:
+    """Whether values of this type may be, or hold, arrays or tables: as anything may."""
+    origin = typing.get_origin(kind)
+    if kind is typing.Any or np.ndarray in (kind, origin):
+        return True
+    held = () if origin in (Callable, type) else typing.get_args(kind)
+    return any(map(holds_arrays, held))
+
+
+def dataclasses_of(module) -> list[type]:
+    found = vars(importlib.import_module(f"sklearn_dpbo.{module}")).values()
+    return [c for c in found if isinstance(c, type) and dataclasses.is_dataclass(c)]
+
+
+def test_no_dataclass_compares_arrays_as_if_they_were_single_values():
+    """The generated `__eq__` of such a class raises, or is wrong for a table."""
+    for module in modules().keys() - {"__main__", "outsourced.http"}:
+        for kind in dataclasses_of(module):
+            types = typing.get_type_hints(kind)
+            held = [f.name for f in dataclasses.fields(kind) if holds_arrays(types[f.name])]
+            assert not (held and kind.__dataclass_params__.eq), f"{kind} has {held}: use eq=False"
 
 
 def test_few_modules_compute_in_secret():

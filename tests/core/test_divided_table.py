@@ -142,7 +142,8 @@ def test_all_that_is_public_of_a_table_is_the_same_for_other_records(seed, value
     ):
         table = divided(X, y, seed=seed)
         problem = table.problem(np.array([0.2, 0.8]), np.random.default_rng(seed))
-        public.append((problem.training.X, problem.training.y, table.units, problem.protected))
+        sizes = table.units.m, table.units.grouped, problem.protected
+        public.append((problem.training.X, problem.training.y, *sizes))
     (X, y, *rest), (X_other, y_other, *rest_other) = public
     assert (X_other == X).all() and (y == y_other).all() and rest == rest_other
 

@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
 
-from sklearn_dpbo import PrivateBayesSearchCV
+from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
 from sklearn_dpbo._gp.surrogate import Kernel, Surrogate
 from sklearn_dpbo._privacy.sensitive import Sensitive
 from sklearn_dpbo._space.space import SearchSpace
@@ -371,6 +371,21 @@ def test_public_scores_of_another_score_are_left_out():
         search = search_of(strategy=WorstCase(initial_points=first))
     assert (~search.cv_results_["validated"]).sum() == 11
     assert search.cv_results_["params"][0] == first.best_params_
+
+
+def test_public_scores_of_another_function_of_the_same_name_are_left_out():
+    def of(function):
+        return make_private_scorer(function, bounds=(0, 1))
+
+    right, wrong = (lambda y, p: 1.0 * (y == p)), (lambda y, p: 1.0 * (y != p))
+    first = search_of(n_iter=48, scoring=of(right))
+    assert repr(of(right)) == repr(of(wrong))
+    strategy = WorstCase(initial_points=first)
+    with pytest.warns(UserWarning, match="used another metric"):
+        search_of(scoring=of(wrong), strategy=strategy)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", "The search in initial_points")
+        search_of(scoring=of(right), strategy=strategy)
 
 
 # ---------------------------------------------------------------- scores that diverge

@@ -20,6 +20,7 @@ from sklearn_dpbo import PrivacyLedger, PrivateFederatedSearch, make_private_sco
 from sklearn_dpbo._privacy.sensitive import Sensitive
 from sklearn_dpbo.exceptions import BudgetExceededError
 from sklearn_dpbo.federated import FederatedCoordinator, FederatedSite
+from sklearn_dpbo.federated._site import _seed
 from sklearn_dpbo.federated._votes import n_finalists, ranked
 
 HELD = {"north": records([30, 70, 40], 80), "south": records([20, 90, 50], 100)}
@@ -590,3 +591,9 @@ def test_losses_add_up(scoring):
     search = PrivateFederatedSearch(Ridge(), {"alpha": [1.0]}, scoring=scoring, epsilon=1e7)
     search.fit(X[:20], t[:20], sites={"a": (X[20:30], t[20:30]), "b": (X[30:], t[30:])})
     assert search.best_score_ == pytest.approx(search.score(X[20:], t[20:]), abs=1e-3)
+
+
+@pytest.mark.parametrize("kind", [int, np.int64])
+def test_a_seed_of_any_kind_of_integer_gives_each_site_noise_of_its_own(kind):
+    seeds = {_seed(kind(3), name) for name in ("north", "south")}
+    assert len(seeds) == 2 and kind(3) not in seeds

@@ -1,5 +1,6 @@
 """What newcomers type in their first hour: each message says what to type instead."""
 
+import html
 import warnings
 from dataclasses import replace
 
@@ -24,15 +25,24 @@ from sklearn.preprocessing import LabelEncoder, StandardScaler
 from sklearn_dpbo import (
     PrivacyLedger,
     PrivateBayesSearchCV,
+    PrivateObjective,
     PrivateThresholdClassifier,
     make_private_scorer,
     plan_search,
+    private_evaluation,
 )
 from sklearn_dpbo._evaluation.advice import advice_on
 from sklearn_dpbo._privacy.accounting import Receipt
 from sklearn_dpbo._space.space import SearchSpace
-from sklearn_dpbo.exceptions import BudgetExceededError, CrossValidationBudgetError
+from sklearn_dpbo.configuration import Knapsack, KnapsackItems, PrivateConfigurator
+from sklearn_dpbo.exceptions import (
+    BudgetExceededError,
+    CrossValidationBudgetError,
+    PrivacyWarning,
+)
+from sklearn_dpbo.kusner2015 import GPNoisy
 from sklearn_dpbo.learners import PrivateLogisticRegression
+from sklearn_dpbo.outsourced import GaussianCurator
 from sklearn_dpbo.report._report import _first_clauses
 
 GRID = {"C": [0.1, 1.0]}
@@ -380,7 +390,8 @@ def test_the_summary_says_not_private_of_seeded_noise(two_classes, ledger):
 
 def test_the_summary_has_the_assumption_where_there_is_one(two_classes):
     receipts = (Receipt("a", 1, "f"), Receipt("b", 2, "f"))
-    report = replace(fit(two_classes).privacy_, assumption="far " * 99, receipts=receipts)
+    changed = {"epsilon": 1.0, "assumption": "far " * 99, "receipts": receipts}
+    report = replace(fit(two_classes).privacy_, **changed)
     lines = str(report).splitlines()
     assert len(lines) == 8 and max(map(len, lines)) <= 100
     assert "Assumption     far far" in lines[5] and "if the assumption holds; else none" in lines[1]
@@ -450,3 +461,69 @@ class TakesAnyName(LogisticRegression):
 def test_misspelt_parameter_that_an_estimator_ignores_is_warned_of(two_classes):
     with pytest.warns(UserWarning, match="no parameter 'max_itr'; did you mean 'max_iter'"):
         fit(two_classes, {"max_itr": [10, 20]}, TakesAnyName())
+
+
+# ------------------------------------------------------------------ budgets that promise little
+def weak_fits(two_classes):
+    """Each that takes epsilon, on 150 protected records, by name."""
+    X, y, X_val, y_val = two_classes
+    data, val = (X, y), {"X_val": X_val, "y_val": y_val}
+    model, learner = LogisticRegression(), PrivateLogisticRegression(bounds=(-9, 9), classes=[0, 1])
+    grid = {"C": [0.1, 1.0]}
+
+    items = [KnapsackItems(np.ones(3), np.ones(3), capacity=2)] * 150
+    return {
+        "search": lambda e, d: PrivateBayesSearchCV(
+            model, grid, epsilon=e, delta=d
+        ).fit(*data, **val),
+        "table": lambda e, d: PrivateBayesSearchCV(
+            learner, grid, epsilon=e, delta=d or 1e-9, protect="all"
+        ).fit(*data),
+        "gp": lambda e, d: PrivateBayesSearchCV(
+            model, {"C": scipy.stats.loguniform(1e-4, 1e4)}, epsilon=e, delta=d or 1e-9,
+            strategy=GPNoisy(length_scale=0.3, k1=0.5, prior_mean=0.5, prior_scale=0.1, noise=0.1),
+            n_iter=3, refit=False,
+        ).fit(*data, **val),
+        "threshold": lambda e, d: PrivateThresholdClassifier(model, epsilon=e).fit(*data, **val),
+        "evaluation": lambda e, d: private_evaluation(
+            model.fit(*data), X_val, y_val, X=X, y=y, epsilon=e
+        ),
+        "objective": lambda e, d: PrivateObjective(model, *two_classes, epsilon=e, delta=d),
+        "learner": lambda e, d: learner.set_params(epsilon=e, delta=d or 1e-9).fit(*data),
+        "curator": lambda e, d: GaussianCurator(epsilon=e, delta=d or 1e-9).fit(X),
+        "configurator": lambda e, d: PrivateConfigurator(
+            Knapsack(), epsilon=e, utility_bound=3.0
+        ).fit(items),
+    }  # fmt: skip
+
+
+def warnings_of(fit, epsilon, delta):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fit(epsilon, delta)
+    return [each for each in caught if "promise little" in str(each.message)]
+
+
+@pytest.mark.parametrize("name", [
+    "search", "table", "gp", "threshold", "evaluation", "objective", "learner", "curator",
+    "configurator",
+])  # fmt: skip
+def test_budget_that_promises_little_is_warned_of_once(name, two_classes):
+    fit = weak_fits(two_classes)[name]
+    assert not warnings_of(fit, 10.0, 0.0)
+    (large,) = warnings_of(fit, 10.5, 0.0)
+    assert large.category is PrivacyWarning and large.filename == __file__
+    assert "as epsilon > 10." in str(large.message)
+    if name in ("search", "table", "gp", "objective", "learner", "curator"):
+        (delta,) = warnings_of(fit, 1.0, 0.01)
+        assert "as delta >= 1/" in str(delta.message)
+
+
+def test_report_says_that_a_guarantee_is_weak(two_classes):
+    search = weak_fits(two_classes)["table"](1000.0, 0.2)
+    weak = "WEAK, as epsilon > 10 and delta >= 1/150"
+    for text in (str(search.privacy_), search.privacy_.details(), search.privacy_.to_html()):
+        assert weak in html.unescape(text)
+    assert search.privacy_.to_dict()["weak"] == "epsilon > 10 and delta >= 1/150"
+    usual = weak_fits(two_classes)["search"](1.0, 0.0).privacy_
+    assert "WEAK" not in usual.details() and usual.to_dict()["weak"] is None

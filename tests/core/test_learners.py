@@ -10,6 +10,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.stats import kstest, norm
 from sklearn.linear_model import LogisticRegression, Ridge
 
+from sklearn_dpbo._data.units import Units
 from sklearn_dpbo._privacy.mechanisms import Tables
 from sklearn_dpbo._privacy.zcdp import zcdp_within
 from sklearn_dpbo.exceptions import BudgetExceededError
@@ -123,7 +124,7 @@ def test_a_sequence_is_charged_once_before_its_first_draw_and_ends():
     (loss,) = model.privacy_.spends
     assert (loss.epsilon, loss.delta) == (1.0, 1e-6)
     with pytest.raises(BudgetExceededError):
-        budget, noisy, _ = model._tables(1, 1.0, what="x", unit="record")
+        budget, noisy, _ = model._tables(1, 1.0, what="x", units=Units(9))
         for _ in range(2):
             noisy._mechanisms.budget.charge(loss)
 

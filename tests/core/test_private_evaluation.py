@@ -141,7 +141,9 @@ def test_curves_have_the_forms_of_sklearn(binary):
     expected = calibration_curve(
         y_val, model.predict_proba(X_val)[:, 1], strategy="quantile", n_bins=4
     )
-    np.testing.assert_allclose(evaluation.calibration_curve(n_bins=4), expected, atol=0.05)
+    for n_bins in (4, np.int64(4)):
+        found = evaluation.calibration_curve(n_bins=n_bins)
+        np.testing.assert_allclose(found, expected, atol=0.05)
 
 
 def test_numbers_of_three_classes_are_those_of_sklearn(three):

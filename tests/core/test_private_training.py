@@ -1,6 +1,9 @@
 """What is asked of estimators that train privately, and of the pipelines that they stand in."""
 
 import pickle
+import subprocess
+import sys
+import textwrap
 
 import numpy as np
 import pandas as pd
@@ -438,3 +441,21 @@ def test_bounds_in_pairs_are_told_from_lows_and_highs():
         PrivateRidgeClassifier(bounds=[(0, 1)] * 3).fit(np.zeros((4, 3)), [0, 1, 0, 1])
     with pytest.raises(ValueError, match="two arrays of length 3: the lowest"):
         PrivateRidgeClassifier(bounds=([0, 0], [1, 1, 1])).fit(np.zeros((4, 3)), [0, 1, 0, 1])
+
+
+def test_bounds_are_checked_without_assertions():
+    """`python -O` leaves assertions out."""
+    script = """
+        from sklearn_dpbo.learners import PrivateLogisticRegression
+        from sklearn_dpbo.learners._interpret import _bounded
+
+        model = PrivateLogisticRegression(bounds=(4, -4), classes=[0, 1])
+        for check in (lambda: _bounded(None, 2), lambda: model.fit([[0.0], [1.0]], [0, 1])):
+            try:
+                check()
+            except ValueError as error:
+                print(error)
+    """
+    command = [sys.executable, "-O", "-W", "ignore", "-c", textwrap.dedent(script)]
+    found = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "a list of 2 pairs" in found and "found (4, -4)" in found

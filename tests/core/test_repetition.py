@@ -34,6 +34,18 @@ def pmf(repetition):
     return p[: np.searchsorted(np.cumsum(p), (1 - 1e-14) * p.sum()) + 1] / p.sum()
 
 
+@pytest.mark.parametrize(("eta", "mean"), [(-0.5, 5), (0.5, 5), (1.0, 8), (10.0, 24)])
+def test_draw_ends_where_floats_do_not_add_up_to_one(eta, mean):
+    repetition = Repetition.of_mean(mean, eta)
+    number = repetition.draw(lambda n: n - 1)
+    assert mean < number < 1000 * mean
+
+
+def test_small_numbers_that_are_improbable_are_not_taken_for_the_end_of_the_distribution():
+    repetition = Repetition.of_mean(2000, 10.0)
+    assert 1000 < repetition.draw(lambda n: n // 2) < 4000
+
+
 every_repetition = pytest.mark.parametrize(
     "repetition", [Repetition(eta, gamma) for eta in ETAS for gamma in GAMMAS], ids=str
 )

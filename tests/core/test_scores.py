@@ -1,6 +1,8 @@
 """Scores of all names: as scikit-learn computes them, with the sensitivity that is claimed."""
 
+import contextlib
 import dataclasses
+import inspect
 import itertools
 import math
 import re
@@ -13,8 +15,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics
+from sklearn.base import clone
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.multioutput import MultiOutputClassifier
 
 from sklearn_dpbo import (
     PrivateBayesSearchCV,
@@ -29,7 +34,7 @@ from sklearn_dpbo.scoring._histogram import ScoreHistogram, n_bins
 from sklearn_dpbo.scoring._intervals import nearest_counts
 from sklearn_dpbo.scoring._losses import LOSSES
 from sklearn_dpbo.scoring._make import resolve_scorer, resolve_scorers
-from sklearn_dpbo.scoring._names import REFUSED
+from sklearn_dpbo.scoring._names import _BY_FUNCTION, REFUSED
 from sklearn_dpbo.scoring._orders import FlooredPairs, PairCounts, PairsOfAllClasses
 from sklearn_dpbo.scoring._ranking import RANKING
 from sklearn_dpbo.scoring._regression import REGRESSION, ErrorHistogram
@@ -111,6 +116,90 @@ def test_scorers_made_of_metrics_are_recognised_with_their_parameters():
 def test_scorers_with_other_parameters_are_refused(scoring):
     with pytest.raises(ValueError, match="scoring=|has no parameters|parameters of"):
         resolve_scorer(scoring, CLASSIFIER)
+
+
+# Values, not the default, of every keyword that a recognised function of scikit-learn has.
+VALUES = {
+    "adjusted": [True],
+    "alpha": [0.1],
+    "average": ["binary", "macro", "micro", "weighted", "samples", None],
+    "beta": [0.5, 2],
+    "force_finite": [False],
+    "k": [1, 3],
+    "labels": [[0, 1], [1, 2]],
+    "max_fpr": [0.3],
+    "multi_class": ["ovr", "ovo"],
+    "multioutput": ["raw_values", "variance_weighted", [0.3, 0.7]],
+    "normalize": [False],
+    "pos_label": [0, None, "yes"],
+    "replace_undefined_by": [0.5],
+    "sample_weight": [np.arange(1.0, 61)],
+    "scale_by_half": [True, False],
+    "weights": ["linear", "quadratic"],
+    "zero_division": [1, np.nan],
+}
+PAIRED = ("average", "multi_class", "pos_label", "beta")
+
+
+def keywords(function):
+    """Each keyword of a function at each value, and two of the paired ones at once."""
+    names = [n for n in inspect.signature(function).parameters if n in VALUES]
+    singles = [{name: value} for name in names for value in VALUES[name]]
+    pairs = itertools.combinations([s for s in singles if {*s} <= {*PAIRED}], 2)
+    return [{}, *singles, *({**a, **b} for a, b in pairs if {*a} != {*b})]
+
+
+@pytest.fixture(scope="module")
+def fitted_models():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    classes = np.argmax(X + rng.normal(size=X.shape), axis=1)
+    labels = (X + rng.normal(size=X.shape) > 0.3).astype(int)
+    positive = np.exp(X[:, :2] + [0.1, 1.0] * rng.normal(size=(60, 2)))
+    classifier = LogisticRegression(C=0.1)
+    regressor = TransformedTargetRegressor(Ridge(), func=np.log, inverse_func=np.exp)
+    tasks = [(classifier, classes), (classifier, (classes > 0).astype(int))]
+    tasks += [(MultiOutputClassifier(classifier), labels)]
+    tasks += [(regressor, positive[:, 0]), (regressor, positive)]
+    return [(clone(model).fit(X, y), X, y) for model, y in tasks]
+
+
+@pytest.mark.parametrize("name", sorted(_BY_FUNCTION))
+def test_a_scorer_of_scikit_learn_is_computed_exactly_or_refused(name, fitted_models):
+    function, computed = getattr(metrics, name), 0
+    known = {*VALUES, "y_pred"}  # a deprecated name of y_proba
+    own = inspect.signature(function).parameters.values()
+    assert {each.name for each in own if each.kind == each.KEYWORD_ONLY} <= known
+    greater_is_better = not _BY_FUNCTION[name].startswith("neg_")
+    for params, (model, X, y), method in itertools.product(
+        keywords(function), fitted_models, ["predict", "predict_proba", "decision_function"]
+    ):
+        scorer = metrics.make_scorer(
+            function, greater_is_better=greater_is_better, response_method=method, **params
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                expected = scorer(model, X, y)
+            except Exception:  # there is no such score
+                continue
+            with contextlib.suppress(ValueError):
+                found = resolve_scorer(scorer, model)(model, X, y)
+                # Gains are rounded to a grid of 2^-20.
+                assert found == pytest.approx(expected, rel=1e-6), params
+                computed += 1
+    assert computed
+
+
+def test_an_argument_that_a_score_does_not_have_is_named_before_anything_is_fitted():
+    scorer = metrics.make_scorer(
+        metrics.roc_auc_score, multi_class="ovr", average="micro", response_method="predict_proba"
+    )
+    search = PrivateBayesSearchCV(CLASSIFIER, {"C": [1.0]}, scoring=scorer)
+    with pytest.raises(ValueError, match=r"average='micro'.*multi_class='ovr', average='weighted'"):
+        search.fit([[0.0]], [0], X_val=[[0.0]], y_val=[0])
+    with pytest.raises(ValueError, match="choose_by='brier'"):
+        resolve_scorer(metrics.make_scorer(metrics.roc_auc_score, choose_by="brier"), CLASSIFIER)
 
 
 @pytest.mark.parametrize(

@@ -650,7 +650,7 @@ def test_missing_labels_raise_an_error_that_names_the_score(scoring, two_classes
 
 def test_correlation_of_labels_of_which_one_is_nan_divides_by_no_zero():
     scorer = make_private_scorer("matthews_corrcoef").prepare(np.array([0.0, 0.0, np.nan]))
-    assert 0 < scorer.positive < 1
+    assert 0 < scorer.prevalence < 1
 
 
 def test_gains_within_very_wide_bounds_do_not_overflow():

@@ -177,7 +177,7 @@ def test_gp_strategies_spend_half_of_budget_on_each_release():
         assert [(s.epsilon, s.delta) for s in privacy.spends] == [(0.35, 0.015)] * 2
         assert all("over the GP prior" in s.assumption for s in privacy.spends)
         assert "Assumption 1" in privacy.assumption
-        assert "if the assumption holds; else none" in str(privacy)
+        assert "if the assumption holds; else none" in " ".join(privacy.details().split())
         assert (privacy.epsilon, privacy.delta) == (0.7, 0.03)
 
 

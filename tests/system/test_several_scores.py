@@ -7,6 +7,7 @@ import pytest
 from leaks import Known, data, found_in, secrets
 from scipy.stats import loguniform
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.svm import LinearSVC
 
 from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer, plan_search
@@ -74,6 +75,13 @@ def test_one_score_in_list_is_multimetric(two_classes):
         assert s.multimetric_ and s.best_scores_ == {"accuracy": s.best_score_}
         assert "best_scores_" in s.privacy_.released
         assert utility_of(s).m == s.privacy_.m
+
+
+@pytest.mark.parametrize("scoring", [make_scorer(accuracy_score), make_private_scorer("f1"), None])
+def test_an_object_is_one_metric(two_classes, scoring):
+    found = fit(search(scoring, True), two_classes)
+    assert not found.multimetric_ and not hasattr(found, "best_scores_")
+    assert found.scorer_.name in ("accuracy", "f1")
 
 
 def test_guided_searches_release_several_scores(two_classes):
