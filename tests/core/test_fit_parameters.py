@@ -16,7 +16,8 @@ from scipy.stats import loguniform
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GroupShuffleSplit, cross_val_score
+from sklearn.metrics import accuracy_score, make_scorer
+from sklearn.model_selection import GridSearchCV, GroupShuffleSplit, cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -313,6 +314,62 @@ def test_cross_validation_routes_weights_to_fits_and_scores(make):
         )
     assert FITS and all(np.array_equal(each["weight"], 1 + each["X"][:, 0]) for each in FITS)
     assert scores.shape == (3,) and not np.allclose(scores, unweighted, atol=1e-6)
+
+
+def wanted(scoring):
+    """Return the accuracy as a scorer of scikit-learn that requests weights, in this container."""
+    with sklearn.config_context(enable_metadata_routing=True):
+        return scoring(make_scorer(accuracy_score).set_score_request(sample_weight=True))
+
+
+WEIGHTED = {
+    "requested": wanted(lambda scorer: scorer),
+    "requested by another name": wanted(lambda s: s.set_score_request(sample_weight="importance")),
+    "in a list": wanted(lambda scorer: ["f1", scorer]),
+    "in a dict": wanted(lambda scorer: {"ours": "f1", "theirs": scorer}),
+    "fixed": make_scorer(accuracy_score, sample_weight=weights(140)),
+}
+
+
+@pytest.mark.parametrize("kind", WEIGHTED)
+def test_scorers_that_ask_for_weights_are_refused(kind, ledger):
+    refit = "ours" if kind == "in a dict" else kind != "in a list" or "f1"
+    search = search_over(scoring=WEIGHTED[kind], refit=refit, ledger=ledger)
+    with pytest.raises(ValueError, match="weights concern fits alone.*Pass them to fit") as caught:
+        search.fit(X, Y, X_val=X_VAL, y_val=Y_VAL)
+    assert not FITS and not ledger.history
+    assert str(weights(140)[5])[:6] not in str(caught.value), "weights may be protected"
+
+
+def test_weights_of_a_fit_that_the_default_score_requests_are_refused(ledger):
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = Stopped().set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+        search = search_over(model, ledger=ledger)
+        with pytest.raises(ValueError, match=r"requests \['sample_weight'\]: scores are not weig"):
+            search.fit(X, Y, sample_weight=weights(200))
+        assert not FITS and not ledger.history
+        model.set_score_request(sample_weight=False)
+        assert search.fit(X, Y, sample_weight=weights(200)).best_params_
+
+
+@pytest.mark.parametrize("name", ["sample_weight", "importance"])
+def test_score_follows_the_request_of_the_estimator(name):
+    requested = True if name == "sample_weight" else name
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = LogisticRegression().set_score_request(sample_weight=requested)
+        search = search_over(model).fit(X, Y)
+        grid = GridSearchCV(model, {"C": [search.best_params_["C"]]}, cv=2).fit(X, Y)
+        grid.best_estimator_ = search.best_estimator_
+        given = {name: weights(60)}
+        assert search.score(X_STOP, Y_STOP, **given) == grid.score(X_STOP, Y_STOP, **given)
+        assert search.score(X_STOP, Y_STOP, **given) != search.score(X_STOP, Y_STOP)
+        if requested is True:  # scikit-learn's own pipelines know no other name
+            in_pipeline = make_pipeline("passthrough", search).score(X_STOP, Y_STOP, **given)
+            assert in_pipeline == search.score(X_STOP, Y_STOP, **given)
+        with pytest.raises(TypeError, match="metadata"):
+            search.score(X_STOP, Y_STOP, metadata=1)
+    with pytest.raises(TypeError, match=r"given \['metadata'\].*metadata routing"):
+        search.score(X_STOP, Y_STOP, metadata=1)
 
 
 # ------------------------------------------------------------------- estimators of users' own

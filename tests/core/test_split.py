@@ -20,6 +20,7 @@ from sklearn_dpbo.strategies import WorstCase
 
 X = np.arange(80.0).reshape(40, 2)
 Y = np.arange(40) % 2
+SAME = X.copy()
 
 
 def split(
@@ -191,7 +192,7 @@ def test_fit_params_with_one_entry_per_row_are_split_with_the_rows():
     assert problem.training.fit_params["w"] == list(range(10, 40))
     assert problem.training.fit_params["flag"] == "x" * 40 and problem.training.fit_params["n"] == 3
     assert problem.training.fit_params["marked"] is params["marked"]
-    whole = split(fit_params=params, X_val=X.copy(), y_val=Y)
+    whole = split(fit_params=params, X_val=SAME, y_val=Y)
     assert whole.training.fit_params == params
 
 
@@ -201,25 +202,25 @@ FRAME = pd.DataFrame(X, columns=["a", "b"])
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (dict(X_val=X.copy()), "y_val is missing"),
-        (dict(y=None, X_val=X.copy(), y_val=Y), "y is missing"),
+        (dict(X_val=SAME), "y_val is missing"),
+        (dict(y=None, X_val=SAME, y_val=Y), "y is missing"),
         (dict(y_val=Y), "y_val was given without X_val"),
-        (dict(X_val=X.copy()[:0], y_val=Y[:0]), "m = 0"),
-        (dict(X_val=X.copy()[:3], y_val=Y[:2]), "3 rows and y_val has 2"),
-        (dict(X_val=X.copy()[:, :1], y_val=Y), "2 columns and X_val 1"),
-        (dict(X=FRAME, X_val=X.copy(), y_val=Y), "X has column names and X_val has none"),
+        (dict(X_val=SAME[:0], y_val=Y[:0]), "m = 0"),
+        (dict(X_val=SAME[:3], y_val=Y[:2]), "3 rows and y_val has 2"),
+        (dict(X_val=SAME[:, :1], y_val=Y), "2 columns and X_val 1"),
+        (dict(X=FRAME, X_val=SAME, y_val=Y), "X has column names and X_val has none"),
         (dict(X=FRAME, X_val=FRAME[["b", "a"]], y_val=Y), r"another order.*X_val\[X.columns\]"),
         (dict(X=FRAME, X_val=FRAME.rename(columns={"a": "c"}), y_val=Y), r"lacks columns \['a'\]"),
-        (dict(X_val=X.copy(), y_val=np.where(Y, "one", "zero")), "y holds numbers and y_val text"),
-        (dict(y=pd.Series(list("ab") * 20), X_val=X.copy(), y_val=Y), "y holds text and y_val numbers"),
-        (dict(X_val=X.copy(), y_val=np.stack([Y, Y], axis=1)), r"y_val \(40, 2\): outputs must agree"),
-        (dict(X_val=X.copy(), y_val=Y, cv=ShuffleSplit(1)), "leave cv out"),
-        (dict(X_val=X.copy().astype(str), y_val=Y), "X holds numbers and X_val text"),
+        (dict(X_val=SAME, y_val=np.where(Y, "one", "zero")), "y holds numbers and y_val text"),
+        (dict(y=pd.Series(list("ab") * 20), X_val=SAME, y_val=Y), "y holds text and y_val numbers"),
+        (dict(X_val=SAME, y_val=np.stack([Y, Y], axis=1)), r"y_val \(40, 2\): outputs must agree"),
+        (dict(X_val=SAME, y_val=Y, cv=ShuffleSplit(1)), "leave cv out"),
+        (dict(X_val=SAME.astype(str), y_val=Y), "X holds numbers and X_val text"),
         (
             dict(X=FRAME, X_val=FRAME.assign(b=FRAME["b"].astype("string")), y_val=Y),
             "in column 'b' X holds numbers and X_val text",
         ),
-        (dict(X_val=X.copy(), y_val=Y, groups_val=[1, 2]), "groups has 2 entries for"),
+        (dict(X_val=SAME, y_val=Y, groups_val=[1, 2]), "groups has 2 entries for"),
         (dict(y=Y[:3]), "inconsistent numbers"),
     ],
 )

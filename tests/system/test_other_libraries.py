@@ -181,7 +181,8 @@ def test_a_threshold_is_tuned_for_an_estimator_that_is_stopped_early(library):
 @pytest.mark.parametrize("library", [XGBoost, LightGBM])  # catboost has no metadata routing
 def test_cross_validation_routes_eval_set_and_weights(library):
     with sklearn.config_context(enable_metadata_routing=True):
-        passed = marked({"eval_set": [(X_STOP, Y_STOP)], **library.stop}) | {"sample_weight": WEIGHT}
+        passed = marked({"eval_set": [(X_STOP, Y_STOP)], **library.stop})
+        passed["sample_weight"] = WEIGHT
         model = library.make().set_fit_request(**dict.fromkeys(passed, True))
         search = search_over(model, {library.rate: [0.3, 1.0]}).set_score_request(
             sample_weight=True
