@@ -3,6 +3,7 @@
 Start with `PrivateBayesSearchCV`, which is used like `GridSearchCV` (zone: released).
 """
 
+from ._data.fit_parameters import public
 from .evaluation._private_evaluation import private_evaluation
 from .federated._search import PrivateFederatedSearch
 from .ledger._ledger import PrivacyLedger
@@ -21,5 +22,6 @@ __all__ = [
     "make_private_scorer",
     "plan_search",
     "private_evaluation",
+    "public",
 ]
 __version__ = "0.1.0"

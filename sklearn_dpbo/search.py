@@ -227,6 +227,7 @@ class PrivateBayesSearchCV(
     See Also
     --------
     make_private_scorer : Metrics with known sensitivity.
+    public : Marks arguments of `fit`, such as `eval_set`, as public.
     plan_search : How many validation records, which epsilon, how many candidates.
     sklearn.model_selection.GridSearchCV : Search without privacy.
 
@@ -331,8 +332,10 @@ class PrivateBayesSearchCV(
             example) are then one privacy unit. Without X_val: one entry for each row of X.
         **fit_params : dict
             For the estimator's `fit`, or for metadata routing. Arrays with one entry for each row
-            of X are split as X is. With ``protect="all"``, only `groups` (same meaning as
-            groups_val).
+            of X, such as weights, are split as X is. Otherwise a number, text, None, a function or
+            class with a name to import it by, or anything that is marked as public, as in
+            ``eval_set=public([(X_stop, y_stop)])``. With ``protect="all"``, only `groups` (same
+            meaning as groups_val).
 
         Returns
         -------
@@ -343,9 +346,10 @@ class PrivateBayesSearchCV(
         TypeError
             If protected records are given by position.
         ValueError
-            If an argument is malformed: nothing is fitted, released or spent. Also if a candidate
-            does not predict row by row, or if all candidates fail: nothing is released, and nothing
-            is spent except on noisy selections in earlier rounds.
+            If an argument is malformed, or one that may hold records is not marked as public:
+            nothing is fitted, released or spent. Also if a candidate does not predict row by row,
+            or if all candidates fail: nothing is released, and nothing is spent except on noisy
+            selections in earlier rounds.
         TimeoutError
             If a fit takes longer than `fit_timeout`; nothing is released or spent.
         """

@@ -232,7 +232,8 @@ class PrivateThresholdClassifier(
             Group of each validation record. All records of a group (such as a patient) are then
             one privacy unit. Without X_val: one entry for each row of X.
         **fit_params : dict
-            Parameters of the estimator's `fit`, or metadata to route.
+            Parameters of the estimator's `fit`, or metadata to route; as for
+            `PrivateBayesSearchCV`.
 
         Returns
         -------

@@ -50,8 +50,6 @@ def pytest_configure(config):
     settings.load_profile("seeded")
     # Not in pyproject.toml: pytest would import the package before coverage begins.
     config.addinivalue_line("filterwarnings", "error::sklearn_dpbo.exceptions.PrivacyWarning")
-    # Many tests train on the rows that they protect: here that does no harm.
-    config.addinivalue_line("filterwarnings", "ignore:X contains rows of X_val")
     # Where noise would only disturb, tests take an epsilon or a delta that nobody should.
     config.addinivalue_line("filterwarnings", "ignore:epsilon=.* promise little")
 

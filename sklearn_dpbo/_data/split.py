@@ -25,9 +25,9 @@ from sklearn.utils import get_tags, indexable
 
 from ..exceptions import PrivacyWarning
 from .canonical import Canonical, as_labels, canonical
+from .fit_parameters import check_fit_params, per_row
 from .one_split import check_disjoint, check_one_split, named, one_split
 from .schema import check_same_columns, check_targets, refuse_complex
-from .shared_memory import contains_protected, refuse_protected
 from .tables import dense, n_rows, take_rows
 from .units import Units
 
@@ -130,8 +130,9 @@ def hold_out(
     Raises
     ------
     ValueError
-        If X_val and X differ in columns, y_val is missing, cv has several splits, a row or group
-        is in both parts or twice in the validation part, or either part is empty.
+        If a fit parameter may hold records, X_val and X differ in columns or are the same object,
+        y_val is missing, cv has several splits, a row or group is in both parts or twice in the
+        validation part, or either part is empty.
     """
     if X_val is None:
         if y_val is not None:
@@ -139,6 +140,7 @@ def hold_out(
         refuse_complex(y)
         X, y, groups = indexable(X, y, groups_val)
         _check_some_to_fit_on(n_rows(X))
+        check_fit_params(fit_params, n_rows(X))
         return _split(estimator, X, y, fit_params, cv, rng, groups, split_params)
     if cv is not None:
         raise ValueError(f"both X_val and cv={cv!r} say what to hold out: leave cv out")
@@ -148,10 +150,14 @@ def hold_out(
             "nothing is split. To protect all records of a person together, pass groups_val: one "
             "entry for each row of X_val"
         )
-    refuse_protected(fit_params, (X_val, y_val), "X_val or y_val")
-    _warn_of_training_on(X_val, X)
+    if X_val is X:
+        raise ValueError(
+            "X and X_val are the same table: models would be trained on the records that are to be "
+            "protected. Pass other records as X, or X and cv= without X_val"
+        )
     X, y = indexable(X, y)
     _check_some_to_fit_on(n_rows(X))
+    check_fit_params(fit_params, n_rows(X))
     (X_val,) = indexable(X_val)
     _check_not_empty(n_rows(X_val))
     X = _as_arrays(X)
@@ -188,8 +194,6 @@ def _split(
         _warn_of_default(units, n)
     if "groups" in split_params and groups is None:
         _warn_of_ungrouped(named(given))
-    kept_whole = {k: v for k, v in fit_params.items() if not _per_row(v, n)}
-    refuse_protected(kept_whole, (X, y), "the rows of X or y, some of which are held out")
     training, X_val, y_val = _divide(estimator, Training(X, y, fit_params), train, test)
     # The training part alone says how records are read.
     training = replace(training, X=_as_arrays(training.X))
@@ -288,7 +292,7 @@ def _divide(
     columns = train if get_tags(estimator).input_tags.pairwise else None
     y, y_test = (None if whole.y is None else take_rows(whole.y, rows) for rows in (train, test))
     fit_params = {
-        name: take_rows(value, train) if _per_row(value, n) else value
+        name: take_rows(value, train) if per_row(value, n) else value
         for name, value in whole.fit_params.items()
     }
     training = Training(_take_part(whole.X, train, columns), y, fit_params)
@@ -324,17 +328,6 @@ def _warn_of_default(units: Units, n: int) -> None:
     )
 
 
-def _warn_of_training_on(X_val: Any, X: Any) -> None:
-    if contains_protected(X, (X_val,)):
-        warnings.warn(
-            "X contains rows of X_val: they are in the same memory. Models are then trained on "
-            "records that should be protected, and what the models learn of them is not private. "
-            "Take the rows of X_val out of X, or pass X and cv= without X_val.",
-            PrivacyWarning,
-            stacklevel=4,
-        )
-
-
 def _warn_of_ungrouped(splitter: str) -> None:
     warnings.warn(
         f"groups= tells {splitter} how to split; what is protected is still each *record* "
@@ -350,17 +343,6 @@ def _take_part(X: Any, rows: NDArray[np.intp], columns: NDArray[np.intp] | None)
     if columns is None:
         return take_rows(X, rows)
     return X[rows][:, columns] if issparse(X) else np.asarray(X)[np.ix_(rows, columns)]
-
-
-def _per_row(value: Any, n: int) -> bool:
-    """Whether a fit parameter has an entry for each row, by scikit-learn's rules."""
-    if isinstance(value, str | bytes | dict | set | type):
-        return False
-    if not hasattr(value, "__getitem__") and not hasattr(value, "iloc"):
-        return False
-    if not hasattr(value, "shape") and not hasattr(value, "__len__"):
-        return False
-    return getattr(value, "shape", None) != () and n_rows(value) == n
 
 
 def _check_some_to_fit_on(n: int) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
 
+from .._data.fit_parameters import unmarked
 from .._data.pickles import copied
 from .._data.split import Training
 from .._data.tables import copy_rows
@@ -188,8 +189,8 @@ def _parts(estimator: Any) -> list[Any]:
 
 
 def fit(estimator: Any, training: Training) -> Any:
-    """Fit the estimator on copies of the rows."""
-    X, y, fit_params = training.X, training.y, training.fit_params
+    """Fit the estimator on copies of the rows, with fit parameters that are no longer marked."""
+    X, y, fit_params = training.X, training.y, unmarked(training.fit_params)
     X = copied(X, training.form.copies)
     fitted = estimator.fit(X, *(() if y is None else (copy_rows(y),)), **fit_params)
     return estimator if fitted is None else fitted

@@ -9,12 +9,17 @@ from typing import Any
 from sklearn import get_config
 from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    get_routing_for_object,
+    process_routing,
+)
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..report._report import PrivacyReport
-from ..scoring._make import selecting_scorer
+from ..scoring._make import NO_WEIGHTS, selecting_scorer
 from ..scoring._scorers import PrivateScorer
 
 __all__ = [
@@ -134,7 +139,7 @@ class DelegatesToBest(BaseEstimator):
     transform = delegate("transform", "Transform with the best estimator.")
     inverse_transform = delegate("inverse_transform", "Undo `transform`.")
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> float:
         """Return the score of the best estimator on data that need no protection.
 
         It is computed exactly, *without privacy*: do not publish the score on the validation set,
@@ -147,7 +152,10 @@ class DelegatesToBest(BaseEstimator):
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
             Their targets; None if the scoring needs none.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the records.
+            Weights of the records. With metadata routing, other estimators pass them on if the
+            search requests them (`set_score_request`) or, if `scoring` is None, its estimator does.
+        **params : dict
+            With metadata routing: the weights, by the name that they are requested by.
 
         Returns
         -------
@@ -155,6 +163,8 @@ class DelegatesToBest(BaseEstimator):
         """
         _best_has("fit")(self)
         check_is_fitted(self)
+        if params:
+            sample_weight = _requested_weights(self, params)
         return selecting_scorer(self)(self.best_estimator_, X, y, sample_weight)
 
     classes_, n_features_in_, feature_names_in_ = attributes_of("best_estimator_")
@@ -176,6 +186,7 @@ class RoutesToEstimator:
 
     estimator: Any
     cv: Any
+    scoring: Any
 
     def _route(self, fit_params: dict[str, Any]) -> dict[str, dict[str, Any]]:
         """Return the fit parameters of "estimator" and of "splitter".
@@ -183,6 +194,9 @@ class RoutesToEstimator:
         Without metadata routing, "groups" is the splitter's and the rest the estimator's.
         """
         if get_config()["enable_metadata_routing"] and fit_params:
+            scores = self.scoring is None and get_routing_for_object(self.estimator)
+            if scores and (given := scores.consumes("score", fit_params)):
+                raise ValueError(f"the score of estimator requests {sorted(given)}: {NO_WEIGHTS}")
             routed = process_routing(self, "fit", **fit_params)
             return {
                 "estimator": routed["estimator"]["fit"],
@@ -201,10 +215,37 @@ class RoutesToEstimator:
         """
         return (
             MetadataRouter(owner=self)
-            .add_self_request(self)
+            .add_self_request(_requests(self))
             .add(
                 estimator=self.estimator,
                 method_mapping=MethodMapping().add(caller="fit", callee="fit"),
             )
             .add(splitter=self.cv, method_mapping=MethodMapping().add(caller="fit", callee="split"))
         )
+
+
+def _requests(search: Any) -> Any:
+    """Return what a search requests; weights of `score` as its estimator does, where that scores.
+
+    As in GridSearchCV. What `set_score_request` of the search itself said has precedence.
+    """
+    own = BaseEstimator.get_metadata_routing(search)
+    scores = getattr(get_routing_for_object(search.estimator), "score", None)
+    unset = own.score.requests.get("sample_weight") is None
+    if search.scoring is None and unset and scores is not None:
+        requested = scores.requests.get("sample_weight")
+        own.score.add_request(param="sample_weight", alias=requested)
+    return own
+
+
+def _requested_weights(search: Any, params: dict[str, Any]) -> Any:
+    """Return the weights that were passed to `score` by the name that they are requested by."""
+    if not get_config()["enable_metadata_routing"]:
+        raise TypeError(
+            f"{type(search).__name__}.score was given {sorted(params)}: it takes sample_weight "
+            "alone, and other names only with scikit-learn's metadata routing enabled"
+        )
+    mapping = MethodMapping().add(caller="score", callee="score")
+    router = MetadataRouter(owner=search).add(scorer=_requests(search), method_mapping=mapping)
+    router.validate_metadata(method="score", params=params)
+    return router.route_params(caller="score", params=params)["scorer"]["score"]["sample_weight"]

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from .._data.fit_parameters import public
 from .._data.split import Problem
 from .._evaluation.fitting import fit
 from .._privacy.rounding import round_up
@@ -84,7 +85,9 @@ class Inner:
                 "y_val": problem.y_val,
                 "groups_val": problem.units.labels(),
             }
-            training = replace(training, fit_params=training.fit_params | validation)
+            # Its own `fit` looks for the marks that `fit` takes off here.
+            given = {k: public(v) for k, v in training.fit_params.items()}
+            training = replace(training, fit_params=given | validation)
         return fit(self.estimator, training)
 
     def released(self) -> str:

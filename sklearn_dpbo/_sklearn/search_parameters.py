@@ -120,7 +120,8 @@ def space_of(search: Any) -> SearchSpace:
                 f"param_grid: {params!r} cannot be set on {search.estimator!r}: {error}"
             ) from None
         # XGBoost takes any name, and ignores those that it does not know.
-        if hint := _did_you_mean(params, search.estimator, alike=0.85):
+        doubtful = {k: v for k, v in params.items() if not _is_of_a_part(k, search.estimator)}
+        if hint := _did_you_mean(doubtful, search.estimator, alike=0.85):
             warnings.warn(f"param_grid: {hint}", UserWarning, stacklevel=4)
     _warn_of_ranges(space)
     return space
@@ -137,6 +138,19 @@ def _did_you_mean(params: dict[str, Any], estimator: Any, alike: float = 0.6) ->
             meant = " or ".join(map(repr, near))
             return f"{type(estimator).__name__} has no parameter {name!r}; did you mean {meant}?"
     return ""
+
+
+def _is_of_a_part(name: str, estimator: Any) -> bool:
+    """Whether this is "a__b" with a parameter a that is no estimator: only its owner knows b.
+
+    skorch takes "module__hidden" for the argument `hidden` of the class `module`, for example.
+    """
+    known, owner = estimator.get_params(deep=True), name
+    while "__" in owner:
+        owner = owner.rpartition("__")[0]
+        if owner in known:
+            return isinstance(known[owner], type) or not hasattr(known[owner], "get_params")
+    return False
 
 
 def _warn_of_ranges(space: SearchSpace) -> None:

@@ -7,7 +7,9 @@ from typing import Any
 
 from sklearn.base import clone
 
+from .._data.fit_parameters import check_fit_params
 from .._data.split import Training
+from .._data.tables import n_rows
 from .._evaluation.fitting import fit
 from .._privacy.noisy_counts import NoisyCounts
 from .._sklearn.delegation import replace_fitted
@@ -41,7 +43,7 @@ class FederatedCoordinator:
     sites : iterable of str
         Names of the sites.
     **fit_params : dict
-        For the estimator's `fit`.
+        For the estimator's `fit`, as in `PrivateBayesSearchCV.fit`.
 
     Attributes
     ----------
@@ -91,6 +93,7 @@ class FederatedCoordinator:
         self._plan, self._search = Plan.of(search), search
         refuse_in_process(self._plan)
         self.sites = checked_names(sites)
+        check_fit_params(fit_params, n_rows(X))
         self._training = Training(X, y, fit_params)
         self._scorer = self._plan.prepared(y)
         self._votes: dict[str, Vote] = {}

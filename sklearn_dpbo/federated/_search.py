@@ -208,7 +208,7 @@ class PrivateFederatedSearch(DelegatesToBest, MetaEstimatorMixin, BaseEstimator)
         ledgers : mapping of str to PrivacyLedger or None, default=None
             The ledger of each site that has one, by the site's name.
         **fit_params : dict
-            For the estimator's `fit`.
+            For the estimator's `fit`, as in `PrivateBayesSearchCV.fit`.
 
         Returns
         -------

@@ -54,7 +54,7 @@ class FederatedSite:
     ledger : PrivacyLedger or None, default=None
         The site's own ledger. It is charged epsilon before the first release.
     **fit_params : dict
-        For the estimator's `fit`.
+        For the estimator's `fit`, as in `PrivateBayesSearchCV.fit`.
 
     Attributes
     ----------

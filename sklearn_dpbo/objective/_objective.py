@@ -131,7 +131,8 @@ class PrivateObjective:
         that calls returned. None means 0.7, or 0 where that makes a better choice, as it does for
         very few calls.
     fit_params : dict, default=None
-        Other arguments of the estimator's `fit`.
+        Other arguments of the estimator's `fit`. What may hold records has to be marked as public,
+        as in ``{"eval_set": public([(X_stop, y_stop)])}``.
     ledger : PrivacyLedger or None, default=None
         The ledger that is charged all of (epsilon, delta) before the first release.
     prediction : {"auto", "together", "separate"}, default="auto"

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
 from sklearn.metrics import get_scorer_names
+from sklearn.utils.metadata_routing import get_routing_for_object
 
 from .._params import as_floats
 from . import _gains as gains
@@ -24,6 +25,7 @@ from ._regression import REGRESSION, regression_scorer
 from ._scorers import PrivateScorer
 
 __all__ = [
+    "NO_WEIGHTS",
     "is_several",
     "make_private_scorer",
     "resolve_scorer",
@@ -31,6 +33,12 @@ __all__ = [
     "selecting_scorer",
 ]
 
+NO_WEIGHTS = (
+    "scores are not weighted here, weights concern fits alone. Pass them to fit, and let no score "
+    "request them (set_score_request(sample_weight=False)). To let some validation records count "
+    'more, use a gain of your own, make_private_scorer(gain, bounds=(a, b)), or "weighted_accuracy"'
+    ", whose weights are public and follow from the record itself"
+)
 _NAMES = sorted([*gains.NAMED, *RANKING, *REGRESSION, *LOSSES, *CONFUSION])
 
 
@@ -233,6 +241,8 @@ def resolve_scorer(scoring: Any, estimator: Any) -> PrivateScorer:
     if is_several(scoring):
         raise ValueError(f"scoring= takes one score here; found {scoring!r}")
     scorer = make_private_scorer(scoring) if isinstance(scoring, str) else scoring
+    if _is_weighted(scorer):
+        raise ValueError(f"a scorer of scikit-learn in scoring= asks for weights: {NO_WEIGHTS}")
     known = name_and_params(scorer)
     if known is not None:
         name, params = known
@@ -247,6 +257,15 @@ def resolve_scorer(scoring: Any, estimator: Any) -> PrivateScorer:
             "regressor: use 'r2' or 'neg_mean_absolute_error'"
         )
     return scorer
+
+
+def _is_weighted(scorer: Any) -> bool:
+    """Whether a scorer of scikit-learn has weights, or requests them."""
+    requests = getattr(get_routing_for_object(scorer), "score", None)
+    requested = None if requests is None else requests.requests.get("sample_weight")
+    fixed = getattr(scorer, "_kwargs", None)
+    has = isinstance(fixed, Mapping) and fixed.get("sample_weight") is not None
+    return has or requested not in (None, False)
 
 
 def _same_response(theirs: Any, ours: PrivateScorer) -> PrivateScorer:

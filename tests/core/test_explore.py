@@ -426,7 +426,7 @@ def test_prior_is_zero_for_a_score_that_nothing_can_change():
     )
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
-        search.fit(X, X[:, 0], X_val=X, y_val=X[:, 0])
+        search.fit(X, X[:, 0], X_val=X.copy(), y_val=X[:, 0])
     assert search.best_score_ <= 0
 
 
@@ -502,4 +502,4 @@ def test_timeout_that_does_not_apply_is_refused(strategy, timeout, message):
     )
     X, y = numbered(40)
     with pytest.raises(ValueError, match=message):
-        search.fit(X, y, X_val=X, y_val=y)
+        search.fit(X, y, X_val=X.copy(), y_val=y)

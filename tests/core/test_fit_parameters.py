@@ -1,9 +1,8 @@
 """Fit parameters, weights, pipelines, bounds and groups, as users of other estimators know them."""
 
-import collections
 import dataclasses
 import functools
-import types
+import pickle
 import warnings
 from datetime import UTC, datetime
 
@@ -13,25 +12,27 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 import sklearn
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy.stats import loguniform
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GroupShuffleSplit, cross_val_score
+from sklearn.metrics import accuracy_score, make_scorer
+from sklearn.model_selection import GridSearchCV, GroupShuffleSplit, cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_dpbo import (
     PrivacyLedger,
     PrivateBayesSearchCV,
+    PrivateFederatedSearch,
+    PrivateObjective,
     PrivateThresholdClassifier,
     make_private_scorer,
+    public,
 )
-from sklearn_dpbo._data.shared_memory import contains_protected, refuse_protected
 from sklearn_dpbo._evaluation.fitting import FitOptions
 from sklearn_dpbo.exceptions import PrivacyWarning
+from sklearn_dpbo.federated import FederatedCoordinator
 from sklearn_dpbo.ledger import _budget
 from sklearn_dpbo.strategies import WorstCase
 
@@ -105,7 +106,7 @@ def test_eval_set_reaches_each_fit_as_it_is_and_weights_follow_the_rows(params, 
     eval_set = [(X_STOP, Y_STOP)]
     validation = {} if held_out else {"X_val": X_VAL, "y_val": Y_VAL}
     search = search_over(**params)
-    search.fit(X, Y, **validation, eval_set=eval_set, sample_weight=1 + X[:, 0])
+    search.fit(X, Y, **validation, eval_set=public(eval_set), sample_weight=1 + X[:, 0])
     sizes = {len(each["X"]) for each in FITS}
     assert sizes <= ({150, 120} if held_out else {200, 160})
     assert len(sizes) == (2 if "strategy" in params else 1), "exploration cuts the training set"
@@ -120,7 +121,7 @@ def test_eval_set_reaches_each_fit_as_it_is_and_weights_follow_the_rows(params, 
 def test_eval_set_reaches_a_step_of_a_pipeline(make):
     pipe = Pipeline([("scale", StandardScaler()), ("model", Stopped())])
     tuned = make(pipe, {"model__C": [0.01, 1.0]}) if make is search_over else make(pipe)
-    tuned.fit(X, Y, X_val=X_VAL, y_val=Y_VAL, model__eval_set=[(X_STOP, Y_STOP)])
+    tuned.fit(X, Y, X_val=X_VAL, y_val=Y_VAL, model__eval_set=public([(X_STOP, Y_STOP)]))
     assert FITS and all(each["eval_set"][0][0] is X_STOP for each in FITS)
 
 
@@ -138,271 +139,141 @@ def test_ragged_lists_follow_the_rows_if_there_is_one_entry_for_each(grid, held_
     rows = [[i] * (i % 3) for i in range(200)]
     names = [["a"], ["b", "c"], []]
     validation = {} if held_out else {"X_val": X_VAL, "y_val": Y_VAL}
-    search_over(grid=grid, n_iter=6).fit(X, Y, **validation, rows=rows, names=names)
+    search_over(grid=grid, n_iter=6).fit(X, Y, **validation, rows=rows, names=public(names))
     for each in FITS:
         assert each["names"] == names
         assert [len(entry) for entry in each["rows"]] == [i % 3 for i in rows_of(each["X"])]
 
 
-# ------------------------------------------------------- protected records among fit parameters
-@dataclasses.dataclass
-class Dataset:
-    """Like ``lightgbm.Dataset``: keeps the table in an attribute."""
+# ------------------------------------------------------- what may hold records is marked as public
+class Records:
+    """Like skorch's ``predefined_split(Dataset(X, y))`` and CatBoost's ``Pool``."""
 
-    data: object
-    label: object = None
+    def __init__(self, X, y):
+        self.X, self.y = X.copy(), y.copy()
 
 
-PROTECTED = {
-    "pair in a list": lambda X, y: [(X, y)],
-    "pair": lambda X, y: (X, y),
-    "labels alone": lambda X, y: [y],
-    "nested dicts": lambda X, y: {"sets": {"stop": [{"X": X, "y": y}]}},
-    "first rows": lambda X, y: [(X[:50], y[:50])],
-    "every other row": lambda X, y: [(X[::2], y[::2])],
-    "a column": lambda X, y: [(X_STOP, X[:, 1])],
-    "transposed": lambda X, y: X.T,
-    "array that it is a slice of": lambda X, y: [(X_ALL, Y_ALL)],
-    "wrapper": lambda X, y: Dataset(X, y),
-    "wrapper of a slice": lambda X, y: [Dataset(X_STOP), Dataset(X[3:5])],
-    "array of objects": lambda X, y: np.array([None, {"X": X}], dtype=object),
-    "masked array": lambda X, y: np.ma.masked_array(X),
+def named(env):
+    """A callback that can be imported by its name."""
+
+
+FRAME, FRAME_VAL = (pd.DataFrame(X, columns=list("abcde")) for X in (X_ALL, X_VAL))
+MAY_HOLD_RECORDS = {
+    "the records": [(X_VAL, Y_VAL)],
+    "copies": [(X_VAL.copy(), Y_VAL.copy())],
+    "mask of a frame": [(FRAME[FRAME["a"] >= 260 / 400], Y_VAL)],
+    "head of a frame": (FRAME_VAL.head(100), Y_VAL[:100]),
+    "table": FRAME_VAL.copy(),
+    "object of a library": Records(X_VAL, Y_VAL),
+    "sparse": sp.csr_matrix(X_VAL),
+    "dict": {"valid": [(X_VAL, Y_VAL)]},
+    "list of numbers": X_VAL[0].tolist(),
+    "array of no dimension": np.array(X_VAL[0, 0]),
+    "lambda": lambda env: X_VAL.mean(),
+    "partial": functools.partial(len, X_VAL),
+    "bound method": Records(X_VAL, Y_VAL).__repr__,
+    "method of a list": X_VAL.tolist().append,
+    "list of callbacks": [lambda env: X_VAL.mean()],
+    "public records": [(X_STOP, Y_STOP)],
 }
 
 
 @BOTH
-@pytest.mark.parametrize("kind", PROTECTED)
-def test_protected_records_in_a_fit_parameter_are_refused_before_anything(make, kind, ledger):
-    value = PROTECTED[kind](X_VAL, Y_VAL)
-    says = r"'eval_set' contains X_val or y_val.*Pass public records in 'eval_set'"
+@pytest.mark.parametrize("kind", MAY_HOLD_RECORDS)
+@pytest.mark.parametrize("held_out", [False, True])
+def test_arguments_that_may_hold_records_are_refused_unless_marked(make, kind, held_out, ledger):
+    value = MAY_HOLD_RECORDS[kind]
+    validation = {} if held_out else {"X_val": X_VAL, "y_val": Y_VAL}
+    says = r"'eval_set' may hold records.*stop early.*pass eval_set=public\(...\)"
     with pytest.raises(ValueError, match=says):
-        make(ledger=ledger).fit(X, Y, X_val=X_VAL, y_val=Y_VAL, eval_set=value)
+        make(ledger=ledger).fit(X, Y, **validation, eval_set=value)
     assert not FITS and not ledger.history
+    make().fit(X, Y, **validation, eval_set=public(value))
+    assert FITS and all(each["eval_set"] is value for each in FITS)
 
 
 @BOTH
-@pytest.mark.parametrize("kind", ["pair in a list", "first rows", "labels alone", "wrapper"])
-def test_rows_that_are_to_be_held_out_are_refused_in_a_fit_parameter(make, kind, ledger):
-    value = PROTECTED[kind](X, Y)
-    with pytest.raises(ValueError, match=r"'eval_set' contains the rows of X or y, some of which"):
-        make(ledger=ledger).fit(X, Y, eval_set=value)
-    assert not FITS and not ledger.history
+@pytest.mark.parametrize(
+    "value",
+    [3, 0.5, True, np.float32(1), np.True_, "logloss", b"raw", None, named, Records, len, np.mean],
+    ids=repr,
+)
+def test_plain_settings_need_no_mark(make, value):
+    make().fit(X, Y, X_val=X_VAL, y_val=Y_VAL, eval_set=value)
+    assert FITS and all(each["eval_set"] is value for each in FITS)
 
 
-def test_protected_records_for_a_step_of_a_pipeline_are_refused(ledger):
+def test_arguments_for_a_step_of_a_pipeline_and_routed_ones_are_refused(ledger):
     pipe = Pipeline([("scale", StandardScaler()), ("model", Stopped())])
     search = search_over(pipe, {"model__C": [0.01, 1.0]}, ledger=ledger)
-    with pytest.raises(ValueError, match="'model__eval_set' contains X_val or y_val"):
+    with pytest.raises(ValueError, match="'model__eval_set' may hold records"):
         search.fit(X, Y, X_val=X_VAL, y_val=Y_VAL, model__eval_set=[(X_VAL, Y_VAL)])
-    assert not FITS and not ledger.history
-
-
-def test_protected_records_that_are_routed_are_refused(ledger):
     with sklearn.config_context(enable_metadata_routing=True):
         search = search_over(Stopped().set_fit_request(eval_set=True), ledger=ledger)
-        with pytest.raises(ValueError, match="'eval_set' contains X_val or y_val"):
+        with pytest.raises(ValueError, match="'eval_set' may hold records"):
             search.fit(X, Y, X_val=X_VAL, y_val=Y_VAL, eval_set=[(X_VAL, Y_VAL)])
     assert not FITS and not ledger.history
 
 
-@BOTH
-def test_other_rows_of_the_same_array_are_accepted(make):
-    assert np.shares_memory(X_STOP, X_ALL) and np.shares_memory(X_VAL, X_ALL)
-    eval_set = [(X_STOP, Y_STOP), (X[50:100], Y[50:100])]
-    make().fit(X, Y, X_val=X_VAL, y_val=Y_VAL, eval_set=eval_set)
-    make().fit(X, Y, eval_set=[(X_STOP, Y_STOP)])
-    assert FITS
+@pytest.mark.parametrize("make", [search_over, lambda: tuner(search_over())])
+def test_the_mark_is_routed_by_cross_validation_and_reaches_a_search_in_a_threshold(make):
+    with sklearn.config_context(enable_metadata_routing=True):
+        tuned = make()
+        inner = getattr(tuned, "estimator", tuned)
+        while not isinstance(inner, Stopped):
+            if inner is not tuned:
+                inner.set_fit_request(X_val=True, y_val=True, groups_val=True)
+            inner = inner.estimator
+        inner.set_fit_request(eval_set=True)
+        scores = cross_val_score(
+            tuned, X, Y, cv=2, params={"eval_set": public(X[:, :2])}, error_score="raise"
+        )
+    assert scores.shape == (2,)
+    assert FITS and all(np.array_equal(each["eval_set"], X[:, :2]) for each in FITS)
 
 
-def refused(value, X_val=X_VAL, y_val=Y_VAL):
-    """Whether a fit parameter with this value is refused."""
-    try:
-        refuse_protected({"eval_set": value}, (X_val, y_val), "X_val or y_val")
-    except ValueError:
-        return True
-    return False
+def test_a_search_in_a_threshold_gets_marked_arguments_without_routing():
+    tuner(search_over()).fit(
+        X, Y, X_val=X_VAL, y_val=Y_VAL, eval_set=public([(X_STOP, Y_STOP)]), names="plain"
+    )
+    assert FITS and all(each["eval_set"][0][0] is X_STOP for each in FITS)
 
 
-FRAME = pd.DataFrame(X_ALL, columns=list("abcde")).assign(
-    text=np.where(Y_ALL, "u", "v"),
-    category=pd.Categorical(np.where(Y_ALL, "u", "v")),
-    number=pd.array(Y_ALL, dtype="Int64"),
-)
-FRAME_VAL = FRAME.iloc[VAL]
+def test_marked_arguments_are_passed_on_whole_by_workers_and_from_a_cache(tmp_path):
+    weight = np.ones(150)
+    cv = [(np.arange(150), np.arange(150, 200))]
+    search = search_over(LogisticRegression(), cv=cv, n_jobs=2, memory=tmp_path)
+    for _ in range(2):
+        search.fit(X, Y, sample_weight=public(weight))
+        assert search.best_score_ > 0.6
+    with pytest.raises(ValueError, match="200"):
+        search.fit(X, Y, sample_weight=public(np.ones(200)))
 
 
-@pytest.mark.parametrize(
-    "part",
-    [
-        lambda frame: frame,
-        lambda frame: frame.iloc[3:9],
-        lambda frame: frame.iloc[::5],
-        lambda frame: frame["a"],
-        lambda frame: frame["a"].iloc[3:5].to_numpy(),
-        lambda frame: frame.drop(columns="a"),
-        lambda frame: frame.assign(z=1),
-        lambda frame: frame.reset_index(drop=True),
-        lambda frame: frame.rename(columns=str.upper),
-        lambda frame: frame.copy(deep=False),
-        lambda frame: frame[["a", "b"]],
-    ],
-)
-def test_frames_that_share_memory_with_protected_ones_are_refused(part):
-    given, numbers = part(FRAME_VAL), [FRAME_VAL[c].to_numpy() for c in "abcde"]
-    columns = [given.iloc[:, j] for j in range(given.shape[1])] if given.ndim == 2 else [given]
-    # Some of these are copies before pandas 3.
-    share = any(np.shares_memory(column, number) for column in columns for number in numbers)
-    assert refused([(given, None)], FRAME_VAL, None) == share
-    assert not refused([(part(FRAME.iloc[STOP]), None)], FRAME_VAL, None)
+def test_a_mark_shows_that_it_is_one_and_not_what_is_in_it():
+    marked = public([0.123456])
+    assert repr(marked) == "<list, marked as public>"
+    assert pickle.loads(pickle.dumps(marked)) == marked
+    assert not hasattr(marked, "__len__") and not hasattr(marked, "shape")
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        marked.value = []
 
 
-@pytest.mark.parametrize("column", ["text", "category", "number"])
-def test_slices_of_columns_of_any_dtype_are_refused(column):
-    frame = FRAME_VAL[[column]]
-    assert refused([frame.iloc[3:50]], frame, None)
-    assert refused([frame[column].iloc[3:50]], X_VAL, frame[column])
-    assert not refused([FRAME[[column]].iloc[STOP]], frame, None)
-
-
-@pytest.mark.parametrize(
-    "record",
-    [
-        lambda i: [float(i), i / 7],
-        lambda i: {"a": i / 7},
-        lambda i: np.array([i / 7, 1.0]),
-    ],
-    ids=["list", "dict", "array"],
-)
-def test_records_of_a_protected_list_are_refused_and_others_are_not(record):
-    records = [record(i) for i in range(30)]
-    val = records[20:]
-    assert refused([(val, None)], val, None) and refused([(val[3:5], None)], val, None)
-    assert refused({"rows": [records[0], val[-1]]}, val, None)
-    assert not refused([(records[:20], None)], val, None)
-
-
-@pytest.mark.parametrize("record", [(), None, pd.NA, pd.NaT, "text", True, (1.0, "a")], ids=repr)
-def test_records_that_are_one_object_because_they_are_equal_are_no_sign(record):
-    """Otherwise the error, or the warning, would tell the value of a protected record."""
-    assert not refused([[record]], [record, record], None)
-    assert not contains_protected([record, 1], ([record],))
-
-
-def test_texts_of_a_protected_list_are_refused_as_a_whole():
-    texts = [f"text {i}" for i in range(10)]
-    assert refused([texts], texts, None) and not refused([texts[:5]], texts[5:], None)
-
-
-@pytest.mark.parametrize("form", ["csr", "csc", "coo", "bsr", "lil", "dok"])
-def test_sparse_matrices_that_are_protected_are_refused(form):
-    matrix, other = sp.csr_matrix(X_VAL).asformat(form), sp.csr_matrix(X_STOP).asformat(form)
-    assert refused([(matrix, None)], matrix, None)
-    assert not refused([(other, None)], matrix, None)
-
-
-class Monitor:
-    """A callback of early stopping."""
-
-    def __init__(self, X):
-        self.X = X
-
-    def update(self, env):
-        return len(self.X)
-
-
-@dataclasses.dataclass(slots=True)
-class Slots:
-    data: object
-
-
-def scored_by(X, default=None):
-    return lambda env, given=default: (X, given)
-
-
-CONTAINERS = {
-    "attribute": Monitor,
-    "slots": Slots,
-    "deque": lambda X: collections.deque([X]),
-    "values of a dict": lambda X: {"a": X}.values(),
-    "partial": lambda X: functools.partial(len, X),
-    "keyword of a partial": lambda X: functools.partial(sorted, key=X),
-    "bound method": lambda X: Monitor(X).update,
-    "closure": scored_by,
-    "default of a function": lambda X: scored_by(None, default=X),
-    "memoryview": lambda X: memoryview(np.ascontiguousarray(X)),
-}
-
-
-@pytest.mark.parametrize("kind", CONTAINERS)
-def test_callbacks_and_containers_that_hold_protected_records_are_refused(kind):
-    contain = CONTAINERS[kind]
-    assert refused([contain(X_VAL)]) and refused([contain(X_VAL[:3])])
-    assert not refused([contain(X_STOP)])
-
-
-def test_protected_records_are_found_wherever_else_their_container_is():
-    inside = {"d": X_VAL}
-    deep = inside
-    for _ in range(6):
-        deep = [deep]
-    assert refused([inside]) and refused([inside, deep]) and refused([deep, inside])
-
-
-def test_a_module_that_a_callback_keeps_is_not_searched():
-    """A notebook's own variables are those of a module."""
-    notebook = types.ModuleType("notebook")
-    notebook.X_val = X_VAL
-    assert not refused([Monitor(notebook)])
-
-
-def test_containers_that_contain_themselves_are_searched_once():
-    loop = [X_STOP]
-    loop.append({"again": loop})
-    assert not refused(loop)
-    loop.append(X_VAL[:1])
-    assert refused(loop)
-
-
-WRAPPERS = [
-    lambda each: [None, each],
-    lambda each: (each, "text"),
-    lambda each: {"name": 3.5, "each": each},
-    lambda each: Dataset(X_STOP, each),
-    lambda each: types.SimpleNamespace(each=each),
-    lambda each: collections.OrderedDict(each=each),
-    lambda each: [(X_STOP, Y_STOP), (each, Y_STOP)],
-]
-SLICES = st.slices(140)
-
-
-@given(st.lists(st.sampled_from(WRAPPERS), max_size=3), SLICES, st.booleans())
-def test_any_nesting_of_a_view_is_refused_if_and_only_if_it_has_protected_cells(
-    wrappers, rows, labels
-):
-    protected, public = (Y_VAL, Y) if labels else (X_VAL, X)
-    for whole, secret in ((protected, True), (public[:140], False)):
-        value = whole[rows]
-        expected = secret and value.size > 0
-        for wrap in wrappers:
-            value = wrap(value)
-        assert refused(value) == expected
-
-
-@given(st.slices(12), st.slices(6), st.slices(12), st.slices(6), st.booleans())
-def test_views_of_one_array_are_refused_if_and_only_if_they_overlap(a, b, c, d, by_column):
-    cells = np.arange(72).reshape(12, 6)
-    array = np.asarray(np.zeros((12, 6)), order="F" if by_column else "C")
-    overlap = bool(np.intersect1d(cells[a, b], cells[c, d]).size)
-    assert refused([(array[a, b], None)], array[c, d], None) == overlap
-
-
-@given(st.slices(30), st.lists(st.sampled_from("abcde"), min_size=1, unique=True), st.slices(30))
-def test_slices_of_a_frame_are_refused_if_and_only_if_they_share_rows_and_columns(a, columns, c):
-    whole = pd.DataFrame(np.zeros((30, 5)), columns=list("abcde"))
-    val = whole.iloc[c]
-    common = np.intersect1d(np.arange(30)[a], np.arange(30)[c]).size > 0
-    assert not refused([whole.iloc[a][columns].copy()], val, None)
-    assert refused([whole.iloc[a]], val, None) == common
+def test_objectives_and_federated_searches_refuse_unmarked_arguments():
+    refused = pytest.raises(ValueError, match="'eval_set' may hold records")
+    unmarked, marked = {"eval_set": [(X_STOP, Y_STOP)]}, {"eval_set": public([(X_STOP, Y_STOP)])}
+    objective = functools.partial(PrivateObjective, Stopped(), X, Y, X_VAL, Y_VAL, epsilon=1000.0)
+    with refused:
+        objective(fit_params=unmarked)
+    objective(fit_params=marked)({"C": 1.0})
+    search = PrivateFederatedSearch(Stopped(), {"C": [0.01, 1.0]}, epsilon=1000.0)
+    sites = {"north": (X_VAL[:70], Y_VAL[:70]), "south": (X_VAL[70:], Y_VAL[70:])}
+    with refused:
+        search.fit(X, Y, sites=sites, **unmarked)
+    with refused:
+        FederatedCoordinator(search, X, Y, sites=sites, **unmarked)
+    assert search.fit(X, Y, sites=sites, **marked).best_params_
+    assert FITS and all(each["eval_set"][0][0] is X_STOP for each in FITS)
 
 
 # ----------------------------------------------------------------------- weights of the score
@@ -443,6 +314,62 @@ def test_cross_validation_routes_weights_to_fits_and_scores(make):
         )
     assert FITS and all(np.array_equal(each["weight"], 1 + each["X"][:, 0]) for each in FITS)
     assert scores.shape == (3,) and not np.allclose(scores, unweighted, atol=1e-6)
+
+
+def wanted(scoring):
+    """Return the accuracy as a scorer of scikit-learn that requests weights, in this container."""
+    with sklearn.config_context(enable_metadata_routing=True):
+        return scoring(make_scorer(accuracy_score).set_score_request(sample_weight=True))
+
+
+WEIGHTED = {
+    "requested": wanted(lambda scorer: scorer),
+    "requested by another name": wanted(lambda s: s.set_score_request(sample_weight="importance")),
+    "in a list": wanted(lambda scorer: ["f1", scorer]),
+    "in a dict": wanted(lambda scorer: {"ours": "f1", "theirs": scorer}),
+    "fixed": make_scorer(accuracy_score, sample_weight=weights(140)),
+}
+
+
+@pytest.mark.parametrize("kind", WEIGHTED)
+def test_scorers_that_ask_for_weights_are_refused(kind, ledger):
+    refit = "ours" if kind == "in a dict" else kind != "in a list" or "f1"
+    search = search_over(scoring=WEIGHTED[kind], refit=refit, ledger=ledger)
+    with pytest.raises(ValueError, match="weights concern fits alone.*Pass them to fit") as caught:
+        search.fit(X, Y, X_val=X_VAL, y_val=Y_VAL)
+    assert not FITS and not ledger.history
+    assert str(weights(140)[5])[:6] not in str(caught.value), "weights may be protected"
+
+
+def test_weights_of_a_fit_that_the_default_score_requests_are_refused(ledger):
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = Stopped().set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+        search = search_over(model, ledger=ledger)
+        with pytest.raises(ValueError, match=r"requests \['sample_weight'\]: scores are not weig"):
+            search.fit(X, Y, sample_weight=weights(200))
+        assert not FITS and not ledger.history
+        model.set_score_request(sample_weight=False)
+        assert search.fit(X, Y, sample_weight=weights(200)).best_params_
+
+
+@pytest.mark.parametrize("name", ["sample_weight", "importance"])
+def test_score_follows_the_request_of_the_estimator(name):
+    requested = True if name == "sample_weight" else name
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = LogisticRegression().set_score_request(sample_weight=requested)
+        search = search_over(model).fit(X, Y)
+        grid = GridSearchCV(model, {"C": [search.best_params_["C"]]}, cv=2).fit(X, Y)
+        grid.best_estimator_ = search.best_estimator_
+        given = {name: weights(60)}
+        assert search.score(X_STOP, Y_STOP, **given) == grid.score(X_STOP, Y_STOP, **given)
+        assert search.score(X_STOP, Y_STOP, **given) != search.score(X_STOP, Y_STOP)
+        if requested is True:  # scikit-learn's own pipelines know no other name
+            in_pipeline = make_pipeline("passthrough", search).score(X_STOP, Y_STOP, **given)
+            assert in_pipeline == search.score(X_STOP, Y_STOP, **given)
+        with pytest.raises(TypeError, match="metadata"):
+            search.score(X_STOP, Y_STOP, metadata=1)
+    with pytest.raises(TypeError, match=r"given \['metadata'\].*metadata routing"):
+        search.score(X_STOP, Y_STOP, metadata=1)
 
 
 # ------------------------------------------------------------------- estimators of users' own
@@ -703,9 +630,7 @@ def test_charges_are_stamped_before_anything_is_fitted_or_predicted(make, ledger
     assert {row["time"] for row in ledger.history} == {"2030-01-01T00:00:00+00:00"}
 
 
-@pytest.mark.parametrize("part", [slice(None), slice(10, 30)], ids=["all", "some"])
-def test_training_on_the_protected_rows_warns(part):
-    X = np.random.default_rng(0).normal(size=(60, 2))
-    y = (X[:, 0] > 0).astype(int)
-    with pytest.warns(PrivacyWarning, match="X contains rows of X_val"):
-        PrivateBayesSearchCV(LogisticRegression(), {}).fit(X, y, X_val=X[part], y_val=y[part])
+def test_training_on_the_very_table_that_is_protected_is_refused(ledger):
+    with pytest.raises(ValueError, match="X and X_val are the same table.*Pass other records as X"):
+        search_over(ledger=ledger).fit(X, Y, X_val=X, y_val=Y)
+    assert not FITS and not ledger.history

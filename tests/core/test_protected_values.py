@@ -26,6 +26,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn_dpbo import PrivateBayesSearchCV, PrivateThresholdClassifier, make_private_scorer
 from sklearn_dpbo._data.pickles import packed
 from sklearn_dpbo._data.split import Problem, Training, hold_out
+from sklearn_dpbo._data.tables import copy_rows
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo._evaluation.companions import Companions
 from sklearn_dpbo._evaluation.evaluator import Evaluator
@@ -42,8 +43,8 @@ M = 101
 def statistics(estimator, train, val, scoring="accuracy", grid=({},), prediction="together"):
     """Raw statistics of all candidates, from the data as a user gives them."""
     problem = hold_out(
-        estimator, *train, {}, cv=None, rng=None, X_val=val[0], y_val=val[1], groups_val=None,
-        split_params={},
+        estimator, *train, {}, cv=None, rng=None, X_val=copy_rows(val[0]), y_val=val[1],
+        groups_val=None, split_params={},
     )  # fmt: skip
     scorer = make_private_scorer(scoring) if isinstance(scoring, str) else scoring
     options = FitOptions(estimator, "raise", prediction=prediction)
@@ -508,7 +509,7 @@ def test_batch_dependent_estimator_is_accepted_if_records_are_predicted_separate
     search.fit(X, y, X_val=X[:M], y_val=y[:M])
     assert search.best_score_ > 0.9 and "predicted alone" in search.privacy_.condition
     with pytest.raises(ValueError, match="prediction is"):
-        PrivateBayesSearchCV(model, {}, prediction="alone").fit(X, y, X_val=X, y_val=y)
+        PrivateBayesSearchCV(model, {}, prediction="alone").fit(X, y, X_val=X.copy(), y_val=y)
 
 
 def without_infinity(X):

@@ -628,6 +628,7 @@ def test_public_names():
     assert sklearn_dpbo.__all__ == [
         "PrivacyLedger", "PrivateBayesSearchCV", "PrivateFederatedSearch", "PrivateObjective",
         "PrivateThresholdClassifier", "make_private_scorer", "plan_search", "private_evaluation",
+        "public",
     ]  # fmt: skip
 
 

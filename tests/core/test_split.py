@@ -13,13 +13,14 @@ from sklearn.model_selection import (
     StratifiedShuffleSplit,
 )
 
-from sklearn_dpbo import PrivateBayesSearchCV, PrivateThresholdClassifier
+from sklearn_dpbo import PrivateBayesSearchCV, PrivateThresholdClassifier, public
 from sklearn_dpbo._data.split import hold_out
 from sklearn_dpbo.exceptions import PrivacyWarning
 from sklearn_dpbo.strategies import WorstCase
 
 X = np.arange(80.0).reshape(40, 2)
 Y = np.arange(40) % 2
+SAME = X.copy()
 
 
 def split(
@@ -177,7 +178,7 @@ def test_different_categories_are_refused():
         return pd.DataFrame({"place": pd.Categorical(["p", "q"] * 20, categories=categories)})
 
     same = frame(["p", "q"])
-    assert split(X=same, X_val=same, y_val=Y).units.m == 40
+    assert split(X=same, X_val=same.copy(), y_val=Y).units.m == 40
     with pytest.raises(ValueError, match="in column 'place' .*pandas.CategoricalDtype"):
         split(X=same, X_val=frame(["q", "p", "r"]), y_val=Y)
 
@@ -185,11 +186,13 @@ def test_different_categories_are_refused():
 def test_fit_params_with_one_entry_per_row_are_split_with_the_rows():
     weight = np.arange(40)
     params = {"sample_weight": weight, "w": weight.tolist(), "flag": "x" * 40, "n": 3}
+    params["marked"] = public(weight)
     problem = split(fit_params=params, cv=[(np.arange(10, 40), np.arange(10))])
     assert problem.training.fit_params["sample_weight"].tolist() == list(range(10, 40))
     assert problem.training.fit_params["w"] == list(range(10, 40))
     assert problem.training.fit_params["flag"] == "x" * 40 and problem.training.fit_params["n"] == 3
-    whole = split(fit_params=params, X_val=X, y_val=Y)
+    assert problem.training.fit_params["marked"] is params["marked"]
+    whole = split(fit_params=params, X_val=SAME, y_val=Y)
     assert whole.training.fit_params == params
 
 
@@ -199,25 +202,25 @@ FRAME = pd.DataFrame(X, columns=["a", "b"])
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (dict(X_val=X), "y_val is missing"),
-        (dict(y=None, X_val=X, y_val=Y), "y is missing"),
+        (dict(X_val=SAME), "y_val is missing"),
+        (dict(y=None, X_val=SAME, y_val=Y), "y is missing"),
         (dict(y_val=Y), "y_val was given without X_val"),
-        (dict(X_val=X[:0], y_val=Y[:0]), "m = 0"),
-        (dict(X_val=X[:3], y_val=Y[:2]), "3 rows and y_val has 2"),
-        (dict(X_val=X[:, :1], y_val=Y), "2 columns and X_val 1"),
-        (dict(X=FRAME, X_val=X, y_val=Y), "X has column names and X_val has none"),
+        (dict(X_val=SAME[:0], y_val=Y[:0]), "m = 0"),
+        (dict(X_val=SAME[:3], y_val=Y[:2]), "3 rows and y_val has 2"),
+        (dict(X_val=SAME[:, :1], y_val=Y), "2 columns and X_val 1"),
+        (dict(X=FRAME, X_val=SAME, y_val=Y), "X has column names and X_val has none"),
         (dict(X=FRAME, X_val=FRAME[["b", "a"]], y_val=Y), r"another order.*X_val\[X.columns\]"),
         (dict(X=FRAME, X_val=FRAME.rename(columns={"a": "c"}), y_val=Y), r"lacks columns \['a'\]"),
-        (dict(X_val=X, y_val=np.where(Y, "one", "zero")), "y holds numbers and y_val text"),
-        (dict(y=pd.Series(list("ab") * 20), X_val=X, y_val=Y), "y holds text and y_val numbers"),
-        (dict(X_val=X, y_val=np.stack([Y, Y], axis=1)), r"y_val \(40, 2\): outputs must agree"),
-        (dict(X_val=X, y_val=Y, cv=ShuffleSplit(1)), "leave cv out"),
-        (dict(X_val=X.astype(str), y_val=Y), "X holds numbers and X_val text"),
+        (dict(X_val=SAME, y_val=np.where(Y, "one", "zero")), "y holds numbers and y_val text"),
+        (dict(y=pd.Series(list("ab") * 20), X_val=SAME, y_val=Y), "y holds text and y_val numbers"),
+        (dict(X_val=SAME, y_val=np.stack([Y, Y], axis=1)), r"y_val \(40, 2\): outputs must agree"),
+        (dict(X_val=SAME, y_val=Y, cv=ShuffleSplit(1)), "leave cv out"),
+        (dict(X_val=SAME.astype(str), y_val=Y), "X holds numbers and X_val text"),
         (
             dict(X=FRAME, X_val=FRAME.assign(b=FRAME["b"].astype("string")), y_val=Y),
             "in column 'b' X holds numbers and X_val text",
         ),
-        (dict(X_val=X, y_val=Y, groups_val=[1, 2]), "groups has 2 entries for"),
+        (dict(X_val=SAME, y_val=Y, groups_val=[1, 2]), "groups has 2 entries for"),
         (dict(y=Y[:3]), "inconsistent numbers"),
     ],
 )

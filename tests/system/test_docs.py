@@ -78,6 +78,7 @@ def test_example_scripts_run(example, capsys, monkeypatch):
 @pytest.mark.parametrize(
     "module",
     [
+        "_data.fit_parameters",
         "audit.cases",
         "audit._estimator",
         "audit._repeated",

@@ -99,7 +99,7 @@ def small_search(ledger, epsilon=0.1):
 def fit_small(ledger, **params):
     X = np.linspace(0, 1, 20)[:, None]
     y = (X[:, 0] > 0.4).astype(int)
-    return small_search(ledger, **params).fit(X, y, X_val=X, y_val=y)
+    return small_search(ledger, **params).fit(X, y, X_val=X.copy(), y_val=y)
 
 
 def helper(task, *args, env=None, timeout=500):
@@ -232,7 +232,7 @@ def refused_without_room(ledger):
     search = small_search(ledger)
     X = np.linspace(0, 1, 20)[:, None]
     with drawing() as drawn, pytest.raises(LedgerError, match="Nothing may be released"):
-        search.fit(X, np.arange(20) % 2, X_val=X, y_val=np.arange(20) % 2)
+        search.fit(X, np.arange(20) % 2, X_val=X.copy(), y_val=np.arange(20) % 2)
     assert not drawn
     assert not [name for name in vars(search) if name.endswith("_")]
 
@@ -509,7 +509,7 @@ def test_error_in_callback_of_estimator_keeps_ledger(hook, kind, new_ledger):
     search = PrivateBayesSearchCV(model, {"C": [0.1, 1.0]}, ledger=ledger)
     try:
         error, fitted, _, _ = outcome_of(
-            search, lambda s: s.fit(X, y, X_val=X, y_val=y), ledger, set()
+            search, lambda s: s.fit(X, y, X_val=X.copy(), y_val=y), ledger, set()
         )
     finally:
         FAULT.update(stage=None)

@@ -1225,7 +1225,7 @@ def test_axis_orders_numbers_of_mixed_types(values):
         lambda: make_private_scorer("normalized_sigmoid", slope=10**400),
         lambda: make_private_scorer("neg_mean_absolute_error", bounds=(0, 10**400)),
         lambda: PrivateThresholdClassifier(Cut(), thresholds=[0, 10**400]).fit(
-            SMALL, HALVES, X_val=SMALL, y_val=HALVES
+            SMALL, HALVES, X_val=SMALL.copy(), y_val=HALVES
         ),
         *(
             lambda scorer=scorer: fitted_on(

@@ -139,7 +139,7 @@ def test_verify_finds_reports_by_the_name_of_their_file(run, folder):
     refused(run("verify", "patients.ledger", "0.json"), "0.json: charge 2 is missing")
     model, X = DummyClassifier(), np.zeros((20, 1))
     search = PrivateBayesSearchCV(model, {"constant": [0]}, ledger=opened("2.ledger", 0), epsilon=1)
-    search.fit(X, X[:, 0] + np.arange(20) % 2, X_val=X, y_val=np.arange(20) % 2)
+    search.fit(X, X[:, 0] + np.arange(20) % 2, X_val=X.copy(), y_val=np.arange(20) % 2)
     Path("2.json").write_text(search.privacy_.to_json())
     assert run("verify", "2.ledger", "2.json")[0] == 0
     refused(run("verify", "patients.ledger", "2.json"), "2.json: .*another one")

@@ -40,7 +40,7 @@ search = PrivateBayesSearchCV(SVC(), {"C": [1.0]}, strategy=WorstCase("none"), e
 ledger = PrivacyLedger("budget.db", "patients", 1.0, create=True)
 """
 FINE = """
-fitted = search.fit(X, y, X_val=X, y_val=y)
+fitted = search.fit(X, y, X_val=X.copy(), y_val=y)
 assert_type(fitted, PrivateBayesSearchCV)
 assert_type(fitted.best_score_, float)
 assert_type(fitted.best_score_interval_, tuple[float, float])

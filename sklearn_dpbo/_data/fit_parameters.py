@@ -1,0 +1,126 @@
+"""Other arguments of an estimator's `fit`, which may hold no protected records (zone: public).
+
+Contents are never looked at: that an argument equals a protected record would reveal the record.
+So an argument that may hold records is taken only if the caller says that they are public.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from numbers import Number
+from typing import Any
+
+import numpy as np
+
+from .tables import n_rows
+
+__all__ = ["Public", "check_fit_params", "per_row", "public", "unmarked"]
+
+
+@dataclass(frozen=True)
+class Public:
+    """A fit parameter that the caller has marked as public."""
+
+    value: Any
+
+    def __repr__(self) -> str:
+        return f"<{type(self.value).__name__}, marked as public>"
+
+
+def public(value: Any) -> Public:
+    """Mark an argument of `fit` as public, so that the estimator may train on it.
+
+    A search passes other arguments of `fit` on to the estimator, which may train on the records in
+    them, stop early by them, or keep its losses on them. Nothing of that is protected. Therefore
+    an argument that may hold records, such as `eval_set`, has to be marked as public.
+
+    Parameters
+    ----------
+    value : object
+        What the estimator's `fit` is to get. *It must not contain validation records*, nor copies
+        of them, nor anything computed from them. It is passed on whole, even if it has one entry
+        for each row of X.
+
+    Returns
+    -------
+    marked : object
+        To be passed to `fit` of `PrivateBayesSearchCV`, `PrivateThresholdClassifier`,
+        `PrivateFederatedSearch`, or in `fit_params` of `PrivateObjective`.
+
+    See Also
+    --------
+    PrivateBayesSearchCV : Its `fit` takes such arguments.
+
+    Notes
+    -----
+    Not to be marked: arguments with one entry for each row of X (weights, for example), which
+    are split as X is; and plain settings, which hold no records: a number, text, bytes, a truth
+    value, None, or a function or class that can be imported by its name.
+
+    Examples
+    --------
+    >>> from sklearn_dpbo import public
+    >>> public([([[0.5, 1.0], [0.2, 3.0]], [0, 1])])
+    <list, marked as public>
+
+    With records that are in neither ``X_train`` nor ``X_val``:
+
+    >>> search.fit(  # doctest: +SKIP
+    ...     X_train, y_train, X_val=X_val, y_val=y_val, eval_set=public([(X_stop, y_stop)])
+    ... )
+    """
+    return Public(value)
+
+
+def check_fit_params(fit_params: Mapping[str, Any], n: int) -> None:
+    """Raise ValueError for a fit parameter that may hold records and is not marked as public.
+
+    Parameters
+    ----------
+    fit_params : dict
+        Arguments of the estimator's `fit`.
+    n : int
+        Number of rows of X.
+    """
+    for name, value in fit_params.items():
+        if not (isinstance(value, Public) or per_row(value, n) or _is_plain(value)):
+            raise ValueError(
+                f"the fit parameter {name!r} may hold records (found {type(value).__name__}): the "
+                "estimator would train on them, or stop early by them, and nothing of that is "
+                f"private. If no validation record is in it, nor a copy of one, pass {name}="
+                "public(...), with public from sklearn_dpbo. Only settings (a number, text, None, "
+                f"a function or class with a name to import it by) and what has one entry for "
+                f"each of the {n} rows of X need no mark"
+            )
+
+
+def unmarked(fit_params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return fit parameters as the estimator gets them."""
+    return {k: v.value if isinstance(v, Public) else v for k, v in fit_params.items()}
+
+
+def per_row(value: Any, n: int) -> bool:
+    """Whether a fit parameter has an entry for each row, by scikit-learn's rules."""
+    if isinstance(value, str | bytes | dict | set | type):
+        return False
+    if not hasattr(value, "__getitem__") and not hasattr(value, "iloc"):
+        return False
+    if not hasattr(value, "shape") and not hasattr(value, "__len__"):
+        return False
+    return getattr(value, "shape", None) != () and n_rows(value) == n
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a fit parameter is a setting, and holds no records."""
+    plain = value is None or isinstance(value, str | bytes | Number | np.bool_)
+    return plain or _is_found_by_name(value)
+
+
+def _is_found_by_name(value: Any) -> bool:
+    """Whether this is a function or class that can be imported."""
+    found: Any = sys.modules.get(str(getattr(value, "__module__", None)))
+    for name in str(getattr(value, "__qualname__", None)).split("."):
+        found = getattr(found, name, None)
+    return found is value
