@@ -196,7 +196,7 @@ def test_arguments_that_may_hold_records_are_refused_unless_marked(make, kind, h
 @pytest.mark.parametrize(
     "value",
     [3, 0.5, True, np.float32(1), np.True_, "logloss", b"raw", None, named, Records, len, np.mean],
-    ids=repr,
+    ids=lambda value: getattr(value, "__name__", repr(value)),
 )
 def test_plain_settings_need_no_mark(make, value):
     make().fit(X, Y, X_val=X_VAL, y_val=Y_VAL, eval_set=value)
