@@ -126,7 +126,7 @@ def private_evaluation(
 
     See Also
     --------
-    PrivateBayesSearchCV : Evaluates the chosen candidate with ``report=True``.
+    PrivateBayesSearchCV : Evaluates the chosen candidate with ``release="evaluation"``.
 
     Examples
     --------

@@ -64,8 +64,8 @@ class WorstCase(Strategy):
         How candidates are found, as above.
     score_share : float, default=0.4
         Share of epsilon, strictly between 0 and 1, for the released score, or for all of several
-        scores together. With a report (``report=True``), the report gets half of it, or all of it
-        if the scores follow from the report's counts.
+        scores together. With ``release="evaluation"``, the evaluation gets half of it, or all of
+        it if the scores follow from its counts.
     guidance_share : float, default=0.15
         Share of epsilon for private guidance, in (0, 1 - score_share). The choice of the candidate
         gets the rest. It is not spent if there are no private selections.

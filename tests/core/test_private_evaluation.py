@@ -1,4 +1,4 @@
-"""`private_evaluation` and ``report=True``: numbers, sensitivity, and what is not revealed."""
+"""Evaluations of a model, and of a search's choice: numbers, sensitivity, what is not revealed."""
 
 import doctest
 import importlib
@@ -434,7 +434,7 @@ def test_intervals_of_a_matrix_contain_it(binary):
 def searched(problem, epsilon, grid=None, **kwargs):
     model, (X, y), (X_val, y_val) = problem
     grid = {"C": [0.1, 1.0]} if grid is None else grid
-    search = PrivateBayesSearchCV(model, grid, epsilon=epsilon, report=True, **kwargs)
+    search = PrivateBayesSearchCV(model, grid, epsilon=epsilon, release="evaluation", **kwargs)
     return search.fit(X, y, X_val=X_val, y_val=y_val)
 
 

@@ -111,8 +111,7 @@ def test_scores_that_are_mostly_noise_are_warned_of(two_classes):
 @pytest.mark.parametrize(
     ("params", "what"),
     [
-        ({"release": "some"}, "best.*or.*all"),
-        ({"report": True}, "choose one"),
+        ({"release": "some"}, "best.*evaluation.*or.*all"),
         ({"strategy": "gp_noisy", "delta": 1e-3}, "one candidate's score"),
     ],
 )
