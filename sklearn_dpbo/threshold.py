@@ -317,9 +317,8 @@ class PrivateThresholdClassifier(
 
         units = problem.units
         values = label_values(model, label_gains, table)
-        total = threshold_curve(values, label_gains, table, grid)
         index = mechanisms.draw_grid_point(
-            total.then(lambda u: u.runs(np.arange(len(grid)))),
+            threshold_curve(values, label_gains, table, grid),
             scorer.sensitivity(units),
             mechanisms.budget.epsilon_beside(float(self.score_share)),
             n_points=len(grid),

@@ -19,7 +19,6 @@ from .._privacy.accounting import Purpose, warn_of_weak_guarantee
 from .._privacy.frames import ClearFrames
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import noise_source
-from .._privacy.piecewise import PiecewiseConstant, check_interval, uniform_grid
 from .._privacy.sensitive import Secret
 from .._sklearn.delegation import replace_fitted
 from ..ledger._budget import budget_on
@@ -27,6 +26,7 @@ from ..ledger._ledger import PrivacyLedger
 from ..report._html import ShowsPrivacy
 from ..report._report import PrivacyReport
 from ._families import check_family, utility_on
+from ._piecewise import PiecewiseConstant, check_interval, uniform_grid
 
 __all__ = ["PrivateConfigurator"]
 
