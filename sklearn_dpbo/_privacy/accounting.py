@@ -156,7 +156,7 @@ class Budget:
             )
 
     def charge(self, loss: PrivacyLoss) -> None:
-        """Record a loss, or raise BudgetExceededError: then the caller must not release anything."""
+        """Record a loss, or raise BudgetExceededError: nothing may be released then."""
         self.require_own_process()
         epsilon, delta = self._left()
         if Fraction(loss.epsilon) > epsilon or Fraction(loss.delta) > delta:

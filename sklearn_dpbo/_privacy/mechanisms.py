@@ -91,7 +91,7 @@ class Price:
         return _scale(self.n * sensitivity, self.epsilon)
 
     def scale_of_choice(self, sensitivity: float) -> float:
-        """Return the scale of a choice's noise: it is ``2 D / epsilon``, or costs ``epsilon^2/8``."""
+        """Return the scale of a choice's noise: that of a sum, or twice that by pure composition."""
         return self.scale(sensitivity if self.concentrated else 2 * sensitivity)
 
     @property

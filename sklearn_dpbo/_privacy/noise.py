@@ -78,7 +78,7 @@ class Noise:
 
 @cache
 def _opendp() -> Any:
-    """Import the noise library when a search begins: parts, as its prelude takes ten times as long."""
+    """Import parts of the noise library late: with its prelude, it takes ten times as long."""
     import opendp.domains
     import opendp.measurements
     import opendp.measures
@@ -96,7 +96,7 @@ def _integers() -> Any:
 
 
 class SeededNoise(Noise):
-    """Reproducible draws from the same distributions, for tests: who knows the seed subtracts them."""
+    """Reproducible draws from the same distributions: not private, for tests."""
 
     description = "a seeded generator: NOT PRIVATE, for tests only"
     secure = False

@@ -158,7 +158,7 @@ class Repetition:
         return (2 + self.eta) * epsilon
 
     def delta(self, epsilon: float, base: Callable[[Any], Any]) -> float:
-        """Return a delta so that the best of runs of this divergence is (epsilon, delta)-private."""
+        """Return a delta so that the best of runs of this divergence is (epsilon, delta)-DP."""
         bounds = log_delta_of_renyi(_ORDERS - 1, self.renyi(_ORDERS, base), epsilon)
         return math.exp(min(bounds.min(), 0.0))
 

@@ -15,7 +15,7 @@ from .._data.pickles import fresh, packed
 from .._evaluation.suppress_output import kept_warning_registries, suppress_output
 from .._evaluation.workers import check_backend, end_with_parent
 from .._params import check_number
-from .._privacy.accounting import Purpose, warn_of_weak_guarantee
+from .._privacy.accounting import warn_of_weak_guarantee
 from .._privacy.frames import ClearFrames
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import noise_source
@@ -200,7 +200,7 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
             budget.epsilon_beside(float(self.score_share)),
             n_points=len(grid),
             largest=_STEPS * len(instances),
-            purpose=Purpose.PARAMETER,
+            purpose="choice of the parameter",
         )
         fitted: dict[str, Any] = {
             "best_parameter_": float(grid[index]),
@@ -234,7 +234,7 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
     ) -> dict[str, Any]:
         count = total.measured(lambda u: [[int(u(parameter))]], _STEPS)
         noisy = mechanisms.release_counts(
-            count, mechanisms.budget.epsilon_left, purpose=Purpose.MEAN_UTILITY
+            count, mechanisms.budget.epsilon_left, purpose="mean utility of the chosen parameter"
         )
         H, most = float(self.utility_bound), _STEPS * n
         ((fewest, largest),) = noisy.interval(_CONFIDENCE)
