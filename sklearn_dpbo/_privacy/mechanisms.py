@@ -91,7 +91,7 @@ class Price:
         return _scale(self.n * sensitivity, self.epsilon)
 
     def scale_of_choice(self, sensitivity: float) -> float:
-        """Return the scale of a choice's noise: that of a sum, or twice that by pure composition."""
+        """Return the scale of a choice's noise: ``2 D n / epsilon``, or ``D spread``."""
         return self.scale(sensitivity if self.concentrated else 2 * sensitivity)
 
     @property

@@ -318,10 +318,9 @@ def test_private_guidance_equals_gp_ucb_when_epsilon_is_large(monkeypatch):
     params = dict(space=grid, epsilon=1e6, batch_size=1, n_iter=24, m=2000, kappa=2.0)
     search = search_of("private", **params)
     path = search.cv_results_["params"]
-    n_drawn = sum(
-        loss.purpose == "which candidates to evaluate next" for loss in search.privacy_.spends
-    )
-    assert n_drawn == 20
+    n_drawn, drawn = 20, "which candidates to evaluate next"
+    how = [loss.mechanism for loss in search.privacy_.spends if loss.purpose == drawn]
+    assert how == [f"permute-and-flip, {n_drawn} times"]
 
     points = np.array(list(itertools.product(range(13), range(11))))
     unit = (points + 0.5) / [13, 11]
