@@ -33,11 +33,10 @@ class ExactScore(PrivateScorer):
     Parameters
     ----------
     score : PrivateScorer
-        Prepared to do without public predictions; its score follows from its counts.
+        Prepared, and released, without public predictions; its score follows from its counts.
     """
 
     score: PrivateScorer
-    prepared = True
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -112,7 +111,7 @@ def observing_scores(oracle: Evaluator, who: str) -> Evaluator:
     if scorer.is_mean:
         return oracle
     try:
-        found = scorer.without_public()
+        found = scorer.release()
     except ValueError:
         raise ValueError(
             f"{who} observes the score itself, but scoring={scorer.name!r} is known only up to the "
