@@ -410,9 +410,7 @@ class PrivateThresholdClassifier(
 
     def _scorer(self) -> PrivateScorer:
         scorer = resolve_scorer(self.scoring, self.estimator)
-        if (
-scorer.task == "regression" or scorer.response_method != ("predict",)
-        ):
+        if scorer.task == "regression" or scorer.response_method != ("predict",):
             raise ValueError(
                 f"scoring={scorer.name!r} is not a metric of labels, so it says nothing about a "
                 'threshold. Use "f1", "balanced_accuracy", "accuracy", or '

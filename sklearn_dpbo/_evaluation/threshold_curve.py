@@ -62,7 +62,10 @@ class LabelGains(Query):
         # The second class is predicted at thresholds 0, ..., place - 1; never for NaN.
         place = np.where(np.isnan(score), 0, np.searchsorted(grid, score, side="right"))
         start, place, jumps = _jumps(
-            place, self.scorer.query.fine(first, units), self.scorer.query.fine(second, units), units
+            place,
+            self.scorer.query.fine(first, units),
+            self.scorer.query.fine(second, units),
+            units,
         )
         return PiecewiseConstant.from_jumps((0.0, len(grid) - 1.0), start, place, jumps)
 
@@ -79,7 +82,8 @@ class LabelGains(Query):
     ) -> tuple[int, ...]:
         """Return what `counts` are for the labels that a threshold gives."""
         column = np.where(values[:, 0] >= threshold, values[:, 4], values[:, 3])
-        return self.scorer.counts.statistics(column.astype(np.int64), y, units)
+        counts: Query = self.scorer.counts
+        return counts.statistics(column.astype(np.int64), y, units)
 
 
 def _of_either_label(counted: Query, y: Any, classes: Any) -> list[NDArray[Any]]:

@@ -190,9 +190,7 @@ def _of_many_classes(responses: Responses, m: int, epsilon: float, spread: bool)
     return ClassifierDesign((confusion, histogram), histogram, scorers, confusion, moments)
 
 
-def _of_regressor(
-    responses: Responses, m: int, epsilon: float, largest: float | None
-) -> Design:
+def _of_regressor(responses: Responses, m: int, epsilon: float, largest: float | None) -> Design:
     public = responses(("predict",))
     y, response = public.y.astype(float), public.response.astype(float)
     sums = error_sums(y, response, largest)

@@ -145,8 +145,9 @@ def _score_per_gain(scorer: PrivateScorer, public: Predictions, score: float) ->
     # If all errors grow alike, the gains that are clipped do not show it.
     hidden = float(gains.sum() / gains[gains >= low].sum()) if (gains < low).any() else 1.0
     if isinstance(scorer, VarianceExplained):  # of 1 + g / var(y)
-        return hidden * (high - low) / float(np.var(np.asarray(public.y, dtype=float)))
-    return hidden * (high - low) / (2 * abs(score)) if score else math.inf  # of -sqrt(-g)
+        variance = float(np.var(np.asarray(public.y, dtype=float)))
+        return hidden * float(high - low) / variance
+    return hidden * float(high - low) / (2 * abs(score)) if score else math.inf  # of -sqrt(-g)
 
 
 def _exact(scorer: PrivateScorer, public: Predictions) -> float:

@@ -432,7 +432,7 @@ def test_one_record_changes_area_and_f1_by_their_whole_range():
     """The global sensitivity, which Theorems 1 to 6 do not use."""
     s, units = np.arange(10.0), Units.of(5)
     for scoring, response in (("roc_auc", s), ("f1", (s > 4).astype(int))):
-        score = ExactScore(make_private_scorer(scoring).prepare([0, 1]).without_public())
+        score = ExactScore.of(make_private_scorer(scoring).prepare([0, 1]).release())
         found = []
         for positive in (5, 0):  # the one positive record has the highest score, or the lowest
             rows, labels = np.array([positive, 1, 2, 3, 4]), np.array([1, 0, 0, 0, 0])
