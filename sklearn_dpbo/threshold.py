@@ -50,8 +50,7 @@ from .ledger._ledger import PrivacyLedger
 from .report._html import ShowsEstimatorAndPrivacy
 from .report._report import PrivacyReport
 from .scoring._make import resolve_scorer
-from .scoring._queries import Predictions
-from .scoring._response import method_of, second_class_score
+from .scoring._response import Predictions, method_of, second_class_score
 from .scoring._scorers import PrivateScorer, score_and_interval
 
 __all__ = ["PrivateThresholdClassifier"]

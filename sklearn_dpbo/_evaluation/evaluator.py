@@ -25,8 +25,8 @@ from .._data.pickles import fresh, packed
 from .._data.split import Problem, Training, split_training
 from .._privacy.frames import ClearFrames
 from .._privacy.sensitive import InTransit, Sensitive
-from ..scoring._queries import Predictions, Query
-from ..scoring._response import Responses, method_of
+from ..scoring._queries import Query
+from ..scoring._response import Predictions, Responses, method_of
 from ..scoring._scorers import PrivateScorer
 from .broadcast import Broadcast
 from .companions import Companions

@@ -15,8 +15,8 @@ from .._data.tables import dense
 from ..scoring._histogram import ScoreHistogram, class_scores, n_bins, usual_cut
 from ..scoring._labels import equal
 from ..scoring._make import make_private_scorer
-from ..scoring._queries import GRID, Confusion, Moments, Predictions, Query, Residuals
-from ..scoring._response import Responses
+from ..scoring._queries import GRID, Confusion, Moments, Query, Residuals
+from ..scoring._response import Predictions, Responses
 from ..scoring._scorers import PrivateScorer
 from ._curves import moments_of
 

@@ -24,7 +24,7 @@ from .._privacy.noise import SeededNoise
 from .._privacy.sensitive import Sensitive
 from ..scoring._make import is_several, resolve_scorer
 from ..scoring._of_counts import RankingScore, VarianceExplained
-from ..scoring._queries import Predictions
+from ..scoring._response import Predictions
 from ..scoring._scorers import MeanScore, PrivateScorer, score_and_interval
 
 __all__ = ["N_DRAWS", "Pilot"]

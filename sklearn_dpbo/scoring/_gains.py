@@ -29,7 +29,7 @@ Bounds: TypeAlias = tuple[float, float]
 _COUNTED = 0.99
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Gain:
     """What is known of a gain.
 
@@ -79,7 +79,7 @@ class Gain:
         return self.takes_bounds and callable(self.bounds)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Named:
     """A gain of `GAINS` with its parameters."""
 
@@ -90,7 +90,7 @@ class Named:
         return GAINS[self.name].of(y, response, classes, **self.params)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Custom:
     """A user's ``gain(y_true, response)``."""
 

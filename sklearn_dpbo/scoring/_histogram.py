@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._labels import encode
-from ._queries import Cells, Predictions
+from ._queries import Cells
+from ._response import Predictions
 
 __all__ = ["ScoreHistogram", "class_scores", "n_bins", "usual_cut"]
 

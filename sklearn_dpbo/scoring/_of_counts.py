@@ -41,7 +41,8 @@ from ._intervals import likely, simulated_interval
 from ._labels import encode, position_of
 from ._metrics import average_precision, confusion_metric, gradient, monotone, ratio, roc_auc
 from ._pairs import PairCounts, Pairs, positive_scores
-from ._queries import GRID, Confusion, MeanOf, Moments, Predictions, Query
+from ._queries import GRID, Confusion, MeanOf, Moments, Query
+from ._response import Predictions
 from ._scorers import PrivateScorer, Public, check_one_output, large_error
 
 __all__ = ["RANKING", "VARIANCE", "ConfusionScore", "RankingScore", "VarianceExplained"]
@@ -282,8 +283,8 @@ class VarianceExplained(PrivateScorer):
     Errors, and the labels' distances from their mean, are clipped at the same public bound c.
     """
 
+    learns_bounds: bool = True
     task = "regression"
-    learns_bounds = True
 
     def prepare(self, y_train: Any) -> VarianceExplained:
         check_one_output(self.name, y_train)
@@ -317,8 +318,8 @@ class VarianceExplained(PrivateScorer):
     ) -> VarianceExplained:
         moments = _first(given, Moments)
         found = self if moments is None else replace(self, counts=moments)
-        if public is None:
-            return found
+        if public is None:  # what bounds cut off stays cut off
+            return replace(found, learns_bounds=False)
         estimated: VarianceExplained = found._with_clipping(public(self.response_method), m)
         return estimated
 

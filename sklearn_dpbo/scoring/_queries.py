@@ -37,7 +37,6 @@ __all__ = [
     "Confusion",
     "MeanOf",
     "Moments",
-    "Predictions",
     "Query",
     "Residuals",
     "numbers",
@@ -51,15 +50,6 @@ Floats = NDArray[np.float64]
 GRID = 2**20
 # Largest total weight W of a group's records, if the sums fit into int64.
 _GROUP_WEIGHT = 2**10
-
-
-@dataclass(frozen=True, eq=False)
-class Predictions:
-    """Predictions of public records: their labels, the response to them, and `classes_`."""
-
-    y: Any
-    response: NDArray[Any]
-    classes: Any
 
 
 class Query:

@@ -1,4 +1,4 @@
-"""How scores ask an estimator for its response (zone: sensitive)."""
+"""How scores ask an estimator for its response (zone: public)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._data.tables import dense, n_rows
-from ._queries import Predictions
 
 __all__ = [
+    "Predictions",
     "Responses",
     "call_method",
     "check_response",
@@ -32,6 +32,15 @@ def respond(estimator: Any, X: Any, response_method: tuple[str, ...]) -> NDArray
     check_response(estimator, raw, n_rows(X), response_method)
     response: NDArray[Any] = dense(raw)
     return response
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """Predictions of public records: their labels, the response to them, and `classes_`."""
+
+    y: Any
+    response: NDArray[Any]
+    classes: Any
 
 
 @dataclass(frozen=True, eq=False)

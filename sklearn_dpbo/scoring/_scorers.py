@@ -30,8 +30,8 @@ from .._data.units import Units
 from .._privacy.noisy_counts import NoisyCounts
 from ._gains import GAINS, Custom, Gain, Named
 from ._intervals import likely, simulated_interval
-from ._queries import MeanOf, Predictions, Query
-from ._response import respond
+from ._queries import MeanOf, Query
+from ._response import Predictions, respond
 
 __all__ = [
     "CONFIDENCE",
@@ -483,8 +483,10 @@ class MeanScore(PrivateScorer):
         given: Sequence[Query] = (),
         shared: bool = False,
     ) -> MeanScore:
-        if public is None or not self.learns_bounds:
+        if not self.learns_bounds:
             return self
+        if public is None:  # what bounds cut off stays cut off
+            return replace(self, given=self.bounds)
         found: MeanScore = self._with_clipping(public(self.response_method), m)
         return found
 

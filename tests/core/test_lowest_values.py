@@ -11,7 +11,8 @@ from sklearn_dpbo._data.units import Units
 from sklearn_dpbo.evaluation._design import needs
 from sklearn_dpbo.scoring import _scorers
 from sklearn_dpbo.scoring._make import NAMES
-from sklearn_dpbo.scoring._queries import Moments, Predictions
+from sklearn_dpbo.scoring._queries import Moments
+from sklearn_dpbo.scoring._response import Predictions
 
 TRAINING = {kind: np.repeat(labels, [9, 7, 5][: len(labels)]) for kind, labels in CLASSES.items()}
 TRAINING |= {

@@ -35,7 +35,8 @@ from sklearn_dpbo.scoring._make import NAMES, resolve_scorer, resolve_scorers
 from sklearn_dpbo.scoring._names import REFUSED, references
 from sklearn_dpbo.scoring._of_counts import RANKING
 from sklearn_dpbo.scoring._pairs import PairCounts, Pairs
-from sklearn_dpbo.scoring._queries import Confusion, Predictions, Residuals, unit_weight
+from sklearn_dpbo.scoring._queries import Confusion, Residuals, unit_weight
+from sklearn_dpbo.scoring._response import Predictions
 from sklearn_dpbo.strategies import WorstCase
 
 TWO = np.array([0, 1])

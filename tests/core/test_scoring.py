@@ -18,8 +18,7 @@ from sklearn_dpbo._data.units import Units
 from sklearn_dpbo.scoring._labels import encode
 from sklearn_dpbo.scoring._make import resolve_scorer
 from sklearn_dpbo.scoring._pairs import PairCounts, Pairs
-from sklearn_dpbo.scoring._queries import Predictions
-from sklearn_dpbo.scoring._response import respond
+from sklearn_dpbo.scoring._response import Predictions, respond
 
 CLASSES = np.array(["a", "b", "c"])
 

@@ -477,7 +477,7 @@ def laplace_p(strategy, scale, data=None, n_runs=300, **params):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sklearn_dpbo._privacy.noise.SeededNoise", Recorder)
-        patch.setattr("sklearn_dpbo.scoring._mean_gain.MeanGain.value", lambda self, s, units: s[0])
+        patch.setattr("sklearn_dpbo.scoring._scorers.MeanScore.value", lambda self, s, units: s[0])
         for i in range(n_runs):
             search = search_of(strategy, **{"noise_random_state": i, **params})
             released.append(search.fit(**(known_data() if data is None else data)).best_score_)

@@ -15,7 +15,7 @@ from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer, plan_search
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo.exceptions import InsecureNoiseWarning
 from sklearn_dpbo.planning._pilot import Pilot
-from sklearn_dpbo.scoring._queries import Predictions
+from sklearn_dpbo.scoring._response import Predictions
 from sklearn_dpbo.strategies import WorstCase
 
 GRID = {"C": [0.003, 0.01, 0.03, 0.1]}

@@ -19,7 +19,8 @@ from sklearn_dpbo._privacy.noise import SeededNoise
 from sklearn_dpbo._privacy.sensitive import Sensitive
 from sklearn_dpbo.audit import audit_mechanism
 from sklearn_dpbo.evaluation._design import _STEPS
-from sklearn_dpbo.scoring._queries import Moments, Predictions, Residuals
+from sklearn_dpbo.scoring._queries import Moments, Residuals
+from sklearn_dpbo.scoring._response import Predictions
 
 M, EPSILON, RUNS = 21, 2.0, 2000
 BINARY = np.array([0, 1])

@@ -10,7 +10,7 @@ from sklearn_dpbo._data.units import Units
 from sklearn_dpbo._privacy.noise import SeededNoise
 from sklearn_dpbo._privacy.noisy_counts import NoisyCounts
 from sklearn_dpbo.scoring import _intervals
-from sklearn_dpbo.scoring._queries import Predictions
+from sklearn_dpbo.scoring._response import Predictions
 
 R = 200
 
