@@ -318,11 +318,9 @@ class Mechanisms:
         return Series(self.budget, price.n, loss, self._noisy(price))
 
     def _noisy(self, price: Price) -> Draw[NoisyCounts]:
-        gaussian = price.concentrated
-        noise = self.noise.discrete_gaussian if gaussian else self.noise.discrete_laplace
-
         def draw(counts: Sensitive, opened: NDArray[np.int64]) -> NoisyCounts:
-            scale = price.scale(counts.shape[0] * counts.sensitivity)
+            scale, gaussian = price.scale(counts.shape[0] * counts.sensitivity), price.concentrated
+            noise = self.noise.discrete_gaussian if gaussian else self.noise.discrete_laplace
             return NoisyCounts(tuple(noise(scale)(opened.ravel().tolist())), scale, gaussian)
 
         return draw
