@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,11 +24,10 @@ from .._data.tables import n_rows, stack, take_rows
 from ..exceptions import BatchDependentError
 from ..scoring._response import respond
 from .companions import Companions, spread_rows, with_own_labels
-from .model import RecordScorer
 from .odd_rows import OddRows, odd_rows
 from .responses import agree
 
-__all__ = ["RowByRowCheck", "check_gain"]
+__all__ = ["PublicQuery", "RowByRowCheck", "check_gain"]
 
 # Training rows from which odd ones are made.
 _SAMPLE = 2**10
@@ -53,6 +52,27 @@ _FAILS = (
 )
 # Crowds of ordinary rows, of which one must be predicted.
 _N_CROWDS = 3
+
+
+class PublicQuery(Protocol):
+    """What is asked about public records of a query (`Statistics`), which counts protected ones."""
+
+    @property
+    def response_method(self) -> tuple[str, ...]:
+        """Methods of the estimator; the first that it has is called."""
+
+    @property
+    def custom(self) -> bool:
+        """Whether the gain is a user's function."""
+
+    def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
+        """Return one value per record."""
+
+    def unclipped(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.float64]:
+        """Return the gain of each record, outside of the bounds, too."""
+
+    def share_clipped(self, y: Any, response: NDArray[Any], classes: Any) -> float:
+        """Return the share of gains outside of the bounds."""
 
 
 @dataclass(frozen=True)
@@ -135,14 +155,14 @@ class RowByRowCheck:
         size = problem.units.m if problem.units.ends is None else _LARGEST
         return cls(companions, align(sample, problem.X_val), size)
 
-    def check(self, pickled: bytes, scorer: RecordScorer) -> None:
+    def check(self, pickled: bytes, methods: tuple[str, ...]) -> None:
         """Compare the responses to the same rows in several batches.
 
         Parameters
         ----------
         pickled : bytes
             The fitted estimator.
-        scorer : RecordScorer
+        methods : tuple of str
             Whose response is compared, and a finer one where there is one.
 
         Raises
@@ -150,7 +170,6 @@ class RowByRowCheck:
         BatchDependentError
             If a row's response changes with the rows beside it.
         """
-        methods = scorer.response_method
         predictor = _Predictor.of(pickled, methods, self.companions.copies)
         finer, known = self._finer(predictor) if "predict" in methods else (None, None)
         if finer is not None:  # labels show less: a few batches do
@@ -257,7 +276,7 @@ class RowByRowCheck:
 
 
 def check_gain(
-    scorer: RecordScorer, y: NDArray[Any] | None, response: NDArray[Any], classes: Any
+    scorer: PublicQuery, y: NDArray[Any] | None, response: NDArray[Any], classes: Any
 ) -> None:
     """Compare a user's gain of many public records with its gain of each one.
 

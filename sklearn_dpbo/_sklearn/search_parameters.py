@@ -11,10 +11,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from .._evaluation.fit_cache import memory_of
 from .._evaluation.fitting import set_candidate
 from .._evaluation.own_code import check_prediction
-from .._evaluation.workers import check_backend
 from .._params import check_number
 from .._space.space import SearchSpace
 from ..scoring._make import resolve_scorers
@@ -58,7 +56,6 @@ def check_parameters(search: Any) -> None:
         )
     if search.error_score != "raise":
         check_number("error_score", search.error_score, '"raise" or a number', finite=False)
-    memory_of(search.memory)
     check_prediction(search.prediction)
     if search.release not in ("best", "all"):
         raise ValueError(f'release is "best" or "all"; found {search.release!r}')
@@ -71,7 +68,6 @@ def check_parameters(search: Any) -> None:
     check_number(
         "fit_timeout", search.fit_timeout, "finite seconds above 0", positive, optional=True
     )
-    check_backend(search.n_jobs, search.fit_timeout)
 
 
 def _from_1_up(n: int) -> bool:
