@@ -20,7 +20,7 @@ from .._data.pickles import copied
 from .._data.split import Training
 from .._data.tables import copy_rows
 from ..exceptions import BatchDependentError
-from .shared_context import SharedContext
+from .suppress_output import SharedContext
 
 __all__ = [
     "Fit",

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 from interrupting import no_signal_is_handled
 
-from sklearn_dpbo._evaluation import fitting, shared_context, suppress_output
+from sklearn_dpbo._evaluation import fitting, suppress_output
 from sklearn_dpbo._privacy import interrupts
 
-WATCHED = {module.__file__ for module in (contextlib, fitting, shared_context, suppress_output)}
+WATCHED = {module.__file__ for module in (contextlib, fitting, suppress_output)}
 if hasattr(interrupts, "__file__"):
     WATCHED.add(interrupts.__file__)
 
@@ -104,7 +104,7 @@ def _repair(before):
     for shared in (suppress_output._suppression, fitting.without_autologging):
         shared._lock = threading.Lock()
         shared._stack.close()
-        shared._depth = 0
+        shared.depth = 0
     signal.signal(signal.SIGINT, before["handler"])
 
 
