@@ -31,6 +31,7 @@ from .companions import Companions
 from .fitting import (
     FitOptions,
     fit,
+    fit_all,
     fit_one,
     without_autologging,
     without_callbacks,
@@ -264,17 +265,12 @@ class Evaluator:
         """Fit those candidates that have not been fitted yet, and keep the models."""
         pending = tuple(params for params in candidate_params if params not in self._models)
         checked, make = to_check(pending), self.make_model
-        unchecked, options = replace(make, check=None), self.options
-        tasks = (
-            (
-                options.candidate(params),
-                self.problem.training,
-                options.error_score,
-                make if i in checked else unchecked,
-            )
+        unchecked, training = replace(make, check=None), self.problem.training
+        jobs = (
+            (params, training, make if i in checked else unchecked)
             for i, params in enumerate(pending)
         )
-        with closing(in_parallel(fit_one, tasks, options.n_jobs)) as fits:
+        with closing(fit_all(self.options, jobs)) as fits:
             for params, (error, _, model) in zip(pending, fits, strict=True):
                 self._models.add(params, error, model)
                 self.progress.fitted(params, error)

@@ -6,7 +6,7 @@ import contextlib
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterable
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -16,16 +16,18 @@ from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
 
 from .._data.fit_parameters import unmarked
-from .._data.pickles import copied
+from .._data.pickles import copied, packed
 from .._data.split import Training
 from .._data.tables import copy_rows
 from ..exceptions import BatchDependentError
+from .progress import in_parallel
 from .suppress_output import SharedContext
 
 __all__ = [
     "Fit",
     "FitOptions",
     "fit",
+    "fit_all",
     "fit_one",
     "report_failures",
     "set_candidate",
@@ -87,6 +89,18 @@ class Fit(NamedTuple):
     error: str | None
     seconds: float
     result: Any
+
+
+def fit_all(
+    options: FitOptions, jobs: Iterable[tuple[dict[str, Any], Training, Callable[[Any], Any]]]
+) -> Generator[Fit, None, None]:
+    """Yield the fit of each job in order, in parallel: parameters, training set, use."""
+    packed(options.estimator)  # raises what a Dask cluster would wait for without an end
+    tasks = (
+        (options.candidate(params), training, options.error_score, use)
+        for params, training, use in jobs
+    )
+    return in_parallel(fit_one, tasks, options.n_jobs)
 
 
 def fit_one(estimator: Any, training: Training, error_score: Any, use: Callable[[Any], Any]) -> Fit:

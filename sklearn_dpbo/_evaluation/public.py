@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._data.split import PublicSplit
-from .fitting import Fit, FitOptions, fit_one, without_autologging
-from .progress import Progress, in_parallel
+from .fitting import Fit, FitOptions, fit_all, fit_one, without_autologging
+from .progress import Progress
 
 __all__ = ["PublicEvaluation", "PublicEvaluator", "explore"]
 
@@ -104,18 +104,16 @@ def explore(
 ) -> list[PublicEvaluation]:
     """Score candidates on several cuts of the training set, all in parallel."""
     options, progress, n = oracles[0].options, oracles[0].progress, len(candidate_params)
-    tasks = (
-        (
-            options.candidate(params),
-            oracle.split.training,
-            options.error_score,
-            _Score(oracle.scorer, oracle.split.X_test, oracle.split.y_test, by_record),
-        )
-        for oracle in oracles
+    uses = [
+        _Score(each.scorer, each.split.X_test, each.split.y_test, by_record) for each in oracles
+    ]
+    jobs = (
+        (params, oracle.split.training, use)
+        for oracle, use in zip(oracles, uses, strict=True)
         for params in candidate_params
     )
     fits: list[Fit] = []
-    with without_autologging(), closing(in_parallel(fit_one, tasks, options.n_jobs)) as found:
+    with without_autologging(), closing(fit_all(options, jobs)) as found:
         for each in found:
             progress.fitted(candidate_params[len(fits) % n], each.error)
             fits.append(each)
