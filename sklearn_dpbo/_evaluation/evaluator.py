@@ -24,9 +24,9 @@ from .._data.pickles import fresh
 from .._data.split import Problem, Training, split_training
 from .._privacy.frames import ClearFrames
 from .._privacy.sensitive import InTransit, Sensitive
-from ..scoring._response import method_of, with_answers
+from ..scoring._queries import Query
+from ..scoring._response import Predictions, Responses, method_of
 from ..scoring._scorers import PrivateScorer
-from ..scoring._statistics import Predictions, Statistics
 from .companions import Companions
 from .fitting import (
     FitOptions,
@@ -85,7 +85,7 @@ class Evaluator:
         failed.
     progress : Progress
         Is told of fits.
-    report : tuple of Statistics, default=()
+    report : tuple of Query, default=()
         What a report of the candidate chosen needs of predictions; () if there is to be none.
     releases_all : bool, default=False
         Whether the scores of all candidates are to be released.
@@ -99,7 +99,7 @@ class Evaluator:
     scorers: tuple[PrivateScorer, ...]
     accept: Callable[[Any, Training], None] | None = None
     progress: Progress = field(default_factory=Progress)
-    report: tuple[Statistics, ...] = ()
+    report: tuple[Query, ...] = ()
     releases_all: bool = False
     on_protected: Training | None = None
     _models: Models = field(default_factory=Models, init=False, repr=False)
@@ -148,7 +148,7 @@ class Evaluator:
                 # Also SystemExit, and the panics of native extensions, which are no Exceptions.
                 return None
 
-    def counts(self, params: dict[str, Any], query: Statistics) -> Sensitive:
+    def counts(self, params: dict[str, Any], query: Query) -> Sensitive:
         """Return what is released of an evaluated candidate, without noise, as a table of a row."""
         return counted(self.table, self._models[params].asked(query, self.companions), query)
 
@@ -176,7 +176,7 @@ class Evaluator:
 
     def select_at(self, public: Predictions) -> None:
         """Prepare the score that selects, before anything is evaluated; see `PrivateScorer`."""
-        self.scorers = (self.scorer.selecting_at(public), *self.scorers[1:])
+        self.scorers = (self.scorer.choice(public), *self.scorers[1:])
 
     def public(self, cv: Any, rng: np.random.Generator) -> PublicEvaluator:
         """Return an oracle that scores on a part of the training set, and costs no privacy."""
@@ -207,8 +207,8 @@ class Evaluator:
         """Return the `classes_` that a candidate had before it predicted anything protected."""
         return self._models[params].classes
 
-    def remembered(self, params: dict[str, Any]) -> tuple[Any, Any, Any]:
-        """Return what gives the companions what a candidate gave them at first, with their X and y.
+    def remembered(self, params: dict[str, Any]) -> Responses:
+        """Return what a candidate answered to the companions at first.
 
         Parameters
         ----------
@@ -221,7 +221,7 @@ class Evaluator:
             method_of(estimator, methods): response.values
             for methods, response in model.responses.items()
         }
-        return with_answers(estimator, responses), self.companions.X, self.companions.y
+        return Responses.given(estimator, self.companions.y, responses)
 
     def close(self) -> None:
         """Forget the fitted candidates."""
@@ -304,14 +304,14 @@ class Evaluator:
             )
 
 
-def count(model: Model, table: ProtectedTable, query: Statistics) -> InTransit[Sensitive]:
+def count(model: Model, table: ProtectedTable, query: Query) -> InTransit[Sensitive]:
     """Return the statistics of a model, in a table of one row, sealed: what workers call."""
     with suppress_output():
         statistics = [table.statistics(model, query)]
         return InTransit(Sensitive(statistics, query.sensitivity(table.units)))
 
 
-def counted(table: ProtectedTable, model: Model, query: Statistics) -> Sensitive:
+def counted(table: ProtectedTable, model: Model, query: Query) -> Sensitive:
     """Return what is released of one model, without noise yet, in a table of one row."""
     with ClearFrames(), without_autologging(), kept_warning_registries():
         return count(model, table, query).content

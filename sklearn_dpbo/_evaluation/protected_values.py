@@ -25,8 +25,8 @@ from .._data.pickles import copied, fresh, packed
 from .._data.split import Problem
 from .._data.tables import n_rows, stack, take_rows
 from .._data.units import Units
+from ..scoring._queries import Query
 from ..scoring._response import call_method
-from ..scoring._statistics import Statistics
 from .companions import Companions
 from .model import Model
 from .own_code import predicts_separately
@@ -65,11 +65,11 @@ class ProtectedTable:
         """Return the validation set of a problem."""
         return cls(problem.X_val, problem.y_val, problem.units, companions, prediction)
 
-    def statistics(self, model: Model, query: Statistics) -> tuple[int, ...]:
+    def statistics(self, model: Model, query: Query) -> tuple[int, ...]:
         """Return the raw integers of the first query that the model was made for."""
         return tuple(query.statistics(self.values(model, query), self.y, self.units))
 
-    def values(self, model: Model, query: Statistics) -> NDArray[Any]:
+    def values(self, model: Model, query: Query) -> NDArray[Any]:
         """Return one value per record: see the contract."""
         predictions = _Predictions(self, model, packed(query))
         separate = predicts_separately(self.prediction, model.own_code)

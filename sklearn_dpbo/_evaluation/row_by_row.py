@@ -50,7 +50,7 @@ _FAILS = (
 
 
 class PublicQuery(Protocol):
-    """What is asked about public records of a query (`Statistics`), which counts protected ones."""
+    """What is asked about public records of a `Query`, which counts protected ones."""
 
     @property
     def response_method(self) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from sklearn.pipeline import Pipeline
 from .._data.split import Problem, Training
 from .._data.tables import is_frame, n_rows
 from .._data.units import Units
-from ..scoring._statistics import Statistics
+from ..scoring._queries import Query
 from .companions import Companions
 from .fitting import fit
 from .model import Model
@@ -63,7 +63,7 @@ def fit_last_step(estimator: Any, training: Training, made_up: Training, predict
 
 
 @dataclass(frozen=True)
-class _Rows(Statistics):
+class _Rows(Query):
     """What steps make of records, in place of the values of a score.
 
     Parameters
