@@ -161,17 +161,10 @@ def seen_by(client):
     return repr(seen)
 
 
-@pytest.mark.parametrize("fail", [None, "fit"])
-def test_cluster_keeps_no_data_and_no_raw_score(client, fail):
+def test_cluster_keeps_no_data_and_no_raw_score(client):
     public, protected = data()
-    tried = search_of(fail=fail, error_score="raise", verbose=10)
-    tried.set_params(param_grid={"which": [3, 0, 1, 2]})  # the first fails while others run
     with joblib.parallel_config("dask"):
-        if fail:
-            with pytest.raises(RuntimeError, match="cannot fit this one"):
-                tried.fit(**public, **protected)
-        else:
-            tried.fit(**public, **protected)
+        search_of(verbose=10).fit(**public, **protected)
     assert wait_until(lambda: not client.cluster.scheduler.tasks)
     assert wait_until(lambda: not memory_of_workers(client))
     text = seen_by(client)
