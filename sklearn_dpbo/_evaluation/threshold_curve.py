@@ -61,12 +61,9 @@ class LabelGains(Query):
         score, (first, second) = values[:, 0], values[:, 1:3].T.astype(np.int64)
         # The second class is predicted at thresholds 0, ..., place - 1; never for NaN.
         place = np.where(np.isnan(score), 0, np.searchsorted(grid, score, side="right"))
-        start, place, jumps = _jumps(
-            place,
-            self.scorer.query.fine(first, units),
-            self.scorer.query.fine(second, units),
-            units,
-        )
+        query = cast(MeanOf, self.scorer.query)
+        gains = query.fine(first, units), query.fine(second, units)
+        start, place, jumps = _jumps(place, *gains, units)
         return PiecewiseConstant.from_jumps((0.0, len(grid) - 1.0), start, place, jumps)
 
     def shares(

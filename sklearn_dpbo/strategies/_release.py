@@ -245,8 +245,8 @@ def _prepared(
     if oracle.report:
         positive = getattr(oracle.scorer, "positive", None)
         design = design_of(public, m=m, epsilon=epsilon, spread=False, pos_label=positive)
-    given, several = () if design is None else design.parts, len(scorers) > 1
-    return [scorer.release(public, m, epsilon, given, several) for scorer in scorers], design
+    given = design.parts if design else () if len(scorers) > 1 else None
+    return [scorer.release(public, m, epsilon, given) for scorer in scorers], design
 
 
 def _answers(
