@@ -31,7 +31,7 @@ _GRID = np.linspace(0, 1, 101)
 class ClassifierEvaluation(Evaluation):
     """Numbers and figures of a classifier on protected records, all from one release.
 
-    Returned by `private_evaluation`, and kept by a search with ``report=True``.
+    Returned by `private_evaluation`, and kept by a search with ``release="evaluation"``.
 
     For two classes, the release is a histogram: the numbers of records of each class with a score
     in each public bin. For more classes, half of epsilon pays for the confusion matrix and half for

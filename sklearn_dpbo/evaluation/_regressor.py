@@ -24,10 +24,10 @@ Floats = NDArray[np.float64]
 class RegressorEvaluation(Evaluation):
     """Numbers and figures of a regressor on protected records, all from one release.
 
-    Returned by `private_evaluation`, and kept by a search with ``report=True``. Half of epsilon
-    pays for five sums (of squared and absolute errors, of labels and their squares, of errors),
-    half for a histogram of residuals, label minus prediction. If all records of a group are
-    protected together, the group has the weight of one record, however many records it has.
+    Returned by `private_evaluation`, and kept by a search with ``release="evaluation"``. Half of
+    epsilon pays for five sums (of squared and absolute errors, of labels and their squares, of
+    errors), half for a histogram of residuals, label minus prediction. If all records of a group
+    are protected together, the group has the weight of one record, however many records it has.
 
     Attributes
     ----------

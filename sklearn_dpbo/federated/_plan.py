@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from .._data.units import Units
-from .._evaluation.fit_cache import memory_of
 from .._evaluation.fitting import FitOptions
 from .._evaluation.own_code import check_prediction
 from .._evaluation.workers import check_backend
@@ -83,7 +82,6 @@ class Plan:
             search.estimator,
             search.error_score,
             search.n_jobs,
-            memory=search.memory,
             prediction=search.prediction,
         )
         candidates = _candidates(search.estimator, space, n, seeds)
@@ -190,7 +188,6 @@ def _check_parameters(search: Any) -> None:
         check_number("error_score", search.error_score, '"raise" or a number', finite=False)
     if not isinstance(search.refit, bool | np.bool_):
         raise ValueError(f"refit must be True or False; found {search.refit!r}")
-    memory_of(search.memory)
     check_prediction(search.prediction)
 
 

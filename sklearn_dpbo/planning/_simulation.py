@@ -154,10 +154,7 @@ def simulate(
         n_jobs=n_jobs,
         refit=False,
         ledger=None,
-        report=False,
         release="best",
-        timeout=None,
-        fit_timeout=None,
     )
     parts = train_test_split(X, y, test_size=bounds.m, random_state=rng.randint(2**31 - 1))
     n_paths = n_runs if strategy.guidance in ("private", "both") else 1
@@ -202,8 +199,6 @@ def _strategy_of(search: Any, bounds: UtilityBounds) -> WorstCase:
     if not isinstance(strategy, WorstCase):
         raise ValueError(f"plans are for strategy='worst_case'; found {strategy!r}")
     planned: WorstCase = clone(strategy).set_params(score_share=bounds.score_share)
-    if search.timeout is not None:
-        planned.set_params(timeout=search.timeout)
     if planned.guidance not in ("private", "both"):
         return planned
     if bounds.guidance_share == 0:

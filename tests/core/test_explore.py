@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import loguniform, randint, uniform
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
 
@@ -19,8 +18,7 @@ from sklearn_dpbo._gp.surrogate import Kernel, Surrogate
 from sklearn_dpbo._privacy.sensitive import Sensitive
 from sklearn_dpbo._space.space import SearchSpace
 from sklearn_dpbo.acquisition import UpperConfidenceBound
-from sklearn_dpbo.kusner2015 import GPNoisy
-from sklearn_dpbo.strategies import OneTable, WorstCase
+from sklearn_dpbo.strategies import WorstCase
 from sklearn_dpbo.strategies._proposals import (
     Domain,
     PublicModel,
@@ -332,8 +330,6 @@ def test_strategy_with_fewer_parameters_can_be_cloned():
             super().__init__(guidance=guidance)
 
     assert clone(Mine("none")).guidance == "none"
-    with pytest.raises(ValueError, match="timeout is for searches that fit on public records"):
-        search_of(strategy=Mine(), timeout=3.0)
 
 
 def test_clone_keeps_the_fitted_search():
@@ -448,7 +444,7 @@ def test_grid_that_timeout_thins_is_filled_and_warned_of(monkeypatch):
         "sklearn_dpbo._evaluation.fitting.time.perf_counter", lambda: float(next(seconds))
     )
     with pytest.warns(UserWarning, match="timeout leaves time for 20 of the 120 candidates"):
-        search = search_of(space=GRID, n_iter=None, timeout=20.0)
+        search = search_of(space=GRID, n_iter=None, strategy=WorstCase(timeout=20.0))
     found = search.cv_results_["params"]
     assert len(found) == 20 and len({p["x"] for p in found}) > 8
 
@@ -458,7 +454,7 @@ def test_timeout_ends_the_first_half_of_exploring(monkeypatch):
     monkeypatch.setattr(
         "sklearn_dpbo._evaluation.fitting.time.perf_counter", lambda: float(next(seconds))
     )
-    found = search_of(n_iter=600, timeout=30.0).cv_results_["validated"]
+    found = search_of(n_iter=600, strategy=WorstCase(timeout=30.0)).cv_results_["validated"]
     assert (~found).sum() <= 16 and len(found) <= 31
 
 
@@ -467,39 +463,3 @@ def test_grid_too_large_to_be_fitted_whole_asks_for_n_iter():
     with pytest.raises(ValueError, match=r"1,000,000 candidates: say how many .* n_iter=64"):
         search_of(space=huge, n_iter=None)
     assert len(search_of(space=huge, n_iter=12).cv_results_["params"]) == 12
-
-
-# ---------------------------------------------------------------- timeout of the search
-def test_timeout_of_the_search_is_that_of_its_strategy(monkeypatch):
-    timeouts = []
-    run = WorstCase.run
-
-    def spying(self, *args, **kwargs):
-        timeouts.append(self.timeout)
-        return run(self, *args, **kwargs)
-
-    monkeypatch.setattr(WorstCase, "run", spying)
-    given = WorstCase()
-    search_of(timeout=50.0, strategy=given, n_iter=12)
-    search_of(timeout=50.0, strategy=WorstCase(timeout=50.0), n_iter=12)
-    search_of(strategy=WorstCase(timeout=60.0), n_iter=12)
-    assert timeouts == [50.0, 50.0, 60.0] and given.timeout is None
-
-
-@pytest.mark.parametrize(
-    ("strategy", "timeout", "message"),
-    [
-        (WorstCase(timeout=10.0), 20.0, "timeout=20.0 of the search is not that of the strategy"),
-        (GPNoisy(), 20.0, "timeout is for searches that fit on public records"),
-        (OneTable(), 20.0, "timeout is for searches that fit on public records"),
-        ("worst_case", 0, "timeout is None or finite seconds above 0"),
-        ("worst_case", "1h", "timeout is None or finite seconds above 0"),
-    ],
-)
-def test_timeout_that_does_not_apply_is_refused(strategy, timeout, message):
-    search = PrivateBayesSearchCV(
-        LogisticRegression(), {"C": [1.0]}, strategy=strategy, timeout=timeout
-    )
-    X, y = numbered(40)
-    with pytest.raises(ValueError, match=message):
-        search.fit(X, y, X_val=X.copy(), y_val=y)

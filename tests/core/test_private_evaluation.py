@@ -1,4 +1,4 @@
-"""`private_evaluation` and ``report=True``: numbers, sensitivity, and what is not revealed."""
+"""Evaluations of a model, and of a search's choice: numbers, sensitivity, what is not revealed."""
 
 import doctest
 import importlib
@@ -287,13 +287,13 @@ def test_charges_once_and_before_the_first_draw(binary, regression, tmp_path, mo
     from sklearn_dpbo._privacy import noise
 
     ledger = PrivacyLedger(tmp_path / "budget.db", "patients", epsilon=3.0, create=True)
-    seen, right = [], noise.OpenDPNoise.discrete_laplace
+    seen, right = [], noise.Noise.discrete_laplace
 
     def drawing(self, scale):
         seen.append(ledger.spent["epsilon"])
         return right(self, scale)
 
-    monkeypatch.setattr(noise.OpenDPNoise, "discrete_laplace", drawing)
+    monkeypatch.setattr(noise.Noise, "discrete_laplace", drawing)
     evaluated(binary, epsilon=1.0, ledger=ledger)
     report = evaluated(regression, epsilon=1.5, ledger=ledger).privacy_
     assert seen == [1.0, 2.5, 2.5]
@@ -435,7 +435,7 @@ def test_intervals_of_a_matrix_contain_it(binary):
 def searched(problem, epsilon, grid=None, **kwargs):
     model, (X, y), (X_val, y_val) = problem
     grid = {"C": [0.1, 1.0]} if grid is None else grid
-    search = PrivateBayesSearchCV(model, grid, epsilon=epsilon, report=True, **kwargs)
+    search = PrivateBayesSearchCV(model, grid, epsilon=epsilon, release="evaluation", **kwargs)
     return search.fit(X, y, X_val=X_val, y_val=y_val)
 
 

@@ -530,9 +530,9 @@ def test_label_that_no_float_holds_is_not_reported(scoring):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 2))
     y = [int(label) for label in np.rint(10 * X[:, 0])]
-    for report in (False, True):
+    for release in ("best", "evaluation"):
         search = PrivateBayesSearchCV(
-            Ridge(), {"alpha": [0.1, 10.0]}, scoring=scoring, random_state=0, report=report
+            Ridge(), {"alpha": [0.1, 10.0]}, scoring=scoring, random_state=0, release=release
         )
         y_val = [*y[:99], 10**400]
         search.fit(X[100:], _objects(y[100:]), X_val=X[:100], y_val=y_val)
@@ -602,14 +602,14 @@ class Remembers(LogisticRegression):
 
 
 @pytest.mark.parametrize("how", ["warn", "print", "exit"])
-@pytest.mark.parametrize("report", [False, True])
-def test_code_that_runs_after_protected_predictions_is_not_heard(how, report, capfd, monkeypatch):
+@pytest.mark.parametrize("release", ["best", "evaluation"])
+def test_code_that_runs_after_protected_predictions_is_not_heard(how, release, capfd, monkeypatch):
     X, y = make_classification(400, random_state=0)
     X[0, 0] = 1000.0
     monkeypatch.setattr(Remembers, "how", how)
     monkeypatch.setattr(Remembers, "seen", False)
     search = PrivateBayesSearchCV(
-        Remembers(), {"C": [0.1, 10.0]}, scoring="roc_auc", random_state=0, report=report
+        Remembers(), {"C": [0.1, 10.0]}, scoring="roc_auc", random_state=0, release=release
     )
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")

@@ -172,7 +172,7 @@ def test_score_that_cannot_be_computed_of_counts_is_an_error_before_a_charge(
 def test_correlation_with_a_report_is_released(two_classes):
     X, y, X_val, y_val = two_classes
     search = PrivateBayesSearchCV(
-        LogisticRegression(), {"C": [0.01, 1.0]}, scoring="matthews_corrcoef", report=True
+        LogisticRegression(), {"C": [0.01, 1.0]}, scoring="matthews_corrcoef", release="evaluation"
     ).fit(X, y, X_val=X_val, y_val=y_val)
     assert -1 <= search.best_score_ <= 1 and "f1" in search.evaluation_.to_dict()["scores"]
 

@@ -71,7 +71,9 @@ RELEASES = {
     "pairs": (searched("roc_auc", 2, epsilon=50.0), 100, [4 * (M - 1) / 20]),
     "two releases": (searched(**TWO), 20, [2 / (SCORE / 2), 2 / (SCORE / 2)]),
     "sums": (searched("r2", None), 60, [SUMS / SCORE]),
-    "a report": (searched("accuracy", 2, report=True), 20, [1 / (SCORE / 2), 2 / (SCORE / 2)]),
+    "an evaluation of a choice": (
+        searched("accuracy", 2, release="evaluation"), 20, [1 / (SCORE / 2), 2 / (SCORE / 2)]
+    ),
     "all candidates": (searched("f1_macro", release="all"), 5, [2 * 2 / SCORE] * 2),
     "all candidates, Gaussian": (
         searched("f1_macro", candidates=8, release="all", delta=DELTA), 2, [GAUSSIAN] * 8,
@@ -96,7 +98,7 @@ def released(monkeypatch):
     def recording(sample, sealed):
         found = draw(sample, sealed)
         if not isinstance(found, int):  # the choice
-            noise.append(np.array(found) - np.ravel(sealed._open()))
+            noise.append(np.array(found.counts) - np.ravel(sealed._open()))
         return found
 
     monkeypatch.setattr(mechanisms, "_draw", recording)

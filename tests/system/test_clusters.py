@@ -1,7 +1,6 @@
 """Searches spread by joblib's backends, and on a Dask cluster whose workers may die."""
 
 import contextlib
-import json
 import os
 import signal
 import time
@@ -306,30 +305,6 @@ def test_search_that_is_repeated_after_its_charge_is_charged_again(two_classes, 
 
 
 # ---------------------------------------------------------------- files and threads
-class Noted(LogisticRegression):
-    """Writes a file in each fit."""
-
-    def __init__(self, C=1.0, folder="."):
-        super().__init__(C=C)
-        self.folder = folder
-
-    def fit(self, X, y):
-        Path(self.folder, f"{time.time_ns()}-{os.getpid()}").write_text(json.dumps(self.C))
-        return super().fit(X, y)
-
-
-def test_workers_share_memory_of_fits(two_classes, client, tmp_path):
-    fits = tmp_path / "fits"
-    fits.mkdir()
-    found = []
-    for _ in range(2):
-        with joblib.parallel_config("dask"):
-            remembering = search(Noted(folder=str(fits)), memory=tmp_path / "memory")
-            found.append(result(fit(remembering, two_classes)))
-        assert len(os.listdir(fits)) == 12
-    assert found[0] == found[1]
-
-
 class Warns(Known):
     """Warns in each fit and in each prediction of the validation set."""
 

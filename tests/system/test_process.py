@@ -23,9 +23,7 @@ from sklearn.linear_model import LogisticRegression
 
 from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV, PrivateFederatedSearch
 from sklearn_dpbo._evaluation import workers
-from sklearn_dpbo._evaluation.evaluator import Evaluator
 from sklearn_dpbo.configuration import PrivateConfigurator
-from sklearn_dpbo.strategies import WorstCase
 
 HERE = Path(__file__).parent
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are ended by signals")
@@ -178,81 +176,6 @@ def test_workers_of_others_and_of_the_cluster_stay_as_they_are(monkeypatch):
     workers.end_with_parent.__wrapped__()
 
 
-# ---------------------------------------------------------------- hanging fits
-
-
-@pytest.mark.parametrize(
-    "guidance, how", [("public", "C"), pytest.param("none", "Python", marks=pytest.mark.slow)]
-)
-def test_fit_timeout_ends_a_hanging_fit_with_a_clear_error(tmp_path, guidance, how):
-    ledger = PrivacyLedger(tmp_path / "ledger", "patients", 1.0, create=True)
-    start = time.monotonic()
-    search = PrivateBayesSearchCV(
-        Hanging(how=how), {"where": [None, "fit"], "number": [1, 2, 3, 4]},
-        n_jobs=2, strategy=WorstCase(guidance), ledger=ledger, fit_timeout=0.5,
-        prediction="together",
-    )  # fmt: skip
-    X, y, protected = small()
-    with pytest.raises(TimeoutError, match=r"fit_timeout=0.5 seconds.*no privacy spent") as raised:
-        search.fit(X, y, **protected)
-    assert time.monotonic() - start < 40
-    assert raised.value.__cause__ is None and not ledger.history
-    assert not [name for name in vars(search) if name.endswith("_")]
-
-
-@pytest.mark.slow
-def test_fit_timeout_counts_each_fit_and_not_the_start_of_workers():
-    """Eight fits, begun in new workers, take longer together than each of them may."""
-    get_reusable_executor().shutdown(kill_workers=True)
-    fitted(small(), grid={"C": np.logspace(-2, 2, 8).tolist()}, fit_timeout=3.0)
-
-
-def test_no_clock_is_looked_at_once_protected_records_are_predicted(monkeypatch):
-    """Neither in their predictions nor in fits that come after them."""
-    limits, results = [], Evaluator._results
-
-    def recorded(self, function, tasks, sent, limit=None):
-        limits.append((function.__name__, self._validation_set_used, limit))
-        return results(self, function, tasks, sent, limit)
-
-    monkeypatch.setattr(Evaluator, "_results", recorded)
-    fitted(small(), fit_timeout=30.0)
-    assert limits == [("fit_model", False, 30.0), ("_count", True, None)]
-    limits.clear()
-    evaluate = Evaluator.__call__
-
-    def twice(self, candidate_params):
-        evaluate(self, candidate_params)
-        return evaluate(self, candidate_params)
-
-    monkeypatch.setattr(Evaluator, "__call__", twice)
-    fitted(small(), fit_timeout=30.0, strategy=WorstCase("none"))
-    assert limits[2] == ("fit_model", True, None)
-
-
-@pytest.mark.parametrize(
-    "backend, params, match",
-    [
-        ("loky", dict(n_jobs=None), "n_jobs=1"),
-        ("threading", {}, "ThreadingBackend.*A thread cannot be ended"),
-        ("loky", dict(strategy=WorstCase("private")), "looks at a clock"),
-        ("loky", dict(strategy=WorstCase("both")), "looks at a clock"),
-        ("loky", dict(strategy="gp_noisy", delta=1e-6), "looks at a clock"),
-        ("loky", dict(protect="all"), "looks at a clock"),
-        ("loky", dict(fit_timeout=0), "fit_timeout.*above 0"),
-        ("loky", dict(fit_timeout="1"), "fit_timeout.*above 0"),
-    ],
-)
-def test_fit_timeout_is_refused_where_it_cannot_be_kept(backend, params, match, tmp_path):
-    ledger = PrivacyLedger(tmp_path / "ledger", "patients", 1.0, create=True)
-    X, y, protected = small()
-    params = {"n_jobs": 2, "fit_timeout": 5.0, "ledger": ledger, **params}
-    search = PrivateBayesSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, **params)
-    with parallel_config(backend), pytest.raises(ValueError, match=match):
-        search.fit(X, y, **({} if search.protect == "all" else protected))
-    assert not ledger.history
-
-
 # ---------------------------------------------------------------- dead workers
 
 
@@ -263,7 +186,7 @@ class Dying(Hanging):
 
 def test_killed_worker_of_loky_raises_an_error_and_the_next_fit_works():
     with pytest.raises(process_executor.TerminatedWorkerError, match="SIGKILL"):
-        fitted(small(), Dying(), {"number": [1, 2]}, fit_timeout=30.0)
+        fitted(small(), Dying(), {"number": [1, 2]})
     fitted(small())
 
 

@@ -123,7 +123,7 @@ def test_callbacks_are_called_in_order_of_candidates(n_jobs, backend):
 
     public, protected = data()
     spy = Spy()
-    search = search_of(n_jobs=n_jobs, fail="fit").set_params(pre_dispatch="all")
+    search = search_of(n_jobs=n_jobs, fail="fit")
     search.estimator = Backwards(fail="fit")
     with joblib.parallel_config(backend), pytest.warns(match="1 of 4 candidates failed"):
         search.set_callbacks(spy).fit(**public, **protected)
@@ -147,12 +147,11 @@ def test_callbacks_are_called_in_order_of_candidates(n_jobs, backend):
 
 
 @needs_callbacks
-@pytest.mark.parametrize("memory", [False, True])
 @pytest.mark.parametrize("guidance", ["none", "public", "private", "both"])
-def test_callbacks_receive_every_candidate_with_every_guidance(guidance, memory, tmp_path):
+def test_callbacks_receive_every_candidate_with_every_guidance(guidance):
     public, protected = data()
     spy = Spy()
-    search = search_of(strategy=WorstCase(guidance), memory=tmp_path if memory else None)
+    search = search_of(strategy=WorstCase(guidance))
     search.set_callbacks(spy).fit(**public, **protected)
     results = search.cv_results_
     explored = [facts["params"] for facts in spy.metadata_of("end", EXPLORATION)]
@@ -479,16 +478,10 @@ def bar_of(err):
 
 
 @pytest.mark.parametrize(("backend", "n_jobs"), BACKENDS)
-@pytest.mark.parametrize("memory", [False, True])
-def test_verbose_1_shows_a_bar(n_jobs, backend, memory, capfd, tmp_path):
+def test_verbose_1_shows_a_bar(n_jobs, backend, capfd):
     pytest.importorskip("tqdm")
     public, protected = data()
-    search = search_of(
-        strategy=WorstCase("public"),
-        n_jobs=n_jobs,
-        verbose=1,
-        memory=tmp_path if memory else None,
-    )
+    search = search_of(strategy=WorstCase("public"), n_jobs=n_jobs, verbose=1)
     with joblib.parallel_config(backend):
         search.fit(**public, **protected)
     out, err = capfd.readouterr()
