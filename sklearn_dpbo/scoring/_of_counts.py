@@ -108,7 +108,7 @@ class ConfusionScore(PrivateScorer):
                 f"scoring={self.name!r} is for two classes, and y has {len(classes)}: use "
                 f"'{self.name}_macro', '{self.name}_micro' or '{self.name}_weighted'"
             )
-        return position_of(self.params.get("pos_label", 1), classes, self.name)
+        return position_of(self.params.get("pos_label", 1), classes)
 
     @property
     def positive(self) -> Any:
@@ -196,7 +196,7 @@ class RankingScore(PrivateScorer):
         positions = tuple(range(len(classes)))
         if not self._several:
             label = self.params.get("pos_label")
-            positions = (1 if label is None else position_of(label, classes, self.name),)
+            positions = (1 if label is None else position_of(label, classes),)
         shares = tuple((sizes / sizes.sum())[list(positions)].tolist())
         floor = _FLOORS.get(self.name, 0.0)
         query = Pairs(classes, positions, shares, floor, self.response_method)

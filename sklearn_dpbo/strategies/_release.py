@@ -243,7 +243,8 @@ def _prepared(
     scorers = list(oracle.scorers)
     if not oracle.report and not any(scorer.release_uses_public for scorer in scorers):
         return scorers, None
-    asked = {query.response_method for query in (*scorers, *oracle.report)}
+    asked = {query.response_method for query in oracle.report}
+    asked |= {scorer.response_method for scorer in scorers if scorer.release_uses_public}
     public = _answers(params, oracle, public_model, asked)
     m, design = oracle.problem.units.m, None
     if oracle.report:
