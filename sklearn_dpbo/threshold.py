@@ -272,12 +272,11 @@ class PrivateThresholdClassifier(
         inner = Inner(clone(self.estimator)).with_ledger(self.ledger)
         mechanisms = Mechanisms(self._budget(unit), noise)  # stamped before fitting
         warn_of_weak_guarantee(mechanisms.budget, problem.units.m, unit, stacklevel=3)
-        with watched(self, n_steps=2) as progress, note_on_error(inner.released):
-            with progress.step("fit-estimator", hand_to=inner.estimator):
-                inner = Inner(inner.fit(problem))
-                check_fitted_classes(inner.estimator, problem.training.y)
+        with watched(self), note_on_error(inner.released):
+            inner = Inner(inner.fit(problem))
+            check_fitted_classes(inner.estimator, problem.training.y)
             inner.warn_of_other_reports(stacklevel=3)
-            with progress.step("tune-threshold"), without_autologging():
+            with without_autologging():
                 selecting = self._selecting(inner, problem, scorer, public_rng)
                 released = self._tune(inner, problem, selecting, mechanisms)
                 replace_fitted(self, {"estimator_": inner.estimator, "scorer_": scorer, **released})
@@ -307,7 +306,7 @@ class PrivateThresholdClassifier(
         table = ProtectedTable.of(problem, companions, self.prediction)
         model = Model.of(estimator, (label_gains,), companions)
         if not predicts_separately(self.prediction, model.own_code):
-            RowByRowCheck.on(companions, problem).check(model.pickled, label_gains)
+            RowByRowCheck.on(companions, problem).check(model.pickled, label_gains.response_method)
         if scorer.custom:
             labels = np.resize(estimator.classes_, len(companions))
             check_gain(scorer, companions.y, labels, estimator.classes_)
