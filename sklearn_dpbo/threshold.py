@@ -22,7 +22,7 @@ from ._evaluation.model import Model
 from ._evaluation.own_code import check_prediction, predicts_separately
 from ._evaluation.progress import CallbackSupportMixin, watched
 from ._evaluation.protected_values import ProtectedTable
-from ._evaluation.row_by_row import RowByRowCheck, check_gain
+from ._evaluation.row_by_row import RowByRowCheck
 from ._evaluation.suppress_output import suppress_all_output
 from ._evaluation.threshold_curve import LabelGains, counts_at, label_values, threshold_curve
 from ._evaluation.threshold_grid import (
@@ -307,9 +307,6 @@ class PrivateThresholdClassifier(
         model = Model.of(estimator, (label_gains,), companions)
         if not predicts_separately(self.prediction, model.own_code):
             RowByRowCheck.on(companions, problem).check(model.pickled, label_gains.response_method)
-        if scorer.custom:
-            labels = np.resize(estimator.classes_, len(companions))
-            check_gain(scorer, companions.y, labels, estimator.classes_)
         grid = self._grid(fresh(model.pickled), label_gains, problem)
 
         units = problem.units

@@ -95,10 +95,8 @@ def unmarked(fit_params: Mapping[str, Any]) -> dict[str, Any]:
 
 def per_row(value: Any, n: int) -> bool:
     """Whether a fit parameter has an entry for each row."""
-    if isinstance(value, str | bytes | dict | set | type) or not hasattr(value, "__getitem__"):
-        return False
-    sized = hasattr(value, "shape") or hasattr(value, "__len__")
-    return sized and getattr(value, "shape", None) != () and n_rows(value) == n
+    listed = isinstance(value, list | tuple) or getattr(value, "shape", ())
+    return bool(listed) and n_rows(value) == n
 
 
 def _is_plain(value: Any) -> bool:

@@ -17,7 +17,7 @@ from .companions import Companions
 from .fitting import without_callbacks
 from .own_code import own_code, predicts_separately
 from .responses import Kind
-from .row_by_row import PublicQuery, RowByRowCheck, check_gain
+from .row_by_row import PublicQuery, RowByRowCheck
 
 __all__ = ["MakeModel", "Model", "Models", "Response"]
 
@@ -130,14 +130,10 @@ class MakeModel:
     training: Training
 
     def __call__(self, estimator: Any) -> Model:
-        """Return the model; BatchDependentError if predictions or gains depend on the batch."""
+        """Return the model; BatchDependentError if predictions depend on the batch."""
         if self.accept is not None:
             self.accept(estimator, self.training)
         model = Model.of(without_callbacks(estimator), self.queries, self.companions)
-        for query in self.queries:
-            if query.custom:
-                response = model.responses[query.response_method].values
-                check_gain(query, self.companions.y, response, model.classes)
         if self.check is not None and not predicts_separately(self.prediction, model.own_code):
             for methods in model.responses:
                 self.check.check(model.pickled, methods)

@@ -8,17 +8,18 @@ separately, unless the user asks for something else.
 from __future__ import annotations
 
 import io
-import sys
 from typing import Any
 
 from .._data.pickles import Unpickler
 
 __all__ = ["check_prediction", "own_code", "predicts_separately"]
 
-# Top-level packages whose estimators and functions predict row by row, or are found by the check.
-_KNOWN = sys.stdlib_module_names | {
-    "catboost", "imblearn", "interpret", "joblib", "lightgbm", "numpy", "pandas", "polars",
-    "pyarrow", "scipy", "sklearn", "sklearn_dpbo", "xgboost",
+# Packages whose estimators and functions predict row by row, or are found by the check; and what of
+# the standard library pickles need. Any other module of it may be a file of the user's.
+_KNOWN = {
+    "catboost", "imblearn", "interpret", "lightgbm", "numpy", "pandas", "scipy", "sklearn",
+    "sklearn_dpbo", "xgboost",
+    "builtins", "copyreg", "collections", "_codecs", "datetime", "decimal",
 }  # fmt: skip
 
 
@@ -48,7 +49,9 @@ class _Names(Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         """Return a class or function by name."""
         package = module.partition(".")[0]
-        if not self.found and package not in _KNOWN:
+        # A method that stands for a function (`imputer.fit_transform`) can do what a user wants.
+        method = "." in name or (module, name) == ("builtins", "getattr")
+        if not self.found and (package not in _KNOWN or method):
             by_value = package == "cloudpickle"
             self.found = "code without an importable name" if by_value else f"{module}.{name}"
         return super().find_class(module, name)

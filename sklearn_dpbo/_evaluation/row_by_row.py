@@ -8,7 +8,6 @@ company, order, size, extremes, missing values, first and last rows.
 from __future__ import annotations
 
 from contextlib import suppress
-from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
@@ -26,7 +25,7 @@ from .companions import Companions, spread_rows, with_own_labels
 from .odd_rows import OddRows, odd_rows
 from .responses import agree
 
-__all__ = ["PublicQuery", "RowByRowCheck", "check_gain"]
+__all__ = ["PublicQuery", "RowByRowCheck"]
 
 # Training rows from which odd ones are made.
 _SAMPLE = 2**10
@@ -56,15 +55,8 @@ class PublicQuery(Protocol):
     def response_method(self) -> tuple[str, ...]:
         """Methods of the estimator; the first that it has is called."""
 
-    @property
-    def custom(self) -> bool:
-        """Whether the gain is a user's function."""
-
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
         """Return one value per record."""
-
-    def unclipped(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.float64]:
-        """Return the gain of each record, outside of the bounds, too."""
 
     def share_clipped(self, y: Any, response: NDArray[Any], classes: Any) -> float:
         """Return the share of gains outside of the bounds."""
@@ -228,40 +220,3 @@ class RowByRowCheck:
             (take_rows(self.companions.X, rows[::-1]), rows)
             for rows in (*copies, everyone[:4], everyone[-4:])
         ]
-
-
-def check_gain(
-    scorer: PublicQuery, y: NDArray[Any] | None, response: NDArray[Any], classes: Any
-) -> None:
-    """Raise BatchDependentError if a user's gain of a record changes with the records beside it.
-
-    Also of records with the labels of others, and with labels of another scale: an estimator may
-    predict all training records without any error, so that nothing could be seen.
-    """
-
-    def gains(labels: Any, answers: Any) -> NDArray[np.float64]:
-        return deepcopy(scorer).unclipped(*deepcopy((labels, answers)), classes)
-
-    def one_by_one(labels: Any, answers: Any) -> NDArray[np.float64]:
-        several = range(len(answers))
-        return np.concatenate(
-            [gains(None if labels is None else labels[[i]], answers[[i]]) for i in several]
-        )
-
-    others = [(y, np.roll(response, shift, axis=0)) for shift in (1, 2)]
-    if y is not None and y.dtype.kind in "if":
-        others += [(10 * y, response), (-10 * y, response)]
-    pairs, alone = [(y, response)], [one_by_one(y, response)]
-    for pair in others:
-        with suppress(Exception):  # of labels that no record can have
-            alone.append(one_by_one(*pair))
-            pairs.append(pair)
-    labels = None if y is None else np.concatenate([each for each, _ in pairs])
-    together = gains(labels, np.concatenate([answers for _, answers in pairs]))
-    several = np.concatenate([gains(*pair) for pair in pairs])
-    for found in (together, several):
-        if not np.allclose(found, np.concatenate(alone), rtol=1e-5, atol=1e-12, equal_nan=True):
-            raise BatchDependentError(
-                f"the gain of {scorer!r} values a record differently beside other records: "
-                "compute each record's gain from that record alone"
-            )

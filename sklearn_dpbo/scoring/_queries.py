@@ -61,13 +61,10 @@ class Query:
         Methods of the estimator; the first that it has is called.
     what : str
         What is counted, in words, for privacy reports.
-    custom : bool
-        Whether a user's function is called, which might depend on other records.
     """
 
     response_method: tuple[str, ...] = ("predict",)
     what: str = ""
-    custom: bool = False
 
     def __eq__(self, other: object) -> bool:
         """Whether both count the same, so that they share one release."""
@@ -138,6 +135,8 @@ class MeanOf(Query):
         Whether every gain is a or b.
     clips : bool, default=False
         Whether gains may lie outside of the bounds.
+    custom : bool, default=False
+        Whether the gain is a user's function.
     name : str
         Of the score, for errors.
     """
@@ -163,6 +162,14 @@ class MeanOf(Query):
         return np.zeros(n, dtype=np.int64)
 
     def unclipped(self, y: Any, response: NDArray[Any], classes: Any) -> Floats:
+        if not self.custom:
+            return self._gains(y, response, classes)
+        # A user's gain gets each record alone, and so cannot depend on the others.
+        rows = np.arange(len(response))[:, None]
+        alone = [self._gains(None if y is None else y[i], response[i], classes) for i in rows]
+        return np.concatenate([np.zeros(0), *alone])
+
+    def _gains(self, y: Any, response: NDArray[Any], classes: Any) -> Floats:
         gain = self._numbers(self.gain(y, response, classes))
         if gain.shape != (len(response),):
             raise ValueError(

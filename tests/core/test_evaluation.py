@@ -184,12 +184,6 @@ def test_batch_dependent_transformer_is_refused(two_classes):
         evaluate(make_pipeline(Centre(), LogisticRegression()), problem_of(two_classes))
 
 
-def test_gain_that_depends_on_other_records_is_refused(two_classes):
-    scorer = make_private_scorer(lambda y, p: (y == p) - (y == p).mean(), bounds=(-1, 1))
-    with pytest.raises(BatchDependentError, match="the gain of"):
-        evaluate(LogisticRegression(), problem_of(two_classes), scoring=scorer)
-
-
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_output_and_warnings_of_validation_predictions_are_suppressed(two_classes, capfd, n_jobs):
     with warnings.catch_warnings(record=True) as caught:

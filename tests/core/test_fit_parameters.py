@@ -153,6 +153,16 @@ class Records:
         self.X, self.y = X.copy(), y.copy()
 
 
+class Dataset(Records):
+    """Like torch's: it has a length and entries, and gives them to nobody in folds."""
+
+    def __len__(self):
+        return len(X)
+
+    def __getitem__(self, i):
+        return self.X[i], self.y[i]
+
+
 def named(env):
     """A callback that can be imported by its name."""
 
@@ -165,6 +175,7 @@ MAY_HOLD_RECORDS = {
     "head of a frame": (FRAME_VAL.head(100), Y_VAL[:100]),
     "table": FRAME_VAL.copy(),
     "object of a library": Records(X_VAL, Y_VAL),
+    "dataset as long as X": Dataset(X_VAL, Y_VAL),
     "sparse": sp.csr_matrix(X_VAL),
     "dict": {"valid": [(X_VAL, Y_VAL)]},
     "list of numbers": X_VAL[0].tolist(),
