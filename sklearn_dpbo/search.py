@@ -364,9 +364,7 @@ class PrivateBayesSearchCV(
         n_iter = n_iter_of(self, space, strategy)
         with (
             closing(oracle),
-            watched(
-                self, 1 + bool(self.refit), int(min(n_iter, space.n_points)), self.verbose
-            ) as oracle.progress,
+            watched(self, int(min(n_iter, space.n_points)), self.verbose) as oracle.progress,
         ):
             with note_on_error(lambda: spent_before(mechanisms.budget)):
                 release = strategy.run(
@@ -374,10 +372,8 @@ class PrivateBayesSearchCV(
                 )
             fitted = self._released(release, problem, strategy, mechanisms, oracle, names)
             with note_on_error(lambda: already_released(fitted)):
-                oracle.progress.searched()
                 if self.refit:
-                    with oracle.progress.step("refit-with-best-params"):
-                        fitted["best_estimator_"] = oracle.fitted(fitted["best_params_"])
+                    fitted["best_estimator_"] = oracle.fitted(fitted["best_params_"])
             replace_fitted(self, fitted)
         return self
 
@@ -438,13 +434,7 @@ class PrivateBayesSearchCV(
         return self
 
     def _fit_options(self) -> FitOptions:
-        return FitOptions(
-            self.estimator,
-            self.error_score,
-            self.n_jobs,
-            verbose=self.verbose,
-            prediction=self.prediction,
-        )
+        return FitOptions(self.estimator, self.error_score, self.n_jobs, self.prediction)
 
     def _validate(
         self, unit: str

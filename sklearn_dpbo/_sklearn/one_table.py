@@ -105,7 +105,7 @@ def fit_one_table(
     how = f"{plan.runs.number} of {type(search.estimator).__name__}, with {each}"
     # Every record pays for what is released of its own part: two budgets, charged as one.
     on_second_part = replace(mechanisms, budget=Budget(budget.epsilon))
-    with watched(search, 1, None, search.verbose), note_on_error(lambda: spent_before(budget)):
+    with watched(search), note_on_error(lambda: spent_before(budget)):
         budget.charge(PrivacyLoss(budget.epsilon, budget.delta, TRAINING, how))
         if any(depends_on_labels(scorer, labels) for scorer in scorers.values()):
             even = strategy.frequent_labels(table, on_second_part)
@@ -300,7 +300,7 @@ def oracle_on(
     """Return what evaluates models on the second part, with made-up records as the training set."""
     problem = table.problem(frequent, rng)
     y = problem.training.y
-    prepared = tuple(scorer.prepare(y).without_public() for scorer in scorers.values())
+    prepared = tuple(scorer.prepare(y).release() for scorer in scorers.values())
     return Evaluator(options, problem, prepared)
 
 

@@ -13,7 +13,6 @@ from sklearn.base import clone
 
 from .._evaluation.fitting import set_candidate
 from .._evaluation.own_code import check_prediction
-from .._evaluation.workers import check_backend
 from .._params import check_number
 from .._space.space import SearchSpace
 from ..scoring._make import resolve_scorers
@@ -62,7 +61,6 @@ def check_parameters(search: Any) -> None:
         raise ValueError(f'release is "best", "evaluation" or "all"; found {search.release!r}')
     if search.protect not in ("validation", "all"):
         raise ValueError(f'protect is "validation" or "all"; found {search.protect!r}')
-    check_backend(search.n_jobs)
 
 
 def _from_1_up(n: int) -> bool:

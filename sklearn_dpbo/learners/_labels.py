@@ -14,7 +14,7 @@ from .._data.canonical import as_array, as_labels, refuse_complex
 from .._data.cells import is_missing, is_number
 from .._data.tables import dense, is_frame
 from ..scoring._labels import encode
-from ..scoring._statistics import numbers
+from ..scoring._queries import numbers
 
 __all__ = ["as_declared", "class_numbers", "public_classes", "targets_of"]
 
