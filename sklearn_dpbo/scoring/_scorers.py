@@ -117,6 +117,7 @@ class PrivateScorer(Query):
     shift: float = 0.0
     allowance: float = 0.0
     task = "classification"
+    custom = False
     is_mean = False
     learns_bounds = False
     lipschitz = None
