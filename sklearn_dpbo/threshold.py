@@ -307,6 +307,7 @@ class PrivateThresholdClassifier(
         model = Model.of(estimator, (label_gains,), companions)
         if not predicts_separately(self.prediction, model.own_code):
             RowByRowCheck.on(companions, problem).check(model.pickled, label_gains.response_method)
+        table.rehearse(model, label_gains)
         grid = self._grid(fresh(model.pickled), label_gains, problem)
 
         units = problem.units

@@ -117,8 +117,10 @@ class Evaluator:
             self._fit(candidate_params)
             errors = [self._models.error(params) for params in candidate_params]
             fitted = [p for p, error in zip(candidate_params, errors, strict=True) if error is None]
-            if not self._validation_set_used:
+            if fitted and not self._validation_set_used:
                 self._warn(fitted)
+                for scorer in self.scorers:
+                    self.table.rehearse(self._models[fitted[0]], scorer)
             self._validation_set_used = True
             tasks = ((self._models[params], self.table, self.scorer) for params in fitted)
             with kept_warning_registries():
@@ -278,8 +280,6 @@ class Evaluator:
     def _warn(self, fitted: Iterable[dict[str, Any]]) -> None:
         """Warn of bounds that clip most gains of training records, and of predictions that last."""
         models = [self._models[params] for params in fitted]
-        if not models:
-            return
         for k, scorer in enumerate(self.scorers):
             clipped = float(np.mean([model.clipped[k] for model in models]))
             if clipped > 1 / 2:

@@ -31,13 +31,15 @@ from .companions import Companions
 from .model import Model
 from .own_code import predicts_separately
 from .responses import agree
-from .suppress_output import restored_state
+from .suppress_output import restored_state, suppress_all_output
 
 __all__ = ["ProtectedTable"]
 
 # By how much the companions' values may differ through rounding, in steps of their grid. One unit's
 # is what 65,536 records would make together of such a difference.
 _TOLERANCE = 16
+# Of the companions with more than the lowest value, so many must have it as validation records.
+_FEW = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +95,30 @@ class ProtectedTable:
             own = predictions.beside_companions(rows, one_unit=True)
             values[rows] = lowest[rows] if own is None else own
         return values
+
+    def rehearse(self, model: Model, query: Query) -> None:
+        """Raise ValueError if no protected record could get more than the lowest value.
+
+        Public: the companions are predicted in the types, and in the place, of protected records.
+        """
+        beside, none = self.companions, np.arange(0)
+        X = stack([take_rows(self.X, none), beside.X])
+        y = self.y if self.y is None else np.concatenate([self.y[none], beside.y])
+        public = replace(self, X=X, y=y, units=Units.of(len(beside)))
+        model = model.asked(query, beside)
+        with suppress_all_output():
+            found = public.values(model, query)
+        lowest = query.lowest_values(y, len(beside))
+        able, kept = (
+            (values != lowest).reshape(len(beside), -1).any(axis=1)
+            for values in (model.values[0], found)
+        )
+        if (able & kept).sum() < _FEW * able.sum():
+            raise ValueError(
+                f"{type(fresh(model.pickled)).__name__} predicts training records, but (nearly) "
+                "none of them in the place of validation records, of which every one would count "
+                "as the worst. Does it take the types of X_val and y_val, and batches of any size?"
+            )
 
     @property
     def n(self) -> int:

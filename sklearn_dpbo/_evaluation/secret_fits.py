@@ -227,6 +227,7 @@ def try_out(fits: Sequence[SecretFit], training: Training, oracle: Evaluator) ->
             estimator = without_side_effects(oracle.options.candidate(each.params))
             model = oracle.make_model(fit(estimator, made_up))
             _check_classes(model.classes, made_up.y)
+            oracle.table.rehearse(model, oracle.scorer)
             estimator = fresh(model.pickled)
             for k in to_check(each.members) if each.members != ({},) else ():
                 refitted(estimator, each.members[k])

@@ -233,4 +233,6 @@ def _counted(
         check = RowByRowCheck.on(companions, problem)
         for model, part in zip(models, parts, strict=True):
             check.check(model.pickled, part.response_method)
+    for model, part in zip(models, parts, strict=True):
+        table.rehearse(model, part)
     return [counted(table, model, part) for model, part in zip(models, parts, strict=True)]

@@ -27,7 +27,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from sklearn_dpbo import PrivateBayesSearchCV, PrivateThresholdClassifier, make_private_scorer
+from sklearn_dpbo import (
+    PrivacyLedger,
+    PrivateBayesSearchCV,
+    PrivateThresholdClassifier,
+    make_private_scorer,
+    private_evaluation,
+)
 from sklearn_dpbo._data.pickles import packed
 from sklearn_dpbo._data.split import Problem, Training, hold_out
 from sklearn_dpbo._data.units import Units
@@ -923,3 +929,33 @@ def test_thresholds_are_tuned_on_records_of_another_type_of_numbers():
     tuned = PrivateThresholdClassifier(LogisticRegression(), epsilon=10.0, noise_random_state=0)
     tuned.fit(X.astype(np.float32), y, X_val=X[:M], y_val=y[:M])
     assert tuned.best_score_ > 0.8
+
+
+class OnlyEvenBatches(Responds):
+    """Predicts even numbers of records only, such as the companions: never one beside them."""
+
+    def predict_proba(self, X):
+        if len(X) % 2:
+            raise ValueError
+        return np.eye(2)[(X[:, 0] > 0).astype(int)]
+
+    def predict(self, X):
+        return self.predict_proba(X)[:, 1]
+
+
+@pytest.mark.parametrize("what", ["search", "threshold", "evaluation"])
+def test_nothing_is_charged_where_every_record_would_count_as_the_worst(tmp_path, what):
+    X, y = numbers()
+    given = {"ledger": PrivacyLedger(tmp_path / "budget.db", "patients", 1.0, create=True)}
+    given |= {"epsilon": 1.0, "prediction": "separate"}
+    model = make_pipeline(OnlyEvenBatches()).fit(X, y)
+    with pytest.raises(ValueError, match="every one would count as the worst"):
+        if what == "search":
+            search = PrivateBayesSearchCV(model, {"onlyevenbatches__odd": [1, 2]}, **given)
+            search.fit(X, y, X_val=X[:M].copy(), y_val=y[:M])
+        elif what == "threshold":
+            tuned = PrivateThresholdClassifier(model, **given)
+            tuned.fit(X, y, X_val=X[:M].copy(), y_val=y[:M])
+        else:
+            private_evaluation(model, X[:M].copy(), y[:M], X=X, y=y, **given)
+    assert not given["ledger"].history
