@@ -95,8 +95,8 @@ def unmarked(fit_params: Mapping[str, Any]) -> dict[str, Any]:
 
 def per_row(value: Any, n: int) -> bool:
     """Whether a fit parameter has an entry for each row."""
-    listed = isinstance(value, list | tuple) or getattr(value, "shape", ())
-    return bool(listed) and n_rows(value) == n
+    listed = isinstance(value, list | tuple) or len(getattr(value, "shape", ())) > 0
+    return listed and n_rows(value) == n
 
 
 def _is_plain(value: Any) -> bool:
