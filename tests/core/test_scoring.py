@@ -432,7 +432,7 @@ def test_a_callable_gain_gets_the_second_column_of_binary_probabilities():
         lambda y, p: seen.append(p.shape) or p, bounds=(0, 1), response_method="predict_proba"
     )
     scorer.record_values(np.zeros(4), np.full((4, 2), 0.5), np.array([0, 1]))
-    assert seen == [(4,)]
+    assert seen == [(1,)] * 4
 
 
 def test_a_prepared_scorer_keeps_the_number_of_training_classes(rng):
