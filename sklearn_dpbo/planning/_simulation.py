@@ -160,7 +160,7 @@ def simulate(
         fit_timeout=None,
     )
     parts = train_test_split(X, y, test_size=bounds.m, random_state=rng.randint(2**31 - 1))
-    n_paths = n_runs if strategy.guidance in ("private", "both") else 1
+    n_paths = n_runs if strategy.guidance == "private" else 1
     draws = []
     for _ in range(n_paths):
         rehearsal = Rehearsal.of(strategy, bounds, n_runs // n_paths)
@@ -204,7 +204,7 @@ def _strategy_of(search: Any, bounds: UtilityBounds) -> WorstCase:
     planned: WorstCase = clone(strategy).set_params(score_share=bounds.score_share)
     if search.timeout is not None:
         planned.set_params(timeout=search.timeout)
-    if planned.guidance not in ("private", "both"):
+    if planned.guidance != "private":
         return planned
     if bounds.guidance_share == 0:
         raise ValueError(

@@ -121,7 +121,7 @@ class Watched(Known):
         return super().predict(X)
 
 
-@pytest.mark.parametrize("guidance", ["none", "public", "private", "both"])
+@pytest.mark.parametrize("guidance", ["none", "public", "private"])
 def test_no_file_is_written_once_validation_set_is_in_use(tmp_path, guidance, monkeypatch):
     """Modification times of files, and times of calls that joblib keeps, would depend on it."""
     before = []

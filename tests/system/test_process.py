@@ -236,7 +236,6 @@ def test_no_clock_is_looked_at_once_protected_records_are_predicted(monkeypatch)
         ("loky", dict(n_jobs=None), "n_jobs=1"),
         ("threading", {}, "ThreadingBackend.*A thread cannot be ended"),
         ("loky", dict(strategy=WorstCase("private")), "looks at a clock"),
-        ("loky", dict(strategy=WorstCase("both")), "looks at a clock"),
         ("loky", dict(strategy="gp_noisy", delta=1e-6), "looks at a clock"),
         ("loky", dict(protect="all"), "looks at a clock"),
         ("loky", dict(fit_timeout=0), "fit_timeout.*above 0"),

@@ -148,7 +148,7 @@ def test_callbacks_are_called_in_order_of_candidates(n_jobs, backend):
 
 @needs_callbacks
 @pytest.mark.parametrize("memory", [False, True])
-@pytest.mark.parametrize("guidance", ["none", "public", "private", "both"])
+@pytest.mark.parametrize("guidance", ["none", "public", "private"])
 def test_callbacks_receive_every_candidate_with_every_guidance(guidance, memory, tmp_path):
     public, protected = data()
     spy = Spy()
@@ -160,16 +160,14 @@ def test_callbacks_receive_every_candidate_with_every_guidance(guidance, memory,
     tried = list(zip(results["params"], results["validated"], strict=True))
     assert explored == [params for params, validated in tried if not validated]
     assert evaluated == [params for params, validated in tried if validated]
-    assert len(tried) == 16 and bool(explored) == (guidance in ("public", "both"))
+    assert len(tried) == 16 and bool(explored) == (guidance == "public")
     (context,) = {e[5] for e in spy.events if e[1] == "search"}
     assert context.max_subtasks == 16
     assert not spy.leaks and not spy.tables
 
 
 @needs_callbacks
-@pytest.mark.parametrize(
-    ("guidance", "expected"), [("public", (3, 5)), ("both", (3, 5)), ("none", (0, 16))]
-)
+@pytest.mark.parametrize(("guidance", "expected"), [("public", (3, 5)), ("none", (0, 16))])
 def test_callback_that_asks_to_stop_shortens_the_search_while_it_explores(guidance, expected):
     """And it is not heard once the validation set is used: it may have looked at a clock."""
     public, protected = data()
@@ -224,16 +222,6 @@ def test_callback_cannot_change_candidates():
     public, protected = data()
     search = search_of().set_callbacks(Vandal()).fit(**public, **protected)
     assert [params["which"] for params in search.cv_results_["params"]] == list(COUNTS)
-
-
-@needs_callbacks
-def test_fits_timed_for_timeout_are_reported_in_addition():
-    public, protected = data()
-    spy = Spy()
-    strategy = WorstCase("none", timeout=1e6)
-    search_of(strategy=strategy).set_callbacks(spy).fit(**public, **protected)
-    assert len(spy.metadata_of("end", EXPLORATION)) == 4
-    assert len(spy.metadata_of("end", EVALUATION)) == 16
 
 
 @needs_callbacks
