@@ -19,7 +19,7 @@ from .tables import n_rows
 __all__ = ["Public", "check_fit_params", "per_row", "public", "unmarked"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Public:
     """A fit parameter that the caller has marked as public."""
 
