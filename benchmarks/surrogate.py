@@ -10,9 +10,10 @@ Quality: best value of four functions after 50 or 100 evaluations, and CPU secon
 goes through the search's public interface. "Exploration" is the default guidance, which learns
 kernel parameters from scores within the training set: the search fits three times as many
 candidates, of which a third explore, and the CPU seconds are those of all. "Private" is
-`guidance="private"` at epsilon = 1e6, where noise hides nothing; its kernel is fixed. The functions are those of the literature, with their usual bounds scaled to
-the unit cube; Ackley's optimum is its centre, so that nothing may start there: the estimator's own
-parameters, which a search may try first, are a corner.
+`guidance="private"` at epsilon = 1e6, where noise hides nothing; its kernel is fixed. The functions
+are those of the literature, with their usual bounds scaled to the unit cube; Ackley's optimum is
+its centre, so that nothing may start there: the estimator's own parameters, which a search may try
+first, are a corner.
 """
 
 import argparse

@@ -166,6 +166,13 @@ def test_candidates_of_any_space_lie_in_it_and_are_at_most_n(grids, n):
         assert len(found.params) == n
 
 
+def test_first_points_fill_all_dicts():
+    space = SearchSpace([{"a": stats.uniform(0, 1)}, {"b": stats.uniform(0, 1)}, {"c": [1, 2, 3]}])
+    points = space.fill(60, np.random.default_rng(0))
+    assert points.subspace[:9].tolist() == [0, 1, 2] * 3 and len(points) == 60
+    assert space.fill(9, np.random.default_rng(0)).subspace.tolist() == [0, 1, 2] * 3
+
+
 def test_located_params_are_kept():
     """Converting to a coordinate and back loses digits, which the user's own values must keep."""
     grid, params = {"x": stats.loguniform(0.1, 10)}, {"x": 0.3}
