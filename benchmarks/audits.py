@@ -38,17 +38,16 @@ from sklearn_dpbo import (
 )
 from sklearn_dpbo._privacy import mechanisms
 from sklearn_dpbo._privacy.accounting import Budget
-from sklearn_dpbo._privacy.mechanisms import Mechanisms
-from sklearn_dpbo._privacy.noise import OpenDPNoise, SeededNoise
+from sklearn_dpbo._privacy.mechanisms import Mechanisms, Price
+from sklearn_dpbo._privacy.noise import Noise, SeededNoise
 from sklearn_dpbo._privacy.sensitive import Sensitive
-from sklearn_dpbo._privacy.zcdp import Draws
 from sklearn_dpbo.acquisition import ExpectedImprovement
 from sklearn_dpbo.audit import audit_mechanism, audit_one_run, audit_search, cases
 from sklearn_dpbo.federated import FederatedCoordinator, FederatedSite
 from sklearn_dpbo.kusner2015 import GPNoiseFree, GPNoisy, LipschitzConvex, UnitBall
 from sklearn_dpbo.outsourced import GaussianCurator
 from sklearn_dpbo.outsourced import _curators as curators
-from sklearn_dpbo.scoring import _mean_gain as mean_gain
+from sklearn_dpbo.scoring import _queries as queries
 from sklearn_dpbo.strategies import WorstCase
 
 
@@ -67,7 +66,7 @@ def noise_by(factor, stack):
         "discrete_laplace",
         "discrete_gaussian",
     ):
-        for source in (OpenDPNoise, SeededNoise):
+        for source in (Noise, SeededNoise):
             patch(stack, source, name, weaker(getattr(source, name)))
 
 
@@ -119,8 +118,7 @@ def split_forgotten(stack):
     patch(stack, Budget, "charge", lambda self, loss: self._losses.append(loss))
     patch(stack, Budget, "epsilon_beside", lambda self, share: self.epsilon)
     patch(stack, Budget, "epsilon_left", property(lambda self: self.epsilon))
-    whole = classmethod(lambda cls, n, epsilon, delta: cls(n, epsilon, epsilon, 0.0, False))
-    patch(stack, Draws, "within", whole)
+    patch(stack, Price, "scale_of_choice", lambda self, D: mechanisms._scale(2 * D, self.epsilon))
 
 
 def counts_not_shared(stack):
@@ -135,7 +133,7 @@ def not_clipped(stack):
     no_clip.clip = lambda values, low, high: values
     # Nor does what is below 0 become 0.
     no_clip.where = lambda _, x, y: x if isinstance(x, np.ndarray) else y
-    patch(stack, mean_gain, "np", no_clip)
+    patch(stack, queries, "np", no_clip)
     patch(stack, GaussianCurator, "_bounded", lambda self, X: X)
 
 

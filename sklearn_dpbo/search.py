@@ -126,8 +126,6 @@ class PrivateBayesSearchCV(
         1 shows a progress bar (lines without tqdm), 2 prints a line per fit. Nothing printed
         depends on the validation set. scikit-learn's callbacks (`set_callbacks`, from version 1.9
         on) work without it.
-    pre_dispatch : int or str, default="2*n_jobs"
-        As in joblib.
     error_score : "raise" or float, default=np.nan
         What a failed fit does: raise, or warn. A failed candidate is never chosen.
     random_state : int, RandomState instance or None, default=None
@@ -138,12 +136,6 @@ class PrivateBayesSearchCV(
         noise. Warns.
     ledger : PrivacyLedger or None, default=None
         Where (epsilon, delta) are charged, before any noise is generated.
-    memory : str, path, joblib.Memory or None, default=None
-        Where to cache fitted candidates (as in scikit-learn's `Pipeline`), so that the same search,
-        after a crash, does not fit them again. Fits depend on the training set alone; validation
-        scores are never cached. Neither are fits that begin after the first prediction on the
-        validation set (``guidance="private"``): the time stamp of a file would show when
-        predictions ended. Anyone who can write to this folder can run code here.
     prediction : {"auto", "together", "separate"}, default="auto"
         How a candidate predicts the validation set. "together": all records at once, for estimators
         that predict row by row, which is checked on training records. "separate": each record (or
@@ -152,19 +144,18 @@ class PrivateBayesSearchCV(
         "auto": separately if the model has code that is of no known library (a class of your own,
         or your function in a `FunctionTransformer`), otherwise together. Such code may compute
         something from the batch for values that no training record has, which no check would find.
-    report : bool, default=False
-        Whether to release an evaluation of the chosen candidate as well, as `evaluation_`: what
-        `private_evaluation` returns, at no extra epsilon. Some metrics follow from its counts
-        ("roc_auc", "average_precision", "f1" and other functions of the confusion matrix of two
-        classes): then metric and evaluation together have the share of epsilon for scores.
-        Otherwise each has half of it. Only with `WorstCase`.
-    release : {"best", "all"}, default="best"
-        Whose scores are released. "all": those of every validated candidate, as columns
-        ``mean_test_score``, ``low_test_score``, ``high_test_score`` and ``rank_test_score`` of
-        `cv_results_`. They share the epsilon for scores, so the noise of each grows with the number
-        of candidates (with its square root if delta > 0). The choice keeps its own share, because
-        it is more accurate without that noise. Candidates then predict the validation set twice.
-        Only with `WorstCase`, and without `report`.
+    release : {"best", "evaluation", "all"}, default="best"
+        What is released besides the choice, without more epsilon. "best": the chosen candidate's
+        score. "evaluation": also an evaluation of it, as `evaluation_`: what `private_evaluation`
+        returns. Some metrics follow from its counts ("roc_auc", "average_precision", "f1" and
+        other functions of the confusion matrix of two classes): then metric and evaluation
+        together have the share of epsilon for scores. Otherwise each has half of it. "all": the
+        scores of every validated candidate, as columns ``mean_test_score``, ``low_test_score``,
+        ``high_test_score`` and ``rank_test_score`` of `cv_results_`. They share the epsilon for
+        scores, so the noise of each grows with the number of candidates (with its square root if
+        delta > 0). The choice keeps its own share, because it is more accurate without that noise.
+        Candidates then predict the validation set twice. Only `WorstCase` releases more than
+        "best".
     protect : {"validation", "all"}, default="validation"
         Whose records are protected. "all": those of one table, X and y of `fit`, whether a model is
         fitted on them or evaluated; `best_estimator_` is also private. The estimator must train
@@ -173,15 +164,6 @@ class PrivateBayesSearchCV(
         `n_iter` limits the candidates, and the number of fits follows from the number of records.
         (The strategies of Kusner et al. protect every record under an assumption, with ordinary
         estimators. They release no model, and need ``refit=False``.)
-    timeout : float or None, default=None
-        Target for the total time of all fits in seconds, see `WorstCase`; only with `WorstCase`.
-    fit_timeout : float or None, default=None
-        Time limit in seconds for fitting one candidate and predicting training records with it, for
-        fits that may hang. After it the process is ended and `fit` raises TimeoutError; nothing has
-        been released or spent. Only with joblib's processes (``n_jobs`` of 2 or more, and the
-        default backend), and with `WorstCase` whose guidance is "public" or "none": there, all fits
-        end before protected records are predicted. Predictions of protected records have no time
-        limit, because whether they keep it would reveal something about the records.
 
     Attributes
     ----------
@@ -207,7 +189,8 @@ class PrivateBayesSearchCV(
         ``release="all"``. It has no times of anything that ran during or after predictions on the
         validation set, because these times could reveal something about the records.
     evaluation_ : ClassifierEvaluation or RegressorEvaluation
-        Numbers and figures of the chosen candidate (private). Only if report.
+        Numbers and figures of the chosen candidate (private). Only with
+        ``release="evaluation"``.
     privacy_ : PrivacyReport
         The privacy report: print it.
     scorer_ : PrivateScorer, or dict of them
@@ -264,18 +247,13 @@ class PrivateBayesSearchCV(
         refit: bool | str = True,
         cv: Any = None,
         verbose: int = 0,
-        pre_dispatch: Any = "2*n_jobs",
         error_score: Any = np.nan,
         random_state: Any = None,
         noise_random_state: int | None = None,
         ledger: PrivacyLedger | None = None,
-        memory: Any = None,
         prediction: str = "auto",
-        report: bool = False,
         release: str = "best",
         protect: str = "validation",
-        timeout: float | None = None,
-        fit_timeout: float | None = None,
     ) -> None:
         self.estimator = estimator
         self.param_grid = param_grid
@@ -288,18 +266,13 @@ class PrivateBayesSearchCV(
         self.refit = refit
         self.cv = cv
         self.verbose = verbose
-        self.pre_dispatch = pre_dispatch
         self.error_score = error_score
         self.random_state = random_state
         self.noise_random_state = noise_random_state
         self.ledger = ledger
-        self.memory = memory
         self.prediction = prediction
-        self.report = report
         self.release = release
         self.protect = protect
-        self.timeout = timeout
-        self.fit_timeout = fit_timeout
 
     def fit(
         self,
@@ -350,8 +323,6 @@ class PrivateBayesSearchCV(
             nothing is fitted, released or spent. Also if a candidate does not predict row by row,
             or if all candidates fail: nothing is released, and nothing is spent except on noisy
             selections in earlier rounds.
-        TimeoutError
-            If a fit takes longer than `fit_timeout`; nothing is released or spent.
         """
         check_named(self, unnamed, fit_params)
         if self.protect == "all":
@@ -380,7 +351,7 @@ class PrivateBayesSearchCV(
         scorers = {name: prepared(each, problem.training.y) for name, each in scorers.items()}
         several = is_several(self.scoring)
         names = list(scorers) if several else []
-        report = needs(self.estimator, problem.training.y) if self.report else ()
+        report = needs(self.estimator, problem.training.y) if self.release == "evaluation" else ()
         oracle = Evaluator(
             self._fit_options(),
             problem,
@@ -393,9 +364,7 @@ class PrivateBayesSearchCV(
         n_iter = n_iter_of(self, space, strategy)
         with (
             closing(oracle),
-            watched(
-                self, 1 + bool(self.refit), int(min(n_iter, space.n_points)), self.verbose
-            ) as oracle.progress,
+            watched(self, int(min(n_iter, space.n_points)), self.verbose) as oracle.progress,
         ):
             with note_on_error(lambda: spent_before(mechanisms.budget)):
                 release = strategy.run(
@@ -403,10 +372,8 @@ class PrivateBayesSearchCV(
                 )
             fitted = self._released(release, problem, strategy, mechanisms, oracle, names)
             with note_on_error(lambda: already_released(fitted)):
-                oracle.progress.searched()
                 if self.refit:
-                    with oracle.progress.step("refit-with-best-params"):
-                        fitted["best_estimator_"] = oracle.fitted(fitted["best_params_"])
+                    fitted["best_estimator_"] = oracle.fitted(fitted["best_params_"])
             replace_fitted(self, fitted)
         return self
 
@@ -467,16 +434,7 @@ class PrivateBayesSearchCV(
         return self
 
     def _fit_options(self) -> FitOptions:
-        return FitOptions(
-            self.estimator,
-            self.error_score,
-            self.n_jobs,
-            self.pre_dispatch,
-            self.verbose,
-            self.memory,
-            self.prediction,
-            self.fit_timeout,
-        )
+        return FitOptions(self.estimator, self.error_score, self.n_jobs, self.prediction)
 
     def _validate(
         self, unit: str
@@ -484,7 +442,7 @@ class PrivateBayesSearchCV(
         """Return (scorers, space, strategy, mechanisms), or raise an error for wrong parameters."""
         check_parameters(self)
         scorers, space = scorers_of(self), space_of(self)
-        strategy = resolve_strategy(self, _STRATEGIES).protecting(self.protect)
+        strategy = resolve_strategy(self.strategy, _STRATEGIES).protecting(self.protect)
         strategy.check(Budget(self.epsilon, self.delta))
         check_strategy(self, strategy, scorers)
         noise = noise_source(self.noise_random_state, stacklevel=4)

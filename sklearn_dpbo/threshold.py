@@ -31,7 +31,7 @@ from ._evaluation.threshold_grid import (
     public_thresholds,
 )
 from ._params import check_named, check_number
-from ._privacy.accounting import Budget, Purpose, warn_of_weak_guarantee
+from ._privacy.accounting import Budget, warn_of_weak_guarantee
 from ._privacy.mechanisms import Mechanisms
 from ._privacy.noise import noise_source
 from ._sklearn.delegation import RoutesToEstimator, attributes_of, delegate, replace_fitted
@@ -50,10 +50,8 @@ from .ledger._ledger import PrivacyLedger
 from .report._html import ShowsEstimatorAndPrivacy
 from .report._report import PrivacyReport
 from .scoring._make import resolve_scorer
-from .scoring._mean_gain import MeanGain
-from .scoring._response import method_of, second_class_score
-from .scoring._scorers import score_and_interval
-from .scoring._statistics import Predictions
+from .scoring._response import Predictions, method_of, second_class_score
+from .scoring._scorers import PrivateScorer, score_and_interval
 
 __all__ = ["PrivateThresholdClassifier"]
 
@@ -174,7 +172,7 @@ class PrivateThresholdClassifier(
     best_score_: float
     best_score_interval_: tuple[float, float]
     privacy_: PrivacyReport
-    scorer_: MeanGain
+    scorer_: PrivateScorer
 
     def __init__(
         self,
@@ -274,22 +272,21 @@ class PrivateThresholdClassifier(
         inner = Inner(clone(self.estimator)).with_ledger(self.ledger)
         mechanisms = Mechanisms(self._budget(unit), noise)  # stamped before fitting
         warn_of_weak_guarantee(mechanisms.budget, problem.units.m, unit, stacklevel=3)
-        with watched(self, n_steps=2) as progress, note_on_error(inner.released):
-            with progress.step("fit-estimator", hand_to=inner.estimator):
-                inner = Inner(inner.fit(problem))
-                check_fitted_classes(inner.estimator, problem.training.y)
+        with watched(self), note_on_error(inner.released):
+            inner = Inner(inner.fit(problem))
+            check_fitted_classes(inner.estimator, problem.training.y)
             inner.warn_of_other_reports(stacklevel=3)
-            with progress.step("tune-threshold"), without_autologging():
+            with without_autologging():
                 selecting = self._selecting(inner, problem, scorer, public_rng)
                 released = self._tune(inner, problem, selecting, mechanisms)
                 replace_fitted(self, {"estimator_": inner.estimator, "scorer_": scorer, **released})
         return self
 
     def _selecting(
-        self, inner: Inner, problem: Problem, scorer: MeanGain, rng: np.random.Generator
-    ) -> MeanGain:
+        self, inner: Inner, problem: Problem, scorer: PrivateScorer, rng: np.random.Generator
+    ) -> PrivateScorer:
         """Return the scorer, prepared to tell thresholds apart that are good on public records."""
-        if not scorer.selects_at:
+        if not scorer.choice_uses_public:
             return scorer
         methods, classes = RESPONSE_METHODS[self.response_method], inner.estimator.classes_
         estimator, model = fresh(packed(inner.estimator)), inner.model
@@ -297,10 +294,10 @@ class PrivateThresholdClassifier(
         with suppress_all_output():
             y, responses = public_responses(estimator, model, problem.training, methods, rng)
         labels = labels_at_best_threshold(scorer.exact, y, responses, classes)
-        return scorer.selecting_at(Predictions(y, labels, classes), linear=True)
+        return scorer.choice(Predictions(y, labels, classes))
 
     def _tune(
-        self, inner: Inner, problem: Problem, scorer: MeanGain, mechanisms: Mechanisms
+        self, inner: Inner, problem: Problem, scorer: PrivateScorer, mechanisms: Mechanisms
     ) -> dict[str, Any]:
         """Return the fitted attributes that are released."""
         estimator = inner.estimator
@@ -309,7 +306,7 @@ class PrivateThresholdClassifier(
         table = ProtectedTable.of(problem, companions, self.prediction)
         model = Model.of(estimator, (label_gains,), companions)
         if not predicts_separately(self.prediction, model.own_code):
-            RowByRowCheck.on(companions, problem).check(model.pickled, label_gains)
+            RowByRowCheck.on(companions, problem).check(model.pickled, label_gains.response_method)
         if scorer.custom:
             labels = np.resize(estimator.classes_, len(companions))
             check_gain(scorer, companions.y, labels, estimator.classes_)
@@ -317,19 +314,18 @@ class PrivateThresholdClassifier(
 
         units = problem.units
         values = label_values(model, label_gains, table)
-        total = threshold_curve(values, label_gains, table, grid)
         index = mechanisms.draw_grid_point(
-            total.then(lambda u: u.runs(np.arange(len(grid)))),
+            threshold_curve(values, label_gains, table, grid),
             scorer.sensitivity(units),
             mechanisms.budget.epsilon_beside(float(self.score_share)),
             n_points=len(grid),
             largest=scorer.largest(units),
-            purpose=Purpose.THRESHOLD,
+            purpose="choice of the threshold",
         )
         noisy = mechanisms.release_counts(
             counts_at(float(grid[index]), values, label_gains, table),
             mechanisms.budget.epsilon_left,
-            purpose=Purpose.THRESHOLD_SCORE,
+            purpose="score at the threshold",
         )
         score, interval = score_and_interval(scorer, units, noisy)
         return {
@@ -409,13 +405,9 @@ class PrivateThresholdClassifier(
             )
         check_thresholds(self.thresholds)
 
-    def _scorer(self) -> MeanGain:
+    def _scorer(self) -> PrivateScorer:
         scorer = resolve_scorer(self.scoring, self.estimator)
-        if (
-            not isinstance(scorer, MeanGain)
-            or scorer.task == "regression"
-            or scorer.response_method != ("predict",)
-        ):
+        if scorer.task == "regression" or scorer.response_method != ("predict",):
             raise ValueError(
                 f"scoring={scorer.name!r} is not a metric of labels, so it says nothing about a "
                 'threshold. Use "f1", "balanced_accuracy", "accuracy", or '

@@ -3,8 +3,8 @@ All figures of a paper from one private release
 ===============================================
 
 A paper on a model needs a table, curves and confusion matrices, and none may expose the patients
-of the validation set. ``report=True`` releases one histogram of predicted risks, with noise. Every
-figure below is computed from it and costs no further privacy.
+of the validation set. ``release="evaluation"`` releases one histogram of predicted
+risks, with noise. Every figure below is computed from it and costs no further privacy.
 """
 
 import os
@@ -45,7 +45,7 @@ search = PrivateBayesSearchCV(
     epsilon=2.0,
     n_iter=8,
     scoring="roc_auc",
-    report=True,
+    release="evaluation",
     random_state=0,
 )
 search.fit(X_train, y_train, X_val=X_val, y_val=y_val)

@@ -7,19 +7,17 @@ what either label is worth, and is counted as, is computed with it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._data.pickles import packed
 from .._data.units import Units
 from .._privacy.frames import ClearFrames
-from .._privacy.piecewise import PiecewiseConstant
 from .._privacy.sensitive import Secret, Sensitive
-from ..scoring._mean_gain import MeanGain
+from ..scoring._queries import MeanOf, Query
 from ..scoring._response import second_class_score
-from ..scoring._statistics import Statistics
+from ..scoring._scorers import PrivateScorer
 from .model import Model
 from .protected_values import ProtectedTable
 from .suppress_output import kept_warning_registries, suppress_output
@@ -28,25 +26,25 @@ __all__ = ["LabelGains", "counts_at", "label_values", "threshold_curve"]
 
 
 @dataclass(frozen=True)
-class LabelGains(Statistics):
+class LabelGains(Query):
     """Per record: the response, and what either label is worth and counted as; shape (n, 5).
 
     Parameters
     ----------
-    scorer : MeanGain
+    scorer : PrivateScorer
         Of labels.
     response_method : tuple of str
         Methods of the estimator, to whose response thresholds are applied.
     """
 
-    scorer: MeanGain
+    scorer: PrivateScorer
     response_method: tuple[str, ...]
 
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
         """Return the response, the gains of both labels, and their values for `counts`."""
         scorer, counts = self.scorer, self.scorer.counts
         gains = _of_either_label(scorer, y, classes)
-        counted = gains if counts is scorer else _of_either_label(counts, y, classes)
+        counted = gains if counts is scorer.query else _of_either_label(counts, y, classes)
         return np.stack([second_class_score(response), *gains, *counted], axis=1)
 
     def lowest_values(self, y: Any, n: int) -> NDArray[Any]:
@@ -56,22 +54,24 @@ class LabelGains(Statistics):
 
     def total(
         self, values: NDArray[Any], units: Units, grid: NDArray[np.float64]
-    ) -> PiecewiseConstant:
-        """Return the sum over units, in steps, as a function of the position in the grid."""
+    ) -> NDArray[np.int64]:
+        """Return the sum over units at each threshold of a grid, in steps."""
         score, (first, second) = values[:, 0], values[:, 1:3].T.astype(np.int64)
         # The second class is predicted at thresholds 0, ..., place - 1; never for NaN.
         place = np.where(np.isnan(score), 0, np.searchsorted(grid, score, side="right"))
-        start, place, jumps = _jumps(
-            place, self.scorer.fine(first, units), self.scorer.fine(second, units), units
-        )
-        return PiecewiseConstant.from_jumps((0.0, len(grid) - 1.0), start, place, jumps)
+        query = cast(MeanOf, self.scorer.query)
+        gains = query.fine(first, units), query.fine(second, units)
+        start, place, jumps = _jumps(place, *gains, units)
+        change = np.zeros(len(grid) + 1, dtype=np.int64)
+        np.add.at(change, place, jumps)
+        found: NDArray[np.int64] = start + np.cumsum(change[:-1])
+        return found
 
     def shares(
         self, values: NDArray[Any], units: Units, grid: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """Return the mean gain of public records at each threshold of a grid, in [0, 1]."""
-        total = self.total(values, units, grid)(np.arange(len(grid)))
-        found: NDArray[np.float64] = total / self.scorer.largest(units)
+        found: NDArray[np.float64] = self.total(values, units, grid) / self.scorer.largest(units)
         return found
 
     def counted(
@@ -79,10 +79,11 @@ class LabelGains(Statistics):
     ) -> tuple[int, ...]:
         """Return what `counts` are for the labels that a threshold gives."""
         column = np.where(values[:, 0] >= threshold, values[:, 4], values[:, 3])
-        return self.scorer.counts.statistics(column.astype(np.int64), y, units)
+        counts: Query = self.scorer.counts
+        return counts.statistics(column.astype(np.int64), y, units)
 
 
-def _of_either_label(counted: Statistics, y: Any, classes: Any) -> list[NDArray[Any]]:
+def _of_either_label(counted: Query, y: Any, classes: Any) -> list[NDArray[Any]]:
     """Return each record's value if it gets the first label, and if it gets the second."""
     return [counted.record_values(y, np.full(len(y), label), classes) for label in classes]
 
@@ -91,14 +92,20 @@ def _of_either_label(counted: Statistics, y: Any, classes: Any) -> list[NDArray[
 def label_values(model: Model, label_gains: LabelGains, table: ProtectedTable) -> Secret:
     """Return the values of all protected records, see `LabelGains`."""
     with kept_warning_registries(), suppress_output():
-        return Secret(table.values(model, packed(label_gains)))
+        return Secret(table.values(model, label_gains))
 
 
 def threshold_curve(
     values: Secret, label_gains: LabelGains, table: ProtectedTable, grid: NDArray[np.float64]
 ) -> Secret:
-    """Return the score of each threshold, in steps, as a function of its position in the grid."""
-    return values.then(lambda v: label_gains.total(v, table.units, grid))
+    """Return runs of thresholds with the same score: where they start, and that score in steps."""
+
+    def runs(values: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
+        total = label_gains.total(values, table.units, grid)
+        starts = np.flatnonzero(np.diff(total, prepend=total[0] - 1))
+        return starts, total[starts]
+
+    return values.then(runs)
 
 
 def counts_at(

@@ -24,7 +24,7 @@ from .._evaluation.fitting import FitOptions, set_candidate
 from .._evaluation.progress import watched
 from .._evaluation.secret_fits import SecretFit, try_out
 from .._params import as_floats
-from .._privacy.accounting import Budget, PrivacyLoss, Purpose, warn_of_weak_guarantee
+from .._privacy.accounting import TRAINING, Budget, PrivacyLoss, warn_of_weak_guarantee
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import Noise
 from .._space.space import SearchSpace
@@ -105,8 +105,8 @@ def fit_one_table(
     how = f"{plan.runs.number} of {type(search.estimator).__name__}, with {each}"
     # Every record pays for what is released of its own part: two budgets, charged as one.
     on_second_part = replace(mechanisms, budget=Budget(budget.epsilon))
-    with watched(search, 1, None, search.verbose), note_on_error(lambda: spent_before(budget)):
-        budget.charge(PrivacyLoss(budget.epsilon, budget.delta, Purpose.TRAINING, how))
+    with watched(search), note_on_error(lambda: spent_before(budget)):
+        budget.charge(PrivacyLoss(budget.epsilon, budget.delta, TRAINING, how))
         if any(depends_on_labels(scorer, labels) for scorer in scorers.values()):
             even = strategy.frequent_labels(table, on_second_part)
         with closing(oracle_on(options, table, scorers, even, rng)) as oracle:
@@ -300,7 +300,7 @@ def oracle_on(
     """Return what evaluates models on the second part, with made-up records as the training set."""
     problem = table.problem(frequent, rng)
     y = problem.training.y
-    prepared = tuple(scorer.prepare(y).without_public() for scorer in scorers.values())
+    prepared = tuple(scorer.prepare(y).release() for scorer in scorers.values())
     return Evaluator(options, problem, prepared)
 
 

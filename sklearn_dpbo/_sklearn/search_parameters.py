@@ -11,15 +11,13 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from .._evaluation.fit_cache import memory_of
 from .._evaluation.fitting import set_candidate
 from .._evaluation.own_code import check_prediction
-from .._evaluation.workers import check_backend
 from .._params import check_number
 from .._space.space import SearchSpace
 from ..scoring._make import resolve_scorers
 from ..scoring._scorers import PrivateScorer
-from ..strategies._base import Strategy, positive
+from ..strategies._base import Strategy
 from ..strategies._warm_start import is_fitted_search
 
 __all__ = [
@@ -58,20 +56,11 @@ def check_parameters(search: Any) -> None:
         )
     if search.error_score != "raise":
         check_number("error_score", search.error_score, '"raise" or a number', finite=False)
-    memory_of(search.memory)
     check_prediction(search.prediction)
-    if search.release not in ("best", "all"):
-        raise ValueError(f'release is "best" or "all"; found {search.release!r}')
+    if search.release not in ("best", "evaluation", "all"):
+        raise ValueError(f'release is "best", "evaluation" or "all"; found {search.release!r}')
     if search.protect not in ("validation", "all"):
         raise ValueError(f'protect is "validation" or "all"; found {search.protect!r}')
-    if not isinstance(search.report, bool | np.bool_):
-        raise ValueError(f"report is True or False; found {search.report!r}")
-    if search.report and search.release == "all":
-        raise ValueError('release="all" and report=True want the same epsilon: choose one')
-    check_number(
-        "fit_timeout", search.fit_timeout, "finite seconds above 0", positive, optional=True
-    )
-    check_backend(search.n_jobs, search.fit_timeout)
 
 
 def _from_1_up(n: int) -> bool:
@@ -190,27 +179,6 @@ def n_iter_of(search: Any, space: SearchSpace, strategy: Strategy) -> int:
     return n_iter
 
 
-def resolve_strategy(search: Any, by_name: dict[str, type[Strategy]]) -> Strategy:
-    """Return the strategy of a search, with its timeout."""
-    strategy = _strategy_of(search.strategy, by_name)
-    if search.timeout is None:
-        return strategy
-    check_number("timeout", search.timeout, "finite seconds above 0", positive, optional=True)
-    if search.protect == "all" or "timeout" not in strategy.get_params(deep=False):
-        raise ValueError(
-            "timeout is for searches that fit on public records, by WorstCase; found "
-            f"strategy={search.strategy!r} and protect={search.protect!r}. Leave it out, or limit "
-            "n_iter"
-        )
-    if strategy.timeout not in (None, search.timeout):
-        raise ValueError(
-            f"timeout={search.timeout!r} of the search is not that of the strategy, "
-            f"{strategy.timeout!r}: give one of them"
-        )
-    limited: Strategy = clone(strategy).set_params(timeout=search.timeout)
-    return limited
-
-
 def refuse_earlier_search(strategy: Strategy) -> None:
     """Raise ValueError if a search that holds out by itself begins where another one ended."""
     if is_fitted_search(getattr(strategy, "initial_points", None)):
@@ -221,7 +189,7 @@ def refuse_earlier_search(strategy: Strategy) -> None:
         )
 
 
-def _strategy_of(strategy: Any, by_name: dict[str, type[Strategy]]) -> Strategy:
+def resolve_strategy(strategy: Any, by_name: dict[str, type[Strategy]]) -> Strategy:
     """Return the strategy of this name, or this one."""
     if isinstance(strategy, str) and strategy in by_name:
         return by_name[strategy]()
@@ -239,14 +207,6 @@ def _strategy_of(strategy: Any, by_name: dict[str, type[Strategy]]) -> Strategy:
 def check_strategy(search: Any, strategy: Strategy, scorers: dict[str, PrivateScorer]) -> None:
     """Raise ValueError if a strategy does not do what a search is to do."""
     name = type(strategy).__name__
-    public = getattr(strategy, "guidance", None) in ("public", "none")
-    if search.fit_timeout is not None and not (public and search.protect == "validation"):
-        raise ValueError(
-            f"fit_timeout={search.fit_timeout!r} looks at a clock, and once protected records have "
-            "been fitted on or predicted, what it shows depends on them. Leave it out, or use "
-            'WorstCase(guidance="public") or "none", which make all fits before; found '
-            f"{strategy!r} and protect={search.protect!r}"
-        )
     if getattr(strategy, "initial_points", None) is search:
         raise ValueError(
             "initial_points is this very search, which would forget what it is to begin with: let "
@@ -268,7 +228,8 @@ def check_strategy(search: Any, strategy: Strategy, scorers: dict[str, PrivateSc
             "pass refit=False, or let it release a candidate (candidate_share=0.5)"
         )
     reports = strategy.protects == "validation" and strategy.assumption is None
-    if (search.report or search.release == "all") and not reports:
-        what = 'release="all"' if search.release == "all" else "report=True"
+    if search.release != "best" and not reports:
         other = ", or use strategy='worst_case'" * (search.protect == "validation")
-        raise ValueError(f"{name} releases one candidate's score: leave out {what}{other}")
+        raise ValueError(
+            f"{name} releases one candidate's score: leave out release={search.release!r}{other}"
+        )

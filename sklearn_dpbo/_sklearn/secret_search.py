@@ -79,7 +79,7 @@ def fit_in_secret(
     warn_of_weak_guarantee(budget, table.units.m + table.units_val.m, "record", stacklevel=5)
     with (
         closing(oracle),
-        watched(search, 1, None, search.verbose),
+        watched(search),
         note_on_error(lambda: spent_before(budget)),
     ):
         release = strategy.run(space, oracle, n_iter=n_iter, rng=rng, mechanisms=mechanisms)

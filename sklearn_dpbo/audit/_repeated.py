@@ -117,8 +117,7 @@ def audit_search(
     Parameters
     ----------
     search : PrivateBayesSearchCV or PrivateThresholdClassifier
-        Without a ledger, because an audit fits it 2 n times. If fits are slow, its `memory` saves
-        time.
+        Without a ledger, because an audit fits it 2 n times.
     train : tuple (X, y)
         The training set.
     held_out, held_out_neighbour : tuple (X_val, y_val) or (X_val, y_val, groups_val)

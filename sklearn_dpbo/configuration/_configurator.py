@@ -13,13 +13,11 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from .._data.pickles import fresh, packed
 from .._evaluation.suppress_output import kept_warning_registries, suppress_output
-from .._evaluation.workers import check_backend, end_with_parent
 from .._params import check_number
-from .._privacy.accounting import Purpose, warn_of_weak_guarantee
+from .._privacy.accounting import warn_of_weak_guarantee
 from .._privacy.frames import ClearFrames
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import noise_source
-from .._privacy.piecewise import PiecewiseConstant, check_interval, uniform_grid
 from .._privacy.sensitive import Secret
 from .._sklearn.delegation import replace_fitted
 from ..ledger._budget import budget_on
@@ -27,6 +25,7 @@ from ..ledger._ledger import PrivacyLedger
 from ..report._html import ShowsPrivacy
 from ..report._report import PrivacyReport
 from ._families import check_family, utility_on
+from ._piecewise import PiecewiseConstant, check_interval, uniform_grid
 
 __all__ = ["PrivateConfigurator"]
 
@@ -200,7 +199,7 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
             budget.epsilon_beside(float(self.score_share)),
             n_points=len(grid),
             largest=_STEPS * len(instances),
-            purpose=Purpose.PARAMETER,
+            purpose="choice of the parameter",
         )
         fitted: dict[str, Any] = {
             "best_parameter_": float(grid[index]),
@@ -234,7 +233,7 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
     ) -> dict[str, Any]:
         count = total.measured(lambda u: [[int(u(parameter))]], _STEPS)
         noisy = mechanisms.release_counts(
-            count, mechanisms.budget.epsilon_left, purpose=Purpose.MEAN_UTILITY
+            count, mechanisms.budget.epsilon_left, purpose="mean utility of the chosen parameter"
         )
         H, most = float(self.utility_bound), _STEPS * n
         ((fewest, largest),) = noisy.interval(_CONFIDENCE)
@@ -284,7 +283,6 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
         if self.invalid not in ("raise", "zero"):
             raise ValueError(f"invalid must be 'raise' or 'zero'; found {self.invalid!r}")
         check_number("n_jobs", self.n_jobs, "not 0", lambda n: n != 0, Integral, optional=True)
-        check_backend(self.n_jobs)
         interval = self.interval
         if interval is None:
             interval = getattr(self.family, "interval", None)
@@ -329,7 +327,6 @@ def _total_of(
     zero: bool,
 ) -> PiecewiseConstant | None:
     """Return the sum of instances' utilities in steps; None if one has none that is valid."""
-    end_with_parent()
     with suppress_output():
         utilities = [_steps_of(x, family, interval, grid, H, zero) for x in instances]
         valid = [u for u in utilities if u is not None]

@@ -20,17 +20,18 @@ from .._evaluation.own_code import check_prediction, predicts_separately
 from .._evaluation.protected_values import ProtectedTable
 from .._evaluation.row_by_row import RowByRowCheck
 from .._params import as_floats, check_number
-from .._privacy.accounting import Purpose, warn_of_weak_guarantee
+from .._privacy.accounting import warn_of_weak_guarantee
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import noise_source
 from .._privacy.rounding import round_down
 from .._privacy.sensitive import Sensitive
 from ..ledger._budget import budget_on
 from ..ledger._ledger import PrivacyLedger
-from ..scoring._statistics import Statistics
+from ..scoring._queries import Query
+from ..scoring._response import Responses
 from ._classifier import ClassifierEvaluation
 from ._counted import Counted
-from ._design import check_task, design_of
+from ._design import METHODS, check_task, design_of
 from ._privacy import validation_report
 from ._regressor import RegressorEvaluation
 
@@ -126,7 +127,7 @@ def private_evaluation(
 
     See Also
     --------
-    PrivateBayesSearchCV : Evaluates the chosen candidate with ``report=True``.
+    PrivateBayesSearchCV : Evaluates the chosen candidate with ``release="evaluation"``.
 
     Examples
     --------
@@ -165,9 +166,9 @@ def private_evaluation(
     warn_of_weak_guarantee(budget, problem.units.m, problem.units.name, stacklevel=3)
     with without_autologging():
         model = without_callbacks(estimator)
+        asked = [("predict",), *([] if is_regressor(model) else [METHODS])]
         design = design_of(
-            model,
-            *_some(problem),
+            Responses.of(model, *_some(problem), asked),
             m=problem.units.m,
             epsilon=budget.epsilon,
             spread=True,
@@ -181,7 +182,7 @@ def private_evaluation(
         mechanisms.release_counts(
             table,
             round_down(Fraction(budget.epsilon_left) / (len(tables) - i)),
-            purpose=Purpose.EVALUATION,
+            purpose="evaluation of the model",
             detail=part.what if len(tables) > 1 else "",
         )
         for i, (table, part) in enumerate(zip(tables, design.parts, strict=True))
@@ -222,7 +223,7 @@ def _some(problem: Problem) -> tuple[Any, Any]:
 
 
 def _counted(
-    estimator: Any, parts: tuple[Statistics, ...], problem: Problem, prediction: str
+    estimator: Any, parts: tuple[Query, ...], problem: Problem, prediction: str
 ) -> list[Sensitive]:
     """Return what is counted, without noise yet; check predictions of public records before."""
     companions = Companions.of(problem)
@@ -231,5 +232,5 @@ def _counted(
     if not predicts_separately(prediction, models[0].own_code):
         check = RowByRowCheck.on(companions, problem)
         for model, part in zip(models, parts, strict=True):
-            check.check(model.pickled, part)
+            check.check(model.pickled, part.response_method)
     return [counted(table, model, part) for model, part in zip(models, parts, strict=True)]

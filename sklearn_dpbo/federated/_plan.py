@@ -14,15 +14,13 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from .._data.units import Units
-from .._evaluation.fit_cache import memory_of
 from .._evaluation.fitting import FitOptions
 from .._evaluation.own_code import check_prediction
-from .._evaluation.workers import check_backend
 from .._params import check_number
 from .._sklearn.search_parameters import n_iter_of, prepared, space_of
 from .._space.space import SearchSpace
 from ..scoring._make import resolve_scorer
-from ..scoring._mean_gain import MeanGain
+from ..scoring._of_counts import RankingScore
 from ..scoring._scorers import PrivateScorer
 from ..strategies._proposals import Domain
 from ..strategies._worst_case import WorstCase
@@ -40,7 +38,7 @@ class Plan:
         The public list.
     options : FitOptions
         How candidates are fitted.
-    scorer : MeanGain
+    scorer : PrivateScorer
         Not prepared for training labels yet.
     epsilon : float
         Of each site.
@@ -54,7 +52,7 @@ class Plan:
 
     candidates: tuple[dict[str, Any], ...]
     options: FitOptions
-    scorer: MeanGain
+    scorer: PrivateScorer
     epsilon: float
     score_share: float
     seeds: NDArray[np.int64]
@@ -79,13 +77,7 @@ class Plan:
         space = space_of(search)
         n = n_iter_of(search, space, WorstCase())
         seeds = check_random_state(search.random_state).randint(2**31 - 1, size=4)
-        options = FitOptions(
-            search.estimator,
-            search.error_score,
-            search.n_jobs,
-            memory=search.memory,
-            prediction=search.prediction,
-        )
+        options = FitOptions(search.estimator, search.error_score, search.n_jobs, search.prediction)
         candidates = _candidates(search.estimator, space, n, seeds)
         return cls(
             candidates,
@@ -105,7 +97,7 @@ class Plan:
 
         Bounds that come from the labels stay as they are; what they cut off is not estimated.
         """
-        return prepared(self.scorer, y).without_public()
+        return prepared(self.scorer, y).release()
 
     @cached_property
     def facts(self) -> dict[str, Any]:
@@ -172,7 +164,6 @@ def _check_parameters(search: Any) -> None:
     """Raise ValueError for a parameter that makes no sense by itself."""
     if not hasattr(search, "finalists"):
         raise ValueError(f"search must be a PrivateFederatedSearch; found {search!r}")
-    check_backend(search.n_jobs)
     check_number("epsilon", search.epsilon, "a number from 1e-9 up", lambda e: e >= 1e-9)
     check_number("score_share", search.score_share, "in (0, 1)", lambda s: 0 < s <= 1 - 1e-6)
     for name in ("n_iter", "finalists"):
@@ -190,29 +181,18 @@ def _check_parameters(search: Any) -> None:
         check_number("error_score", search.error_score, '"raise" or a number', finite=False)
     if not isinstance(search.refit, bool | np.bool_):
         raise ValueError(f"refit must be True or False; found {search.refit!r}")
-    memory_of(search.memory)
     check_prediction(search.prediction)
 
 
-def _scorer_of(search: Any) -> MeanGain:
+def _scorer_of(search: Any) -> PrivateScorer:
     """Return the scorer, of which the counts of several sites add up."""
     scorer: PrivateScorer = resolve_scorer(search.scoring, search.estimator)
     name = scorer.name
-    if not isinstance(scorer, MeanGain):
+    if isinstance(scorer, RankingScore):
         raise ValueError(
             f"scoring={name!r} compares pairs of records, and no site sees a pair of two sites. "
             "Use a metric that is counted record by record: 'accuracy', 'f1', "
             "'balanced_accuracy', 'neg_brier_score', 'r2', ..."
-        )
-    if scorer.without_public().releases_at:
-        raise ValueError(
-            f"scoring={name!r} is released in bins, on which the sites would have to agree. Use "
-            "another metric, such as 'r2', 'neg_mean_absolute_error' or 'accuracy'"
-        )
-    if search.trust == "coordinator" and type(scorer).statistics is not MeanGain.statistics:
-        raise ValueError(
-            f"scoring={name!r} selects by a function of counts that does not add up over sites: "
-            "use trust='nobody', or another metric, such as 'balanced_accuracy'"
         )
     return scorer
 

@@ -82,8 +82,6 @@ class PrivateFederatedSearch(DelegatesToBest, MetaEstimatorMixin, BaseEstimator)
         For public randomness: which candidates are sampled. Never for noise.
     noise_random_state : int or None, default=None
         For tests only: an integer seeds the noise, which then protects nothing. Warns.
-    memory : str, path, joblib.Memory or None, default=None
-        Where fitted candidates are cached, as in `PrivateBayesSearchCV`.
     prediction : {"auto", "together", "separate"}, default="auto"
         How candidates predict validation sets, as in `PrivateBayesSearchCV`.
 
@@ -162,7 +160,6 @@ class PrivateFederatedSearch(DelegatesToBest, MetaEstimatorMixin, BaseEstimator)
         error_score: Any = np.nan,
         random_state: Any = None,
         noise_random_state: int | None = None,
-        memory: Any = None,
         prediction: str = "auto",
     ) -> None:
         self.estimator = estimator
@@ -179,7 +176,6 @@ class PrivateFederatedSearch(DelegatesToBest, MetaEstimatorMixin, BaseEstimator)
         self.error_score = error_score
         self.random_state = random_state
         self.noise_random_state = noise_random_state
-        self.memory = memory
         self.prediction = prediction
 
     def fit(

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._evaluation.evaluator import Evaluator
-from .._evaluation.fitter import to_check
+from .._evaluation.evaluator import Evaluator, to_check
 from .._evaluation.fitting import report_failures
 from .._evaluation.secret_fits import SecretFit, try_out
 from .._gp.surrogate import Surrogate
@@ -95,7 +94,7 @@ def first_of_path(params: dict[str, Any], oracle: Evaluator) -> Secret:
         return all_in_secret((params,), oracle).then(lambda statistics: statistics[0])
     found = oracle((params,))
     report_failures(found.fit_errors)
-    return found.statistics.sealed().then(lambda statistics: int(statistics[0, 0]))
+    return found.statistics.then(lambda statistics: int(statistics[0, 0]))
 
 
 def all_in_secret(candidate_params: Sequence[dict[str, Any]], oracle: Evaluator) -> Secret:

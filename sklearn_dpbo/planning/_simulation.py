@@ -154,10 +154,7 @@ def simulate(
         n_jobs=n_jobs,
         refit=False,
         ledger=None,
-        report=False,
         release="best",
-        timeout=None,
-        fit_timeout=None,
     )
     parts = train_test_split(X, y, test_size=bounds.m, random_state=rng.randint(2**31 - 1))
     n_paths = n_runs if strategy.guidance == "private" else 1
@@ -170,7 +167,7 @@ def simulate(
     regret, score_error, half_width, inside = (np.array(each) for each in zip(*draws, strict=True))
     scorer = rehearsal.scorer
     by_score_alone = strategy.prior_weight == 0 or strategy.guidance in ("none", "private")
-    covered = bounds.guaranteed and scorer.is_mean and not scorer.releases_at
+    covered = bounds.guaranteed and scorer.is_mean and not scorer.release_uses_public
     return Simulation(
         bounds,
         regret,
@@ -202,8 +199,6 @@ def _strategy_of(search: Any, bounds: UtilityBounds) -> WorstCase:
     if not isinstance(strategy, WorstCase):
         raise ValueError(f"plans are for strategy='worst_case'; found {strategy!r}")
     planned: WorstCase = clone(strategy).set_params(score_share=bounds.score_share)
-    if search.timeout is not None:
-        planned.set_params(timeout=search.timeout)
     if planned.guidance != "private":
         return planned
     if bounds.guidance_share == 0:

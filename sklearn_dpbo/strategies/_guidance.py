@@ -15,10 +15,8 @@ from .._evaluation.evaluator import Evaluator
 from .._evaluation.fitting import report_failures
 from .._evaluation.public import PublicEvaluator, explore
 from .._gp.threads import single_threaded
-from .._privacy.accounting import Purpose
-from .._privacy.mechanisms import Mechanisms
+from .._privacy.mechanisms import Mechanisms, Price
 from .._privacy.rounding import round_down
-from .._privacy.zcdp import Draws
 from .._space.space import Points, SearchSpace
 from ._history import History
 from ._private import PrivateGuide, affordable_draws
@@ -90,7 +88,7 @@ class Guidance:
         self._start = Start.of(space, options.initial_points, own, n_iter, oracle.scorer)
 
     def run(self) -> History:
-        """Evaluate n_iter candidates, or fewer if a callback asks to stop.
+        """Evaluate n_iter candidates, or all of a smaller space.
 
         Raises
         ------
@@ -99,9 +97,11 @@ class Guidance:
         """
         if self._kind == "public":
             self._explore()
-        if self._oracle.scorer.selects_at:
+        if self._oracle.scorer.choice_uses_public:
             self._look_at_good_candidate()
-        if self._oracle.report or any(scorer.releases_at for scorer in self._oracle.scorers):
+        if self._oracle.report or any(
+            scorer.release_uses_public for scorer in self._oracle.scorers
+        ):
             _ = self._public  # refuses a public_cv that makes no split before anything is spent
         for points in self._batches():
             self._validate(points)
@@ -119,7 +119,7 @@ class Guidance:
         if not self.history.fitted:  # there are no scores to draw by
             yield self._without_draws(self._n_left).take(slice(self._n_left - n_drawn, None))
             return
-        select = self._mechanisms.selections(draws, purpose=Purpose.GUIDANCE)
+        select = self._mechanisms.selections(draws, purpose="which candidates to evaluate next")
         guide = PrivateGuide(self._space, self._oracle, self._pool, select, self._rng)
         for first in range(0, n_drawn, self._options.batch_size):
             yield guide.propose(self.history, min(self._options.batch_size, n_drawn - first))
@@ -139,7 +139,7 @@ class Guidance:
             self._space, self._model, self._start.points, self._pool, n, self._rng
         )
 
-    def _draws(self) -> Draws | None:
+    def _draws(self) -> Price | None:
         """Return how many candidates are drawn, and what that costs; None if it is not worth it."""
         scorer, units = self._oracle.scorer, self._oracle.problem.units
         budget, share = self._mechanisms.budget, Fraction(self._options.guidance_share)
@@ -223,20 +223,15 @@ class Guidance:
         n = min(math.ceil(_PUBLIC_SHARE * self._n_iter), self._n_iter - fewest)
         if n < _LEAST_EXPLORED:
             return
-        points, history, stopped = self._first_explored(n), self.history, False
+        points, history = self._first_explored(n), self.history
         while len(points):
             params = self._space.params(points)
             history.add_explored(points, params, self._public(params))
             if np.isnan(history.public_scores).all():
                 break
             self._model = self._learn()
-            stopped = self._oracle.progress.asked_to_stop
-            room = 0 if stopped else min(self._options.batch_size, n - len(history))
-            points = self._promising(self._model, room)
+            points = self._promising(self._model, min(self._options.batch_size, n - len(history)))
         self._n_left -= len(history)
-        if stopped:  # the rest of the search is as much shorter
-            self._n_left = math.ceil((self._n_iter - n) * len(history) / n)
-            self._n_left = max(fewest, self._n_left)
         if self._model is not None and self._options.public_cv is None:
             self._score_again(self._model, fewest)
 

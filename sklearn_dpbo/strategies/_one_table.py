@@ -17,11 +17,10 @@ from .._evaluation.evaluator import Evaluator
 from .._evaluation.label_counts import count_labels
 from .._evaluation.secret_fits import SecretFit, SecretModel, fit_secretly
 from .._params import check_number
-from .._privacy.accounting import Budget, Purpose
+from .._privacy.accounting import CHOICE, Budget
 from .._privacy.frames import ClearFrames
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import Noise
-from .._privacy.repetition import Repetition
 from .._privacy.runs import Composed, Fit, Repeated, Runs
 from .._privacy.sensitive import Sensitive
 from .._space.space import SearchSpace, divide
@@ -64,7 +63,7 @@ class Plan:
         """Return the fits to make."""
         if not isinstance(self.runs, Repeated):
             return list(self.fits)
-        number = self.runs.repetition.draw(noise.uniform)
+        number = self.runs.draw(noise.uniform)
         return [self.fits[noise.uniform(len(self.fits))] for _ in range(number)]
 
     @property
@@ -111,7 +110,8 @@ class OneTable(Strategy):
         epsilon: 24 if their product is 10,000 or more, else 2 to 4. Models that cost no further
         privacy, such as those of `PrivateRidge` with another `alpha`, are not counted.
     eta : float, default=1.0
-        Shape of the distribution of the number of fits, see `Repetition`; above -1, and 10 at most.
+        Shape of the distribution of the number of fits (Papernot and Steinke, 2022); above -1, and
+        10 at most.
         With a smaller one, the fits cost less, and a single fit is more likely.
     score_share : float, default=0.4
         Share of the second part's epsilon for the released score.
@@ -210,8 +210,8 @@ class OneTable(Strategy):
         composed = {"compose": n, "repeat": 0, "auto": min(n, _COMPOSED)}[self.accounting]
         options: list[tuple[Runs, int]] = [(Composed(composed), composed)] if composed else []
         if composed < n:
-            repetition = Repetition.of_mean(max(n_fits, 1 + 1e-3), self.eta)
-            options.insert(0, (Repeated(repetition), int(min(n_iter, n_settings))))
+            repetition = Repeated.of_mean(max(n_fits, 1 + 1e-3), self.eta)
+            options.insert(0, (repetition, int(min(n_iter, n_settings))))
         found = [(runs.each(fit, *budget), runs, k) for runs, k in options]
         known = [(each, runs, k) for each, runs, k in found if each is not None]
         if not known:
@@ -233,7 +233,7 @@ class OneTable(Strategy):
         """Release how frequent each label is; returns shares of shape (n_labels,)."""
         epsilon = mechanisms.budget.epsilon * self.label_share
         counts = count_labels(table)
-        noisy = mechanisms.release_counts(counts, epsilon, purpose=Purpose.LABELS)
+        noisy = mechanisms.release_counts(counts, epsilon, purpose="how frequent the labels are")
         found = np.array(noisy.counts, dtype=float)
         found[found < _CLEAR * noisy.scale] = 0.0
         if found.sum() == 0:
@@ -272,7 +272,7 @@ class OneTable(Strategy):
         index = plan.position(model.fit, model.member)
         params, estimator = plan.params[index], model.estimator()
         made_up = oracle.problem.training
-        oracle.adopt(params, estimator)
+        oracle.add(params, estimator)
         left = mechanisms.budget.epsilon_left
         counted = count_scores(
             params, statistic, oracle, left, lambda _: (estimator, made_up.X, made_up.y)
@@ -299,9 +299,7 @@ def _choose(
     the frame of a caller either, which an exception would show.
     """
     models, statistics = fit_secretly(plan.draw(mechanisms.noise), training, oracle)
-    i, model = mechanisms.best_of(
-        models, statistics, epsilon, purpose=Purpose.CANDIDATE, among=plan.among
-    )
+    i, model = mechanisms.best_of(models, statistics, epsilon, purpose=CHOICE, among=plan.among)
     return model, statistics.take(i)
 
 

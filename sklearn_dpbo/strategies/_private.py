@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from .._evaluation.evaluator import Evaluator
 from .._gp.likelihood import uninformed
 from .._gp.threads import single_threaded
+from .._privacy.mechanisms import Price
 from .._privacy.sensitive import Sensitive
-from .._privacy.zcdp import Draws
 from .._space.space import Points, SearchSpace
 from ._history import History
 from ._proposals import UCB, Domain
@@ -32,7 +32,7 @@ _DRAWN_SHARE = 0.5
 _BITS = 40
 
 
-def affordable_draws(n: int, most: int, epsilon: float, delta: float, step: float) -> Draws | None:
+def affordable_draws(n: int, most: int, epsilon: float, delta: float, step: float) -> Price | None:
     """Return as many draws as are accurate enough for their privacy; None if not even one is.
 
     Parameters
@@ -42,13 +42,12 @@ def affordable_draws(n: int, most: int, epsilon: float, delta: float, step: floa
     epsilon, delta : float
         For all draws.
     step : float
-        Most that one unit can change a score, as a share of the score's range. A draw at
-        `epsilon_each` has noise of scale ``2 step / epsilon_each``.
+        Most that one unit can change a score, as a share of the score's range.
     """
     for k in range(min(int(_DRAWN_SHARE * n), most), 0, -1):
-        draws = Draws.within(k, epsilon, delta)
-        if 2 * step / draws.epsilon_each <= _TOLERANCE:
-            return draws
+        price = Price.of_choices(k, epsilon, delta)
+        if price.scale_of_choice(step) <= _TOLERANCE:
+            return price
     return None
 
 

@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from .._evaluation.evaluator import Evaluator
 from .._evaluation.fitting import report_failures
-from .._privacy.accounting import Budget, Purpose
+from .._privacy.accounting import CHOICE, Budget
 from .._privacy.mechanisms import Mechanisms
 from .._space.space import SearchSpace
 from ._base import Release, Strategy
@@ -57,8 +57,8 @@ class WorstCase(Strategy):
         How candidates are found, as above.
     score_share : float, default=0.4
         Share of epsilon, strictly between 0 and 1, for the released score, or for all of several
-        scores together. With a report (``report=True``), the report gets half of it, or all of it
-        if the scores follow from the report's counts.
+        scores together. With ``release="evaluation"``, the evaluation gets half of it, or all of
+        it if the scores follow from its counts.
     guidance_share : float, default=0.15
         Share of epsilon for private guidance, in (0, 1 - score_share). The choice of the candidate
         gets the rest. It is not spent if nothing is drawn.
@@ -182,7 +182,7 @@ class WorstCase(Strategy):
         chosen = mechanisms.select(
             history.statistics.plus(guidance.prior()),
             epsilon,
-            purpose=Purpose.CANDIDATE,
+            purpose=CHOICE,
             detail=guidance.prior_in_words,
         )
         best, report, all_scores = history.fitted[chosen], None, None

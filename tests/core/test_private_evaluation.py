@@ -1,4 +1,4 @@
-"""`private_evaluation` and ``report=True``: numbers, sensitivity, and what is not revealed."""
+"""Evaluations of a model, and of a search's choice: numbers, sensitivity, what is not revealed."""
 
 import doctest
 import importlib
@@ -7,6 +7,7 @@ import pickle
 
 import numpy as np
 import pytest
+from evaluations import designed
 from leaks import found_in, found_in_text
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import calibration_curve
@@ -41,7 +42,6 @@ from sklearn_dpbo import (
 )
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo.evaluation import Estimate
-from sklearn_dpbo.evaluation._design import design_of
 from sklearn_dpbo.exceptions import BatchDependentError, BudgetExceededError
 
 EXACT = 1e7  # an epsilon at which there is no noise
@@ -170,7 +170,8 @@ def test_numbers_of_a_regressor_are_those_of_sklearn(regression):
         "mean_error": lambda y, p: np.mean(y - p),
     }.items():  # fmt: skip
         exact = score(y_val, predicted)
-        assert float(getattr(evaluation, name)()) == pytest.approx(exact, rel=1e-3), name
+        rel = 0.02 if name == "r2" else 1e-3  # what clipping of labels hides is estimated
+        assert float(getattr(evaluation, name)()) == pytest.approx(exact, rel=rel), name
     low, median, high = (float(evaluation.residual_quantile(q)) for q in (0.05, 0.5, 0.95))
     exact = np.quantile(y_val - predicted, [0.05, 0.5, 0.95])
     np.testing.assert_allclose([low, median, high], exact, atol=3.0)
@@ -257,7 +258,7 @@ def test_records_of_unknown_classes_count_as_wrong(binary):
 def test_one_unit_moves_counts_by_no_more_than_the_sensitivity(kind, grouped, request, rng):
     """Each unit of a small set is replaced by others; some pair comes close to the bound."""
     model, (X, y), (X_val, y_val) = request.getfixturevalue(kind)
-    design = design_of(model, X, y, m=6, epsilon=1.0, spread=True)
+    design = designed(model, X, y, m=6, epsilon=1.0, spread=True)
     groups = np.array([0, 0, 1, 2, 2, 2, 3, 4, 5]) if grouped else None
     n = 9 if grouped else 6
     units = Units.of(n, groups)
@@ -286,13 +287,13 @@ def test_charges_once_and_before_the_first_draw(binary, regression, tmp_path, mo
     from sklearn_dpbo._privacy import noise
 
     ledger = PrivacyLedger(tmp_path / "budget.db", "patients", epsilon=3.0, create=True)
-    seen, right = [], noise.OpenDPNoise.discrete_laplace
+    seen, right = [], noise.Noise.discrete_laplace
 
     def drawing(self, scale):
         seen.append(ledger.spent["epsilon"])
         return right(self, scale)
 
-    monkeypatch.setattr(noise.OpenDPNoise, "discrete_laplace", drawing)
+    monkeypatch.setattr(noise.Noise, "discrete_laplace", drawing)
     evaluated(binary, epsilon=1.0, ledger=ledger)
     report = evaluated(regression, epsilon=1.5, ledger=ledger).privacy_
     assert seen == [1.0, 2.5, 2.5]
@@ -335,7 +336,7 @@ def test_estimators_that_fail_on_public_records_spend_nothing(binary, model, err
     [
         (dict(epsilon=0.0), "epsilon is a number from 1e-9 up"),
         (dict(thresholds=["high"]), "thresholds must be a list of finite numbers"),
-        (dict(pos_label=5), "pos_label is one of the classes"),
+        (dict(pos_label=5), "is not a class of y"),
         (dict(largest_error=-1), "largest_error is None or above 0"),
         (dict(prediction="alone"), "prediction is"),
         (dict(X_val=None), "found None"),
@@ -434,7 +435,7 @@ def test_intervals_of_a_matrix_contain_it(binary):
 def searched(problem, epsilon, grid=None, **kwargs):
     model, (X, y), (X_val, y_val) = problem
     grid = {"C": [0.1, 1.0]} if grid is None else grid
-    search = PrivateBayesSearchCV(model, grid, epsilon=epsilon, report=True, **kwargs)
+    search = PrivateBayesSearchCV(model, grid, epsilon=epsilon, release="evaluation", **kwargs)
     return search.fit(X, y, X_val=X_val, y_val=y_val)
 
 
@@ -506,7 +507,7 @@ def test_r2_below_minus_one_is_released_as_it_is():
     found = private_evaluation(
         model, X[protected], y[protected], X=X[public], y=y[public], epsilon=1e6, largest_error=9
     )
-    assert found.r2().value == pytest.approx(model.score(X[protected], y[protected]), abs=0.05)
+    assert found.r2().value == pytest.approx(model.score(X[protected], y[protected]), abs=0.1)
     few = private_evaluation(model, X[:10], y[:10], X=X[public], y=y[public], epsilon=0.1)
     assert few.r2().low == -np.inf and json.loads(few.to_json())["scores"]["r2"]["low"] is None
 

@@ -32,7 +32,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import sklearn_dpbo
 from sklearn_dpbo import PrivateBayesSearchCV, PrivateThresholdClassifier, make_private_scorer
-from sklearn_dpbo._evaluation.fitter import to_check
+from sklearn_dpbo._evaluation.evaluator import to_check
 from sklearn_dpbo.exceptions import InsecureNoiseWarning, PrivacyWarning
 from sklearn_dpbo.strategies import WorstCase
 
@@ -620,8 +620,7 @@ def test_interrupted_fit_sets_no_attributes(two_classes, stage, at):
 def test_verbose_prints_one_line_per_candidate(two_classes, capsys):
     fitted(two_classes, verbose=2)
     out = capsys.readouterr().out.splitlines()
-    assert out[0] == "Evaluating 3 candidates on 150 protected records"
-    assert len(out) == 4 and out[1] == "[1/3] {'C': 0.01}: fitted"
+    assert len(out) == 3 and out[0] == "[1/3] {'C': 0.01}: fitted"
 
 
 def test_public_names():
@@ -649,15 +648,10 @@ def test_missing_labels_raise_an_error_that_names_the_score(scoring, two_classes
         search.fit(X, X_val=X_val)
 
 
-def test_correlation_of_labels_of_which_one_is_nan_divides_by_no_zero():
-    scorer = make_private_scorer("matthews_corrcoef").prepare(np.array([0.0, 0.0, np.nan]))
-    assert 0 < scorer.prevalence < 1
-
-
 def test_gains_within_very_wide_bounds_do_not_overflow():
     scorer = make_private_scorer(lambda y, p: p, bounds=(-1e308, 1e307)).prepare(np.zeros(2))
     with np.errstate(over="raise"):
-        gains = scorer._gains(np.zeros(2), np.array([0.0, 1e307]), None)
+        gains = scorer.query.clipped(np.zeros(2), np.array([0.0, 1e307]), None)
     assert gains[1] == pytest.approx(1e307)
 
 

@@ -15,7 +15,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn_dpbo import PrivateBayesSearchCV, private_evaluation
 from sklearn_dpbo._privacy import mechanisms
 from sklearn_dpbo._privacy.zcdp import zcdp_within
-from sklearn_dpbo.scoring import _intervals, _public_error
+from sklearn_dpbo.scoring import _intervals, _scorers
 
 ALPHA = 1e-6
 M, K, EPSILON, DELTA, GRID = 100, 8, 0.5, 0.01, 2**20
@@ -71,7 +71,9 @@ RELEASES = {
     "pairs": (searched("roc_auc", 2, epsilon=50.0), 100, [4 * (M - 1) / 20]),
     "two releases": (searched(**TWO), 20, [2 / (SCORE / 2), 2 / (SCORE / 2)]),
     "sums": (searched("r2", None), 60, [SUMS / SCORE]),
-    "a report": (searched("accuracy", 2, report=True), 20, [1 / (SCORE / 2), 2 / (SCORE / 2)]),
+    "an evaluation of a choice": (
+        searched("accuracy", 2, release="evaluation"), 20, [1 / (SCORE / 2), 2 / (SCORE / 2)]
+    ),
     "all candidates": (searched("f1_macro", release="all"), 5, [2 * 2 / SCORE] * 2),
     "all candidates, Gaussian": (
         searched("f1_macro", candidates=8, release="all", delta=DELTA), 2, [GAUSSIAN] * 8,
@@ -90,13 +92,13 @@ RELEASES = {
 def released(monkeypatch):
     """Noise, as it is drawn; little time is spent on intervals."""
     monkeypatch.setattr(_intervals, "_N_DRAWS", 40)
-    monkeypatch.setattr(_public_error, "_N_SAMPLES", 1)
+    monkeypatch.setattr(_scorers, "_N_SAMPLES", 1)
     draw, noise = mechanisms._draw, []
 
     def recording(sample, sealed):
         found = draw(sample, sealed)
         if not isinstance(found, int):  # the choice
-            noise.append(np.array(found) - np.ravel(sealed._open()))
+            noise.append(np.array(found.counts) - np.ravel(sealed._open()))
         return found
 
     monkeypatch.setattr(mechanisms, "_draw", recording)

@@ -366,7 +366,6 @@ FIELDS = {  # name: (ordinary, odd)
         ),
         "verbose": (choice(0, 0, 1, 2, True), choice("loud", -1, NAN, None, 10**9, [1])),
         "n_jobs": (choice(None, 1), choice(0, "x", NAN, [1])),
-        "pre_dispatch": (choice("2*n_jobs", "all", 1), choice(0, -1, None, "x", 2.5, [1])),
         "ledger": (
             choice(None, None, None, None, None, None, "large", "delta"),
             choice("small", "used up", "worst case only", "gone", "a path", 3, {}),
@@ -688,7 +687,7 @@ def of_search(case, opened):
     """Return (what to run, how to check it, the ledger) of a case."""
     names = [
         "param_grid", "epsilon", "delta", "strategy", "n_iter", "scoring", "refit", "verbose",
-        "error_score", "random_state", "noise_random_state", "n_jobs", "pre_dispatch",
+        "error_score", "random_state", "noise_random_state", "n_jobs",
     ]  # fmt: skip
     params = {name: case[name] for name in names}
     ledger = opened(case["ledger"])
@@ -1271,7 +1270,7 @@ def test_gains_outside_bounds_are_clipped_without_overflow():
 def test_seeded_noise_of_any_scale_is_an_integer():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert isinstance(SeededNoise(0).discrete_laplace(1e300)(-5), int)
+        assert isinstance(SeededNoise(0).discrete_laplace(1e300)([-5])[0], int)
 
 
 def decades(low, high):

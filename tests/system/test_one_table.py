@@ -405,8 +405,8 @@ def wrong_inputs():
         {},
         "differently beside",
     )
-    yield "report", {"report": True}, {}, "leave out report=True"
-    yield "release", {"release": "all"}, {}, 'leave out release="all"'
+    yield "evaluation", {"release": "evaluation"}, {}, "leave out release='evaluation'"
+    yield "release", {"release": "all"}, {}, "leave out release='all'"
     yield "strategy", {"strategy": OneTable(test_size=1.0)}, {}, "test_size"
     yield "other protection", {"protect": "validation", "strategy": OneTable()}, {}, "works with"
     yield "large delta", {"delta": 0.4, "epsilon": 1e-3, "strategy": OneTable("compose"),
