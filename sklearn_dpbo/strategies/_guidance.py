@@ -104,7 +104,12 @@ class Guidance:
         ):
             _ = self._public  # refuses a public_cv that makes no split before anything is spent
         for points in self._batches():
-            self._validate(points)
+            params, first = self._space.params(points), not self.history.fitted
+            # (Called from here, as its warnings point to the call of fit.)
+            self.history.add_validated(points, params, self._oracle(params))
+            if first and self.history.fitted:
+                fitted = self.history.candidates[self.history.fitted[0]].params
+                rehearse(fitted, self._oracle, self._mechanisms.budget.epsilon)
         if not self.history.fitted:
             report_failures(tuple(c.fit_error for c in self.history.candidates if c.validated))
         return self.history
@@ -113,7 +118,8 @@ class Guidance:
         """Yield the points to validate next; a batch may depend on the results of earlier ones."""
         draws = self._draws() if self._kind == "private" else None
         n_drawn = 0 if draws is None else draws.n
-        yield self._without_draws(self._n_left - n_drawn)
+        if len(points := self._without_draws(self._n_left - n_drawn)):
+            yield points
         if draws is None:
             return
         if not self.history.fitted:  # there are no scores to draw by
@@ -123,15 +129,6 @@ class Guidance:
         guide = PrivateGuide(self._space, self._oracle, self._pool, select, self._rng)
         for first in range(0, n_drawn, self._options.batch_size):
             yield guide.propose(self.history, min(self._options.batch_size, n_drawn - first))
-
-    def _validate(self, points: Points) -> None:
-        if not len(points):
-            return
-        params, first = self._space.params(points), not self.history.fitted
-        self.history.add_validated(points, params, self._oracle(params))
-        if first and self.history.fitted:
-            fitted = self.history.candidates[self.history.fitted[0]].params
-            rehearse(fitted, self._oracle, self._mechanisms.budget.epsilon)
 
     def _without_draws(self, n: int) -> Points:
         """Return n points to validate that depend on no validation score."""
