@@ -308,7 +308,6 @@ ROWS = {
     ),
     "search, public": Row(guided("public", 21), both_and(split_forgotten=split_forgotten)),
     "search, private": Row(guided("private", 2001), both_and(split_forgotten=split_forgotten)),
-    "search, both": Row(guided("both", 2001, 1e-3), both_and(split_forgotten=split_forgotten)),
     "search, far targets": Row(clipped, {"not clipped": not_clipped}),
     "objective": Row(released_by(scores_of_settings), both_and()),
     "federated site": Row(released_by(answers_of_site), both_and(split_forgotten=split_forgotten)),

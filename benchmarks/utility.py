@@ -48,13 +48,13 @@ from sklearn_dpbo.strategies import WorstCase
 
 EPSILONS = [0.1, 0.3, 1, 3, 10]
 LENGTHS = [32, 64, 128]
-GUIDANCE = ["none", "public", "private", "both"]
+GUIDANCE = ["none", "public", "private"]
 FLOORS = [("uniform", None, None), ("defaults", None, None)]
 
 
 def private(case, T, seed, epsilon, **strategy):
     """Return the setting that a private search chooses, and the score it releases."""
-    if strategy["guidance"] in ("public", "both"):
+    if strategy["guidance"] == "public":
         strategy["public_cv"] = case.cut
     search = PrivateBayesSearchCV(
         case.estimator(), case.space, epsilon=epsilon, n_iter=T, strategy=WorstCase(**strategy),

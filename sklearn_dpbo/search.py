@@ -97,7 +97,7 @@ class PrivateBayesSearchCV(
         Privacy loss of everything that is released, in total.
     delta : float, default=0.0
         In [0, 1). The worst-case strategy needs none, and uses it only for many noisy selections
-        (``guidance="private"`` or ``"both"``) and with ``release="all"``. "gp_noisy" and
+        (``guidance="private"``) and with ``release="all"``. "gp_noisy" and
         "gp_noise_free" need it.
     strategy : str or Strategy, default="worst_case"
         How to search: "worst_case", "gp_noisy", "gp_noise_free" or "lipschitz". Only the guarantee

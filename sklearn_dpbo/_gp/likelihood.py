@@ -5,14 +5,16 @@ Never call this with sensitive values: what is learnt here is not protected.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 from scipy.optimize import minimize
 
-from .surrogate import KERNEL_SHAPES, Kernel
+from .surrogate import KERNEL_SHAPES, Kernel, Surrogate
 
-__all__ = ["default_kernel", "fit_kernel"]
+__all__ = ["default_kernel", "fit_kernel", "uninformed"]
 
 # Normal priors (mean, standard deviation) of the logarithms, for features in the unit cube and
 # standardised values: weak, but sufficient with few observations. The prior mean of the
@@ -23,6 +25,9 @@ _NOISE = (np.log(1e-3), 2.5)
 _BOUNDS = {"length": (np.log(0.01), np.log(30)), "variance": (-5, 5), "noise": (np.log(1e-7), 1)}
 # Of the logarithm of the likelihood, relative: more digits take steps that change no choice.
 _TOLERANCE = 1e-6
+# If nothing is known but the range of scores: their standard deviation over the space as a share of
+# the range; variances of their unknown level and of observations, as shares of its square.
+_STD, _LEVEL, _NUGGET = 0.1, 10.0, 1e-2
 
 
 def _length_prior(n_parameters: int) -> tuple[float, float]:
@@ -33,17 +38,17 @@ def _length_prior(n_parameters: int) -> tuple[float, float]:
 def default_kernel(shape: str, owner: np.ndarray, variance: float = 1.0) -> Kernel:
     """Return the kernel to use without observations: with the prior median of the length-scale.
 
-    Parameters
-    ----------
-    shape : {"squared_exponential", "matern32", "matern52"}
-        Shape of the kernel.
-    owner : ndarray of int, shape (n_features,)
-        Number of the parameter that each feature belongs to.
-    variance : float, default=1.0
-        Variance of the kernel.
+    Features with one number in `owner` belong to one parameter.
     """
     mean, _ = _length_prior(owner.max(initial=0) + 1)
     return Kernel(shape, np.full(len(owner), np.exp(mean)), variance)
+
+
+def uninformed(features: np.ndarray, owner: np.ndarray, score_range: float) -> Surrogate:
+    """Return a surrogate on a domain for scores of which nothing is known but their range."""
+    variance = (_STD * score_range) ** 2
+    kernel = replace(default_kernel("matern52", owner, variance), bias=_LEVEL * variance)
+    return Surrogate.on(features, kernel, _NUGGET * variance)
 
 
 def fit_kernel(

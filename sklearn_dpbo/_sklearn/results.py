@@ -38,32 +38,36 @@ def fitted_attributes(release: Release, names: list[str]) -> dict[str, Any]:
     names : list of str
         Names of the scores if `scoring` has several, in the order of the release; else empty.
     """
-    params = release.params
+    candidates, scores = release.candidates, release.scores
+    params = tuple(each.params for each in candidates)
     fitted: dict[str, Any] = {}
     if names:
-        scores = [(release.best_score, release.interval), *release.others]
-        by_name = dict(zip(names, scores, strict=True))
         fitted = {
-            "best_scores_": {name: score for name, (score, _) in by_name.items()},
-            "best_score_intervals_": {name: interval for name, (_, interval) in by_name.items()},
+            "best_scores_": {name: s for name, (s, _) in zip(names, scores, strict=True)},
+            "best_score_intervals_": {name: i for name, (_, i) in zip(names, scores, strict=True)},
         }
     if release.best_index is not None:
         fitted |= {
             "best_index_": release.best_index,
             "best_params_": params[release.best_index],
         }
-    if release.best_score is not None:
-        fitted |= {"best_score_": release.best_score, "best_score_interval_": release.interval}
+    if scores:
+        fitted["best_score_"], fitted["best_score_interval_"] = scores[0]
+    times = np.array([each.fit_time for each in candidates])
+    validated = np.array([bool(each.validated) for each in candidates])
+    secret = [each.validated is None for each in candidates]
+    if any(secret):
+        validated = np.ma.array(validated, mask=secret)
     return fitted | {
         "cv_results_": CVResults(
             {
-                "mean_fit_time": release.fit_times,
-                "std_fit_time": 0 * release.fit_times,  # one fit per candidate
+                "mean_fit_time": times,
+                "std_fit_time": 0 * times,  # one fit per candidate
                 **param_columns(params),
                 "params": list(params),
-                "validated": release.validated,
-                "public_score": release.public_scores,
-                "fit_error": np.array(release.fit_errors, dtype=object),
+                "validated": validated,
+                "public_score": np.array([each.public_score for each in candidates]),
+                "fit_error": np.array([each.fit_error for each in candidates], dtype=object),
                 **_score_columns(release, names),
             }
         ),
@@ -76,7 +80,7 @@ def _score_columns(release: Release, names: list[str]) -> dict[str, Any]:
         return {}
     columns: dict[str, Any] = {}
     for k, name in enumerate(names or ["score"]):
-        score, low, high = np.full((3, len(release.validated)), np.nan)
+        score, low, high = np.full((3, len(release.candidates)), np.nan)
         for i, scores in release.all_scores.items():
             score[i], (low[i], high[i]) = scores[k]
         lowest = np.nan_to_num(score, nan=-np.inf)

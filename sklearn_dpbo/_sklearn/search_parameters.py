@@ -156,7 +156,7 @@ def _warn_of_ranges(space: SearchSpace) -> None:
 
 def n_iter_of(search: Any, space: SearchSpace, strategy: Strategy) -> int:
     """Return the most candidates to fit: unless it was given, all of a grid."""
-    is_grid = math.isfinite(space.n_points) and strategy.evaluates_grids
+    is_grid = math.isfinite(space.n_points) and strategy.assumption is None
     if search.n_iter is None and is_grid and space.n_points > _LARGEST_GRID:
         raise ValueError(
             f"param_grid has {space.n_points:,} candidates: say how many may be fitted, as in "
@@ -212,12 +212,12 @@ def check_strategy(search: Any, strategy: Strategy, scorers: dict[str, PrivateSc
             "initial_points is this very search, which would forget what it is to begin with: let "
             "clone(search) begin where search ended"
         )
-    if search.refit and strategy.protects == "all" and not strategy.releases_model:
+    if search.refit and strategy.protects == "all" and strategy.assumption is not None:
         raise ValueError(
             f"{name} releases no model, since it fits models that are not private, and with "
             'protect="all" best_estimator_ would be one of protected records: pass refit=False'
         )
-    if len(scorers) > 1 and not strategy.several_scores:
+    if len(scorers) > 1 and strategy.assumption is not None:
         raise ValueError(
             f"{name} releases one score, and scoring has {list(scorers)}. Use "
             "strategy='worst_case' for several"
@@ -227,7 +227,8 @@ def check_strategy(search: Any, strategy: Strategy, scorers: dict[str, PrivateSc
             f"{strategy!r} releases a score and no candidate, so there is nothing to refit with: "
             "pass refit=False, or let it release a candidate (candidate_share=0.5)"
         )
-    if search.release != "best" and not strategy.reports:
+    reports = strategy.protects == "validation" and strategy.assumption is None
+    if search.release != "best" and not reports:
         other = ", or use strategy='worst_case'" * (search.protect == "validation")
         raise ValueError(
             f"{name} releases one candidate's score: leave out release={search.release!r}{other}"

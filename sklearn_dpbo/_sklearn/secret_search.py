@@ -67,8 +67,7 @@ def fit_in_secret(
     rng = np.random.default_rng(check_random_state(search.random_state).randint(2**31 - 1, size=4))
     labels = public_classes(None, y)
     for scorer in scorers.values():
-        exact = strategy.observes_scores and not scorer.is_mean
-        if not exact and depends_on_labels(scorer, labels):
+        if scorer.is_mean and depends_on_labels(scorer, labels):
             raise ValueError(
                 f"scoring={scorer.name!r} depends on how frequent the labels are, which "
                 f"{type(strategy).__name__} does not release: use strategy='worst_case'"

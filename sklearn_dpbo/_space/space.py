@@ -16,7 +16,7 @@ from scipy.stats import qmc
 from .axes import EDGE, Axis, Categories, axis_of, found, same
 from .hints import range_in_words
 
-__all__ = ["Candidates", "Points", "SearchSpace", "divide"]
+__all__ = ["Points", "SearchSpace", "divide"]
 
 # Sobol points are drawn in blocks until there are enough different ones. After this many blocks
 # without a new point the space counts as exhausted.
@@ -64,36 +64,6 @@ class Points:
         """Return a hashable key for each point; equal points have equal keys."""
         rows = np.column_stack([self.subspace, np.nan_to_num(self.unit, nan=-1.0)])
         return [row.tobytes() for row in rows]
-
-
-@dataclass(frozen=True, eq=False)
-class Candidates:
-    """Candidates: their parameters, and where they lie in the search space.
-
-    Parameters
-    ----------
-    params : tuple of dict
-        Parameter names to values, as `set_params` takes them.
-    points : Points
-        The points of the same candidates, in the same order.
-    """
-
-    params: tuple[dict[str, Any], ...]
-    points: Points
-
-    def __len__(self) -> int:
-        return len(self.params)
-
-    def take(self, index: Index) -> Candidates:
-        """Return the candidates at these positions."""
-        positions = np.arange(len(self))[index]
-        return Candidates(tuple(self.params[i] for i in positions), self.points.take(index))
-
-    @classmethod
-    def concatenate(cls, several: Sequence[Candidates]) -> Candidates:
-        """Return the candidates of all, one after another."""
-        params = itertools.chain.from_iterable(candidates.params for candidates in several)
-        return cls(tuple(params), Points.concatenate([each.points for each in several]))
 
 
 class SearchSpace:
@@ -159,14 +129,19 @@ class SearchSpace:
         """Return at most n different points that fill the space.
 
         If the space has no more than n points, these are all, in the order of `ParameterGrid`.
-        Else n is divided evenly among the subspaces, which are filled by scrambled Sobol sequences.
+        Else n is divided evenly among the subspaces, which are filled by scrambled Sobol sequences
+        in turn: the first few points fill all of them.
         """
         shares = divide(n, [_n_points(axes) for axes in self.subspaces])
         several = []
         for i, (axes, share) in enumerate(zip(self.subspaces, shares, strict=True)):
             whole = share >= _n_points(axes)
             several.append(self._points(i, _grid(axes) if whole else _sobol(axes, share, rng)))
-        return Points.concatenate(several)
+        points = Points.concatenate(several)
+        if n >= self.n_points:
+            return points
+        rank = np.concatenate([np.arange(len(each)) for each in several])
+        return points.take(np.argsort(rank, kind="stable"))
 
     def at(self, unit: NDArray[np.float64]) -> Points:
         """Return the points of the first subspace at these coordinates, snapped to values.
@@ -200,8 +175,8 @@ class SearchSpace:
             u[:, j] = np.where(moves, axis.snap(moved), at[j])
         return self._points(i, u)
 
-    def candidates(self, points: Points) -> Candidates:
-        """Return the candidates at these points."""
+    def params(self, points: Points) -> tuple[dict[str, Any], ...]:
+        """Return the parameters of the candidates at these points."""
         params: list[dict[str, Any]] = [{} for _ in range(len(points))]
         for i, axes in enumerate(self.subspaces):
             rows = np.flatnonzero(points.subspace == i)
@@ -212,10 +187,10 @@ class SearchSpace:
         if self._located:
             keys = points.identities()
             params = [self._located.get(key, each) for key, each in zip(keys, params, strict=True)]
-        return Candidates(tuple(params), points)
+        return tuple(params)
 
     def locate(self, params: Mapping[str, Any]) -> Points:
-        """Return the point of a candidate; `candidates` returns exactly its parameters for it.
+        """Return the point of a candidate; `params` returns exactly these for it.
 
         Raises
         ------
@@ -236,6 +211,12 @@ class SearchSpace:
             self._located[point.identities()[0]] = dict(params)
             return point
         raise ValueError(f"the candidate {dict(params)!r} is not in param_grid: {reasons[-1]}")
+
+    def find(self, params: Mapping[str, Any]) -> Points:
+        """Return the point of a candidate, or none if it does not lie in the space."""
+        with suppress(ValueError):
+            return self.locate(params)
+        return self.none
 
     def own_points(self, params: Mapping[str, Any]) -> Points:
         """Return the points of an estimator's own parameters, one for each set of names.

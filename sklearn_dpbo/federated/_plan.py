@@ -205,7 +205,7 @@ def _candidates(
     if len(points) < space.n_points:
         own = space.own_points(estimator.get_params(deep=True))
         points = Domain.of(space, [own, points]).points.take(slice(n))
-    return space.candidates(points).params
+    return space.params(points)
 
 
 def _text(params: dict[str, Any]) -> str:

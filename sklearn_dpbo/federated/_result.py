@@ -10,7 +10,7 @@ import numpy as np
 from .._sklearn.results import fitted_attributes
 from ..report._report import PrivacyReport
 from ..scoring._scorers import PrivateScorer, Score
-from ..strategies._base import Release
+from ..strategies._base import Candidate, Release
 from ._plan import Plan
 
 __all__ = ["Result"]
@@ -48,26 +48,18 @@ class Result:
 
     def attributes(self) -> dict[str, Any]:
         """Return the fitted attributes, but for the model."""
-        n, (score, interval) = len(self.plan.candidates), self.scores[self.best]
-        unknown = np.full(n, np.nan)
-        errors = [
-            "could not be fitted at some site" if i in self.failed else None for i in range(n)
-        ]
-        several = {i: [found] for i, found in self.scores.items()} if len(self.scores) > 1 else None
-        release = Release(
-            self.plan.candidates,
-            unknown,
-            tuple(errors),
-            np.ones(n, dtype=bool),
-            unknown,
-            self.best,
-            score,
-            interval,
-            all_scores=several,
+        failed = "could not be fitted at some site"
+        candidates = tuple(
+            Candidate(params, fit_error=failed if i in self.failed else None)
+            for i, params in enumerate(self.plan.candidates)
         )
+        several = {i: [found] for i, found in self.scores.items()} if len(self.scores) > 1 else None
+        release = Release(candidates, self.best, [self.scores[self.best]], all_scores=several)
         fitted = fitted_attributes(release, [])
         if self.votes:
-            fitted["cv_results_"]["votes"] = np.bincount([*self.votes.values()], minlength=n)
+            fitted["cv_results_"]["votes"] = np.bincount(
+                [*self.votes.values()], minlength=len(candidates)
+            )
         return {
             **fitted,
             "votes_": self.votes,

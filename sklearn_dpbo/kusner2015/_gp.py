@@ -26,9 +26,9 @@ from .._privacy.mechanisms import Mechanisms
 from .._privacy.noisy_counts import NoisyCounts
 from .._privacy.rounding import round_down
 from .._privacy.sensitive import Secret
-from .._space.space import Candidates, Points, SearchSpace
+from .._space.space import Points, SearchSpace
 from ..scoring._scorers import score_and_interval
-from ..strategies._base import Release, Strategy, all_masked, positive
+from ..strategies._base import Candidate, Release, Strategy, positive
 from ._dataset_kernel import LOG_GRID, estimate_dataset_kernel, neighbouring_scores
 from ._in_secret import begin_on_table, check_acquisition, first_of_path
 from ._trace import Explored, Model, Trace
@@ -77,7 +77,6 @@ class GPStrategy(Strategy):
 
     _assumption = ASSUMPTION_1
     assumption_on_table: str | None = ASSUMPTION_1_ON_TABLE
-    observes_scores = True
     # Parameters of both subclasses; as in scikit-learn, `check` validates them.
     k1: Any
     noise: Any
@@ -182,7 +181,7 @@ class GPStrategy(Strategy):
         rng: np.random.Generator,
     ) -> Model:
         """Collect the parameters that are given; learn the others within the training set."""
-        candidates, features = space.candidates(points), space.features(points)
+        candidates, features = space.params(points), space.features(points)
         known, explored = {name: getattr(self, name) for name in _LEARNT}, None
         if self.k1 is None and not oracle.scorer.is_mean:
             raise ValueError(
@@ -220,13 +219,17 @@ class GPStrategy(Strategy):
         )
 
     def _explore(
-        self, candidates: Candidates, oracle: Evaluator, n_iter: int, rng: np.random.Generator
+        self,
+        candidates: tuple[dict[str, Any], ...],
+        oracle: Evaluator,
+        n_iter: int,
+        rng: np.random.Generator,
     ) -> Explored:
         """Score some candidates within the training set."""
         n = max(0, min(math.ceil(self.public_share * n_iter), n_iter - 2, len(candidates)))
         rows = rng.choice(len(candidates), n, replace=False)
         public = oracle.public(self.public_cv, rng)
-        params = tuple(candidates.params[i] for i in rows)
+        params = tuple(candidates[i] for i in rows)
         return Explored(rows, public(params, by_record=oracle.scorer.is_mean))
 
     def _learn(
@@ -267,7 +270,7 @@ class GPStrategy(Strategy):
         if self.protects == "all":
             begin_on_table(model.candidates, oracle, budget)
         prior = Surrogate.on(model.features, model.kernel, model.noise**2)
-        return first_of_path(model.candidates.params[index], oracle).then(
+        return first_of_path(model.candidates[index], oracle).then(
             lambda statistic: Trace(model, oracle, prior).observe(index, statistic or 0)
         )
 
@@ -307,21 +310,12 @@ class GPStrategy(Strategy):
 
 def assemble(model: Model, oracle: Evaluator, chosen: int, noisy: NoisyCounts | None) -> Release:
     """Return the release; it contains nothing of the path."""
-    n, score, interval = len(model), None, None
-    if noisy is not None:
-        score, interval = score_and_interval(oracle.scorer, oracle.problem.units, noisy)
-    scores, times = np.full((2, n), np.nan)
-    errors = np.full(n, None)
+    candidates = [Candidate(params, validated=None) for params in model.candidates]
     if model.explored is not None:
-        rows, found = model.explored.positions, model.explored.found
-        scores[rows], times[rows], errors[rows] = found.scores, found.fit_times, found.fit_errors
-    return Release(
-        params=model.candidates.params,
-        fit_times=times,
-        fit_errors=tuple(errors.tolist()),
-        validated=all_masked(n),
-        public_scores=scores,
-        best_index=chosen,
-        best_score=score,
-        interval=interval,
-    )
+        found = model.explored.found
+        facts = zip(found.scores.tolist(), found.fit_times.tolist(), found.fit_errors, strict=True)
+        for i, of in zip(model.explored.positions, facts, strict=True):
+            candidates[i] = Candidate(model.candidates[i], None, *of)
+    scorer, units = oracle.scorer, oracle.problem.units
+    scores = [] if noisy is None else [score_and_interval(scorer, units, noisy)]
+    return Release(tuple(candidates), chosen, scores)

@@ -14,7 +14,6 @@ from .._gp.surrogate import Surrogate
 from .._params import check_number
 from .._privacy.accounting import Budget
 from .._privacy.sensitive import Secret
-from .._space.space import Candidates
 from ..acquisition import ExpectedImprovement, UpperConfidenceBound
 
 __all__ = [
@@ -61,12 +60,14 @@ def next_candidate(
     return int(np.argmax(value))
 
 
-def begin_on_table(candidates: Candidates, oracle: Evaluator, budget: Budget) -> None:
+def begin_on_table(
+    candidates: tuple[dict[str, Any], ...], oracle: Evaluator, budget: Budget
+) -> None:
     """Try candidates on made-up records; then charge, as fits on protected ones may fail.
 
     Parameters
     ----------
-    candidates : Candidates
+    candidates : tuple of dict
         One is tried of each kind that may predict in another way.
     oracle : Evaluator
         Has made-up records in place of a training set.
@@ -78,8 +79,8 @@ def begin_on_table(candidates: Candidates, oracle: Evaluator, budget: Budget) ->
     BatchDependentError, ValueError
         If one fails. Nothing is charged then.
     """
-    tried = sorted(to_check(candidates.params))
-    fits = [SecretFit(candidates.params[i]) for i in tried]
+    tried = sorted(to_check(candidates))
+    fits = [SecretFit(candidates[i]) for i in tried]
     try_out(fits, oracle.problem.training, oracle)
     budget.reserve()
 

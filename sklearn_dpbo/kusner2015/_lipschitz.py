@@ -12,22 +12,16 @@ import numpy as np
 from .._data.tables import n_rows
 from .._evaluation.evaluator import Evaluator
 from .._evaluation.fitting import report_failures
-from .._gp.likelihood import default_kernel
+from .._gp.likelihood import uninformed
 from .._gp.surrogate import Surrogate
 from .._privacy.accounting import CHOICE, Budget
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.rounding import round_down
 from .._privacy.sensitive import Secret, Sensitive
-from .._space.space import Candidates, SearchSpace
+from .._space.space import SearchSpace
 from ..acquisition import ExpectedImprovement
 from ..scoring._scorers import score_and_interval
-from ..strategies._base import (
-    Release,
-    Strategy,
-    all_masked,
-    positive,
-    require_mean_gain,
-)
+from ..strategies._base import Candidate, Release, Strategy, positive
 from ._in_secret import (
     all_in_secret,
     begin_on_table,
@@ -76,9 +70,6 @@ _FAILED = (
     "FunctionTransformer(np.nan_to_num) before UnitBall. Give the solver a small tol and a large "
     "max_iter"
 )
-# Of the surrogate: standard deviation of scores over the space, in units of the range of gains;
-# variances of their unknown level and of observations, in units of its square.
-_STD, _LEVEL, _NOISE = 0.1, 10.0, 1e-2
 # Number of candidates that the search considers.
 _N_CANDIDATES = 256
 
@@ -194,7 +185,12 @@ class LipschitzConvex(Strategy):
         mechanisms: Mechanisms,
     ) -> Release:
         """Run Algorithm 3, or evaluate a fixed set of candidates if one is to be released."""
-        require_mean_gain(oracle.scorer, type(self).__name__)
+        if not oracle.scorer.is_mean:
+            raise ValueError(
+                f"{type(self).__name__} needs a mean over records, and "
+                f"scoring={oracle.scorer.name!r} is not one. Use 'accuracy' or 'neg_brier_score', "
+                "for example, or strategy='worst_case'"
+            )
         name = check_estimator(oracle.options.estimator, oracle.problem.training)
         if self.protects == "all":
             check_on_table(oracle.options.estimator)
@@ -206,14 +202,14 @@ class LipschitzConvex(Strategy):
                     f"param_grid has {sorted(axes)}. Search other parameters with WorstCase"
                 )
         points = space.fill(n_iter if self.releases_candidate else _N_CANDIDATES, rng)
-        candidates = space.candidates(points)
-        C = np.array([params[name] for params in candidates.params], dtype=float)
+        candidates = space.params(points)
+        C = np.array([params[name] for params in candidates], dtype=float)
         bounds = self._bounds(oracle, 1 / (n_rows(oracle.trained_on.X) * C))
         if self.protects == "all":
             begin_on_table(candidates, oracle, mechanisms.budget)
         if self.releases_candidate:
             return self._from_fixed_candidates(candidates, oracle, bounds, mechanisms)
-        seen = self._search(space.features(points), space.owner, candidates.params, oracle, n_iter)
+        seen = self._search(space.features(points), space.owner, candidates, oracle, n_iter)
         steps = _steps(oracle, bounds.sensitivity)
         best = seen.measured(lambda seen: [_largest(seen.statistics)], steps)  # 3-4
         return self._released(candidates, oracle, best, mechanisms)
@@ -264,9 +260,8 @@ class LipschitzConvex(Strategy):
         """Run Bayesian optimisation (line 2); the first candidate depends on no score."""
         first = first_of_path(candidate_params[0], oracle)
         a, b = oracle.scorer.line(oracle.problem.units)
-        variance = (_STD * (oracle.scorer.bounds[1] - oracle.scorer.bounds[0])) ** 2
-        kernel = replace(default_kernel("matern52", owner, variance), bias=_LEVEL * variance)
-        prior = Surrogate.on(features, kernel, _NOISE * variance)
+        low, high = oracle.scorer.bounds
+        prior = uninformed(features, owner, high - low)
         acquisition = self.acquisition or ExpectedImprovement()
 
         def evaluate_next(seen: _Seen) -> _Seen:
@@ -282,7 +277,7 @@ class LipschitzConvex(Strategy):
     # ------------------------------------------------------------ released
     def _from_fixed_candidates(
         self,
-        candidates: Candidates,
+        candidates: tuple[dict[str, Any], ...],
         oracle: Evaluator,
         bounds: LipschitzBounds,
         mechanisms: Mechanisms,
@@ -293,7 +288,7 @@ class LipschitzConvex(Strategy):
         remains.
         """
         steps = _steps(oracle, bounds.between(bounds.lambda_bounds[0], bounds.lambda_bounds[0]))
-        statistics, errors = self._evaluate_all(candidates.params, oracle, steps)
+        statistics, errors = self._evaluate_all(candidates, oracle, steps)
         share = round_down(Fraction(mechanisms.budget.epsilon) * Fraction(self.candidate_share))
         assumption = self.assumption if self.protects == "all" else None
         chosen = mechanisms.select(statistics, share, purpose=CHOICE, assumption=assumption)
@@ -301,12 +296,11 @@ class LipschitzConvex(Strategy):
         best = statistics.measured(lambda values: [values.max()], steps)
         release = self._released(candidates, oracle, best, mechanisms)
         fitted = [i for i, error in enumerate(errors) if error is None]
-        return replace(
-            release,
-            best_index=fitted[chosen],
-            fit_errors=errors,
-            validated=np.ones(len(candidates), dtype=bool),
+        evaluated = tuple(
+            Candidate(params, fit_error=error)
+            for params, error in zip(candidates, errors, strict=True)
         )
+        return replace(release, candidates=evaluated, best_index=fitted[chosen])
 
     def _evaluate_all(
         self, candidate_params: tuple[dict[str, Any], ...], oracle: Evaluator, steps: int
@@ -321,7 +315,7 @@ class LipschitzConvex(Strategy):
 
     def _released(
         self,
-        candidates: Candidates,
+        candidates: tuple[dict[str, Any], ...],
         oracle: Evaluator,
         best: Sensitive,
         mechanisms: Mechanisms,
@@ -332,18 +326,8 @@ class LipschitzConvex(Strategy):
             purpose="best score seen",
             assumption=self.assumption,
         )  # 5-6
-        n = len(candidates)
-        score, interval = score_and_interval(oracle.scorer, oracle.problem.units, noisy)
-        return Release(
-            params=candidates.params,
-            fit_times=np.full(n, np.nan),
-            fit_errors=(None,) * n,
-            validated=all_masked(n),
-            public_scores=np.full(n, np.nan),
-            best_index=None,
-            best_score=score,
-            interval=interval,
-        )
+        score = score_and_interval(oracle.scorer, oracle.problem.units, noisy)
+        return Release(tuple(Candidate(each, None) for each in candidates), None, [score])
 
 
 @dataclass(frozen=True)

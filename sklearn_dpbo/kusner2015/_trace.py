@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from .._evaluation.evaluator import Evaluator
 from .._evaluation.public import PublicEvaluation
 from .._gp.surrogate import Kernel, Surrogate
-from .._space.space import Candidates
 from ..acquisition import ExpectedImprovement, UpperConfidenceBound
 from ._in_secret import next_candidate
 
@@ -52,7 +52,7 @@ class Model:
 
     Parameters
     ----------
-    candidates : Candidates
+    candidates : tuple of dict
         The finite domain Lambda.
     features : ndarray of shape (n_candidates, n_features)
         Places of the candidates, in the unit cube.
@@ -71,7 +71,7 @@ class Model:
         Candidates that were scored within the training set, if anything had to be learnt.
     """
 
-    candidates: Candidates
+    candidates: tuple[dict[str, Any], ...]
     features: np.ndarray
     kernel: Kernel
     noise: float
@@ -122,7 +122,7 @@ class Trace:
 
     def evaluate(self, index: int) -> Trace:
         """Return the trace after one more evaluation; a failed fit gets the lowest score."""
-        found = self.oracle.secretly(self.model.candidates.params[index])
+        found = self.oracle.secretly(self.model.candidates[index])
         return self.observe(index, 0 if found is None else found[0])
 
     def observe(self, index: int, statistic: int) -> Trace:

@@ -72,7 +72,7 @@ class Rehearsal(WorstCase):
         self.bounds.check_scorer(oracle.scorer)
         guidance = Guidance(self, space, oracle, n_iter, rng, mechanisms)
         history = guidance.run()
-        params = [history.candidates.params[i] for i in history.fitted]
+        params = [history.candidates[i].params for i in history.fitted]
         exact, counted = _exact_scores(oracle, params), dict[int, CountedScores]()
         self.scorer, self.n_candidates, self.draws = oracle.scorer, len(params), []
         statistics = history.statistics.plus(guidance.prior())
@@ -89,7 +89,7 @@ class Rehearsal(WorstCase):
             self.draws.append(_compared(exact, chosen, scores[0]))
         for loss in fresh.budget.losses[len(mechanisms.budget.losses) :]:
             mechanisms.budget.charge(loss)  # of the last draw, which the search reports
-        return history.release(history.fitted[chosen], scores)
+        return Release(tuple(history.candidates), history.fitted[chosen], scores)
 
 
 def _as_spent(budget: Budget) -> Budget:

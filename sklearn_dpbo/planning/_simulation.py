@@ -157,7 +157,7 @@ def simulate(
         release="best",
     )
     parts = train_test_split(X, y, test_size=bounds.m, random_state=rng.randint(2**31 - 1))
-    n_paths = n_runs if strategy.guidance in ("private", "both") else 1
+    n_paths = n_runs if strategy.guidance == "private" else 1
     draws = []
     for _ in range(n_paths):
         rehearsal = Rehearsal.of(strategy, bounds, n_runs // n_paths)
@@ -199,7 +199,7 @@ def _strategy_of(search: Any, bounds: UtilityBounds) -> WorstCase:
     if not isinstance(strategy, WorstCase):
         raise ValueError(f"plans are for strategy='worst_case'; found {strategy!r}")
     planned: WorstCase = clone(strategy).set_params(score_share=bounds.score_share)
-    if planned.guidance not in ("private", "both"):
+    if planned.guidance != "private":
         return planned
     if bounds.guidance_share == 0:
         raise ValueError(

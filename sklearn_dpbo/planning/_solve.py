@@ -78,8 +78,8 @@ def plan_search(
     score_share : float, default=0.4
         Share of epsilon for the score, as in `WorstCase`; in (0, 1).
     guidance_share : float, default=0.0
-        Share of epsilon for private guidance, as in `WorstCase` with ``guidance="private"`` or
-        ``"both"``; in [0, 1 - score_share).
+        Share of epsilon for private guidance, as in `WorstCase` with ``guidance="private"``; in
+        [0, 1 - score_share).
     confidence : float, default=0.95
         Probability of each guarantee, in [0.5, 1 - 1e-9]. Both hold together with probability
         2 confidence - 1.

@@ -13,7 +13,6 @@ from .._gp.threads import single_threaded
 from .._space.space import Points, SearchSpace
 from ..scoring._make import selecting_scorer
 from ..strategies._proposals import Domain, PublicModel
-from ..strategies._worst_case import WorstCase
 from ._common import BLUE, VERMILION, figure_and_axes, legend_above
 from ._parameters import ParameterAxis
 
@@ -31,7 +30,7 @@ __all__ = ["SurrogateDisplay"]
 _N_LINE, _N_PLANE = 201, 61
 _REFUSED = (
     "{}. A surrogate is drawn from scores within the training set only: use "
-    'strategy=WorstCase(guidance="public") or "both", with at least 8 evaluations in a space of '
+    'strategy=WorstCase(guidance="public"), with at least 8 evaluations in a space of '
     "more than n_iter points. A surrogate fitted to scores on the validation set would show these "
     "scores, which are private"
 )
@@ -116,7 +115,7 @@ class SurrogateDisplay:
         Parameters
         ----------
         search : PrivateBayesSearchCV
-            A fitted search with public scores: ``guidance="public"`` or ``"both"``.
+            A fitted search with public scores: ``guidance="public"``.
         parameter : str
             Name of the parameter on the horizontal axis.
         second : str, default=None
@@ -150,7 +149,7 @@ class SurrogateDisplay:
             raise ValueError(f"the candidate {fixed} has no parameter {missing[0]!r}")
         points = _grid_points(model.space, fixed, names)
         mean, std = _posterior(model, points)
-        evaluated = model.space.candidates(points).params
+        evaluated = model.space.params(points)
         scored = [i for i, params in enumerate(explored) if set(names) <= set(params)]
         axes = [
             ParameterAxis.of(
@@ -281,9 +280,7 @@ def _public_model(search: Any) -> tuple[PublicModel, list[dict[str, Any]]]:
     candidates = [results["params"][i] for i in explored]
     space = SearchSpace(search.param_grid)
     points = Points.concatenate([space.locate(params) for params in candidates])
-    strategy = search.strategy if isinstance(search.strategy, WorstCase) else WorstCase()
-    learn = single_threaded(PublicModel.learn)
-    return learn(space, points, scores, strategy.kernel), candidates
+    return single_threaded(PublicModel.learn)(space, points, scores), candidates
 
 
 def _base_params(

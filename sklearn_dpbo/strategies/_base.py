@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from .._evaluation.evaluator import Evaluator
@@ -16,15 +16,14 @@ from .._privacy.accounting import Budget
 from .._privacy.mechanisms import Mechanisms
 from .._space.space import SearchSpace
 from ..evaluation._counted import Counted
-from ..scoring._scorers import PrivateScorer, Score
+from ..scoring._scorers import Score
 
 __all__ = [
+    "Candidate",
     "Release",
     "Scores",
     "Strategy",
-    "all_masked",
     "positive",
-    "require_mean_gain",
 ]
 
 # Several scores of one candidate.
@@ -39,46 +38,52 @@ RELEASED = (
 
 
 @dataclass(frozen=True, eq=False)
+class Candidate:
+    """One candidate, and what is public of it.
+
+    Parameters
+    ----------
+    params : dict
+        Its parameters.
+    validated : bool or None, default=True
+        False if it was only explored within the training set; None if that is not released.
+    public_score : float, default=nan
+        Its score within the training set, if it was explored.
+    fit_time : float, default=nan, in seconds
+        Of fits within the training set before the validation set was used.
+    fit_error : str or None, default=None
+        As in `Evaluation`.
+    """
+
+    params: dict[str, Any]
+    validated: bool | None = True
+    public_score: float = math.nan
+    fit_time: float = math.nan
+    fit_error: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class Release:
     """The outcome of a search: released values and public facts, nothing else.
 
     Parameters
     ----------
-    params : tuple of dict
-        Parameters of the candidates evaluated, in order; if these are not released, of all
-        candidates that could be chosen.
-    fit_times : ndarray of shape (n_candidates,), in seconds
-        Times of fits within the training set before the validation set was used; else NaN.
-    fit_errors : tuple of str or None, length n_candidates
-        As in `Evaluation`.
-    validated : ndarray of bool, shape (n_candidates,)
-        False for candidates that were only explored within the training set. Masked if it is not
-        released.
-    public_scores : ndarray of shape (n_candidates,)
-        Scores of explored candidates within the training set; else NaN.
+    candidates : tuple of Candidate
+        Those evaluated, in order; if these are not released, all that could be chosen.
     best_index : int or None
         Which candidate was chosen, privately; None if only a score is released.
-    best_score : float or None
-        A validation score with noise, within the scorer's bounds; None if no score is released.
-    interval : tuple of float or None
-        Interval that contains that score without noise with probability 95 %.
-    others : list of (float, tuple of float)
-        The other scores of the chosen candidate, with their intervals.
-    report : Counted or None
+    scores : list of (float, tuple of float)
+        Validation scores with noise, that of the score that selects first, each with an interval
+        that contains the score without noise with probability 95 %; empty if none is released.
+    report : Counted or None, default=None
         Counts for a report of the chosen candidate, with noise.
-    all_scores : dict of int to list of (float, tuple of float), or None
+    all_scores : dict of int to list of (float, tuple of float), or None, default=None
         All scores with their intervals, by number of the candidate, if they are released.
     """
 
-    params: tuple[dict[str, Any], ...]
-    fit_times: NDArray[Any]
-    fit_errors: tuple[str | None, ...]
-    validated: NDArray[Any]
-    public_scores: NDArray[Any]
+    candidates: tuple[Candidate, ...]
     best_index: int | None
-    best_score: float | None
-    interval: tuple[float, float] | None
-    others: Scores = field(default_factory=list)
+    scores: Scores
     report: Counted | None = None
     all_scores: dict[int, Scores] | None = None
 
@@ -89,31 +94,17 @@ class Strategy(BaseEstimator):
     Attributes
     ----------
     assumption : str or None
-        Assumption of the guarantee; None for a worst-case guarantee.
-    several_scores : bool
-        Whether it can release other scores beside the one that selects.
-    reports : bool
-        Whether it can release a report of the chosen candidate, or the scores of all.
-    protects : {"validation", "all"}
-        Which records it protects: `protect` of the search.
+        Assumption of the guarantee; None for a worst-case guarantee. A strategy without one
+        evaluates grids completely if n_iter allows, and can release several scores.
     assumption_on_table : str or None
         Assumption of the guarantee if it protects every record of one table; None if it cannot.
-    releases_model : bool
-        Whether the fitted model is released, too, if it protects every record.
-    evaluates_grids : bool
-        Whether it evaluates a grid completely if n_iter allows.
-    observes_scores : bool
-        Whether it computes scores that are not means of gains exactly, in secret.
+    protects : {"validation", "all"}
+        Which records it protects: `protect` of the search.
     """
 
     assumption: str | None = None
-    several_scores: bool = False
-    reports: bool = False
-    protects: str = "validation"
     assumption_on_table: str | None = None
-    releases_model: bool = False
-    evaluates_grids: bool = False
-    observes_scores: bool = False
+    protects: str = "validation"
 
     @property
     def released(self) -> str:
@@ -188,17 +179,3 @@ class Strategy(BaseEstimator):
 def positive(value: Any) -> bool:
     """Whether a number is positive."""
     return bool(value > 0)
-
-
-def all_masked(n: int) -> np.ma.MaskedArray:
-    """Return n masked truth values. (`masked_all` would keep whatever was in memory before.)"""
-    return np.ma.array(np.zeros(n, dtype=bool), mask=True)
-
-
-def require_mean_gain(scorer: PrivateScorer, who: str) -> None:
-    """Raise ValueError unless the score is a mean of gains, on a line with one statistic."""
-    if not scorer.is_mean:
-        raise ValueError(
-            f"{who} needs a mean over records, and scoring={scorer.name!r} is not one. Use "
-            "'accuracy' or 'neg_brier_score', for example, or strategy='worst_case'"
-        )

@@ -24,7 +24,7 @@ from .._privacy.noise import Noise
 from .._privacy.runs import Composed, Fit, Repeated, Runs
 from .._privacy.sensitive import Sensitive
 from .._space.space import SearchSpace, divide
-from ._base import Release, Scores, Strategy, all_masked
+from ._base import Candidate, Release, Strategy
 from ._proposals import Domain
 from ._release import count_scores
 from ._utility import warn_of_noise_of_choice, warn_of_noise_of_score
@@ -139,10 +139,7 @@ class OneTable(Strategy):
         self.label_share = label_share
         self.test_size = test_size
 
-    several_scores = True
     protects = "all"
-    releases_model = True
-    evaluates_grids = True
 
     @property
     def released(self) -> str:
@@ -286,23 +283,10 @@ class OneTable(Strategy):
         scores, _ = counted.release(units, mechanisms)
         if len(plan.params) > 1:
             warn_of_noise_of_score(oracle.scorer, units, scores[0][1], (), stacklevel=7)
-        return self._release(plan, index, scores), estimator
-
-    def _release(self, plan: Plan, index: int, scores: Scores) -> Release:
-        """Return what is released, with the public candidates; which were fitted may be secret."""
-        (score, interval), *others = scores
-        n = len(plan.params)
-        return Release(
-            plan.params,
-            np.full(n, np.nan),
-            (None,) * n,
-            all_masked(n) if isinstance(plan.runs, Repeated) else np.ones(n, dtype=bool),
-            np.full(n, np.nan),
-            index,
-            score,
-            interval,
-            others,
-        )
+        # If the number of fits is secret, so is which were made.
+        validated = None if isinstance(plan.runs, Repeated) else True
+        candidates = tuple(Candidate(each, validated) for each in plan.params)
+        return Release(candidates, index, scores), estimator
 
 
 @ClearFrames()
@@ -358,7 +342,7 @@ def _fits(
             members: tuple[dict[str, Any], ...] = ({},)
             if grid:
                 free = SearchSpace(grid)
-                members = free.candidates(free.fill(max(1, n_iter // n), rng)).params
+                members = free.params(free.fill(max(1, n_iter // n), rng))
             fits.append(SecretFit(params, members))
     return tuple(fits)
 
@@ -368,4 +352,4 @@ def _settings(
 ) -> tuple[dict[str, Any], ...]:
     """Return n candidates that fill the space; the first is this one, if the space has it."""
     points = Domain.of(space, [space.own_points(first), space.fill(n, rng)]).points
-    return space.candidates(points.take(slice(n))).params
+    return space.params(points.take(slice(n)))

@@ -1,132 +1,54 @@
-"""Guidance by the validation scores themselves, through selections with noise (zone: boundary).
+"""GP-UCB on validation scores, where noise draws each next candidate (zone: boundary).
 
 The posterior mean is a linear map of the scores, with weights that depend on locations only. The
-locations are released as they are selected; given them, the map's sensitivity is a number.
+locations are released as they are drawn; given them, the map's sensitivity is a number.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._data.units import Units
-from .._gp.surrogate import Surrogate
+from .._evaluation.evaluator import Evaluator
+from .._gp.likelihood import uninformed
 from .._gp.threads import single_threaded
-from .._privacy.mechanisms import Mechanisms, Price, Series
+from .._privacy.mechanisms import Price
 from .._privacy.sensitive import Sensitive
 from .._space.space import Points, SearchSpace
-from ..acquisition import UpperConfidenceBound
-from ..scoring._scorers import PrivateScorer
 from ._history import History
-from ._proposals import Domain, PublicModel, choose_batch
+from ._proposals import UCB, Domain
 
-__all__ = [
-    "DrawPlan",
-    "NoisyScores",
-    "PrivateGuide",
-    "fixed_prior",
-    "linear_scores",
-    "residual_prior",
-]
+__all__ = ["PrivateGuide", "affordable_draws", "linear_scores"]
 
 # Noise of a draw beyond this share of the score's range is not worth its privacy: then fewer
-# draws are made, and in the end none.
+# candidates are drawn, and in the end none.
 _TOLERANCE = 0.01
-# Share of the evaluations that are guided: with a draw for each of them, and else.
-_GUIDED_SHARES = (0.85, 0.5)
-# Of the privacy for guidance, the share that goes to releasing scores to learn the kernel from,
-# and the noise (standard deviation, as a share of the range) beyond which that is not worth it.
-_LEARNING_SHARE, _LEARNING_NOISE = 0.25, 0.01
+# Share of the evaluations that may be drawn.
+_DRAWN_SHARE = 0.5
 # Bits that a statistic may have, so that weights have room for about 20.
 _BITS = 40
-# Around a released point, what is expected of it there (in standard deviations of the surrogate),
-# and how much the unknown adds.
-_EXPECTED_AT_ANCHOR, _LOCAL_KAPPA = 2.0, 1.0
-# What validation scores may differ by from public ones, as a share of the public amplitude; and
-# the noise variance of that process, as a share of its variance.
-_RESIDUAL_AMPLITUDE, _NUGGET = 0.5, 1e-2
 
 
-@dataclass(frozen=True)
-class DrawPlan:
-    """How private guidance is spread over evaluations, and what it costs.
+def affordable_draws(n: int, most: int, epsilon: float, delta: float, step: float) -> Price | None:
+    """Return as many draws as are accurate enough for their privacy; None if not even one is.
 
     Parameters
     ----------
-    rounds : tuple of (int, int)
-        Evaluations, and draws among them, of each round.
-    draws : Price
-        Of all draws together.
-    epsilon_each_score : float
-        For each score that is released to learn the kernel from; 0 for none.
+    n, most : int
+        Evaluations, and the most that may be drawn among them.
+    epsilon, delta : float
+        For all draws.
+    step : float
+        Most that one unit can change a score, as a share of the score's range.
     """
-
-    rounds: tuple[tuple[int, int], ...]
-    draws: Price
-    epsilon_each_score: float = 0.0
-
-    @property
-    def n_evaluations(self) -> int:
-        """Evaluations in all rounds."""
-        return sum(size for size, _ in self.rounds)
-
-    @classmethod
-    def of(
-        cls,
-        n: int,
-        batch_size: int,
-        epsilon: float,
-        delta: float,
-        step: float,
-        learns: bool,
-        n_given: int = 0,
-    ) -> DrawPlan | None:
-        """Plan as many draws as are accurate enough for their privacy; None if not even one is.
-
-        Parameters
-        ----------
-        n : int
-            Evaluations that are left.
-        batch_size : int
-            Evaluations per round; with few draws, rounds are larger.
-        epsilon, delta : float
-            For all guidance.
-        step : float
-            Most that one unit can change a score, as a share of the score's range.
-        learns : bool
-            Whether scores may be released to learn the kernel from.
-        n_given : int
-            Evaluations among the n that are not guided in any case.
-        """
-        each_score = _LEARNING_SHARE * epsilon / n
-        if not learns or math.sqrt(2) * step / each_score > _LEARNING_NOISE:
-            each_score = 0.0
-        else:
-            epsilon *= 1 - _LEARNING_SHARE
-        for share in _GUIDED_SHARES:
-            guided = min(int(share * n), n - n_given)
-            affordable = _most_draws(guided, epsilon, delta, step)
-            if affordable == guided:
-                break
-        if affordable == 0:
-            return None
-        n_rounds = min(affordable, math.ceil(guided / batch_size))
-        sizes = [len(part) for part in np.array_split(np.arange(guided), n_rounds)]
-        rounds = tuple((size, min(size, affordable // n_rounds)) for size in sizes)
-        draws = Price.of_choices(sum(drawn for _, drawn in rounds), epsilon, delta)
-        return cls(rounds, draws, each_score)
-
-
-def _most_draws(most: int, epsilon: float, delta: float, step: float) -> int:
-    for n in range(most, 0, -1):
-        if Price.of_choices(n, epsilon, delta).scale_of_choice(step) <= _TOLERANCE:
-            return n
-    return 0
+    for k in range(min(int(_DRAWN_SHARE * n), most), 0, -1):
+        price = Price.of_choices(k, epsilon, delta)
+        if price.scale_of_choice(step) <= _TOLERANCE:
+            return price
+    return None
 
 
 def linear_scores(
@@ -173,167 +95,40 @@ def linear_scores(
     )
 
 
-@dataclass
-class NoisyScores:
-    """Noisy scores of what was evaluated, released to learn the kernel from.
-
-    Parameters
-    ----------
-    epsilon_each : float
-        Of each score.
-    shape : str
-        Of the kernel.
-    mechanisms : Mechanisms
-        By which they are released.
-    counts : list of int
-        What was released.
-    """
-
-    epsilon_each: float
-    shape: str
-    mechanisms: Mechanisms
-    counts: list[int] = field(default_factory=list)
-
-    def add(self, statistics: Sensitive) -> None:
-        """Release the scores that have not been released yet."""
-        new = np.arange(len(self.counts), statistics.shape[0])
-        if not len(new):
-            return
-        noisy = self.mechanisms.release_counts(
-            statistics.take(new),
-            self.epsilon_each * len(new),
-            purpose="scores to learn the kernel from",
-        )
-        self.counts += noisy.counts
-
-
-def residual_prior(model: PublicModel, domain: Domain, capacity: int) -> Surrogate:
-    """Return the public posterior mean, with a process for how validation scores differ from it.
-
-    The difference has the length-scales of the public kernel, half its amplitude, and an unknown
-    level of its own.
-    """
-    variance = _RESIDUAL_AMPLITUDE**2 * model.kernel.variance
-    kernel = replace(model.kernel, variance=variance, bias=model.kernel.variance)
-    mean = model.on(domain, len(model.points)).mean
-    return Surrogate.on(domain.features, kernel, _NUGGET * variance, mean, capacity=capacity)
-
-
-def fixed_prior(model: PublicModel, domain: Domain, capacity: int) -> Surrogate:
-    """Return the model's kernel and prior mean, and nothing of its scores."""
-    return Surrogate.on(
-        domain.features, model.kernel, model.noise, model.prior_mean, capacity=capacity
-    )
-
-
 class PrivateGuide:
-    """Chooses what to evaluate next by draws over the upper confidence bound.
-
-    Parameters
-    ----------
-    space : SearchSpace
-        What is searched.
-    scorer : PrivateScorer
-        The score that selects.
-    units : Units
-        Of the validation set.
-    prior : callable
-        Of (domain, capacity), to the surrogate before it meets validation scores.
-    center : Points or None
-        A point of public interest, to look around.
-    pool : Points
-        Points that fill the space.
-    select : Series of int
-        Makes the draws.
-    acquisition : UpperConfidenceBound
-        What is drawn over.
-    noisy_scores : NoisyScores or None
-        If given, the kernel is learnt from them.
-    rng : numpy.random.Generator
-        Public.
-    """
+    """Draws what to evaluate next over the upper confidence bound, by `select`."""
 
     def __init__(
         self,
         space: SearchSpace,
-        scorer: PrivateScorer,
-        units: Units,
-        *,
-        prior: Callable[[Domain, int], Surrogate],
-        center: Points | None,
+        oracle: Evaluator,
         pool: Points,
-        select: Series[int],
-        acquisition: UpperConfidenceBound,
-        noisy_scores: NoisyScores | None,
+        select: Callable[[Sensitive], int],
         rng: np.random.Generator,
     ) -> None:
-        self._space, self._line = space, scorer.line(units)
-        self._largest = scorer.largest(units)
-        self._prior, self._center, self._pool = prior, center, pool
-        self._select, self._acquisition, self._noisy_scores = select, acquisition, noisy_scores
-        self._rng = rng
-        self._anchor: Points | None = None
+        self._space, self._pool, self._select, self._rng = space, pool, select, rng
+        units = oracle.problem.units
+        self._line, self._largest = oracle.scorer.line(units), oracle.scorer.largest(units)
+        self._near: list[Points] = []
 
     @single_threaded
-    def propose(self, history: History, n: int, n_draws: int) -> Points:
-        """Return n points to evaluate next: n_draws are drawn, the rest placed around the last."""
-        if self._noisy_scores is not None:
-            self._learn(history, self._noisy_scores)
-        domain = self._domain(history)
-        everything = history.points
-        taken = domain.find(everything.take(np.flatnonzero(history.validated)))
-        picked = domain.find(everything.take(history.fitted))
-        posterior = self._prior(domain, len(history) + n).condition_all(picked)
-        drawn = self._draw(history, posterior, domain, taken, n_draws)
-        self._anchor = domain.points.take([drawn[-1]])
-        posterior = posterior.condition_all(drawn)
-        rest = _around(posterior, drawn[-1], n - n_draws, taken + drawn)
-        return domain.points.take(drawn + rest)
+    def propose(self, history: History, n: int) -> Points:
+        """Draw n points to evaluate next, each as if the earlier ones had met the mean (GP-BUCB).
 
-    def _learn(self, history: History, noisy_scores: NoisyScores) -> None:
-        """Choose kernel parameters by the likelihood of noisy, released scores."""
-        noisy_scores.add(history.statistics)
-        a, b = self._line
-        scores = a + b * np.array(noisy_scores.counts, dtype=float)
-        model = PublicModel.learn(
-            self._space, history.points.take(history.fitted), scores, noisy_scores.shape
-        )
-        self._prior, self._center = partial(fixed_prior, model), model.best()
-
-    def _domain(self, history: History) -> Domain:
-        centers = [center for center in (self._anchor, self._center) if center is not None]
-        near = [points for c in centers for points in Domain.around(self._space, c, self._rng)]
-        return Domain.of(self._space, [history.points, self._pool, *near])
-
-    def _draw(
-        self,
-        history: History,
-        posterior: Surrogate,
-        domain: Domain,
-        taken: list[int],
-        n: int,
-    ) -> list[int]:
-        """Draw n points, each as if the earlier ones had met the mean (GP-BUCB)."""
-        weights = posterior.weights()
-        # mean = prior + w' (score - prior there): this is the part without the score.
-        known = posterior.mean - posterior.mean[list(posterior.picked)] @ weights
-        drawn: list[int] = []
+        The next ones may also lie around the last one.
+        """
+        domain = Domain.of(self._space, [history.points, self._pool, *self._near])
+        taken = domain.find(history.points)
+        prior = uninformed(domain.features, self._space.owner, self._line[1] * self._largest)
+        posterior = prior.condition_all([taken[i] for i in history.fitted])
+        weights, statistics, drawn = posterior.weights(), history.statistics, list[int]()
         for _ in range(n):
             free = np.setdiff1d(np.arange(len(domain.points)), taken + drawn)
-            scores = linear_scores(
-                history.statistics,
-                weights[:, free],
-                self._acquisition(known, posterior.std, None)[free],
-                self._line,
-                self._largest,
-            )
+            # mean = w' score, as the prior mean is 0: this is the part without the score.
+            bound = UCB(np.zeros(len(free)), posterior.std[free], None)
+            scores = linear_scores(statistics, weights[:, free], bound, self._line, self._largest)
             drawn.append(int(free[self._select(scores)]))
             posterior = posterior.condition(drawn[-1])
-        return drawn
-
-
-def _around(posterior: Surrogate, anchor: int, n: int, taken: list[int]) -> list[int]:
-    """Return points near the anchor, as if it had turned out well, and spread."""
-    near = _EXPECTED_AT_ANCHOR * np.sqrt(posterior.kernel.variance) * posterior.correlation(anchor)
-    hopeful = replace(posterior, mean=posterior.mean + near)
-    return choose_batch(hopeful, UpperConfidenceBound(_LOCAL_KAPPA), n, taken)
+        points = domain.points.take(drawn)
+        self._near = Domain.around(self._space, points.take([-1]), self._rng)
+        return points

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._gp.likelihood import default_kernel, fit_kernel
+from .._gp.likelihood import fit_kernel
 from .._gp.surrogate import Kernel, Surrogate
 from .._gp.threads import single_threaded
 from .._space.space import Points, SearchSpace
 from ..acquisition import UpperConfidenceBound
 
-__all__ = ["Domain", "PublicModel", "choose_batch", "initial_points", "validation_batch"]
+__all__ = ["KERNEL", "UCB", "Domain", "PublicModel", "choose_batch", "validation_batch"]
 
-# Called with (mean, std, best); see `sklearn_dpbo.acquisition`.
-Acquisition: TypeAlias = Callable[[NDArray[np.float64], NDArray[np.float64], Any], Any]
+# By which promising candidates are found, and the kernel of the surrogate.
+UCB, KERNEL = UpperConfidenceBound(1.0), "matern52"
 
 # A neighbourhood is looked at on three scales, of this many points each.
 _RADII = (0.2, 0.05, 0.01)
@@ -27,10 +26,10 @@ _POINTS_PER_RADIUS = 200
 # Of the candidates that are validated, the share that are the best explored; and how far promising
 # ones keep from each other, as a share of the distance between as many that fill the space evenly.
 _EXPLORED_SHARE, _APART = 0.5, 0.5
+# Share that fills the space, and finds what the training set does not show.
+_FILL_SHARE = 0.25
 # Scores are modelled down to this many times the distance of the best and the median one.
 _FLOOR = 10.0
-# Of a kernel that nothing was learnt for, in units of its variance.
-_UNKNOWN_LEVEL, _NOISE = 10.0, 1e-2
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,12 +84,11 @@ class Domain:
 
 def choose_batch(
     model: Surrogate,
-    acquisition: Acquisition,
     n: int,
     taken: list[int],
     near: Callable[[int], NDArray[np.bool_]] | None = None,
 ) -> list[int]:
-    """Return n positions by the acquisition, each as if the earlier ones had met the mean.
+    """Return n positions by the upper confidence bound, each as if the earlier had met the mean.
 
     Hallucinating observations at the mean shrinks the variance around them and so spreads the
     batch: GP-BUCB (Desautels, Krause and Burdick, JMLR 2014).
@@ -99,8 +97,6 @@ def choose_batch(
     ----------
     model : Surrogate
         The posterior on a domain.
-    acquisition : callable
-        See `sklearn_dpbo.acquisition`.
     n : int
         How many to choose.
     taken : list of int
@@ -112,12 +108,8 @@ def choose_batch(
     batch: list[int] = []
     free = np.ones(len(model.mean), dtype=bool)
     free[taken] = False
-    best = model.mean[list(model.picked)].max() if model.picked else model.mean.max()
     while len(batch) < n and free.any():
-        value = np.array(acquisition(model.mean, model.std, best), dtype=float)
-        index = int(np.argmax(np.where(free, value, -np.inf)))
-        if not free[index]:  # all that are free have a value of minus infinity
-            index = int(np.argmax(free))
+        index = int(np.argmax(np.where(free, UCB(model.mean, model.std, None), -np.inf)))
         batch.append(index)
         free[index] = False
         if near is not None:
@@ -157,25 +149,15 @@ class PublicModel:
     prior_mean: float
 
     @classmethod
-    def learn(
-        cls, space: SearchSpace, points: Points, scores: NDArray[np.float64], shape: str
-    ) -> PublicModel:
+    def learn(cls, space: SearchSpace, points: Points, scores: NDArray[np.float64]) -> PublicModel:
         """Choose kernel parameters by marginal likelihood.
 
         A fit failed where a score is not finite. Some score must be.
         """
         failed = ~np.isfinite(scores)
         scores = _floored(np.where(failed, -np.inf, scores))
-        kernel, noise, prior_mean = fit_kernel(space.features(points), scores, shape, space.owner)
+        kernel, noise, prior_mean = fit_kernel(space.features(points), scores, KERNEL, space.owner)
         return cls(space, points, scores, failed, kernel, noise, prior_mean)
-
-    @classmethod
-    def ignorant(cls, space: SearchSpace, shape: str, std: float) -> PublicModel:
-        """Return the assumptions if nothing is public: the kernel, and an unknown level."""
-        kernel = default_kernel(shape, space.owner, std**2)
-        kernel = replace(kernel, bias=_UNKNOWN_LEVEL * std**2)
-        none = np.empty(0)
-        return cls(space, space.none, none, none.astype(bool), kernel, _NOISE * std**2, 0.0)
 
     def on(self, domain: Domain, capacity: int) -> Surrogate:
         """Return the posterior on a domain that has all the points."""
@@ -213,26 +195,6 @@ def _floored(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     return floored
 
 
-def initial_points(
-    space: SearchSpace, candidate_params: Iterable[Mapping[str, Any]], n_iter: int
-) -> Points:
-    """Return the points of the candidates to try first, each once.
-
-    Raises
-    ------
-    ValueError
-        If one is not in the space, or there are more than evaluations.
-    """
-    points = [space.locate(params) for params in candidate_params]
-    different = Domain.of(space, [space.none, *points]).points
-    if len(different) > n_iter:
-        raise ValueError(
-            f"initial_points has {len(different)} candidates, more than n_iter={n_iter}: increase "
-            "n_iter, or leave some out"
-        )
-    return different
-
-
 @single_threaded
 def validation_batch(
     space: SearchSpace,
@@ -240,9 +202,6 @@ def validation_batch(
     start: Points,
     pool: Points,
     n: int,
-    *,
-    kappa: float,
-    fill_share: float,
     rng: np.random.Generator,
 ) -> Points:
     """Return n points to validate: those to try first, explored, promising ones, and fillers.
@@ -263,10 +222,6 @@ def validation_batch(
         Points that fill the space.
     n : int
         How many to return.
-    kappa : float
-        Of the upper confidence bound by which points are promising.
-    fill_share : float
-        Share of the n that fill the space.
     rng : numpy.random.Generator
         Draws points around the best one.
     """
@@ -274,19 +229,14 @@ def validation_batch(
         return Domain.of(space, [start, pool]).points.take(slice(n))
     domain = model.domain([start, pool], rng)
     chosen = domain.find(start)[:n]
-    n_guided = n - len(chosen) - int(fill_share * n)
+    n_guided = n - len(chosen) - int(_FILL_SHARE * n)
     if n_guided > 0:
         posterior = model.on(domain, len(model.points) + n)
         explored = [i for i in domain.find(model.best(len(model.points))) if i not in chosen]
         best = explored[: min(int(_EXPLORED_SHARE * n), n_guided)]
         radius = _APART * n ** (-1 / (space.owner.max(initial=0) + 1))
-        chosen += best + choose_batch(
-            posterior,
-            UpperConfidenceBound(kappa),
-            n_guided - len(best),
-            chosen + best,
-            partial(domain.within, radius),
-        )
+        near = partial(domain.within, radius)
+        chosen += best + choose_batch(posterior, n_guided - len(best), chosen + best, near)
     # Points at which nothing was evaluated come first.
     seen = {*chosen, *domain.find(model.points)}
     fillers = sorted(set(domain.find(pool)) - set(chosen), key=lambda i: (i in seen, i))

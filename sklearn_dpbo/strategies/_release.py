@@ -29,7 +29,7 @@ from ._base import Scores
 __all__ = ["CountedScores", "count_scores", "public_model", "rehearse", "release_all_scores"]
 
 # A candidate fitted within the training set, and X and y of records that it was not fitted on.
-PublicModel: TypeAlias = tuple[Any, Any, Any]
+PublicFit: TypeAlias = tuple[Any, Any, Any]
 
 
 class _Part(NamedTuple):
@@ -101,7 +101,7 @@ def count_scores(
     statistic: Sensitive,
     oracle: Evaluator,
     epsilon: float,
-    public_model: Callable[[dict[str, Any]], PublicModel],
+    public_model: Callable[[dict[str, Any]], PublicFit],
 ) -> CountedScores:
     """Count what all scores of one candidate, and its report, are computed from.
 
@@ -120,7 +120,7 @@ def count_scores(
     epsilon : float
         For all releases together.
     public_model : callable
-        Returns a `PublicModel`; called if public predictions are needed.
+        Returns a `PublicFit`; called if public predictions are needed.
     """
     scorers, design = _prepared(params, oracle, public_model, epsilon)
     parts = _parts(scorers, () if design is None else design.parts)
@@ -153,7 +153,7 @@ def rehearse(params: dict[str, Any], oracle: Evaluator, epsilon: float) -> None:
     _computed(scorers, design, parts, made_up, units)
 
 
-def public_model(params: dict[str, Any], public: PublicEvaluator, oracle: Evaluator) -> PublicModel:
+def public_model(params: dict[str, Any], public: PublicEvaluator, oracle: Evaluator) -> PublicFit:
     """Return a candidate fitted within the training set, and X and y of other rows of it.
 
     If it cannot be fitted without these, as it was evaluated, and all rows.
@@ -169,7 +169,7 @@ def release_all_scores(
     candidates: dict[int, dict[str, Any]],
     oracle: Evaluator,
     mechanisms: Mechanisms,
-    public_model: Callable[[dict[str, Any]], PublicModel],
+    public_model: Callable[[dict[str, Any]], PublicFit],
 ) -> dict[int, Scores]:
     """Release the scores of all candidates, with what is left of the budget.
 
@@ -236,7 +236,7 @@ def _parts(scorers: list[PrivateScorer], report: tuple[Query, ...]) -> list[_Par
 def _prepared(
     params: dict[str, Any],
     oracle: Evaluator,
-    public_model: Callable[[dict[str, Any]], PublicModel] | None,
+    public_model: Callable[[dict[str, Any]], PublicFit] | None,
     epsilon: float,
 ) -> tuple[list[PrivateScorer], Design | None]:
     """Return scorers and design of the report, with all set that public predictions say."""
@@ -257,7 +257,7 @@ def _prepared(
 def _answers(
     params: dict[str, Any],
     oracle: Evaluator,
-    public_model: Callable[[dict[str, Any]], PublicModel] | None,
+    public_model: Callable[[dict[str, Any]], PublicFit] | None,
     asked: set[tuple[str, ...]],
 ) -> Responses:
     """Return the responses of a model that knows all classes to public records.

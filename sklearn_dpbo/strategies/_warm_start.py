@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from .._data.pickles import packed
 from .._space.space import Points, SearchSpace
-from ._proposals import Domain, initial_points
+from ._proposals import Domain
 
-__all__ = ["Start", "is_fitted_search"]
+__all__ = ["Start", "check_initial_points", "is_fitted_search"]
 
 # Of an earlier search, how many of the candidates with the best public scores are tried again.
 _N_BEST = 4
@@ -40,39 +40,21 @@ class Start:
 
     @classmethod
     def of(
-        cls,
-        space: SearchSpace,
-        given: Any,
-        own: Mapping[str, Any],
-        n_iter: int,
-        scorer: Any,
+        cls, space: SearchSpace, given: Any, own: Mapping[str, Any], n_iter: int, scorer: Any
     ) -> Start:
-        """Return where to start.
+        """Return where to start: at `initial_points`, and at the estimator's own parameters.
 
-        Parameters
-        ----------
-        space : SearchSpace
-            What is searched.
-        given : list of dict, fitted search or None
-            As `WorstCase` takes its `initial_points`.
-        own : dict
-            The estimator's own parameters: they are also tried if they lie in the space.
-        n_iter : int
-            The most candidates.
-        scorer : PrivateScorer
-            The score that selects. Public scores of an earlier search are used if that search has
-            the same.
+        Public scores of an earlier search are used if it had the same score.
         """
         explored, scores = space.none, np.empty(0)
         if is_fitted_search(given):
             explored, scores = _public_scores(space, given)
             best = explored.take(np.argsort(-scores, kind="stable")[:_N_BEST])
-            first = Domain.of(space, [_located(space, given.best_params_), best]).points
+            first = Domain.of(space, [space.find(given.best_params_), best]).points
             if not len(first):
                 raise ValueError(
-                    "no candidate of the search in initial_points lies in param_grid: that search "
-                    f"has the parameters {sorted(given.best_params_)}, this one {space.names}, "
-                    "perhaps with other values. Leave initial_points out"
+                    "no candidate of the search in initial_points lies in param_grid: leave "
+                    "initial_points out"
                 )
             if not _same_score(given, scorer):
                 warnings.warn(
@@ -83,25 +65,22 @@ class Start:
                 )
                 explored, scores = space.none, np.empty(0)
         else:
-            first = initial_points(space, given or (), n_iter)
+            first = Domain.of(space, [space.none, *map(space.locate, given or ())]).points
+            if len(first) > n_iter:
+                raise ValueError(
+                    f"initial_points has {len(first)} candidates, more than n_iter={n_iter}: "
+                    "increase n_iter, or leave some out"
+                )
         points = Domain.of(space, [first, space.own_points(own)]).points
         return cls(points.take(slice(n_iter)), explored, scores)
 
     def level(self, points: Points, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the earlier scores, shifted by the mean difference of candidates in both searches.
-
-        Parameters
-        ----------
-        points : Points
-            Scored in this search.
-        scores : ndarray of shape (n_points,)
-            NaN where a fit failed.
-        """
-        earlier = dict(zip(self.explored.identities(), self.scores.tolist(), strict=True))
-        both = zip(points.identities(), scores.tolist(), strict=True)
+        """Return the earlier scores, shifted by the mean difference of candidates in both."""
+        earlier = dict(zip(self.explored.identities(), self.scores, strict=True))
+        both = zip(points.identities(), scores, strict=True)
         moved = [score - earlier[key] for key, score in both if key in earlier]
         moved = [each for each in moved if not np.isnan(each)]
-        return self.scores + (float(np.mean(moved)) if moved else 0.0)
+        return self.scores + (np.mean(moved) if moved else 0.0)
 
 
 def is_fitted_search(given: Any) -> bool:
@@ -109,6 +88,17 @@ def is_fitted_search(given: Any) -> bool:
     columns = getattr(given, "cv_results_", ())
     chosen = isinstance(getattr(given, "best_params_", None), Mapping)
     return chosen and isinstance(columns, Mapping) and "public_score" in columns
+
+
+def check_initial_points(given: Any) -> None:
+    """Raise ValueError unless these are candidates, a fitted private search, or None."""
+    is_list = isinstance(given, list | tuple) and all(isinstance(each, Mapping) for each in given)
+    if given is not None and not is_list and not is_fitted_search(given):
+        raise ValueError(
+            "initial_points is a list of dicts, or a fitted PrivateBayesSearchCV (call its fit "
+            "first). Of another search, fitted on public records, pass [search.best_params_]; "
+            f"found {type(given).__name__}"
+        )
 
 
 def _same_score(search: Any, scorer: Any) -> bool:
@@ -125,17 +115,9 @@ def _same_score(search: Any, scorer: Any) -> bool:
 def _public_scores(space: SearchSpace, search: Any) -> tuple[Points, NDArray[np.float64]]:
     """Return which candidates of a search have public scores and lie in the space; the scores."""
     columns = search.cv_results_
-    scores: Any = np.ma.asarray(columns["public_score"], dtype=float)
-    found = zip(columns["params"], scores.filled(np.nan).tolist(), strict=True)
-    located = [(_located(space, params), score) for params, score in found if np.isfinite(score)]
-    inside = [(point, score) for point, score in located if len(point)]
-    points = Points.concatenate([space.none, *(point for point, _ in inside)])
-    return points, np.array([score for _, score in inside])
-
-
-def _located(space: SearchSpace, params: Mapping[str, Any]) -> Points:
-    """Return the point of a candidate, or none if it does not lie in the space."""
-    try:
-        return space.locate(params)
-    except ValueError:
-        return space.none
+    scores: NDArray[np.float64] = np.ma.filled(
+        np.ma.asarray(columns["public_score"], dtype=float), np.nan
+    )
+    points = [space.find(params) for params in columns["params"]]
+    known = [i for i, each in enumerate(points) if len(each) and np.isfinite(scores[i])]
+    return Points.concatenate([space.none, *(points[i] for i in known)]), scores[known]

@@ -1,6 +1,7 @@
 """The search space: candidates from param_grid, and their coordinates."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,12 +12,13 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.svm import SVC
 
 from sklearn_dpbo._space.axes import axis_of
-from sklearn_dpbo._space.space import Candidates, Points, SearchSpace
+from sklearn_dpbo._space.space import Points, SearchSpace
 
 
 def filled(grid, n=64, seed=0):
     space = SearchSpace(grid)
-    return space.candidates(space.fill(n, np.random.default_rng(seed)))
+    points = space.fill(n, np.random.default_rng(seed))
+    return SimpleNamespace(params=space.params(points), points=points)
 
 
 @pytest.mark.parametrize(
@@ -63,12 +65,12 @@ def test_distributions_are_sampled_evenly_by_their_quantiles():
 def test_discrete_distributions_give_each_integer_once(distribution):
     found = filled({"n": distribution}, 64)
     assert all(type(params["n"]) is int for params in found.params)
-    assert len({params["n"] for params in found.params}) == len(found) == 4
+    assert len({params["n"] for params in found.params}) == len(found.params) == 4
 
 
 def test_scipy_distributions_with_icdf_are_sampled():
     found = filled({"x": stats.Normal(mu=1.0, sigma=2.0)}, 16)
-    assert len(found) == 16
+    assert len(found.params) == 16
     assert np.mean([params["x"] for params in found.params]) == pytest.approx(1.0, abs=0.3)
 
 
@@ -150,8 +152,8 @@ GRIDS = st.dictionaries(st.sampled_from("abcd"), AXES, max_size=4)
 @given(grids=st.lists(GRIDS, min_size=1, max_size=3), n=st.integers(1, 40))
 def test_candidates_of_any_space_lie_in_it_and_are_at_most_n(grids, n):
     space, found = SearchSpace(grids), filled(grids, n)
-    assert 1 <= len(found) <= n
-    assert found.points.unit.shape == (len(found), len(space.names))
+    assert 1 <= len(found.params) <= n
+    assert found.points.unit.shape == (len(found.params), len(space.names))
     inside = found.points.unit[~np.isnan(found.points.unit)]
     assert ((inside >= 0) & (inside <= 1)).all()
     names = [set(grid) for grid in grids]
@@ -161,49 +163,24 @@ def test_candidates_of_any_space_lie_in_it_and_are_at_most_n(grids, n):
             params
         )
     if all(any(hasattr(v, "pdf") for v in g.values()) for g in grids):
-        assert len(found) == n
+        assert len(found.params) == n
 
 
-# ---------------------------------------------------------------- several candidates
-@pytest.mark.parametrize(
-    ("index", "positions"),
-    [
-        (slice(2, 5), [2, 3, 4]),
-        (slice(-1, None), [7]),
-        ([6, 0], [6, 0]),
-        ([], []),
-        (np.array([3, 3]), [3, 3]),
-    ],
-)
-def test_take_selects_params_and_points_of_the_same_candidates(index, positions):
-    found = filled([{"a": [1, 2, 3]}, {"a": [4, 5], "b": ["x", "y"]}, {}])
-    taken = found.take(index)
-    assert taken.params == tuple(found.params[i] for i in positions)
-    assert taken.points.subspace.tolist() == [found.points.subspace[i] for i in positions]
-    assert taken.points.unit.shape == (len(positions), 2)
-    for row, i in zip(taken.points.unit, positions, strict=True):
-        assert np.array_equal(row, found.points.unit[i], equal_nan=True)
+def test_first_points_fill_all_dicts():
+    space = SearchSpace([{"a": stats.uniform(0, 1)}, {"b": stats.uniform(0, 1)}, {"c": [1, 2, 3]}])
+    points = space.fill(60, np.random.default_rng(0))
+    assert points.subspace[:9].tolist() == [0, 1, 2] * 3 and len(points) == 60
+    assert space.fill(9, np.random.default_rng(0)).subspace.tolist() == [0, 1, 2] * 3
 
 
-def test_concatenate_keeps_the_order_of_candidates_and_points():
-    space = SearchSpace([{"a": [1, 2, 3]}, {"b": stats.uniform(0, 1)}])
-    points = space.fill(9, np.random.default_rng(0))
-    parts = [space.candidates(points.take(part)) for part in ([4, 0], [], [1, 2])]
-    together, expected = Candidates.concatenate(parts), space.candidates(points.take([4, 0, 1, 2]))
-    assert len(together) == 4 and together.params == expected.params
-    assert np.array_equal(together.points.subspace, expected.points.subspace)
-    assert np.array_equal(together.points.unit, expected.points.unit, equal_nan=True)
-
-
-def test_candidates_keep_located_params_through_take_and_concatenate():
+def test_located_params_are_kept():
     """Converting to a coordinate and back loses digits, which the user's own values must keep."""
     grid, params = {"x": stats.loguniform(0.1, 10)}, {"x": 0.3}
     space = SearchSpace(grid)
     point = space.locate(params)
-    assert SearchSpace(grid).candidates(point).params != (params,)
-    others = space.candidates(space.fill(4, np.random.default_rng(0)))
-    together = Candidates.concatenate([others, space.candidates(point)])
-    assert together.take([-1]).params == (params,)
+    assert SearchSpace(grid).params(point) != (params,)
+    together = Points.concatenate([space.fill(4, np.random.default_rng(0)), point])
+    assert space.params(together)[-1] == params
 
 
 # ---------------------------------------------------------------- values to coordinates and back
@@ -241,11 +218,11 @@ def test_locate_inverts_candidates_in_conditional_spaces():
         {"kernel": ["linear"], "C": stats.loguniform(0.1, 10)},
         {"kernel": ["rbf", "poly"], "C": stats.loguniform(0.1, 10), "n": stats.randint(1, 5)},
     ])  # fmt: skip
-    found = space.candidates(space.fill(40, np.random.default_rng(0)))
-    for i, params in enumerate(found.params):
+    points = space.fill(40, np.random.default_rng(0))
+    for i, params in enumerate(space.params(points)):
         point = space.locate(params)
-        assert point.subspace[0] == found.points.subspace[i]
-        assert point.unit[0] == pytest.approx(found.points.unit[i], abs=1e-9, nan_ok=True)
+        assert point.subspace[0] == points.subspace[i]
+        assert point.unit[0] == pytest.approx(points.unit[i], abs=1e-9, nan_ok=True)
 
 
 @pytest.mark.parametrize(
@@ -277,11 +254,11 @@ def test_near_stays_in_the_space_and_features_are_in_the_unit_cube(grids, seed):
     near = space.near(points.take([0]), 0.1, 30, rng)
     assert (near.subspace == points.subspace[0]).all()
     everything = Points.concatenate([points, near])
-    params = space.candidates(everything).params
+    params = space.params(everything)
     for i in range(20, len(everything)):
         point = space.locate(params[i])
         assert point.unit[0] == pytest.approx(everything.unit[i], abs=1e-9, nan_ok=True)
-        assert space.candidates(point).params == (params[i],)
+        assert space.params(point) == (params[i],)
     features, owner = space.features(everything), space.owner
     assert features.shape == (len(everything), len(owner))
     assert ((features >= 0) & (features <= 1)).all()
@@ -314,6 +291,6 @@ def test_features_of_two_categories_have_distance_one():
 def test_a_category_in_two_dicts_has_the_same_features():
     space = SearchSpace([{"k": ["a", "b"]}, {"k": ["b", "a"], "x": [1, 2]}])
     features = space.features(space.fill(10, np.random.default_rng(0)))
-    found = space.candidates(space.fill(10, np.random.default_rng(0))).params
+    found = space.params(space.fill(10, np.random.default_rng(0)))
     one_hot = features[:, :2] > 0
     assert len({tuple(row) for row, p in zip(one_hot, found, strict=True) if p["k"] == "a"}) == 1

@@ -57,10 +57,9 @@ def test_worst_case_is_one_table(strategy, same):
     ("strategy", "names"),
     [
         (WorstCase("private"), r"\['guidance'\]"),
-        (WorstCase("both", guidance_share=0.2), r"\['guidance', 'guidance_share'\]"),
+        (WorstCase("private", guidance_share=0.2), r"\['guidance', 'guidance_share'\]"),
         (WorstCase(initial_points=[{"clip": 0.5}]), r"\['initial_points'\]"),
         (WorstCase(public_cv=np.arange(4)), r"\['public_cv'\]"),
-        (WorstCase(timeout=3.0, patience=2), r"\['patience', 'timeout'\]"),
     ],
 )
 def test_parameters_that_take_public_records_are_refused(strategy, names):

@@ -49,7 +49,7 @@ RUNS = {"objective": 1500, "federated site": 800, "federated, trusted": 800,
         "GPNoisy, candidate alone": 600, "GPNoiseFree": 1000, "LipschitzConvex": 1000}  # fmt: skip
 # Here too few runs would find the bugs: `guided` below, test_configuration.py and
 # test_threshold_distribution.py have audits that do.
-ELSEWHERE = ["configurator", "threshold", "search, public", "search, private", "search, both"]
+ELSEWHERE = ["configurator", "threshold", "search, public", "search, private"]
 # Bugs that so few runs find reliably, where others are tested with seeded noise.
 DETECTED = {
     **dict.fromkeys(("selections", "selections, zCDP"), ("split forgotten",)),

@@ -397,7 +397,7 @@ def test_what_is_not_covered_raises_value_error(draws):  # noqa: F811
     with pytest.raises(ValueError, match="takes classifiers"):
         fitted(NOISY, estimator=Ridge(), space={"alpha": [1.0]}, scoring=None)
     with pytest.raises(ValueError, match="how frequent the labels are"):
-        fitted(CANDIDATE, scoring="balanced_accuracy")
+        fitted(CANDIDATE, scoring="weighted_accuracy")
     with pytest.raises(ValueError, match=r"no public records to learn \['k0'\]"):
         svc(clone(NOISY).set_params(k0=None))
     with pytest.raises(ValueError, match=r"learn \['length_scale', 'prior_mean'\]"):

@@ -420,11 +420,6 @@ class FaultySplit(ShuffleSplit):
         return super().get_n_splits(X, y, groups)
 
 
-def faulty_acquisition(mean, std, best):
-    fault("acquisition")
-    return mean + std
-
-
 class FaultyPoints(list):
     def __iter__(self):
         fault("initial points", at=2)
@@ -435,7 +430,7 @@ STAGES = {
     "clone": {}, "set_params": {}, "first fit": {}, "third fit": {}, "probe": {}, "predict": {},
     "gain of a probe": {}, "gain": {},
     "split": dict(guidance="public"), "n_splits": dict(guidance="public"),
-    "acquisition": dict(guidance="public"), "initial points": dict(guidance="private"),
+    "initial points": dict(guidance="private"),
 }  # fmt: skip
 FAILED_FITS = ("first fit", "third fit", "probe", "gain of a probe")
 KINDS = [RuntimeError, KeyboardInterrupt, SystemExit, MemoryError, GeneratorExit]
@@ -447,7 +442,6 @@ def faulty_search(ledger, stage, guidance=None, **params):
         params["strategy"] = WorstCase(
             guidance,
             public_cv=cut,
-            acquisition=faulty_acquisition,
             initial_points=FaultyPoints([{"which": 0, "letter": "a"}]),
         )
     if "gain" in stage:

@@ -301,19 +301,13 @@ ODD_SCORING = [
 share = st.floats(0.01, 0.49)
 worst_case = st.builds(
     WorstCase,
-    guidance=choice("none", "public", "private", "both"),
+    guidance=choice("none", "public", "private"),
     score_share=share,
     guidance_share=share,
-    public_share=share,
-    fill_share=st.floats(0, 1),
     batch_size=st.integers(1, 9),
     public_cv=choice(None, None, ShuffleSplit(1, test_size=0.4, random_state=0)),
-    kernel=choice("matern52", "matern32", "squared_exponential"),
-    acquisition=choice(None, ExpectedImprovement()),
-    kappa=st.floats(0, 9),
     initial_points=choice(None, None, []),
-    patience=choice(None, 1, 2),
-    timeout=choice(None, None, 1e-9, 9.0, 1e300),
+    prior_weight=choice(None, 0, 1.5),
 )
 ordinary_strategies = st.just("worst_case") | worst_case
 odd_fields = st.tuples(st.sampled_from(sorted(WorstCase().get_params())), st.sampled_from([
@@ -1071,7 +1065,7 @@ RESPONSES = {
     "cv": (choice(None), st.sampled_from(PAIRS)),
     "n_train": (st.integers(6, 12), st.integers(0, 5)),
     "n_val": (st.integers(2, 12), st.integers(0, 1)),
-    "guidance": (choice("none", "public", "private", "both"), choice("public")),
+    "guidance": (choice("none", "public", "private"), choice("public")),
     "separate": (choice(False), choice(True)),
 }
 
@@ -1405,7 +1399,7 @@ def test_report_names_what_was_given_as_cv():
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("guidance", ["public", "private", "both"])
+@pytest.mark.parametrize("guidance", ["public", "private"])
 def test_many_equal_values_without_order_are_searched(guidance):
     """The surrogate had no feature, and numpy no largest of none."""
     strategy = WorstCase(guidance=guidance)

@@ -25,12 +25,11 @@ from sklearn_dpbo._privacy.mechanisms import Mechanisms, Price
 from sklearn_dpbo._privacy.noise import SeededNoise
 from sklearn_dpbo._privacy.sensitive import Sensitive
 from sklearn_dpbo._privacy.zcdp import delta_of_zcdp, zcdp_within
-from sklearn_dpbo.acquisition import ExpectedImprovement
 from sklearn_dpbo.exceptions import BudgetExceededError
-from sklearn_dpbo.strategies import WorstCase, _private
-from sklearn_dpbo.strategies._private import DrawPlan, linear_scores
+from sklearn_dpbo.strategies import WorstCase
+from sklearn_dpbo.strategies._private import affordable_draws, linear_scores
 
-KINDS = ["none", "public", "private", "both"]
+KINDS = ["none", "public", "private"]
 
 
 # ---------------------------------------------------------------- linear maps of sensitive values
@@ -174,18 +173,17 @@ def test_few_draws_use_pure_dp_and_many_draws_use_zcdp():
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.3, 0.0), (3.0, 0.0), (3.0, 1e-6), (1e6, 0.0)])
-def test_plan_fits_budget_and_number_of_evaluations(epsilon, delta):
-    plan = DrawPlan.of(48, 8, epsilon, delta, step=1 / 4000, learns=True)
-    assert plan.n_evaluations <= 0.85 * 48
-    assert sum(n for _, n in plan.rounds) == plan.draws.n
-    assert all(1 <= n <= size for size, n in plan.rounds)
-    spent = plan.draws.epsilon + 48 * plan.epsilon_each_score
-    assert spent <= epsilon * (1 + 1e-12)
-    assert plan.draws.scale_of_choice(1 / 4000) <= 0.0101
+def test_as_many_candidates_are_drawn_as_the_budget_pays_for(epsilon, delta):
+    price = affordable_draws(48, 44, epsilon, delta, step=1 / 4000)
+    assert 1 <= price.n <= 24
+    assert price.epsilon <= epsilon and price.delta <= delta
+    assert price.scale_of_choice(1 / 4000) <= 0.01
+    more = Price.of_choices(price.n + 1, epsilon, delta)
+    assert price.n == 24 or more.scale_of_choice(1 / 4000) > 0.01
 
 
-def test_no_plan_if_budget_is_too_small_for_one_draw():
-    assert DrawPlan.of(48, 8, 0.15, 0.0, step=1 / 500, learns=True) is None
+def test_nothing_is_drawn_if_the_budget_is_too_small_for_one_draw():
+    assert affordable_draws(48, 44, 0.15, 0.0, step=1 / 500) is None
 
 
 def test_concentrated_draws_are_charged_together_before_the_first():
@@ -268,20 +266,19 @@ def test_each_guidance_spends_epsilon_and_finds_good_candidate(kind, epsilon, de
     assert search.privacy_.delta <= delta
     found = search.cv_results_
     assert len(found["params"]) == 48
-    assert (~found["validated"]).sum() == (16 if kind in ("public", "both") else 0)
+    assert (~found["validated"]).sum() == (16 if kind == "public" else 0)
     assert found["validated"][search.best_index_]
     assert Surface(**search.best_params_).share() > 0.95
     drew = any(loss.purpose == "which candidates to evaluate next" for loss in spent)
-    assert drew == (kind in ("private", "both"))
+    assert drew == (kind == "private")
 
 
-def test_privacy_report_adds_up_repeated_draws():
-    search = search_of("private", epsilon=50.0, delta=1e-6, n_iter=24, batch_size=2)
-    text = search.privacy_.details()
-    assert len(search.privacy_.spends) > 4
-    assert len(search.privacy_.to_dict()["spent"]) == 4 and text.count("delta = 0: ") >= 2
-    assert "more like it, one after another" in text and "zCDP together" in text
-    assert "exponential mechanism" in search.privacy_._repr_html_()
+def test_privacy_report_names_all_draws_together():
+    pure = search_of("private", epsilon=50.0, n_iter=24, batch_size=2).privacy_
+    assert len(pure.spends) == 3 and "permute-and-flip, 12 times" in pure.details()
+    together = search_of("private", epsilon=50.0, delta=1e-6, n_iter=24, batch_size=2).privacy_
+    assert len(together.spends) == 3 and "zCDP together" in together.details()
+    assert "exponential mechanism" in together._repr_html_()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -311,14 +308,13 @@ def test_private_guidance_depends_on_validation_set():
     assert mean_share(high) > mean_share(low) + 0.3
 
 
-def test_private_guidance_equals_gp_ucb_when_epsilon_is_large(monkeypatch):
+def test_private_guidance_equals_gp_ucb_when_epsilon_is_large():
     """On a grid with a fixed kernel it tries the candidates of a plain GP-UCB without privacy."""
-    monkeypatch.setattr(_private, "_LEARNING_NOISE", 0.0)
     grid = {"x": np.linspace(0, 1, 13).tolist(), "y": np.linspace(0, 1, 11).tolist()}
-    params = dict(space=grid, epsilon=1e6, batch_size=1, n_iter=24, m=2000, kappa=2.0)
+    params = dict(space=grid, epsilon=1e6, batch_size=1, n_iter=24, m=2000)
     search = search_of("private", **params)
     path = search.cv_results_["params"]
-    n_drawn, drawn = 20, "which candidates to evaluate next"
+    n_drawn, drawn = 12, "which candidates to evaluate next"
     how = [loss.mechanism for loss in search.privacy_.spends if loss.purpose == drawn]
     assert how == [f"permute-and-flip, {n_drawn} times"]
 
@@ -333,7 +329,7 @@ def test_private_guidance_equals_gp_ucb_when_epsilon_is_large(monkeypatch):
     for _ in range(n_drawn):
         model = GaussianProcessRegressor(kernel, alpha=1e-4, optimizer=None)
         mean, std = model.fit(unit[seen], scores[seen]).predict(unit, return_std=True)
-        bound = mean + 2.0 * std
+        bound = mean + std
         bound[seen] = -np.inf
         seen.append(int(np.argmax(bound)))
     assert [candidates[i] for i in seen] == path
@@ -371,7 +367,8 @@ def test_guidance_handles_conditional_and_categorical_parameters(kind):
         {"x": [0.1, 0.7], "y": [0.2, 0.3]},
     ]
     search = search_of(kind, space=space, epsilon=50.0, n_iter=40)
-    assert Surface(**search.best_params_).share() > 0.9
+    # Two of the three dicts have a local maximum of 0.852, by which a fixed kernel may stay.
+    assert Surface(**search.best_params_).share() > (0.85 if kind == "private" else 0.9)
     keys = [tuple(sorted(p)) for p in search.cv_results_["params"]]
     assert len(set(keys)) == 3
 
@@ -414,13 +411,12 @@ def test_initial_points_are_validated_first(kind):
     assert validated[: len(start)] == start
 
 
-@pytest.mark.parametrize("timeout", [None, 1e-3])
 @pytest.mark.parametrize("n_start", [2, 7, 12])
 @pytest.mark.parametrize("kind", KINDS)
-def test_all_initial_points_are_validated_even_with_few_evaluations(kind, n_start, timeout):
+def test_all_initial_points_are_validated_even_with_few_evaluations(kind, n_start):
     start = [{"x": i / 16, "y": 1 - i / 16} for i in range(n_start)]
     params = {"initial_points": start, "n_iter": max(8, n_start), "epsilon": 1000.0}
-    search = search_of(kind, **params, timeout=timeout, batch_size=2)
+    search = search_of(kind, **params, batch_size=2)
     found = search.cv_results_
     validated = [p for p, v in zip(found["params"], found["validated"], strict=True) if v]
     assert validated[:n_start] == start
@@ -443,64 +439,11 @@ def test_invalid_initial_points_raise_value_error(start, message):
         search_of(initial_points=start)
 
 
-class Flat(Surface):
-    """Every candidate is as good as any other."""
-
-    def share(self):
-        return 0.5
-
-
-def explored_and_validated(search):
-    validated = search.cv_results_["validated"]
-    return (~validated).sum(), validated.sum()
-
-
-def test_patience_shortens_the_whole_search_in_proportion():
-    assert explored_and_validated(search_of(estimator=Flat(), n_iter=96)) == (32, 64)
-    # 16 fill the space, and one batch of 8 brings nothing better.
-    patient = search_of(estimator=Flat(), n_iter=96, patience=1)
-    assert explored_and_validated(patient) == (24, 48)
-
-
-def test_tol_says_how_much_better_a_public_score_must_be():
-    with_tol = search_of(n_iter=96, patience=1, tol=0.9)
-    assert explored_and_validated(with_tol) == (24, 48)
-    assert sum(explored_and_validated(search_of(n_iter=96, patience=2))) > 72
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
-    ("timeout", "expected"), [(20.0, 20), (1.0, None), (1000.0, 64), (1e308, 64)]
-)
-def test_timeout_limits_number_of_evaluations(kind, timeout, expected, monkeypatch):
-    """By this clock each fit takes one second; without exploration four fits are timed first."""
-    seconds = itertools.count()
-    monkeypatch.setattr(
-        "sklearn_dpbo._evaluation.fitting.time.perf_counter", lambda: float(next(seconds))
-    )
-    search = search_of(kind, n_iter=64, timeout=timeout, batch_size=4, refit=False, epsilon=100.0)
-    results = search.cv_results_
-    if expected is None:  # one batch, after the exploration that is timed
-        assert results["validated"].sum() == 4
-    else:
-        assert len(results["params"]) == expected
-    assert sum(loss.epsilon for loss in search.privacy_.spends) <= 100.0
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_fit_times_are_recorded_for_validated_candidates(kind):
     """Their times depend on how long validation records take to predict."""
     results = search_of(kind, n_iter=24, refit=False, epsilon=100.0).cv_results_
     assert (np.isnan(results["mean_fit_time"]) == results["validated"]).all()
-
-
-def test_custom_acquisition_finds_good_candidate():
-    def greedy(mean, std, best):
-        return mean
-
-    for acquisition in (greedy, ExpectedImprovement(xi=0.01)):
-        search = search_of(acquisition=acquisition, epsilon=100.0)
-        assert Surface(**search.best_params_).share() > 0.85
 
 
 def test_public_cv_splits_the_training_set():
@@ -519,20 +462,12 @@ def test_public_cv_splits_the_training_set():
     ("parameter", "value", "message"),
     [
         ("guidance", "all", "guidance is one of"),
-        ("kernel", "rbf", "kernel is one of"),
         ("score_share", 1.0, "between 0 and 1"),
         ("guidance_share", 0, "between 0 and 1"),
-        ("public_share", 1, "between 0 and 1"),
-        ("fill_share", 1.5, r"in \[0, 1\]"),
         ("batch_size", 0, "1 or more"),
         ("batch_size", True, "1 or more"),
-        ("kappa", -1, "from 0 up"),
-        ("kappa", float("inf"), "from 0 up"),
-        ("patience", 0, "1 or more"),
-        ("timeout", 0, "seconds above 0"),
-        ("timeout", np.inf, "finite seconds"),
-        ("timeout", 10**400, "finite seconds"),
-        ("acquisition", "ei", "callable"),
+        ("prior_weight", -1, "from 0 up"),
+        ("prior_weight", float("inf"), "from 0 up"),
     ],
 )
 def test_invalid_strategy_parameters_raise_value_error_before_any_fit(parameter, value, message):
@@ -561,10 +496,8 @@ def odd_case(rng):
     ][rng.integers(4)]  # fmt: skip
     strategy = WorstCase(
         guidance=str(rng.choice(KINDS)), batch_size=int(rng.choice([1, 3, 8, 100])),
-        score_share=float(rng.choice([0.01, 0.4, 0.8])), kappa=float(rng.choice([0, 2, 50])),
-        guidance_share=float(rng.choice([0.01, 0.15])), fill_share=float(rng.choice([0, 0.25, 1])),
-        public_share=float(rng.choice([0.01, 1 / 3, 0.99])), patience=rng.choice([None, 1]),
-        timeout=[None, 0.01][rng.random() < 0.2],
+        score_share=float(rng.choice([0.01, 0.4, 0.8])),
+        guidance_share=float(rng.choice([0.01, 0.15])), prior_weight=rng.choice([None, 0.0, 9.0]),
     )  # fmt: skip
     groups = None if rng.random() < 0.6 else rng.integers(0, max(1, m // 3), size=m)
     search = PrivateBayesSearchCV(

@@ -60,7 +60,7 @@ CASES = [
     dict(groups=True),
     dict(strategy=WorstCase("public")),
     dict(strategy=WorstCase("private")),
-    dict(strategy=WorstCase("both"), n_jobs=2),
+    dict(strategy=WorstCase("private"), n_jobs=2),
     dict(strategy=WorstCase("private"), fail="fit"),
 ]
 

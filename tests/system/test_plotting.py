@@ -72,8 +72,7 @@ def fitted(data, estimator, grid, **params):
 
 @pytest.fixture(scope="module")
 def conditional(data):
-    strategy = WorstCase(public_share=0.5)
-    return fitted(data, SVC(), CONDITIONAL, refit=False, strategy=strategy)
+    return fitted(data, SVC(), CONDITIONAL, refit=False, n_iter=36)
 
 
 @pytest.fixture(scope="module")

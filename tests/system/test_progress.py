@@ -127,7 +127,7 @@ def test_callbacks_are_called_for_each_fit_and_for_no_prediction(n_jobs, backend
 
 
 @needs_callbacks
-@pytest.mark.parametrize("guidance", ["none", "public", "private", "both"])
+@pytest.mark.parametrize("guidance", ["none", "public", "private"])
 def test_callbacks_hear_of_every_fit_with_every_guidance(guidance):
     public, protected = data()
     spy = Spy()

@@ -85,7 +85,7 @@ def test_an_object_is_one_metric(two_classes, scoring):
 
 
 def test_guided_searches_release_several_scores(two_classes):
-    for guidance in ("public", "both"):
+    for guidance in ("public", "private"):
         s = search(SCORES[:2], "neg_brier_score", strategy=WorstCase(guidance), n_iter=12)
         fit(s.set_params(param_grid={"C": loguniform(1e-3, 1e3)}, random_state=0), two_classes)
         assert set(s.best_scores_) == set(SCORES[:2])

@@ -43,7 +43,6 @@ STRATEGIES = {
     "none": WorstCase("none"),
     "public": WorstCase("public"),
     "private": WorstCase("private"),
-    "both": WorstCase("both"),
     "noisy": GPNoisy(),
     "noisy, given": GPNoisy(noise=0.1, **GIVEN),
     "noisy, published": PublishedGPNoisy(),
