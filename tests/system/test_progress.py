@@ -539,37 +539,3 @@ def test_verbose_0_prints_nothing(capfd):
     public, protected = data()
     search_of().fit(**public, **protected)
     assert capfd.readouterr() == ("", "")
-
-
-# ------------------------------------------------------------ thresholds
-@needs_callbacks
-@pytest.mark.parametrize("kind", [Spy, AutoSpy])
-def test_threshold_classifier_passes_propagated_callbacks_to_search(kind):
-    public, protected = data()
-    spy = kind()
-    tuned = PrivateThresholdClassifier(search_of(refit=True), epsilon=1e-7)
-    tuned.set_callbacks(spy).fit(**public, **protected)
-    steps = [(hook, task) for hook, task, _ in spy.order if hook == "end"]
-    assert steps[-2:] == [("end", "tune-threshold"), ("end", "fit")]
-    assert len(spy.metadata_of("end", EVALUATION)) == (4 if kind is AutoSpy else 0)
-    assert not spy.leaks
-    assert not hasattr(tuned.estimator_, "_skl_callbacks")
-    assert not hasattr(tuned.estimator_, "_parent_callback_ctx")
-
-
-@needs_callbacks
-@pytest.mark.parametrize(
-    "at", [("begin", "fit-estimator"), ("end", "fit-estimator"), ("begin", "tune-threshold"),
-           ("end", "tune-threshold"), ("end", "fit")]
-)  # fmt: skip
-def test_exception_in_threshold_callback_notes_result_of_search(at):
-    public, protected = data()
-    tuned = PrivateThresholdClassifier(search_of(), epsilon=1e-7)
-    tuned.set_callbacks(Spy(RuntimeError("no more"), at))
-    with pytest.raises(RuntimeError, match="no more") as caught:
-        tuned.fit(**public, **protected)
-    notes = "".join(getattr(caught.value, "__notes__", []))
-    fitted = at in [("end", "tune-threshold"), ("end", "fit")]
-    assert hasattr(tuned, "best_threshold_") == fitted
-    assert fitted or ("best_params_" in notes) == (at != ("begin", "fit-estimator"))
-    assert not found_in(frames_of(caught.value), secrets("accuracy", None))
