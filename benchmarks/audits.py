@@ -38,10 +38,9 @@ from sklearn_dpbo import (
 )
 from sklearn_dpbo._privacy import mechanisms
 from sklearn_dpbo._privacy.accounting import Budget
-from sklearn_dpbo._privacy.mechanisms import Mechanisms
-from sklearn_dpbo._privacy.noise import OpenDPNoise, SeededNoise
+from sklearn_dpbo._privacy.mechanisms import Mechanisms, Price
+from sklearn_dpbo._privacy.noise import Noise, SeededNoise
 from sklearn_dpbo._privacy.sensitive import Sensitive
-from sklearn_dpbo._privacy.zcdp import Draws
 from sklearn_dpbo.acquisition import ExpectedImprovement
 from sklearn_dpbo.audit import audit_mechanism, audit_one_run, audit_search, cases
 from sklearn_dpbo.federated import FederatedCoordinator, FederatedSite
@@ -67,7 +66,7 @@ def noise_by(factor, stack):
         "discrete_laplace",
         "discrete_gaussian",
     ):
-        for source in (OpenDPNoise, SeededNoise):
+        for source in (Noise, SeededNoise):
             patch(stack, source, name, weaker(getattr(source, name)))
 
 
@@ -119,8 +118,7 @@ def split_forgotten(stack):
     patch(stack, Budget, "charge", lambda self, loss: self._losses.append(loss))
     patch(stack, Budget, "epsilon_beside", lambda self, share: self.epsilon)
     patch(stack, Budget, "epsilon_left", property(lambda self: self.epsilon))
-    whole = classmethod(lambda cls, n, epsilon, delta: cls(n, epsilon, epsilon, 0.0, False))
-    patch(stack, Draws, "within", whole)
+    patch(stack, Price, "scale_of_choice", lambda self, D: mechanisms._scale(2 * D, self.epsilon))
 
 
 def counts_not_shared(stack):

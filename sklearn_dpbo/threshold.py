@@ -30,7 +30,7 @@ from ._evaluation.threshold_grid import (
     public_thresholds,
 )
 from ._params import check_named
-from ._privacy.accounting import Purpose, warn_of_weak_guarantee
+from ._privacy.accounting import warn_of_weak_guarantee
 from ._privacy.mechanisms import Mechanisms
 from ._privacy.noise import noise_source
 from ._sklearn.delegation import Delegates, RoutesToEstimator, replace_fitted
@@ -296,19 +296,18 @@ class PrivateThresholdClassifier(
 
         units = problem.units
         values = label_values(model, label_gains, table)
-        total = threshold_curve(values, label_gains, table, grid)
         index = mechanisms.draw_grid_point(
-            total.then(lambda u: u.runs(np.arange(len(grid)))),
+            threshold_curve(values, label_gains, table, grid),
             scorer.sensitivity(units),
             mechanisms.budget.epsilon_beside(float(self.score_share)),
             n_points=len(grid),
             largest=scorer.largest(units),
-            purpose=Purpose.THRESHOLD,
+            purpose="choice of the threshold",
         )
         noisy = mechanisms.release_counts(
             counts_at(float(grid[index]), values, label_gains, table),
             mechanisms.budget.epsilon_left,
-            purpose=Purpose.THRESHOLD_SCORE,
+            purpose="score at the threshold",
         )
         score, interval = score_and_interval(scorer, units, noisy)
         return {

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from .._data.pickles import packed
 from .._data.units import Units
 from .._privacy.frames import ClearFrames
-from .._privacy.piecewise import PiecewiseConstant
 from .._privacy.sensitive import Secret, Sensitive
 from ..scoring._mean_gain import MeanGain
 from ..scoring._response import second_class_score
@@ -56,22 +55,24 @@ class LabelGains(Statistics):
 
     def total(
         self, values: NDArray[Any], units: Units, grid: NDArray[np.float64]
-    ) -> PiecewiseConstant:
-        """Return the sum over units, in steps, as a function of the position in the grid."""
+    ) -> NDArray[np.int64]:
+        """Return the sum over units at each threshold of a grid, in steps."""
         score, (first, second) = values[:, 0], values[:, 1:3].T.astype(np.int64)
         # The second class is predicted at thresholds 0, ..., place - 1; never for NaN.
         place = np.where(np.isnan(score), 0, np.searchsorted(grid, score, side="right"))
         start, place, jumps = _jumps(
             place, self.scorer.fine(first, units), self.scorer.fine(second, units), units
         )
-        return PiecewiseConstant.from_jumps((0.0, len(grid) - 1.0), start, place, jumps)
+        change = np.zeros(len(grid) + 1, dtype=np.int64)
+        np.add.at(change, place, jumps)
+        found: NDArray[np.int64] = start + np.cumsum(change[:-1])
+        return found
 
     def shares(
         self, values: NDArray[Any], units: Units, grid: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """Return the mean gain of public records at each threshold of a grid, in [0, 1]."""
-        total = self.total(values, units, grid)(np.arange(len(grid)))
-        found: NDArray[np.float64] = total / self.scorer.largest(units)
+        found: NDArray[np.float64] = self.total(values, units, grid) / self.scorer.largest(units)
         return found
 
     def counted(
@@ -97,8 +98,14 @@ def label_values(model: Model, label_gains: LabelGains, table: ProtectedTable) -
 def threshold_curve(
     values: Secret, label_gains: LabelGains, table: ProtectedTable, grid: NDArray[np.float64]
 ) -> Secret:
-    """Return the score of each threshold, in steps, as a function of its position in the grid."""
-    return values.then(lambda v: label_gains.total(v, table.units, grid))
+    """Return runs of thresholds with the same score: where they start, and that score in steps."""
+
+    def runs(values: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
+        total = label_gains.total(values, table.units, grid)
+        starts = np.flatnonzero(np.diff(total, prepend=total[0] - 1))
+        return starts, total[starts]
+
+    return values.then(runs)
 
 
 def counts_at(

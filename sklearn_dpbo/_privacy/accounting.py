@@ -7,47 +7,21 @@ import os
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from enum import StrEnum
 from fractions import Fraction
 from typing import NamedTuple
 
 from ..exceptions import BudgetExceededError, PrivacyWarning
 from .rounding import round_down
 
-__all__ = [
-    "Budget",
-    "PrivacyLoss",
-    "Purpose",
-    "Receipt",
-    "warn_of_weak_guarantee",
-    "weak_because",
-]
+__all__ = ["CHOICE", "SCORE", "TRAINING", "Budget", "PrivacyLoss", "Receipt"]
+__all__ += ["warn_of_weak_guarantee", "weak_because"]
 
+# Purposes by which parts of a budget are told apart, in the words of privacy reports.
+TRAINING = "training of models"
+CHOICE = "choice of the candidate"
+SCORE = "score of the chosen candidate"
 # With a larger epsilon, hardly anybody would speak of privacy.
 _LARGEST = 10
-
-
-class Purpose(StrEnum):
-    """What a part of a budget is spent on; privacy reports quote the value."""
-
-    TRAINING = "training of models"
-    LABELS = "how frequent the labels are"
-    CANDIDATE = "choice of the candidate"
-    SCORE = "score of the chosen candidate"
-    ALL_SCORES = "scores of all candidates"
-    CALLS = "scores of the candidates asked for"
-    GUIDANCE = "which candidates to evaluate next"
-    KERNEL_SCORES = "scores to learn the kernel from"
-    BEST_SCORE_SEEN = "best score seen"
-    BEST_SCORE_SEEN_FROM_SECOND = "best score seen from the second on"
-    LAST_SCORE_SEEN = "score seen last"
-    THRESHOLD = "choice of the threshold"
-    THRESHOLD_SCORE = "score at the threshold"
-    PARAMETER = "choice of the parameter"
-    MEAN_UTILITY = "mean utility of the chosen parameter"
-    TABLE = "image of the rows"
-    EVALUATION = "evaluation of the model"
-    REPORT = "report of the chosen candidate"
 
 
 class Receipt(NamedTuple):
@@ -76,8 +50,8 @@ class PrivacyLoss:
     ----------
     epsilon, delta : float
         The release is (epsilon, delta)-differentially private with respect to one unit.
-    purpose : Purpose or str
-        What was released.
+    purpose : str
+        What was released, in words.
     mechanism : str
         How it was released, in words.
     assumption : str or None
@@ -104,7 +78,7 @@ class PrivacyLoss:
     @property
     def release(self) -> str:
         """What was released, in words: the purpose, with the detail."""
-        return f"{self.purpose}, {self.detail}" if self.detail else str(self.purpose)
+        return f"{self.purpose}, {self.detail}" if self.detail else self.purpose
 
 
 class Budget:
@@ -182,14 +156,7 @@ class Budget:
             )
 
     def charge(self, loss: PrivacyLoss) -> None:
-        """Record a loss.
-
-        Raises
-        ------
-        BudgetExceededError
-            If it does not fit, or this is a forked process. Then nothing is recorded, and the
-            caller must not release anything.
-        """
+        """Record a loss, or raise BudgetExceededError: nothing may be released then."""
         self.require_own_process()
         epsilon, delta = self._left()
         if Fraction(loss.epsilon) > epsilon or Fraction(loss.delta) > delta:
@@ -206,11 +173,6 @@ class Budget:
 
         Call it before computing anything protected that may fail before the first charge: the
         failure would tell something.
-
-        Raises
-        ------
-        Exception
-            What `before_first` raises; nothing has been reserved then.
         """
         if not self.reserved and self._before_first is not None:
             self.receipts = tuple(self._before_first() or ())
@@ -225,19 +187,7 @@ def weak_because(epsilon: float, delta: float, m: int) -> str:
 
 
 def warn_of_weak_guarantee(budget: Budget, m: int, unit: str, *, stacklevel: int) -> None:
-    """Warn of a budget that promises little, before it is spent.
-
-    Parameters
-    ----------
-    budget : Budget
-        For everything that is released.
-    m : int
-        Number of units (public).
-    unit : str
-        What a unit is called.
-    stacklevel : int
-        Which frame is warned of, counted from where the warning is raised.
-    """
+    """Warn of a budget that promises little to each of m units, before it is spent."""
     if reasons := weak_because(budget.epsilon, budget.delta, m):
         warnings.warn(
             f"epsilon={budget.epsilon:g} and delta={budget.delta:g} promise little to each of "

@@ -11,13 +11,9 @@ __all__ = ["ClearFrames"]
 class ClearFrames(contextlib.ContextDecorator):
     """Remove stack frames from exceptions raised inside: debuggers would show their variables.
 
-    As a decorator it covers the frame of the decorated function, too.
-
-    Parameters
-    ----------
-    *public : code objects
-        Of functions that see public values only. From the first frame of one of them on, the
-        traceback and the cause are kept, so that users can find their error.
+    As a decorator it covers the frame of the decorated function, too. `public` are code objects of
+    functions that see public values only: from the first frame of one of them on, the traceback and
+    the cause are kept, so that users can find their error.
     """
 
     # Not `contextlib.contextmanager`: it puts the traceback back that was there before.
@@ -32,17 +28,12 @@ class ClearFrames(contextlib.ContextDecorator):
     ) -> None:
         if error is None:
             return
-        cause, error.__context__ = error.__cause__ if self._public else None, None
-        kept, traceback = self._public_part(traceback), None
-        try:
-            raise error.with_traceback(kept) from cause
-        finally:  # this frame stays in the traceback, and must not lead back to the others
-            del error, kept
-
-    def _public_part(self, traceback: TracebackType | None) -> TracebackType | None:
-        """Clear the variables of all frames before the first public one; return the rest."""
         while traceback is not None and traceback.tb_frame.f_code not in self._public:
             with contextlib.suppress(RuntimeError):  # the frame is still running
                 traceback.tb_frame.clear()
             traceback = traceback.tb_next
-        return traceback
+        cause, error.__context__ = error.__cause__ if self._public else None, None
+        try:
+            raise error.with_traceback(traceback) from cause
+        finally:  # this frame stays in the traceback, and must not lead back to the others
+            del error, traceback

@@ -14,29 +14,23 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar
 
 __all__ = ["uninterrupted"]
 
-_P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 
 def uninterrupted(
-    function: Callable[_P, Iterator[_T]],
-) -> Callable[_P, contextlib.AbstractContextManager[_T]]:
+    function: Callable[..., Iterator[_T]],
+) -> Callable[..., contextlib.AbstractContextManager[_T]]:
     """Make a context manager of a generator function, as `contextlib.contextmanager` does.
 
     An interrupt that arrives while it is entered or left is raised right afterwards: if it was
     entered, once it has been left again. Inside, interrupts are what they were.
     """
     make = contextlib.contextmanager(function)
-
-    @functools.wraps(function)
-    def made(*args: _P.args, **kwargs: _P.kwargs) -> contextlib.AbstractContextManager[_T]:
-        return _Uninterrupted(make(*args, **kwargs))
-
-    return made
+    return functools.wraps(function)(lambda *args, **params: _Uninterrupted(make(*args, **params)))
 
 
 class _Uninterrupted(contextlib.AbstractContextManager[_T]):

@@ -11,49 +11,21 @@ import warnings
 from collections.abc import Callable
 from functools import cache
 from numbers import Integral
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from ..exceptions import InsecureNoiseWarning
 
-__all__ = ["Noise", "OpenDPNoise", "SeededNoise", "noise_source"]
+__all__ = ["Noise", "SeededNoise", "noise_source"]
 
-# Samplers: of an index given scores; of a noisy integer, or noisy integers, given the exact ones.
-SelectIndex: TypeAlias = Callable[[list[int]], int]
-AddNoise: TypeAlias = Callable[[int], int]
-AddNoiseToAll: TypeAlias = Callable[[list[int]], list[int]]
-
-
-class Noise(Protocol):
-    """A source of noise: samplers of a given scale, for `mechanisms` to apply."""
-
-    @property
-    def description(self) -> str:
-        """Name and version, in words."""
-
-    @property
-    def secure(self) -> bool:
-        """Whether nobody can predict the draws."""
-
-    def permute_and_flip(self, scale: float) -> SelectIndex:
-        """Return a function that draws an index, given scores."""
-
-    def exponential_mechanism(self, scale: float) -> SelectIndex:
-        """Return a function that draws an index, given scores."""
-
-    def uniform(self, n: int) -> int:
-        """Return one of 0, ..., n - 1, each with the same probability."""
-
-    def discrete_laplace(self, scale: float) -> AddNoise:
-        """Return a function that draws a count plus noise, given the count."""
-
-    def discrete_gaussian(self, scale: float) -> AddNoiseToAll:
-        """Return a function that draws integers plus noise, given the integers."""
+# Samplers: of an index, given integer scores; of noisy integers, given the exact ones.
+NoisyMax: TypeAlias = Callable[[list[int]], int]
+AddNoise: TypeAlias = Callable[[list[int]], list[int]]
 
 
-class OpenDPNoise:
-    """Exact samplers seeded by the operating system (OpenDP).
+class Noise:
+    """Exact samplers of a given scale, seeded by the operating system (OpenDP).
 
     Raises
     ------
@@ -73,48 +45,40 @@ class OpenDPNoise:
 
         return f"OpenDP {version('opendp')}: exact samplers, operating-system randomness"
 
-    def permute_and_flip(self, scale: float) -> SelectIndex:
-        """Return a sampler of indices."""
+    def permute_and_flip(self, scale: float) -> NoisyMax:
+        """Return a sampler of permute-and-flip."""
         return self._noisy_max(_opendp().measures.max_divergence(), scale)
 
-    def exponential_mechanism(self, scale: float) -> SelectIndex:
-        """Return a sampler of indices: the measure zCDP picks Gumbel noise."""
+    def exponential_mechanism(self, scale: float) -> NoisyMax:
+        """Return a sampler of the exponential mechanism: the measure zCDP picks Gumbel noise."""
         return self._noisy_max(_opendp().measures.zero_concentrated_divergence(), scale)
 
+    def _noisy_max(self, measure: Any, scale: float) -> NoisyMax:
+        metric = _opendp().metrics.linf_distance(T="i64")
+        make = _opendp().measurements.make_noisy_max
+        sampler: NoisyMax = make(_integers(), metric, measure, scale=scale)
+        return sampler
+
     def uniform(self, n: int) -> int:
-        """Draw from the operating system's randomness."""
+        """Draw one of 0, ..., n - 1, each with the same probability."""
         return secrets.randbelow(n)
 
-    def _noisy_max(self, measure: Any, scale: float) -> SelectIndex:
-        dp = _opendp()
-        space = dp.domains.vector_domain(dp.domains.atom_domain(T="i64"))
-        metric = dp.metrics.linf_distance(T="i64")
-        sampler: SelectIndex = dp.measurements.make_noisy_max(space, metric, measure, scale=scale)
-        return sampler
-
     def discrete_laplace(self, scale: float) -> AddNoise:
-        """Return a sampler of noisy counts."""
-        dp = _opendp()
-        space = dp.domains.atom_domain(T="i64"), dp.metrics.absolute_distance(T="i64")
-        sampler: AddNoise = dp.measurements.make_laplace(*space, scale=scale)
+        """Return a sampler of integers with discrete Laplace noise on each."""
+        metric = _opendp().metrics.l1_distance(T="i64")
+        sampler: AddNoise = _opendp().measurements.make_laplace(_integers(), metric, scale=scale)
         return sampler
 
-    def discrete_gaussian(self, scale: float) -> AddNoiseToAll:
-        """Return a sampler of noisy tables, flattened."""
-        dp = _opendp()
-        domain = dp.domains.vector_domain(dp.domains.atom_domain(T="i64"))
-        space = domain, dp.metrics.l2_distance(T="f64")
-        sampler: AddNoiseToAll = dp.measurements.make_gaussian(*space, scale=scale)
+    def discrete_gaussian(self, scale: float) -> AddNoise:
+        """Return a sampler of integers with discrete Gaussian noise on each."""
+        metric = _opendp().metrics.l2_distance(T="f64")
+        sampler: AddNoise = _opendp().measurements.make_gaussian(_integers(), metric, scale=scale)
         return sampler
 
 
 @cache
 def _opendp() -> Any:
-    """Import the noise library when a search begins.
-
-    Its parts, and not ``opendp.prelude``, which takes ten times as long and three times the
-    memory for extras that are not needed here.
-    """
+    """Import parts of the noise library late: with its prelude, it takes ten times as long."""
     import opendp.domains
     import opendp.measurements
     import opendp.measures
@@ -125,11 +89,14 @@ def _opendp() -> Any:
     return opendp
 
 
-class SeededNoise:
-    """Reproducible draws from the same distributions: not private, for tests.
+def _integers() -> Any:
+    """Return the domain of lists of 64-bit integers."""
+    dp = _opendp()
+    return dp.domains.vector_domain(dp.domains.atom_domain(T="i64"))
 
-    Whoever knows the seed can subtract the noise.
-    """
+
+class SeededNoise(Noise):
+    """Reproducible draws from the same distributions: not private, for tests."""
 
     description = "a seeded generator: NOT PRIVATE, for tests only"
     secure = False
@@ -137,8 +104,8 @@ class SeededNoise:
     def __init__(self, seed: int) -> None:
         self._rng = np.random.default_rng(seed)
 
-    def permute_and_flip(self, scale: float) -> SelectIndex:
-        """Return a sampler of indices: the paper's Algorithm 1."""
+    def permute_and_flip(self, scale: float) -> NoisyMax:
+        """Return a sampler of permute-and-flip: the paper's Algorithm 1."""
 
         def sample(scores: list[int]) -> int:
             best = max(scores)
@@ -149,8 +116,8 @@ class SeededNoise:
 
         return sample
 
-    def exponential_mechanism(self, scale: float) -> SelectIndex:
-        """Return a sampler of indices: the largest score plus Gumbel noise."""
+    def exponential_mechanism(self, scale: float) -> NoisyMax:
+        """Return a sampler of the largest score plus Gumbel noise."""
 
         def sample(scores: list[int]) -> int:
             # Differences of integers first: they are exact, and small where it matters.
@@ -165,17 +132,17 @@ class SeededNoise:
         return int(self._rng.integers(n))
 
     def discrete_laplace(self, scale: float) -> AddNoise:
-        """Return a sampler of noisy counts: the difference of two geometric variables is added."""
+        """Return a sampler that adds differences of two geometric variables."""
         p = -math.expm1(-1 / scale)
 
-        def sample(count: int) -> int:
-            up, down = self._rng.geometric(p, size=2)
-            return count + int(up) - int(down)
+        def sample(numbers: list[int]) -> list[int]:
+            drawn = self._rng.geometric(p, size=(len(numbers), 2)).tolist()
+            return [n + up - down for n, (up, down) in zip(numbers, drawn, strict=True)]
 
         return sample
 
-    def discrete_gaussian(self, scale: float) -> AddNoiseToAll:
-        """Return a sampler of noisy tables, flattened: normal variables, rounded."""
+    def discrete_gaussian(self, scale: float) -> AddNoise:
+        """Return a sampler that adds normal variables, rounded."""
 
         def sample(numbers: list[int]) -> list[int]:
             drawn = np.rint(scale * self._rng.standard_normal(len(numbers))).astype(np.int64)
@@ -186,16 +153,10 @@ class SeededNoise:
 
 
 def noise_source(noise_random_state: Any, *, stacklevel: int) -> Noise:
-    """Return the source of noise: the operating system, or a seed that tests chose.
-
-    Raises
-    ------
-    ValueError
-        If it is neither None nor a whole number from 0 up.
-    """
-    if noise_random_state is None:
-        return OpenDPNoise()
+    """Return the source of noise: the operating system, or (with a warning) a seed of tests."""
     seed = noise_random_state
+    if seed is None:
+        return Noise()
     if isinstance(seed, bool | np.bool_) or not isinstance(seed, Integral) or seed < 0:
         raise ValueError(
             f"noise_random_state must be None or a whole number from 0 up; found {seed!r}"

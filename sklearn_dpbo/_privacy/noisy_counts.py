@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc, gammaln
 
+from .rounding import largest
+
 __all__ = ["NoisyCounts", "noise_std"]
 
 
@@ -57,18 +59,12 @@ class NoisyCounts:
         Each by itself with ``1 - (1 - confidence) / q``, for q counts (union bound). Laplace noise
         has ``P(|Z| > t) = 2 a^(t+1) / (1 + a)``.
         """
-        if self.gaussian:
-            quantile = NormalDist().inv_cdf(1 - (1 - confidence) / len(self.counts) / 2)
-            t = math.ceil(quantile * self.scale)
-            return [(count - t, count + t) for count in self.counts]
         outside = (1 - confidence) / len(self.counts)
-        t = self._quantile_of_sum(outside) if self.draws > 1 else self._quantile(outside)
+        if self.gaussian:
+            t = math.ceil(NormalDist().inv_cdf(1 - outside / 2) * self.scale)
+        else:
+            t = self._quantile_of_sum(outside) if self.draws > 1 else self._quantile(outside)
         return [(count - t, count + t) for count in self.counts]
-
-    @property
-    def std(self) -> float:
-        """Standard deviation of the noise of each count."""
-        return noise_std(self.scale, self.gaussian) * math.sqrt(self.draws)
 
     def _quantile(self, outside: float) -> int:
         """Return the smallest t with ``P(|Z| > t) <= outside``."""
@@ -81,16 +77,12 @@ class NoisyCounts:
         a, i, weights = math.exp(-1 / self.scale), *self._mixture()
         # A millionth more than floating point can be off by, with a thousand terms.
         inside = outside / (1 + 1e-6)
-        low, high = -1, 1
-        while 2 * float(weights @ betainc(high + 1, i, a)) > inside:
-            low, high = high, 2 * high
-        while high - low > 1:
-            middle = (low + high) // 2
-            if 2 * float(weights @ betainc(middle + 1, i, a)) > inside:
-                low = middle
-            else:
-                high = middle
-        return high
+
+        def is_short(following: float) -> bool:
+            t = math.floor(following) - 1
+            return t < 0 or 2 * float(weights @ betainc(t + 1, i, a)) > inside
+
+        return math.floor(largest(is_short, 1.0))
 
     def _mixture(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Return i and w_i with ``P(Z_1 + ... + Z_k > t) = sum_i w_i P(G_i > t)`` for t >= 0.

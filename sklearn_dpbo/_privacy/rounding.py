@@ -1,11 +1,12 @@
-"""Fractions to floats, rounded up or down (zone: public)."""
+"""Fractions to floats, rounded up or down, and the largest float that will do (zone: public)."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
-__all__ = ["round_down", "round_up"]
+__all__ = ["largest", "round_down", "round_up"]
 
 
 def round_up(x: Fraction) -> float:
@@ -17,3 +18,14 @@ def round_down(x: Fraction) -> float:
     """Return the largest float that is at most x."""
     nearest = float(x)
     return nearest if Fraction(nearest) <= x else math.nextafter(nearest, -math.inf)
+
+
+def largest(holds: Callable[[float], bool], start: float) -> float:
+    """Return the largest number from 0 up of which this holds; it holds of all smaller ones."""
+    low, high = 0.0, start
+    while holds(high):
+        low, high = high, 2 * high
+    for _ in range(80):
+        middle = (low + high) / 2
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low

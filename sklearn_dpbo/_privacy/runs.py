@@ -1,8 +1,9 @@
 """What each of several private fits on the same records may cost (zone: public).
 
 Two ways to account for them. *Composed*: all of n models could be released. *Repeated*: a random
-number of models, of which only the best is released; see `Repetition`. Both say with which epsilon
-and delta each model is fitted so that all of it is (epsilon, delta)-private.
+number of models, of which only the best is released: that costs little more than one of them,
+however many there were; their number, and all that the others gave, stays secret. Both say with
+which epsilon and delta each model is fitted so that all of it is (epsilon, delta)-private.
 """
 
 from __future__ import annotations
@@ -11,19 +12,24 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
+from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr
 
-from .repetition import Repetition
-from .zcdp import delta_of_zcdp, zcdp_within
+from .rounding import largest
+from .zcdp import delta_of_zcdp, log_delta_of_renyi, zcdp_within
 
-__all__ = ["COMPOSITIONS", "Composed", "Fit", "Repeated", "Runs", "gdp_within"]
+__all__ = ["COMPOSITIONS", "Composed", "Fit", "Repeated", "Repetition", "Runs", "gdp_within"]
 
 COMPOSITIONS = ("pure", "zCDP", "GDP", "approximate")
 # What epsilons and deltas are multiplied by, so that rounding in floats cannot make them too large.
 _DOWN = 1 - 1e-9
+# Orders at which Renyi divergences are bounded; any of them gives a valid bound.
+_ORDERS = 1 + np.geomspace(1e-3, 1e5, 400)
+# Numbers of runs that are less probable than this are not drawn.
+_LEAST = 2.0**-60
 
 
 @dataclass(frozen=True)
@@ -45,17 +51,7 @@ class Fit:
     factor: int = 1
 
     def of_replacement(self, epsilon: float, delta: float) -> tuple[float, float]:
-        """Return epsilon and delta of a fit for neighbours in which one unit is replaced.
-
-        Parameters
-        ----------
-        epsilon, delta : float
-            Of the fit, for neighbours of its own kind.
-
-        References
-        ----------
-        Two steps: see `Composed`.
-        """
+        """Return epsilon and delta for neighbours in which one unit is replaced: see `Composed`."""
         if self.composition == "pure":
             return self.factor * epsilon, 0.0
         if self.factor == 1:
@@ -67,25 +63,9 @@ class Fit:
         return 2 * epsilon, (1 + math.exp(epsilon)) * delta
 
 
-class Runs(Protocol):
-    """A way to account for several fits."""
-
-    @property
-    def number(self) -> str:
-        """How many fits there are, in words."""
-
-    def each(self, fit: Fit, epsilon: float, delta: float) -> tuple[float, float] | None:
-        """Return epsilon and delta of each fit; None if there is no bound for such fits."""
-
-
 @dataclass(frozen=True)
 class Composed:
     """n fits whose losses are added up; all models could be released.
-
-    Parameters
-    ----------
-    n : int
-        How many.
 
     References
     ----------
@@ -99,50 +79,139 @@ class Composed:
 
     @property
     def number(self) -> str:
+        """How many fits there are, in words."""
         return f"{self.n:,} fit" + "s" * (self.n > 1)
 
-    def each(self, fit: Fit, epsilon: float, delta: float) -> tuple[float, float] | None:
+    def each(self, fit: Fit, epsilon: float, delta: float) -> tuple[float, float]:
+        """Return epsilon and delta of each fit."""
         n, k = self.n, fit.factor
         if n == k == 1:
             return epsilon, 0.0 if fit.composition == "pure" else delta
-        if fit.composition == "pure":
-            return _pure_each(n, k, epsilon, delta), 0.0
         if fit.composition == "zCDP":
             return _epsilon_of_zcdp(zcdp_within(epsilon, delta) / (n * k**2), delta), delta
         if fit.composition == "GDP":
             return _epsilon_of_gdp(gdp_within(epsilon, delta) / (math.sqrt(n) * k), delta), delta
-        each = epsilon / n * _DOWN
+        each = epsilon / n
+        if fit.composition == "pure":  # their sum, or by zCDP
+            by_zcdp = math.sqrt(2 * zcdp_within(epsilon, delta) / n) if delta > 0 else 0.0
+            return max(each, by_zcdp) / k * _DOWN, 0.0
+        each *= _DOWN
         # Two steps of (e, d) are (2 e, (1 + exp(e)) d): Dwork and Roth, 2014, after Theorem 2.2.
         return each / k, delta / n * _DOWN / (1 + math.exp(each / k) if k == 2 else 1)
 
 
 @dataclass(frozen=True)
-class Repeated:
-    """A random number of fits, of which the best is released, and nothing of the others.
+class Repetition:
+    """How many runs there are: P(K = k) is proportional to (1 - gamma)^k (k + eta - 1 choose k).
 
     Parameters
     ----------
-    repetition : Repetition
-        How many there are.
+    eta : float
+        Above -1. 0 is the logarithmic distribution, 1 the geometric one. Smaller numbers give less
+        privacy loss, and a distribution in which most searches have few runs and some very many.
+    gamma : float
+        In (0, 1).
 
     References
     ----------
-    Papernot and Steinke, ICLR 2022, Theorem 2 and Corollary 3.
+    Papernot and Steinke, "Hyperparameter tuning with Renyi differential privacy", ICLR 2022:
+    Theorem 2 for Renyi divergences, Corollary 3 for pure ones.
     """
+
+    eta: float
+    gamma: float
+
+    @classmethod
+    def of_mean(cls, mean: float, eta: float = 0.0) -> Repetition:
+        """Return the distribution with so many runs on average, more than 1."""
+        if not (mean > 1 and math.isfinite(mean)):
+            raise ValueError(f"the mean number of runs must be above 1; found {mean!r}")
+
+        def excess(log_gamma: float) -> float:
+            return cls(eta, math.exp(log_gamma)).mean - mean
+
+        low = -1.0
+        while excess(low) < 0:
+            low *= 2
+        return cls(eta, math.exp(brentq(excess, low, -1e-12, xtol=1e-14)))
+
+    @property
+    def mean(self) -> float:
+        """E[K]."""
+        eta, gamma = self.eta, self.gamma
+        if eta == 0:
+            return (1 / gamma - 1) / -math.log(gamma)
+        return eta * (1 - gamma) / (gamma * -math.expm1(eta * math.log(gamma)))
+
+    def renyi(self, order: Any, base: Callable[[Any], Any]) -> Any:
+        """Return a bound of the best run's divergence of an order above 1; `base` is one run's.
+
+        ``base(order) + ln E[K] / (order - 1) + (1 + eta) min over l > 1 of
+        ((1 - 1 / l) base(l) + ln(1 / gamma) / l)``.
+        """
+        others = (1 - 1 / _ORDERS) * base(_ORDERS) - math.log(self.gamma) / _ORDERS
+        more = max(math.log(self.mean), 0.0) / (order - 1)
+        return base(order) + more + (1 + self.eta) * others.min()
+
+    def pure(self, epsilon: float) -> float:
+        """Return the epsilon of the best of runs that have this one: (2 + eta) epsilon."""
+        return (2 + self.eta) * epsilon
+
+    def delta(self, epsilon: float, base: Callable[[Any], Any]) -> float:
+        """Return a delta so that the best of runs of this divergence is (epsilon, delta)-DP."""
+        bounds = log_delta_of_renyi(_ORDERS - 1, self.renyi(_ORDERS, base), epsilon)
+        return math.exp(min(bounds.min(), 0.0))
+
+    def rho_within(self, epsilon: float, delta: float) -> float:
+        """Return the largest rho (rounded down) of runs whose best is (epsilon, delta)-private."""
+        return _DOWN * largest(
+            lambda rho: self.delta(epsilon, lambda orders: rho * orders) <= delta, epsilon
+        )
+
+    def epsilon_within(self, epsilon: float, delta: float) -> float:
+        """Return the largest epsilon of pure runs whose best is (epsilon, delta)-private."""
+        found = epsilon / self.pure(1.0)
+        if delta > 0:  # Bun and Steinke, TCC 2016, Proposition 3.3: a pure run's divergence
+            by_orders = largest(
+                lambda e: self.delta(epsilon, lambda a: np.minimum(a * e**2 / 2, e)) <= delta,
+                epsilon,
+            )
+            found = max(found, by_orders)
+        return _DOWN * found
+
+    def draw(self, uniform: Callable[[int], int]) -> int:
+        """Draw K, from 1 up; `uniform` returns one of 0, ..., n - 1 that nobody can predict.
+
+        By inversion: P(K = k + 1) / P(K = k) = (1 - gamma) (k + eta) / (k + 1). In floats, so that
+        the distribution is right up to about 2^-50 of the whole.
+        """
+        eta, gamma = self.eta, self.gamma
+        first = 1 / -math.log(gamma) if eta == 0 else eta / math.expm1(-eta * math.log(gamma))
+        p, k, u = first * (1 - gamma), 1, uniform(2**53) / 2**53
+        # u may exceed the sum of all p, as floats have it: beyond the mean, that is nearly reached.
+        while u > p and (p > _LEAST or k < self.mean):
+            u -= p
+            p *= (1 - gamma) * (k + eta) / (k + 1)
+            k += 1
+        return k
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """A random number of fits, of which the best is released, and nothing of the others."""
 
     repetition: Repetition
 
     @property
     def number(self) -> str:
+        """How many fits there are, in words."""
         return f"a secret number of fits ({self.repetition.mean:.3g} on average)"
 
     def each(self, fit: Fit, epsilon: float, delta: float) -> tuple[float, float] | None:
+        """Return epsilon and delta of each fit; None if there is no bound for such fits."""
         k = fit.factor
         if fit.composition == "pure":
-            each = epsilon / self.repetition.pure(1.0) / k
-            if delta > 0:
-                each = max(each, _largest(self._holds(epsilon, delta), epsilon) / k)
-            return each * _DOWN, 0.0
+            return self.repetition.epsilon_within(epsilon, delta) / k, 0.0
         if fit.composition == "approximate" or delta == 0:
             return None
         rho = self.repetition.rho_within(epsilon, delta) / k**2
@@ -150,18 +219,11 @@ class Repeated:
             return _epsilon_of_zcdp(rho, delta), delta
         return _epsilon_of_gdp(math.sqrt(2 * rho), delta), delta  # mu-GDP is mu^2/2-zCDP
 
-    def _holds(self, epsilon: float, delta: float) -> Callable[[float], bool]:
-        """Return whether fits of a pure epsilon may be repeated."""
 
-        def holds(each: float) -> bool:
-            def base(orders: float) -> float:  # Bun and Steinke, TCC 2016, Proposition 3.3
-                return np.minimum(orders * each**2 / 2, each)  # type: ignore[no-any-return]
-
-            return self.repetition.delta_of(epsilon, base) <= delta
-
-        return holds
+Runs: TypeAlias = Composed | Repeated
 
 
+@cache
 def gdp_within(epsilon: float, delta: float) -> float:
     """Return the largest mu (rounded down) for which mu-GDP implies (epsilon, delta)-DP.
 
@@ -169,46 +231,20 @@ def gdp_within(epsilon: float, delta: float) -> float:
     ----------
     Dong, Roth and Su, "Gaussian differential privacy", JRSS B 2022, Corollary 1.
     """
-    return _gdp_within(epsilon, delta)
-
-
-@cache
-def _gdp_within(epsilon: float, delta: float) -> float:
-    return _largest(lambda mu: _delta_of_gdp(mu, epsilon) <= delta, 1.0) * _DOWN
+    return largest(lambda mu: _delta_of_gdp(mu, epsilon) <= delta, 1.0) * _DOWN
 
 
 def _delta_of_gdp(mu: float, epsilon: float) -> float:
-    if mu == 0:
-        return 0.0
     high = float(ndtr(mu / 2 - epsilon / mu))
     return high - math.exp(min(epsilon + float(log_ndtr(-mu / 2 - epsilon / mu)), 0.0))
-
-
-def _pure_each(n: int, k: int, epsilon: float, delta: float) -> float:
-    """n losses of k e each: their sum, or by zCDP, whichever allows the larger e."""
-    best = epsilon / n
-    if delta > 0:
-        best = max(best, math.sqrt(2 * zcdp_within(epsilon, delta) / n))
-    return best / k * _DOWN
 
 
 @cache
 def _epsilon_of_zcdp(rho: float, delta: float) -> float:
     """Return the largest epsilon for which ``zcdp_within(epsilon, delta)`` is at most rho."""
-    return _largest(lambda e: delta_of_zcdp(rho, e) >= delta, 1.0) * _DOWN
+    return largest(lambda e: delta_of_zcdp(rho, e) >= delta, 1.0) * _DOWN
 
 
 @cache
 def _epsilon_of_gdp(mu: float, delta: float) -> float:
-    return _largest(lambda e: _delta_of_gdp(mu, e) >= delta, 1.0) * _DOWN
-
-
-def _largest(holds: Callable[[float], bool], start: float) -> float:
-    """Return the largest number from 0 up of which this holds; it holds of all smaller ones."""
-    low, high = 0.0, start
-    while holds(high):
-        low, high = high, 2 * high
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if holds(middle) else (low, middle)
-    return low
+    return largest(lambda e: _delta_of_gdp(mu, e) >= delta, 1.0) * _DOWN

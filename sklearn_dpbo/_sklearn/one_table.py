@@ -23,7 +23,7 @@ from .._evaluation.fitting import FitOptions, set_candidate
 from .._evaluation.progress import watched
 from .._evaluation.secret_fits import SecretFit, try_out
 from .._params import as_floats
-from .._privacy.accounting import Budget, PrivacyLoss, Purpose, warn_of_weak_guarantee
+from .._privacy.accounting import TRAINING, Budget, PrivacyLoss, warn_of_weak_guarantee
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import Noise
 from .._space.space import SearchSpace
@@ -105,7 +105,7 @@ def fit_one_table(
     # Every record pays for what is released of its own part: two budgets, charged as one.
     on_second_part = replace(mechanisms, budget=Budget(budget.epsilon))
     with watched(search, 1, None, search.verbose), note_on_error(lambda: spent_before(budget)):
-        budget.charge(PrivacyLoss(budget.epsilon, budget.delta, Purpose.TRAINING, how))
+        budget.charge(PrivacyLoss(budget.epsilon, budget.delta, TRAINING, how))
         if any(_depends_on_labels(scorer, labels) for scorer in scorers.values()):
             even = strategy.frequent_labels(table, on_second_part)
         with closing(_oracle(options, table, scorers, even, rng)) as oracle:

@@ -24,11 +24,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
-from .._privacy.accounting import Budget, PrivacyLoss
-from .._privacy.mechanisms import Mechanisms
-from .._privacy.noise import Noise, OpenDPNoise
+from .._privacy.accounting import Budget
+from .._privacy.mechanisms import Mechanisms, Price
+from .._privacy.noise import Noise
 from .._privacy.sensitive import Secret, Sensitive
-from .._privacy.zcdp import Draws
 from ..configuration._configurator import PrivateConfigurator
 from ..outsourced._calibration import gaussian_sigma
 from ..outsourced._curators import GaussianCurator
@@ -106,7 +105,7 @@ class Case:
 
 
 def _mechanisms(epsilon: float, noise: Noise | None, delta: float = 0.0) -> Mechanisms:
-    return Mechanisms(Budget(epsilon, delta), OpenDPNoise() if noise is None else noise)
+    return Mechanisms(Budget(epsilon, delta), Noise() if noise is None else noise)
 
 
 def _scores(scores: list[int], D: int) -> Sensitive:
@@ -152,7 +151,7 @@ def exponential_choice(
 
 
 def _times_chosen(
-    draws: Draws, D: int, epsilon: float, delta: float, noise: Noise | None, scores: list[int]
+    draws: Price, D: int, epsilon: float, delta: float, noise: Noise | None, scores: list[int]
 ) -> int:
     choose = _mechanisms(epsilon, noise, delta).selections(draws, purpose=_PURPOSE)
     return sum(choose(_scores(scores, D)) for _ in range(draws.n))
@@ -170,7 +169,7 @@ def selections(
 
     The output is how often the second candidate was chosen.
     """
-    D, draws = sensitivity, Draws.within(n_draws, epsilon, delta)
+    D, draws = sensitivity, Price.of_choices(n_draws, epsilon, delta)
     call = partial(_times_chosen, draws, D, epsilon, delta, noise)
     how = "zCDP" if draws.concentrated else "sums"
     subject = f"{n_draws} selections, accounted by {how}"
@@ -211,10 +210,9 @@ def grid_point(epsilon: float = 2.0, *, sensitivity: int = 3, noise: Noise | Non
 def _noisy_number(
     sigma: float, epsilon: float, delta: float, noise: Noise | None, number: int
 ) -> float:
-    loss = PrivacyLoss(epsilon, delta, _PURPOSE, "discrete Gaussian noise")
-    table = Secret(np.array([[number]]))
-    mechanisms = _mechanisms(epsilon, noise, delta)
-    return float(mechanisms.release_table(table, sigma, loss=loss)[0, 0])
+    price = Price(1, epsilon, delta, spread=sigma)
+    release = _mechanisms(epsilon, noise, delta).tables(price, 1.0, purpose=_PURPOSE)
+    return float(release(Secret(np.array([[number]])))[0, 0])
 
 
 def noisy_rows(

@@ -5,7 +5,6 @@ of the algorithm's parameter (`PiecewiseConstant`). By the sum of the utilities 
 exponential mechanism (`_configurator`) draws a parameter.
 """
 
-from .._privacy.piecewise import PiecewiseConstant, uniform_grid
 from ._bounds import (
     dispersion,
     excess_utility_bound,
@@ -15,6 +14,7 @@ from ._bounds import (
 from ._configurator import PrivateConfigurator
 from ._families import Family, piecewise_utility
 from ._greedy import Graph, IndependentSet, Knapsack, KnapsackItems
+from ._piecewise import PiecewiseConstant, uniform_grid
 from ._rounding import OutwardRotation, QuadraticProgram, SLinear
 
 __all__ = [

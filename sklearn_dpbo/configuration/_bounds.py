@@ -10,8 +10,8 @@ from numbers import Integral
 import numpy as np
 
 from .._params import check_number
-from .._privacy.piecewise import PiecewiseConstant, check_interval
 from .._privacy.sensitive import Secret
+from ._piecewise import PiecewiseConstant, check_interval
 
 __all__ = [
     "dispersion",

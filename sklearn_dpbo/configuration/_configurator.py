@@ -15,11 +15,10 @@ from .._data.pickles import fresh, packed
 from .._evaluation.suppress_output import kept_warning_registries, suppress_output
 from .._evaluation.workers import check_backend, end_with_parent
 from .._params import check_number
-from .._privacy.accounting import Purpose, warn_of_weak_guarantee
+from .._privacy.accounting import warn_of_weak_guarantee
 from .._privacy.frames import ClearFrames
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import noise_source
-from .._privacy.piecewise import PiecewiseConstant, check_interval, uniform_grid
 from .._privacy.sensitive import Secret
 from .._sklearn.delegation import replace_fitted
 from ..ledger._budget import budget_on
@@ -27,6 +26,7 @@ from ..ledger._ledger import PrivacyLedger
 from ..report._html import ShowsPrivacy
 from ..report._report import PrivacyReport
 from ._families import check_family, utility_on
+from ._piecewise import PiecewiseConstant, check_interval, uniform_grid
 
 __all__ = ["PrivateConfigurator"]
 
@@ -200,7 +200,7 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
             budget.epsilon_beside(float(self.score_share)),
             n_points=len(grid),
             largest=_STEPS * len(instances),
-            purpose=Purpose.PARAMETER,
+            purpose="choice of the parameter",
         )
         fitted: dict[str, Any] = {
             "best_parameter_": float(grid[index]),
@@ -234,7 +234,7 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
     ) -> dict[str, Any]:
         count = total.measured(lambda u: [[int(u(parameter))]], _STEPS)
         noisy = mechanisms.release_counts(
-            count, mechanisms.budget.epsilon_left, purpose=Purpose.MEAN_UTILITY
+            count, mechanisms.budget.epsilon_left, purpose="mean utility of the chosen parameter"
         )
         H, most = float(self.utility_bound), _STEPS * n
         ((fewest, largest),) = noisy.interval(_CONFIDENCE)

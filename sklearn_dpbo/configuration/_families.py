@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
-from .._privacy.piecewise import PiecewiseConstant, check_interval, uniform_grid
+from ._piecewise import PiecewiseConstant, check_interval, uniform_grid
 
 __all__ = ["BaseFamily", "Family", "piecewise_utility"]
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._params import check_number
-from .._privacy.piecewise import PiecewiseConstant
+from ._piecewise import PiecewiseConstant
 
 __all__ = [
     "published_distribution",

@@ -20,7 +20,7 @@ from .._evaluation.own_code import check_prediction, predicts_separately
 from .._evaluation.protected_values import ProtectedTable
 from .._evaluation.row_by_row import RowByRowCheck
 from .._params import as_floats, check_number
-from .._privacy.accounting import Purpose, warn_of_weak_guarantee
+from .._privacy.accounting import warn_of_weak_guarantee
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import noise_source
 from .._privacy.rounding import round_down
@@ -181,7 +181,7 @@ def private_evaluation(
         mechanisms.release_counts(
             table,
             round_down(Fraction(budget.epsilon_left) / (len(tables) - i)),
-            purpose=Purpose.EVALUATION,
+            purpose="evaluation of the model",
             detail=part.what if len(tables) > 1 else "",
         )
         for i, (table, part) in enumerate(zip(tables, design.parts, strict=True))

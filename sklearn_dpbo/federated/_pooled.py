@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import reduce
 
-from .._privacy.accounting import Budget, Purpose
+from .._privacy.accounting import CHOICE, SCORE, Budget
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import Noise
 from .._privacy.sensitive import Sensitive
@@ -56,12 +56,12 @@ def choose_together(
     chosen = mechanisms.select(
         _sum([holding.statistics for holding in several], most),
         budget.epsilon_beside(plan.score_share),
-        purpose=Purpose.CANDIDATE,
+        purpose=CHOICE,
     )
     best = fitted[chosen]
     most = scorer.counts.sensitivity(units) * units.m
     table = _sum([holding.counts([best]) for holding in several], most)
-    noisy = mechanisms.release_counts(table, budget.epsilon_left, purpose=Purpose.SCORE)
+    noisy = mechanisms.release_counts(table, budget.epsilon_left, purpose=SCORE)
     score, spent = score_and_interval(scorer, units, noisy), Spent.of(mechanisms)
     reports = {
         name: site_report(plan, name, holding.units, spent) for name, holding in holdings.items()

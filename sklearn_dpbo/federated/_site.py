@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from .._privacy.accounting import Purpose, warn_of_weak_guarantee
+from .._privacy.accounting import CHOICE, SCORE, warn_of_weak_guarantee
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import noise_source
 from .._sklearn.results import note_on_error, spent_before
@@ -182,7 +182,7 @@ class FederatedSite:
             chosen = mechanisms.select(
                 holding.statistics,
                 mechanisms.budget.epsilon_beside(self._plan.score_share),
-                purpose=Purpose.CANDIDATE,
+                purpose=CHOICE,
                 detail=", as the vote of the site",
             )
             self._send(
@@ -212,7 +212,7 @@ class FederatedSite:
             raise MessageError(f"some of {chosen!r:.100} could not be fitted at {self.name!r}")
         table, left = holding.counts(chosen), mechanisms.budget.epsilon_left
         detail = f"counted with {len(chosen)} finalists" if len(chosen) > 1 else ""
-        noisy = mechanisms.release_counts(table, left, purpose=Purpose.SCORE, detail=detail)
+        noisy = mechanisms.release_counts(table, left, purpose=SCORE, detail=detail)
         holding.forget()
         self._send(
             "counts",

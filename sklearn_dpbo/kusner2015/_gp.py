@@ -21,7 +21,7 @@ from .._evaluation.evaluator import Evaluator
 from .._gp.likelihood import fit_kernel
 from .._gp.surrogate import KERNEL_SHAPES, Kernel, Surrogate
 from .._params import is_finite
-from .._privacy.accounting import Budget, Purpose
+from .._privacy.accounting import CHOICE, Budget
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noisy_counts import NoisyCounts
 from .._privacy.rounding import round_down
@@ -91,7 +91,7 @@ class GPStrategy(Strategy):
     acquisition: Any
     score_share: Any
     # Which score is released, and by which theorems.
-    score_released: Purpose = Purpose.BEST_SCORE_SEEN
+    score_released: str = "best score seen"
     _theorems_of_score = "Theorems 3 and 4"
 
     @property
@@ -277,7 +277,7 @@ class GPStrategy(Strategy):
         unit = sensitivity / _STEPS
         mean = trace.measured(lambda trace: trace.mean_in(unit), _STEPS + 1)
         return mechanisms.draw_exponentially(
-            mean, purpose=Purpose.CANDIDATE, **self._loss(self._parts(mechanisms.budget)[0])
+            mean, purpose=CHOICE, **self._loss(self._parts(mechanisms.budget)[0])
         )
 
     def _score(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .._evaluation.evaluator import Evaluator
-from .._privacy.accounting import Budget, Purpose
+from .._privacy.accounting import Budget
 from .._privacy.mechanisms import Mechanisms
 from .._space.axes import Distribution
 from .._space.space import SearchSpace
@@ -100,7 +100,7 @@ class GPNoiseFree(GPStrategy):
     _assumption = f"{ASSUMPTION_1}. {_REGRET}"
     assumption_on_table: str | None = f"{ASSUMPTION_1_ON_TABLE}. {_REGRET}"
     noise = math.sqrt(_NUGGET)
-    score_released = Purpose.LAST_SCORE_SEEN
+    score_released = "score seen last"
     _theorems_of_score = "Theorems 5 and 6"
     _bounds_type: type[NoiseFreeBounds] = NoiseFreeBounds
 

@@ -14,7 +14,7 @@ from .._evaluation.evaluator import Evaluator
 from .._evaluation.fitting import report_failures
 from .._gp.likelihood import default_kernel
 from .._gp.surrogate import Surrogate
-from .._privacy.accounting import Budget, Purpose
+from .._privacy.accounting import CHOICE, Budget
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.rounding import round_down
 from .._privacy.sensitive import Secret, Sensitive
@@ -296,9 +296,7 @@ class LipschitzConvex(Strategy):
         statistics, errors = self._evaluate_all(candidates.params, oracle, steps)
         share = round_down(Fraction(mechanisms.budget.epsilon) * Fraction(self.candidate_share))
         assumption = self.assumption if self.protects == "all" else None
-        chosen = mechanisms.select(
-            statistics, share, purpose=Purpose.CANDIDATE, assumption=assumption
-        )
+        chosen = mechanisms.select(statistics, share, purpose=CHOICE, assumption=assumption)
         steps = min(steps, statistics.sensitivity)
         best = statistics.sealed().measured(lambda values: [values.max()], steps)
         release = self._released(candidates, oracle, best, mechanisms)
@@ -331,7 +329,7 @@ class LipschitzConvex(Strategy):
         noisy = mechanisms.release_counts(
             best,
             mechanisms.budget.epsilon_left,
-            purpose=Purpose.BEST_SCORE_SEEN,
+            purpose="best score seen",
             assumption=self.assumption,
         )  # 5-6
         n = len(candidates)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from .._privacy.accounting import Purpose
 from ._gp import ASSUMPTION_1
 from ._gp_noise_free import GPNoiseFree
 from ._gp_noisy import GPNoisy
@@ -131,7 +130,7 @@ class ArxivGPNoiseFree(GPNoiseFree):
         "neighbouring validation sets, and counts no probability for its failure"
     )
     assumption_on_table = None
-    score_released = Purpose.BEST_SCORE_SEEN_FROM_SECOND
+    score_released = "best score seen from the second on"
     _bounds_type = ArxivNoiseFreeBounds
 
     @staticmethod

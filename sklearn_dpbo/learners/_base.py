@@ -15,9 +15,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .._data.units import Units
 from .._params import as_floats, check_number
 from .._privacy.accounting import Budget, warn_of_weak_guarantee
-from .._privacy.mechanisms import Mechanisms, Tables
+from .._privacy.mechanisms import Mechanisms, Price, Series
 from .._privacy.noise import noise_source
-from .._privacy.zcdp import zcdp_within
 from ..ledger._budget import budget_on
 from ..report._html import ShowsPrivacy
 from ..report._report import PrivacyReport
@@ -142,16 +141,17 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
 
     def _tables(
         self, n: int, sensitivity: float, *, what: str, units: Units
-    ) -> tuple[Budget, Tables, Any]:
-        """Return what adds noise to n tables of integers, at (epsilon, delta) in all."""
+    ) -> tuple[Budget, Series[NDArray[np.int64]], float, Any]:
+        """Return what adds noise to n tables of integers, at (epsilon, delta) in all; its scale."""
         noise = noise_source(self.noise_random_state, stacklevel=4)
         mechanism = type(self).__name__
         budget = budget_on(
             self.ledger, self.epsilon, self.delta, what=what, mechanism=mechanism, unit=units.name
         )
         warn_of_weak_guarantee(budget, units.m, units.name, stacklevel=4)
-        rho = zcdp_within(budget.epsilon, budget.delta)
-        return budget, Mechanisms(budget, noise).tables(n, sensitivity, rho, purpose=what), noise
+        price = Price.of_tables(n, budget.epsilon, budget.delta)
+        noisy = Mechanisms(budget, noise).tables(price, sensitivity, purpose=what)
+        return budget, noisy, price.scale(sensitivity), noise
 
     def _report(self, budget: Budget, noise: Any, m: int, unit: str) -> PrivacyReport:
         return PrivacyReport(

@@ -142,7 +142,7 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateLearner):
         K = len(self.classes_) if len(self.classes_) > 2 else 1
         W = np.zeros((K, X.shape[1]))
         n = int(self.max_iter)
-        budget, noisy, noise = self._tables(
+        budget, noisy, _, noise = self._tables(
             n, rows.sensitivity, what="gradients of a model", units=units
         )
         velocity, averaged = np.zeros_like(W), np.zeros_like(W)

@@ -57,7 +57,9 @@ class _FromGram(PrivateLearner):
         each = [integer_rows(part, k, unit) for part, k in zip(parts, steps, strict=True)]
         b, c = (steps[0] + 1) ** 2, (steps[1] + 1) ** 2
         sensitivity = math.sqrt((b + 2 * c) ** 2 + b**2) * (1 + 1e-12)
-        budget, noisy, noise = self._tables(1, sensitivity, what="sums of products", units=units)
+        budget, noisy, std, noise = self._tables(
+            1, sensitivity, what="sums of products", units=units
+        )
 
         sums = exact_gram(np.hstack(each))[: d + 1]
         released = np.triu(np.ones(sums.shape, dtype=bool))
@@ -68,7 +70,7 @@ class _FromGram(PrivateLearner):
         gram *= scale[: d + 1, None] * scale
         gram[d, d] = units.m
         gram[:, : d + 1] += np.triu(gram[:, : d + 1], 1).T
-        self.gram_, self.noise_ = gram, noisy.scale / _STEPS**2
+        self.gram_, self.noise_ = gram, std / _STEPS**2
         self._kept = None
         self.privacy_ = self._report(budget, noise, units.m, units.name)
 

@@ -25,7 +25,7 @@ from .._data.units import Units
 from .._evaluation.evaluator import Evaluator
 from .._evaluation.fitting import FitOptions, set_candidate
 from .._evaluation.own_code import check_prediction
-from .._privacy.accounting import Budget, Purpose, warn_of_weak_guarantee
+from .._privacy.accounting import CHOICE, Budget, warn_of_weak_guarantee
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import noise_source
 from .._privacy.noisy_counts import NoisyCounts, noise_std
@@ -236,7 +236,7 @@ class PrivateObjective:
         share = partial(
             Sharing.of, int(n_calls), best_share=best_share, is_mean=bool(scorer.is_mean)
         )
-        needed = float(delta) if share(float(epsilon), float(delta)).calls.gaussian else 0.0
+        needed = float(delta) if share(float(epsilon), float(delta)).calls.concentrated else 0.0
         what = f"scores of up to {n_calls} candidates"
         unit = problem.units.name
         budget = budget_on(
@@ -253,7 +253,7 @@ class PrivateObjective:
         self._sharing = share(budget.epsilon, budget.delta)
         self._mechanisms = Mechanisms(budget, noise)
         self._answer = self._mechanisms.answers(
-            self._sharing.calls, purpose=Purpose.CALLS, each="candidates"
+            self._sharing.calls, purpose="scores of the candidates asked for"
         )
         self._prediction, self._call_seconds = prediction, call_seconds
         self._lock = threading.RLock()
@@ -364,8 +364,8 @@ class PrivateObjective:
     @property
     def noise_std_(self) -> float:
         scorer, units = self._evaluator.scorer, self._evaluator.problem.units
-        scale = self._answer.scale(scorer.sensitivity(units))
-        return scorer.line(units)[1] * noise_std(scale, self._sharing.calls.gaussian)
+        scale = self._sharing.calls.scale(scorer.sensitivity(units))
+        return scorer.line(units)[1] * noise_std(scale, self._sharing.calls.concentrated)
 
     @property
     def n_calls_left_(self) -> int:
@@ -538,7 +538,7 @@ class PrivateObjective:
         if self._chosen is None:
             table = reduce(Sensitive.followed_by, (each.statistics for each in self._scored))
             epsilon = self._sharing.epsilon_choice
-            self._chosen = mechanisms.select(table, epsilon, purpose=Purpose.CANDIDATE)
+            self._chosen = mechanisms.select(table, epsilon, purpose=CHOICE)
         params, statistics, _ = self._scored[self._chosen]
         counted = count_scores(
             params,

@@ -8,8 +8,8 @@ from fractions import Fraction
 import numpy as np
 from scipy import stats
 
+from .._privacy.mechanisms import Price
 from .._privacy.rounding import round_down
-from .._privacy.zcdp import Releases
 
 __all__ = ["Sharing", "error_of_noisy_max"]
 
@@ -25,14 +25,14 @@ class Sharing:
 
     Parameters
     ----------
-    calls : Releases
+    calls : Price
         What all calls together cost, and their noise.
     epsilon_choice : float
         For the choice of the best candidate by a draw of its own; 0 if the best is the one with the
         largest noisy score.
     """
 
-    calls: Releases
+    calls: Price
     epsilon_choice: float
 
     @classmethod
@@ -64,7 +64,7 @@ class Sharing:
         best = Fraction(epsilon) * Fraction(best_share)
         for_calls = round_down(Fraction(epsilon) - best)
         return cls(
-            Releases.within(n_calls, for_calls, delta),
+            Price.of_counts(n_calls, for_calls, delta),
             round_down(best * (1 - Fraction(_SCORE_SHARE))),
         )
 
@@ -75,7 +75,7 @@ class Sharing:
         if self.epsilon_choice > 0:
             # Permute-and-flip is the largest of scores with exponential noise.
             return error_of_noisy_max(n, stats.expon(scale=2 / self.epsilon_choice))
-        if self.calls.gaussian:
+        if self.calls.concentrated:
             return error_of_noisy_max(n, stats.norm(scale=self.calls.spread))
         return error_of_noisy_max(n, stats.laplace(scale=n / self.calls.epsilon))
 

@@ -15,8 +15,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .._card import card
 from .._data.tables import row_norms
 from .._params import check_number
-from .._privacy.accounting import PrivacyLoss, Purpose, warn_of_weak_guarantee
-from .._privacy.mechanisms import Mechanisms
+from .._privacy.accounting import PrivacyLoss, warn_of_weak_guarantee
+from .._privacy.mechanisms import Mechanisms, Price
 from .._privacy.noise import noise_source
 from .._privacy.sensitive import Secret
 from ..ledger._budget import budget_on
@@ -238,7 +238,7 @@ class GaussianCurator(Curator):
             self.ledger,
             self.epsilon,
             self.delta,
-            what=Purpose.TABLE,
+            what="image of the rows",
             mechanism=type(self).__name__,
             unit=f"row within {self.distance:g}",
         )
@@ -265,9 +265,9 @@ class GaussianCurator(Curator):
         # A limit to each number makes no two rows more distant; an error would reveal them.
         with np.errstate(over="ignore"):
             whole = np.rint(np.clip(Y / step, -(2.0**60), 2.0**60)).astype(np.int64)
-        how = f"normal noise of deviation {sigma:.6g}"
-        loss = PrivacyLoss(epsilon, delta, Purpose.TABLE, how)
-        noisy = Mechanisms(budget, noise).release_table(Secret(whole), sigma / step, loss=loss)
+        price = Price(1, epsilon, delta, spread=sigma / step)
+        release = Mechanisms(budget, noise).tables(price, 1.0, purpose="image of the rows")
+        noisy = release(Secret(whole))
         guarantee = (
             f"(epsilon, delta) = ({epsilon:g}, {delta:g}) for tables in which one row differs by "
             f"at most {self.distance:g} in Euclidean norm; outcomes are not protected"
@@ -276,7 +276,7 @@ class GaussianCurator(Curator):
             "released_": noisy * step,
             "sigma_": sigma,
             "components_": Q,
-            "privacy_": loss,
+            "privacy_": release.loss,
             "receipts_": budget.receipts,
             "guarantee_": guarantee
             if noise.secure

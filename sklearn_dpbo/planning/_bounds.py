@@ -18,7 +18,7 @@ from scipy.optimize import minimize_scalar
 from sklearn.utils.validation import check_is_fitted
 
 from .._params import check_number
-from .._privacy.accounting import Purpose
+from .._privacy.accounting import CHOICE, SCORE
 from .._privacy.noisy_counts import NoisyCounts
 from ..scoring._make import selecting_scorer
 from ..scoring._mean_gain import MeanGain
@@ -283,7 +283,7 @@ def utility_of(search: Any, confidence: float = 0.95) -> UtilityBounds:
     spent = {loss.purpose: loss.epsilon for loss in report.spends}
     results = search.cv_results_
     fitted = [error is None for error in results["fit_error"]]
-    score, choice = spent[Purpose.SCORE], spent.get(Purpose.CANDIDATE, 0.0)
+    score, choice = spent[SCORE], spent.get(CHOICE, 0.0)
     used = (score + choice) / report.epsilon
     a, b = scorer.bounds
     return UtilityBounds(

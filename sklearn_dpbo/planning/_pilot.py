@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._data.tables import dense
 from .._data.units import Units
-from .._privacy.accounting import Budget, Purpose
+from .._privacy.accounting import SCORE, Budget
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import SeededNoise
 from .._privacy.sensitive import Sensitive
@@ -116,7 +116,7 @@ class Pilot:
         widths = []
         for seed in range(N_DRAWS):
             mechanisms = Mechanisms(Budget(epsilon), SeededNoise(seed))
-            noisy = mechanisms.release_counts(table, epsilon, purpose=Purpose.SCORE)
+            noisy = mechanisms.release_counts(table, epsilon, purpose=SCORE)
             _, (low, high) = score_and_interval(scorer, units, noisy)
             widths.append((high - low) / 2 if math.isfinite(high - low) else math.inf)
         return sorted(widths)[N_DRAWS // 2]

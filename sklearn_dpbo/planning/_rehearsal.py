@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._evaluation.evaluator import Evaluator
-from .._privacy.accounting import Budget, Purpose
+from .._privacy.accounting import CHOICE, Budget
 from .._privacy.mechanisms import Mechanisms
 from .._space.space import SearchSpace
 from ..scoring._scorers import PrivateScorer, Score
@@ -79,7 +79,7 @@ class Rehearsal(WorstCase):
         for _ in range(self.n_draws):
             fresh = Mechanisms(_as_spent(mechanisms.budget), mechanisms.noise)
             epsilon = fresh.budget.epsilon_beside(self.score_share)
-            chosen = fresh.select(statistics, epsilon, purpose=Purpose.CANDIDATE)
+            chosen = fresh.select(statistics, epsilon, purpose=CHOICE)
             if chosen not in counted:
                 statistic, left = history.statistics.take(chosen), fresh.budget.epsilon_left
                 counted[chosen] = count_scores(

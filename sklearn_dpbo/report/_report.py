@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from .._card import Row, card
-from .._privacy.accounting import PrivacyLoss, Purpose, Receipt, weak_because
+from .._privacy.accounting import TRAINING, PrivacyLoss, Receipt, weak_because
 from .._privacy.mechanisms import Mechanisms
 
 __all__ = ["PREDICTION_CONDITIONS", "TRAINING_NOT_PROTECTED", "PrivacyReport"]
@@ -318,9 +318,9 @@ class PrivacyReport:
 
     def _part_of(self, loss: PrivacyLoss) -> str:
         """Return which records pay for a loss, in words; "" for all of them."""
-        if Purpose.TRAINING not in [each.purpose for each in self.spends]:
+        if TRAINING not in [each.purpose for each in self.spends]:
             return ""
-        return "the first part" if loss.purpose == Purpose.TRAINING else "the second part"
+        return "the first part" if loss.purpose == TRAINING else "the second part"
 
     def _by_purpose(self) -> dict[str, list[PrivacyLoss]]:
         """Return the losses by purpose and detail, in words."""

@@ -16,7 +16,6 @@ from .._evaluation.evaluator import Evaluator
 from .._evaluation.fitting import report_failures
 from .._evaluation.public import PublicEvaluator
 from .._gp.threads import single_threaded
-from .._privacy.accounting import Purpose
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.rounding import round_down
 from .._space.space import Points, SearchSpace
@@ -334,7 +333,9 @@ class Guidance:
             prior=prior,
             center=None if model is None else model.best(),
             pool=self._pool,
-            select=self._mechanisms.selections(plan.draws, purpose=Purpose.GUIDANCE),
+            select=self._mechanisms.selections(
+                plan.draws, purpose="which candidates to evaluate next"
+            ),
             acquisition=UpperConfidenceBound(strategy.kappa),
             noisy_scores=noisy_scores,
             rng=self._rng,

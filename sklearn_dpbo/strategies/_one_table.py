@@ -17,12 +17,11 @@ from .._evaluation.evaluator import Evaluator
 from .._evaluation.label_counts import count_labels
 from .._evaluation.secret_fits import SecretFit, SecretModel, fit_secretly
 from .._params import check_number
-from .._privacy.accounting import Budget, Purpose
+from .._privacy.accounting import CHOICE, Budget
 from .._privacy.frames import ClearFrames
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import Noise
-from .._privacy.repetition import Repetition
-from .._privacy.runs import Composed, Fit, Repeated, Runs
+from .._privacy.runs import Composed, Fit, Repeated, Repetition, Runs
 from .._privacy.sensitive import Sensitive
 from .._space.space import SearchSpace, divide
 from ._base import Release, Scores, Strategy, all_masked
@@ -236,7 +235,7 @@ class OneTable(Strategy):
         """Release how frequent each label is; returns shares of shape (n_labels,)."""
         epsilon = mechanisms.budget.epsilon * self.label_share
         counts = count_labels(table)
-        noisy = mechanisms.release_counts(counts, epsilon, purpose=Purpose.LABELS)
+        noisy = mechanisms.release_counts(counts, epsilon, purpose="how frequent the labels are")
         found = np.array(noisy.counts, dtype=float)
         found[found < _CLEAR * noisy.scale] = 0.0
         if found.sum() == 0:
@@ -315,9 +314,7 @@ def _choose(
     the frame of a caller either, which an exception would show.
     """
     models, statistics = fit_secretly(plan.draw(mechanisms.noise), training, oracle)
-    i, model = mechanisms.best_of(
-        models, statistics, epsilon, purpose=Purpose.CANDIDATE, among=plan.among
-    )
+    i, model = mechanisms.best_of(models, statistics, epsilon, purpose=CHOICE, among=plan.among)
     return model, statistics.take(i)
 
 

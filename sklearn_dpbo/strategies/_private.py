@@ -17,10 +17,8 @@ from numpy.typing import NDArray
 from .._data.units import Units
 from .._gp.surrogate import Surrogate
 from .._gp.threads import single_threaded
-from .._privacy.accounting import Purpose
-from .._privacy.mechanisms import Mechanisms, Selections
+from .._privacy.mechanisms import Mechanisms, Price, Series
 from .._privacy.sensitive import Sensitive
-from .._privacy.zcdp import Draws
 from .._space.space import Points, SearchSpace
 from ..acquisition import UpperConfidenceBound
 from ..scoring._scorers import PrivateScorer
@@ -62,14 +60,14 @@ class DrawPlan:
     ----------
     rounds : tuple of (int, int)
         Evaluations, and draws among them, of each round.
-    draws : Draws
-        All draws together.
+    draws : Price
+        Of all draws together.
     epsilon_each_score : float
         For each score that is released to learn the kernel from; 0 for none.
     """
 
     rounds: tuple[tuple[int, int], ...]
-    draws: Draws
+    draws: Price
     epsilon_each_score: float = 0.0
 
     @property
@@ -99,8 +97,7 @@ class DrawPlan:
         epsilon, delta : float
             For all guidance.
         step : float
-            Most that one unit can change a score, as a share of the score's range. A draw at
-            `epsilon_each` has noise of scale ``2 step / epsilon_each``.
+            Most that one unit can change a score, as a share of the score's range.
         learns : bool
             Whether scores may be released to learn the kernel from.
         n_given : int
@@ -121,13 +118,13 @@ class DrawPlan:
         n_rounds = min(affordable, math.ceil(guided / batch_size))
         sizes = [len(part) for part in np.array_split(np.arange(guided), n_rounds)]
         rounds = tuple((size, min(size, affordable // n_rounds)) for size in sizes)
-        draws = Draws.within(sum(drawn for _, drawn in rounds), epsilon, delta)
+        draws = Price.of_choices(sum(drawn for _, drawn in rounds), epsilon, delta)
         return cls(rounds, draws, each_score)
 
 
 def _most_draws(most: int, epsilon: float, delta: float, step: float) -> int:
     for n in range(most, 0, -1):
-        if 2 * step / Draws.within(n, epsilon, delta).epsilon_each <= _TOLERANCE:
+        if Price.of_choices(n, epsilon, delta).scale_of_choice(step) <= _TOLERANCE:
             return n
     return 0
 
@@ -205,7 +202,7 @@ class NoisyScores:
         noisy = self.mechanisms.release_counts(
             statistics.take(new),
             self.epsilon_each * len(new),
-            purpose=Purpose.KERNEL_SCORES,
+            purpose="scores to learn the kernel from",
         )
         self.counts += noisy.counts
 
@@ -246,7 +243,7 @@ class PrivateGuide:
         A point of public interest, to look around.
     pool : Points
         Points that fill the space.
-    select : Selections
+    select : Series of int
         Makes the draws.
     acquisition : UpperConfidenceBound
         What is drawn over.
@@ -265,7 +262,7 @@ class PrivateGuide:
         prior: Callable[[Domain, int], Surrogate],
         center: Points | None,
         pool: Points,
-        select: Selections,
+        select: Series[int],
         acquisition: UpperConfidenceBound,
         noisy_scores: NoisyScores | None,
         rng: np.random.Generator,

@@ -15,8 +15,8 @@ from .._evaluation.evaluator import Evaluator
 from .._evaluation.fitting import without_autologging
 from .._evaluation.public import PublicEvaluator
 from .._evaluation.suppress_output import suppress_all_output
-from .._privacy.accounting import Purpose
-from .._privacy.mechanisms import Mechanisms
+from .._privacy.accounting import SCORE
+from .._privacy.mechanisms import Mechanisms, Price
 from .._privacy.noisy_counts import NoisyCounts
 from .._privacy.rounding import round_down
 from .._privacy.sensitive import Sensitive
@@ -38,7 +38,7 @@ class _Part(NamedTuple):
 
     counts: Statistics
     weight: Fraction
-    purpose: Purpose
+    purpose: str
     detail: str
 
 
@@ -197,15 +197,17 @@ def release_all_scores(
     released: dict[int, dict[int, Score]] = {i: {} for i in candidates}
     for left, group in zip(range(len(groups), 0, -1), groups, strict=True):
         names = [oracle.scorers[k].name for k in group]
-        found = mechanisms.release_all(
-            [oracle.counts(candidates[i], scorers[i][group[0]].counts) for i in candidates],
-            round_down(Fraction(budget.epsilon_left) / left),
-            round_down(Fraction(budget.delta_left) / left),
-            purpose=Purpose.ALL_SCORES,
+        tables = {i: oracle.counts(candidates[i], scorers[i][group[0]].counts) for i in candidates}
+        share = (
+            round_down(Fraction(each) / left) for each in (budget.epsilon_left, budget.delta_left)
+        )
+        release = mechanisms.answers(
+            Price.of_counts(len(tables), *share),
+            purpose="scores of all candidates",
             detail=", ".join(names) if len(oracle.scorers) > 1 else "",
         )
-        for i, noisy in zip(candidates, found, strict=True):
-            of = scorers[i]
+        for i, table in tables.items():
+            of, noisy = scorers[i], release(table)
             released[i] |= {k: score_and_interval(of[k], units, noisy) for k in group}
     return {i: [scores[k] for k in sorted(scores)] for i, scores in released.items()}
 
@@ -222,11 +224,13 @@ def _parts(scorers: list[PrivateScorer], report: tuple[Statistics, ...]) -> list
     parts = []
     for counts, names in alone:
         detail = ", ".join(names) if len(scorers) > 1 else ""
-        parts.append(_Part(counts, Fraction(1, len(alone)), Purpose.SCORE, detail))
+        parts.append(_Part(counts, Fraction(1, len(alone)), SCORE, detail))
     for counts in report:
         names = [name for other, each in shared if other == counts for name in each]
         detail = ", also for ".join([counts.what, *names])
-        parts.append(_Part(counts, Fraction(1, len(report)), Purpose.REPORT, detail))
+        parts.append(
+            _Part(counts, Fraction(1, len(report)), "report of the chosen candidate", detail)
+        )
     return parts
 
 

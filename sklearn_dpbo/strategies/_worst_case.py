@@ -12,7 +12,7 @@ from sklearn.base import clone
 from .._evaluation.evaluator import Evaluator
 from .._evaluation.fitting import report_failures
 from .._gp.surrogate import KERNEL_SHAPES
-from .._privacy.accounting import Budget, Purpose
+from .._privacy.accounting import CHOICE, Budget
 from .._privacy.mechanisms import Mechanisms
 from .._space.space import SearchSpace
 from ._base import Release, Strategy, positive
@@ -244,7 +244,7 @@ class WorstCase(Strategy):
         chosen = mechanisms.select(
             history.statistics.plus(guidance.prior()),
             epsilon,
-            purpose=Purpose.CANDIDATE,
+            purpose=CHOICE,
             detail=guidance.prior_in_words,
         )
         best_index, params = history.fitted[chosen], history.candidates.params

@@ -11,14 +11,14 @@ from scipy.stats import kstest, norm
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from sklearn_dpbo._data.units import Units
-from sklearn_dpbo._privacy.mechanisms import Tables
+from sklearn_dpbo._privacy import mechanisms
+from sklearn_dpbo._privacy.mechanisms import Mechanisms
 from sklearn_dpbo._privacy.zcdp import zcdp_within
 from sklearn_dpbo.exceptions import BudgetExceededError
 from sklearn_dpbo.learners import (
     PrivateLogisticRegression,
     PrivateRidge,
     PrivateRidgeClassifier,
-    _base,
 )
 from sklearn_dpbo.learners._ridge import _STEPS
 from sklearn_dpbo.learners._rows import IntegerRows, exact_gram, integer_rows, within_ball
@@ -65,11 +65,14 @@ def summed(monkeypatch):
     """What gets noise, with its scale; the noise is left out, so that paths are the same."""
     found = []
 
-    def release(self, table):
-        found.append((table._open().copy(), self.scale / math.sqrt(self._n / (2 * self._rho))))
-        return table._open() * 0
+    def tables(self, price, sensitivity, *, purpose):
+        def release(table):
+            found.append((table._open().copy(), sensitivity))
+            return table._open() * 0
 
-    monkeypatch.setattr(Tables, "__call__", release)
+        return release
+
+    monkeypatch.setattr(Mechanisms, "tables", tables)
     return found
 
 
@@ -100,16 +103,19 @@ def test_no_unit_moves_what_is_summed_further_than_the_sensitivity(name, grouped
 @pytest.mark.parametrize("half", [False, True])
 def test_tables_have_gaussian_noise_of_the_documented_scale(half, monkeypatch):
     X, y = problem(50)
-    exact, noisy, call = [], [], Tables.__call__
+    exact, noisy, tables = [], [], Mechanisms.tables
 
-    def spied(self, table):
-        exact.append(table._open().ravel().copy())
-        if half and len(exact) == 1:
-            self.scale /= 2
-        noisy.append(call(self, table).ravel())
-        return noisy[-1].reshape(table._open().shape)
+    def spied(self, price, sensitivity, **params):
+        release = tables(self, price, sensitivity / 2 if half else sensitivity, **params)
 
-    monkeypatch.setattr(Tables, "__call__", spied)
+        def call(table):
+            exact.append(table._open().ravel().copy())
+            noisy.append(release(table).ravel())
+            return noisy[-1].reshape(table._open().shape)
+
+        return call
+
+    monkeypatch.setattr(Mechanisms, "tables", spied)
     PrivateLogisticRegression(
         epsilon=0.5, delta=1e-5, max_iter=200, noise_random_state=0
     ).fit(X, y)  # fmt: skip
@@ -124,9 +130,9 @@ def test_a_sequence_is_charged_once_before_its_first_draw_and_ends():
     (loss,) = model.privacy_.spends
     assert (loss.epsilon, loss.delta) == (1.0, 1e-6)
     with pytest.raises(BudgetExceededError):
-        budget, noisy, _ = model._tables(1, 1.0, what="x", units=Units(9))
+        budget, _, _, _ = model._tables(1, 1.0, what="x", units=Units(9))
         for _ in range(2):
-            noisy._mechanisms.budget.charge(loss)
+            budget.charge(loss)
 
 
 def test_with_hardly_any_noise_models_are_those_of_scikit_learn():
@@ -180,8 +186,9 @@ def tables_of(ridge, X, y, groups=None):
     """Return the integers that a ridge releases with noise, and by how much it says they move."""
     seen = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Tables, "__call__", lambda _, table: seen.append(table._open()) or seen[-1])
-        patch.setattr(_base, "zcdp_within", lambda *_: 0.5)
+        keep = lambda table: seen.append(table._open()) or seen[-1]  # noqa: E731
+        patch.setattr(Mechanisms, "tables", lambda *_, **__: keep)
+        patch.setattr(mechanisms, "zcdp_within", lambda *_: 0.5)
         scale = ridge.fit(X, y, groups).noise_ * _STEPS**2
     return seen[0].astype(object), scale
 

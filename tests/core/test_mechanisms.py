@@ -16,12 +16,12 @@ from scipy.stats import chi2_contingency
 from sklearn_dpbo._privacy import mechanisms
 from sklearn_dpbo._privacy.accounting import Budget
 from sklearn_dpbo._privacy.mechanisms import Mechanisms
-from sklearn_dpbo._privacy.noise import OpenDPNoise, SeededNoise
+from sklearn_dpbo._privacy.noise import Noise, SeededNoise
 from sklearn_dpbo._privacy.noisy_counts import NoisyCounts
 from sklearn_dpbo._privacy.sensitive import Sensitive
 from sklearn_dpbo.exceptions import BudgetExceededError
 
-SOURCES = [pytest.param(OpenDPNoise, id="opendp"), pytest.param(lambda: SeededNoise(0), id="seed")]
+SOURCES = [pytest.param(Noise, id="opendp"), pytest.param(lambda: SeededNoise(0), id="seed")]
 
 
 def test_noise_has_scale_of_joint_sensitivity_of_counts_and_of_all_candidates():
@@ -72,7 +72,7 @@ def test_simulated_noise_of_counts_has_the_frequencies_of_drawn_noise(half):
     simulated = NoisyCounts((0, 0), scale / 2 if half else scale).noise(
         3_000, np.random.default_rng(0)
     )
-    drawn = np.array([draw(0) for _ in range(6_000)])
+    drawn = np.array(draw([0] * 6_000))
     counted = [np.bincount(np.clip(z, -8, 8) + 8, minlength=17) for z in (drawn, simulated.ravel())]
     assert (chi2_contingency(counted).pvalue > 1e-3) != half
 
@@ -128,7 +128,7 @@ def test_interrupted_draw_leaves_no_frame_with_the_value():
 
 def test_choice_among_one_candidate_costs_nothing():
     budget = Budget(1.0)
-    chosen = Mechanisms(budget, OpenDPNoise()).select(Sensitive([[5]], 1), 1.0, purpose="no choice")
+    chosen = Mechanisms(budget, Noise()).select(Sensitive([[5]], 1), 1.0, purpose="no choice")
     assert chosen == 0
     assert budget.losses == ()
 

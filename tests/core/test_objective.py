@@ -19,7 +19,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.svm import SVC
 
 from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV, PrivateObjective
-from sklearn_dpbo._privacy.mechanisms import Answers
+from sklearn_dpbo._privacy.mechanisms import Price
 from sklearn_dpbo._privacy.noise import SeededNoise
 from sklearn_dpbo._privacy.zcdp import zcdp_within
 from sklearn_dpbo.exceptions import BudgetExceededError, LowUtilityWarning
@@ -166,8 +166,8 @@ def test_noise_is_known_beforehand(objective_of, delta):
 @pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.LowUtilityWarning")
 def test_scores_have_noise_of_that_deviation(objective_of, two_classes, delta, half, monkeypatch):
     if half:
-        scale = Answers.scale
-        monkeypatch.setattr(Answers, "scale", lambda *args: scale(*args) / 2)
+        scale = Price.scale
+        monkeypatch.setattr(Price, "scale", lambda *args: scale(*args) / 2)
     n, params = 400, {"epsilon": 3.0, "delta": delta, "best_share": 0.5, "noise_random_state": 1}
     # The deviation as a reader computes it.
     if delta:
@@ -181,11 +181,11 @@ def test_scores_have_noise_of_that_deviation(objective_of, two_classes, delta, h
 
 
 def test_calls_are_accounted_for_by_the_better_composition():
-    assert not Sharing.of(50, 1.0, 0.0, 0.5, is_mean=True).calls.gaussian
+    assert not Sharing.of(50, 1.0, 0.0, 0.5, is_mean=True).calls.concentrated
     many = Sharing.of(50, 1.0, 1e-6, 0.5, is_mean=True).calls
-    assert many.gaussian and (many.epsilon, many.delta) == (0.5, 1e-6)
+    assert many.concentrated and (many.epsilon, many.delta) == (0.5, 1e-6)
     assert many.spread == pytest.approx(math.sqrt(50 / (2 * zcdp_within(0.5, 1e-6))))
-    assert not Sharing.of(2, 1.0, 1e-6, 0.5, is_mean=True).calls.gaussian
+    assert not Sharing.of(2, 1.0, 1e-6, 0.5, is_mean=True).calls.concentrated
 
 
 def test_best_draws_where_that_is_better():

@@ -286,13 +286,13 @@ def test_charges_once_and_before_the_first_draw(binary, regression, tmp_path, mo
     from sklearn_dpbo._privacy import noise
 
     ledger = PrivacyLedger(tmp_path / "budget.db", "patients", epsilon=3.0, create=True)
-    seen, right = [], noise.OpenDPNoise.discrete_laplace
+    seen, right = [], noise.Noise.discrete_laplace
 
     def drawing(self, scale):
         seen.append(ledger.spent["epsilon"])
         return right(self, scale)
 
-    monkeypatch.setattr(noise.OpenDPNoise, "discrete_laplace", drawing)
+    monkeypatch.setattr(noise.Noise, "discrete_laplace", drawing)
     evaluated(binary, epsilon=1.0, ledger=ledger)
     report = evaluated(regression, epsilon=1.5, ledger=ledger).privacy_
     assert seen == [1.0, 2.5, 2.5]

@@ -174,7 +174,7 @@ class BreaksItsClass(DecisionTreeClassifier):
         return super().predict_proba(X)
 
 
-@pytest.mark.parametrize("params", [{}, {"report": True}, {"release": "all"}])
+@pytest.mark.parametrize("params", [{}, {"release": "evaluation"}, {"release": "all"}])
 @pytest.mark.parametrize("scoring", ["roc_auc", "average_precision"])
 def test_class_that_is_broken_by_a_record_does_not_end_the_search(scoring, params, monkeypatch):
     """Then bins are placed by what the companions got before; no public row has to be predicted."""

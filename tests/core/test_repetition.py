@@ -14,8 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 
-from sklearn_dpbo._privacy.repetition import Repetition
-from sklearn_dpbo._privacy.runs import COMPOSITIONS, Composed, Fit, Repeated, gdp_within
+from sklearn_dpbo._privacy.runs import COMPOSITIONS, Composed, Fit, Repeated, Repetition, gdp_within
 from sklearn_dpbo._privacy.zcdp import zcdp_within
 
 ETAS = (-0.5, 0.0, 0.5, 1.0, 3.0)
@@ -431,12 +430,12 @@ def test_repeated_fits_never_cost_more_than_the_total(repetition, composition, f
     each, delta_each = Repeated(repetition).each(Fit(composition, factor), epsilon, delta)
     if composition == "pure":
         e = factor * each
-        found = repetition.delta_of(epsilon, lambda orders: np.minimum(orders * e**2 / 2, e))
+        found = repetition.delta(epsilon, lambda orders: np.minimum(orders * e**2 / 2, e))
         assert delta_each == 0 and (repetition.pure(e) <= epsilon or found <= delta)
         return
     mu = gdp_within(each, delta_each)
     rho = zcdp_within(each, delta_each) if composition == "zCDP" else mu**2 / 2
-    assert repetition.delta(epsilon, factor**2 * rho) <= delta
+    assert repetition.delta(epsilon, lambda orders: factor**2 * rho * orders) <= delta
 
 
 def test_more_repeated_fits_leave_each_less():

@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn_dpbo._privacy import mechanisms
 from sklearn_dpbo._privacy.accounting import Budget
 from sklearn_dpbo._privacy.mechanisms import Mechanisms
-from sklearn_dpbo._privacy.noise import OpenDPNoise, SeededNoise
+from sklearn_dpbo._privacy.noise import Noise, SeededNoise
 from sklearn_dpbo._privacy.sensitive import Secret
 from sklearn_dpbo.audit import cases
 from sklearn_dpbo.configuration import (
@@ -35,7 +35,7 @@ from sklearn_dpbo.exceptions import BudgetExceededError, InsecureNoiseWarning
 
 ALPHA = 1e-6
 N_PARAMETERS = 2000
-SOURCES = [pytest.param(OpenDPNoise, id="opendp"), pytest.param(lambda: SeededNoise(0), id="seed")]
+SOURCES = [pytest.param(Noise, id="opendp"), pytest.param(lambda: SeededNoise(0), id="seed")]
 
 # ---------------------------------------------------------------- step functions
 

@@ -14,7 +14,7 @@ from scipy.stats import binom
 
 from sklearn_dpbo import PrivateFederatedSearch
 from sklearn_dpbo._privacy.accounting import Budget
-from sklearn_dpbo._privacy.noise import OpenDPNoise, SeededNoise
+from sklearn_dpbo._privacy.noise import Noise, SeededNoise
 from sklearn_dpbo._privacy.noisy_counts import NoisyCounts
 from sklearn_dpbo._privacy.sensitive import Sensitive
 from sklearn_dpbo.audit import audit_mechanism, cases
@@ -65,7 +65,7 @@ def drawn(search, n, noise):
     "source",
     [
         pytest.param(lambda: SeededNoise(1), id="seed"),
-        pytest.param(OpenDPNoise, id="opendp", marks=pytest.mark.slow),
+        pytest.param(Noise, id="opendp", marks=pytest.mark.slow),
     ],
 )
 def test_plurality_has_its_exact_distribution(weights, source):

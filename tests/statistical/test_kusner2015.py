@@ -130,7 +130,7 @@ def draws(monkeypatch):
 
         def discrete_laplace(self, scale):
             sample = super().discrete_laplace(scale)
-            return lambda count: log.append(("laplace", scale, count)) or sample(count)
+            return lambda counts: log.append(("laplace", scale, *counts)) or sample(counts)
 
     monkeypatch.setattr("sklearn_dpbo._privacy.noise.SeededNoise", Recorder)
     return log
@@ -473,7 +473,7 @@ def laplace_p(strategy, scale, data=None, n_runs=300, **params):
     class Recorder(SeededNoise):
         def discrete_laplace(self, scale):
             sample = super().discrete_laplace(scale)
-            return lambda count: log.append(count) or sample(count)
+            return lambda counts: log.extend(counts) or sample(counts)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sklearn_dpbo._privacy.noise.SeededNoise", Recorder)

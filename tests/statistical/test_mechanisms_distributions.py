@@ -13,10 +13,9 @@ from distributions import chi_square_p, discrete_laplace_pmf, permute_and_flip_p
 
 from sklearn_dpbo._privacy import mechanisms
 from sklearn_dpbo._privacy.accounting import Budget
-from sklearn_dpbo._privacy.mechanisms import Mechanisms
-from sklearn_dpbo._privacy.noise import OpenDPNoise, SeededNoise
+from sklearn_dpbo._privacy.mechanisms import Mechanisms, Price
+from sklearn_dpbo._privacy.noise import Noise, SeededNoise
 from sklearn_dpbo._privacy.sensitive import Sensitive
-from sklearn_dpbo._privacy.zcdp import Draws
 from sklearn_dpbo.exceptions import BudgetExceededError
 
 ALPHA = 1e-6
@@ -30,8 +29,8 @@ every_source = pytest.mark.parametrize(
     ("source", "n_draws"),
     [
         pytest.param(seeded, 20_000, id="seed"),
-        pytest.param(OpenDPNoise, 5_000, id="opendp"),
-        pytest.param(OpenDPNoise, 20_000, id="opendp-many", marks=pytest.mark.slow),
+        pytest.param(Noise, 5_000, id="opendp"),
+        pytest.param(Noise, 20_000, id="opendp-many", marks=pytest.mark.slow),
     ],
 )
 
@@ -109,9 +108,9 @@ def test_selection_is_within_stated_distance_of_best():
 @every_source
 def test_concentrated_draws_have_exponential_mechanism_distribution(source, n_draws):
     scores, D, delta = np.array([7, 10, 9, 4]), 1, 0.01
-    draws = Draws.within(n_draws, 60.0, delta)
-    assert draws.concentrated
-    select = Mechanisms(Budget(60, delta), source()).selections(draws, purpose="a test")
+    price = Price.of_choices(n_draws, 60.0, delta)
+    assert price.concentrated
+    select = Mechanisms(Budget(60, delta), source()).selections(price, purpose="a test")
     picks = [select(Sensitive(scores[:, None], D)) for _ in range(n_draws)]
     observed = np.bincount(picks, minlength=4)
 
@@ -119,7 +118,8 @@ def test_concentrated_draws_have_exponential_mechanism_distribution(source, n_dr
         pmf = np.exp(epsilon * scores / (2 * D))
         return chi_square_p(observed, pmf / pmf.sum())
 
-    assert p_value(draws.epsilon_each) > ALPHA
-    assert p_value(2 * draws.epsilon_each) < ALPHA
+    epsilon_each = 2 / price.spread
+    assert p_value(epsilon_each) > ALPHA
+    assert p_value(2 * epsilon_each) < ALPHA
     with pytest.raises(BudgetExceededError, match="have been made"):
         select(Sensitive(scores[:, None], D))

@@ -1,6 +1,5 @@
 """Audits of what calls of an objective release; and how often the interval of the best holds."""
 
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -9,12 +8,10 @@ from scipy import stats
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from sklearn_dpbo import PrivateObjective
-from sklearn_dpbo._privacy import mechanisms
 from sklearn_dpbo._privacy.accounting import Budget
-from sklearn_dpbo._privacy.mechanisms import Mechanisms
-from sklearn_dpbo._privacy.noise import OpenDPNoise
+from sklearn_dpbo._privacy.mechanisms import Mechanisms, Price
+from sklearn_dpbo._privacy.noise import Noise
 from sklearn_dpbo._privacy.sensitive import Sensitive
-from sklearn_dpbo._privacy.zcdp import Releases
 from sklearn_dpbo.audit import audit_mechanism
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.LowUtilityWarning")
@@ -41,22 +38,16 @@ def answers(count, delta):
 
     Return what tells 10 from 11 best: of Gaussian noise, the sum; else, how many are 11 or more.
     """
-    calls = Mechanisms(Budget(EPSILON, delta), OpenDPNoise()).answers(
-        Releases.within(4, EPSILON, delta), purpose="audit"
+    calls = Mechanisms(Budget(EPSILON, delta), Noise()).answers(
+        Price.of_counts(4, EPSILON, delta), purpose="audit"
     )
     found = [calls(Sensitive([[count]], 1)).counts[0] for _ in range(4)]
     return sum(found) if delta else sum(n >= 11 for n in found)
 
 
 def with_half_the_noise(monkeypatch):
-    scale, spread = mechanisms._scale, Releases.within
-    monkeypatch.setattr(mechanisms, "_scale", lambda *args: scale(*args) / 2)
-
-    def within(*args):
-        right = spread(*args)
-        return replace(right, spread=right.spread / 2)
-
-    monkeypatch.setattr(Releases, "within", within)
+    scale = Price.scale
+    monkeypatch.setattr(Price, "scale", lambda *args: scale(*args) / 2)
 
 
 def bound(mechanism, pair, n, **params):
@@ -67,7 +58,7 @@ def bound(mechanism, pair, n, **params):
 @pytest.mark.parametrize("half", [False, True])
 @pytest.mark.parametrize("delta", [0.0, pytest.param(0.05, marks=pytest.mark.slow)])
 def test_answers_tell_neighbours_apart_no_better_than_epsilon_says(delta, half, monkeypatch):
-    assert Releases.within(4, EPSILON, delta).gaussian == bool(delta)
+    assert Price.of_counts(4, EPSILON, delta).concentrated == bool(delta)
     if half:
         with_half_the_noise(monkeypatch)
     found = bound(partial(answers, delta=delta), (10, 11), 4_000, delta=delta)

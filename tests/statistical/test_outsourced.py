@@ -22,7 +22,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 from sklearn_dpbo._data.tables import row_norms
 from sklearn_dpbo._gp.surrogate import Surrogate
-from sklearn_dpbo._privacy.noise import OpenDPNoise, SeededNoise
+from sklearn_dpbo._privacy.noise import Noise, SeededNoise
 from sklearn_dpbo.audit import reconstruct_from_projection
 from sklearn_dpbo.exceptions import InsecureNoiseWarning, PrivacyWarning
 from sklearn_dpbo.outsourced import (
@@ -114,7 +114,7 @@ def test_curator_noise_is_normal_and_half_of_it_is_detected(seed, monkeypatch):
     assert p() < 1e-6
 
 
-@pytest.mark.parametrize("source", [OpenDPNoise, lambda: SeededNoise(0)], ids=["opendp", "seed"])
+@pytest.mark.parametrize("source", [Noise, lambda: SeededNoise(0)], ids=["opendp", "seed"])
 @pytest.mark.parametrize("scale", [0.7, 3.0])
 def test_discrete_gaussian_noise_has_its_distribution(source, scale):
     from test_mechanisms import chi_square_p
@@ -122,7 +122,7 @@ def test_discrete_gaussian_noise_has_its_distribution(source, scale):
     drawn = np.array(source().discrete_gaussian(scale)([5] * 20_000)) - 5
     z = np.arange(-30, 31)
     pmf = np.exp(-(z**2) / (2 * scale**2))
-    if source is not OpenDPNoise:  # seeded: rounded normal noise, equal at the scales in use
+    if source is not Noise:  # seeded: rounded normal noise, equal at the scales in use
         pmf = norm.cdf(z + 0.5, scale=scale) - norm.cdf(z - 0.5, scale=scale)
     assert chi_square_p(np.bincount(drawn + 30, minlength=61), pmf / pmf.sum()) > 1e-6
 

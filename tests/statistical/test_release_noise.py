@@ -98,7 +98,7 @@ def released(monkeypatch):
     def recording(sample, sealed):
         found = draw(sample, sealed)
         if not isinstance(found, int):  # the choice
-            noise.append(np.array(found) - np.ravel(sealed._open()))
+            noise.append(np.array(found.counts) - np.ravel(sealed._open()))
         return found
 
     monkeypatch.setattr(mechanisms, "_draw", recording)

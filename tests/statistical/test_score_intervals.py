@@ -23,7 +23,7 @@ def released(scorer, y, response, classes, epsilon, *, claimed=1.0, runs=R):
     scale = counts.sensitivity(units) / epsilon
     draw = SeededNoise(0).discrete_laplace(scale)
     for _ in range(runs):
-        noisy = NoisyCounts(tuple(draw(count) for count in exact), scale * claimed)
+        noisy = NoisyCounts(tuple(draw(list(exact))), scale * claimed)
         yield scorer.value(noisy.counts, units), scorer.interval(noisy, units, 0.95)
 
 

@@ -20,11 +20,11 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
-from sklearn_dpbo._privacy.accounting import Budget, Purpose
-from sklearn_dpbo._privacy.mechanisms import Mechanisms
+from sklearn_dpbo._privacy.accounting import Budget
+from sklearn_dpbo._privacy.mechanisms import Mechanisms, Price
 from sklearn_dpbo._privacy.noise import SeededNoise
 from sklearn_dpbo._privacy.sensitive import Sensitive
-from sklearn_dpbo._privacy.zcdp import Draws, delta_of_zcdp, zcdp_within
+from sklearn_dpbo._privacy.zcdp import delta_of_zcdp, zcdp_within
 from sklearn_dpbo.acquisition import ExpectedImprovement
 from sklearn_dpbo.exceptions import BudgetExceededError
 from sklearn_dpbo.strategies import WorstCase, _private
@@ -155,21 +155,22 @@ def test_zcdp_conversion_equals_that_of_opendp(rho, epsilon):
 @settings(max_examples=60)
 @given(epsilon=st.floats(1e-3, 1e3), delta=st.floats(1e-12, 0.1), n=st.integers(1, 200))
 def test_draws_cost_at_most_their_budget(epsilon, delta, n):
-    draws = Draws.within(n, epsilon, delta)
-    assert draws.n == n and draws.epsilon <= epsilon and draws.delta <= delta
-    pure = Draws.within(n, epsilon, 0.0)
+    draws = Price.of_choices(n, epsilon, delta)
+    assert draws.n == n and draws.epsilon == epsilon and draws.delta <= delta
+    pure = Price.of_choices(n, epsilon, 0.0)
     assert not pure.concentrated and pure.delta == 0
-    assert Fraction(pure.epsilon_each) * n <= Fraction(epsilon)
-    assert draws.epsilon_each >= pure.epsilon_each
+    assert n * 2 / Fraction(pure.scale_of_choice(1)) <= Fraction(epsilon)
+    assert draws.scale_of_choice(1) <= pure.scale_of_choice(1)
     if draws.concentrated:
-        assert delta_of_zcdp(draws.rho, epsilon) <= delta
+        rho_of_each = (2 / draws.scale_of_choice(1)) ** 2 / 8
+        assert delta_of_zcdp(n * rho_of_each, epsilon) <= delta
         assert draws.rho == pytest.approx(zcdp_within(epsilon, delta), rel=1e-6)
 
 
 def test_few_draws_use_pure_dp_and_many_draws_use_zcdp():
-    assert not Draws.within(2, 0.3, 1e-6).concentrated
-    many = Draws.within(48, 0.3, 1e-6)
-    assert many.concentrated and many.epsilon_each > 2 * 0.3 / 48
+    assert not Price.of_choices(2, 0.3, 1e-6).concentrated
+    many = Price.of_choices(48, 0.3, 1e-6)
+    assert many.concentrated and many.scale_of_choice(1) < 48 / 0.3
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.3, 0.0), (3.0, 0.0), (3.0, 1e-6), (1e6, 0.0)])
@@ -180,7 +181,7 @@ def test_plan_fits_budget_and_number_of_evaluations(epsilon, delta):
     assert all(1 <= n <= size for size, n in plan.rounds)
     spent = plan.draws.epsilon + 48 * plan.epsilon_each_score
     assert spent <= epsilon * (1 + 1e-12)
-    assert 2 / 4000 / plan.draws.epsilon_each <= 0.0101
+    assert plan.draws.scale_of_choice(1 / 4000) <= 0.0101
 
 
 def test_no_plan_if_budget_is_too_small_for_one_draw():
@@ -195,24 +196,24 @@ def test_concentrated_draws_are_charged_together_before_the_first():
 
     budget = Budget(1.0, 1e-6)
     mechanisms = Mechanisms(budget, Watching(0))
-    select = mechanisms.selections(Draws.within(30, 0.5, 1e-6), purpose="a test")
+    select = mechanisms.selections(Price.of_choices(30, 0.5, 1e-6), purpose="a test")
     for _ in range(30):
         select(Sensitive([[1], [2]], 1))
     (loss,) = budget.losses
     assert (loss.epsilon, loss.delta) == (0.5, 1e-6)
-    refused = mechanisms.selections(Draws.within(30, 0.6, 1e-6), purpose="a test")
+    refused = mechanisms.selections(Price.of_choices(30, 0.6, 1e-6), purpose="a test")
     for _ in range(2):  # a refusal charges nothing, so the second draw is refused as well
         with pytest.raises(BudgetExceededError):
             refused(Sensitive([[1], [2]], 1))
 
 
-def test_pure_draws_are_charged_one_by_one():
+def test_pure_draws_are_charged_together_before_the_first():
     budget = Budget(1.0)
     mechanisms = Mechanisms(budget, SeededNoise(0))
-    select = mechanisms.selections(Draws.within(3, 0.6, 0.0), purpose="a test")
-    for made in range(3):
-        assert len(budget.losses) == made
+    select = mechanisms.selections(Price.of_choices(3, 0.6, 0.0), purpose="a test")
+    for _ in range(3):
         select(Sensitive([[1], [2]], 1))
+        assert [loss.epsilon for loss in budget.losses] == [0.6]
 
 
 # ---------------------------------------------------------------- the whole search
@@ -270,7 +271,7 @@ def test_each_guidance_spends_epsilon_and_finds_good_candidate(kind, epsilon, de
     assert (~found["validated"]).sum() == (16 if kind in ("public", "both") else 0)
     assert found["validated"][search.best_index_]
     assert Surface(**search.best_params_).share() > 0.95
-    drew = any(loss.purpose is Purpose.GUIDANCE for loss in spent)
+    drew = any(loss.purpose == "which candidates to evaluate next" for loss in spent)
     assert drew == (kind in ("private", "both"))
 
 
@@ -317,8 +318,9 @@ def test_private_guidance_equals_gp_ucb_when_epsilon_is_large(monkeypatch):
     params = dict(space=grid, epsilon=1e6, batch_size=1, n_iter=24, m=2000, kappa=2.0)
     search = search_of("private", **params)
     path = search.cv_results_["params"]
-    n_drawn = sum(loss.purpose is Purpose.GUIDANCE for loss in search.privacy_.spends)
-    assert n_drawn == 20
+    n_drawn, drawn = 20, "which candidates to evaluate next"
+    how = [loss.mechanism for loss in search.privacy_.spends if loss.purpose == drawn]
+    assert how == [f"permute-and-flip, {n_drawn} times"]
 
     points = np.array(list(itertools.product(range(13), range(11))))
     unit = (points + 0.5) / [13, 11]

@@ -26,8 +26,8 @@ from sklearn.preprocessing import FunctionTransformer, Normalizer, OneHotEncoder
 
 from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
 from sklearn_dpbo._evaluation.row_by_row import RowByRowCheck
-from sklearn_dpbo._privacy.mechanisms import Mechanisms, Tables
-from sklearn_dpbo._privacy.repetition import Repetition
+from sklearn_dpbo._privacy.mechanisms import Mechanisms
+from sklearn_dpbo._privacy.runs import Repetition
 from sklearn_dpbo.exceptions import GuaranteeAssumptionWarning, InsecureNoiseWarning
 from sklearn_dpbo.kusner2015 import GPNoisy
 from sklearn_dpbo.learners import (
@@ -344,10 +344,12 @@ def measured(monkeypatch):
     """
     found, best_of, counts = [], Mechanisms.best_of, Mechanisms.release_counts
 
-    def table_of(self, table):
-        sensitivity = self.scale / np.sqrt(self._n / (2 * self._rho))
-        found.append((table._open().ravel().astype(float), sensitivity, 2))
-        return table._open() * 0
+    def tables(self, price, sensitivity, *, purpose):
+        def release(table):
+            found.append((table._open().ravel().astype(float), sensitivity, 2))
+            return table._open() * 0
+
+        return release
 
     def compared(self, models, scores, *args, **params):
         found.extend((row.astype(float), scores.sensitivity, 1) for row in scores._open())
@@ -357,7 +359,7 @@ def measured(monkeypatch):
         found.append((table._open().ravel().astype(float), table.sensitivity, 1))
         return counts(self, table, *args, **params)
 
-    monkeypatch.setattr(Tables, "__call__", table_of)
+    monkeypatch.setattr(Mechanisms, "tables", tables)
     monkeypatch.setattr(Mechanisms, "best_of", compared)
     monkeypatch.setattr(Mechanisms, "release_counts", counted)
     monkeypatch.setattr(RowByRowCheck, "check", lambda *_: None)  # it takes most of the time

@@ -84,13 +84,14 @@ def plain(scorer, scores, y, grid, units):
 
 
 def curve_of(estimator, scorer, problem, grid):
-    """The step function that a threshold is drawn from."""
+    """The score of each threshold, in steps, as the runs say from which one is drawn."""
     label_gains, companions = LabelGains(scorer, ("decision_function",)), Companions.of(problem)
     model = Model.of(estimator, (label_gains,), companions)
     table = ProtectedTable.of(problem, companions, "together")
-    return threshold_curve(
-        label_values(model, label_gains, table), label_gains, table, grid
-    )._open()
+    values = label_values(model, label_gains, table)
+    starts, scores = threshold_curve(values, label_gains, table, grid)._open()
+    assert starts[0] == 0 and (np.diff(starts) > 0).all() and np.diff(scores).all()
+    return np.repeat(scores, np.diff(starts, append=len(grid)))
 
 
 @given(
@@ -110,8 +111,8 @@ def test_threshold_curve_equals_counting_at_each_threshold(records, scoring, gro
     estimator = FirstColumn().fit(np.zeros((4, 1)), train)
     problem = Problem(Training(np.zeros((4, 1)), np.array(train)), scores[:, None], y, units, "")
     total = curve_of(estimator, scorer, problem, grid)
-    assert total(np.arange(len(grid))).tolist() == plain(scorer, scores, y, grid, units)
-    assert total.values.min() >= 0 and total.values.max() <= scorer.largest(units)
+    assert total.tolist() == plain(scorer, scores, y, grid, units)
+    assert total.min() >= 0 and total.max() <= scorer.largest(units)
 
 
 @settings(max_examples=50)
@@ -131,7 +132,7 @@ def test_one_unit_moves_threshold_curve_within_its_sensitivity(data, scoring, gr
 
     def total(x, y):
         problem = Problem(Training(np.zeros((2, 1)), np.array([0, 1])), x[:, None], y, units, "")
-        return curve_of(estimator, scorer, problem, grid)(np.arange(4))
+        return curve_of(estimator, scorer, problem, grid)
 
     assert np.abs(total(x, y) - total(x_near, y_near)).max() <= scorer.sensitivity(units)
 
