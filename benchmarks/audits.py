@@ -47,7 +47,7 @@ from sklearn_dpbo.federated import FederatedCoordinator, FederatedSite
 from sklearn_dpbo.kusner2015 import GPNoiseFree, GPNoisy, LipschitzConvex, UnitBall
 from sklearn_dpbo.outsourced import GaussianCurator
 from sklearn_dpbo.outsourced import _curators as curators
-from sklearn_dpbo.scoring import _mean_gain as mean_gain
+from sklearn_dpbo.scoring import _queries as queries
 from sklearn_dpbo.strategies import WorstCase
 
 
@@ -133,7 +133,7 @@ def not_clipped(stack):
     no_clip.clip = lambda values, low, high: values
     # Nor does what is below 0 become 0.
     no_clip.where = lambda _, x, y: x if isinstance(x, np.ndarray) else y
-    patch(stack, mean_gain, "np", no_clip)
+    patch(stack, queries, "np", no_clip)
     patch(stack, GaussianCurator, "_bounded", lambda self, X: X)
 
 

@@ -48,10 +48,8 @@ from .ledger._budget import budget_on
 from .ledger._ledger import PrivacyLedger
 from .report._html import ShowsEstimatorAndPrivacy
 from .report._report import TRAINING_NOT_PROTECTED, PrivacyReport
-from .scoring._mean_gain import MeanGain
-from .scoring._response import method_of, second_class_score
-from .scoring._scorers import score_and_interval
-from .scoring._statistics import Predictions
+from .scoring._response import Predictions, method_of, second_class_score
+from .scoring._scorers import PrivateScorer, score_and_interval
 
 __all__ = ["PrivateThresholdClassifier"]
 
@@ -161,7 +159,7 @@ class PrivateThresholdClassifier(
     best_score_: float
     best_score_interval_: tuple[float, float]
     privacy_: PrivacyReport
-    scorer_: MeanGain
+    scorer_: PrivateScorer
 
     def __init__(
         self,
@@ -267,20 +265,20 @@ class PrivateThresholdClassifier(
         return self
 
     def _selecting(
-        self, estimator: Any, problem: Problem, scorer: MeanGain, rng: np.random.Generator
-    ) -> MeanGain:
+        self, estimator: Any, problem: Problem, scorer: PrivateScorer, rng: np.random.Generator
+    ) -> PrivateScorer:
         """Return the scorer, prepared to tell thresholds apart that are good on public records."""
-        if not scorer.selects_at:
+        if not scorer.choice_uses_public:
             return scorer
         methods, classes = RESPONSE_METHODS[self.response_method], estimator.classes_
         y, responses = public_responses(
             fresh(packed(estimator)), estimator, problem.training, methods, rng
         )
         labels = labels_at_best_threshold(scorer.exact, y, responses, classes)
-        return scorer.selecting_at(Predictions(y, labels, classes), linear=True)
+        return scorer.choice(Predictions(y, labels, classes))
 
     def _tune(
-        self, estimator: Any, problem: Problem, scorer: MeanGain, mechanisms: Mechanisms
+        self, estimator: Any, problem: Problem, scorer: PrivateScorer, mechanisms: Mechanisms
     ) -> dict[str, Any]:
         """Return the fitted attributes that are released."""
         label_gains = LabelGains(scorer, RESPONSE_METHODS[self.response_method])

@@ -7,8 +7,9 @@ import numpy as np
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo._privacy.noisy_counts import NoisyCounts
 from sklearn_dpbo.evaluation._counted import Counted
-from sklearn_dpbo.evaluation._design import design_of
+from sklearn_dpbo.evaluation._design import METHODS, design_of
 from sklearn_dpbo.report import PrivacyReport
+from sklearn_dpbo.scoring._response import Responses
 
 
 def report_of(epsilon, m):
@@ -21,6 +22,12 @@ def report_of(epsilon, m):
     )  # fmt: skip
 
 
+def designed(model, X, y, **kwargs):
+    """What is counted of a model, given public records."""
+    asked = [("predict",), *([METHODS] if hasattr(model, "classes_") else [])]
+    return design_of(Responses.of(model, X, y, asked), **kwargs)
+
+
 class Known:
     """A model, public records and protected ones.
 
@@ -31,7 +38,7 @@ class Known:
         X, y = protected
         self.units, self.epsilon = Units.of(len(y), groups), epsilon
         kwargs = {"spread": True} | kwargs
-        self.design = design_of(model, *public, m=self.units.m, epsilon=epsilon, **kwargs)
+        self.design = designed(model, *public, m=self.units.m, epsilon=epsilon, **kwargs)
         self.exact = []
         for part in self.design.parts:
             method = next(name for name in part.response_method if hasattr(model, name))

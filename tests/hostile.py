@@ -40,6 +40,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_dpbo import make_private_scorer
+from sklearn_dpbo._data.tables import as_table
 
 # ---------------------------------------------------------------- cells that misbehave
 
@@ -125,8 +126,6 @@ def records_of(X):
         return X.toarray().tolist()
     if isinstance(X, pd.DataFrame):
         return list(X.itertuples(index=False, name=None))
-    if isinstance(X, pl.DataFrame):
-        return X.rows()
     return X.tolist() if isinstance(X, np.ndarray) else list(X)
 
 
@@ -854,6 +853,8 @@ def case_of(number, n_validation):
     container = "array" if outputs else str(rng.choice([*CONTAINERS, "nullable"]))
     if outputs and rng.random() < 0.5:
         container = "list"
+    if container == "indexed" and kind in ("frame", "nullable"):  # of another index than X
+        container = "series"
     for i in rng.choice(rows, size=rng.choice([0, 0, 1, 3]), replace=False):  # odd from the start
         base[i] = odd_record(kind, base[i], rng)
     sizes = np.random.default_rng([4712, number])  # of the group that is replaced
@@ -883,7 +884,7 @@ def case_of(number, n_validation):
         y_container = "nullable" if container == "nullable" else "array"
     candidates = tuple({"c": c} for c in (0.0, 0.3)) if words and rng.random() < 0.2 else ({},)
     if hasattr(estimator, "steps") and words:  # a fitted model, frozen: no candidate clones it
-        estimator[-1].estimator.fit(table(kind, training), np.array(y))
+        estimator[-1].estimator.fit(as_table(table(kind, training)), np.array(y))
         candidates = ({},)
     return Case(
         number,

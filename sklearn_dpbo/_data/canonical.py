@@ -1,235 +1,161 @@
-"""Protected tables and labels in one form, read record by record (zone: public).
+"""Protected tables and labels in the form of training data, read one by one (zone: public).
 
 What a type declares (a dtype, say) is part of the schema, which is public. Where nothing is
-declared, in lists and object columns, the training records say what to expect, and a protected
-record that does not fit is missing: so no record changes how another is read. Nothing here is
-computed from several records, and nothing raises because of one.
+declared, in lists and object columns, the training records say what to expect, and a protected cell
+that does not fit is missing: so no record changes how another is read. Nothing here is computed
+from several records, and nothing raises because of one.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from .cells import Cells, as_number, is_number
-from .tables import dense, is_frame, is_series
+from .cells import Cells, as_number
+from .tables import dense, is_frame, is_series, n_rows
 
-__all__ = ["Canonical", "align", "as_labels", "canonical"]
+__all__ = ["as_array", "as_labels", "check_targets", "in_one_form", "may_change", "refuse_complex"]
 
 # Integers up to this size are exact as floats.
 _EXACT = 2**53
+_OBJECT = np.dtype(object)
+_KINDS = {
+    "numbers": ("int", "uint", "float", "bool", "decimal"),
+    "times": ("datetime", "timedelta", "duration", "date"),
+    "complex numbers": ("complex",),
+    "text": ("str", "<u", "|s", "utf8"),
+}
 
 
-@dataclass(frozen=True)
-class Canonical:
-    """How tables are read that shall be like a training table.
-
-    Parameters
-    ----------
-    read : callable
-        Takes a table, and returns it in the form of the training table, as new or as it is.
-    copies : bool
-        Whether its cells may be written into, so that a copy of the table needs copies of them.
-    """
-
-    read: Callable[[Any], Any]
-    copies: bool = False
-
-
-def canonical(X: Any) -> Canonical:
-    """Return how to read tables like X, the training table.
+def in_one_form(X: Any, X_val: Any, pairwise: bool = False) -> tuple[Any, Any]:
+    """Return a training table and a protected one with the same types.
 
     Parameters
     ----------
     X : table of shape (n_samples, n_features)
-        Public.
+        Public: it says how undeclared cells of X_val are read.
+    X_val : table of shape (n_val, n_features)
+        Protected.
+    pairwise : bool, default=False
+        Whether the columns of X_val are for the rows of X, as in a kernel matrix.
+
+    Raises
+    ------
+    ValueError
+        If their declared schemas differ in more than the precision of numbers.
     """
+    if isinstance(X, list):
+        X = _of_records(X)
+    _check_same_columns(X, X_val, pairwise)
     if is_frame(X):
-        return _like_frame(X)
+        return _frames(X, X_val)
     if is_series(X):
-        form = _like_frame(X.to_frame())
-        return Canonical(lambda series: _of_series(form, series), form.copies)
-    if isinstance(X, list | tuple):
-        return _like_list(X)
-    if isinstance(X, np.ndarray) and X.dtype == object and X.ndim <= 2:
-        return _like_objects(X if X.ndim == 2 else X[:, None], flat=X.ndim == 1)
-    if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "biuf":
-        return Canonical(lambda table: _numbers(table, X.shape[1]))
-    return Canonical(lambda table: table)
+        X, X_val = _frames(X.to_frame(), X_val.to_frame())
+        return X.iloc[:, 0], X_val.iloc[:, 0]
+    if isinstance(X, list):
+        return X, list(Cells.of(X).column(X_val))
+    if issparse(X_val) and not issparse(X):
+        X_val = X_val.toarray()
+    declared = getattr(X_val, "dtype", _OBJECT) != _OBJECT
+    if not declared and not _is_number(X.dtype):
+        X = X.astype(object)
+    if not declared or X.dtype == _OBJECT:
+        X_val = as_array(X_val, X, np.nan)
+    if issparse(X):
+        X_val = type(X)(X_val)
+    if _is_number(X.dtype) and _is_number(X_val.dtype):
+        common = np.result_type(X.dtype, X_val.dtype)
+        X, X_val = X.astype(common, copy=False), X_val.astype(common, copy=False)
+    return X, X_val
 
 
-def _like_list(X: Sequence[Any]) -> Canonical:
-    """Lists of records of one length become arrays; of others (texts, dicts, tokens), lists."""
-    width = _width(X)
-    if width is None:
-        items = Cells.of(X)
-        return Canonical(lambda table: [items.read(item) for item in _items(table)], items.mutable)
-    if all(isinstance(cell, int | float | np.number | np.bool_) for row in X for cell in row):
-        return Canonical(lambda table: _numbers(table, width))
-    rows = np.empty((len(X), width), dtype=object)
-    for i, row in enumerate(X):
-        rows[i] = list(row)
-    return _like_objects(rows)
+def as_array(records: Iterable[Any], like: Any, missing: Any = None) -> NDArray[Any]:
+    """Return records that declare no type as an array: of floats, or of objects as in `like`."""
+    numbers = _is_number(like.dtype)
+    if like.ndim == 1:
+        if numbers:
+            return np.array([as_number(cell) for cell in records])
+        return Cells.of(like.tolist(), missing).column(records)
+    rows = [_cells(record, like.shape[1]) for record in records]
+    if numbers:
+        return np.array([[as_number(cell) for cell in row] for row in rows])
+    columns = zip(like.T.tolist(), zip(*rows, strict=True), strict=True)
+    return np.stack([Cells.of(own, missing).column(cells) for own, cells in columns], axis=1)
 
 
-def _width(X: Sequence[Any]) -> int | None:
-    """Return the length of all records, if they are sequences of the same length; else None."""
+def _cells(record: Any, width: int) -> list[Any]:
+    """Return the cells of a record; missing ones if it has another number of them, or none."""
+    with suppress(Exception):
+        cells = list(record)
+        if len(cells) == width:
+            return cells
+    return [None] * width
+
+
+def _of_records(X: list[Any]) -> Any:
+    """Return a training list of records of one length as an array of floats, or of objects."""
     lengths = {len(row) if isinstance(row, list | tuple | np.ndarray) else 0 for row in X}
-    width = lengths.pop() if len(lengths) == 1 else 0
-    return width or None
+    if len(lengths) > 1 or 0 in lengths:
+        return X
+    array = np.empty((len(X), *lengths), dtype=object)
+    for i, row in enumerate(X):
+        array[i] = list(row)
+    numbers = all(isinstance(cell, int | float | np.number | np.bool_) for cell in array.flat)
+    return array.astype(float) if numbers else array
 
 
-def _items(table: Any) -> list[Any]:
-    return list(table) if isinstance(table, list | tuple) else list(np.asarray(table, dtype=object))
-
-
-def _numbers(table: Any, width: int) -> Any:
-    """Return a list of records, or an array of objects, as floats; what does not fit is NaN."""
-    if not isinstance(table, list | tuple) and getattr(table, "dtype", None) != np.dtype(object):
-        return table
-    numbers = np.full((len(table), width), np.nan)
-    for i, record in enumerate(table):
-        cells = _cells(record)
-        if len(cells) == width and all(is_number(cell) for cell in cells):
-            numbers[i] = [as_number(cell) for cell in cells]
-    return numbers
-
-
-def _cells(record: Any) -> list[Any]:
-    """Return the cells of a record; none if it has no cells."""
-    try:
-        return list(record)
-    except Exception:
-        return []
-
-
-def _like_objects(X: NDArray[Any], flat: bool = False) -> Canonical:
-    columns = [Cells.of(column, np.nan) for column in X.T]
-
-    def read(table: Any) -> Any:
-        if isinstance(table, np.ndarray) and table.dtype != object:
-            return table
-        if flat:
-            return columns[0].column(_items(table))
-        rows = np.empty((len(table), len(columns)), dtype=object)
-        for i, record in enumerate(table):
-            cells = _cells(record)
-            fits = len(cells) == len(columns)
-            rows[i] = [
-                column.read(cells[j]) if fits else column.missing
-                for j, column in enumerate(columns)
-            ]
-        return rows
-
-    return Canonical(read, any(column.mutable for column in columns))
+def may_change(X: Any) -> bool:
+    """Whether cells of a table may be written into, so that a copy of it needs copies of them."""
+    if is_frame(X):
+        X = X.iloc[:, np.flatnonzero([dtype == _OBJECT for dtype in X.dtypes])].to_numpy(object)
+    if isinstance(X, list):
+        return Cells.of(X).mutable
+    return bool(X.dtype == _OBJECT) and Cells.of(np.asarray(X).ravel()).mutable
 
 
 # ---------------------------------------------------------------------- frames
-def _like_frame(X: Any) -> Canonical:
-    columns = {
-        j: Cells.of(X.iloc[:, j], np.nan)
-        for j in range(X.shape[1])
-        if X.dtypes.iloc[j] == np.dtype(object)
-    }
-
-    index = Cells.of(X.index)
-
-    def read(table: Any) -> Any:
-        if not is_frame(table):
-            return table
-        if table.index.dtype == np.dtype(object) and X.index.nlevels == table.index.nlevels == 1:
-            table = table.set_axis(index.column(table.index), axis=0)
-        read_columns = [
-            _column(table.iloc[:, j], X.dtypes.iloc[j], columns.get(j))
-            for j in range(table.shape[1])
-        ]
-        if all(new is old for new, old in read_columns):
-            return table
-        frame = sys.modules["pandas"].concat([new for new, _ in read_columns], axis=1)
-        frame.columns, frame.index = table.columns, table.index
-        return frame
-
-    return Canonical(read, any(cells.mutable for cells in columns.values()))
+def _frames(X: Any, X_val: Any) -> tuple[Any, Any]:
+    if X_val.index.dtype == _OBJECT and X.index.nlevels == X_val.index.nlevels == 1:
+        X_val = X_val.set_axis(Cells.of(X.index).column(X_val.index), axis=0)
+    dtypes = X_val.dtypes.tolist()
+    if X.dtypes.tolist() == dtypes and _OBJECT not in dtypes:
+        return X, X_val
+    pairs = [_columns(X.iloc[:, j], X_val.iloc[:, j]) for j in range(X.shape[1])]
+    concat = sys.modules["pandas"].concat
+    frames = [concat(columns, axis=1) for columns in zip(*pairs, strict=True)]
+    return frames[0].set_axis(X.columns, axis=1), frames[1].set_axis(X.columns, axis=1)
 
 
-def _of_series(form: Canonical, series: Any) -> Any:
-    """Return a series in canonical form: as the only column of a frame."""
-    if not is_series(series):
-        return series
-    (column,) = form.read(series.to_frame()).items()
-    return column[1].rename(series.name)
-
-
-def _column(column: Any, dtype: Any, cells: Cells | None) -> tuple[Any, Any]:
-    """Return (the column of a frame in canonical form, the column as it was)."""
-    Series = sys.modules["pandas"].Series
-    if column.dtype == object:
-        if cells is None and _is_number(dtype):
-            new = np.array([as_number(cell) for cell in column])
+def _columns(column: Any, column_val: Any) -> tuple[Any, Any]:
+    """Return a column of both frames, with one dtype."""
+    if column_val.dtype == _OBJECT:
+        if _is_number(column.dtype):
+            read = np.array([as_number(cell) for cell in column_val])
         else:
-            new = (cells or Cells(frozenset({"text"}), np.nan)).column(column)
-        return Series(new, index=column.index, dtype=new.dtype), column
-    common = _common_dtype(dtype, column.dtype)
-    return (column if common == column.dtype else column.astype(common)), column
+            read = Cells.of(column, np.nan).column(column_val)
+        column_val = type(column_val)(read, index=column_val.index, dtype=read.dtype)
+    common = _common_dtype(column.dtype, column_val.dtype)
+    return column.astype(common), column_val.astype(common)
 
 
 def _common_dtype(a: Any, b: Any) -> Any:
-    """Return a dtype that columns of both dtypes can be turned into, whatever their values."""
-    if a == b:
-        return a
-    if _is_number(a) and _is_number(b):
+    """Return a dtype that columns of both dtypes can be turned into, whatever those of b hold."""
+    if _is_number(a) and _is_number(b) and a != b:
         numpy_only = isinstance(a, np.dtype) and isinstance(b, np.dtype)
         return np.result_type(a, b) if numpy_only else np.dtype(float)
-    return b if _family(a) == _family(b) else np.dtype(object)
+    same_family = str(a).partition("[")[0] == str(b).partition("[")[0]
+    return b if same_family else _OBJECT
 
 
 def _is_number(dtype: Any) -> bool:
     """Whether a dtype, of numpy or pandas, declares numbers or truth values."""
     return getattr(dtype, "kind", "") in "biuf" and str(dtype) != "category"
-
-
-def _family(dtype: Any) -> str:
-    return str(dtype).partition("[")[0]
-
-
-def align(rows: Any, like: Any) -> Any:
-    """Return public rows with the dtypes of a canonical table, beside which they will stand.
-
-    Parameters
-    ----------
-    rows : table
-        Training rows, in their canonical form.
-    like : table
-        Only its declared schema is used.
-    """
-    if is_series(rows) and is_series(like):
-        return rows.astype(like.dtype)
-    if is_frame(rows) and is_frame(like):
-        own = {j: like.dtypes.iloc[j] for j in range(rows.shape[1])}
-        changed = [j for j in own if rows.dtypes.iloc[j] != own[j]]
-        for j in changed:
-            column = rows.iloc[:, j]
-            column = column.astype(own[j])
-            rows = _replaced(rows, j, column)
-        return rows.set_axis(like.columns, axis=1) if changed else rows
-    if issparse(rows) != issparse(like):
-        return rows.toarray() if issparse(rows) else rows
-    if type(rows).__module__.startswith("polars"):
-        return rows.cast(dict(like.schema), strict=False)
-    if type(rows).__module__.startswith("pyarrow"):
-        return rows.cast(like.schema, safe=False)
-    return rows
-
-
-def _replaced(frame: Any, j: int, column: Any) -> Any:
-    columns = [frame.iloc[:, k] if k != j else column for k in range(frame.shape[1])]
-    return sys.modules["pandas"].concat(columns, axis=1)
 
 
 # ---------------------------------------------------------------------- labels
@@ -243,52 +169,99 @@ def as_labels(y: Any, like: NDArray[Any]) -> Any:
     like : ndarray of shape (n_samples,) or (n_samples, n_outputs)
         Training targets, which are public: their kinds are taken.
     """
-    if y is None or _declared(y):
+    declared = all(isinstance(t, np.dtype) and t != _OBJECT for t in _dtypes(y))
+    if y is None or declared:
         return dense(y)
-    labels, outputs = _label_list(y), like.shape[1:]
-    if not outputs:
-        labels = [_alone(label) for label in labels]
-    if like.dtype.kind in "biuf" and not _beyond_floats(like):
-        numbers = np.full((len(labels), *outputs), np.nan)
-        for i, label in enumerate(labels):
-            cells = _cells(label) if outputs else [label]
-            if len(cells) == max(1, *outputs, 0) and all(is_number(cell) for cell in cells):
-                numbers[i] = [as_number(cell) for cell in cells] if outputs else as_number(label)
-        return numbers
-    if not outputs:
-        return Cells.of(like.tolist()).column(labels)
-    return _like_objects(like.astype(object)).read(labels)
-
-
-def _alone(label: Any) -> Any:
-    """Return what a list of one label has: as `dense` reads a table of one column."""
-    return label[0] if isinstance(label, list | tuple) and len(label) == 1 else label
-
-
-def _declared(y: Any) -> bool:
-    """Whether labels declare one numpy dtype that is the same whatever their values are."""
-    if issparse(y):
-        return True
     if is_frame(y):
-        dtypes = y.dtypes.tolist()
-        return all(isinstance(d, np.dtype) and d.kind != "O" for d in dtypes)
-    dtype = getattr(y, "dtype", None)
-    return isinstance(dtype, np.dtype) and dtype.kind != "O"
+        y = y.itertuples(index=False, name=None)
+    labels = y.tolist() if hasattr(y, "tolist") else list(y)
+    if like.ndim == 1:
+        one = [isinstance(label, list | tuple) and len(label) == 1 for label in labels]
+        labels = [label[0] if single else label for single, label in zip(one, labels, strict=True)]
+    whole = like.dtype.kind in "iu" and like.size > 0
+    beyond_floats = whole and max(abs(int(like.min())), abs(int(like.max()))) > _EXACT
+    return as_array(labels, like.astype(object) if beyond_floats else like)
 
 
-def _label_list(y: Any) -> list[Any]:
-    if is_frame(y):
-        rows = list(y.itertuples(index=False, name=None))
-        return [row[0] for row in rows] if y.shape[1] == 1 else rows
-    if hasattr(y, "columns"):
-        y = np.asarray(y)
-    values = y.tolist() if hasattr(y, "tolist") else list(y)
-    if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 1:
-        return [row[0] for row in values]
-    return list(values)
+def refuse_complex(*several: Any) -> None:
+    """Raise ValueError if labels declare that they are complex numbers; the message quotes none."""
+    for y in several:
+        dtype = getattr(y, "dtype", None)
+        if getattr(dtype, "kind", "") == "c":
+            raise ValueError(f"Complex data not supported: y is an array of {dtype}")
 
 
-def _beyond_floats(labels: NDArray[Any]) -> bool:
-    """Whether training labels are integers that no float holds exactly."""
-    whole = labels.dtype.kind in "iu" and labels.size > 0
-    return whole and max(abs(int(labels.min())), abs(int(labels.max()))) > _EXACT
+# ---------------------------------------------------------------------- declared schemas
+def check_targets(y: Any, y_val: Any, n: int) -> NDArray[Any] | None:
+    """Return y_val as an array of n labels, or None if neither y nor y_val is given.
+
+    Raises
+    ------
+    ValueError
+        If only one of them is given, or their shapes or types disagree.
+    """
+    if y is None and y_val is None:
+        return None
+    if y is None or y_val is None:
+        missing, present = ("y", "y_val") if y is None else ("y_val", "y")
+        raise ValueError(f"{missing} is missing: {present} was given, and both are needed")
+    refuse_complex(y, y_val)
+    kind, kind_val = (_declared_kind(getattr(labels, "dtype", None)) for labels in (y, y_val))
+    y = dense(y)
+    if kind is None and all(isinstance(label, str) for label in y.flat):
+        kind = "text"
+    checked: NDArray[Any] = as_labels(y_val, y)
+    if len(checked) != n:
+        raise ValueError(f"X_val has {n} rows and y_val has {len(checked)}: give one label each")
+    if checked.shape[1:] != y.shape[1:]:
+        raise ValueError(f"y has shape {y.shape} and y_val {checked.shape}: outputs must agree")
+    if None not in (kind, kind_val) and kind != kind_val:
+        raise ValueError(f"y holds {kind} and y_val {kind_val}: no label of it can be right")
+    return checked
+
+
+def _check_same_columns(X: Any, X_val: Any, pairwise: bool) -> None:
+    """Raise ValueError if container, names, number, kinds or categories of columns differ."""
+    pandas = [(is_frame(table), is_series(table)) for table in (X, X_val)]
+    if pandas[0] != pandas[1]:
+        raise ValueError(
+            f"X is a table of type {type(X).__name__} and X_val of type {type(X_val).__name__}: "
+            "pass both as the same kind of table"
+        )
+    names, names_val = ([str(c) for c in getattr(table, "columns", ())] for table in (X, X_val))
+    if names != names_val:
+        lacking = [name for name in names if name not in names_val][:5] or "none"
+        extra = [name for name in names_val if name not in names][:5] or "none"
+        raise ValueError(
+            f"X_val needs the columns of X, in the same order: lacking are {lacking}, and {extra} "
+            "are not in X. Pass X_val[X.columns]"
+        )
+    width, width_val = n_rows(X) if pairwise else _n_columns(X), _n_columns(X_val)
+    if None not in (width, width_val) and width != width_val:
+        raise ValueError(f"X has {width} columns and X_val {width_val}: they must agree")
+    for j, (dtype, dtype_val) in enumerate(zip(_dtypes(X), _dtypes(X_val), strict=True)):
+        where = f"in column {names[j]!r} " if names else ""
+        kind, kind_val = _declared_kind(dtype), _declared_kind(dtype_val)
+        if None not in (kind, kind_val) and kind != kind_val:
+            raise ValueError(f"{where}X holds {kind} and X_val {kind_val}: they must agree")
+        own, other = (getattr(each, "categories", None) for each in (dtype, dtype_val))
+        if own is not None and other is not None and not own.equals(other):
+            raise ValueError(
+                f"{where}X and X_val declare different categories: give both the same "
+                "pandas.CategoricalDtype"
+            )
+
+
+def _n_columns(X: Any) -> int | None:
+    shape: tuple[int, ...] = getattr(X, "shape", ())
+    return shape[1] if len(shape) == 2 else None
+
+
+def _dtypes(X: Any) -> list[Any]:
+    return X.dtypes.tolist() if is_frame(X) else [getattr(X, "dtype", None)]
+
+
+def _declared_kind(dtype: Any) -> str | None:
+    """Return what a dtype holds, "numbers" or "text" say; None for dtypes not known."""
+    name = str(dtype).lower()
+    return next((kind for kind, starts in _KINDS.items() if name.startswith(starts)), None)

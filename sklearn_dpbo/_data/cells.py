@@ -8,6 +8,7 @@ records decide which kinds of cells there are, and each protected cell is read b
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
@@ -23,9 +24,9 @@ __all__ = ["Cells", "as_number", "is_missing", "is_number"]
 _MISSING_TYPES = {"NoneType": "None", "NAType": "NA", "NaTType": "NaT"}
 _MISSING = {"NaN", *_MISSING_TYPES.values()}
 # Types of which every cell is of the same kind.
-_PLAIN = {str, int, bool, bytes, type(None)}
+_PLAIN = {str: "text", bool: "truth value", int: "integer", bytes: "bytes", type(None): "None"}
 # Kinds of cells that nobody can write into, so that they need no copies.
-_IMMUTABLE = {"truth value", "integer", "number", "text", "bytes", *_MISSING}
+_IMMUTABLE = {*_PLAIN.values(), "number", *_MISSING}
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,17 +46,8 @@ class Cells:
 
     @classmethod
     def of(cls, cells: Iterable[Any], missing: Any = None) -> Cells:
-        """Return the kinds of these cells, which are public.
-
-        Parameters
-        ----------
-        cells : iterable
-            Training cells.
-        missing : object, default=None
-            What stands for a missing cell, unless the training cells have something that does.
-        """
-        cells = list(cells)
-        kinds: dict[str | type, Any] = {_kind(cell): cell for cell in _one_of_each_type(cells)}
+        """Return the kinds of these cells, and how they write a missing one, if they do."""
+        kinds: dict[str | type, Any] = {_kind(cell): cell for cell in cells}
         own = [kinds[kind] for kind in sorted(_MISSING & kinds.keys())]
         return cls(frozenset(kinds), own[0] if own else missing)
 
@@ -71,31 +63,25 @@ class Cells:
 
     def read(self, cell: Any) -> Any:
         """Return a copy of a cell, or what stands for a missing one if its kind is new."""
-        try:
-            return self._read(cell)
-        except Exception:  # of a cell that cannot be compared or pickled
-            return self.missing
-
-    def _read(self, cell: Any) -> Any:
-        kind = _kind(cell)
-        if kind == "integer" and kind not in self.kinds and "number" in self.kinds:
-            return float(cell)
-        if kind == "number" and kind not in self.kinds and "integer" in self.kinds:
-            return int(cell) if float(cell).is_integer() else self.missing
-        if kind not in self.kinds:
-            return self.missing
-        if kind == "text":
-            return str.__str__(cell)
-        return cell if kind in _IMMUTABLE else fresh(packed(cell))
+        with suppress(Exception):  # of a cell that cannot be compared or pickled
+            kind = _kind(cell)
+            if kind == "text" and kind in self.kinds:
+                return str.__str__(cell)
+            if kind in self.kinds:
+                return cell if kind in _IMMUTABLE else fresh(packed(cell))
+            if kind == "integer" and "number" in self.kinds:
+                return float(cell)
+            if kind == "number" and "integer" in self.kinds and float(cell).is_integer():
+                return int(cell)
+        return self.missing
 
     def column(self, cells: Iterable[Any]) -> NDArray[Any]:
         """Return cells as an object array of shape (n,), each read by itself."""
         cells = list(cells)
-        plain = _PLAIN.issuperset(map(type, cells))
-        as_it_is = plain and all(_kind(cell) in self.kinds for cell in _one_of_each_type(cells))
-        read = cells if as_it_is else [self.read(cell) for cell in cells]
-        column = np.empty(len(read), dtype=object)
-        column[:] = read
+        column = np.empty(len(cells), dtype=object)
+        # At once where the types alone tell the kinds: a common case.
+        at_once = {_PLAIN.get(kind, "other") for kind in set(map(type, cells))} <= self.kinds
+        column[:] = cells if at_once else [self.read(cell) for cell in cells]
         return column
 
 
@@ -118,14 +104,6 @@ def is_missing(cell: Any) -> bool:
 def as_number(cell: Any) -> float:
     """Return a cell as a float; NaN if it is no number."""
     return float(cell) if is_number(cell) else float("nan")
-
-
-def _one_of_each_type(cells: list[Any]) -> list[Any]:
-    """Return a cell of each type; of types of numbers all, as they may be missing."""
-    of_type = {type(cell): cell for cell in cells}
-    fractions = {kind for kind in of_type if issubclass(kind, Real) and kind not in _PLAIN}
-    one = [cell for kind, cell in of_type.items() if kind not in fractions]
-    return one + [cell for cell in cells if type(cell) in fractions] if fractions else one
 
 
 def _kind(cell: Any) -> str | type:

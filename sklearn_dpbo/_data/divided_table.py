@@ -7,6 +7,7 @@ part alone.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,14 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_consistent_length
 
-from .canonical import as_labels, canonical
-from .schema import refuse_complex
-from .split import Problem, Training
-from .stand_in import plain_table, stand_in_rows
-from .tables import dense, n_rows, take_rows
+from .canonical import as_labels, in_one_form, refuse_complex
+from .split import Problem, Training, check_same_index
+from .tables import dense, is_frame, n_rows, take_rows
 from .units import Units
 
-__all__ = ["DividedTable"]
+__all__ = ["DividedTable", "plain_table", "stand_in_rows"]
 
 # Made-up records; of classes, so many of each at least.
 _STAND_INS, _OF_EACH_CLASS = 256, 4
@@ -85,6 +84,7 @@ class DividedTable:
         ValueError
             If X is no plain table, y is no single column, lengths differ, or a part would be empty.
         """
+        check_same_index("X", X, y=y, groups=groups)
         X = plain_table(X)
         refuse_complex(y)
         y = as_labels(y, labels)
@@ -98,22 +98,17 @@ class DividedTable:
                 f"{units.m} {units.name}s cannot be cut into two parts, one to fit models on and "
                 f"one of {number} to evaluate them on"
             )
-        chosen = np.zeros(units.m, dtype=bool)
-        chosen[rng.permutation(units.m)[:number]] = True
-        of_row = units.labels()
-        held_out = chosen if of_row is None else chosen[of_row]
+        held_out = np.zeros(units.m, dtype=bool)
+        held_out[rng.permutation(units.m)[:number]] = True
+        unit = units.labels()
+        held_out = held_out if unit is None else held_out[unit]
+        _, X = in_one_form(stand_in_rows(X, 2, rng), X)
         fit, val = np.flatnonzero(~held_out), np.flatnonzero(held_out)
-        read = canonical(stand_in_rows(X, 2, rng)).read
-        part = [None if of_row is None else of_row[rows] for rows in (fit, val)]
-        return cls(
-            Training(read(take_rows(X, fit)), y[fit]),
-            Units.of(len(fit), part[0]),
-            read(take_rows(X, val)),
-            y[val],
-            Units.of(len(val), part[1]),
-            labels,
-            classes,
+        units, units_val = (
+            Units.of(len(rows), None if unit is None else unit[rows]) for rows in (fit, val)
         )
+        training = Training(take_rows(X, fit), y[fit])
+        return cls(training, units, take_rows(X, val), y[val], units_val, labels, classes)
 
     def grouped(self, name: str) -> DividedTable:
         """Return the table, with the groups as an argument of this name of the models' `fit`."""
@@ -140,3 +135,58 @@ class DividedTable:
             f"other {self.units_val.m:,}; each pays for what is released of its own part"
         )
         return Problem(Training(X, dense(y)), self.X_val, self.y_val, self.units_val, protected)
+
+
+def plain_table(X: Any) -> Any:
+    """Return a table of which all is protected: an array of numbers, or a frame without an index.
+
+    Raises
+    ------
+    ValueError
+        If it is of another kind, of which the schema is not declared.
+    """
+    if is_frame(X):
+        return X.reset_index(drop=True)
+    plain = isinstance(X, np.ndarray) and not isinstance(X, np.ma.MaskedArray)
+    if not plain or X.ndim != 2 or X.dtype.kind not in "biuf":
+        raise ValueError(
+            'protect="all" takes an array of numbers with two dimensions, or a pandas.DataFrame: '
+            f"these declare what they hold, whatever the records are; found {type(X).__name__}"
+        )
+    return X
+
+
+def stand_in_rows(X: Any, n: int, rng: np.random.Generator) -> Any:
+    """Return n made-up rows with the schema of a table, which is as `plain_table` returns it.
+
+    They stand in for public records: beside protected ones, and at a first try of every estimator.
+    """
+    if not is_frame(X):
+        return _numbers(X.dtype, (n, X.shape[1]), rng)
+    columns = [_column(X.iloc[:0, j], n, rng) for j in range(X.shape[1])]
+    frame = sys.modules["pandas"].concat(columns, axis=1) if columns else X.iloc[:0]
+    frame.columns = X.columns
+    return frame
+
+
+def _numbers(dtype: Any, shape: Any, rng: np.random.Generator) -> NDArray[Any]:
+    numbers: NDArray[Any] = (
+        rng.uniform(-1, 1, shape) if dtype.kind == "f" else rng.integers(0, 2, shape)
+    )
+    return numbers.astype(dtype)
+
+
+def _column(empty: Any, n: int, rng: np.random.Generator) -> Any:
+    """Return a column of n cells of the dtype of this one, which has none."""
+    dtype, series = empty.dtype, type(empty)
+    kind = getattr(dtype, "kind", "O")
+    if isinstance(dtype, np.dtype) and kind in "biuf":
+        return series(_numbers(dtype, n, rng), dtype=dtype)
+    if (categories := getattr(dtype, "categories", None)) is not None:
+        chosen = (
+            categories[rng.integers(len(categories), size=n)] if len(categories) else [None] * n
+        )
+        return series(chosen, dtype=dtype)
+    if kind in "biufmM":  # of pandas' own dtypes, and times
+        return series(rng.integers(0, 2, n)).astype(dtype)
+    return series(["", "a"] * (n // 2 + 1), dtype=dtype).iloc[:n]

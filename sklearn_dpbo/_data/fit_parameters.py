@@ -75,15 +75,7 @@ def public(value: Any) -> Public:
 
 
 def check_fit_params(fit_params: Mapping[str, Any], n: int) -> None:
-    """Raise ValueError for a fit parameter that may hold records and is not marked as public.
-
-    Parameters
-    ----------
-    fit_params : dict
-        Arguments of the estimator's `fit`.
-    n : int
-        Number of rows of X.
-    """
+    """Raise ValueError for a parameter that may hold records and is not marked; X has n rows."""
     for name, value in fit_params.items():
         if not (isinstance(value, Public) or per_row(value, n) or _is_plain(value)):
             raise ValueError(
@@ -102,24 +94,17 @@ def unmarked(fit_params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def per_row(value: Any, n: int) -> bool:
-    """Whether a fit parameter has an entry for each row, by scikit-learn's rules."""
-    if isinstance(value, str | bytes | dict | set | type):
+    """Whether a fit parameter has an entry for each row."""
+    if isinstance(value, str | bytes | dict | set | type) or not hasattr(value, "__getitem__"):
         return False
-    if not hasattr(value, "__getitem__") and not hasattr(value, "iloc"):
-        return False
-    if not hasattr(value, "shape") and not hasattr(value, "__len__"):
-        return False
-    return getattr(value, "shape", None) != () and n_rows(value) == n
+    sized = hasattr(value, "shape") or hasattr(value, "__len__")
+    return sized and getattr(value, "shape", None) != () and n_rows(value) == n
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether a fit parameter is a setting, and holds no records."""
-    plain = value is None or isinstance(value, str | bytes | Number | np.bool_)
-    return plain or _is_found_by_name(value)
-
-
-def _is_found_by_name(value: Any) -> bool:
-    """Whether this is a function or class that can be imported."""
+    """Whether a fit parameter is a setting: a value, or a function or class that is importable."""
+    if value is None or isinstance(value, str | bytes | Number | np.bool_):
+        return True
     found: Any = sys.modules.get(str(getattr(value, "__module__", None)))
     for name in str(getattr(value, "__qualname__", None)).split("."):
         found = getattr(found, name, None)

@@ -1,4 +1,4 @@
-"""Rows of tables of any kind (zone: public)."""
+"""Rows of tables: arrays, sparse matrices, lists, frames and series of pandas (zone: public)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import issparse
-from sklearn.utils import _safe_indexing
 
 __all__ = [
+    "as_table",
     "copy_rows",
     "dense",
     "is_frame",
@@ -23,6 +23,26 @@ __all__ = [
 ]
 
 
+def as_table(X: Any) -> Any:
+    """Return an array, a sparse matrix, a list, or a frame or series of pandas, of any table."""
+    if hasattr(X, "to_pandas"):
+        return _of_other_library(X.to_pandas())
+    if is_frame(X) or is_series(X) or issparse(X) or isinstance(X, np.ndarray | list):
+        return X
+    return np.asarray(X) if hasattr(X, "__array__") else list(X)
+
+
+def _of_other_library(X: Any) -> Any:
+    """Return a frame in which no missing cell decides the type of a column."""
+    if is_series(X):
+        return X.astype(object)
+    kinds = {c: "text" if str(t).startswith("str") else t.kind for c, t in X.dtypes.items()}
+    changed = {
+        c: float if kind in "iuf" else object for c, kind in kinds.items() if kind in "iufbO"
+    }
+    return X.astype(changed)
+
+
 def n_rows(X: Any) -> int:
     """Return the number of records in X."""
     n: int = X.shape[0] if hasattr(X, "shape") else len(X)
@@ -30,12 +50,10 @@ def n_rows(X: Any) -> int:
 
 
 def take_rows(X: Any, rows: NDArray[np.intp]) -> Any:
-    """Return a copy of these rows of a table of any kind."""
-    if type(X) is np.ndarray:  # _safe_indexing takes as long as a prediction of few rows
-        return X[rows]
-    if type(X).__module__.startswith("pyarrow"):  # of which old versions of scikit-learn know none
-        return X.take(rows)
-    return _safe_indexing(X, rows)
+    """Return a copy of these rows."""
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    return X[rows] if hasattr(X, "shape") else [X[i] for i in rows]
 
 
 def copy_rows(X: Any) -> Any:
@@ -56,32 +74,14 @@ def is_series(X: Any) -> bool:
 
 
 def stack(parts: list[Any]) -> Any:
-    """Return the rows of tables of one kind, one table below the other, as a new table.
-
-    Raises
-    ------
-    ValueError
-        If they are of a kind that cannot be stacked.
-    """
-    first = parts[0]
-    if isinstance(first, list):
+    """Return the rows of tables of one kind, one table below the other, as a new table."""
+    if isinstance(parts[0], list):
         return [row for part in parts for row in part]
-    if any(issparse(part) for part in parts):
-        return sparse.vstack([sparse.csr_matrix(part) for part in parts], format="csr")
-    if is_frame(first) or is_series(first):
-        return sys.modules["pandas"].concat(parts)
-    module = type(first).__module__.partition(".")[0]
-    if module == "polars":
-        return sys.modules["polars"].concat(parts)
-    if module == "pyarrow":
-        return sys.modules["pyarrow"].concat_tables(parts)
-    if isinstance(first, np.ndarray):
+    if issparse(parts[0]):
+        return sparse.vstack(parts, format="csr")
+    if isinstance(parts[0], np.ndarray):
         return np.concatenate(parts)
-    raise ValueError(
-        f"X_val is a {type(first).__module__}.{type(first).__name__}, whose rows cannot be put "
-        "beside those of X: pass arrays, sparse matrices, lists of records, or the frames of "
-        "pandas, polars or pyarrow"
-    )
+    return sys.modules["pandas"].concat(parts)
 
 
 def dense(y: Any) -> Any:

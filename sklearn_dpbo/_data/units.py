@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .cells import is_missing
+
 __all__ = ["Units", "unit_name"]
 
 
@@ -62,7 +64,7 @@ class Units:
             raise ValueError("groups are one entry per record; found several columns")
         if len(groups) != n:
             raise ValueError(f"groups has {len(groups)} entries for {n} rows")
-        if any(g is None or g != g for g in groups):
+        if any(map(is_missing, groups)):
             raise ValueError(
                 "groups have missing values: every record must be known to belong to one group"
             )

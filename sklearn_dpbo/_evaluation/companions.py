@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._data.canonical import align
 from .._data.split import Problem, Training
-from .._data.tables import dense, is_frame, is_series, n_rows, stack, take_rows
+from .._data.tables import dense, is_frame, is_series, n_rows, take_rows
 from .odd_rows import SPECIAL
 
 __all__ = ["Companions", "missing_cells", "spread_rows", "with_own_labels"]
@@ -35,7 +34,7 @@ class Companions:
     Parameters
     ----------
     X : table of shape (n, n_features)
-        In the canonical form of the protected table, with its dtypes.
+        With the dtypes of the protected table.
     y : ndarray of shape (n,) or (n, n_outputs), or None
         Their labels.
     n_above : int
@@ -54,12 +53,9 @@ class Companions:
         """Choose companions among the training rows."""
         training = problem.training
         rows = _chosen(training)
-        X = align(training.form.read(take_rows(training.X, rows)), problem.X_val)
-        X = with_own_labels(X)
-        # Raises before anything is fitted if these tables cannot be put together.
-        stack([take_rows(X, np.arange(1)), take_rows(problem.X_val, np.arange(0))])
+        X = with_own_labels(take_rows(training.X, rows))
         y = None if training.y is None else dense(take_rows(training.y, rows))
-        return cls(X, y, len(rows) - len(rows) // 2, training.form.copies)
+        return cls(X, y, len(rows) - len(rows) // 2, training.copies)
 
     def __len__(self) -> int:
         return n_rows(self.X)

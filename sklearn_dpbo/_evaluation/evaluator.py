@@ -25,9 +25,9 @@ from .._data.pickles import fresh, packed
 from .._data.split import Problem, Training, split_training
 from .._privacy.frames import ClearFrames
 from .._privacy.sensitive import InTransit, Sensitive
-from ..scoring._response import method_of, with_answers
+from ..scoring._queries import Query
+from ..scoring._response import Predictions, Responses, method_of
 from ..scoring._scorers import PrivateScorer
-from ..scoring._statistics import Predictions, Statistics
 from .broadcast import Broadcast
 from .companions import Companions
 from .fit_cache import FitCache
@@ -94,7 +94,7 @@ class Evaluator:
         failed.
     progress : Progress
         Hears of candidates that finish.
-    report : tuple of Statistics, default=()
+    report : tuple of Query, default=()
         What a report of the candidate chosen needs of predictions; () if there is to be none.
     releases_all : bool, default=False
         Whether the scores of all candidates are to be released.
@@ -108,7 +108,7 @@ class Evaluator:
     scorers: tuple[PrivateScorer, ...]
     accept: Callable[[Any, Training], None] | None = None
     progress: Progress = field(default_factory=Progress)
-    report: tuple[Statistics, ...] = ()
+    report: tuple[Query, ...] = ()
     releases_all: bool = False
     on_protected: Training | None = None
     _models: Models = field(default_factory=Models, init=False, repr=False)
@@ -168,14 +168,14 @@ class Evaluator:
                 # Also SystemExit, and the panics of native extensions, which are no Exceptions.
                 return None
 
-    def counts(self, params: dict[str, Any], counts: Statistics) -> Sensitive:
+    def counts(self, params: dict[str, Any], counts: Query) -> Sensitive:
         """Return what is released of a candidate, without noise yet, in a table of one row.
 
         Parameters
         ----------
         params : dict
             A candidate that was evaluated.
-        counts : Statistics
+        counts : Query
             What is released.
         """
         model = self._evaluated(params)
@@ -215,7 +215,7 @@ class Evaluator:
 
     def select_at(self, public: Predictions) -> None:
         """Prepare the score that selects, before anything is evaluated; see `PrivateScorer`."""
-        self.scorers = (self.scorer.selecting_at(public), *self.scorers[1:])
+        self.scorers = (self.scorer.choice(public), *self.scorers[1:])
         vars(self).pop("fitter", None)  # was made for the scorers before, if at all
 
     def public(self, cv: Any, rng: np.random.Generator) -> PublicEvaluator:
@@ -249,8 +249,8 @@ class Evaluator:
         model = self._evaluated(params)
         return model.references[0].classes
 
-    def remembered(self, params: dict[str, Any]) -> tuple[Any, Any, Any]:
-        """Return what gives the companions what a candidate gave them at first, with their X and y.
+    def remembered(self, params: dict[str, Any]) -> Responses:
+        """Return what a candidate answered to the companions at first.
 
         Parameters
         ----------
@@ -263,7 +263,7 @@ class Evaluator:
             method_of(estimator, scorer.response_method): reference.response
             for scorer, reference in zip(self.fitter.scorers, model.references, strict=True)
         }
-        return with_answers(estimator, responses), self.companions.X, self.companions.y
+        return Responses.given(estimator, self.companions.y, responses)
 
     def close(self) -> None:
         """Forget the fitted candidates."""
@@ -406,11 +406,11 @@ class Protected:
     """What counting takes: the protected table, and what is counted, also pickled."""
 
     table: ProtectedTable
-    scorer: Statistics
+    scorer: Query
     pickled: bytes
 
     @classmethod
-    def of(cls, table: ProtectedTable, scorer: Statistics) -> Protected:
+    def of(cls, table: ProtectedTable, scorer: Query) -> Protected:
         """Pickle what is counted."""
         return cls(table, scorer, packed(scorer, by_value=True))
 
@@ -424,7 +424,7 @@ class Protected:
         return Sensitive(statistics, self.scorer.sensitivity(self.table.units))
 
 
-def counted(table: ProtectedTable, model: Model, counts: Statistics) -> Sensitive:
+def counted(table: ProtectedTable, model: Model, counts: Query) -> Sensitive:
     """Return what is released of one model, without noise yet, in a table of one row.
 
     Parameters
@@ -433,7 +433,7 @@ def counted(table: ProtectedTable, model: Model, counts: Statistics) -> Sensitiv
         What is predicted.
     model : Model
         With one reference, which is that of `counts`.
-    counts : Statistics
+    counts : Query
         What is released.
     """
     protected = Protected.of(table, counts)

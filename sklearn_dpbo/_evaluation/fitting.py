@@ -191,7 +191,7 @@ def _parts(estimator: Any) -> list[Any]:
 def fit(estimator: Any, training: Training) -> Any:
     """Fit the estimator on copies of the rows, with fit parameters that are no longer marked."""
     X, y, fit_params = training.X, training.y, unmarked(training.fit_params)
-    X = copied(X, training.form.copies)
+    X = copied(X, training.copies)
     fitted = estimator.fit(X, *(() if y is None else (copy_rows(y),)), **fit_params)
     return estimator if fitted is None else fitted
 

@@ -9,7 +9,7 @@ from .._data.divided_table import DividedTable
 from .._privacy.sensitive import Sensitive
 from ..learners._labels import targets_of
 from ..scoring._labels import encode
-from ..scoring._statistics import unit_weight
+from ..scoring._queries import unit_weight
 
 __all__ = ["count_labels"]
 

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import get_tags
 
-from .._data.canonical import align
 from .._data.pickles import copied, fresh
 from .._data.split import Problem
 from .._data.tables import n_rows, stack, take_rows
@@ -131,9 +130,9 @@ class RowByRowCheck:
     def on(cls, companions: Companions, problem: Problem) -> RowByRowCheck:
         """Take a sample of the training rows."""
         X = problem.training.X
-        sample = problem.training.form.read(take_rows(X, spread_rows(X, None, _SAMPLE)))
+        sample = take_rows(X, spread_rows(X, None, _SAMPLE))
         size = problem.units.m if problem.units.ends is None else _LARGEST
-        return cls(companions, align(sample, problem.X_val), size)
+        return cls(companions, sample, size)
 
     def check(self, pickled: bytes, scorer: RecordScorer) -> None:
         """Compare the responses to the same rows in several batches.

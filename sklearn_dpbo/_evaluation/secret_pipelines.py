@@ -19,7 +19,7 @@ from .._data.pickles import packed
 from .._data.split import Problem, Training
 from .._data.tables import is_frame, n_rows
 from .._data.units import Units
-from ..scoring._statistics import Statistics
+from ..scoring._queries import Query
 from .companions import Companions
 from .fitting import fit
 from .model import Model
@@ -64,7 +64,7 @@ def fit_last_step(estimator: Any, training: Training, made_up: Training, predict
 
 
 @dataclass(frozen=True)
-class _Rows(Statistics):
+class _Rows(Query):
     """What steps make of records, in place of the values of a score.
 
     Parameters

@@ -16,9 +16,9 @@ from .._data.pickles import packed
 from .._data.units import Units
 from .._privacy.frames import ClearFrames
 from .._privacy.sensitive import Secret, Sensitive
-from ..scoring._mean_gain import MeanGain
+from ..scoring._queries import Query
 from ..scoring._response import second_class_score
-from ..scoring._statistics import Statistics
+from ..scoring._scorers import PrivateScorer
 from .model import Model
 from .protected_values import ProtectedTable
 from .suppress_output import kept_warning_registries, suppress_output
@@ -27,25 +27,25 @@ __all__ = ["LabelGains", "counts_at", "label_values", "threshold_curve"]
 
 
 @dataclass(frozen=True)
-class LabelGains(Statistics):
+class LabelGains(Query):
     """Per record: the response, and what either label is worth and counted as; shape (n, 5).
 
     Parameters
     ----------
-    scorer : MeanGain
+    scorer : PrivateScorer
         Of labels.
     response_method : tuple of str
         Methods of the estimator, to whose response thresholds are applied.
     """
 
-    scorer: MeanGain
+    scorer: PrivateScorer
     response_method: tuple[str, ...]
 
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
         """Return the response, the gains of both labels, and their values for `counts`."""
         scorer, counts = self.scorer, self.scorer.counts
         gains = _of_either_label(scorer, y, classes)
-        counted = gains if counts is scorer else _of_either_label(counts, y, classes)
+        counted = gains if counts is scorer.query else _of_either_label(counts, y, classes)
         return np.stack([second_class_score(response), *gains, *counted], axis=1)
 
     def lowest_values(self, y: Any, n: int) -> NDArray[Any]:
@@ -61,7 +61,10 @@ class LabelGains(Statistics):
         # The second class is predicted at thresholds 0, ..., place - 1; never for NaN.
         place = np.where(np.isnan(score), 0, np.searchsorted(grid, score, side="right"))
         start, place, jumps = _jumps(
-            place, self.scorer.fine(first, units), self.scorer.fine(second, units), units
+            place,
+            self.scorer.query.fine(first, units),
+            self.scorer.query.fine(second, units),
+            units,
         )
         change = np.zeros(len(grid) + 1, dtype=np.int64)
         np.add.at(change, place, jumps)
@@ -80,10 +83,11 @@ class LabelGains(Statistics):
     ) -> tuple[int, ...]:
         """Return what `counts` are for the labels that a threshold gives."""
         column = np.where(values[:, 0] >= threshold, values[:, 4], values[:, 3])
-        return self.scorer.counts.statistics(column.astype(np.int64), y, units)
+        counts: Query = self.scorer.counts
+        return counts.statistics(column.astype(np.int64), y, units)
 
 
-def _of_either_label(counted: Statistics, y: Any, classes: Any) -> list[NDArray[Any]]:
+def _of_either_label(counted: Query, y: Any, classes: Any) -> list[NDArray[Any]]:
     """Return each record's value if it gets the first label, and if it gets the second."""
     return [counted.record_values(y, np.full(len(y), label), classes) for label in classes]
 

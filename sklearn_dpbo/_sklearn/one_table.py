@@ -305,7 +305,7 @@ def _oracle(
     """Return what evaluates models on the second part, with made-up records as the training set."""
     problem = table.problem(frequent, rng)
     y = problem.training.y
-    prepared = tuple(scorer.prepare(y).without_public() for scorer in scorers.values())
+    prepared = tuple(scorer.prepare(y).release() for scorer in scorers.values())
     return Evaluator(options, problem, prepared)
 
 

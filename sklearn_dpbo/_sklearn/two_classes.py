@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import type_of_target
 from .._data.tables import dense
 from .._params import as_floats, check_params, fit_takes, is_number, one_of
 from ..scoring._make import resolve_scorer
-from ..scoring._mean_gain import MeanGain
+from ..scoring._scorers import PrivateScorer
 
 __all__ = [
     "RESPONSE_METHODS",
@@ -71,14 +71,10 @@ def check_parameters(tuner: Any) -> None:
         )
 
 
-def label_scorer(scoring: Any, estimator: Any) -> MeanGain:
+def label_scorer(scoring: Any, estimator: Any) -> PrivateScorer:
     """Return the scorer, which must be one of labels."""
-    scorer = resolve_scorer(scoring, estimator)
-    if (
-        not isinstance(scorer, MeanGain)
-        or scorer.task == "regression"
-        or scorer.response_method != ("predict",)
-    ):
+    scorer: PrivateScorer = resolve_scorer(scoring, estimator)
+    if scorer.task == "regression" or scorer.response_method != ("predict",):
         raise ValueError(
             f"scoring={scorer.name!r} is not a metric of labels, so it says nothing about a "
             'threshold. Use "f1", "balanced_accuracy", "accuracy", or '

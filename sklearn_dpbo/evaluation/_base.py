@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 from .._data.units import Units
 from .._privacy.noisy_counts import NoisyCounts
 from ..report._report import PrivacyReport
-from ..scoring._histogram import ScoreHistogram
-from ..scoring._intervals import nearest_counts, simulated_interval, with_total
-from ..scoring._scorers import CONFIDENCE
-from ..scoring._statistics import CellCounts, unit_weight
-from ._design import ClassifierDesign, RegressorDesign
+from ..scoring._intervals import Compute, draws, likely, simulated_interval
+from ..scoring._queries import unit_weight
+from ..scoring._scorers import CONFIDENCE, PrivateScorer, score_and_interval
+from ._design import Design
 
 __all__ = ["Estimate", "Evaluation"]
 
@@ -64,7 +63,7 @@ class Evaluation:
     m: int
     _grouped: bool
     privacy_: PrivacyReport
-    _design: ClassifierDesign | RegressorDesign
+    _design: Design
 
     @property
     def _units(self) -> Units:
@@ -75,11 +74,6 @@ class Evaluation:
     def _weight(self) -> int:
         """What the counts of one unit add up to."""
         return unit_weight(self._units)
-
-    @property
-    def _total(self) -> int:
-        """What the counts of all units add up to."""
-        return self.m * self._weight
 
     def scores(self) -> dict[str, Estimate]:
         """Return the main numbers by name.
@@ -135,75 +129,30 @@ class Evaluation:
         """Return what figures show, as lists."""
         raise NotImplementedError
 
+    def _score(self, scorer: PrivateScorer, part: int = -1) -> Estimate:
+        """Return a score of the counts of one part, as a search releases it."""
+        value, interval = score_and_interval(scorer, self._units, self._noisy[part])
+        return Estimate(value, *interval)
+
     def _estimate(
-        self,
-        compute: Callable[[Floats, str | None], Floats],
-        part: int = -1,
-        bounds: tuple[float, float] = (0.0, 1.0),
+        self, compute: Compute, part: int = -1, bounds: tuple[float, float] = (0.0, 1.0)
     ) -> Estimate:
-        """Return a number with its interval.
-
-        Parameters
-        ----------
-        compute : callable
-            Takes rows of counts and which end of what is possible is asked for where it is
-            undefined ("low", "high"; None if no count is negative); returns a number per row.
-        part : int, default=-1
-            Which counts it takes.
-        bounds : tuple of float, default=(0, 1)
-            Lowest and highest possible number.
-        """
-
-        def ends(counts: Floats) -> tuple[Floats, Floats]:
-            counts = self._adjusted(counts, part, with_total)
-            return compute(counts, "low"), compute(counts, "high")
-
-        low, high = simulated_interval(ends, self._noisy[part], CONFIDENCE, bounds)
+        """Return a number within these bounds that is computed from the counts of one part."""
         value = float(compute(self._counts(part), None)[0])
-        return Estimate(min(max(value, low), high), low, high)
+        query, noisy = self._design.parts[part], self._noisy[part]
+        low, high = simulated_interval(compute, query, noisy, self._units, CONFIDENCE, bounds)
+        return Estimate(value, min(low, value), max(high, value))
 
-    def _band(
-        self, compute: Callable[[Floats, float], Floats], part: int = -1
-    ) -> tuple[Floats, Floats]:
-        """Return where each of several numbers lies without noise, each by itself.
-
-        Parameters
-        ----------
-        compute : callable
-            Takes rows of counts, and a value for what is undefined; returns numbers per row.
-        part : int, default=-1
-            Which counts it takes.
-        """
-        noisy = self._noisy[part]
-        noise = noisy.noise(_N_DRAWS, np.random.default_rng(0))
-        draws = self._adjusted(np.array(noisy.counts) - noise, part, with_total)
+    def _band(self, compute: Callable[[Floats, float], Floats], part: int = -1) -> Any:
+        """Return where each of several numbers lies without noise, each by itself."""
+        counts = draws(self._design.parts[part], self._noisy[part], self._units, _N_DRAWS)
         outside = (1 - CONFIDENCE) / 2
-        low = np.quantile(compute(draws, 0.0), outside, axis=0)
-        return low, np.quantile(compute(draws, 1.0), 1 - outside, axis=0)
+        low = np.quantile(compute(counts, 0.0), outside, axis=0)
+        return low, np.quantile(compute(counts, 1.0), 1 - outside, axis=0)
 
     def _counts(self, part: int = -1) -> Floats:
         """Return the counts of one part, in one row; no number of records is negative."""
-        return self._adjusted(np.array([self._noisy[part].counts]), part, nearest_counts)
-
-    def _adjusted(
-        self, counts: NDArray[Any], part: int, adjust: Callable[[NDArray[Any], int], Floats]
-    ) -> Floats:
-        """Return counts in which each score has as many records as there are; of sums, the same.
-
-        Parameters
-        ----------
-        counts : ndarray of shape (n, n_counts)
-            As released, or simulated.
-        part : int
-            Of which release they are.
-        adjust : callable
-            Takes counts, and what they add up to.
-        """
-        counted = self._design.parts[part]
-        if not isinstance(counted, CellCounts):
-            return counts
-        pieces = counted.by_score(counts) if isinstance(counted, ScoreHistogram) else [counts]
-        return np.concatenate([adjust(piece, self._total) for piece in pieces], axis=-1)
+        return likely(self._design.parts[part], self._noisy[part].counts, self._units)
 
 
 def _finite(score: Estimate) -> dict[str, float | None]:

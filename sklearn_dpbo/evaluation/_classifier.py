@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._params import check_number
-from ..scoring._confusion_metrics import AVERAGES, Metric
-from ..scoring._ranking_metrics import RANKING_METRICS
-from ..scoring._scorers import score_and_interval
+from ..scoring._labels import equal
+from ..scoring._metrics import AVERAGES, average_precision, roc_auc
+from ..scoring._of_counts import ConfusionScore
 from . import _curves as curves
-from ._base import Estimate
-from ._design import AREAS
-from ._tables import ScoreTables
+from ._base import Estimate, Evaluation
+from ._design import ClassifierDesign
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,7 +28,7 @@ _GRID = np.linspace(0, 1, 101)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ClassifierEvaluation(ScoreTables):
+class ClassifierEvaluation(Evaluation):
     """Numbers and figures of a classifier on protected records, all from one release.
 
     Returned by `private_evaluation`, and kept by a search with ``release="evaluation"``.
@@ -48,6 +47,29 @@ class ClassifierEvaluation(ScoreTables):
         The privacy report; print it.
     """
 
+    _design: ClassifierDesign
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """Class labels in sorted order."""
+        found: NDArray[Any] = self._design.histogram.classes
+        return found
+
+    @property
+    def pos_label(self) -> Any:
+        """The positive class of two; None for more classes."""
+        return self.classes[self._design.positive] if self._binary else None
+
+    @property
+    def thresholds(self) -> Floats:
+        """Available thresholds for the score of the positive class, ascending."""
+        return np.sort(self._as_thresholds())
+
+    @property
+    def threshold(self) -> float:
+        """The classifier's own threshold."""
+        return float(self._as_thresholds()[self._design.labels.cut])
+
     # ------------------------------------------------------------ labels
     def confusion_matrix(self, threshold: float | None = None) -> NDArray[np.int64]:
         """Return the confusion matrix with noise.
@@ -64,7 +86,7 @@ class ClassifierEvaluation(ScoreTables):
             One row per true class and one column per predicted class. Non-negative numbers of
             records (or groups).
         """
-        found: Floats = np.rint(self._confusion(threshold)(self._counts(0))[0])
+        found: Floats = np.rint(self._matrices(self._counts(0), threshold)[0])
         return found.astype(np.int64)
 
     def confusion_matrix_interval(
@@ -81,8 +103,7 @@ class ClassifierEvaluation(ScoreTables):
         -------
         low, high : ndarray of int, shape (n_classes, n_classes)
         """
-        matrices = self._confusion(threshold)
-        low, high = self._band(lambda n, _: np.maximum(matrices(n), 0), 0)
+        low, high = self._band(lambda n, _: np.maximum(self._matrices(n, threshold), 0), 0)
         found = self.confusion_matrix(threshold)  # may lie outside if counts were adjusted
         low, high = np.minimum(np.floor(low), found), np.maximum(np.ceil(high), found)
         return low.astype(np.int64), high.astype(np.int64)
@@ -95,7 +116,7 @@ class ClassifierEvaluation(ScoreTables):
         threshold : float, default=None
             As in `confusion_matrix`.
         """
-        return self._metric("accuracy", None, threshold)
+        return self._metric("accuracy", threshold)
 
     def balanced_accuracy(self, threshold: float | None = None) -> Estimate:
         """Return the mean recall of the classes.
@@ -105,7 +126,7 @@ class ClassifierEvaluation(ScoreTables):
         threshold : float, default=None
             As in `confusion_matrix`.
         """
-        return self._metric("balanced_accuracy", None, threshold)
+        return self._metric("balanced_accuracy", threshold)
 
     def precision(self, threshold: float | None = None, *, average: str = "macro") -> Estimate:
         """Return the share of correct predictions among those of the positive class.
@@ -117,7 +138,7 @@ class ClassifierEvaluation(ScoreTables):
         average : {"macro", "micro", "weighted"}, default="macro"
             How to average over classes, if there are more than two.
         """
-        return self._metric("precision", average, threshold)
+        return self._metric("precision", threshold, average)
 
     def recall(self, threshold: float | None = None, *, average: str = "macro") -> Estimate:
         """Return the share of positive records that are predicted to be positive.
@@ -127,7 +148,7 @@ class ClassifierEvaluation(ScoreTables):
         threshold, average
             As in `precision`.
         """
-        return self._metric("recall", average, threshold)
+        return self._metric("recall", threshold, average)
 
     def f1(self, threshold: float | None = None, *, average: str = "macro") -> Estimate:
         """Return the harmonic mean of precision and recall.
@@ -137,7 +158,7 @@ class ClassifierEvaluation(ScoreTables):
         threshold, average
             As in `precision`.
         """
-        return self._metric("f", average, threshold)
+        return self._metric("f1", threshold, average)
 
     # ------------------------------------------------------------ scores
     def roc_auc(self, label: Any = None) -> Estimate:
@@ -165,7 +186,7 @@ class ClassifierEvaluation(ScoreTables):
         """Return the mean squared error of the probabilities; summed over more than two classes."""
         moments = [self._probabilities(c) for c in range(self._n_scores)]
 
-        def total(counts: Floats, _: str | None) -> Floats:
+        def total(counts: Floats, _: float | None) -> Floats:
             pairs = zip(self._tables(counts), moments, strict=True)
             found: Floats = np.sum([curves.brier_score(*pair) for pair in pairs], axis=0)
             return found
@@ -379,29 +400,113 @@ class ClassifierEvaluation(ScoreTables):
         return {"label": self._own_class(c), **as_lists}
 
     # ------------------------------------------------------------ inside
-    def _metric(self, name: str, average: str | None, threshold: float | None) -> Estimate:
-        if average is not None and average not in AVERAGES[1:]:
+    @property
+    def _binary(self) -> bool:
+        return len(self.classes) == 2
+
+    @property
+    def _n_scores(self) -> int:
+        return len(self._design.histogram.edges)
+
+    @property
+    def _mirrored(self) -> bool:
+        """Whether the first one of two classes is positive; counts are by the second's score."""
+        return self._binary and self._design.positive == 0
+
+    def _as_thresholds(self) -> Floats:
+        """Return the edges of bins, in their order, as thresholds of the positive class's score."""
+        if not self._binary:
+            raise ValueError(f"thresholds are for two classes; there are {len(self.classes)}")
+        edges = np.array(self._design.histogram.edges[0])
+        if not self._mirrored:
+            return edges
+        return -edges if self._design.moments is None else 1 - edges
+
+    def _labels_at(self, threshold: float | None) -> Any:
+        """Return the query that has the confusion matrix of a threshold."""
+        if threshold is None:
+            return self._design.labels
+        check_number("threshold", threshold, "a number")
+        edge = int(np.argmin(np.abs(self._as_thresholds() - threshold)))
+        return replace(self._design.labels, cut=edge)
+
+    def _matrices(self, counts: Floats, threshold: float | None) -> Floats:
+        matrices: Floats = self._labels_at(threshold).matrices(counts) / self._weight
+        return matrices
+
+    def _metric(self, name: str, threshold: float | None, average: str | None = None) -> Estimate:
+        if average is not None and average not in AVERAGES:
             raise ValueError(f'average is "macro", "micro" or "weighted"; found {average!r}')
-        over = "binary" if average is not None and self._binary else average
-        metric, matrices = Metric(name, over, self._design.positive), self._confusion(threshold)
-        return self._estimate(lambda n, end: metric(matrices(n), end), 0)
+        if average is not None and not self._binary:
+            name = f"{name}_{average}"
+        counts, position = self._labels_at(threshold), self._design.positive
+        return self._score(
+            ConfusionScore(name, (0.0, 1.0), {}, counts=counts, position=position), 0
+        )
 
     def _area(self, name: str, label: Any) -> Estimate:
-        """Return what a search with this score releases; of more classes, the mean of areas."""
+        """Return what a search with this score releases, if there is such a score."""
         if self._binary:
             self._score_of(label)
-            scorer, units = self._design.areas[AREAS.index(name)], self._units
-            value, interval = score_and_interval(scorer, units, self._noisy[-1])
-            return Estimate(value, *interval)
+        if name in self._design.scorers and (self._binary or label is None):
+            return self._score(self._design.scorers[name])
         scores = range(len(self.classes)) if label is None else [self._score_of(label)]
+        area = {"roc_auc": roc_auc, "average_precision": average_precision}[name]
 
-        def mean(counts: Floats, end: str | None) -> Floats:
+        def mean(counts: Floats, undefined: float | None) -> Floats:
             tables = self._tables(counts)
-            areas = [RANKING_METRICS[name]([tables[c]], end) for c in scores]
-            found: Floats = np.mean(areas, axis=0)
+            found: Floats = np.mean([area(tables[c], undefined) for c in scores], axis=0)
             return found
 
         return self._estimate(mean)
+
+    def _tables(self, counts: Floats) -> list[Floats]:
+        """Return the tables of all scores, each of shape (n, 2, n_bins)."""
+        tables: list[Floats] = self._design.histogram.tables(counts, self._mirrored)
+        return tables
+
+    def _table(self, c: int) -> Floats:
+        """Return the table of one score, as released; no count is negative."""
+        table: Floats = self._tables(self._counts())[c][0]
+        return table
+
+    def _edges(self, c: int) -> Floats:
+        return self.thresholds if self._binary else np.array(self._design.histogram.edges[c])
+
+    def _probabilities(self, c: int) -> Floats:
+        """Return mean and mean square of one score in each of its bins, shape (2, n_bins)."""
+        if self._design.moments is None:
+            raise ValueError(
+                "the scores are not probabilities: the classifier has no predict_proba. "
+                "CalibratedClassifierCV gives it one"
+            )
+        moments = self._design.moments[c]
+        if not self._mirrored:
+            return moments
+        mean, square = moments[:, ::-1]
+        return np.stack([1 - mean, 1 - 2 * mean + square])
+
+    def _score_of(self, label: Any) -> int:
+        """Return the index of the score of this class."""
+        if self._binary:
+            if label is not None and not equal(np.array([self.pos_label]), label)[0]:
+                raise ValueError(f"label must be the pos_label {self.pos_label!r}; found {label!r}")
+            return 0
+        found = np.flatnonzero(equal(self.classes, label))
+        if not len(found):
+            raise ValueError(
+                f"label is one of the classes {self.classes.tolist()}, to hold against the others; "
+                f"found {label!r}"
+            )
+        return int(found[0])
+
+    def _own_class(self, c: int) -> Any:
+        """Return the class of a score, as a Python object."""
+        return self.classes.tolist()[self._design.positive if self._binary else c]
+
+    def _name(self, label: Any) -> str | None:
+        """Return the name of a score for legends; None if there is only one."""
+        return None if self._binary else f"{label} against the rest"
 
     def _groups(self, label: Any, n_bins: int) -> tuple[Floats, NDArray[np.intp]]:
         """Return the mean probability of each bin, and which bins are taken together."""

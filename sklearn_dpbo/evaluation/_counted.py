@@ -8,7 +8,7 @@ from .._data.units import Units
 from .._privacy.noisy_counts import NoisyCounts
 from ..report._report import PrivacyReport
 from ._classifier import ClassifierEvaluation
-from ._design import ClassifierDesign, RegressorDesign
+from ._design import ClassifierDesign, Design
 from ._regressor import RegressorEvaluation
 
 __all__ = ["Counted"]
@@ -26,7 +26,7 @@ class Counted:
         The noisy counts of each part.
     """
 
-    design: ClassifierDesign | RegressorDesign
+    design: Design
     noisy: tuple[NoisyCounts, ...]
 
     def evaluation(

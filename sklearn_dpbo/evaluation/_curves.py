@@ -11,6 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ..scoring._metrics import ratio
+
 __all__ = [
     "brier_score",
     "calibration",
@@ -26,12 +28,6 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 
-def _ratio(over: Floats, under: Floats, undefined: float) -> Floats:
-    defined = under > 0
-    found: Floats = np.where(defined, over / np.where(defined, under, 1), undefined)
-    return found
-
-
 def roc(table: Floats) -> tuple[Floats, Floats]:
     """Return false and true positive rates, shape (..., n_bins + 1), by falling threshold."""
     fp, tp = _from_above(table)
@@ -41,7 +37,7 @@ def roc(table: Floats) -> tuple[Floats, Floats]:
 def precision_recall(table: Floats, undefined: float = 1.0) -> tuple[Floats, Floats]:
     """Return precision and recall, shape (..., n_bins + 1), by rising threshold."""
     fp, tp = _from_above(table)
-    precision = np.clip(_ratio(tp, fp + tp, undefined), 0, 1)
+    precision = np.clip(ratio(tp, fp + tp, undefined), 0, 1)
     return precision[..., ::-1], _rising_share(tp)[..., ::-1]
 
 
@@ -104,8 +100,8 @@ def calibration(
     """Return the share of positives and the mean probability of each group of bins."""
     member = groups[:, None] == np.arange(groups.max() + 1)
     both = table.sum(axis=-2)
-    prob_true = _ratio(table[..., 1, :] @ member, both @ member, undefined)
-    return np.clip(prob_true, 0, 1), _ratio((both * mean) @ member, both @ member, undefined)
+    prob_true = ratio(table[..., 1, :] @ member, both @ member, undefined)
+    return np.clip(prob_true, 0, 1), ratio((both * mean) @ member, both @ member, undefined)
 
 
 def _from_above(table: Floats) -> tuple[Floats, Floats]:

@@ -27,10 +27,11 @@ from .._privacy.rounding import round_down
 from .._privacy.sensitive import Sensitive
 from ..ledger._budget import budget_on
 from ..ledger._ledger import PrivacyLedger
-from ..scoring._statistics import Statistics
+from ..scoring._queries import Query
+from ..scoring._response import Responses
 from ._classifier import ClassifierEvaluation
 from ._counted import Counted
-from ._design import check_task, design_of
+from ._design import METHODS, check_task, design_of
 from ._privacy import validation_report
 from ._regressor import RegressorEvaluation
 
@@ -165,9 +166,9 @@ def private_evaluation(
     warn_of_weak_guarantee(budget, problem.units.m, problem.units.name, stacklevel=3)
     with without_autologging():
         model = without_callbacks(estimator)
+        asked = [("predict",), *([] if is_regressor(model) else [METHODS])]
         design = design_of(
-            model,
-            *_some(problem),
+            Responses.of(model, *_some(problem), asked),
             m=problem.units.m,
             epsilon=budget.epsilon,
             spread=True,
@@ -222,7 +223,7 @@ def _some(problem: Problem) -> tuple[Any, Any]:
 
 
 def _counted(
-    estimator: Any, parts: tuple[Statistics, ...], problem: Problem, prediction: str
+    estimator: Any, parts: tuple[Query, ...], problem: Problem, prediction: str
 ) -> list[Sensitive]:
     """Return what is counted, without noise yet; check predictions of public records before."""
     companions = Companions.of(problem)

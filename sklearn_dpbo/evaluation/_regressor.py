@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._params import check_number
+from ..scoring._queries import Moments
 from ._base import Estimate, Evaluation
-from ._design import RegressorDesign
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,12 +37,10 @@ class RegressorEvaluation(Evaluation):
         The privacy report; print it.
     """
 
-    _design: RegressorDesign
-
     @property
     def largest_error(self) -> float:
         """The largest possible error; larger ones were clipped to it."""
-        return self._design.sums.c_e
+        return self._sums.c_e
 
     def r2(self) -> Estimate:
         """Return the coefficient of determination R2.
@@ -51,7 +48,7 @@ class RegressorEvaluation(Evaluation):
         It has no lower bound: if the noise may hide all variance of the labels, the interval
         begins at -inf.
         """
-        return self._estimate(self._r2, 0, (-math.inf, 1.0))
+        return self._score(self._design.scorers["r2"], 0)
 
     def mean_squared_error(self) -> Estimate:
         """Return the mean squared error."""
@@ -150,21 +147,17 @@ class RegressorEvaluation(Evaluation):
             "residual_histogram": {"counts": counts.tolist(), "edges": edges[1:-1].tolist()},
         }
 
+    @property
+    def _sums(self) -> Moments:
+        return cast(Moments, self._design.parts[0])
+
     def _means(self, counts: Floats) -> Floats:
-        """Return the means of e^2, t^2, |e|, t and e, see `ErrorSums`."""
-        return self._design.sums.means(counts, self.m)
+        """Return the means of e^2, t^2, |e|, t and e, see `Moments`."""
+        return self._sums.means(counts, self.m)
 
     def _mse(self, counts: Floats) -> Floats:
         found: Floats = self.largest_error**2 * np.clip(self._means(counts)[0], 0, 1)
         return found
-
-    def _r2(self, counts: Floats, end: str | None) -> Floats:
-        """1 - c_e^2 E e^2 / (c_y^2 (E t^2 - (E t)^2))."""
-        _, t2, _, t, _ = self._means(counts)
-        variance = self._design.sums.c_y**2 * (t2 - t**2)
-        ratio = self._mse(counts) / np.where(variance > 0, variance, 1)
-        undefined = {None: 0.0, "low": -math.inf, "high": 1.0}[end]
-        return np.where(variance > 0, 1 - ratio, undefined)
 
     @property
     def _edges(self) -> Floats:
@@ -172,7 +165,7 @@ class RegressorEvaluation(Evaluation):
 
     def _shares(self, counts: Floats) -> Floats:
         """Return the share of records in each bin."""
-        return counts / self._total
+        return counts / (self.m * self._weight)
 
     def _below_edges(self, counts: Floats) -> Floats:
         """Return the share of records below each edge."""

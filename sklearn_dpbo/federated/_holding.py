@@ -90,7 +90,7 @@ class Holding:
     def counts(self, candidates: Sequence[int]) -> Sensitive:
         """Return what the scores of these candidates are computed from, a row for each."""
         scorer = self.oracle.scorer
-        if scorer.counts is scorer:
+        if scorer.counts is scorer.query:
             return self.statistics.take([self.fitted.index(i) for i in candidates])
         chosen = (self.plan.candidates[i] for i in candidates)
         return reduce(
@@ -127,7 +127,7 @@ def evaluate(holdings: Sequence[Holding]) -> None:
 def _look_at_good_candidate(first: Holding, others: Sequence[Holding]) -> None:
     """Let the score that selects know how good candidates predict, within the training set."""
     oracle, candidates = first.oracle, first.plan.candidates
-    if not oracle.scorer.selects_at:
+    if not oracle.scorer.choice_uses_public:
         return
     public = oracle.public(None, np.random.default_rng(first.plan.seeds))
     places = np.unique(np.linspace(0, len(candidates) - 1, _N_LOOKED_AT).astype(int))

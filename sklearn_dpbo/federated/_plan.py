@@ -21,7 +21,7 @@ from .._params import check_number
 from .._sklearn.search_parameters import n_iter_of, prepared, space_of
 from .._space.space import SearchSpace
 from ..scoring._make import resolve_scorer
-from ..scoring._mean_gain import MeanGain
+from ..scoring._of_counts import RankingScore
 from ..scoring._scorers import PrivateScorer
 from ..strategies._proposals import Domain
 from ..strategies._worst_case import WorstCase
@@ -39,7 +39,7 @@ class Plan:
         The public list.
     options : FitOptions
         How candidates are fitted.
-    scorer : MeanGain
+    scorer : PrivateScorer
         Not prepared for training labels yet.
     epsilon : float
         Of each site.
@@ -53,7 +53,7 @@ class Plan:
 
     candidates: tuple[dict[str, Any], ...]
     options: FitOptions
-    scorer: MeanGain
+    scorer: PrivateScorer
     epsilon: float
     score_share: float
     seeds: NDArray[np.int64]
@@ -103,7 +103,7 @@ class Plan:
 
         Bounds that come from the labels stay as they are; what they cut off is not estimated.
         """
-        return prepared(self.scorer, y).without_public()
+        return prepared(self.scorer, y).release()
 
     @cached_property
     def facts(self) -> dict[str, Any]:
@@ -191,25 +191,15 @@ def _check_parameters(search: Any) -> None:
     check_prediction(search.prediction)
 
 
-def _scorer_of(search: Any) -> MeanGain:
+def _scorer_of(search: Any) -> PrivateScorer:
     """Return the scorer, of which the counts of several sites add up."""
     scorer: PrivateScorer = resolve_scorer(search.scoring, search.estimator)
     name = scorer.name
-    if not isinstance(scorer, MeanGain):
+    if isinstance(scorer, RankingScore):
         raise ValueError(
             f"scoring={name!r} compares pairs of records, and no site sees a pair of two sites. "
             "Use a metric that is counted record by record: 'accuracy', 'f1', "
             "'balanced_accuracy', 'neg_brier_score', 'r2', ..."
-        )
-    if scorer.without_public().releases_at:
-        raise ValueError(
-            f"scoring={name!r} is released in bins, on which the sites would have to agree. Use "
-            "another metric, such as 'r2', 'neg_mean_absolute_error' or 'accuracy'"
-        )
-    if search.trust == "coordinator" and type(scorer).statistics is not MeanGain.statistics:
-        raise ValueError(
-            f"scoring={name!r} selects by a function of counts that does not add up over sites: "
-            "use trust='nobody', or another metric, such as 'balanced_accuracy'"
         )
     return scorer
 

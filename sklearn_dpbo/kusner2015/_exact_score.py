@@ -9,15 +9,16 @@ or F1, from 0 to 1: think of a set with one positive record.)
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from .._data.units import Units
 from .._evaluation.evaluator import Evaluator
 from .._privacy.noisy_counts import NoisyCounts
+from ..scoring._queries import Query
 from ..scoring._scorers import PrivateScorer
 
 __all__ = ["ExactScore", "observing_scores"]
@@ -26,44 +27,28 @@ __all__ = ["ExactScore", "observing_scores"]
 _GRID = 2**20
 
 
-@dataclass(frozen=True, repr=False)
-class ExactScore(PrivateScorer):
-    """A score of protected records, rounded to a grid: ``score = a + b statistic``.
-
-    Parameters
-    ----------
-    score : PrivateScorer
-        Prepared to do without public predictions; its score follows from its counts.
-    """
+@dataclass(frozen=True, eq=False)
+class ExactQuery(Query):
+    """A score of protected records, rounded to a grid between its bounds."""
 
     score: PrivateScorer
-    prepared = True
-
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        return self.score.name
-
-    @property
-    def definition(self) -> tuple[Any, ...]:
-        return self.score.definition
-
-    @property
-    def bounds(self) -> tuple[float, float]:  # type: ignore[override]
-        return self.score.bounds
 
     @property
     def response_method(self) -> tuple[str, ...]:  # type: ignore[override]
-        return self.score.counts.response_method
+        methods: tuple[str, ...] = self.score.counts.response_method
+        return methods
 
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
-        return self.score.counts.record_values(y, response, classes)
+        values: NDArray[Any] = self.score.counts.record_values(y, response, classes)
+        return values
 
     def lowest_values(self, y: Any, n: int) -> NDArray[Any]:
-        return self.score.counts.lowest_values(y, n)
+        values: NDArray[Any] = self.score.counts.lowest_values(y, n)
+        return values
 
     def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
         counts = self.score.counts.statistics(values, y, units)
-        a, b = self.bounds
+        a, b = self.score.bounds
         share = (self.score.value(counts, units) - a) / (b - a)
         return (round(_GRID * min(max(share, 0.0), 1.0)),)
 
@@ -74,13 +59,35 @@ class ExactScore(PrivateScorer):
     def largest(self, units: Units) -> int:
         return _GRID
 
-    def line(self, units: Units) -> tuple[float, float]:
-        a, b = self.bounds
-        return a, (b - a) / _GRID
 
-    def value(self, counts: Sequence[int], units: Units) -> float:
+@dataclass(frozen=True, eq=False, repr=False)
+class ExactScore(PrivateScorer):
+    """A score that is released as what it is: ``a + b statistic``."""
+
+    score: Any = None
+
+    @classmethod
+    def of(cls, score: PrivateScorer) -> ExactScore:
+        """Return this score, whose counts need no public predictions, on a line."""
+        query = ExactQuery(score)
+        return cls(
+            score.name, score.bounds, score.params, query, query, ends=score.bounds, score=score
+        )
+
+    @property
+    def response_method(self) -> tuple[str, ...]:  # type: ignore[override]
+        return self.query.response_method  # type: ignore[no-any-return]
+
+    @property
+    def definition(self) -> tuple[Any, ...]:
+        return self.score.definition  # type: ignore[no-any-return]
+
+    def raw(
+        self, counts: NDArray[np.float64], units: Units, undefined: float | None = None
+    ) -> NDArray[np.float64]:
         a, b = self.bounds
-        return a + (b - a) * min(max(counts[0] / _GRID, 0.0), 1.0)
+        found: NDArray[np.float64] = a + (b - a) * np.clip(counts[:, 0] / _GRID, 0.0, 1.0)
+        return found
 
     def interval(self, noisy: NoisyCounts, units: Units, confidence: float) -> tuple[float, float]:
         (ends,) = noisy.interval(confidence)
@@ -90,7 +97,8 @@ class ExactScore(PrivateScorer):
     def exact(
         self, y: Any, response: NDArray[Any], classes: Any, sample_weight: Any = None
     ) -> float:
-        return self.score.exact(y, response, classes, sample_weight)
+        found: float = self.score.exact(y, response, classes, sample_weight)
+        return found
 
 
 def observing_scores(oracle: Evaluator, who: str) -> Evaluator:
@@ -112,7 +120,7 @@ def observing_scores(oracle: Evaluator, who: str) -> Evaluator:
     if scorer.is_mean:
         return oracle
     try:
-        found = scorer.without_public()
+        found = scorer.release()
     except ValueError:
         raise ValueError(
             f"{who} observes the score itself, but scoring={scorer.name!r} is known only up to the "
@@ -124,4 +132,4 @@ def observing_scores(oracle: Evaluator, who: str) -> Evaluator:
             f"{who} needs a metric with two finite bounds, but scoring={scorer.name!r} lies in "
             f"{found.bounds}. Use 'neg_mean_squared_error' or another metric with bounds"
         )
-    return replace(oracle, scorers=(ExactScore(found),))
+    return replace(oracle, scorers=(ExactScore.of(found),))

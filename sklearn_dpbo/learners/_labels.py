@@ -10,12 +10,11 @@ from scipy.sparse import issparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from .._data.canonical import as_labels, canonical
+from .._data.canonical import as_array, as_labels, refuse_complex
 from .._data.cells import is_missing, is_number
-from .._data.schema import refuse_complex
 from .._data.tables import dense, is_frame
 from ..scoring._labels import encode
-from ..scoring._statistics import numbers
+from ..scoring._queries import numbers
 
 __all__ = ["as_declared", "class_numbers", "public_classes", "targets_of"]
 
@@ -57,7 +56,7 @@ def as_declared(X: Any) -> Any:
             f"Expected 2D array, got {np.ndim(X)}D array instead. Reshape your data to one row "
             "per record"
         )
-    return canonical(np.zeros((1, width))).read(X) if width else X
+    return as_array(X, np.zeros((1, width))) if width else X
 
 
 def _is_of_numbers(dtype: Any) -> bool:

@@ -89,6 +89,6 @@ def problem_of(
     # Later changes of the caller's arrays must have no effect.
     return replace(
         problem,
-        X_val=copied(problem.X_val, problem.training.form.copies),
+        X_val=copied(problem.X_val, problem.training.copies),
         y_val=None if problem.y_val is None else problem.y_val.copy(),
     )

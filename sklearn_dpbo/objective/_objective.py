@@ -419,7 +419,7 @@ class PrivateObjective:
         except Exception:  # whatever a fit raises: candidates that are asked for may do better
             return 0.0
         public = oracle.scorer.predictions(*model)
-        if oracle.scorer.selects_at:
+        if oracle.scorer.choice_uses_public:
             oracle.select_at(public)
         scorer, units = oracle.scorer, Units.of(len(public.response))
         values = scorer.record_values(public.y, public.response, public.classes)

@@ -21,7 +21,6 @@ from .._params import check_number
 from .._privacy.accounting import CHOICE, SCORE
 from .._privacy.noisy_counts import NoisyCounts
 from ..scoring._make import selecting_scorer
-from ..scoring._mean_gain import MeanGain
 from ..scoring._scorers import PrivateScorer
 
 __all__ = ["GRID_STEPS", "UtilityBounds", "tail_of_choice", "utility_of"]
@@ -203,7 +202,7 @@ class UtilityBounds:
         scorer : PrivateScorer
             Prepared. If it is not a mean of gains, nothing is guaranteed and nothing is checked.
         """
-        if not (isinstance(scorer, MeanGain) and scorer.is_mean):
+        if not scorer.is_mean:
             return
         a, b = scorer.bounds
         if abs(b - a - self.score_range) > 1e-9 * self.score_range:
@@ -211,8 +210,8 @@ class UtilityBounds:
                 f"the plan is for gains that differ by at most score_range={self.score_range:g}; "
                 f"scoring={scorer!r} has the bounds {(a, b)}. Plan with score_range={b - a:g}"
             )
-        if scorer.gain.counts != self.counts:
-            kind = "all or nothing" if scorer.gain.counts else "rounded, with gains in between"
+        if scorer.query.counts != self.counts:
+            kind = "all or nothing" if scorer.query.counts else "rounded, with gains in between"
             raise ValueError(
                 f"the plan has counts={self.counts}; gains of scoring={scorer!r} are {kind}. Plan "
                 f"with counts={not self.counts}"
@@ -275,7 +274,7 @@ def utility_of(search: Any, confidence: float = 0.95) -> UtilityBounds:
             "scoring has several metrics, which share the epsilon for scores. Use UtilityBounds "
             "for one of them, with the score_share that privacy_ shows"
         )
-    if not (isinstance(scorer, MeanGain) and scorer.is_mean):
+    if not scorer.is_mean:
         raise ValueError(
             f"scoring={scorer.name!r} is not a mean over records, and the theorems cover only "
             "these. See best_score_interval_, or plan_search(scoring=...) with public predictions"
@@ -294,5 +293,5 @@ def utility_of(search: Any, confidence: float = 0.95) -> UtilityBounds:
         guidance_share=max(0.0, 1 - used),
         confidence=confidence,
         score_range=b - a,
-        counts=bool(scorer.gain.counts) and report.unit != "group",
+        counts=bool(scorer.query.counts) and report.unit != "group",
     )

@@ -23,18 +23,15 @@ from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import SeededNoise
 from .._privacy.sensitive import Sensitive
 from ..scoring._make import is_several, resolve_scorer
-from ..scoring._ranking import Ranking
-from ..scoring._regression import MedianError, RootMeanError, VarianceExplained
-from ..scoring._scorers import PrivateScorer, score_and_interval
-from ..scoring._statistics import Predictions
+from ..scoring._of_counts import RankingScore, VarianceExplained
+from ..scoring._response import Predictions
+from ..scoring._scorers import MeanScore, PrivateScorer, score_and_interval
 
 __all__ = ["N_DRAWS", "Pilot"]
 
 # Draws of the noise, with seeds of their own, of whose intervals the median is taken.
 N_DRAWS = 9
 _N_RESAMPLES = 200
-# Quantiles of absolute errors between which their distribution is taken for a straight line.
-_AROUND_MEDIAN = (0.4, 0.6)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,8 +59,8 @@ class Pilot:
         check_consistent_length(X, y)
         scorer = resolve_scorer(scoring, estimator).prepare(dense(y))
         predictions = scorer.predictions(estimator, X, y)
-        if scorer.selects_at:
-            scorer = scorer.selecting_at(predictions)
+        if scorer.choice_uses_public:
+            scorer = scorer.choice(predictions)
         return cls(scorer, predictions)
 
     @property
@@ -108,8 +105,7 @@ class Pilot:
 
     def _half_width(self, m: int, epsilon: float) -> float:
         units, scorer, sample = Units.of(m), self.scorer, _scaled(self.predictions, m)
-        if scorer.releases_at:
-            scorer = scorer.releasing_at(self.predictions, m, epsilon)
+        scorer = scorer.release(lambda _: self.predictions, m, epsilon)
         counts = scorer.counts
         values = counts.record_values(sample.y, sample.response, sample.classes)
         table = Sensitive(counts.statistics(values, sample.y, units), counts.sensitivity(units))
@@ -133,38 +129,25 @@ class Pilot:
             Number of records.
         """
         scorer, public, units = self.scorer, self.predictions, Units.of(m)
-        if isinstance(scorer, Ranking):
-            return _area_per_pair(scorer, public, m)
-        if isinstance(scorer, RootMeanError | VarianceExplained | MedianError):
+        if isinstance(scorer, RankingScore):
+            # The statistic counts each of n p pairs of a negative and a positive record twice.
+            share = float(np.mean(public.y == np.unique(public.y)[-1]))
+            return 1 / (2 * share * (1 - share) * m**2) if scorer.name == "roc_auc" else None
+        if isinstance(scorer, VarianceExplained) or (isinstance(scorer, MeanScore) and scorer.root):
             return _score_per_gain(scorer, public, self.score) / scorer.largest(units)
         return scorer.line(units)[1]
 
 
-def _area_per_pair(scorer: Ranking, public: Predictions, m: int) -> float | None:
-    """The statistic counts each of n p pairs of a negative and a positive record twice."""
-    if scorer.name != "roc_auc" or scorer.choose_by != "pairs":
-        return None
-    share = float(np.mean(public.y == np.unique(public.y)[-1]))
-    return 1 / (2 * share * (1 - share) * m**2)
-
-
-def _score_per_gain(
-    scorer: RootMeanError | VarianceExplained | MedianError, public: Predictions, score: float
-) -> float:
+def _score_per_gain(scorer: PrivateScorer, public: Predictions, score: float) -> float:
     """Return the derivative of the score by the mean gain, in shares of the gains' range."""
-    low, high = scorer.gain_bounds
-    y = np.asarray(public.y, dtype=float)
-    if isinstance(scorer, RootMeanError | VarianceExplained):
-        gains = scorer.unclipped(public.y, public.response, public.classes)
-        # If all errors grow alike, the gains that are clipped do not show it.
-        hidden = float(gains.sum() / gains[gains >= low].sum()) if (gains < low).any() else 1.0
-        if isinstance(scorer, RootMeanError):  # of -sqrt(-g)
-            return hidden * (high - low) / (2 * abs(score)) if score else math.inf
-        return hidden * (high - low) / float(np.var(y))  # of 1 + g / var(y)
-    # Of the median, by the share of errors that are below it: 1 over their density.
-    first, last = _AROUND_MEDIAN
-    a, b = np.quantile(np.abs(y - public.response), _AROUND_MEDIAN)
-    return float(b - a) / (last - first)
+    low, high = scorer.query.bounds
+    gains = scorer.unclipped(public.y, public.response, public.classes)
+    # If all errors grow alike, the gains that are clipped do not show it.
+    hidden = float(gains.sum() / gains[gains >= low].sum()) if (gains < low).any() else 1.0
+    if isinstance(scorer, VarianceExplained):  # of 1 + g / var(y)
+        variance = float(np.var(np.asarray(public.y, dtype=float)))
+        return hidden * float(high - low) / variance
+    return hidden * float(high - low) / (2 * abs(score)) if score else math.inf  # of -sqrt(-g)
 
 
 def _exact(scorer: PrivateScorer, public: Predictions) -> float:

@@ -167,7 +167,7 @@ def simulate(
     regret, score_error, half_width, inside = (np.array(each) for each in zip(*draws, strict=True))
     scorer = rehearsal.scorer
     by_score_alone = strategy.prior_weight == 0 or strategy.guidance in ("none", "private")
-    covered = bounds.guaranteed and scorer.is_mean and not scorer.releases_at
+    covered = bounds.guaranteed and scorer.is_mean and not scorer.release_uses_public
     return Simulation(
         bounds,
         regret,

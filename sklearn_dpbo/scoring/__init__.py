@@ -1,8 +1,9 @@
 """Scoring, as integers of known sensitivity (zone: sensitive).
 
-`_make` turns ``scoring=`` into a score. `_scorers` is the interface of scores, `_mean_gain`,
-`_confusion`, `_ranking` and `_regression` are its kinds. The other modules are their building
-blocks: gains of records, integer statistics of known sensitivity, metrics, intervals.
+`_make` turns ``scoring=`` into a score. `_scorers` is the interface of scores, and has the means of
+gains; `_of_counts` has the others. Their building blocks are gains of records (`_gains`), queries
+of known sensitivity (`_queries`, `_histogram`, `_pairs`), functions of released counts
+(`_metrics`), and intervals.
 """
 
 from ._scorers import PrivateScorer

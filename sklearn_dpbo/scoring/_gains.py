@@ -1,108 +1,100 @@
-"""Gains: the score of each record, computed from that record alone (zone: sensitive)."""
+"""Gains: one number for each record, computed from that record alone (zone: sensitive).
+
+``gain(y, response, classes)`` is larger for better predictions; -inf and NaN count as the lower
+bound. `GAINS` says what is known of those that have a name; in a score they are `Named`.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any, cast
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.special import expit, xlogy
 
 from .._data.tables import dense
 from .._params import as_floats, is_finite
 from ._labels import encode
 
-__all__ = ["NAMED", "Custom", "Gain", "MarginGain", "check_same_shape"]
+__all__ = ["GAINS", "Custom", "Gain", "Named", "OfCell"]
+
+Floats = NDArray[np.float64]
+Bounds: TypeAlias = tuple[float, float]
+# Losses beyond that of this share of the training records count as much, if they are predicted to
+# have the median label: unless bounds are given.
+_COUNTED = 0.99
 
 
+@dataclass(frozen=True, eq=False)
 class Gain:
-    """Base class of gains; the defaults are those of a count of correct predictions.
+    """What is known of a gain.
 
-    Attributes
+    Parameters
     ----------
-    task : "classification", "regression" or None
-        Kind of problem that the gain is for; None for both.
-    response_method : tuple of str
+    of : callable
+        ``of(y, response, classes, **params)`` returns the gain of each record.
+    bounds : tuple (low, high), or callable
+        Lowest and highest gain; a callable returns them for training labels and parameters.
+    methods : tuple of str
         Methods of the estimator that give its response; the first that it has is called.
-    bounds : tuple (low, high) of float, or None
-        Lowest and highest gain; None if users have to choose them.
-    takes_bounds : bool
-        Whether users may choose the bounds; otherwise they follow from the gain.
-    one_output : bool
-        Whether it takes one label per record only.
+    task : "classification" or "regression"
+        Kind of problem that the gain is for.
+    params : tuple of str
+        Names of its parameters.
+    check : callable
+        ``check(y, **params)`` returns the parameters for these training labels; y is None before
+        there are any. Raises ValueError for those that do not suit.
     counts : bool
         Whether every gain is one of the two bounds.
+    takes_bounds : bool
+        Whether users may choose the bounds.
+    one_output : bool
+        Whether it takes one label per record only.
+    lipschitz : callable or None
+        Of the parameters: the Lipschitz constant of a gain of the margin of a linear classifier.
     """
 
-    task: str | None = "classification"
-    response_method: tuple[str, ...] = ("predict",)
-    takes_bounds = False
-    one_output = True
-    counts = False
+    of: Callable[..., Any]
+    bounds: Bounds | Callable[[Any, dict[str, Any]], Bounds] = (0.0, 1.0)
+    methods: tuple[str, ...] = ("predict",)
+    task: str = "classification"
+    params: tuple[str, ...] = ()
+    check: Callable[..., dict[str, Any]] = lambda y, **params: params
+    counts: bool = False
+    takes_bounds: bool = False
+    one_output: bool = True
+    lipschitz: Callable[[dict[str, Any]], float] | None = None
+
+    def bounds_for(self, y_train: Any, params: dict[str, Any]) -> Bounds:
+        """Return the bounds for training labels like these."""
+        return self.bounds(y_train, params) if callable(self.bounds) else self.bounds
 
     @property
-    def bounds(self) -> tuple[float, float] | None:
-        return (0.0, 1.0)
-
-    def __call__(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
-        """Return the gain of each record.
-
-        Parameters
-        ----------
-        y : ndarray of shape (n,) or (n, n_outputs), or None
-            Labels.
-        response : ndarray of shape (n,) or (n, k)
-            Response of the estimator to each record.
-        classes : ndarray of shape (n_classes,), list of them or None
-            ``classes_`` of the fitted estimator: one array per output, None for regressors.
-
-        Returns
-        -------
-        gains : ndarray of shape (n,)
-            Larger for better predictions; -inf or NaN counts as the lower bound.
-        """
-        raise NotImplementedError
-
-    def prepare(self, y_train: Any) -> Gain:
-        """Return this gain with everything set that depends on the training labels.
-
-        Parameters
-        ----------
-        y_train : array-like of shape (n_samples,) or (n_samples, n_outputs), or None
-            Public.
-
-        Raises
-        ------
-        ValueError
-            If the gain does not fit these labels.
-        """
-        return self
-
-    def bounds_from(self, y_train: Any) -> tuple[float, float]:
-        """Return bounds for labels like these; only if none need be given, and there are none.
-
-        Parameters
-        ----------
-        y_train : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Public.
-        """
-        raise NotImplementedError
+    def learns_bounds(self) -> bool:
+        """Whether bounds follow from the training labels, and may cut off gains."""
+        return self.takes_bounds and callable(self.bounds)
 
 
-@dataclass(frozen=True)
-class Custom(Gain):
+@dataclass(frozen=True, eq=False)
+class Named:
+    """A gain of `GAINS` with its parameters."""
+
+    name: str
+    params: dict[str, Any]
+
+    def __call__(self, y: Any, response: NDArray[Any], classes: Any) -> Any:
+        return GAINS[self.name].of(y, response, classes, **self.params)
+
+
+@dataclass(frozen=True, eq=False)
+class Custom:
     """A user's ``gain(y_true, response)``."""
 
     function: Callable[..., Any]
-    task = None
-    bounds = None
-    takes_bounds = True
-    one_output = False
 
     def __call__(self, y: Any, response: NDArray[Any], classes: Any) -> Any:
         # With several outputs, classes is a list and response has no column per class.
@@ -111,129 +103,106 @@ class Custom(Gain):
         return self.function(y, response[:, 1] if binary else response)
 
 
-class Accuracy(Gain):
-    """[y = prediction]; for several outputs, [all predictions are correct]."""
-
-    counts = True
-    one_output = False
-
-    def __call__(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
-        check_same_shape(y, response)
-        correct: NDArray[Any] = y == response
-        return correct if correct.ndim == 1 else np.all(correct, axis=1)
-
-
 @dataclass(frozen=True, eq=False)
-class WeightedAccuracy(Gain):
+class OfCell:
+    """M[true class, predicted class], of a public matrix; 0 if either is not known."""
+
+    matrix: Floats
+    classes: NDArray[Any]
+
+    def __call__(self, y: Any, response: NDArray[Any], classes: Any) -> Floats:
+        true, predicted = encode(y, self.classes), encode(response, self.classes)
+        return np.where((true >= 0) & (predicted >= 0), self.matrix[true, predicted], 0.0)
+
+
+def _check_same_shape(y: NDArray[Any], response: NDArray[Any]) -> None:
+    if y.shape != response.shape:
+        raise ValueError(f"y has shape {y.shape}, the predictions have shape {response.shape}")
+
+
+# ------------------------------------------------------------ of labels
+def _correct(y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
+    """[y = prediction]; for several outputs, [all predictions are correct]."""
+    _check_same_shape(y, response)
+    correct: NDArray[Any] = y == response
+    return correct if correct.ndim == 1 else np.all(correct, axis=1)
+
+
+def _weighted(y: Any, response: NDArray[Any], classes: Any, class_weight: Any) -> Floats:
     """w(y) [y = prediction], with public class weights w."""
+    _check_same_shape(y, response)
+    # The last weight is for labels that are not among the classes (position -1).
+    weight = [class_weight.get(c, 0.0) for c in np.asarray(classes).tolist()] + [0.0]
+    gains: Floats = np.array(weight)[encode(y, classes)] * (y == response)
+    return gains
 
-    class_weight: Mapping[Any, float] | None = None
 
-    def __post_init__(self) -> None:
-        if self.class_weight is None:
-            return
-        weights = list(self.class_weight.values())
-        if not (all(w >= 0 and is_finite(w) for w in weights) and any(w > 0 for w in weights)):
+def _class_weights(y: Any, class_weight: Any = None) -> dict[str, Any]:
+    """w(c) = 1 / (K pi_c), with K classes of prevalence pi_c in training, if not given."""
+    if class_weight is not None:
+        w = list(class_weight.values())
+        if not (all(v >= 0 and is_finite(v) for v in w) and any(v > 0 for v in w)):
             raise ValueError(
                 "class_weight is a dict from label to weight, none negative and at least one "
-                f"positive; found {self.class_weight!r}"
+                f"positive; found {class_weight!r}"
             )
-
-    def prepare(self, y_train: Any) -> WeightedAccuracy:
-        """Set w(c) = 1 / (K pi_c), with K classes of prevalence pi_c in training, if not given."""
-        labels, counts = np.unique(dense(y_train), return_counts=True)
-        if self.class_weight is not None:
-            lacking = [label for label in labels.tolist() if label not in self.class_weight]
-            if lacking:
-                raise ValueError(
-                    f"class_weight has no weight for the labels {lacking} of y; it has "
-                    f"{self.class_weight!r}"
-                )
-            return self
+    if y is None:
+        return {"class_weight": class_weight}
+    labels, counts = np.unique(dense(y), return_counts=True)
+    if class_weight is None:
         weights = counts.sum() / (len(labels) * counts)
-        return WeightedAccuracy(dict(zip(labels.tolist(), weights.tolist(), strict=True)))
-
-    @property
-    def bounds(self) -> tuple[float, float]:
-        return (0.0, float(max((self.class_weight or {None: 1.0}).values())))
-
-    def __call__(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
-        check_same_shape(y, response)
-        given = cast(Mapping[Any, float], self.class_weight)
-        # The last weight is for labels that are not among the classes (position -1).
-        weight = [given.get(c, 0.0) for c in np.asarray(classes).tolist()] + [0.0]
-        gains: NDArray[Any] = np.array(weight)[encode(y, classes)] * (y == response)
-        return gains
-
-
-@dataclass(frozen=True)
-class NegativeCost(Gain):
-    """-C[y, prediction], with a public matrix C of costs; classes in sorted order."""
-
-    cost_matrix: tuple[tuple[float, ...], ...]
-
-    def __post_init__(self) -> None:
-        C = as_floats(self.cost_matrix)
-        if C is None or C.ndim != 2 or C.shape[0] != C.shape[1] or np.ptp(C) == 0:
-            raise ValueError(
-                "cost_matrix is a square table of finite numbers, not all the same: a row per true "
-                f"class, a column per predicted class; found {self.cost_matrix!r}"
-            )
-        object.__setattr__(self, "cost_matrix", tuple(map(tuple, C.tolist())))
-
-    def prepare(self, y_train: Any) -> NegativeCost:
-        """Check that there is a row for each class."""
-        labels = np.unique(dense(y_train)).tolist()
-        if len(labels) != len(self.cost_matrix):
-            raise ValueError(
-                f"cost_matrix is for {len(self.cost_matrix)} classes; y has {len(labels)}: {labels}"
-            )
-        return self
-
-    @property
-    def bounds(self) -> tuple[float, float]:
-        costs = [cost for row in self.cost_matrix for cost in row]
-        return (-max(costs), -min(costs))
-
-    def __call__(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
-        check_same_shape(y, response)
-        true, predicted = encode(y, classes), encode(response, classes)
-        cost = np.array(self.cost_matrix)[true, predicted]
-        return np.where((true >= 0) & (predicted >= 0), -cost, -np.inf)
-
-
-@dataclass(frozen=True)
-class TopK(Gain):
-    """[fewer than k classes have a higher score than y]; of equal scores, later classes first."""
-
-    k: int = 2
-    counts = True
-    response_method = ("predict_proba", "decision_function")
-
-    def prepare(self, y_train: Any) -> TopK:
-        n_classes = len(np.unique(dense(y_train)))
-        is_integer = isinstance(self.k, Integral) and not isinstance(self.k, bool)
-        if not (is_integer and 1 <= self.k < n_classes):
-            raise ValueError(
-                f"'top_k_accuracy' takes k from 1 to one less than the number of classes, "
-                f"{n_classes}; found k={self.k!r}: make_private_scorer('top_k_accuracy', k=...)"
-            )
-        return self
-
-    def __call__(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
-        if response.ndim == 1:
-            response = np.stack([-response, response], axis=1)
-        response = _one_column_per_class(response, classes)
-        code = encode(y, classes)
-        own = np.take_along_axis(response, code[:, None], axis=1)
-        later = np.arange(response.shape[1]) > code[:, None]
-        ahead = (response > own) | ((response == own) & later)
-        gains: NDArray[Any] = (
-            (code >= 0) & (ahead.sum(axis=1) < self.k) & ~np.isnan(response).any(axis=1)
+        class_weight = dict(zip(labels.tolist(), weights.tolist(), strict=True))
+    lacking = [label for label in labels.tolist() if label not in class_weight]
+    if lacking:
+        raise ValueError(
+            f"class_weight has no weight for the labels {lacking} of y; it has {class_weight!r}"
         )
-        return gains
+    return {"class_weight": class_weight}
 
 
+def _cost(y: Any, response: NDArray[Any], classes: Any, cost_matrix: Any) -> Floats:
+    """-C[y, prediction], with a public matrix C of costs; classes in sorted order."""
+    _check_same_shape(y, response)
+    true, predicted = encode(y, classes), encode(response, classes)
+    cost = np.array(cost_matrix)[true, predicted]
+    return np.where((true >= 0) & (predicted >= 0), -cost, -np.inf)
+
+
+def _costs(y: Any, cost_matrix: Any = None) -> dict[str, Any]:
+    C = as_floats(cost_matrix)
+    if C is None or C.ndim != 2 or C.shape[0] != C.shape[1] or np.ptp(C) == 0:
+        raise ValueError(
+            "cost_matrix is a square table of finite numbers, not all the same: a row per true "
+            f"class, a column per predicted class; found {cost_matrix!r}"
+        )
+    labels = None if y is None else np.unique(dense(y)).tolist()
+    if labels is not None and len(labels) != len(C):
+        raise ValueError(f"cost_matrix is for {len(C)} classes; y has {len(labels)}: {labels}")
+    return {"cost_matrix": C.tolist()}
+
+
+def _of_sample(ratio: Callable[[Any, Any, Any], tuple[Any, Any]]) -> Callable[..., Floats]:
+    """Make a gain of a ratio of numbers of labels of a record: t true, p predicted, b both."""
+
+    def gain(y: Any, response: NDArray[Any], classes: Any) -> Floats:
+        _check_same_shape(y, response)
+        t, p, b = ((a != 0).sum(axis=1) for a in (y, response, (y != 0) & (response != 0)))
+        over, under = ratio(t, p, b)
+        return np.where(under > 0, over / np.maximum(under, 1), 0.0)
+
+    return gain
+
+
+def _zeros_and_ones(y: Any) -> dict[str, Any]:
+    if y is not None and (dense(y).ndim != 2 or not np.isin(dense(y), (0, 1)).all()):
+        raise ValueError(
+            "scores of samples take a column of zeros and ones for each label; y has shape "
+            f"{dense(y).shape}. Use 'f1' or 'f1_macro', for example"
+        )
+    return {}
+
+
+# ------------------------------------------------------------ of scores
 def _one_column_per_class(response: NDArray[Any], classes: Any) -> NDArray[Any]:
     """Check that there is one column per class: broadcasting others would mix up records."""
     response = response[:, None] if response.ndim == 1 else response
@@ -245,156 +214,164 @@ def _one_column_per_class(response: NDArray[Any], classes: Any) -> NDArray[Any]:
     return response
 
 
-SAMPLE_RATIOS = ("f1", "jaccard", "precision", "recall")
+def _top_k(y: Any, response: NDArray[Any], classes: Any, k: int = 2) -> NDArray[Any]:
+    """[fewer than k classes have a higher score than y]; of equal scores, later classes first."""
+    if response.ndim == 1:
+        response = np.stack([-response, response], axis=1)
+    response, code = _one_column_per_class(response, classes), encode(y, classes)[:, None]
+    own = np.take_along_axis(response, code, axis=1)
+    later = np.arange(response.shape[1]) > code
+    ahead = ((response > own) | ((response == own) & later)).sum(axis=1)
+    gains: NDArray[Any] = (code[:, 0] >= 0) & (ahead < k) & ~np.isnan(response).any(axis=1)
+    return gains
 
 
-@dataclass(frozen=True)
-class SampleRatio(Gain):
-    """A ratio of numbers of labels of one record, which has several of them: 0 if it is 0 / 0.
-
-    Parameters
-    ----------
-    kind : {"f1", "jaccard", "precision", "recall"}
-        Which: with t labels, p predicted and b that are both, 2 b / (t + p), b / (t + p - b), b / p
-        or b / t.
-    """
-
-    kind: str
-    one_output = False
-
-    def prepare(self, y_train: Any) -> SampleRatio:
-        y = dense(y_train)
-        if y.ndim != 2 or not np.isin(y, (0, 1)).all():
-            raise ValueError(
-                f"'{self.kind}_samples' takes a column of zeros and ones for each label; y has "
-                f"shape {y.shape}. Use '{self.kind}' or '{self.kind}_macro'"
-            )
-        return self
-
-    def __call__(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
-        check_same_shape(y, response)
-        t, p, b = ((a != 0).sum(axis=1) for a in (y, response, (y != 0) & (response != 0)))
-        over, under = {
-            "f1": (2 * b, t + p),
-            "jaccard": (b, t + p - b),
-            "precision": (b, p),
-            "recall": (b, t),
-        }[self.kind]
-        return np.where(under > 0, over / np.maximum(under, 1), 0.0)
+def _few(y: Any, k: Any = 2) -> dict[str, Any]:
+    n = None if y is None else len(np.unique(dense(y)))
+    integer = isinstance(k, Integral) and not isinstance(k, bool)
+    if n is not None and not (integer and 1 <= k < n):
+        raise ValueError(
+            f"'top_k_accuracy' takes k from 1 to one less than the number of classes, {n}; found "
+            f"k={k!r}: make_private_scorer('top_k_accuracy', k=...)"
+        )
+    return {"k": k}
 
 
-class Brier(Gain):
-    """-sum_c (p_c - [y = c])^2."""
-
-    response_method = ("predict_proba",)
-    bounds = (-2.0, 0.0)
-
-    def prepare(self, y_train: Any) -> Brier:
-        """Take half of it for two classes, as scikit-learn does."""
-        return BinaryBrier() if len(np.unique(dense(y_train))) <= 2 else self
-
-    def __call__(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
-        code, response = encode(y, classes), _one_column_per_class(response, classes)
-        loss = ((response - (np.arange(len(classes)) == code[:, None])) ** 2).sum(axis=1)
-        return np.where(code >= 0, -loss, -np.inf)
+def _brier(y: Any, response: NDArray[Any], classes: Any) -> Floats:
+    """-sum_c (p_c - [y = c])^2; half of it for two classes, as scikit-learn does."""
+    code, response = encode(y, classes), _one_column_per_class(response, classes)
+    loss = ((response - (np.arange(len(classes)) == code[:, None])) ** 2).sum(axis=1)
+    return np.where(code >= 0, -loss / (2 if len(classes) <= 2 else 1), -np.inf)
 
 
-class BinaryBrier(Brier):
-    """-(p_1 - y)^2, for two classes."""
-
-    bounds = (-1.0, 0.0)
-
-    def __call__(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
-        return super().__call__(y, response, classes) / 2
+def _brier_bounds(y: Any, params: dict[str, Any]) -> Bounds:
+    return (-1.0 if len(np.unique(dense(y))) <= 2 else -2.0, 0.0)
 
 
-class LogLoss(Gain):
+def _log_loss(y: Any, response: NDArray[Any], classes: Any) -> Floats:
     """ln p_y, clipped to the bounds."""
-
-    response_method = ("predict_proba",)
-    takes_bounds = True
-    bounds = (math.log(0.01), 0.0)
-
-    def __call__(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
-        code, response = encode(y, classes), _one_column_per_class(response, classes)
-        p = np.take_along_axis(response, code[:, None], axis=1)[:, 0]
-        with np.errstate(divide="ignore"):
-            return np.where(code >= 0, np.log(p), -np.inf)
+    code, response = encode(y, classes), _one_column_per_class(response, classes)
+    p = np.take_along_axis(response, code[:, None], axis=1)[:, 0]
+    with np.errstate(divide="ignore"):
+        return np.where(code >= 0, np.log(p), -np.inf)
 
 
-class MarginGain(Gain):
-    """phi(u) of the margin u: the decision value, with its sign changed for the first class."""
+def _of_margin(phi: Callable[..., Any]) -> Callable[..., Floats]:
+    """Make a gain of the margin: the decision value, its sign changed for the first class."""
 
-    response_method = ("decision_function",)
-
-    @property
-    def lipschitz(self) -> float:
-        """Lipschitz constant of phi: ``|phi(u) - phi(u')| <= lipschitz |u - u'|``."""
-        return 1.0
-
-    def phi(self, margin: Any) -> Any:
-        """Return the gain of each margin.
-
-        Parameters
-        ----------
-        margin : float or ndarray of float
-            Positive for correct predictions.
-
-        Returns
-        -------
-        gains : float or ndarray of the same shape
-            Within the bounds.
-        """
-        raise NotImplementedError
-
-    def __call__(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
+    def gain(y: Any, response: NDArray[Any], classes: Any, **params: Any) -> Floats:
         if response.ndim != 1:
             raise ValueError(
                 "margins are for two classes; found several decision values per record"
             )
         code = encode(y, classes)
-        return np.where(code >= 0, self.phi(np.where(code == 1, response, -response)), -np.inf)
+        margin = np.where(code == 1, response, -response)
+        return np.where(code >= 0, phi(margin, **params), -np.inf)
+
+    return gain
 
 
-class Ramp(MarginGain):
-    """1 less the ramp loss ``min(1, max(0, 1 - u))``."""
-
-    def phi(self, margin: Any) -> Any:
-        return np.clip(margin, 0, 1)
-
-
-@dataclass(frozen=True)
-class NormalizedSigmoid(MarginGain):
-    """``1 / (1 + exp(-slope u))``."""
-
-    slope: float = 1.0
-
-    def __post_init__(self) -> None:
-        if not (self.slope > 0 and is_finite(self.slope)):
-            raise ValueError(f"slope is positive; found {self.slope!r}")
-
-    @property
-    def lipschitz(self) -> float:
-        """Largest derivative of the sigmoid."""
-        return self.slope / 4
-
-    def phi(self, margin: Any) -> Any:
-        return expit(self.slope * margin)
+def _slope(y: Any, slope: Any = 1.0) -> dict[str, Any]:
+    if not (slope > 0 and is_finite(slope)):
+        raise ValueError(f"slope is positive; found {slope!r}")
+    return {"slope": slope}
 
 
-def check_same_shape(y: NDArray[Any], response: NDArray[Any]) -> None:
-    if y.shape != response.shape:
-        raise ValueError(f"y has shape {y.shape}, the predictions have shape {response.shape}")
+# ------------------------------------------------------------ of numbers
+def _minus(loss: Callable[..., Any]) -> Gain:
+    """Return the gain that is minus a loss of ``(y, prediction)``, averaged over outputs."""
+
+    def gain(y: Any, response: NDArray[Any], classes: Any, **params: Any) -> Floats:
+        _check_same_shape(y, response)
+        with np.errstate(all="ignore"):  # a loss that is not a number counts as the largest
+            found: Floats = -loss(y.astype(float), response, **params)
+        return found if found.ndim == 1 else found.mean(axis=1)
+
+    def bounds(y_train: Any, params: dict[str, Any]) -> Bounds:
+        """The loss of predicting the median label, mostly."""
+        y = np.asarray(dense(y_train), dtype=float)
+        losses = -gain(y, np.broadcast_to(np.median(y, axis=0), y.shape), None, **params)
+        worst = float(np.quantile(losses, _COUNTED, method="higher"))
+        # Where nearly all labels are the same, so is this loss: 0.
+        return (-(worst or float(losses.max()) or 1.0), 0.0)
+
+    return Gain(gain, bounds, task="regression", takes_bounds=True, one_output=False)
 
 
-NAMED: dict[str, Callable[..., Gain]] = {
-    "accuracy": Accuracy,
-    **{f"{name}_samples": partial(SampleRatio, name) for name in SAMPLE_RATIOS},
-    "neg_brier_score": Brier,
-    "neg_cost": NegativeCost,
-    "neg_log_loss": LogLoss,
-    "normalized_sigmoid": NormalizedSigmoid,
-    "ramp": Ramp,
-    "top_k_accuracy": TopK,
-    "weighted_accuracy": WeightedAccuracy,
+def _pinball(y: Floats, p: Floats, alpha: float = 0.5) -> Floats:
+    found: Floats = np.maximum(alpha * (y - p), (alpha - 1) * (y - p))
+    return found
+
+
+def _quantile(y: Any, alpha: Any = 0.5) -> dict[str, Any]:
+    if not 0 <= alpha <= 1:
+        raise ValueError(f"alpha is a quantile, from 0 to 1; found {alpha!r}")
+    return {"alpha": alpha}
+
+
+def _poisson(y: Floats, p: Floats) -> Floats:
+    return np.where((y >= 0) & (p > 0), 2 * (xlogy(y, y / p) - y + p), np.inf)
+
+
+def _gamma(y: Floats, p: Floats) -> Floats:
+    return np.where((y > 0) & (p > 0), 2 * (np.log(p / y) + y / p - 1), np.inf)
+
+
+_LOSSES: dict[str, Callable[..., Any]] = {
+    "absolute_error": lambda y, p: np.abs(y - p),
+    "absolute_percentage_error": lambda y, p: (
+        np.abs(y - p) / np.maximum(np.abs(y), np.finfo(float).eps)
+    ),
+    "gamma_deviance": _gamma,
+    "poisson_deviance": _poisson,
+    "squared_error": lambda y, p: (y - p) ** 2,
+    "squared_log_error": lambda y, p: (np.log1p(y) - np.log1p(p)) ** 2,
+}
+_RATIOS: dict[str, Callable[[Any, Any, Any], tuple[Any, Any]]] = {
+    "f1": lambda t, p, b: (2 * b, t + p),
+    "jaccard": lambda t, p, b: (b, t + p - b),
+    "precision": lambda t, p, b: (b, p),
+    "recall": lambda t, p, b: (b, t),
+}
+_PROBABILITIES, _MARGINS = ("predict_proba",), ("decision_function",)
+
+GAINS: dict[str, Gain] = {
+    "accuracy": Gain(_correct, counts=True, one_output=False),
+    "neg_brier_score": Gain(_brier, _brier_bounds, _PROBABILITIES),
+    "neg_cost": Gain(
+        _cost,
+        lambda y, p: (-float(np.max(p["cost_matrix"])), -float(np.min(p["cost_matrix"]))),
+        params=("cost_matrix",),
+        check=_costs,
+    ),
+    "neg_log_loss": Gain(_log_loss, (math.log(0.01), 0.0), _PROBABILITIES, takes_bounds=True),
+    "neg_mean_pinball_loss": replace(_minus(_pinball), params=("alpha",), check=_quantile),
+    "normalized_sigmoid": Gain(
+        _of_margin(lambda u, slope=1.0: expit(slope * u)),
+        methods=_MARGINS,
+        params=("slope",),
+        check=_slope,
+        lipschitz=lambda params: params["slope"] / 4,
+    ),
+    "ramp": Gain(  # 1 less the ramp loss min(1, max(0, 1 - u))
+        _of_margin(lambda u: np.clip(u, 0, 1)), methods=_MARGINS, lipschitz=lambda params: 1.0
+    ),
+    "top_k_accuracy": Gain(
+        _top_k,
+        methods=("predict_proba", "decision_function"),
+        params=("k",),
+        check=_few,
+        counts=True,
+    ),
+    "weighted_accuracy": Gain(
+        _weighted,
+        lambda y, p: (0.0, float(max(p["class_weight"].values()))),
+        params=("class_weight",),
+        check=_class_weights,
+    ),
+    **{f"neg_mean_{name}": _minus(loss) for name, loss in _LOSSES.items()},
+    **{
+        f"{name}_samples": Gain(_of_sample(ratio), check=_zeros_and_ones, one_output=False)
+        for name, ratio in _RATIOS.items()
+    },
 }

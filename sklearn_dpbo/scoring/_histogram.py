@@ -13,9 +13,9 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ._intervals import nearest_counts
 from ._labels import encode
-from ._statistics import CellCounts, Predictions
+from ._queries import Cells
+from ._response import Predictions
 
 __all__ = ["ScoreHistogram", "class_scores", "n_bins", "usual_cut"]
 
@@ -47,8 +47,11 @@ def usual_cut(response: NDArray[Any]) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class ScoreHistogram(CellCounts):
-    """How many records of each class there are in each bin of each score.
+class ScoreHistogram(Cells):
+    """How many records of a class, and of the others, there are in each bin of each score.
+
+    A table for each score: first the bins of the negative class (of several: of all others), then
+    those of the positive one.
 
     Parameters
     ----------
@@ -58,8 +61,6 @@ class ScoreHistogram(CellCounts):
         Sorted.
     response_method : tuple of str
         Methods of the estimator; the first that it has is called.
-    against_rest : bool, default=False
-        Whether all classes but that of the score are counted together, in the first row.
     cut : int or None, default=None
         Number of the edge from which on the second of two classes is predicted, if there is one.
     """
@@ -67,7 +68,6 @@ class ScoreHistogram(CellCounts):
     edges: tuple[tuple[float, ...], ...]
     classes: NDArray[Any]
     response_method: tuple[str, ...]
-    against_rest: bool = False
     cut: int | None = None
     what = "histogram of scores"
 
@@ -78,7 +78,6 @@ class ScoreHistogram(CellCounts):
         classes: NDArray[Any],
         response_method: tuple[str, ...],
         n: int,
-        against_rest: bool = False,
         *,
         spread: bool = False,
         cut: float | None = None,
@@ -93,18 +92,13 @@ class ScoreHistogram(CellCounts):
         columns, code = class_scores(public.response).T, encode(public.y, classes)
         if len(columns) > 1:
             edges = tuple(_edges(s, code == c, n, also, spread) for c, s in enumerate(columns))
-            return cls(edges, classes, response_method, against_rest)
+            return cls(edges, classes, response_method)
         cut = usual_cut(public.response) if cut is None else cut
         edges = (_edges(columns[0], code == 1, n, (cut, *also), spread),)
-        return cls(edges, classes, response_method, against_rest, edges[0].index(cut))
-
-    @property
-    def n_rows(self) -> int:
-        """Classes that are told apart."""
-        return 2 if self.against_rest else len(self.classes)
+        return cls(edges, classes, response_method, edges[0].index(cut))
 
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.intp]:
-        """One place per score.
+        """One bin per score.
 
         A score that is not a number, and a label that the training set does not have, are placed as
         badly as possible.
@@ -116,11 +110,11 @@ class ScoreHistogram(CellCounts):
         scores, code = np.where(code[:, None] >= 0, scores, np.nan), np.maximum(code, 0)
         columns, first = [], 0
         for c, (edges, s) in enumerate(zip(self.edges, scores.T, strict=True)):
-            row, n = self._rows(code, c), len(edges) + 1
-            worst = np.where(self._wants_high(code, c), 0, n - 1)
+            positive, n = code == (c if len(self.edges) > 1 else 1), len(edges) + 1
+            worst = np.where(positive, 0, n - 1)
             place = np.where(np.isnan(s), worst, np.searchsorted(edges, s, side="right"))
-            columns.append(first + row * n + place)
-            first += self.n_rows * n
+            columns.append(first + positive * n + place)
+            first += 2 * n
         return np.stack(columns, axis=1)
 
     def lowest_values(self, y: Any, n: int) -> NDArray[np.intp]:
@@ -128,43 +122,20 @@ class ScoreHistogram(CellCounts):
         n_scores = len(self.edges)
         return self.record_values(y, np.full((n, n_scores) if n_scores > 1 else n, np.nan), None)
 
-    def _rows(self, code: NDArray[np.intp], c: int) -> NDArray[np.intp]:
-        return self._wants_high(code, c).astype(np.intp) if self.against_rest else code
-
-    def _wants_high(self, code: NDArray[np.intp], c: int) -> NDArray[np.bool_]:
-        high: NDArray[np.bool_] = code == (c if len(self.edges) > 1 else 1)
-        return high
-
     @property
-    def n_cells(self) -> int:
-        return sum(self.n_rows * (len(edges) + 1) for edges in self.edges)
+    def sizes(self) -> tuple[int, ...]:
+        return tuple(2 * (len(edges) + 1) for edges in self.edges)
 
-    @property
-    def n_each(self) -> int:
-        return len(self.edges)
-
-    def nearest(self, counts: NDArray[Any], total: int) -> NDArray[np.float64]:
-        """Return the nearest counts that are not negative, with this sum for each score."""
-        return np.concatenate([nearest_counts(p, total) for p in self.by_score(counts)], axis=-1)
-
-    def by_score(self, counts: NDArray[Any]) -> list[NDArray[Any]]:
-        """Return the counts of each score."""
-        n = [self.n_rows * (len(edges) + 1) for edges in self.edges]
-        return np.split(np.asarray(counts), np.cumsum(n)[:-1], axis=-1)
-
-    def confusion(self, counts: NDArray[Any], edge: int | None = None) -> NDArray[Any]:
-        """Return confusion matrices of two classes, shape (..., 2, 2), from counts.
-
-        The second class is predicted from this edge (by its number) on upwards; None is the cut.
-        """
+    def matrices(self, counts: NDArray[Any]) -> NDArray[Any]:
+        """Return confusion matrices of two classes, shape (..., 2, 2): predictions by the cut."""
         (table,) = self.tables(counts)
-        edge = cast(int, self.cut) if edge is None else edge
-        below = table[..., : edge + 1].sum(axis=-1)
+        below = table[..., : cast(int, self.cut) + 1].sum(axis=-1)
         return np.stack([below, table.sum(axis=-1) - below], axis=-1)
 
-    def tables(self, counts: NDArray[Any]) -> list[NDArray[Any]]:
-        """Return, for each score, the counts of shape (..., n_rows, n_bins)."""
-        return [p.reshape(*p.shape[:-1], self.n_rows, -1) for p in self.by_score(counts)]
+    def tables(self, counts: NDArray[Any], first_is_positive: bool = False) -> list[NDArray[Any]]:
+        """Return, for each score, the counts of shape (..., 2, n_bins)."""
+        tables = [p.reshape(*p.shape[:-1], 2, -1) for p in self.by_table(counts)]
+        return [t[..., ::-1, ::-1] for t in tables] if first_is_positive else tables
 
 
 def _edges(

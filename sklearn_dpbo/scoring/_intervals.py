@@ -18,67 +18,65 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from .._data.units import Units
 from .._privacy.noisy_counts import NoisyCounts
+from ._queries import Query
 
-__all__ = ["Ends", "draws", "nearest_counts", "simulated_interval", "with_total"]
+__all__ = ["Compute", "draws", "likely", "nearest_counts", "simulated_interval"]
 
 Floats = NDArray[np.float64]
-# The lowest and the highest score that each of several draws of the counts stands for.
-Ends: TypeAlias = Callable[[Floats], tuple[Floats, Floats]]
+# From rows of counts, and what undefined ratios are (see `_metrics`), to a number for each.
+Compute: TypeAlias = Callable[[Floats, float | None], Floats]
 
 _N_DRAWS = 4_000
 
 
 def simulated_interval(
-    ends: Ends,
+    compute: Compute,
+    query: Query,
     noisy: NoisyCounts,
+    units: Units,
     confidence: float,
     bounds: tuple[float, float],
-    total: int | None = None,
 ) -> tuple[float, float]:
-    """Return an interval that contains the score without noise with about this probability.
+    """Return an interval that contains a number without noise with about this probability.
 
     Parameters
     ----------
-    ends : callable
-        From counts of shape (n, n_counts), which may be negative, to the lowest and the highest
-        score of each, of shape (n,).
+    compute : callable
+        From counts of shape (n, n_counts), which may be negative, to numbers within `bounds`.
+    query : Query
+        Of which these are the counts.
     noisy : NoisyCounts
         What was released.
+    units : Units
+        Protected units; only their number, and whether they are groups, is used.
     confidence : float
         In (0, 1).
     bounds : tuple of float
-        Lowest and highest possible score.
-    total : int or None, default=None
-        The sum of the counts, if that is public.
+        Lowest and highest possible number.
     """
-    low, high = ends(draws(noisy, total))
+    counts = draws(query, noisy, units)
+    low, high = (compute(counts, end) for end in bounds)
     k = max(1, int((1 - confidence) / 2 * (len(low) + 1)))
     a = float(np.clip(np.partition(low, k - 1)[k - 1], *bounds))
     b = float(np.clip(np.partition(high, len(high) - k)[len(high) - k], *bounds))
     return min(a, b), max(a, b)
 
 
-def draws(noisy: NoisyCounts, total: int | None = None) -> Floats:
+def draws(query: Query, noisy: NoisyCounts, units: Units, n: int | None = None) -> Floats:
     """Return what the counts may have been, shape (n_draws, n_counts): not all are possible."""
-    noise = noisy.noise(_N_DRAWS, np.random.default_rng(0)).astype(float)
-    counts = np.array(noisy.counts, dtype=float)
-    if total is None:
-        found: Floats = counts - noise
-        return found
-    return with_total(counts, total) - with_total(noise, 0)
+    noise = noisy.noise(n or _N_DRAWS, np.random.default_rng(0)).astype(float)
+    return query.adjusted(np.array(noisy.counts, dtype=float) - noise, units, _with_total)
+
+
+def likely(query: Query, counts: Any, units: Units) -> Floats:
+    """Return possible counts near noisy ones, in one row: no number of records is negative."""
+    return query.adjusted(np.array([counts], dtype=float), units, nearest_counts)
 
 
 def nearest_counts(noisy: Any, total: int) -> Floats:
-    """Return the counts nearest to noisy ones that are not negative and have the public sum.
-
-    Parameters
-    ----------
-    noisy : array-like of shape (..., n_counts)
-        As released.
-    total : int
-        The sum along the last axis.
-    """
+    """Return the counts (along the last axis) nearest to these: none negative, with this sum."""
     x = np.asarray(noisy, dtype=float)
     largest = -np.sort(-x, axis=-1)
     # With t_k taken off, the k largest add up to the total; with the right k they stay positive.
@@ -88,7 +86,7 @@ def nearest_counts(noisy: Any, total: int) -> Floats:
     return nearest
 
 
-def with_total(x: Floats, total: int) -> Floats:
+def _with_total(x: Floats, total: int) -> Floats:
     """Return the nearest numbers (in the sense of least squares) that have this sum."""
     found: Floats = x - (x.sum(axis=-1, keepdims=True) - total) / x.shape[-1]
     return found

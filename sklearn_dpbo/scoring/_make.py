@@ -12,19 +12,16 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.metrics import get_scorer_names
 from sklearn.utils.metadata_routing import get_routing_for_object
 
-from .._params import as_floats
-from . import _gains as gains
-from ._confusion import CONFUSION, ConfusionScorer, confusion_scorer
+from .._params import as_floats, check_number
+from ._gains import GAINS, Custom, Named
 from ._kinds import refuse_clusterer, without_default
-from ._losses import LOSSES
-from ._matthews import MatthewsScorer
-from ._mean_gain import MeanGain
-from ._names import REFUSED, like_name, name_and_params
-from ._ranking import RANKING, ranking_scorer
-from ._regression import REGRESSION, regression_scorer
-from ._scorers import PrivateScorer
+from ._metrics import CONFUSION, signed
+from ._names import REFUSED, like_name, name_and_params, refuse_others
+from ._of_counts import RANKING, VARIANCE, ConfusionScore, RankingScore, VarianceExplained
+from ._scorers import MeanScore, PrivateScorer
 
 __all__ = [
+    "NAMES",
     "NO_WEIGHTS",
     "is_several",
     "make_private_scorer",
@@ -39,7 +36,28 @@ NO_WEIGHTS = (
     'more, use a gain of your own, make_private_scorer(gain, bounds=(a, b)), or "weighted_accuracy"'
     ", whose weights are public and follow from the record itself"
 )
-_NAMES = sorted([*gains.NAMED, *RANKING, *REGRESSION, *LOSSES, *CONFUSION])
+# Roots of means of these gains.
+_ROOTS = {
+    "neg_root_mean_squared_error": "neg_mean_squared_error",
+    "neg_root_mean_squared_log_error": "neg_mean_squared_log_error",
+}
+_CHOICES: dict[str, dict[str, tuple[Any, ...]]] = {
+    "balanced_accuracy": {"adjusted": (False, True)},
+    "cohen_kappa": {"weights": (None, "linear", "quadratic")},
+}
+_POSITIVE = ("average_precision", "f1", "fbeta", "jaccard", "precision", "recall", "roc_auc")
+
+
+def _parameters(name: str) -> tuple[str, ...]:
+    own = GAINS[name].params if name in GAINS else tuple(_CHOICES.get(name, ()))
+    own += ("beta",) * name.startswith("fbeta") + ("largest_error",) * (name in VARIANCE)
+    return own + ("pos_label",) * (name in _POSITIVE)
+
+
+# All names, with their parameters.
+NAMES = {
+    name: _parameters(name) for name in sorted({*GAINS, *_ROOTS, *RANKING, *VARIANCE, *CONFUSION})
+}
 
 
 def make_private_scorer(
@@ -94,54 +112,60 @@ def make_private_scorer(
         name = getattr(gain, "__name__", type(gain).__name__)
         methods = response_method or "predict"
         methods = (methods,) if isinstance(methods, str) else tuple(methods)
-        return MeanGain(name, gains.Custom(gain), _check_bounds(name, bounds), methods)
-    if not isinstance(gain, str) or gain not in _NAMES:
+        given = _check_bounds(name, bounds)
+        custom: PrivateScorer = MeanScore.of(name, Custom(gain), {}, given, response_method=methods)
+        return custom
+    if not isinstance(gain, str) or gain not in NAMES:
         raise ValueError(_unknown_sensitivity_message(gain))
     if response_method is not None:
         raise ValueError(f"{gain!r} chooses its response_method itself; leave it out")
-    if gain in REGRESSION:
-        if bounds is not None and gain.startswith("neg_root"):
-            bounds = _check_losses(gain, _check_bounds(gain, bounds))
-        return regression_scorer(gain, bounds, params)
-    if gain in gains.NAMED or gain in LOSSES:
-        return _mean_of(gain, bounds, params)
-    if bounds is not None:
-        raise ValueError(f"{gain!r} has bounds of its own; leave bounds out")
-    if gain.startswith("fbeta") and "beta" not in params:
-        raise ValueError(f"{gain!r} needs beta: make_private_scorer({gain!r}, beta=2), for example")
-    if "average" in params and f"{gain}_macro" in CONFUSION:
+    if "average" in params and f"{gain}_macro" in NAMES:
         raise ValueError(f"the average is part of the name: use {gain}_macro, for example")
-    if gain == "matthews_corrcoef":
-        return confusion_scorer(gain, params, MatthewsScorer)
-    return confusion_scorer(gain, params) if gain in CONFUSION else ranking_scorer(gain, params)
+    refuse_others(gain, params, NAMES[gain])
+    base = _ROOTS.get(gain, gain)
+    if bounds is not None and not (base in GAINS and GAINS[base].takes_bounds):
+        raise ValueError(f"{gain!r} has bounds of its own; leave bounds out")
+    if base in GAINS:
+        return _mean_score(gain, base, bounds, params)
+    _check_params(gain, params)
+    if gain in VARIANCE:
+        return VarianceExplained(gain, (-math.inf, 1.0), params)
+    if gain in CONFUSION:
+        return ConfusionScore(gain, (-1.0 if signed(gain, params) else 0.0, 1.0), params)
+    methods = ("predict_proba",) if gain == "roc_auc_ovr" else RankingScore.response_method
+    return RankingScore(gain, (0.0, 1.0), params, response_method=methods)
 
 
-def _mean_of(name: str, bounds: Any, params: dict[str, Any]) -> PrivateScorer:
-    try:
-        gain = {**gains.NAMED, **LOSSES}[name](**params)
-    except TypeError as error:
-        problem = str(error).split("__init__() ")[-1]
-        raise ValueError(f"parameters of {name!r}: {problem}") from None
-    if bounds is not None and not gain.takes_bounds:
-        raise ValueError(f"{name!r} has bounds of its own; leave bounds out")
-    if bounds is not None:
-        bounds = _check_bounds(name, bounds)
-        if name.startswith("neg_"):
-            bounds = _check_losses(name, bounds)
-        return MeanGain(name, gain, bounds, gain.response_method, params)
-    bounds = gain.bounds or (-math.inf, 0.0)  # until they are learnt from the training labels
-    learns = gain.bounds is None
-    return MeanGain(name, gain, bounds, gain.response_method, params, learns_bounds=learns)
-
-
-def _check_losses(name: str, bounds: tuple[float, float]) -> tuple[float, float]:
-    """Return the bounds of minus a loss, or say that they are the wrong way round."""
-    if bounds[0] >= 0:
+def _mean_score(name: str, base: str, bounds: Any, params: dict[str, Any]) -> PrivateScorer:
+    checked = GAINS[base].check(None, **params)
+    given = None if bounds is None else _check_bounds(name, bounds)
+    if given is not None and name.startswith("neg_") and given[0] >= 0:
         raise ValueError(
-            f"{name!r} is 0 for a perfect prediction and negative otherwise, so bounds={bounds} "
-            f"would clip every gain: did you mean bounds=({-bounds[1]:g}, {0.0 - bounds[0]:g})?"
+            f"{name!r} is 0 for a perfect prediction and negative otherwise, so bounds={given} "
+            f"would clip every gain: did you mean bounds=({-given[1]:g}, {0.0 - given[0]:g})?"
         )
-    return bounds
+    scorer: PrivateScorer = MeanScore.of(
+        name,
+        Named(base, checked),
+        params,
+        given,
+        response_method=GAINS[base].methods,
+        root=name in _ROOTS,
+    )
+    return scorer
+
+
+def _check_params(name: str, params: dict[str, Any]) -> None:
+    if name.startswith("fbeta"):
+        if "beta" not in params:
+            raise ValueError(f"{name!r} needs beta: make_private_scorer({name!r}, beta=2), say")
+        check_number("beta of 'fbeta'", params["beta"], "a positive number", lambda b: b > 0)
+    if "largest_error" in params:
+        c = params["largest_error"]
+        check_number("largest_error", c, "a positive number", lambda v: v > 0, optional=True)
+    for key, allowed in _CHOICES.get(name, {}).items():
+        if key in params and params[key] not in allowed:
+            raise ValueError(f"{key} of {name!r} is one of {allowed}; found {params[key]!r}")
 
 
 def _check_bounds(name: str, bounds: Any) -> tuple[float, float]:
@@ -209,11 +233,11 @@ def resolve_scorers(scoring: Any, estimator: Any, selects: str | None) -> dict[s
 
 def _sharing(scorers: dict[str, PrivateScorer]) -> dict[str, PrivateScorer]:
     """Let accuracy be computed from the confusion matrix, if that is released for another score."""
-    if not any(isinstance(scorer, ConfusionScorer) for scorer in scorers.values()):
+    if not any(isinstance(scorer, ConfusionScore) for scorer in scorers.values()):
         return scorers
+    counted = ConfusionScore("accuracy", (0.0, 1.0), {})
     return {
-        name: confusion_scorer("accuracy", {}) if scorer.name == "accuracy" else scorer
-        for name, scorer in scorers.items()
+        name: counted if scorer.name == "accuracy" else scorer for name, scorer in scorers.items()
     }
 
 
@@ -243,7 +267,7 @@ def resolve_scorer(scoring: Any, estimator: Any) -> PrivateScorer:
     scorer = make_private_scorer(scoring) if isinstance(scoring, str) else scoring
     if _is_weighted(scorer):
         raise ValueError(f"a scorer of scikit-learn in scoring= asks for weights: {NO_WEIGHTS}")
-    known = name_and_params(scorer)
+    known = name_and_params(scorer, NAMES)
     if known is not None:
         name, params = known
         scorer = _same_response(scoring, make_private_scorer(name, **params))
@@ -294,7 +318,7 @@ def _unknown_sensitivity_message(scoring: Any) -> str:
         return f"scoring={scoring!r} {reason}, so it cannot be made private. Use {nearest}"
     meant = like_name(scoring)
     if isinstance(scoring, str) and scoring not in get_scorer_names():
-        near = difflib.get_close_matches(meant or scoring.lower(), _NAMES, n=1, cutoff=0.7)
+        near = difflib.get_close_matches(meant or scoring.lower(), NAMES, n=1, cutoff=0.7)
         if near:
             return f"scoring={scoring!r} is not a score; did you mean {near[0]!r}?"
         return (

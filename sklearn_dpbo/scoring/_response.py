@@ -3,49 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
-from functools import partial
+from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import get_tags
 
 from .._data.tables import dense, n_rows
 
 __all__ = [
+    "Predictions",
+    "Responses",
     "call_method",
     "check_response",
     "method_of",
     "respond",
     "second_class_score",
-    "stand_in",
-    "with_answers",
 ]
 
 
 def respond(estimator: Any, X: Any, response_method: tuple[str, ...]) -> NDArray[Any]:
-    """Return the response of a fitted estimator to X.
+    """Return the response of a fitted estimator to X; a single column becomes one-dimensional.
 
-    Parameters
-    ----------
-    estimator : estimator
-        A fitted one.
-    X : table of shape (n, n_features)
-        Records to predict.
-    response_method : tuple of str
-        Names of methods; the first that the estimator has is called.
-
-    Returns
-    -------
-    response : ndarray of shape (n,) or (n, k)
-        A single column becomes one-dimensional.
-
-    Raises
-    ------
-    AttributeError
-        If the estimator has none of the methods.
-    ValueError
-        If the response does not have one row per row of X, or has complex numbers.
+    Raises AttributeError if it has none of the methods, ValueError for `check_response`.
     """
     raw = call_method(estimator, X, response_method)
     check_response(estimator, raw, n_rows(X), response_method)
@@ -53,44 +34,61 @@ def respond(estimator: Any, X: Any, response_method: tuple[str, ...]) -> NDArray
     return response
 
 
-def stand_in(estimator: Any, X: Any, asked: Iterable[tuple[str, ...]]) -> Any:
-    """Return an object that responds to X like a fitted estimator, without running its code.
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """Predictions of public records: their labels, the response to them, and `classes_`."""
+
+    y: Any
+    response: NDArray[Any]
+    classes: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Responses:
+    """What a fitted model answers to public records; none of its code runs any more.
 
     Parameters
     ----------
-    estimator : estimator
-        A fitted one.
-    X : table of shape (n, n_features)
-        Records to predict; the stand-in takes it for any table.
-    asked : iterable of tuple of str
-        Of each, the first method that the estimator has is called.
+    name : str
+        Of the model's class.
+    y : ndarray of shape (n,) or (n, n_outputs), or None
+        Labels of the records.
+    classes : object
+        The model's `classes_`; None if it has none.
+    by_method : dict of str to ndarray
+        The response of each method.
+    cuts : tuple of float
+        Thresholds that the model says it has.
     """
-    methods = sorted({method_of(estimator, each) for each in asked})
-    return with_answers(estimator, {name: respond(estimator, X, (name,)) for name in methods})
 
+    name: str
+    y: Any
+    classes: Any
+    by_method: dict[str, NDArray[Any]]
+    cuts: tuple[float, ...] = ()
 
-def with_answers(estimator: Any, responses: dict[str, NDArray[Any]]) -> Any:
-    """Return an object that gives these responses to any X and otherwise looks like the estimator.
+    @classmethod
+    def of(cls, estimator: Any, X: Any, y: Any, asked: Iterable[tuple[str, ...]]) -> Responses:
+        """Call, of each of these, the first method that the estimator has."""
+        methods = sorted({method_of(estimator, each) for each in asked})
+        return cls.given(estimator, y, {name: respond(estimator, X, (name,)) for name in methods})
 
-    Parameters
-    ----------
-    estimator : estimator
-        A fitted one.
-    responses : dict of str to ndarray
-        By method.
-    """
-    tags = get_tags(estimator)
-    found: dict[str, Any] = {"__sklearn_tags__": lambda _: tags}
-    for name in ("best_threshold_", "classes_", "threshold"):
-        if hasattr(estimator, name):
-            found[name] = getattr(estimator, name)
-    for method, response in responses.items():
-        found[method] = partial(_known, response)
-    return type(type(estimator).__name__, (), found)()
+    @classmethod
+    def given(cls, estimator: Any, y: Any, by_method: dict[str, NDArray[Any]]) -> Responses:
+        """Return these responses of a fitted estimator."""
+        own = (getattr(estimator, name, None) for name in ("best_threshold_", "threshold"))
+        cuts = tuple(float(cut) for cut in own if isinstance(cut, Real))
+        classes = getattr(estimator, "classes_", None)
+        return cls(type(estimator).__name__, dense(y), classes, by_method, cuts)
 
+    def method(self, response_method: tuple[str, ...]) -> str:
+        """Return the first of these methods that there is a response of."""
+        return next(name for name in response_method if name in self.by_method)
 
-def _known(response: NDArray[Any], X: Any) -> NDArray[Any]:
-    return response.copy()
+    def __call__(self, response_method: tuple[str, ...]) -> Predictions:
+        """Return the predictions of the first of these methods."""
+        response = self.by_method[self.method(response_method)].copy()
+        return Predictions(self.y, response, self.classes)
 
 
 def second_class_score(response: NDArray[Any]) -> NDArray[np.float64]:
@@ -105,19 +103,7 @@ def second_class_score(response: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def check_response(estimator: Any, raw: Any, n: int, response_method: tuple[str, ...]) -> None:
-    """Raise ValueError if a response does not have n rows, or has complex numbers.
-
-    Parameters
-    ----------
-    estimator : estimator
-        A fitted one.
-    raw : object
-        What it returned.
-    n : int
-        Number of rows that it was given.
-    response_method : tuple of str
-        Names of methods; the first that the estimator has was called.
-    """
+    """Raise ValueError if a response to n rows does not have n rows, or has complex numbers."""
     call = f"{type(estimator).__name__}.{method_of(estimator, response_method)}"
     shape = _shape(raw)
     if shape is None:

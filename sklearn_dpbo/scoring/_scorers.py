@@ -1,60 +1,66 @@
-"""`PrivateScorer`: the interface of all scores (zone: sensitive).
+"""`PrivateScorer`: the interface of all scores, and means of gains (zone: sensitive).
 
-A search uses a score twice. One integer *statistic* per candidate ranks the candidates; then
-integers of the chosen candidate alone, its *counts*, are released with noise, and the score is
-computed from them. One unit changes either by at most a sensitivity. This bound is exact, because
-sums of integers have no rounding error.
+A search uses a score twice. One integer of a first `Query` ranks the candidates; then the integers
+of a second one, of the chosen candidate alone, are released with noise, and the score is computed
+from them. A scorer is itself the first query, and `counts` is the second.
 
-=============  ========================================  ==========================================
-module         statistic                                 counts
-=============  ========================================  ==========================================
-`_mean_gain`   sum of gains                              the same
-`_confusion`   sum of the metric's gradients             confusion matrix, or histogram of scores
-`_matthews`    public table of MCC, by how many of each  confusion matrix
-               class are predicted correctly
-`_ranking`     pairs in the right order, and others:     histogram of scores, or pairs and number
-               see `_orders`                             of positives
-`_regression`  sum of squared errors, clipped, or        sums of errors, labels and their squares,
-               number of small errors                    or histogram of errors
-=============  ========================================  ==========================================
+* `prepare` sets what depends on the training labels,
+* `choice` lets the first query tell candidates apart that are as good as a public one,
+* `release` sets the second one,
+* `value` and `interval` say what released integers mean.
 
-A unit's gain is the mean of its records' gains; in counts, its records weigh W together. The proofs
-are in the documentation, "The guarantee".
+Each returns a new scorer, or a number. `_of_counts` has the scores that are no means of gains.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 from sklearn.utils.validation import _check_sample_weight
 
 from .._data.tables import dense, n_rows
 from .._data.units import Units
 from .._privacy.noisy_counts import NoisyCounts
-from ._histogram import ScoreHistogram
-from ._response import respond
-from ._statistics import Predictions, Statistics
+from ._gains import GAINS, Custom, Gain, Named
+from ._intervals import likely, simulated_interval
+from ._queries import MeanOf, Query
+from ._response import Predictions, respond
 
 __all__ = [
     "CONFIDENCE",
+    "MeanScore",
     "PrivateScorer",
+    "Public",
     "Score",
-    "computing",
+    "check_one_output",
+    "large_error",
     "score_and_interval",
-    "scorer_repr",
 ]
 
+Floats = NDArray[np.float64]
 # Of all intervals that are released.
 CONFIDENCE = 0.95
 # A score with noise, and where it lies without.
 Score: TypeAlias = tuple[float, tuple[float, float]]
+# Returns predictions of public records, by the first of these methods that the estimator has.
+Public: TypeAlias = Callable[[tuple[str, ...]], Predictions]
+
+# Samples of public records, of which the difference of score and released value is estimated.
+_N_SAMPLES = 40
+# Share of a public candidate's errors that count fully when candidates are compared, and the
+# smallest error that does, as a share of the largest that counts for the score.
+_TOLD_APART, _SMALLEST = 0.95, 2.0**-10
 
 
-class PrivateScorer(Statistics):
+@dataclass(frozen=True, eq=False, repr=False)
+class PrivateScorer(Query):
     """A score whose sensitivity to one privacy unit is proven.
 
     Create it with `make_private_scorer`. It is also an ordinary scikit-learn scorer:
@@ -64,67 +70,70 @@ class PrivateScorer(Statistics):
     ----------
     name : str
         Name of the score, or of the function that computes the gain.
+    bounds : tuple (low, high) of float
+        Lowest and highest possible score.
     params : dict
         Of `make_private_scorer`, as given.
     response_method : tuple of str
         Methods of the estimator; the first one that it has is called.
-    bounds : tuple (low, high) of float
-        Lowest and highest possible score.
+    query : Query or None
+        Its integer ranks the candidates.
+    counts : Query or None
+        What is released of the chosen candidate; equal ones of several scores are shared.
+    ends : tuple (low, high) of float
+        Scores that the lowest and the highest integer of `query` stand for, about.
+    shift, allowance : float
+        By how much the score exceeds that of the counts, and how uncertain that is.
     task : "classification", "regression" or None
         Kind of problem that the score is for; None for both.
     custom : bool
         Whether the gain is a user's function, which might depend on other records.
-    prepared : bool
-        Whether it was returned by `prepare`.
+    is_mean : bool
+        Whether it is the mean of gains of single records (`record_gains`), and so a linear function
+        of its only integer.
+    learns_bounds : bool
+        Whether bounds follow from the training labels. What they cut off is estimated.
     lipschitz : float or None
         For scores of a linear classifier's margin: the Lipschitz constant of a record's gain as a
         function of its margin.
     lowest_at_zero : bool
         Whether a margin of 0 has the lowest gain, which a record also has if it cannot be
         predicted.
-    is_mean : bool
-        Whether it is the mean of gains of single records (`record_gains`), and so a linear function
-        of its only statistic.
-    selects_at : bool
-        Whether public predictions determine how records count in the choice; see `selecting_at`.
-    releases_at : bool
-        Whether public predictions determine what is released; see `releasing_at`.
     """
 
     name: str
-    params: dict[str, Any]
-    is_mean = False
-    prepared = False
     bounds: tuple[float, float]
+    params: dict[str, Any]
+    query: Any = None
+    counts: Any = None
+    ends: tuple[float, float] = (0.0, 1.0)
+    shift: float = 0.0
+    allowance: float = 0.0
+    task = "classification"
+    is_mean = False
+    learns_bounds = False
+    lipschitz = None
+    lowest_at_zero = False
 
     # What users give (labels, functions, tables) need not be comparable.
     __eq__, __hash__ = object.__eq__, object.__hash__
+
+    @property
+    def choice_uses_public(self) -> bool:
+        """Whether public predictions determine how records count in the choice."""
+        return False
+
+    @property
+    def release_uses_public(self) -> bool:
+        """Whether public predictions determine what is released, or correct it."""
+        return self.counts is None or self.learns_bounds
 
     @property
     def definition(self) -> tuple[Any, ...]:
         """What `make_private_scorer` was given: of equal ones, scores are comparable."""
         return self.name, sorted(self.params.items())
 
-    @property
-    def task(self) -> str | None:
-        return None
-
-    @property
-    def selects_at(self) -> bool:
-        return False
-
-    @property
-    def releases_at(self) -> bool:
-        return False
-
-    @property
-    def lipschitz(self) -> float | None:
-        return None
-
-    @property
-    def lowest_at_zero(self) -> bool:
-        return False
-
+    # ------------------------------------------------------------ what is set when
     def prepare(self, y_train: Any) -> PrivateScorer:
         """Return this scorer with everything set that depends on the training labels.
 
@@ -140,91 +149,84 @@ class PrivateScorer(Statistics):
         """
         return self
 
-    def without_public(self) -> PrivateScorer:
-        """Return this scorer, prepared to work without predictions of public records.
-
-        Raises
-        ------
-        ValueError
-            If it cannot.
-        """
-        if self.releases_at:
-            raise ValueError(
-                f"scoring={self.name!r} needs predictions of public records, and here all records "
-                "are protected. Use one that does not, such as 'accuracy', 'f1', 'roc_auc', "
-                "'neg_brier_score', 'r2' or 'neg_mean_absolute_error'"
-            )
-        return self
-
-    def selecting_at(self, public: Predictions, linear: bool = False) -> PrivateScorer:
+    def choice(self, public: Predictions) -> PrivateScorer:
         """Return this scorer, prepared to tell candidates apart that are about as good as this.
 
         Parameters
         ----------
         public : Predictions
-            Of a candidate that is good on public records.
-        linear : bool, default=False
-            Whether the statistic has to be a sum over units.
+            By a candidate that is good on public records.
         """
         return self
 
-    def releasing_at(
-        self, public: Predictions, m: int, epsilon: float, shared: bool = False
+    def release(
+        self,
+        public: Public | None = None,
+        m: int = 1,
+        epsilon: float = 1.0,
+        given: Sequence[Query] = (),
+        shared: bool = False,
     ) -> PrivateScorer:
-        """Return this scorer, prepared to release the score of this candidate.
+        """Return this scorer, prepared to release the score of the candidate that was chosen.
 
         Parameters
         ----------
-        public : Predictions
-            Of the candidate that was chosen.
+        public : callable or None
+            Returns predictions by the candidate; None if all records are protected.
         m : int
             Number of protected units.
         epsilon : float
             Of the release.
-        shared : bool, default=False
-            Whether other scores are released that could be computed from the same counts.
+        given : sequence of Query
+            What is released anyway: used if the score follows from it.
+        shared : bool
+            Whether other scores are released that may be computed from the same counts.
+
+        Raises
+        ------
+        ValueError
+            If public predictions are needed, and there are none.
         """
         return self
 
-    def releasing_from(
-        self, histogram: ScoreHistogram, public: Predictions, m: int, epsilon: float
-    ) -> PrivateScorer | None:
-        """Return this scorer, to be computed from such counts; None if it cannot be.
+    # ------------------------------------------------------------ the query that ranks
+    def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
+        found: NDArray[Any] = self.query.record_values(y, response, classes)
+        return found
 
-        Parameters
-        ----------
-        histogram : ScoreHistogram
-            Of two classes, with an edge where the classifier changes its mind.
-        public, m, epsilon
-            As for `releasing_at`, with the response that the histogram is of.
-        """
-        return None
+    def lowest_values(self, y: Any, n: int) -> NDArray[Any]:
+        found: NDArray[Any] = self.query.lowest_values(y, n)
+        return found
 
-    @property
-    def counts(self) -> Statistics:
-        """What is released of the chosen candidate; equal ones of several scores are shared."""
-        return self
+    def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
+        found: tuple[int, ...] = self.query.statistics(values, y, units)
+        return found
+
+    def sensitivity(self, units: Units) -> int:
+        return int(self.query.sensitivity(units))
+
+    def unclipped(self, y: Any, response: NDArray[Any], classes: Any) -> Floats:
+        found: Floats = self.query.unclipped(y, response, classes)
+        return found
+
+    def share_clipped(self, y: Any, response: NDArray[Any], classes: Any) -> float:
+        return float(self.query.share_clipped(y, response, classes))
 
     def largest(self, units: Units) -> int:
-        """Return the largest possible value of the statistic; the smallest is 0.
-
-        Parameters
-        ----------
-        units : Units
-            Protected units; only their number, and whether they are groups, is used.
-        """
-        raise NotImplementedError
+        """Return the largest possible integer of the query; the smallest is 0."""
+        return int(self.query.largest(units))
 
     def line(self, units: Units) -> tuple[float, float]:
-        """Return (a, b) such that the score is about a + b times the statistic.
+        """Return (a, b) such that the score is about a + b times the integer of the query.
 
         Public, and for guidance only. Exact if `is_mean`.
-
-        Parameters
-        ----------
-        units : Units
-            Protected units; only their number, and whether they are groups, is used.
         """
+        low, high = self.ends
+        return low, (high - low) / self.largest(units)
+
+    # ------------------------------------------------------------ the score
+    def raw(self, counts: Floats, units: Units, undefined: float | None = None) -> Floats:
+        """Return the score of each row of counts, not shifted; see `_metrics` on `undefined`."""
         raise NotImplementedError
 
     def value(self, counts: Sequence[int], units: Units) -> float:
@@ -237,7 +239,8 @@ class PrivateScorer(Statistics):
         units : Units
             Protected units; only their number, and whether they are groups, is used.
         """
-        raise NotImplementedError
+        found = self.raw(likely(self.counts, counts, units), units)[0] + self.shift
+        return float(min(max(found, self.bounds[0]), self.bounds[1]))
 
     def interval(self, noisy: NoisyCounts, units: Units, confidence: float) -> tuple[float, float]:
         """Return where the score of the counts without noise lies, with this probability.
@@ -247,27 +250,29 @@ class PrivateScorer(Statistics):
         noisy : NoisyCounts
             What was released.
         units : Units
-            Protected units; only their number, and whether they are groups, is used.
+            As for `value`.
         confidence : float
             In (0, 1).
         """
-        raise NotImplementedError
+
+        def compute(counts: Floats, undefined: float | None) -> Floats:
+            return self.raw(counts, units, undefined)
+
+        return self._moved(
+            simulated_interval(compute, self.counts, noisy, units, confidence, self.bounds)
+        )
+
+    def _moved(self, ends: tuple[float, float]) -> tuple[float, float]:
+        low, high = ends[0] + self.shift - self.allowance, ends[1] + self.shift + self.allowance
+        return max(low, self.bounds[0]), min(high, self.bounds[1])
 
     def exact(
         self, y: Any, response: NDArray[Any], classes: Any, sample_weight: Any = None
     ) -> float:
-        """Return the score of predictions of public records.
-
-        Parameters
-        ----------
-        y, response, classes
-            As in `record_values`.
-        sample_weight : array-like of shape (n,), default=None
-            Not negative.
-        """
+        """Return the score of predictions of public records."""
         raise NotImplementedError
 
-    def record_gains(self, estimator: Any, X: Any, y: Any = None) -> NDArray[np.float64]:
+    def record_gains(self, estimator: Any, X: Any, y: Any = None) -> Floats:
         """Return the gain of each record, *without privacy*; only if `is_mean`.
 
         Parameters
@@ -287,13 +292,7 @@ class PrivateScorer(Statistics):
         raise NotImplementedError
 
     def predictions(self, estimator: Any, X: Any, y: Any = None) -> Predictions:
-        """Return what a fitted estimator predicts for records that need no protection.
-
-        Parameters
-        ----------
-        estimator, X, y
-            As in `record_gains`.
-        """
+        """Return what a fitted estimator predicts for records that need no protection."""
         y = self._labels(X, y)
         response = respond(estimator, X, self.response_method)
         return Predictions(y, response, getattr(estimator, "classes_", None))
@@ -301,11 +300,11 @@ class PrivateScorer(Statistics):
     def __call__(self, estimator: Any, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the score of a fitted estimator on data that need no protection."""
         labels = self._labels(X, y)
-        scorer = self if self.prepared else self.prepare(labels)
+        scorer = self.prepare(labels) if self.query is None else self
         found = scorer.predictions(estimator, X, labels)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, found.response)
-        with computing(scorer):
+        with scorer._computing():
             return scorer.exact(found.y, found.response, found.classes, sample_weight)
 
     def _labels(self, X: Any, y: Any) -> Any:
@@ -322,16 +321,231 @@ class PrivateScorer(Statistics):
             )
         return labels
 
+    @contextmanager
+    def _computing(self) -> Iterator[None]:
+        """Raise ValueError if public labels or predictions are no numbers, or exceed floats."""
+        try:
+            yield
+        except (OverflowError, TypeError) as error:
+            raise ValueError(
+                f"{self!r} cannot be computed from these labels and predictions: {error}"
+            ) from error
 
-@contextmanager
-def computing(scorer: PrivateScorer) -> Iterator[None]:
-    """Raise ValueError if public labels or predictions are not numbers, or too large for floats."""
-    try:
-        yield
-    except (OverflowError, TypeError) as error:
+    def _public_error(self, public: Predictions, m: int) -> tuple[float, float]:
+        """Return (how much the score exceeds that of the counts, how far off that may be).
+
+        Bins hide the order within them, and bounds clip large losses. The difference is estimated
+        on public records that the candidate was not fitted on. The second number is the size of the
+        first one, and the standard deviation times the quantile of Student's distribution for as
+        many records as the rarest public class has: about twice. Both samples vary, the m protected
+        records and the n public ones: as one of m n / (m + n) does.
+        """
+        rng, errors, n = np.random.default_rng(0), [], len(public.response)
+        units = Units.of(max(1, round(m * n / (m + n))))
+        classes, sizes = (
+            np.unique(public.y, return_counts=True) if public.classes is not None else ((), (n,))
+        )
+        for _ in range(_N_SAMPLES):
+            rows = rng.integers(n, size=units.m)
+            y, response = public.y[rows], public.response[rows]
+            if len(classes) and len(np.unique(y)) < len(classes):
+                continue  # there are areas and shares that are not defined without a class
+            values = self.counts.record_values(y, response, public.classes)
+            counts = np.array([self.counts.statistics(values, y, units)], dtype=float)
+            exact = self.exact(y, response, public.classes)
+            errors.append(exact - float(self.raw(counts, units)[0]))
+        errors = [error for error in errors if np.isfinite(error)] or [0.0]
+        shift = float(np.mean(errors))
+        times = float(stdtrit(max(1, min(sizes) - 1), 0.975))
+        return shift, abs(shift) + times * float(np.std(errors))
+
+    def _with_clipping(self, public: Predictions, m: int) -> Any:
+        """Return this scorer, with an estimate of what bounds cut off."""
+        shift, allowance = self._public_error(public, m)
+        # A few public records hold all that is cut off: another set of them has others.
+        deviation = (allowance - abs(shift)) * math.sqrt(1 + m / len(public.response))
+        return replace(self, shift=shift, allowance=abs(shift) + deviation)
+
+    def _arguments(self) -> dict[str, Any]:
+        return self.params
+
+    def __repr__(self) -> str:
+        arguments = [repr(self.name), *(f"{k}={v!r}" for k, v in self._arguments().items())]
+        return f"make_private_scorer({', '.join(arguments)})"
+
+
+_CUSTOM = Gain(len, takes_bounds=True, one_output=False)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MeanScore(PrivateScorer):
+    """Mean over units of a gain, or minus the square root of a mean loss.
+
+    Parameters
+    ----------
+    gain : Named or Custom
+        Of each record.
+    response_method : tuple of str
+        Methods of the estimator; the first that it has is called.
+    given : tuple of float or None
+        Bounds of the score that the user has chosen.
+    root : bool
+        Whether the score is -sqrt(-mean).
+    """
+
+    gain: Any = None
+    response_method: tuple[str, ...] = ("predict",)
+    given: tuple[float, float] | None = None
+    root: bool = False
+
+    @classmethod
+    def of(cls, name: str, gain: Any, params: dict[str, Any], given: Any, **kwargs: Any) -> Any:
+        """Return the scorer; it can be used without training labels if nothing depends on them."""
+        scorer = cls(name, (-math.inf, 0.0), params, gain=gain, given=given, **kwargs)
+        bounds = given or scorer._known.bounds
+        return scorer if callable(bounds) else scorer._with_bounds(bounds)
+
+    @property
+    def _known(self) -> Gain:
+        return _CUSTOM if self.custom else GAINS[self.gain.name]
+
+    @property
+    def custom(self) -> bool:  # type: ignore[override]
+        return isinstance(self.gain, Custom)
+
+    @property
+    def task(self) -> str | None:  # type: ignore[override]
+        return None if self.custom else self._known.task
+
+    @property
+    def is_mean(self) -> bool:  # type: ignore[override]
+        return not self.root
+
+    @property
+    def learns_bounds(self) -> bool:  # type: ignore[override]
+        return self.given is None and self._known.learns_bounds
+
+    @property
+    def choice_uses_public(self) -> bool:
+        return self.root and self.learns_bounds
+
+    @property
+    def lipschitz(self) -> float | None:  # type: ignore[override]
+        of = self._known.lipschitz
+        return None if of is None else of(self._known.check(None, **self.params))
+
+    @property
+    def lowest_at_zero(self) -> bool:  # type: ignore[override]
+        return self.name == "ramp"
+
+    def prepare(self, y_train: Any) -> MeanScore:
+        if y_train is not None and (self.root or self._known.one_output):
+            check_one_output(self.name, y_train)
+        if self.custom:
+            return self
+        known, params = self._known, self._known.check(y_train, **self.params)
+        bounds = self.given or known.bounds_for(y_train, params)
+        if not np.isfinite(bounds).all():
+            raise ValueError(
+                f"scoring={self.name!r}: the training labels are so large that the loss of their "
+                "median exceeds the range of floats. Rescale the labels"
+            )
+        if self.root and self.given is None:  # of several outputs, it is a mean of roots
+            bounds = (-math.sqrt(-bounds[0]), 0.0)
+        return replace(self, gain=Named(self.gain.name, params))._with_bounds(bounds)
+
+    def _with_bounds(self, bounds: tuple[float, float]) -> MeanScore:
+        a, b = bounds
+        query = MeanOf(
+            self.gain,
+            (-(a**2), -(b**2)) if self.root else bounds,
+            self.response_method,
+            counts=self._known.counts,
+            clips=self._known.takes_bounds,
+            custom=self.custom,
+            name=repr(self),
+        )
+        return replace(self, bounds=bounds, query=query, counts=query, ends=bounds)
+
+    def choice(self, public: Predictions) -> MeanScore:
+        """Most errors of a good candidate are far smaller than the bound; so is the noise then."""
+        if not self.choice_uses_public:
+            return self
+        large = large_error(self.counts, public)
+        query = replace(self.counts, bounds=(-(large**2), self.counts.bounds[1]))
+        return replace(self, query=query, ends=(-large, self.bounds[1]))
+
+    def release(
+        self,
+        public: Public | None = None,
+        m: int = 1,
+        epsilon: float = 1.0,
+        given: Sequence[Query] = (),
+        shared: bool = False,
+    ) -> MeanScore:
+        if not self.learns_bounds:
+            return self
+        if public is None:  # what bounds cut off stays cut off
+            return replace(self, given=self.bounds)
+        found: MeanScore = self._with_clipping(public(self.response_method), m)
+        return found
+
+    def raw(self, counts: Floats, units: Units, undefined: float | None = None) -> Floats:
+        a, b = self.counts.bounds
+        share = np.clip(counts[:, 0] / self.counts.largest(units), 0.0, 1.0)
+        found: Floats = self._score(a + (b - a) * share)
+        return found
+
+    def _score(self, mean: Any) -> Any:
+        return -np.sqrt(-mean) if self.root else mean
+
+    def value(self, counts: Sequence[int], units: Units) -> float:
+        """What was cut off may lie outside of the bounds."""
+        return float(self.raw(np.array([counts], dtype=float), units)[0]) + self.shift
+
+    def interval(self, noisy: NoisyCounts, units: Units, confidence: float) -> tuple[float, float]:
+        (ends,) = noisy.interval(confidence)
+        low, high = (self.value((end,), units) for end in ends)
+        return low - self.allowance, high + self.allowance
+
+    def exact(
+        self, y: Any, response: NDArray[Any], classes: Any, sample_weight: Any = None
+    ) -> float:
+        gains = self.counts.unclipped if self.learns_bounds else self.counts.clipped
+        return float(self._score(np.average(gains(y, response, classes), weights=sample_weight)))
+
+    def record_gains(self, estimator: Any, X: Any, y: Any = None) -> Floats:
+        found = self.predictions(estimator, X, y)
+        with self._computing():
+            gains: Floats = self.counts.clipped(found.y, found.response, found.classes)
+        return gains
+
+    @property
+    def definition(self) -> tuple[Any, ...]:
+        return *super().definition, self.given, getattr(self.gain, "function", None)
+
+    def _arguments(self) -> dict[str, Any]:
+        return {**({} if self.given is None else {"bounds": self.given}), **self.params}
+
+
+def check_one_output(name: str, y_train: Any) -> None:
+    """Raise ValueError if there are several labels per record."""
+    if dense(y_train).ndim > 1:
         raise ValueError(
-            f"{scorer!r} cannot be computed from these labels and predictions: {error}"
-        ) from error
+            f"scoring={name!r} takes one label per record; y has shape {dense(y_train).shape}. "
+            f"Use 'accuracy' (all labels right), '{name.split('_')[0]}_samples', "
+            "'neg_mean_squared_error', or make_private_scorer(gain, bounds=(a, b))"
+        )
+
+
+def large_error(query: MeanOf, public: Predictions) -> float:
+    """Return what root of a loss is large for a public candidate, within the bounds of the loss."""
+    most = math.sqrt(-query.bounds[0])
+    losses = -query.unclipped(public.y, public.response, public.classes)
+    losses = losses[np.isfinite(losses)]
+    large = math.sqrt(np.quantile(losses, _TOLD_APART)) if len(losses) else 0.0
+    # Not so small that rounding errors of predictions would count.
+    return min(max(large, most * _SMALLEST), most) if large > 0 else most
 
 
 def score_and_interval(
@@ -345,9 +559,3 @@ def score_and_interval(
     value = scorer.value(noisy.counts, units)
     low, high = scorer.interval(noisy, units, confidence)
     return value, (min(low, value), max(high, value))
-
-
-def scorer_repr(name: str, params: Mapping[str, Any]) -> str:
-    """Return the call of `make_private_scorer` that makes a scorer."""
-    arguments = [repr(name), *(f"{key}={value!r}" for key, value in params.items())]
-    return f"make_private_scorer({', '.join(arguments)})"

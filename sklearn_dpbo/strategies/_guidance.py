@@ -104,9 +104,11 @@ class Guidance:
             self._explore()
         if self._strategy.timeout is not None:
             self._shorten(self._affordable(self._strategy.timeout))
-        if self._oracle.scorer.selects_at:
+        if self._oracle.scorer.choice_uses_public:
             self._look_at_good_candidate()
-        if self._oracle.report or any(scorer.releases_at for scorer in self._oracle.scorers):
+        if self._oracle.report or any(
+            scorer.release_uses_public for scorer in self._oracle.scorers
+        ):
             _ = self._public  # refuses a public_cv that makes no split before anything is spent
         for points in self._batches():
             candidates, first = self._space.candidates(points), not self._history.fitted

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from .._data.tables import dense
 from .._data.units import Units
 from .._evaluation.evaluator import Evaluator
 from .._evaluation.fitting import without_autologging
@@ -21,10 +20,10 @@ from .._privacy.noisy_counts import NoisyCounts
 from .._privacy.rounding import round_down
 from .._privacy.sensitive import Sensitive
 from ..evaluation._counted import Counted
-from ..evaluation._design import ClassifierDesign, RegressorDesign, design_of
-from ..scoring._response import respond, stand_in
+from ..evaluation._design import Design, design_of
+from ..scoring._queries import Query
+from ..scoring._response import Responses
 from ..scoring._scorers import PrivateScorer, Score, score_and_interval
-from ..scoring._statistics import Predictions, Statistics
 from ._base import Scores
 
 __all__ = ["CountedScores", "count_scores", "public_model", "rehearse", "release_all_scores"]
@@ -36,7 +35,7 @@ PublicModel: TypeAlias = tuple[Any, Any, Any]
 class _Part(NamedTuple):
     """One release: of these counts, with its part of epsilon in relation to the others'."""
 
-    counts: Statistics
+    counts: Query
     weight: Fraction
     purpose: str
     detail: str
@@ -50,7 +49,7 @@ class CountedScores:
     """
 
     scorers: list[PrivateScorer]
-    design: ClassifierDesign | RegressorDesign | None
+    design: Design | None
     parts: list[_Part]
     tables: list[Sensitive]
 
@@ -83,14 +82,14 @@ class CountedScores:
 
 def _computed(
     scorers: list[PrivateScorer],
-    design: ClassifierDesign | RegressorDesign | None,
+    design: Design | None,
     parts: list[_Part],
     noisy: list[NoisyCounts],
     units: Units,
 ) -> tuple[Scores, Counted | None]:
     """Return what follows from the noisy counts of each part."""
 
-    def of(counts: Statistics) -> NoisyCounts:
+    def of(counts: Query) -> NoisyCounts:
         return noisy[[part.counts for part in parts].index(counts)]
 
     scores = [score_and_interval(each, units, of(each.counts)) for each in scorers]
@@ -126,7 +125,7 @@ def count_scores(
     scorers, design = _prepared(params, oracle, public_model, epsilon)
     parts = _parts(scorers, () if design is None else design.parts)
     tables = [
-        statistic if part.counts is oracle.scorer else oracle.counts(params, part.counts)
+        statistic if part.counts is oracle.scorer.query else oracle.counts(params, part.counts)
         for part in parts
     ]
     return CountedScores(scorers, design, parts, tables)
@@ -144,7 +143,7 @@ def rehearse(params: dict[str, Any], oracle: Evaluator, epsilon: float) -> None:
     epsilon : float
         Of the search.
     """
-    scorers, design = _prepared(params, oracle, oracle.remembered, epsilon)
+    scorers, design = _prepared(params, oracle, None, epsilon)
     parts = _parts(scorers, () if design is None else design.parts)
     y, units, n = oracle.companions.y, oracle.problem.units, len(oracle.companions)
     made_up = [
@@ -212,7 +211,7 @@ def release_all_scores(
     return {i: [scores[k] for k in sorted(scores)] for i, scores in released.items()}
 
 
-def _parts(scorers: list[PrivateScorer], report: tuple[Statistics, ...]) -> list[_Part]:
+def _parts(scorers: list[PrivateScorer], report: tuple[Query, ...]) -> list[_Part]:
     """Return the releases: scores that do not follow from the parts of a report, and these parts.
 
     The scores together have the same weight as the parts together.
@@ -237,48 +236,35 @@ def _parts(scorers: list[PrivateScorer], report: tuple[Statistics, ...]) -> list
 def _prepared(
     params: dict[str, Any],
     oracle: Evaluator,
-    public_model: Callable[[dict[str, Any]], PublicModel],
+    public_model: Callable[[dict[str, Any]], PublicModel] | None,
     epsilon: float,
-) -> tuple[list[PrivateScorer], ClassifierDesign | RegressorDesign | None]:
+) -> tuple[list[PrivateScorer], Design | None]:
     """Return scorers and design of the report, with all set that public predictions say."""
     scorers = list(oracle.scorers)
-    if not oracle.report and not any(scorer.releases_at for scorer in scorers):
+    if not oracle.report and not any(scorer.release_uses_public for scorer in scorers):
         return scorers, None
-    asked = {scorer.response_method for scorer in scorers if scorer.releases_at}
+    asked = {query.response_method for query in (*scorers, *oracle.report)}
+    public = _answers(params, oracle, public_model, asked)
+    m, design = oracle.problem.units.m, None
     if oracle.report:
-        asked |= {("predict",), *(part.response_method for part in oracle.report)}
-    model = _answers(params, oracle, public_model, asked)
-    m, several = oracle.problem.units.m, len(scorers) > 1
-    scorers = [
-        scorer.releasing_at(scorer.predictions(*model), m, epsilon, several)
-        if scorer.releases_at
-        else scorer
-        for scorer in scorers
-    ]
-    if not oracle.report:
-        return scorers, None
-    positive = getattr(oracle.scorer, "positive", None)
-    design = design_of(*model, m=m, epsilon=epsilon, spread=False, pos_label=positive)
-    if isinstance(design, ClassifierDesign) and design.confusion is None:
-        histogram, (estimator, X, y) = design.histogram, model
-        response = respond(estimator, X, histogram.response_method)
-        public = Predictions(dense(y), response, getattr(estimator, "classes_", None))
-        scorers = [s.releasing_from(histogram, public, m, epsilon) or s for s in scorers]
-    return scorers, design
+        positive = getattr(oracle.scorer, "positive", None)
+        design = design_of(public, m=m, epsilon=epsilon, spread=False, pos_label=positive)
+    given, several = () if design is None else design.parts, len(scorers) > 1
+    return [scorer.release(public, m, epsilon, given, several) for scorer in scorers], design
 
 
 def _answers(
     params: dict[str, Any],
     oracle: Evaluator,
-    public_model: Callable[[dict[str, Any]], PublicModel],
+    public_model: Callable[[dict[str, Any]], PublicModel] | None,
     asked: set[tuple[str, ...]],
-) -> PublicModel:
-    """Return a stand-in for a model that knows all classes, and X and y of public records.
+) -> Responses:
+    """Return the responses of a model that knows all classes to public records.
 
     The user's code runs here after protected records have been predicted, which may have left
     traces in classes and modules. So all of it runs here, without output, and what it raises is not
     reported. If it fails, the evaluated model predicts the records it was fitted on; if that fails,
-    too, its earlier responses to the companions are used.
+    too, or if there is no public model, its earlier responses to the companions are used.
 
     Raises
     ------
@@ -287,18 +273,20 @@ def _answers(
     """
     training = oracle.problem.training
     known = np.asarray(() if (found := oracle.classes(params)) is None else found)
-    finders: tuple[Callable[[], PublicModel], ...]
-    finders = (
-        lambda: public_model(params),
-        lambda: (oracle.fitted(params), training.X, training.y),
-        lambda: oracle.remembered(params),
-    )
+    finders: list[Callable[[], Responses]] = [lambda: oracle.remembered(params)]
+    if public_model is not None:
+        finders = [
+            lambda: Responses.of(*public_model(params), asked),
+            lambda: Responses.of(oracle.fitted(params), training.X, training.y, asked),
+            *finders,
+        ]
     for find in finders:
         try:
             with suppress_all_output(), without_autologging():
-                model, X, y = find()
-                if np.array_equal(np.asarray(getattr(model, "classes_", ())), known):
-                    return stand_in(model, X, asked), X, y
+                responses = find()
+                classes = () if responses.classes is None else responses.classes
+                if np.array_equal(np.asarray(classes), known):
+                    return responses
         except KeyboardInterrupt:
             raise KeyboardInterrupt from None
         except BaseException:  # also SystemExit, and the panics of native extensions

@@ -414,7 +414,7 @@ def test_prior_is_zero_for_a_score_that_nothing_can_change():
     search = PrivateBayesSearchCV(
         Exact(),
         UNIT,
-        scoring="neg_median_absolute_error",
+        scoring="neg_root_mean_squared_error",
         n_iter=16,
         random_state=0,
         epsilon=50.0,

@@ -9,10 +9,10 @@ from sklearn_dpbo import make_private_scorer
 from sklearn_dpbo._data.canonical import as_labels
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo.evaluation._design import needs
-from sklearn_dpbo.scoring import _public_error
-from sklearn_dpbo.scoring._error_sums import ErrorSums
-from sklearn_dpbo.scoring._make import _NAMES
-from sklearn_dpbo.scoring._statistics import Predictions
+from sklearn_dpbo.scoring import _scorers
+from sklearn_dpbo.scoring._make import NAMES
+from sklearn_dpbo.scoring._queries import Moments
+from sklearn_dpbo.scoring._response import Predictions
 
 TRAINING = {kind: np.repeat(labels, [9, 7, 5][: len(labels)]) for kind, labels in CLASSES.items()}
 TRAINING |= {
@@ -28,7 +28,7 @@ POSITIVE = ("f1", "fbeta", "precision", "recall", "jaccard", "average_precision"
 def scorers_for(y):
     """Yield every scorer that takes such labels, prepared for the choice and the release."""
     classes, code = np.unique(y, return_inverse=True)
-    for name in _NAMES:
+    for name in NAMES:
         params = PARAMS.get(name, {}) | ({"beta": 2.0} if name.startswith("fbeta") else {})
         if name in POSITIVE:
             params |= {"pos_label": classes.tolist()[1]}
@@ -37,7 +37,7 @@ def scorers_for(y):
             labels = "predict" in scorer.response_method
             proba = np.eye(len(classes))[code] * 0.5 + 0.5 / len(classes)
             public = Predictions(y, y if labels else proba, classes)
-            scorer = scorer.selecting_at(public).releasing_at(public, 50, 1.0)
+            scorer = scorer.choice(public).release(lambda _, found=public: found, 50, 1.0)
         except (TypeError, ValueError):  # the score is for other labels
             continue
         yield name, scorer
@@ -53,13 +53,13 @@ def counted_for(y):
         for part in needs(LinearRegression() if regressor else LogisticRegression(), y):
             yield "a report", part
         if regressor:
-            yield "an evaluation", ErrorSums(0.0, 1.0, 1.0, (100,) * 5)
+            yield "an evaluation", Moments(0.0, 1.0, 1.0, (100,) * 5)
 
 
 @pytest.mark.parametrize("kind", TRAINING)
 @pytest.mark.filterwarnings("ignore")
 def test_no_label_makes_the_lowest_values_of_any_counts_raise(kind, monkeypatch):
-    monkeypatch.setattr(_public_error, "_N_SAMPLES", 1)  # no score is computed
+    monkeypatch.setattr(_scorers, "_N_SAMPLES", 1)  # no score is computed
     training = TRAINING[kind]
     odd = [*LABELS, *training.tolist()]
     y, units, names = as_labels(odd, training), Units.of(len(odd)), []

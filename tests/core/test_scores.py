@@ -27,18 +27,16 @@ from sklearn_dpbo import (
     make_private_scorer,
 )
 from sklearn_dpbo._data.units import Units
-from sklearn_dpbo.evaluation._errors import error_sums
-from sklearn_dpbo.scoring._confusion import CONFUSION, ConfusionCounts
-from sklearn_dpbo.scoring._gains import NAMED
+from sklearn_dpbo.evaluation._design import error_sums
+from sklearn_dpbo.scoring import _metrics
 from sklearn_dpbo.scoring._histogram import ScoreHistogram, n_bins
 from sklearn_dpbo.scoring._intervals import nearest_counts
-from sklearn_dpbo.scoring._losses import LOSSES
-from sklearn_dpbo.scoring._make import resolve_scorer, resolve_scorers
-from sklearn_dpbo.scoring._names import _BY_FUNCTION, REFUSED
-from sklearn_dpbo.scoring._orders import FlooredPairs, PairCounts, PairsOfAllClasses
-from sklearn_dpbo.scoring._ranking import RANKING
-from sklearn_dpbo.scoring._regression import REGRESSION, ErrorHistogram
-from sklearn_dpbo.scoring._statistics import Predictions, unit_weight
+from sklearn_dpbo.scoring._make import NAMES, resolve_scorer, resolve_scorers
+from sklearn_dpbo.scoring._names import REFUSED, references
+from sklearn_dpbo.scoring._of_counts import RANKING
+from sklearn_dpbo.scoring._pairs import PairCounts, Pairs
+from sklearn_dpbo.scoring._queries import Confusion, Residuals, unit_weight
+from sklearn_dpbo.scoring._response import Predictions
 from sklearn_dpbo.strategies import WorstCase
 
 TWO = np.array([0, 1])
@@ -51,13 +49,12 @@ def prepared(name, y, **params):
 
 
 # ------------------------------------------------------------------ names
-EXACT = {*NAMED, *LOSSES, "neg_root_mean_squared_error", "neg_root_mean_squared_log_error"}
-COUNTED = {*CONFUSION, *RANKING, *REGRESSION} - EXACT
+CONFUSION = sorted({*_metrics.CONFUSION} - {"accuracy"})
 
 
-def test_every_name_of_scikit_learn_is_in_one_of_three_lists():
+def test_every_name_of_scikit_learn_is_known_or_refused():
     for name in metrics.get_scorer_names():
-        assert (name in EXACT) + (name in COUNTED) + (name in REFUSED) == 1, name
+        assert (name in NAMES) != (name in REFUSED), name
 
 
 def test_the_documentation_lists_every_name():
@@ -79,7 +76,7 @@ def test_a_refused_name_says_why_and_what_works_instead(name):
 
 @pytest.mark.parametrize("name", sorted(set(metrics.get_scorer_names()) - set(REFUSED)))
 def test_scorers_of_scikit_learn_are_recognised_by_what_they_compute(name):
-    estimator = REGRESSOR if name in LOSSES or name in REGRESSION else CLASSIFIER
+    estimator = REGRESSOR if make_private_scorer(name).task == "regression" else CLASSIFIER
     found = resolve_scorer(metrics.get_scorer(name), estimator)
     assert found.name == make_private_scorer(name).name
 
@@ -89,11 +86,9 @@ def test_scorers_made_of_metrics_are_recognised_with_their_parameters():
         return resolve_scorer(metrics.make_scorer(function, **params), CLASSIFIER)
 
     f2 = made(metrics.fbeta_score, beta=2, pos_label="yes")
-    assert (f2.name, f2.pos_label, f2.metric.params) == ("fbeta", "yes", (("beta", 2.0),))
+    assert (f2.name, f2.params) == ("fbeta", {"beta": 2, "pos_label": "yes"})
     assert made(metrics.f1_score, average="macro").name == "f1_macro"
-    assert made(metrics.cohen_kappa_score, weights="linear").metric.params == (
-        ("weights", "linear"),
-    )
+    assert made(metrics.cohen_kappa_score, weights="linear").params == {"weights": "linear"}
     assert made(metrics.precision_score, zero_division=0).name == "precision"
     proba = "predict_proba"
     assert made(metrics.roc_auc_score, response_method=proba, multi_class="ovr").name == (
@@ -164,13 +159,16 @@ def fitted_models():
     return [(clone(model).fit(X, y), X, y) for model, y in tasks]
 
 
-@pytest.mark.parametrize("name", sorted(_BY_FUNCTION))
+@pytest.mark.parametrize(
+    "name", sorted({each._score_func.__name__ for each in references().values()})
+)
 def test_a_scorer_of_scikit_learn_is_computed_exactly_or_refused(name, fitted_models):
     function, computed = getattr(metrics, name), 0
     known = {*VALUES, "y_pred"}  # a deprecated name of y_proba
     own = inspect.signature(function).parameters.values()
     assert {each.name for each in own if each.kind == each.KEYWORD_ONLY} <= known
-    greater_is_better = not _BY_FUNCTION[name].startswith("neg_")
+    ours = [each for each in references().values() if each._score_func is function]
+    greater_is_better = ours[0]._sign > 0
     for params, (model, X, y), method in itertools.product(
         keywords(function), fitted_models, ["predict", "predict_proba", "decision_function"]
     ):
@@ -196,7 +194,7 @@ def test_an_argument_that_a_score_does_not_have_is_named_before_anything_is_fitt
         metrics.roc_auc_score, multi_class="ovr", average="micro", response_method="predict_proba"
     )
     search = PrivateBayesSearchCV(CLASSIFIER, {"C": [1.0]}, scoring=scorer)
-    with pytest.raises(ValueError, match=r"average='micro'.*multi_class='ovr', average='weighted'"):
+    with pytest.raises(ValueError, match=r"average='micro'.*multi_class='ovr'"):
         search.fit([[0.0]], [0], X_val=[[0.0]], y_val=[0])
     with pytest.raises(ValueError, match="choose_by='brier'"):
         resolve_scorer(metrics.make_scorer(metrics.roc_auc_score, choose_by="brier"), CLASSIFIER)
@@ -210,8 +208,8 @@ def test_an_argument_that_a_score_does_not_have_is_named_before_anything_is_fitt
         (dict(gain="fbeta", beta=-1), "beta"),
         (dict(gain="cohen_kappa", weights="cubic"), "weights"),
         (dict(gain="f1", bounds=(0, 1)), "bounds of its own"),
-        (dict(gain="roc_auc", choose_by="magic"), "choose_by"),
-        (dict(gain="r2", bounds=(0, 1)), "no bounds"),
+        (dict(gain="roc_auc", choose_by="pairs"), "no parameters"),
+        (dict(gain="r2", bounds=(0, 1)), "leave bounds out"),
         (dict(gain="r2", largest_error=-1), "largest_error"),
         (dict(gain="neg_root_mean_squared_error", bounds=(0, 1)), "did you mean"),
     ],
@@ -248,11 +246,6 @@ def of_counts(scorer, y, response, classes=None):
 
 def theirs(name, y, predicted):
     base, _, average = name.partition("_")
-    if name == "geometric_mean":
-        recalls = metrics.recall_score(y, predicted, average=None, zero_division=0)
-        return np.prod(recalls[np.isin(np.unique(np.r_[y, predicted]), y)]) ** (
-            1 / len(np.unique(y))
-        )
     if base in ("f1", "fbeta", "precision", "recall", "jaccard"):
         compute = getattr(metrics, f"{base}_score")
         extra = {"beta": 2} if base == "fbeta" else {}
@@ -261,7 +254,7 @@ def theirs(name, y, predicted):
     return getattr(metrics, name + suffix)(y, predicted)
 
 
-@pytest.mark.parametrize("name", sorted(CONFUSION))
+@pytest.mark.parametrize("name", CONFUSION)
 @pytest.mark.filterwarnings("ignore:y_pred contains classes not in y_true", "ignore:A single label")
 @settings(max_examples=60)
 @given(st.data())
@@ -323,15 +316,15 @@ def test_errors_beyond_what_a_public_candidate_makes_count_alike_in_the_choice(n
     y = np.append(rng.normal(0, 10, 2_000), 500.0)
     predicted = y + rng.normal(0, 1, 2_001)
     scorer = prepared(name, y)
-    at = scorer.selecting_at(Predictions(y, predicted, None))
-    assert math.sqrt(-at.gain_bounds[0]) == pytest.approx(1.96, abs=0.2)
-    assert -scorer.gain_bounds[0] > 100 * -at.gain_bounds[0]
+    at = scorer.choice(Predictions(y, predicted, None))
+    assert math.sqrt(-at.query.bounds[0]) == pytest.approx(1.96, abs=0.2)
+    assert -scorer.query.bounds[0] > 100 * -at.query.bounds[0]
     far, farther = (at.record_values(y[:1], y[:1] + by, None) for by in (3.0, 30.0))
     assert far.tolist() == farther.tolist() == [0]
     a, b = at.line(Units.of(1))
     highest = 1.0 if name != "neg_root_mean_squared_error" else 0.0
     assert a + b * at.largest(Units.of(1)) == pytest.approx(highest)
-    released = at.releasing_at(Predictions(y, predicted, None), 2_001, 1.0)
+    released = at.release(lambda _: Predictions(y, predicted, None), 2_001, 1.0)
     expected = metrics.get_scorer(name)._score_func(y, predicted)
     expected = -expected if name.startswith("neg") else expected
     assert of_counts(released, y, predicted) == pytest.approx(expected, abs=0.03)
@@ -342,27 +335,19 @@ def test_perfect_public_candidate_leaves_the_bounds_of_the_choice(name, rng):
     y = rng.normal(size=50)
     scorer = prepared(name, y)
     for response in (y, np.full(50, NAN)):
-        at = scorer.selecting_at(Predictions(y, response, None))
-        assert at.gain_bounds == scorer.gain_bounds
-
-
-def test_the_median_error_lies_in_its_bin(rng):
-    y = rng.normal(size=500)
-    predicted = y + rng.normal(0, 0.5, 500)
-    scorer = prepared("neg_median_absolute_error", y)
-    scorer = scorer.releasing_at(Predictions(y, predicted, None), 500, 5.0)
-    found, exact = of_counts(scorer, y, predicted), metrics.median_absolute_error(y, predicted)
-    assert -found == pytest.approx(exact, rel=0.1)
+        at = scorer.choice(Predictions(y, response, None))
+        assert at.query.bounds == pytest.approx(scorer.query.bounds)
 
 
 @pytest.mark.parametrize("name", sorted(RANKING))
 def test_areas_from_histograms_are_near_the_exact_ones(name, rng):
-    classes = np.arange(3 if RANKING[name] else 2)
-    y = rng.choice(classes, 4_000, p=[0.6, 0.3, 0.1] if RANKING[name] else [0.8, 0.2])
+    several = name == "roc_auc_ovr"
+    classes = np.arange(3 if several else 2)
+    y = rng.choice(classes, 4_000, p=[0.6, 0.3, 0.1] if several else [0.8, 0.2])
     scores = rng.normal(size=(4_000, len(classes))) + 1.5 * np.eye(len(classes))[y]
     proba = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
     public = Predictions(y[:2000], proba[:2000], classes)
-    scorer = prepared(name, y).releasing_at(public, 2_000, 1.0, shared=True)
+    scorer = prepared(name, y).release(lambda _: public, 2_000, 1.0, shared=True)
     exact = scorer.exact(y[2000:], proba[2000:], classes)
     assert of_counts(scorer, y[2000:], proba[2000:], classes) == pytest.approx(exact, abs=0.02)
     assert 0.5 < exact < 0.95
@@ -390,19 +375,19 @@ NAN = math.nan
 SCORES = list(itertools.product([0, 1, 9], [0.1, 0.5, NAN]))
 LABELS = list(itertools.product([0, 1, 9], [0, 1, 9]))
 ERRORS = list(itertools.product([0.0, 1.0, NAN], [-9.0, 1.0, NAN]))
-PAIRS = FlooredPairs(TWO, 1, 0.3, 0.0)
+PAIRS = Pairs(TWO, (1,), (0.3,))
 BINARY_HISTOGRAM = ScoreHistogram(((0.3, 0.6),), TWO, ("decision_function",))
 SMALL = {
-    "confusion": (ConfusionCounts(TWO), LABELS, int),
+    "confusion": (Confusion(TWO), LABELS, int),
     "pairs": (PAIRS, SCORES, int),
-    "floored pairs": (FlooredPairs(TWO, 1, 0.3, 0.6), SCORES, int),
-    "first class positive": (FlooredPairs(TWO, 0, 0.3, 0.6), SCORES, int),
-    "pair counts": (PairCounts(PAIRS, ()), SCORES, int),
+    "floored pairs": (Pairs(TWO, (1,), (0.3,), 0.6), SCORES, int),
+    "first class positive": (Pairs(TWO, (0,), (0.3,), 0.6), SCORES, int),
+    "pair counts": (PairCounts(PAIRS), SCORES, int),
     "histogram": (BINARY_HISTOGRAM, SCORES, int),
     "sums of r2": (prepared("r2", [0.0, 1.0], largest_error=1.0).counts, ERRORS, float),
     "sums of a report": (error_sums(np.array([0.0, 1.0]), np.zeros(2), 1.0), ERRORS, float),
-    "errors": (ErrorHistogram(np.array([0.0, 1.0])),
-               list(itertools.product([0.0, NAN], [0.0, 9.0])), float),
+    "residuals": (Residuals((0.0, 1.0)),
+                  list(itertools.product([0.0, NAN], [0.0, 9.0])), float),
 }  # fmt: skip
 
 
@@ -414,7 +399,7 @@ def test_no_record_moves_the_counts_further_than_the_sensitivity(what):
         claimed = statistics.sensitivity(units)
         worst = max(moved(statistics, a, b, units, labels) for a, b in neighbours(universe, m))
         assert worst <= claimed
-        if what in ("confusion", "histogram", "errors", "pairs") and m > 1:
+        if what in ("confusion", "histogram", "residuals", "pairs") and m > 1:
             assert worst == claimed, "it is attained"
 
 
@@ -437,7 +422,7 @@ def test_no_group_moves_the_counts_further_than_the_sensitivity(what, data):
 
 
 def test_no_record_moves_pairs_of_all_classes_further_than_the_sensitivity():
-    order = PairsOfAllClasses(np.arange(3), np.ones(3) / 3)
+    order = Pairs(np.arange(3), (0, 1, 2), (1 / 3,) * 3)
     tall = [np.array(s, dtype=float) for s in ([1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, NAN])]
     universe = list(itertools.product([0, 1, 2, 9], tall))
     rng = np.random.default_rng(0)
@@ -451,21 +436,6 @@ def test_no_record_moves_pairs_of_all_classes_further_than_the_sensitivity():
             assert far <= order.sensitivity(units)
             worst = max(worst, far / order.sensitivity(units))
     assert worst > 0.7, "there is something to see"
-
-
-def test_no_record_moves_the_best_recalibration_further_than_one_gain():
-    scorer = prepared("average_precision", np.array([0] * 9 + [1]))
-    rng, units = np.random.default_rng(0), Units.of(4)
-    assert scorer.choose_by == "brier"
-    for _ in range(2_000):
-        y, p = rng.choice([0, 1, 9], 4), rng.choice([0, 1e-9, 0.2, 0.9, 1, NAN], 4)
-        y2, p2 = y.copy(), p.copy()
-        y2[0], p2[0] = rng.choice([0, 1, 9]), rng.choice([0, 0.5, 1, NAN])
-        a, b = (
-            scorer.statistics(scorer.record_values(y, np.stack([1 - p, p], 1), TWO), y, units)[0]
-            for y, p in ((y, p), (y2, p2))
-        )
-        assert abs(a - b) <= scorer.sensitivity(units)
 
 
 @pytest.mark.parametrize("groups", [None, [0, 0, 1, 2, 2]])
@@ -487,83 +457,15 @@ def test_the_choice_by_a_confusion_matrix_moves_by_one_gain_at_most(groups):
     assert 0.9 * scorer.sensitivity(units) <= worst <= scorer.sensitivity(units)
 
 
-def matthews(y_train, correlation=0.5):
-    """Return the scorer, as if the public correlation were about this."""
-    scorer = prepared("matthews_corrcoef", np.asarray(y_train))
-    public = Predictions(np.asarray(y_train), np.asarray(y_train), scorer.classes)
-    return dataclasses.replace(scorer.selecting_at(public), floor=0.8 * correlation)
-
-
-@pytest.mark.parametrize("n_positive", [1, 3, 9, 15])
-@pytest.mark.parametrize("correlation", [0.0, 0.3, 0.9])
-def test_no_record_moves_the_table_of_the_correlation_further_than_the_sensitivity(
-    n_positive, correlation
-):
-    """All counts t, u of at most m records, and all that one record more or less makes of m - 1."""
-    scorer = matthews([0] * (16 - n_positive) + [1] * n_positive, correlation)
-    for m in (1, 2, 3, 4, 5, 6, 90):
-        units = Units.of(m)
-        table, claimed, worst = scorer._table(units), scorer.sensitivity(units), 0
-        for t, u in itertools.product(range(m), repeat=2):
-            if t + u < m:  # of the other m - 1 records
-                found = [table(t, u), table(t + 1, u), table(t, u + 1)]
-                assert found[0] == min(found) and min(found) >= 0
-                assert max(found) <= scorer.largest(units)
-                worst = max(worst, max(found) - min(found))
-        assert worst <= claimed
-        assert worst > 0.9 * claimed or m < 90, "the bound is nearly attained"
-
-
-def test_no_set_of_records_has_a_neighbour_whose_correlation_is_further_than_the_sensitivity():
-    scorer = matthews([0] * 7 + [1] * 2)
-    for m in (1, 2):
-        units = Units.of(m)
-        worst = max(moved(scorer, a, b, units, int) for a, b in neighbours(LABELS, m))
-        assert worst <= scorer.sensitivity(units)
-
-
-@settings(max_examples=80)
-@given(st.data())
-def test_no_group_moves_the_correlation_further_than_the_sensitivity(data):
-    scorer = matthews([0] * 7 + [1] * 2)
-    groups = data.draw(st.sampled_from(GROUPS))
-    records = data.draw(st.lists(st.sampled_from(LABELS), min_size=4, max_size=4))
-    others = [
-        data.draw(st.sampled_from(LABELS)) if group == groups[-1] else record
-        for record, group in zip(records, groups, strict=True)
-    ]
-    units = Units.of(4, groups)
-    assert moved(scorer, records, others, units, int) <= scorer.sensitivity(units)
-
-
-def test_above_its_floor_the_statistic_is_the_correlation(rng):
-    """Of candidates whose rates of positive predictions differ by a factor of three."""
-    m, n = 4_000, 1_000
-    scorer, units = matthews([0] * 3 + [1], correlation=0.3), Units.of(m)
-    a, b = scorer.line(units)
-    for t, q in [(600, 800), (650, 1_000), (800, 1_400), (900, 2_400)]:
-        y = np.repeat([1, 0], [n, m - n])
-        predicted = np.repeat([1, 0, 1, 0], [t, n - t, q - t, m - n - q + t])
-        values = scorer.record_values(y, predicted, TWO)
-        found = a + b * scorer.statistics(values, y, units)[0]
-        assert found == pytest.approx(metrics.matthews_corrcoef(y, predicted), abs=2e-3)
-
-
-def test_thresholds_take_the_gradient_of_the_correlation():
-    scorer, y = prepared("matthews_corrcoef", np.array([0, 1])), np.array([0, 1, 1, 0])
-    at = scorer.selecting_at(Predictions(y, y[::-1], TWO), linear=True)
-    assert at.statistics(at.record_values(y, y, TWO), y, Units.of(4)) == (at.largest(Units.of(4)),)
-
-
 def test_weights_of_a_group_add_up_to_what_a_record_has():
     units = Units.of(4, [0, 0, 0, 1])
     assert unit_weight(Units.of(4)) == 1 and unit_weight(units) > 1
-    counts = ConfusionCounts(TWO).statistics(np.array([0, 1, 2, 3]), None, units)
+    counts = Confusion(TWO).statistics(np.array([0, 1, 2, 3]), None, units)
     assert sum(counts[:3]) == counts[3] == unit_weight(units)
 
 
 # ------------------------------------------------------------------ first order
-@pytest.mark.parametrize("name", sorted(CONFUSION))
+@pytest.mark.parametrize("name", CONFUSION)
 def test_gains_are_the_metric_to_first_order_at_the_public_matrix(name, rng):
     """With the classes' sizes unchanged, as they are for all candidates."""
     classes = np.arange(2 if name in ("f1", "fbeta", "precision", "recall", "jaccard") else 3)
@@ -576,7 +478,7 @@ def test_gains_are_the_metric_to_first_order_at_the_public_matrix(name, rng):
         cells = np.repeat(np.arange(K * K), C.ravel())
         return Predictions(cells // K, cells % K, classes)
 
-    at = scorer.selecting_at(predictions(C))
+    at = scorer.choice(predictions(C))
     a, b = at.line(units)
     for step in (0, n // 3000):
         D = C.copy()
@@ -603,7 +505,7 @@ def test_scores_of_the_same_counts_share_one_release(two_classes):
 
 def test_accuracy_alone_is_one_count():
     (scorer,) = resolve_scorers("accuracy", CLASSIFIER, None).values()
-    assert scorer.sensitivity(Units.of(9)) == 1 and scorer.counts is scorer
+    assert scorer.sensitivity(Units.of(9)) == 1 and scorer.counts is scorer.query
 
 
 @pytest.mark.parametrize("noisy", [[5, -3, 9, 2], [0, 0, 0, 0], [-1, -2, -3, -4], [100, 0, 0, 0]])
@@ -623,7 +525,7 @@ def _objects(labels):
     return found
 
 
-@pytest.mark.parametrize("scoring", ["r2", "explained_variance", "neg_median_absolute_error"])
+@pytest.mark.parametrize("scoring", ["r2", "explained_variance"])
 def test_label_that_no_float_holds_is_not_reported(scoring):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 2))
@@ -644,7 +546,7 @@ def test_released_r2_is_at_most_one():
     assert scorer.value((0, 1, 0, 0), units) == 1.0
 
 
-@pytest.mark.parametrize("scoring", ["roc_auc_ovr", "roc_auc_ovo_weighted"])
+@pytest.mark.parametrize("scoring", ["roc_auc_ovr"])
 def test_class_that_no_public_model_knows(scoring):
     X, y = make_classification(400, n_classes=3, n_informative=5, random_state=0)
     y_train = np.where(y[200:] == 2, 0, y[200:])
@@ -716,7 +618,7 @@ def test_code_that_runs_after_protected_predictions_is_not_heard(how, release, c
     assert "4711" not in str([each.message for each in found]) + "".join(capfd.readouterr())
 
 
-@pytest.mark.parametrize("scoring", ["r2", "neg_median_absolute_error"])
+@pytest.mark.parametrize("scoring", ["r2", "neg_mean_absolute_error"])
 def test_threshold_refuses_scores_of_regressors(scoring):
     X, y = make_classification(200, random_state=0)
     with pytest.raises(ValueError, match="not a metric of labels"):

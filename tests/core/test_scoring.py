@@ -17,9 +17,8 @@ from sklearn_dpbo import make_private_scorer
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo.scoring._labels import encode
 from sklearn_dpbo.scoring._make import resolve_scorer
-from sklearn_dpbo.scoring._orders import FlooredPairs, PairCounts
-from sklearn_dpbo.scoring._response import respond
-from sklearn_dpbo.scoring._statistics import Predictions
+from sklearn_dpbo.scoring._pairs import PairCounts, Pairs
+from sklearn_dpbo.scoring._response import Predictions, respond
 
 CLASSES = np.array(["a", "b", "c"])
 
@@ -37,7 +36,7 @@ def score(scorer, y, response, groups=None, classes=CLASSES):
 
 def share_of_pairs(y, s, classes, groups=None):
     """The area under the ROC curve, from all pairs."""
-    counts, units = PairCounts(FlooredPairs(classes, 1, 0.5, 0.0), ()), Units.of(len(y), groups)
+    counts, units = PairCounts(Pairs(classes, (1,), (0.5,))), Units.of(len(y), groups)
     found = counts.statistics(counts.record_values(y, s, classes), y, units)
     return float(counts.area(np.array(found, dtype=float), units))
 
@@ -164,9 +163,8 @@ def _hits(y, predicted):
 
 AUC = prepared("roc_auc", np.array(["a", "b"]))
 RESPONSES = np.linspace(-3, 3, 12)
-HISTOGRAM = AUC.releasing_at(
-    Predictions(np.array(["a", "b"] * 6), RESPONSES, np.array(["a", "b"])), 100, 1.0
-)
+PUBLIC = Predictions(np.array(["a", "b"] * 6), RESPONSES, np.array(["a", "b"]))
+HISTOGRAM = AUC.release(lambda _: PUBLIC, 100, 1.0)
 SKEWED = np.array(["a"] * 7 + ["b", "c"])
 SCORERS = {
     "accuracy": (prepared("accuracy"), LABELS, LABELS),
@@ -180,12 +178,12 @@ SCORERS = {
     "f1": (prepared("f1", SKEWED[:-1], pos_label="b"), LABELS, LABELS),
     "f1 macro": (prepared("f1_macro", SKEWED), LABELS, LABELS),
     "matthews": (
-        prepared("matthews_corrcoef", SKEWED).selecting_at(Predictions(SKEWED, SKEWED, CLASSES)),
+        prepared("matthews_corrcoef", SKEWED).choice(Predictions(SKEWED, SKEWED, CLASSES)),
         LABELS,
         LABELS,
     ),
     "matthews of two": (
-        prepared("matthews_corrcoef", SKEWED[:-1]).selecting_at(
+        prepared("matthews_corrcoef", SKEWED[:-1]).choice(
             Predictions(SKEWED[:-1], SKEWED[-2::-1], CLASSES[:2])
         ),
         LABELS,
@@ -291,7 +289,7 @@ def test_one_record_can_change_counts_by_the_sensitivity(which):
 
 def test_one_record_can_change_pairs_by_the_sensitivity():
     classes = np.array(["a", "b"])
-    scorer = FlooredPairs(classes, 1, 0.5, 0.0)
+    scorer = Pairs(classes, (1,), (0.5,))
     y = np.array(["a"] * 9 + ["b"])
     high, low = np.arange(10.0), np.append(np.arange(9.0), -1.0)
     found = [statistics(scorer, y, s, classes=classes)[0][0] for s in (high, low)]
@@ -354,7 +352,7 @@ def test_a_score_without_known_sensitivity_is_refused_and_the_message_says_what_
         ("zz", r"'zz' is not a score.*make_private_scorer\(gain"),
         (metrics.f1_score, "not a function; did you mean 'f1'"),
         ("fbeta", r"needs beta: make_private_scorer\('fbeta', beta=2\)"),
-        ("neg_cost", "parameters of 'neg_cost': missing 1 required"),
+        ("neg_cost", "cost_matrix is a square table"),
         (["accuracy"], "takes one score here"),
         ({"a": "accuracy"}, "takes one score here"),
     ],
@@ -387,7 +385,7 @@ def test_a_score_that_does_not_fit_the_estimator_is_refused(estimator, scoring, 
         (dict(gain=_hits, bounds=(0, 1), k=2), "no parameters"),
         (dict(gain="accuracy", bounds=(0, 1)), "bounds of its own"),
         (dict(gain="accuracy", response_method="predict"), "leave it out"),
-        (dict(gain="top_k_accuracy", n=3), "parameters of 'top_k_accuracy'"),
+        (dict(gain="top_k_accuracy", n=3), "'top_k_accuracy' has no parameters n=3"),
         (dict(gain="roc_auc", bounds=(0, 1)), "bounds of its own"),
         (dict(gain="weighted_accuracy", class_weight={"a": -1}), "none negative"),
         (dict(gain="balanced_accuracy", class_weight={"a": 1}), "no parameters"),
@@ -457,9 +455,9 @@ def test_roc_auc_counts_missing_and_unhashable_labels_as_negative():
 
     odd = np.empty(4, dtype=object)
     odd[:] = ["a", pd.NA, np.array([1, 2]), "b"]
-    scorer = FlooredPairs(np.array(["a", "b"]), 1, 0.5, 0.0)
-    assert scorer.lowest_values(odd, 4).tolist() == [math.inf, math.inf, math.inf, -math.inf]
-    assert scorer.statistics(np.arange(4.0), odd, Units.of(4)) == (6,)
+    pairs = Pairs(np.array(["a", "b"]), (1,), (0.5,))
+    assert pairs.lowest_values(odd, 4)[:, 0].tolist() == [math.inf, math.inf, math.inf, -math.inf]
+    assert pairs.statistics(np.arange(4.0)[:, None], odd, Units.of(4)) == (6,)
 
 
 def test_top_k_accuracy_refuses_one_score_per_pair_of_classes():
@@ -575,7 +573,7 @@ ZERO_INFLATED = np.array([0.0] * 399 + [5.0])
 def test_bounds_learnt_of_labels_that_are_nearly_all_the_same_have_a_width(name):
     """An exact prediction got 0/0 steps, which is a huge integer; all others got 0."""
     scorer = make_private_scorer(name).prepare(ZERO_INFLATED)
-    a, b = scorer.gain_bounds
+    a, b = scorer.query.bounds
     assert a < b
     y, units = np.zeros(3), Units.of(3)
     for predicted in (np.zeros(3), np.array([0.0, 0.5, 9.0]), np.array([np.nan, np.inf, -1.0])):
@@ -586,7 +584,7 @@ def test_bounds_learnt_of_labels_that_are_nearly_all_the_same_have_a_width(name)
 
 
 def test_gain_without_a_width_counts_nothing_huge():
-    scorer = replace(make_private_scorer("neg_mean_absolute_error").prepare([0.0, 1.0]),
-                     bounds=(-0.0, 0.0))  # fmt: skip
-    values = scorer.record_values(np.zeros(2), np.array([0.0, 0.5]), None)
-    assert ((values >= 0) & (values <= scorer.sensitivity(Units.of(2)))).all()
+    scorer = make_private_scorer("neg_mean_absolute_error").prepare([0.0, 1.0])
+    query = replace(scorer.query, bounds=(-0.0, 0.0))
+    values = query.record_values(np.zeros(2), np.array([0.0, 0.5]), None)
+    assert ((values >= 0) & (values <= query.sensitivity(Units.of(2)))).all()

@@ -1,8 +1,12 @@
 """The split into training data and protected validation data, and checks of both."""
 
+import itertools
+
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
+from scipy import sparse
 from scipy.stats import uniform
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
@@ -107,7 +111,7 @@ def test_a_split_with_rows_in_both_parts_is_refused():
     [
         (np.arange(30), [35] * 5, "more than once"),
         (np.arange(40), [-1, -2], "2 rows are in both"),
-        ([], np.arange(40), "training part of cv is empty"),
+        ([], np.arange(40), "n = 0 rows to fit on"),
         (np.arange(20), [45], "row numbers of X"),
         (np.arange(40), [], "m = 0"),
     ],
@@ -148,7 +152,7 @@ def test_one_label_in_a_list_does_not_change_how_others_are_read():
         problem = split(y=text, X_val=X[:3], y_val=["no", "yes", odd])
         assert problem.y_val.tolist() == ["no", "yes", None]
     two = split(y=np.stack([Y, Y], axis=1), X_val=X[:3], y_val=[[0, 0], [1, "x"], [1, 1]])
-    assert np.array_equal(two.y_val, [[0, 0], [np.nan] * 2, [1, 1]], equal_nan=True)
+    assert np.array_equal(two.y_val, [[0, 0], [1, np.nan], [1, 1]], equal_nan=True)
 
 
 @pytest.mark.parametrize("given", [True, False])
@@ -208,9 +212,12 @@ FRAME = pd.DataFrame(X, columns=["a", "b"])
         (dict(X_val=SAME[:0], y_val=Y[:0]), "m = 0"),
         (dict(X_val=SAME[:3], y_val=Y[:2]), "3 rows and y_val has 2"),
         (dict(X_val=SAME[:, :1], y_val=Y), "2 columns and X_val 1"),
-        (dict(X=FRAME, X_val=SAME, y_val=Y), "X has column names and X_val has none"),
-        (dict(X=FRAME, X_val=FRAME[["b", "a"]], y_val=Y), r"another order.*X_val\[X.columns\]"),
-        (dict(X=FRAME, X_val=FRAME.rename(columns={"a": "c"}), y_val=Y), r"lacks columns \['a'\]"),
+        (
+            dict(X=FRAME, X_val=SAME, y_val=Y),
+            "X is a table of type DataFrame and X_val of type ndarray",
+        ),
+        (dict(X=FRAME, X_val=FRAME[["b", "a"]], y_val=Y), r"same order.*X_val\[X.columns\]"),
+        (dict(X=FRAME, X_val=FRAME.rename(columns={"a": "c"}), y_val=Y), r"lacking are \['a'\]"),
         (dict(X_val=SAME, y_val=np.where(Y, "one", "zero")), "y holds numbers and y_val text"),
         (dict(y=pd.Series(list("ab") * 20), X_val=SAME, y_val=Y), "y holds text and y_val numbers"),
         (dict(X_val=SAME, y_val=np.stack([Y, Y], axis=1)), r"y_val \(40, 2\): outputs must agree"),
@@ -252,3 +259,136 @@ def test_public_cv_with_groups_is_refused_unless_the_split_is_made_beforehand(tw
     split = list(by_groups.split(X, y, groups))
     search.set_params(strategy__public_cv=split).fit(X, y, X_val=X_val, y_val=y_val)
     assert (~search.cv_results_["validated"]).sum() == 3
+
+
+# ------------------------------------------------------------- tables of two kinds
+WHOLE = np.arange(80).reshape(40, 2) % 7
+TABLES = {
+    "array": np.asarray,
+    "fortran": np.asfortranarray,
+    "list": lambda table: table.tolist(),
+    "objects": lambda table: table.astype(object),
+    "csr_matrix": sparse.csr_matrix,
+    "csc_array": sparse.csc_array,
+}
+FRAMES = {
+    "pandas": lambda table: pd.DataFrame(table, columns=["a", "b"]),
+    "nullable": lambda table: pd.DataFrame(table, columns=["a", "b"]).convert_dtypes(),
+    "objects": lambda table: pd.DataFrame(table, columns=["a", "b"]).astype(object),
+    "polars": lambda table: pl.DataFrame({"a": table[:, 0], "b": table[:, 1]}),
+}
+
+
+def dense_array(table):
+    return table.toarray() if sparse.issparse(table) else np.asarray(table, dtype=float)
+
+
+@pytest.mark.parametrize("kinds", [TABLES, FRAMES], ids=["arrays", "frames"])
+def test_tables_of_any_two_types_and_precisions_get_one_form(kinds):
+    for (make, dtype), (make_val, dtype_val) in itertools.product(
+        itertools.product(kinds.values(), ["f4", "f8", "i1", "i8", "u2"]), repeat=2
+    ):
+        given = make(WHOLE.astype(dtype)), make_val(WHOLE[::-1].astype(dtype_val))
+        problem = split(X=given[0], X_val=given[1], y_val=Y)
+        own, protected = problem.training.X, problem.X_val
+        assert type(own) is type(protected)
+        dtypes = [
+            getattr(table, "dtypes", getattr(table, "dtype", 0)) for table in (own, protected)
+        ]
+        assert np.all(dtypes[0] == dtypes[1])
+        assert np.array_equal(dense_array(own), WHOLE)
+        assert np.array_equal(dense_array(protected), WHOLE[::-1])
+
+
+@pytest.mark.parametrize("scoring", ["accuracy", "roc_auc"])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix, FRAMES["pandas"]])
+def test_single_precision_beside_double_precision_gives_the_same_score(form, scoring):
+    """The response to float32 companions is float32, and to float64 records it was another kind."""
+    table = np.random.default_rng(0).integers(-9, 9, size=(300, 2)) / 4
+    y, scores = (table[:, 0] > 0).astype(int), set()
+    for dtypes in itertools.product(
+        ["f2", "f4", "f8"] if form is np.asarray else ["f4", "f8"], repeat=2
+    ):
+        search = PrivateBayesSearchCV(
+            LogisticRegression(), {"C": [1.0]}, scoring=scoring, epsilon=1e6
+        )
+        X, X_val = (form(part.astype(t)) for part, t in zip((table[:150], table[150:]), dtypes))
+        scores.add(round(search.fit(X, y[:150], X_val=X_val, y_val=y[150:]).best_score_, 2))
+    assert len(scores) == 1 and min(scores) > 0.9
+
+
+def test_frames_of_other_libraries_become_frames_of_pandas_whatever_is_missing():
+    """A missing cell makes polars' integers floats in pandas, and its truth values objects."""
+    data = {"n": [1, 2] * 20, "t": [True, False] * 20, "s": ["a", "b"] * 20, "d": [None, 1.5] * 20}
+    schema = {"n": pl.Int64, "t": pl.Boolean, "s": pl.Categorical, "d": pl.Float32}
+    X, found = pl.DataFrame(data, schema=schema), []
+    for odd in ({}, dict.fromkeys(data)):
+        rows = {name: [*cells[:-1], odd.get(name, cells[-1])] for name, cells in data.items()}
+        found.append(split(X=X, X_val=pl.DataFrame(rows, schema=schema), y_val=Y))
+    for a, b in zip(*[(p.training.X, p.X_val.iloc[:-1]) for p in found]):
+        pd.testing.assert_frame_equal(a, b)
+    assert found[1].X_val.iloc[-1].isna().all() and not found[0].X_val.iloc[0, :3].isna().any()
+
+
+def test_missing_cells_of_nullable_columns_do_not_raise_or_change_others():
+    for dtype in ("Int64", "Float64", "boolean", "int64[pyarrow]", "double[pyarrow]"):
+        column = pd.Series([0, 1] * 20, dtype=dtype)
+        odd = column.copy()
+        odd[3] = pd.NA
+        for X, table in ((column, odd), (column.astype(float), odd), (column, odd.astype(object))):
+            problem = split(X=X.to_frame("a"), X_val=table.to_frame("a"), y_val=Y)
+            values = problem.X_val["a"]
+            assert values.isna().tolist() == (np.arange(40) == 3).tolist()
+            assert (values.drop(3) == column.drop(3)).all()
+            assert problem.training.X["a"].dtype == values.dtype
+
+
+NAMED = pd.DataFrame(X, columns=["a", "b"], index=[f"secret {i}" for i in range(40)])
+LABELS = pd.Series(Y, index=NAMED.index)
+
+
+@pytest.mark.parametrize("cv", [None, ShuffleSplit(1)], ids=["X_val", "cv"])
+@pytest.mark.parametrize("name", ["y", "y_val", "groups_val", "weight"])
+def test_pandas_tables_in_another_order_are_refused_without_a_label(name, cv):
+    """Rows are matched by position: those of other records would be compared, in silence."""
+
+    def run(**given):
+        given = {"y": LABELS, "groups_val": None, "weight": LABELS} | given
+        if cv is None:
+            given = {"X_val": NAMED.copy(), "y_val": LABELS} | given
+        elif "y_val" in given:
+            pytest.skip("y has all labels")
+        return split(X=NAMED, fit_params={"weight": given.pop("weight")}, cv=cv, **given)
+
+    other = LABELS.iloc[::-1]
+    with pytest.raises(ValueError, match=f"{name} have different pandas indices") as caught:
+        run(**{name: other})
+    assert "secret" not in str(caught.value)
+    if (name, cv) == ("groups_val", None) or name != "groups_val":
+        for same in (LABELS, other.to_numpy(), other.tolist()):
+            run(**{name: same})
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (list("ab") * 20, pd.Series(list("ab") * 20)),
+        (pd.Series(list("ab") * 20), list("ab") * 20),
+        (FRAME, X.copy()),
+        (X, FRAME),
+        (FRAME, X.tolist()),
+        (sparse.csr_matrix(X), FRAME),
+    ],
+)
+def test_frames_series_and_arrays_are_not_mixed(one, other):
+    with pytest.raises(ValueError, match="X is a table of type .*pass both as the same kind"):
+        split(X=one, X_val=other, y_val=Y)
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA, pd.NaT])
+def test_missing_groups_are_refused(missing):
+    groups = [*range(39), missing]
+    nullable = pd.Series([*range(39), None], dtype="Int64")
+    for groups in (groups, pd.Series(groups, dtype=object), nullable):
+        with pytest.raises(ValueError, match="groups have missing values"):
+            split(X_val=SAME, y_val=Y, groups_val=groups)

@@ -14,8 +14,8 @@ from sklearn_dpbo._privacy.accounting import Budget, PrivacyLoss
 from sklearn_dpbo.exceptions import BatchDependentError, LowUtilityWarning
 from sklearn_dpbo.kusner2015 import GPNoisy
 from sklearn_dpbo.learners import PrivateLogisticRegression, PrivateRidge
-from sklearn_dpbo.scoring._mean_gain import MeanGain
-from sklearn_dpbo.scoring._ranking import Ranking
+from sklearn_dpbo.scoring._of_counts import RankingScore
+from sklearn_dpbo.scoring._scorers import MeanScore
 from sklearn_dpbo.strategies import OneTable, WorstCase
 
 
@@ -155,8 +155,8 @@ def test_score_that_cannot_be_computed_of_counts_is_an_error_before_a_charge(
     def fails(*args, **kwargs):
         raise RuntimeError("a defect")
 
-    for kind in (MeanGain, Ranking):
-        monkeypatch.setattr(kind, "interval", fails)
+    for kind in (MeanScore, RankingScore):
+        monkeypatch.setattr(kind, "interval", fails, raising=False)
     ledger = PrivacyLedger(tmp_path / "ledger", "patients", epsilon=9, delta=1e-3, create=True)
     params = dict(scoring=scoring, ledger=ledger, epsilon=1.0)
     with pytest.raises(RuntimeError, match="a defect") as caught:

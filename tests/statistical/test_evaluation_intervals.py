@@ -23,7 +23,7 @@ from sklearn.metrics import (
 
 from sklearn_dpbo import private_evaluation
 from sklearn_dpbo._privacy import mechanisms
-from sklearn_dpbo.scoring import _intervals, _public_error
+from sklearn_dpbo.scoring import _intervals, _scorers
 
 N_RUNS = 100
 # An interval that covers 95 % fails this once in 50,000 runs of the test.
@@ -147,7 +147,7 @@ def test_counts_have_laplace_noise_of_their_scale(half, rng, monkeypatch):
     if half:
         right = mechanisms._scale
         monkeypatch.setattr(mechanisms, "_scale", lambda *args: right(*args) / 2)
-    monkeypatch.setattr(_public_error, "_N_SAMPLES", 1)  # no score is looked at
+    monkeypatch.setattr(_scorers, "_N_SAMPLES", 1)  # no score is looked at
     public, (X, y) = two_classes(300, 0.5, rng)
     model, epsilon = LogisticRegression().fit(*public), 0.1
     exact = Known(model, public, (X, y), epsilon).exact[0]

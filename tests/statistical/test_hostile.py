@@ -32,8 +32,7 @@ from sklearn_dpbo._data.split import hold_out
 from sklearn_dpbo._evaluation import evaluator as evaluator_module
 from sklearn_dpbo._evaluation.evaluator import Evaluator
 from sklearn_dpbo._evaluation.fitting import FitOptions
-from sklearn_dpbo.scoring._confusion import ConfusionCounts
-from sklearn_dpbo.scoring._statistics import unit_weight
+from sklearn_dpbo.scoring._queries import Confusion, unit_weight
 from sklearn_dpbo.strategies import WorstCase
 
 # ---------------------------------------------------------------- what one validation set gives
@@ -160,10 +159,10 @@ def counts_of(evaluator, params):
     """Return what would be released of a candidate, of each score."""
     companions = evaluator.fitter.companions
     for scorer in evaluator.scorers:
-        if scorer.releases_at:
+        if scorer.release_uses_public:
             fitted = evaluator.fitted(params)
             public = scorer.predictions(fitted, companions.X, companions.y)
-            scorer = scorer.releasing_at(public, evaluator.problem.units.m, 1.0)
+            scorer = scorer.release(lambda _: public, evaluator.problem.units.m, 1.0)
         yield evaluator.counts(params, scorer.counts)
 
 
@@ -248,7 +247,7 @@ def test_planted_dependence_moves_statistics_too_far():
 
 
 def test_halved_sensitivity_of_counts_is_seen(monkeypatch):
-    monkeypatch.setattr(ConfusionCounts, "sensitivity", lambda self, units: unit_weight(units))
+    monkeypatch.setattr(Confusion, "sensitivity", lambda self, units: unit_weight(units))
     scorers = [make_private_scorer("f1_macro")]
     cases = (replace(case, scorers=scorers) for case in with_behaviour("raises", range(30)))
     found = tally(cases)

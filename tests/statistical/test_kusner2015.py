@@ -432,7 +432,7 @@ def test_one_record_changes_area_and_f1_by_their_whole_range():
     """The global sensitivity, which Theorems 1 to 6 do not use."""
     s, units = np.arange(10.0), Units.of(5)
     for scoring, response in (("roc_auc", s), ("f1", (s > 4).astype(int))):
-        score = ExactScore(make_private_scorer(scoring).prepare([0, 1]).without_public())
+        score = ExactScore.of(make_private_scorer(scoring).prepare([0, 1]).release())
         found = []
         for positive in (5, 0):  # the one positive record has the highest score, or the lowest
             rows, labels = np.array([positive, 1, 2, 3, 4]), np.array([1, 0, 0, 0, 0])
@@ -477,7 +477,7 @@ def laplace_p(strategy, scale, data=None, n_runs=300, **params):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sklearn_dpbo._privacy.noise.SeededNoise", Recorder)
-        patch.setattr("sklearn_dpbo.scoring._mean_gain.MeanGain.value", lambda self, s, units: s[0])
+        patch.setattr("sklearn_dpbo.scoring._scorers.MeanScore.value", lambda self, s, units: s[0])
         for i in range(n_runs):
             search = search_of(strategy, **{"noise_random_state": i, **params})
             released.append(search.fit(**(known_data() if data is None else data)).best_score_)

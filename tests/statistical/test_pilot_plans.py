@@ -15,7 +15,7 @@ from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer, plan_search
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo.exceptions import InsecureNoiseWarning
 from sklearn_dpbo.planning._pilot import Pilot
-from sklearn_dpbo.scoring._statistics import Predictions
+from sklearn_dpbo.scoring._response import Predictions
 from sklearn_dpbo.strategies import WorstCase
 
 GRID = {"C": [0.003, 0.01, 0.03, 0.1]}
@@ -214,10 +214,7 @@ def steps_and_difference(scoring, model, other, X, y):
      ("roc_auc", 300, 0.35)],
 )  # fmt: skip
 def test_one_step_of_the_statistic_is_that_much_of_the_score(adult, scoring, n, rel):
-    """The other model is shrunk or, as that does not change the order, fitted on n records.
-
-    Both predict positives more rarely than the table of the Matthews correlation is exact for.
-    """
+    """The other model is shrunk or, as that does not change the order, fitted on n records."""
     X, y, pilot = adult
     rows, shrunk = slice(n or N_TRAIN), {"C": 0.01 if n else 0.006}
     other = LogisticRegression(**shrunk).fit(X[rows], y[rows])
@@ -226,9 +223,7 @@ def test_one_step_of_the_statistic_is_that_much_of_the_score(adult, scoring, n, 
     assert expected == pytest.approx(found, rel=rel)
 
 
-@pytest.mark.parametrize(
-    "scoring", ["r2", "neg_root_mean_squared_error", "neg_median_absolute_error"]
-)
+@pytest.mark.parametrize("scoring", ["r2", "neg_root_mean_squared_error"])
 def test_one_step_is_that_much_of_scores_of_regression(scoring):
     X, y = make_regression(6000, 8, noise=40.0, random_state=0)
     pilot, other = Ridge(1.0).fit(X[:500], y[:500]), Ridge(40.0).fit(X[:500], y[:500])

@@ -24,7 +24,7 @@ from sklearn_dpbo.kusner2015 import GPNoisy
 from sklearn_dpbo.planning import UtilityBounds
 from sklearn_dpbo.planning import _bounds as utility
 from sklearn_dpbo.planning._bounds import tail_of_choice, utility_of
-from sklearn_dpbo.scoring._mean_gain import _GRID
+from sklearn_dpbo.scoring._queries import GRID
 from sklearn_dpbo.strategies import WorstCase
 
 
@@ -91,12 +91,12 @@ def test_utility_bounds_equal_independent_formulas():
 
 def test_bounds_without_counts_include_the_error_of_rounding():
     counts, fine = UtilityBounds(500, 10, 1.0), UtilityBounds(500, 10, 1.0, counts=False)
-    assert utility.GRID_STEPS == _GRID
+    assert utility.GRID_STEPS == GRID
     t = utility._quantile_of_choice(10, 1 - 0.95)
-    assert fine.regret == pytest.approx(t * 2 / 0.6 / 500 + 2 / _GRID, abs=1e-8)
+    assert fine.regret == pytest.approx(t * 2 / 0.6 / 500 + 2 / GRID, abs=1e-8)
     assert 0 < fine.regret - counts.regret < 1 / 500
     # On a fine grid the noise is nearly continuous: P(|Z| > x) = e^-x.
-    assert fine.score_error == pytest.approx(math.log(20) / 0.4 / 500 + 1 / _GRID, rel=1e-5)
+    assert fine.score_error == pytest.approx(math.log(20) / 0.4 / 500 + 1 / GRID, rel=1e-5)
 
 
 def test_one_candidate_has_no_regret_and_its_score_gets_all_of_epsilon():

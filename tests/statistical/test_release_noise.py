@@ -15,7 +15,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn_dpbo import PrivateBayesSearchCV, private_evaluation
 from sklearn_dpbo._privacy import mechanisms
 from sklearn_dpbo._privacy.zcdp import zcdp_within
-from sklearn_dpbo.scoring import _intervals, _public_error
+from sklearn_dpbo.scoring import _intervals, _scorers
 
 ALPHA = 1e-6
 M, K, EPSILON, DELTA, GRID = 100, 8, 0.5, 0.01, 2**20
@@ -92,7 +92,7 @@ RELEASES = {
 def released(monkeypatch):
     """Noise, as it is drawn; little time is spent on intervals."""
     monkeypatch.setattr(_intervals, "_N_DRAWS", 40)
-    monkeypatch.setattr(_public_error, "_N_SAMPLES", 1)
+    monkeypatch.setattr(_scorers, "_N_SAMPLES", 1)
     draw, noise = mechanisms._draw, []
 
     def recording(sample, sealed):

@@ -18,9 +18,9 @@ from sklearn_dpbo._privacy.mechanisms import Mechanisms, Price
 from sklearn_dpbo._privacy.noise import SeededNoise
 from sklearn_dpbo._privacy.sensitive import Sensitive
 from sklearn_dpbo.audit import audit_mechanism
-from sklearn_dpbo.evaluation._errors import _STEPS, ResidualHistogram
-from sklearn_dpbo.scoring._error_sums import ErrorSums
-from sklearn_dpbo.scoring._statistics import Predictions
+from sklearn_dpbo.evaluation._design import _STEPS
+from sklearn_dpbo.scoring._queries import Moments, Residuals
+from sklearn_dpbo.scoring._response import Predictions
 
 M, EPSILON, RUNS = 21, 2.0, 2000
 BINARY = np.array([0, 1])
@@ -59,7 +59,7 @@ def of_labels(k=1):
     """Units of k records."""
     y = np.repeat(np.arange(M) % 2 == 0, k).astype(int)
     public = Predictions(y, np.where(np.arange(len(y)) % 5, y, 1 - y), BINARY)
-    scorer = make_private_scorer("f1").prepare(y).selecting_at(public)
+    scorer = make_private_scorer("f1").prepare(y).choice(public)
     units = Units.of(len(y), np.repeat(np.arange(M), k) if k > 1 else None)
     return Family(scorer, BINARY, y, y.copy(), 1, 0, units)
 
@@ -68,7 +68,9 @@ def of_two_classes(name, y_bad, **params):
     """A positive record above all negative ones, and below."""
     y = (np.arange(M) == 0).astype(int)
     public = Predictions(np.arange(12) % 2, np.linspace(-1, 1, 12), BINARY)
-    scorer = make_private_scorer(name, **params).prepare(BINARY).releasing_at(public, 1000, EPSILON)
+    scorer = (
+        make_private_scorer(name, **params).prepare(BINARY).release(lambda _: public, 1000, EPSILON)
+    )
     return Family(scorer, BINARY, y, y.astype(float), y_bad, -1.0)
 
 
@@ -76,7 +78,7 @@ def of_three_classes():
     """The only record of a class, which all of its scores place right; or all wrong."""
     y, classes = np.where(np.arange(M), 1 + np.arange(M) % 2, 0), np.arange(3)
     public = Predictions(classes, np.eye(3), classes)
-    scorer = make_private_scorer("roc_auc_ovr").prepare(y).releasing_at(public, M, EPSILON)
+    scorer = make_private_scorer("roc_auc_ovr").prepare(y).release(lambda _: public, M, EPSILON)
     scores = np.full((M, 3), 0.5)
     scores[0] = [1, 0, 0]
     return Family(scorer, classes, y, scores, 0, np.array([0, 1, 1]))
@@ -92,7 +94,7 @@ def of_errors():
 FAMILIES = {
     "f1": of_labels,
     "f1, groups": partial(of_labels, 3),
-    "average_precision": partial(of_two_classes, "average_precision", 1, choose_by="pairs"),
+    "average_precision": partial(of_two_classes, "average_precision", 1),
     "roc_auc": partial(of_two_classes, "roc_auc", 0),
     "roc_auc_ovr": of_three_classes,
     "r2": of_errors,
@@ -178,7 +180,7 @@ def test_audit_of_released_counts(name, bug, refuted):
 def test_audit_of_an_evaluation_of_a_regressor(bug, refuted):
     """Two releases, at half of epsilon each."""
     family = of_errors()
-    parts = ErrorSums(0.0, 1.0, 1.0, _STEPS), ResidualHistogram((-0.5, 0.5))
+    parts = Moments(0.0, 1.0, 1.0, _STEPS), Residuals((-0.5, 0.5))
     pair = list(zip(*(family.pair(part, other_label=True) for part in parts), strict=True))
 
     def release(mechanisms, side):

@@ -1,0 +1,212 @@
+"""Metrics as functions of released counts, as scikit-learn defines them (zone: public).
+
+A confusion matrix has a row per true class and a column per predicted class, shape (..., K, K). A
+table of scores has a row of counts for the negative and one for the positive class, by ascending
+bin of the score, shape (..., 2, n_bins); labels are assumed to be mixed evenly within a bin.
+
+Counts are not negative if `undefined` is None, and a ratio with denominator 0 is 0 then, as with
+``zero_division=0``. Simulated noisy counts may be negative. If a denominator is then not positive,
+every value is possible: the ratio is `undefined`, the lowest or highest one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "AVERAGES",
+    "CONFUSION",
+    "average_precision",
+    "confusion_metric",
+    "gradient",
+    "monotone",
+    "ratio",
+    "roc_auc",
+    "signed",
+]
+
+Floats = NDArray[np.float64]
+AVERAGES = ("macro", "micro", "weighted")
+# What is added to each cell before a gradient is taken: no cell is empty then.
+_PRIOR, _STEP = 0.5, 1e-3
+# How far beyond 0 and 1 the ratio of a class may lie in a draw before it is cut off: cut off at 1
+# exactly, means over classes of perfect predictions would seem to be less.
+_SLACK = 0.25
+# Parts of a bin in which the precision is taken.
+_PARTS = 4
+
+
+def ratio(over: Floats, under: Floats, undefined: float | None = None) -> Floats:
+    """Return over / under, and `undefined` (or 0) where under is not positive."""
+    defined = under > 0
+    found = over / np.where(defined, under, 1.0)
+    return np.where(defined, found, 0.0 if undefined is None else undefined)
+
+
+# ------------------------------------------------ of one class: numerator and denominator
+def _f(tp: Floats, fp: Floats, fn: Floats, beta: float = 1.0) -> tuple[Floats, Floats]:
+    b = beta**2
+    return (1 + b) * tp, (1 + b) * tp + b * fn + fp
+
+
+_OF_CLASS: dict[str, Callable[..., tuple[Floats, Floats]]] = {
+    "f1": _f,
+    "fbeta": _f,
+    "jaccard": lambda tp, fp, fn: (tp, tp + fp + fn),
+    "precision": lambda tp, fp, fn: (tp, tp + fp),
+    "recall": lambda tp, fp, fn: (tp, tp + fn),
+}
+
+
+# ------------------------------------------------ of the whole matrix
+def _mean(of_class: Floats, occurs: NDArray[np.bool_], undefined: float | None) -> Floats:
+    """Return the mean over the classes that occur; in a draw, over all of them."""
+    if undefined is not None:
+        mean: Floats = np.clip(of_class, -_SLACK, 1 + _SLACK).mean(axis=-1)
+        return mean
+    return ratio((occurs * of_class).sum(axis=-1), 1.0 * occurs.sum(axis=-1))
+
+
+def _accuracy(C: Floats, undefined: float | None) -> Floats:
+    return ratio(np.trace(C, axis1=-2, axis2=-1), C.sum(axis=(-2, -1)), undefined)
+
+
+def _balanced_accuracy(C: Floats, undefined: float | None, adjusted: bool = False) -> Floats:
+    size = C.sum(axis=-1)
+    recalls = ratio(np.diagonal(C, axis1=-2, axis2=-1), size, undefined)
+    mean = _mean(recalls, size > 0, undefined)
+    if not adjusted:
+        return mean
+    n = (size > 0).sum(axis=-1) if undefined is None else C.shape[-1]
+    chance = 1 / np.maximum(n, 2)
+    found: Floats = (mean - chance) / (1 - chance)
+    return found
+
+
+def _matthews(C: Floats, undefined: float | None) -> Floats:
+    n, true, predicted = C.sum(axis=(-2, -1)), C.sum(axis=-1), C.sum(axis=-2)
+    a, b = n**2 - (true**2).sum(axis=-1), n**2 - (predicted**2).sum(axis=-1)
+    under = np.sqrt(np.where((a > 0) & (b > 0), a * b, 0.0))
+    over = np.trace(C, axis1=-2, axis2=-1) * n - (true * predicted).sum(axis=-1)
+    return ratio(np.where(under > 0, over, 0.0), under, undefined)
+
+
+def _kappa(C: Floats, undefined: float | None, weights: str | None = None) -> Floats:
+    places = np.arange(C.shape[-1])
+    apart = np.abs(places[:, None] - places)
+    w = {None: 1.0 * (apart > 0), "linear": 1.0 * apart, "quadratic": 1.0 * apart**2}[weights]
+    n, true, predicted = C.sum(axis=(-2, -1)), C.sum(axis=-1), C.sum(axis=-2)
+    expected = (w * true[..., :, None] * predicted[..., None, :]).sum(axis=(-2, -1))
+    return ratio(expected - n * (w * C).sum(axis=(-2, -1)), expected, undefined)
+
+
+_OF_MATRIX: dict[str, Callable[..., Floats]] = {
+    "accuracy": _accuracy,
+    "balanced_accuracy": _balanced_accuracy,
+    "cohen_kappa": _kappa,
+    "matthews_corrcoef": _matthews,
+}
+# Names of metrics of the confusion matrix.
+CONFUSION = (
+    *_OF_MATRIX,
+    *_OF_CLASS,
+    *(f"{name}_{average}" for name in _OF_CLASS for average in AVERAGES),
+)
+
+
+def confusion_metric(
+    name: str, C: Floats, undefined: float | None = None, positive: int = 1, **params: Any
+) -> Floats:
+    """Return the metric of this name, one of `CONFUSION`, of each confusion matrix.
+
+    Parameters
+    ----------
+    name : str
+        One of `CONFUSION`.
+    C : ndarray of shape (..., K, K)
+        Confusion matrices.
+    undefined : float or None
+        See above.
+    positive : int
+        Position of the positive class, for metrics of one class.
+    **params
+        Of the metric.
+    """
+    if name in _OF_MATRIX:
+        return _OF_MATRIX[name](C, undefined, **params)
+    base, _, average = name.partition("_")
+    tp = np.diagonal(C, axis1=-2, axis2=-1)
+    fp, fn = C.sum(axis=-2) - tp, C.sum(axis=-1) - tp
+    over, under = _OF_CLASS[base](tp, fp, fn, **params)
+    if not average:
+        return ratio(over[..., positive], under[..., positive], undefined)
+    if average == "micro":
+        return ratio(over.sum(axis=-1), under.sum(axis=-1), undefined)
+    of_class = ratio(over, under, undefined)
+    if average == "macro":
+        return _mean(of_class, tp + fp + fn > 0, undefined)
+    size = tp + fn
+    return ratio((size * np.clip(of_class, -1, 2)).sum(axis=-1), size.sum(axis=-1), undefined)
+
+
+def signed(name: str, params: dict[str, Any]) -> bool:
+    """Whether a metric of the confusion matrix may be negative."""
+    return name in ("matthews_corrcoef", "cohen_kappa") or params.get("adjusted", False)
+
+
+def gradient(metric: Callable[[Floats], Floats], C: Floats) -> Floats:
+    """Return the derivatives of a metric by the share of each cell, at a matrix (K, K).
+
+    By central differences, with half a record added to each cell, as some metrics have none where
+    cells are empty.
+    """
+    C = C + _PRIOR
+    steps = _STEP * np.eye(C.size).reshape(C.size, *C.shape)
+    difference = metric(C + steps) - metric(C - steps)
+    found: Floats = (difference / (2 * _STEP) * C.sum()).reshape(C.shape)
+    return found
+
+
+# ------------------------------------------------ of tables of scores
+def roc_auc(table: Floats, undefined: float | None = None) -> Floats:
+    """Return the area under the ROC curve, with pairs in the same bin counted half."""
+    negative, positive = table[..., 0, :], table[..., 1, :]
+    n, p = negative.sum(axis=-1), positive.sum(axis=-1)
+    below = np.cumsum(negative, axis=-1) - negative / 2
+    pairs = np.where((n > 0) & (p > 0), n * p, 0.0)
+    return ratio(np.where(pairs > 0, (positive * below).sum(axis=-1), 0.0), pairs, undefined)
+
+
+def average_precision(table: Floats, undefined: float | None = None) -> Floats:
+    """Return the mean precision over positive records."""
+    table = table[..., ::-1]  # by descending score
+    negative, positive = table[..., 0, :], table[..., 1, :]
+    tp, both = (np.cumsum(n, axis=-1) - n for n in (positive, positive + negative))
+    precision = np.zeros(positive.shape)
+    for part in (np.arange(_PARTS) + 0.5) / _PARTS:
+        found = ratio(tp + part * positive, both + part * (positive + negative), 0.5)
+        precision += np.clip(found, 0, 1) / _PARTS
+    total = positive.sum(axis=-1)
+    found = np.where(total > 0, (positive * precision).sum(axis=-1), 0.0)
+    return ratio(found, total, undefined)
+
+
+def monotone(table: Floats) -> Floats:
+    """Return the table (2, n_bins) in which the share of positive records rises with the score.
+
+    By pooling adjacent bins that violate it; each bin keeps its size. No count is negative.
+    """
+    negative, positive = table
+    size = negative + positive
+    blocks: list[list[float]] = []  # positive records, all records, bins
+    for p, n in zip(positive.tolist(), size.tolist(), strict=True):
+        blocks.append([p, max(n, 1e-9), 1])
+        while len(blocks) > 1 and blocks[-2][0] * blocks[-1][1] >= blocks[-1][0] * blocks[-2][1]:
+            p, n, k = blocks.pop()
+            blocks[-1] = [blocks[-1][0] + p, blocks[-1][1] + n, blocks[-1][2] + k]
+    share = np.repeat([min(p / n, 1.0) for p, n, _ in blocks], [int(k) for _, _, k in blocks])
+    return np.stack([(1 - share) * size, share * size])

@@ -1,0 +1,361 @@
+"""Scores that are computed from counts, and are no means of gains (zone: sensitive).
+
+*The confusion matrix.* Let f be the metric, and C0 a public confusion matrix, in shares. To first
+order, ``f(C) = f(C0) + sum_ij (C_ij - C0_ij) G_ij`` with G the gradient of f at C0: a mean of
+gains. All candidates see the same number of records of each class, so subtracting a constant from a
+row of G changes no order; the lowest gain of each row is made 0. The sensitivity is then the
+largest difference *within* a row. The matrix of the chosen candidate is released.
+
+*Areas under curves.* The choice is by pairs of records in the right order. A histogram of the
+chosen candidate's predicted scores is released. The order that bins hide is estimated from public
+predictions. With many records, the area under one ROC curve is more precise if it is computed from
+a number of pairs.
+
+*R2 and explained variance* divide by the variance of the labels, which is the same for all
+candidates. So the choice uses the squared error, clipped at a value that is large for a good
+candidate. Sums of errors, labels and their squares are released and divided.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import (
+    average_precision_score,
+    explained_variance_score,
+    r2_score,
+    roc_auc_score,
+)
+
+from .._data.tables import dense
+from .._data.units import Units
+from .._privacy.noisy_counts import NoisyCounts
+from ._gains import Named, OfCell
+from ._histogram import ScoreHistogram, n_bins
+from ._intervals import likely, simulated_interval
+from ._labels import encode, position_of
+from ._metrics import average_precision, confusion_metric, gradient, monotone, ratio, roc_auc
+from ._pairs import PairCounts, Pairs, positive_scores
+from ._queries import GRID, Confusion, MeanOf, Moments, Query
+from ._response import Predictions
+from ._scorers import PrivateScorer, Public, check_one_output, large_error
+
+__all__ = ["RANKING", "VARIANCE", "ConfusionScore", "RankingScore", "VarianceExplained"]
+
+Floats = NDArray[np.float64]
+Q = TypeVar("Q", bound=Query)
+# As many numbers as the square of this are released.
+_MOST_CLASSES = 50
+# Share of correct predictions of each class, where nothing public is known.
+_ASSUMED_RECALL = 0.8
+# Share of the negative records that a positive one has to beat before it counts: what matters to
+# the average precision happens among the highest scores.
+_FLOORS = {"roc_auc": 0.5, "average_precision": 0.7}
+RANKING = ("average_precision", "roc_auc", "roc_auc_ovr")
+# Number of units times epsilon from which on pairs tell the area better than a histogram, and from
+# which on the noise of a histogram is less than what smoothing it changes.
+_ENOUGH_FOR_PAIRS, _CLEAR = 1_000, 4_000
+VARIANCE = ("explained_variance", "r2")
+# Steps for e^2, t^2, |e| (not needed), t and e. All sums get the same noise: so the shares of
+# epsilon are about .49, .37, .08 and .06, near the best for models of all kinds.
+_STEPS = (GRID, 3 * GRID // 4, 0, 2 * GRID // 25, 3 * GRID // 50)
+# Share of the training labels whose distance from their mean counts fully.
+_COUNTED = 0.99
+# For guidance: the largest squared error, in variances of the labels.
+_ASSUMED = 9.0
+
+
+def _first(given: Sequence[Query], kind: type[Q]) -> Q | None:
+    return next((query for query in given if isinstance(query, kind)), None)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ConfusionScore(PrivateScorer):
+    """A metric of the confusion matrix; classes and the positive one are set by `prepare`."""
+
+    classes: Any = None
+    position: int = 1
+
+    def prepare(self, y_train: Any) -> ConfusionScore:
+        check_one_output(self.name, y_train)
+        classes, sizes = np.unique(dense(y_train), return_counts=True)
+        if not 2 <= len(classes) <= _MOST_CLASSES:
+            raise ValueError(
+                f"scoring={self.name!r} takes from 2 to {_MOST_CLASSES} classes; y has "
+                f"{len(classes)}"
+                + (". Use 'accuracy' or 'top_k_accuracy'" if len(classes) > 2 else "")
+            )
+        prepared = replace(self, classes=classes, counts=Confusion(classes))
+        if self._of_one_class:
+            prepared = replace(prepared, position=self._position(classes))
+        # As if each class were recognised equally well, and errors were as frequent as classes.
+        assumed = np.outer(sizes, (1 - _ASSUMED_RECALL) * sizes / sizes.sum())
+        return prepared._linear_at(assumed + np.diag(_ASSUMED_RECALL * sizes))
+
+    @property
+    def _of_one_class(self) -> bool:
+        return self.name in ("f1", "fbeta", "jaccard", "precision", "recall")
+
+    def _position(self, classes: NDArray[Any]) -> int:
+        if len(classes) > 2:
+            raise ValueError(
+                f"scoring={self.name!r} is for two classes, and y has {len(classes)}: use "
+                f"'{self.name}_macro', '{self.name}_micro' or '{self.name}_weighted'"
+            )
+        return position_of(self.params.get("pos_label", 1), classes, self.name)
+
+    @property
+    def positive(self) -> Any:
+        """The positive class, if the metric has one."""
+        return self.classes[self.position] if self._of_one_class else None
+
+    @property
+    def choice_uses_public(self) -> bool:
+        """The gradient of recalls is the same everywhere, as they are means over one class."""
+        return self.name not in ("accuracy", "balanced_accuracy", "recall")
+
+    def choice(self, public: Predictions) -> ConfusionScore:
+        return self._linear_at(self._matrix(public))
+
+    def _matrix(self, public: Predictions, sample_weight: Any = None) -> Floats:
+        """Return the confusion matrix of public predictions."""
+        K = len(self.classes)
+        cells = Confusion(self.classes).record_values(public.y, public.response, public.classes)
+        w = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
+        return np.bincount(cells, weights=w, minlength=K * K).reshape(K, K).astype(float)
+
+    def _linear_at(self, C: Floats) -> ConfusionScore:
+        G = gradient(self._metric, C)
+        lowest = G.min(axis=1, keepdims=True)
+        slope = float((G - lowest).max())
+        offset = float(self._metric(C) - (C / C.sum() * (G - lowest)).sum())
+        # If no prediction changes the metric, all candidates are as good.
+        matrix, ends = ((G - lowest) / slope, offset) if slope else (0 * G, 0.0)
+        query = MeanOf(OfCell(matrix, self.classes), (0.0, 1.0), name=repr(self))
+        return replace(self, query=query, ends=(ends, ends + (slope or 1.0)))
+
+    def _metric(self, C: Floats, undefined: float | None = None) -> Floats:
+        params = {key: value for key, value in self.params.items() if key != "pos_label"}
+        return confusion_metric(self.name, C, undefined, self.position, **params)
+
+    def release(
+        self,
+        public: Public | None = None,
+        m: int = 1,
+        epsilon: float = 1.0,
+        given: Sequence[Query] = (),
+        shared: bool = False,
+    ) -> ConfusionScore:
+        histogram = _first(given, ScoreHistogram)
+        follows = histogram is not None and histogram.cut is not None
+        return replace(self, counts=histogram) if follows else self
+
+    def raw(self, counts: Floats, units: Units, undefined: float | None = None) -> Floats:
+        return self._metric(self.counts.matrices(counts), undefined)
+
+    def exact(
+        self, y: Any, response: NDArray[Any], classes: Any, sample_weight: Any = None
+    ) -> float:
+        return float(self._metric(self._matrix(Predictions(y, response, classes), sample_weight)))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RankingScore(PrivateScorer):
+    """Area under the ROC curve (of several classes: each against the others), or average precision.
+
+    Parameters
+    ----------
+    response_method : tuple of str
+        Methods of the estimator; the first that it has is called.
+    classes, positions
+        Classes, and which are held against the others; set by `prepare`.
+    smooth : bool
+        Whether the histogram is smoothed for an estimate; set by `release`.
+    """
+
+    response_method: tuple[str, ...] = ("decision_function", "predict_proba")
+    classes: Any = None
+    positions: tuple[int, ...] = ()
+    smooth: bool = False
+
+    @property
+    def _several(self) -> bool:
+        return self.name == "roc_auc_ovr"
+
+    def prepare(self, y_train: Any) -> RankingScore:
+        check_one_output(self.name, y_train)
+        classes, sizes = np.unique(dense(y_train), return_counts=True)
+        if self._several != (len(classes) > 2) or len(classes) < 2:
+            wanted, other = "two classes", "'roc_auc_ovr' or 'balanced_accuracy'"
+            if self._several:
+                wanted, other = "three classes or more", "'roc_auc'"
+            raise ValueError(
+                f"scoring={self.name!r} takes {wanted}; y has {len(classes)}. Use {other}"
+            )
+        positions = tuple(range(len(classes)))
+        if not self._several:
+            label = self.params.get("pos_label")
+            positions = (1 if label is None else position_of(label, classes, self.name),)
+        shares = tuple((sizes / sizes.sum())[list(positions)].tolist())
+        floor = _FLOORS.get(self.name, 0.0)
+        query = Pairs(classes, positions, shares, floor, self.response_method)
+        return replace(self, classes=classes, positions=positions, query=query)
+
+    @property
+    def positive(self) -> Any:
+        """The positive one of two classes; None if there are more."""
+        return None if self._several else self.classes[self.positions[0]]
+
+    def line(self, units: Units) -> tuple[float, float]:
+        return self.query.floor, self.query.per_pair(units)
+
+    def release(
+        self,
+        public: Public | None = None,
+        m: int = 1,
+        epsilon: float = 1.0,
+        given: Sequence[Query] = (),
+        shared: bool = False,
+    ) -> RankingScore:
+        histogram = _first(given, ScoreHistogram)
+        alone = histogram is None and not shared and m * epsilon >= _ENOUGH_FOR_PAIRS
+        if self.name == "roc_auc" and (public is None or alone):
+            pairs = replace(self.query, shares=(0.5,), floor=0.0)
+            return replace(self, counts=PairCounts(pairs))
+        if public is None:
+            raise ValueError(
+                f"scoring={self.name!r} needs predictions of public records, and here all records "
+                "are protected. Use one that does not, such as 'accuracy', 'f1', 'roc_auc', "
+                "'neg_brier_score', 'r2' or 'neg_mean_absolute_error'"
+            )
+        methods = self.response_method if histogram is None else histogram.response_method
+        found = public(methods)
+        if histogram is None:
+            histogram = ScoreHistogram.at(found, self.classes, methods, n_bins(m, epsilon))
+        smooth = m * epsilon < _CLEAR and not self._several
+        placed = replace(self, counts=histogram, smooth=smooth)
+        shift, allowance = placed._public_error(found, m)
+        return replace(placed, shift=shift, allowance=allowance)
+
+    def value(self, counts: Sequence[int], units: Units) -> float:
+        """Smoothed where there is much noise: a higher score means more positive records."""
+        if not (self.smooth and isinstance(self.counts, ScoreHistogram)):
+            return super().value(counts, units)
+        (table,) = self._tables(likely(self.counts, counts, units))
+        return float(np.clip(self._area(monotone(table[0])) + self.shift, 0.0, 1.0))
+
+    def raw(self, counts: Floats, units: Units, undefined: float | None = None) -> Floats:
+        if isinstance(self.counts, PairCounts):
+            return self.counts.area(counts, units, undefined)
+        areas = [self._area(table, undefined) for table in self._tables(counts)]
+        found: Floats = np.mean(areas, axis=0)
+        return found
+
+    def _area(self, table: Floats, undefined: float | None = None) -> Floats:
+        area = average_precision if self.name == "average_precision" else roc_auc
+        return area(table, undefined)
+
+    def _tables(self, counts: Floats) -> list[Floats]:
+        tables: list[Floats] = self.counts.tables(counts, self.positions == (0,))
+        return tables
+
+    def exact(
+        self, y: Any, response: NDArray[Any], classes: Any, sample_weight: Any = None
+    ) -> float:
+        if self._several:
+            options = {"multi_class": "ovr", "labels": self.classes}
+            return float(roc_auc_score(y, response, sample_weight=sample_weight, **options))
+        (positive,) = self.positions
+        own, s = encode(y, self.classes) == positive, positive_scores(response, positive)
+        area = roc_auc_score if self.name == "roc_auc" else average_precision_score
+        return float(area(own, s, sample_weight=sample_weight))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class VarianceExplained(PrivateScorer):
+    """R2, or the explained variance: 1 - (squared errors) / (squared deviations of the labels).
+
+    Errors, and the labels' distances from their mean, are clipped at the same public bound c.
+    """
+
+    learns_bounds: bool = True
+    task = "regression"
+
+    def prepare(self, y_train: Any) -> VarianceExplained:
+        check_one_output(self.name, y_train)
+        y = np.asarray(dense(y_train), dtype=float)
+        centre, c = float(np.mean(y)), self.params.get("largest_error")
+        if c is None:
+            c = float(np.quantile(np.abs(y - centre), _COUNTED, method="higher")) or 1.0
+        gain = Named("neg_mean_squared_error", {})
+        query = MeanOf(gain, (-(c**2), 0.0), clips=True, name=repr(self))
+        counts = Moments(centre, c, c, _STEPS)
+        # As if the labels' variance were a ninth of c squared.
+        return replace(self, query=query, counts=counts, ends=(1 - _ASSUMED, 1.0))
+
+    choice_uses_public = True
+
+    def choice(self, public: Predictions) -> VarianceExplained:
+        """Most errors of a good candidate are far smaller than c, and so is the noise then."""
+        c = self.counts.c_e
+        whole = replace(self.query, bounds=(-(c**2), 0.0))
+        large = large_error(whole, public)
+        query = replace(whole, bounds=(-(large**2), 0.0))
+        return replace(self, query=query, ends=(1 - _ASSUMED * (large / c) ** 2, 1.0))
+
+    def release(
+        self,
+        public: Public | None = None,
+        m: int = 1,
+        epsilon: float = 1.0,
+        given: Sequence[Query] = (),
+        shared: bool = False,
+    ) -> VarianceExplained:
+        moments = _first(given, Moments)
+        found = self if moments is None else replace(self, counts=moments)
+        if public is None:  # what bounds cut off stays cut off
+            return replace(found, learns_bounds=False)
+        estimated: VarianceExplained = found._with_clipping(public(self.response_method), m)
+        return estimated
+
+    @property
+    def _centred(self) -> bool:
+        return self.name == "explained_variance"
+
+    @property
+    def _scale(self) -> float:
+        """Squared errors in units of the labels' squares."""
+        return float(self.counts.c_e / self.counts.c_y) ** 2
+
+    def raw(self, counts: Floats, units: Units, undefined: float | None = None) -> Floats:
+        ee, tt, _, t, e = self.counts.means(counts, units.m)
+        errors = self._scale * np.maximum(ee - self._centred * e**2, 0.0)
+        return 1 - ratio(errors, tt - t**2, 1.0)
+
+    def interval(self, noisy: NoisyCounts, units: Units, confidence: float) -> tuple[float, float]:
+        """The square of a noisy number is too large on average: one end takes a smaller one."""
+        _, _, _, t0, e0 = self.counts.means(noisy.counts, units.m)
+
+        def compute(counts: Floats, end: float | None) -> Floats:
+            ee, tt, _, t, e = self.counts.means(counts, units.m)
+            small_t, small_e = (
+                np.maximum(abs(at) - abs(x - at), 0) ** 2 for at, x in ((t0, t), (e0, e))
+            )
+            if end == -math.inf:
+                return 1 - ratio(self._scale * (ee - self._centred * small_e), tt - t**2, math.inf)
+            return 1 - ratio(self._scale * (ee - self._centred * e**2), tt - small_t, 0.0)
+
+        return self._moved(
+            simulated_interval(compute, self.counts, noisy, units, confidence, self.bounds)
+        )
+
+    def exact(
+        self, y: Any, response: NDArray[Any], classes: Any, sample_weight: Any = None
+    ) -> float:
+        compute = explained_variance_score if self._centred else r2_score
+        return float(compute(y, response, sample_weight=sample_weight))

@@ -1,0 +1,162 @@
+"""Pairs of a positive and a negative record in the right order (zone: sensitive).
+
+For a class c, k_i is the sum over records j of other classes of 2 [s_i > s_j] + [s_i = s_j], with
+the scores s of c. `Pairs` sums max(0, k_i - t) over the records i of the class, with t even and
+public; of more than two classes, over all classes, with t = 0. With m records, each a unit, the
+sensitivity is 2 (m - 1) - t for one class and 4 (m - 1) for several, as a record is then in the sum
+of its own class and in those of others. The proofs, also for groups, are in the documentation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._data.units import Units
+from ._labels import encode
+from ._metrics import ratio
+from ._queries import Query, total_weight, unit_weight, weights
+
+__all__ = ["PairCounts", "Pairs", "positive_scores"]
+
+Floats = NDArray[np.float64]
+
+
+def positive_scores(response: NDArray[Any], positive: int) -> Floats:
+    """Return how strongly each record is taken for the positive one of two classes."""
+    response = np.array(response, dtype=float)
+    if response.ndim == 2:
+        found: Floats = response[:, positive]
+        return found
+    return response if positive == 1 else -response
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs(Query):
+    """Pairs in the right order; one integer. A record's values are its scores, one per class.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (n_classes,)
+        Sorted.
+    positives : tuple of int
+        Positions of the classes that are held against the others: one of two, or all.
+    shares : tuple of float
+        Share of each of them in the training set.
+    floor : float, default=0
+        Share of the negative records that a positive one has to beat before it counts; 0 for more
+        than two classes.
+    """
+
+    classes: NDArray[Any]
+    positives: tuple[int, ...]
+    shares: tuple[float, ...]
+    floor: float = 0.0
+    response_method: tuple[str, ...] = ("decision_function", "predict_proba")
+
+    def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> Floats:
+        """Scores; the worst ones where a score is NaN or the label is unknown."""
+        s = np.array(response, dtype=float)
+        if len(self.positives) == 1:
+            s = positive_scores(response, self.positives[0])[:, None]
+        elif s.shape[1:] != (len(self.classes),):
+            raise ValueError(
+                f"scores of shape {s.shape[1:]} per record, for {len(self.classes)} classes"
+            )
+        unknown = np.isnan(s) | (encode(y, self.classes) < 0)[:, None]
+        return np.where(unknown, self.lowest_values(y, len(s)), s)
+
+    def lowest_values(self, y: Any, n: int) -> Floats:
+        """-inf for the class of the record, inf for the others."""
+        return np.where(self._own(y), -np.inf, np.inf)
+
+    def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
+        w, t, total = weights(units), self._floor(units), 0
+        for s, own in zip(values.T, self._own(y).T, strict=True):
+            beaten = _twice_beaten(s[own], s[~own], w[~own])
+            total += int((w[own] * np.maximum(beaten - t, 0)).sum())
+        return (total,)
+
+    def sensitivity(self, units: Units) -> int:
+        others = total_weight(units) if units.grouped else units.m - 1
+        each = (2 if len(self.positives) == 1 else 4) * others - self._floor(units)
+        return unit_weight(units) * max(1, each)
+
+    def largest(self, units: Units) -> int:
+        """Of p positive and V - p negative records: p (2 (V - p) - t), at its maximum."""
+        V, t = total_weight(units), self._floor(units)
+        return max(1, (2 * V - t) ** 2 // 8) if len(self.positives) == 1 else 2 * V**2
+
+    def per_pair(self, units: Units) -> float:
+        """Return how much one pair is of the area, as if every positive record beat the floor."""
+        pi = np.array(self.shares)
+        return 1 / (2 * float((pi * (1 - pi)).sum()) * total_weight(units) ** 2)
+
+    def n_positive(self, y: Any, units: Units) -> int:
+        """Return the weight of the positive ones of two classes."""
+        return int(weights(units)[self._own(y)[:, 0]].sum())
+
+    def _own(self, y: Any) -> NDArray[np.bool_]:
+        """Whether each record (row) is of each of the classes held against the others (column)."""
+        own: NDArray[np.bool_] = encode(y, self.classes)[:, None] == np.array(self.positives)
+        return own
+
+    def _floor(self, units: Units) -> int:
+        return 2 * int(self.floor * (1 - self.shares[0]) * total_weight(units))
+
+
+@dataclass(frozen=True, eq=False)
+class PairCounts(Query):
+    """The pairs in the right order, and how many records are positive, many times over.
+
+    The second number is multiplied by the sensitivity of the first, so that the same noise suits
+    both.
+
+    Parameters
+    ----------
+    pairs : Pairs
+        Of two classes, with a floor of 0.
+    """
+
+    pairs: Pairs
+
+    @property
+    def response_method(self) -> tuple[str, ...]:  # type: ignore[override]
+        return self.pairs.response_method
+
+    def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> Floats:
+        return self.pairs.record_values(y, response, classes)
+
+    def lowest_values(self, y: Any, n: int) -> Floats:
+        return self.pairs.lowest_values(y, n)
+
+    def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
+        (pairs,) = self.pairs.statistics(values, y, units)
+        return pairs, self._times(units) * self.pairs.n_positive(y, units)
+
+    def sensitivity(self, units: Units) -> int:
+        """W of the positive weight moves, at most."""
+        return self.pairs.sensitivity(units) + self._times(units) * unit_weight(units)
+
+    def area(self, counts: Floats, units: Units, undefined: float | None = None) -> Floats:
+        """Return the area under the ROC curve, of counts of shape (..., 2)."""
+        p = counts[..., 1] / self._times(units)
+        both = 2 * np.where(p > 0, p, 0.0) * (total_weight(units) - p)
+        return ratio(np.where(both > 0, counts[..., 0], 0.0), both, undefined)
+
+    def _times(self, units: Units) -> int:
+        return max(1, self.pairs.sensitivity(units) // unit_weight(units))
+
+
+def _twice_beaten(winners: Floats, losers: Floats, w: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return, for each winner i, the sum over losers j of ``w_j (2 [s_i > s_j] + [s_i = s_j])``."""
+    order = np.argsort(losers)
+    below = np.concatenate([[0], np.cumsum(w[order])])
+    # 2 [s_i > s_j] + [s_i = s_j]  =  [s_i > s_j] + [s_i >= s_j]
+    less = np.searchsorted(losers[order], winners, "left")
+    not_greater = np.searchsorted(losers[order], winners, "right")
+    found: NDArray[np.int64] = below[less] + below[not_greater]
+    return found

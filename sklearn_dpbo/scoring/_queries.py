@@ -1,0 +1,403 @@
+"""Queries: integers computed from predictions, of known sensitivity (zone: sensitive).
+
+All that a score releases is a `Query`: a public function of one record to numbers, and integers
+that are computed from these. One unit changes the integers by at most a sensitivity. This bound is
+exact, as sums of integers have no rounding error. The proofs are in the documentation, "The
+guarantee".
+
+================  =========================================================  =================
+query             integers                                                   sensitivity
+================  =========================================================  =================
+`MeanOf`          the sum of gains in steps, G for the range of a unit       G
+`Cells`           how many records lie in each cell (a confusion matrix,     2 W, for each
+                  a histogram of scores or of residuals)                     cell of a record
+`Moments`         sums of errors, labels and their squares                   steps of all sums
+`Pairs`           pairs in the right order, see `_pairs`                     2 (m - 1), or less
+================  =========================================================  =================
+
+A unit's gain is the mean of its records' gains; in counts, its records weigh W together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._data.cells import as_number
+from .._data.units import Units
+from ._labels import encode
+
+__all__ = [
+    "GRID",
+    "Cells",
+    "Confusion",
+    "MeanOf",
+    "Moments",
+    "Query",
+    "Residuals",
+    "numbers",
+    "total_weight",
+    "unit_weight",
+    "weights",
+]
+
+Floats = NDArray[np.float64]
+# Steps between a unit's lowest and highest gain; gains are rounded to the nearest step.
+GRID = 2**20
+# Largest total weight W of a group's records, if the sums fit into int64.
+_GROUP_WEIGHT = 2**10
+
+
+class Query:
+    """Integers that measure how good predictions are.
+
+    Attributes
+    ----------
+    response_method : tuple of str
+        Methods of the estimator; the first that it has is called.
+    what : str
+        What is counted, in words, for privacy reports.
+    custom : bool
+        Whether a user's function is called, which might depend on other records.
+    """
+
+    response_method: tuple[str, ...] = ("predict",)
+    what: str = ""
+    custom: bool = False
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both count the same, so that they share one release."""
+        return type(self) is type(other) and all(
+            map(_same, vars(self).values(), vars(other).values())
+        )
+
+    def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
+        """Return one value (or row of values) per record, which depends on that record alone.
+
+        Parameters
+        ----------
+        y : ndarray of shape (n,) or (n, n_outputs), or None
+            Labels of the records.
+        response : ndarray of shape (n,) or (n, k)
+            Response of the estimator to each record, see `response_method`.
+        classes : ndarray of shape (n_classes,), list of them or None
+            ``classes_`` of the fitted estimator: one array per output, None for regressors.
+        """
+        raise NotImplementedError
+
+    def lowest_values(self, y: Any, n: int) -> NDArray[Any]:
+        """Return the values of n records that cannot be predicted: the worst possible ones."""
+        raise NotImplementedError
+
+    def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
+        """Return the integers, from what `record_values` returned for these units' records."""
+        raise NotImplementedError
+
+    def sensitivity(self, units: Units) -> int:
+        """Return the most that one unit changes the integers: the sum of absolute differences.
+
+        Only the number of units, and whether they are groups, is used.
+        """
+        raise NotImplementedError
+
+    def unclipped(self, y: Any, response: NDArray[Any], classes: Any) -> Floats:
+        """Return the gain of each record, outside of the bounds, too; only if it is a gain."""
+        raise NotImplementedError
+
+    def share_clipped(self, y: Any, response: NDArray[Any], classes: Any) -> float:
+        """Return the share of these public records whose gains lie outside of chosen bounds."""
+        return 0.0
+
+    def adjusted(self, counts: Floats, units: Units, adjust: Callable[..., Floats]) -> Floats:
+        """Return counts with ``adjust(cells, total)`` applied to cells whose total is known."""
+        return counts
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MeanOf(Query):
+    """Sum over units of the mean of a gain, clipped to [a, b] and rounded to a grid.
+
+    Values of records are integers in {0, ..., GRID}, or in {0, 1} if every gain is a or b.
+
+    Parameters
+    ----------
+    gain : callable
+        ``gain(y, response, classes)`` returns a number per record. One that is not a number counts
+        as a.
+    bounds : tuple of float
+        (a, b)
+    counts : bool, default=False
+        Whether every gain is a or b.
+    clips : bool, default=False
+        Whether gains may lie outside of the bounds.
+    name : str
+        Of the score, for errors.
+    """
+
+    gain: Callable[..., Any]
+    bounds: tuple[float, float]
+    response_method: tuple[str, ...] = ("predict",)
+    counts: bool = False
+    clips: bool = False
+    custom: bool = False
+    name: str = ""
+
+    def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.int64]:
+        """round(G (clip(gain, a, b) - a) / (b - a))."""
+        a, b = self.bounds
+        with np.errstate(all="ignore"):  # numbers that overflow are clipped
+            gain = self.unclipped(y, response, classes)
+            share = np.clip((np.where(np.isnan(gain), a, gain) - a) / (b - a), 0, 1)
+        share = np.where(share > 0, share, 0.0)  # no number at all would become a huge integer
+        return np.rint(share * self._record_steps).astype(np.int64)
+
+    def lowest_values(self, y: Any, n: int) -> NDArray[np.int64]:
+        return np.zeros(n, dtype=np.int64)
+
+    def unclipped(self, y: Any, response: NDArray[Any], classes: Any) -> Floats:
+        gain = self._numbers(self.gain(y, response, classes))
+        if gain.shape != (len(response),):
+            raise ValueError(
+                f"the gain of {self.name} must return one number per record: expected shape "
+                f"({len(response)},), found {gain.shape}"
+            )
+        return gain
+
+    def _numbers(self, found: Any) -> Floats:
+        """Return gains as floats; a complex number, a time or a text is none."""
+        try:
+            array = np.asarray(found)
+            if array.dtype.kind in "biufO":
+                return array.astype(float)
+            what = f"an array of {array.dtype}"
+        except (TypeError, ValueError):
+            what = f"an object of type {type(found).__name__} that is no array of numbers"
+        raise ValueError(f"the gain of {self.name} must return one number per record; found {what}")
+
+    def share_clipped(self, y: Any, response: NDArray[Any], classes: Any) -> float:
+        if not self.clips:
+            return 0.0
+        with np.errstate(over="ignore"):
+            gain, (a, b) = self.unclipped(y, response, classes), self.bounds
+        return float(np.mean((gain < a) | (gain > b)))
+
+    def clipped(self, y: Any, response: NDArray[Any], classes: Any) -> Floats:
+        """Return the gain of each public record, as it is counted."""
+        (a, b), steps = self.bounds, self.record_values(y, response, classes)
+        found: Floats = a + (b - a) * (steps / self._record_steps)
+        return found
+
+    @property
+    def _record_steps(self) -> int:
+        """Largest value of a record."""
+        return 1 if self.counts else GRID
+
+    def fine(self, values: NDArray[np.int64], units: Units) -> NDArray[np.int64]:
+        """Return values of records in the steps of means over units."""
+        return values * (self.sensitivity(units) // self._record_steps)
+
+    def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
+        return (int(units.mean(self.fine(values, units)).sum()),)
+
+    def sensitivity(self, units: Units) -> int:
+        """G: means over groups need the fine grid even if records only count."""
+        return GRID if units.grouped else self._record_steps
+
+    def largest(self, units: Units) -> int:
+        """Return the largest possible sum; the smallest is 0."""
+        return self.sensitivity(units) * units.m
+
+
+class Cells(Query):
+    """Numbers of records in cells; the records of a unit weigh W together.
+
+    Cells come in one or more tables. A record lies in one cell of each: its values are their
+    numbers, counted from the first cell of the first table.
+    """
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Number of cells of each table."""
+        raise NotImplementedError
+
+    def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
+        counts = np.zeros(sum(self.sizes), dtype=np.int64)
+        for cells in values.reshape(len(values), -1).T:
+            np.add.at(counts, cells, weights(units))
+        return tuple(counts.tolist())
+
+    def sensitivity(self, units: Units) -> int:
+        """A unit adds W to the cells of each table; what replaces it, too."""
+        return 2 * unit_weight(units) * len(self.sizes)
+
+    def by_table(self, counts: NDArray[Any]) -> list[NDArray[Any]]:
+        """Return the counts of each table."""
+        return np.split(np.asarray(counts), np.cumsum(self.sizes)[:-1], axis=-1)
+
+    def adjusted(self, counts: Floats, units: Units, adjust: Callable[..., Floats]) -> Floats:
+        total = total_weight(units)
+        return np.concatenate([adjust(table, total) for table in self.by_table(counts)], axis=-1)
+
+
+@dataclass(frozen=True, eq=False)
+class Confusion(Cells):
+    """Numbers of records by true class and predicted class; the first K are of the first class.
+
+    A record that cannot be predicted, or whose label is not in the training set, counts as
+    predicted wrongly, as the next class.
+    """
+
+    classes: NDArray[Any]
+    what = "confusion matrix"
+
+    def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.intp]:
+        """K times the true class plus the predicted one."""
+        return self._cells(encode(y, self.classes), encode(response, self.classes))
+
+    def lowest_values(self, y: Any, n: int) -> NDArray[np.intp]:
+        return self._cells(encode(y, self.classes), np.full(n, -1))
+
+    def _cells(self, true: NDArray[np.intp], predicted: NDArray[np.intp]) -> NDArray[np.intp]:
+        K = len(self.classes)
+        true = np.where(true < 0, (predicted + 1) % K, true)
+        return K * true + np.where(predicted < 0, (true + 1) % K, predicted)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return (len(self.classes) ** 2,)
+
+    def matrices(self, counts: NDArray[Any]) -> NDArray[Any]:
+        """Return matrices of shape (..., K, K)."""
+        K = len(self.classes)
+        return counts.reshape(*counts.shape[:-1], K, K)
+
+
+@dataclass(frozen=True, eq=False)
+class Residuals(Cells):
+    """Numbers of records in bins of label minus prediction; a bin includes its lower edge."""
+
+    edges: tuple[float, ...]
+    what = "histogram of residuals"
+
+    @classmethod
+    def at(cls, residuals: Floats, n: int, largest: float) -> Residuals:
+        """Place about n bins: half of them by quantiles, half evenly within the largest error.
+
+        Quantiles that lie close to the other edges are left out.
+        """
+        residuals = residuals[np.isfinite(residuals) & (np.abs(residuals) < largest)]
+        evenly = np.linspace(-largest, largest, n - n // 2)
+        if not len(residuals):
+            return cls(tuple(evenly.tolist()))
+        quantiles = np.quantile(residuals, np.arange(1, n // 2) / (n // 2))
+        gap = np.abs(quantiles[:, None] - evenly).min(axis=1)
+        far = quantiles[gap > (evenly[1] - evenly[0]) / 4]
+        return cls(tuple(np.unique([*evenly, *far]).tolist()))
+
+    def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.intp]:
+        """Return the bin; the last one for NaN."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            residual = numbers(y) - response
+        place: NDArray[np.intp] = np.searchsorted(self.edges, residual, side="right")
+        return place  # NaN is placed last
+
+    def lowest_values(self, y: Any, n: int) -> NDArray[np.intp]:
+        """A record that cannot be predicted has the largest error."""
+        return np.full(n, len(self.edges))
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return (len(self.edges) + 1,)
+
+
+@dataclass(frozen=True, eq=False)
+class Moments(Query):
+    """Sums of squares and absolute values of errors, of labels and their squares; all clipped.
+
+    With e = (y - prediction) / c_e and t = (y - centre) / c_y, clipped to [-1, 1]: the sums over
+    units of e^2, t^2, |e|, t and e, each in steps of its own.
+
+    Parameters
+    ----------
+    centre, c_y, c_e : float
+        Public.
+    steps : tuple of int
+        Steps of each sum; 0 for one that is left out. All sums get the same noise, so that these
+        say how epsilon is shared.
+    """
+
+    centre: float
+    c_y: float
+    c_e: float
+    steps: tuple[int, int, int, int, int]
+    what = "sums of errors and labels"
+
+    def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.int64]:
+        """A row (e^2, t^2, |e|, t, e) in steps; NaN has the largest error."""
+        y = numbers(y)
+        with np.errstate(all="ignore"):
+            e, t = (y - response) / self.c_e, (y - self.centre) / self.c_y
+        e = np.clip(np.where(np.isnan(e), 1.0, e), -1, 1)
+        t = np.clip(np.where(np.isnan(t), 0.0, t), -1, 1)
+        columns = self._counted(np.stack([e**2, t**2, np.abs(e), t, e], axis=1))
+        found: Floats = np.rint(columns * self._counted(self.steps))
+        return found.astype(np.int64)
+
+    def lowest_values(self, y: Any, n: int) -> NDArray[np.int64]:
+        """A record that cannot be predicted has the largest error."""
+        return self.record_values(y, np.full(n, np.nan), None)
+
+    def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
+        return tuple(int(units.mean(column).sum()) for column in values.T)
+
+    def sensitivity(self, units: Units) -> int:
+        """e^2, t^2 and |e| lie in [0, 1], t and e in [-1, 1], in steps."""
+        return sum(self.steps[:3]) + 2 * sum(self.steps[3:])
+
+    def means(self, counts: ArrayLike, m: int) -> Floats:
+        """Return the means of e^2, t^2, |e|, t and e, shape (5, ...); NaN for what is left out."""
+        counts = np.asarray(counts)
+        means = np.full((*counts.shape[:-1], 5), np.nan)
+        means[..., np.array(self.steps) > 0] = counts / self._counted(self.steps) / m
+        return np.moveaxis(means, -1, 0)
+
+    def _counted(self, columns: ArrayLike) -> NDArray[Any]:
+        """Leave out the sums that are."""
+        found: NDArray[Any] = np.asarray(columns)[..., np.array(self.steps) > 0]
+        return found
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether two values are equal; arrays, if all their entries are."""
+    return a is b or bool(np.array_equal(a, b) if isinstance(a, np.ndarray) else a == b)
+
+
+def numbers(y: Any) -> Floats:
+    """Return labels as floats, each read by itself; NaN for one that no float can hold."""
+    y = np.asarray(y)
+    if y.dtype == object:
+        y = np.array([as_number(label) for label in y])
+    found: Floats = y.astype(float)
+    return found
+
+
+def unit_weight(units: Units) -> int:
+    """Return W, the total weight of a unit's records: 1 if each record is a unit.
+
+    Else so large that shares of it are fine, and so small that ``2 (W m)^2`` stays below 2^62.
+    """
+    return min(_GROUP_WEIGHT, max(1, 2**30 // units.m)) if units.grouped else 1
+
+
+def total_weight(units: Units) -> int:
+    """Return the weight of all records."""
+    return unit_weight(units) * units.m
+
+
+def weights(units: Units) -> NDArray[np.int64]:
+    """Return an integer weight of each record: those of a unit add up to `unit_weight`."""
+    return units.record_weights(unit_weight(units))
