@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from ..exceptions import BudgetExceededError
 from .accounting import Budget, PrivacyLoss
 from .frames import ClearFrames
-from .noise import Noise
+from .noise import Noise, NoisyMax
 from .noisy_counts import NoisyCounts
 from .rounding import round_up
 from .sensitive import Secret, Sensitive
@@ -27,8 +28,8 @@ from .zcdp import zcdp_within
 __all__ = ["Mechanisms", "Price", "Series"]
 
 R = TypeVar("R")
-# What draws from the value of a sealed one, of which it sees public facts alone.
-Sampler: TypeAlias = Callable[[Any], Callable[[Any], R]]
+# Of a protected value as it is sealed, and as it is opened.
+Draw: TypeAlias = Callable[[Any, Any], R]
 
 # A run of several points is scored in steps so fine that rounding costs a millionth of epsilon.
 _FINE = 2**20
@@ -112,20 +113,20 @@ class Series(Generic[R]):
         How many draws.
     loss : PrivacyLoss
         What all of them cost.
-    sampler : callable
-        Of a protected value, as it is sealed; returns the function that draws from what is inside.
+    draw : callable
+        Takes a protected value, sealed and opened, and returns what is released.
     """
 
     budget: Budget
     n: int
     loss: PrivacyLoss
-    sampler: Sampler[R]
+    draw: Draw[R]
     n_left: int = field(init=False)
 
     def __post_init__(self) -> None:
         self.n_left = self.n
 
-    def __call__(self, sealed: Sensitive | Secret) -> R:
+    def __call__(self, sealed: Secret) -> R:
         """Charge, if it is the first; then draw.
 
         Raises
@@ -139,11 +140,11 @@ class Series(Generic[R]):
         if self.n_left == self.n:
             self.budget.charge(self.loss)
         self.n_left -= 1
-        return _draw(self.sampler(sealed), sealed)
+        return _draw(partial(self.draw, sealed), sealed)
 
 
 @ClearFrames()
-def _draw(draw: Callable[[Any], R], sealed: Sensitive | Secret) -> R:
+def _draw(draw: Callable[[Any], R], sealed: Secret) -> R:
     """Open the value. If drawing is interrupted, no frame that saw the value survives."""
     return draw(sealed._open())
 
@@ -157,23 +158,18 @@ def _scale(numerator: float, epsilon: float) -> float:
 class Mechanisms:
     """All ways to release protected values, charged to one budget.
 
-    Each takes the `purpose`, what is chosen or released, for the record of the loss; some take a
-    `detail`, which of several releases of this purpose it is, the `assumption` that the sensitivity
-    rests on, and `delta`, the probability that it does not hold.
+    Each takes `record`, what else the loss says: its `purpose`, and for some an `assumption` that
+    the sensitivity rests on, `delta`, the probability that it does not hold, and a `detail`.
     """
 
     budget: Budget
     noise: Noise
 
-    def select(
-        self,
-        scores: Sensitive,
-        epsilon: float,
-        *,
-        purpose: str,
-        assumption: str | None = None,
-        detail: str = "",
-    ) -> int:
+    def _once(self, sealed: Secret, draw: Draw[R], epsilon: float, how: str, **record: Any) -> R:
+        loss = PrivacyLoss(epsilon, mechanism=how, **{"delta": 0.0, **record})
+        return Series(self.budget, 1, loss, draw)(sealed)
+
+    def select(self, scores: Sensitive, epsilon: float, *, detail: str = "", **record: Any) -> int:
         """Choose the candidate with the largest score by permute-and-flip, at a cost of epsilon.
 
         In random order, stop at candidate i with probability ``exp(-(max_j N_j - N_i) / b)`` with
@@ -187,18 +183,9 @@ class Mechanisms:
         selection", NeurIPS 2020.
         """
         how = f"permute-and-flip among {scores.shape[0]:,} candidates{detail}"
-        loss = PrivacyLoss(epsilon, 0.0, purpose, how, assumption)
-        return self._choose(scores, loss, self.noise.permute_and_flip)
+        return self._choose(scores, epsilon, self.noise.permute_and_flip, how, **record)
 
-    def draw_exponentially(
-        self,
-        scores: Sensitive,
-        epsilon: float,
-        *,
-        purpose: str,
-        delta: float = 0.0,
-        assumption: str | None = None,
-    ) -> int:
+    def draw_exponentially(self, scores: Sensitive, epsilon: float, **record: Any) -> int:
         """Choose a candidate with probability in proportion to ``exp(epsilon N_i / (2 D))``.
 
         References
@@ -206,14 +193,19 @@ class Mechanisms:
         McSherry and Talwar, "Mechanism design via differential privacy", FOCS 2007.
         """
         how = f"the exponential mechanism over {scores.shape[0]:,} candidates"
-        loss = PrivacyLoss(epsilon, delta, purpose, how, assumption)
-        return self._choose(scores, loss, self.noise.exponential_mechanism)
+        return self._choose(scores, epsilon, self.noise.exponential_mechanism, how, **record)
 
-    def _choose(self, scores: Sensitive, loss: PrivacyLoss, noisy_max: Any) -> int:
+    def _choose(
+        self,
+        scores: Sensitive,
+        epsilon: float,
+        noisy_max: Callable[[float], NoisyMax],
+        how: str,
+        **record: Any,
+    ) -> int:
         if scores.shape == (1, 1):
             return 0
-        sampler = _choice(noisy_max, Price(1, loss.epsilon))
-        return Series(self.budget, 1, loss, sampler)(scores)
+        return self._once(scores, _choice(noisy_max, Price(1, epsilon)), epsilon, how, **record)
 
     def selections(self, price: Price, *, purpose: str) -> Series[int]:
         """Return a series of choices, by permute-and-flip or the exponential mechanism."""
@@ -232,26 +224,17 @@ class Mechanisms:
         How many there are may be secret: it is not recorded, and the charge is the same for one
         model as for several; nor may the position that is returned be released then. The caller has
         charged before for what the model tells of the records that it was fitted on: others than
-        the scores are computed from.
-
-        References
-        ----------
-        See `select`; and the documentation, "Protect every record of one table".
+        the scores are computed from. See the documentation, "Protect every record of one table".
         """
-        loss = PrivacyLoss(epsilon, 0.0, purpose, f"permute-and-flip among {among}")
-        choice = _choice(self.noise.permute_and_flip, Price(1, epsilon))
+        choose = _choice(self.noise.permute_and_flip, Price(1, epsilon))
 
-        def sampler(_: Secret) -> Callable[[Any], tuple[int, Any]]:
-            pick = choice(scores)
+        def draw(_: Secret, opened: Any) -> tuple[int, Any]:
+            fitted, N = opened
+            index = choose(scores, N)
+            return index, fitted[index]
 
-            def draw(opened: Any) -> tuple[int, Any]:
-                opened_models, N = opened
-                index = pick(N)
-                return index, opened_models[index]
-
-            return draw
-
-        return Series(self.budget, 1, loss, sampler)(Secret.gathered([models, scores.sealed()]))
+        both, how = Secret.gathered([models, scores]), f"permute-and-flip among {among}"
+        return self._once(both, draw, epsilon, how, purpose=purpose)
 
     def draw_grid_point(
         self,
@@ -295,7 +278,7 @@ class Mechanisms:
             )
         b = Price(1, epsilon).scale_of_choice(F * D + 2 * r)
 
-        def draw(opened: tuple[NDArray[np.int64], NDArray[np.int64]]) -> int:
+        def draw(_: Secret, opened: tuple[NDArray[np.int64], NDArray[np.int64]]) -> int:
             starts, N = opened
             c = np.diff(np.append(starts, G))
             bonus = np.rint(b * np.log(c)).astype(np.int64)
@@ -303,19 +286,9 @@ class Mechanisms:
             return int(starts[k]) + self.noise.uniform(int(c[k]))
 
         how = f"the exponential mechanism over {G:,} points of a public grid"
-        loss = PrivacyLoss(epsilon, 0.0, purpose, how)
-        return Series(self.budget, 1, loss, lambda _: draw)(runs)
+        return self._once(runs, draw, epsilon, how, purpose=purpose)
 
-    def release_counts(
-        self,
-        counts: Sensitive,
-        epsilon: float,
-        *,
-        purpose: str,
-        detail: str = "",
-        delta: float = 0.0,
-        assumption: str | None = None,
-    ) -> NoisyCounts:
+    def release_counts(self, counts: Sensitive, epsilon: float, **record: Any) -> NoisyCounts:
         """Release candidates' statistics, one after another, at a cost of epsilon in all.
 
         Every number gets discrete Laplace noise of scale ``n D / epsilon``, where D is how far one
@@ -331,8 +304,7 @@ class Mechanisms:
         """
         q = math.prod(counts.shape)
         how = "discrete Laplace noise" + f" on {q} counts" * (q > 1)
-        loss = PrivacyLoss(epsilon, delta, purpose, how, assumption, detail)
-        return Series(self.budget, 1, loss, self._noisy(Price(1, epsilon)))(counts)
+        return self._once(counts, self._noisy(Price(1, epsilon)), epsilon, how, **record)
 
     def answers(self, price: Price, *, purpose: str, detail: str = "") -> Series[NoisyCounts]:
         """Return a series of releases of candidates' statistics, as `release_counts` makes them.
@@ -345,15 +317,13 @@ class Mechanisms:
         loss = PrivacyLoss(price.epsilon, price.delta, purpose, how, None, detail)
         return Series(self.budget, price.n, loss, self._noisy(price))
 
-    def _noisy(self, price: Price) -> Sampler[NoisyCounts]:
-        noise, gaussian = self.noise, price.concentrated
+    def _noisy(self, price: Price) -> Draw[NoisyCounts]:
+        def draw(counts: Sensitive, opened: NDArray[np.int64]) -> NoisyCounts:
+            scale, gaussian = price.scale(counts.shape[0] * counts.sensitivity), price.concentrated
+            noise = self.noise.discrete_gaussian if gaussian else self.noise.discrete_laplace
+            return NoisyCounts(tuple(noise(scale)(opened.ravel().tolist())), scale, gaussian)
 
-        def sampler(counts: Sensitive) -> Callable[[Any], NoisyCounts]:
-            scale = price.scale(counts.shape[0] * counts.sensitivity)
-            add = noise.discrete_gaussian(scale) if gaussian else noise.discrete_laplace(scale)
-            return lambda opened: NoisyCounts(tuple(add(opened.ravel().tolist())), scale, gaussian)
-
-        return sampler
+        return draw
 
     def tables(
         self, price: Price, sensitivity: float, *, purpose: str
@@ -369,24 +339,22 @@ class Mechanisms:
         Theorem 14.
         """
 
-        def sampler(_: Secret) -> Callable[[Any], NDArray[np.int64]]:
+        def draw(_: Secret, table: NDArray[np.int64]) -> NDArray[np.int64]:
             add = self.noise.discrete_gaussian(price.scale(sensitivity))
-            return lambda opened: np.array(add(opened.ravel().tolist())).reshape(opened.shape)
+            return np.array(add(table.ravel().tolist())).reshape(table.shape)
 
-        together = f" on {price.n} tables, {price.rho:.3g}-zCDP together" * (price.n > 1)
-        loss = PrivacyLoss(
-            price.epsilon, price.delta, purpose, f"discrete Gaussian noise{together}"
-        )
-        return Series(self.budget, price.n, loss, sampler)
+        how = f" on {price.n} tables, {price.rho:.3g}-zCDP together" * (price.n > 1)
+        how = "discrete Gaussian noise" + how
+        loss = PrivacyLoss(price.epsilon, price.delta, purpose, how)
+        return Series(self.budget, price.n, loss, draw)
 
 
-def _choice(noisy_max: Callable[[float], Callable[[list[int]], int]], price: Price) -> Sampler[int]:
+def _choice(noisy_max: Callable[[float], NoisyMax], price: Price) -> Draw[int]:
     """Return what draws the position of the largest noisy score."""
 
-    def sampler(scores: Sensitive) -> Callable[[Any], int]:
+    def draw(scores: Sensitive, opened: NDArray[np.int64]) -> int:
         if scores.shape[1] != 1:
             raise ValueError(f"a selection compares one statistic; found {scores.shape[1]}")
-        pick = noisy_max(price.scale_of_choice(scores.sensitivity))
-        return lambda opened: pick(opened[:, 0].tolist())
+        return noisy_max(price.scale_of_choice(scores.sensitivity))(opened[:, 0].tolist())
 
-    return sampler
+    return draw

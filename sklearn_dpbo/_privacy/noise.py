@@ -17,7 +17,7 @@ import numpy as np
 
 from ..exceptions import InsecureNoiseWarning
 
-__all__ = ["Noise", "SeededNoise", "noise_source"]
+__all__ = ["Noise", "NoisyMax", "SeededNoise", "noise_source"]
 
 # Samplers: of an index, given integer scores; of noisy integers, given the exact ones.
 NoisyMax: TypeAlias = Callable[[list[int]], int]

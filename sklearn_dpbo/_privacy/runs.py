@@ -21,7 +21,7 @@ from scipy.special import log_ndtr, ndtr
 from .rounding import largest
 from .zcdp import delta_of_zcdp, log_delta_of_renyi, zcdp_within
 
-__all__ = ["COMPOSITIONS", "Composed", "Fit", "Repeated", "Repetition", "Runs", "gdp_within"]
+__all__ = ["COMPOSITIONS", "Composed", "Fit", "Repeated", "Runs", "gdp_within"]
 
 COMPOSITIONS = ("pure", "zCDP", "GDP", "approximate")
 # What epsilons and deltas are multiplied by, so that rounding in floats cannot make them too large.
@@ -101,8 +101,10 @@ class Composed:
 
 
 @dataclass(frozen=True)
-class Repetition:
-    """How many runs there are: P(K = k) is proportional to (1 - gamma)^k (k + eta - 1 choose k).
+class Repeated:
+    """K fits, of which the best is released, and nothing of the others.
+
+    P(K = k) is proportional to (1 - gamma)^k (k + eta - 1 choose k).
 
     Parameters
     ----------
@@ -122,7 +124,7 @@ class Repetition:
     gamma: float
 
     @classmethod
-    def of_mean(cls, mean: float, eta: float = 0.0) -> Repetition:
+    def of_mean(cls, mean: float, eta: float = 0.0) -> Repeated:
         """Return the distribution with so many runs on average, more than 1."""
         if not (mean > 1 and math.isfinite(mean)):
             raise ValueError(f"the mean number of runs must be above 1; found {mean!r}")
@@ -134,6 +136,23 @@ class Repetition:
         while excess(low) < 0:
             low *= 2
         return cls(eta, math.exp(brentq(excess, low, -1e-12, xtol=1e-14)))
+
+    @property
+    def number(self) -> str:
+        """How many fits there are, in words."""
+        return f"a secret number of fits ({self.mean:.3g} on average)"
+
+    def each(self, fit: Fit, epsilon: float, delta: float) -> tuple[float, float] | None:
+        """Return epsilon and delta of each fit; None if there is no bound for such fits."""
+        k = fit.factor
+        if fit.composition == "pure":
+            return self.epsilon_within(epsilon, delta) / k, 0.0
+        if fit.composition == "approximate" or delta == 0:
+            return None
+        rho = self.rho_within(epsilon, delta) / k**2
+        if fit.composition == "zCDP":
+            return _epsilon_of_zcdp(rho, delta), delta
+        return _epsilon_of_gdp(math.sqrt(2 * rho), delta), delta  # mu-GDP is mu^2/2-zCDP
 
     @property
     def mean(self) -> float:
@@ -194,30 +213,6 @@ class Repetition:
             p *= (1 - gamma) * (k + eta) / (k + 1)
             k += 1
         return k
-
-
-@dataclass(frozen=True)
-class Repeated:
-    """A random number of fits, of which the best is released, and nothing of the others."""
-
-    repetition: Repetition
-
-    @property
-    def number(self) -> str:
-        """How many fits there are, in words."""
-        return f"a secret number of fits ({self.repetition.mean:.3g} on average)"
-
-    def each(self, fit: Fit, epsilon: float, delta: float) -> tuple[float, float] | None:
-        """Return epsilon and delta of each fit; None if there is no bound for such fits."""
-        k = fit.factor
-        if fit.composition == "pure":
-            return self.repetition.epsilon_within(epsilon, delta) / k, 0.0
-        if fit.composition == "approximate" or delta == 0:
-            return None
-        rho = self.repetition.rho_within(epsilon, delta) / k**2
-        if fit.composition == "zCDP":
-            return _epsilon_of_zcdp(rho, delta), delta
-        return _epsilon_of_gdp(math.sqrt(2 * rho), delta), delta  # mu-GDP is mu^2/2-zCDP
 
 
 Runs: TypeAlias = Composed | Repeated

@@ -16,10 +16,41 @@ from .frames import ClearFrames
 __all__ = ["InTransit", "Secret", "Sensitive"]
 
 
-class _Sealed:
-    """Refuses whatever would read, compare, copy or store the value inside."""
+class Secret:
+    """Anything computed from protected records. It cannot be printed, stored or compared.
 
-    __slots__ = ()
+    Where even the *order* of computation depends on protected records (a sequence of evaluations
+    that is not released, say), all of it happens inside. `measured` is the only way out.
+    """
+
+    __slots__ = ("__value",)
+
+    def __init__(self, value: Any) -> None:
+        self.__value = value
+
+    @classmethod
+    def gathered(cls, secrets: Sequence[Secret]) -> Secret:
+        """Return several as one: the list of their values."""
+        return Secret([each.__value for each in secrets])
+
+    @ClearFrames()
+    def then(self, compute: Callable[[Any], Any]) -> Secret:
+        """Return ``compute(value)``, sealed again."""
+        return Secret(compute(self.__value))
+
+    @ClearFrames()
+    def measured(self, compute: Callable[[Any], Any], sensitivity: int) -> Sensitive:
+        """Return ``compute(value)``, integers whose sensitivity the caller vouches for."""
+        return Sensitive(compute(self.__value), sensitivity)
+
+    def _open(self) -> Any:
+        return self.__value
+
+    def _packed(self) -> tuple[Any, ...]:
+        return (self.__value,)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: value withheld>"
 
     def _refuse(self, *_args: object, **_kwargs: object) -> NoReturn:
         raise TypeError(
@@ -39,11 +70,10 @@ class _Sealed:
     __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = _refuse
 
 
-class Sensitive(_Sealed):
-    """Integers computed from validation records, and how far one unit can move them.
+class Sensitive(Secret):
+    """Integers computed from protected records, and how far one unit can move them.
 
-    A `Sensitive` cannot be printed, pickled, copied, compared or turned into numbers by
-    accident. Only `sklearn_dpbo._privacy.mechanisms` opens one, to release it with noise.
+    Only `sklearn_dpbo._privacy.mechanisms` opens one, to release it with noise.
 
     Parameters
     ----------
@@ -54,7 +84,7 @@ class Sensitive(_Sealed):
         V, V' that differ in one unit: how far a unit moves one candidate's statistics together.
     """
 
-    __slots__ = ("__value", "sensitivity")
+    __slots__ = ("sensitivity", "shape")
 
     @ClearFrames()
     def __init__(self, value: Any, sensitivity: int) -> None:
@@ -65,28 +95,24 @@ class Sensitive(_Sealed):
             )
         if not isinstance(sensitivity, int) or sensitivity < 1:
             raise ValueError(f"a sensitivity must be a positive integer; found {sensitivity!r}")
-        self.__value: NDArray[np.int64] = value
+        super().__init__(value)
         self.sensitivity = sensitivity
+        self.shape: tuple[int, int] = value.shape
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Shape of the value: (n_candidates, n_statistics). Public."""
-        n_candidates, n_statistics = self.__value.shape
-        return n_candidates, n_statistics
-
-    @ClearFrames()
     def take(self, index: Any) -> Sensitive:
         """Return the candidates at these (public) positions, of the same sensitivity."""
-        return Sensitive(self.__value[np.atleast_1d(index)], self.sensitivity)
+        return self.measured(lambda value: value[np.atleast_1d(index)], self.sensitivity)
 
-    @ClearFrames()
     def followed_by(self, other: Sensitive) -> Sensitive:
         """Return these candidates and then those, of the same statistics."""
         if self.sensitivity != other.sensitivity:
             raise ValueError("only statistics of the same sensitivity can stand in one table")
-        return Sensitive(np.concatenate([self.__value, other.__value]), self.sensitivity)
+        return Secret.gathered([self, other]).measured(np.concatenate, self.sensitivity)
 
-    @ClearFrames()
+    def plus(self, offsets: NDArray[np.int64]) -> Sensitive:
+        """Return each candidate's statistics with a public number added, the same for all data."""
+        return self.measured(lambda value: value + offsets[:, None], self.sensitivity)
+
     def linear(
         self,
         weights: NDArray[np.int64],
@@ -98,20 +124,9 @@ class Sensitive(_Sealed):
         """Return ``q_l = offset_l + sum_j W_lj x_j`` for public integers W and offset.
 
         Here ``x_j = floor(clip(value_j, 0, largest) / 2^shift)`` for the one statistic that there
-        is, of sensitivity D. Clipping does not make neighbours differ by more, and x has
-        sensitivity ``ceil(D / 2^shift)``; so q has
+        is, of sensitivity D; `shift` drops bits where the sums would not fit into 64. Clipping does
+        not make neighbours differ by more, and x has sensitivity ``ceil(D / 2^shift)``; so q has
         ``ceil(D / 2^shift) max_l sum_j |W_lj|``. All of it is integers: the bound is exact.
-
-        Parameters
-        ----------
-        weights : ndarray of int64, shape (n_results, n_candidates)
-            W.
-        offsets : ndarray of int64, shape (n_results,)
-            The constant part of each result.
-        largest : int
-            The statistic's largest possible value (public).
-        shift : int, default=0
-            Bits to drop where the sums would not fit into 64.
 
         Raises
         ------
@@ -125,38 +140,19 @@ class Sensitive(_Sealed):
         if rough + np.abs(offsets.astype(float)).max() >= 2**62:
             raise ValueError("weights of this size could overflow; take smaller ones")
         norm = int(np.abs(weights).sum(axis=1).max())
-        x = np.clip(self.__value[:, 0], 0, largest) >> shift
-        D = -(-self.sensitivity >> shift)
-        return Sensitive((offsets + weights @ x)[:, None], max(1, D * norm))
+        return self.measured(
+            lambda value: (offsets + weights @ (np.clip(value[:, 0], 0, largest) >> shift))[
+                :, None
+            ],
+            max(1, (-(-self.sensitivity >> shift)) * norm),
+        )
 
-    @ClearFrames()
-    def plus(self, offsets: NDArray[np.int64]) -> Sensitive:
-        """Return each candidate's statistics with a public number added.
-
-        It is the same for all data, so that neighbours differ by no more than before.
-
-        Parameters
-        ----------
-        offsets : ndarray of int64, shape (n_candidates,)
-            What is added; sums must fit into 64 bits.
-        """
-        return Sensitive(self.__value + offsets[:, None], self.sensitivity)
-
-    @ClearFrames()
     def pooled(self, other: Sensitive, *, largest: int) -> Sensitive:
-        """Return the sums of these statistics and of those of *other units*.
+        """Return the sums of these statistics and of *other units*'; none exceeds `largest`.
 
         No unit may be in both: that is for the caller to know. Then neighbours differ in a unit of
         one of them, of which the statistics move by its sensitivity at most, and the others stay;
-        so the sum has the larger one of the two sensitivities. A unit that is in both moves the sum
-        by both.
-
-        Parameters
-        ----------
-        other : Sensitive
-            The same statistics of the same candidates.
-        largest : int
-            No sum is larger in absolute value (public).
+        so the sum has the larger one of the two sensitivities.
 
         Raises
         ------
@@ -167,75 +163,18 @@ class Sensitive(_Sealed):
             raise ValueError(f"only tables of one shape add up; found {self.shape}, {other.shape}")
         if largest >= 2**62:
             raise ValueError(f"sums up to {largest:,} could overflow 64 bits")
-        return Sensitive(self.__value + other.__value, max(self.sensitivity, other.sensitivity))
-
-    def _open(self) -> NDArray[np.int64]:
-        return self.__value
+        both = Secret.gathered([self, other])
+        return both.measured(np.add.reduce, max(self.sensitivity, other.sensitivity))
 
     def _packed(self) -> tuple[Any, ...]:
-        return self.__value, self.sensitivity
-
-    def __repr__(self) -> str:
-        return f"<Sensitive: {self.shape[0]} candidates, value withheld>"
-
-    def sealed(self) -> Secret:
-        """Return the value as a `Secret`, to compute with."""
-        return Secret(self.__value)
-
-
-class Secret(_Sealed):
-    """Anything computed from protected records whose sensitivity is not known.
-
-    Where even the *order* of computation depends on protected records (a sequence of evaluations
-    that is not released, say), all of it happens inside. `measured` is the only way out.
-
-    Parameters
-    ----------
-    value : object
-        What is kept.
-    """
-
-    __slots__ = ("__value",)
-
-    def __init__(self, value: Any) -> None:
-        self.__value = value
-
-    @classmethod
-    def gathered(cls, secrets: Sequence[Secret]) -> Secret:
-        """Return several as one: the list of their values."""
-        return cls([each.__value for each in secrets])
-
-    @ClearFrames()
-    def then(self, compute: Callable[[Any], Any]) -> Secret:
-        """Return ``compute(value)``, sealed again."""
-        return Secret(compute(self.__value))
-
-    @ClearFrames()
-    def measured(self, compute: Callable[[Any], Any], sensitivity: int) -> Sensitive:
-        """Return ``compute(value)``, integers whose sensitivity the caller vouches for."""
-        return Sensitive(compute(self.__value), sensitivity)
-
-    def _open(self) -> Any:
-        return self.__value
-
-    def __repr__(self) -> str:
-        return "<Secret: value withheld>"
-
-    def _packed(self) -> tuple[Any, ...]:
-        return (self.__value,)
+        return (*super()._packed(), self.sensitivity)
 
 
 Sealed = TypeVar("Sealed", Sensitive, Secret)
 
 
 class InTransit(Generic[Sealed]):
-    """Carries a protected value from a worker process to its parent: the only way to pickle one.
-
-    Parameters
-    ----------
-    content : Sensitive or Secret
-        Sealed on both sides.
-    """
+    """Carries a protected value from a worker to its parent: the only way to pickle one."""
 
     __slots__ = ("content",)
 

@@ -94,7 +94,7 @@ def first_of_path(params: dict[str, Any], oracle: Evaluator) -> Secret:
         return all_in_secret((params,), oracle).then(lambda statistics: statistics[0])
     found = oracle((params,))
     report_failures(found.fit_errors)
-    return found.statistics.sealed().then(lambda statistics: int(statistics[0, 0]))
+    return found.statistics.then(lambda statistics: int(statistics[0, 0]))
 
 
 def all_in_secret(candidate_params: Sequence[dict[str, Any]], oracle: Evaluator) -> Secret:

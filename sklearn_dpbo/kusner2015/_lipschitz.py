@@ -298,7 +298,7 @@ class LipschitzConvex(Strategy):
         assumption = self.assumption if self.protects == "all" else None
         chosen = mechanisms.select(statistics, share, purpose=CHOICE, assumption=assumption)
         steps = min(steps, statistics.sensitivity)
-        best = statistics.sealed().measured(lambda values: [values.max()], steps)
+        best = statistics.measured(lambda values: [values.max()], steps)
         release = self._released(candidates, oracle, best, mechanisms)
         fitted = [i for i, error in enumerate(errors) if error is None]
         return replace(

@@ -150,7 +150,7 @@ def plan_one_table(
     runs = plan.runs
     return OneTablePlan(
         m=m,
-        n_candidates=round(runs.repetition.mean) if isinstance(runs, Repeated) else len(plan.fits),
+        n_candidates=round(runs.mean) if isinstance(runs, Repeated) else len(plan.fits),
         epsilon=epsilon,
         score_share=strategy.score_share,
         confidence=confidence,

@@ -21,7 +21,7 @@ from .._privacy.accounting import CHOICE, Budget
 from .._privacy.frames import ClearFrames
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import Noise
-from .._privacy.runs import Composed, Fit, Repeated, Repetition, Runs
+from .._privacy.runs import Composed, Fit, Repeated, Runs
 from .._privacy.sensitive import Sensitive
 from .._space.space import SearchSpace, divide
 from ._base import Release, Scores, Strategy, all_masked
@@ -63,7 +63,7 @@ class Plan:
         """Return the fits to make."""
         if not isinstance(self.runs, Repeated):
             return list(self.fits)
-        number = self.runs.repetition.draw(noise.uniform)
+        number = self.runs.draw(noise.uniform)
         return [self.fits[noise.uniform(len(self.fits))] for _ in range(number)]
 
     @property
@@ -110,7 +110,8 @@ class OneTable(Strategy):
         epsilon: 24 if their product is 10,000 or more, else 2 to 4. Models that cost no further
         privacy, such as those of `PrivateRidge` with another `alpha`, are not counted.
     eta : float, default=1.0
-        Shape of the distribution of the number of fits, see `Repetition`; above -1, and 10 at most.
+        Shape of the distribution of the number of fits (Papernot and Steinke, 2022); above -1, and
+        10 at most.
         With a smaller one, the fits cost less, and a single fit is more likely.
     score_share : float, default=0.4
         Share of the second part's epsilon for the released score.
@@ -212,8 +213,8 @@ class OneTable(Strategy):
         composed = {"compose": n, "repeat": 0, "auto": min(n, _COMPOSED)}[self.accounting]
         options: list[tuple[Runs, int]] = [(Composed(composed), composed)] if composed else []
         if composed < n:
-            repetition = Repetition.of_mean(max(n_fits, 1 + 1e-3), self.eta)
-            options.insert(0, (Repeated(repetition), int(min(n_iter, n_settings))))
+            repetition = Repeated.of_mean(max(n_fits, 1 + 1e-3), self.eta)
+            options.insert(0, (repetition, int(min(n_iter, n_settings))))
         found = [(runs.each(fit, *budget), runs, k) for runs, k in options]
         known = [(each, runs, k) for each, runs, k in found if each is not None]
         if not known:

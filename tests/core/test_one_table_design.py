@@ -32,7 +32,7 @@ def test_few_fits_are_composed_and_many_repeated():
     assert plan_of(n_units=9500).runs == Composed(4)
     repeated = plan_of(n_units=10_000)
     assert isinstance(repeated.runs, Repeated)
-    assert np.isclose(repeated.runs.repetition.mean, 24)
+    assert np.isclose(repeated.runs.mean, 24)
     assert len(repeated.fits) == 16  # candidates: n_iter
     assert plan_of(OneTable("compose", n_fits=9)).runs == Composed(9)
     assert isinstance(plan_of(OneTable("repeat", n_fits=2)).runs, Repeated)

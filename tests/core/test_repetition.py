@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 
-from sklearn_dpbo._privacy.runs import COMPOSITIONS, Composed, Fit, Repeated, Repetition, gdp_within
+from sklearn_dpbo._privacy.runs import COMPOSITIONS, Composed, Fit, Repeated, gdp_within
 from sklearn_dpbo._privacy.zcdp import zcdp_within
 
 ETAS = (-0.5, 0.0, 0.5, 1.0, 3.0)
@@ -35,18 +35,18 @@ def pmf(repetition):
 
 @pytest.mark.parametrize(("eta", "mean"), [(-0.5, 5), (0.5, 5), (1.0, 8), (10.0, 24)])
 def test_draw_ends_where_floats_do_not_add_up_to_one(eta, mean):
-    repetition = Repetition.of_mean(mean, eta)
+    repetition = Repeated.of_mean(mean, eta)
     number = repetition.draw(lambda n: n - 1)
     assert mean < number < 1000 * mean
 
 
 def test_small_numbers_that_are_improbable_are_not_taken_for_the_end_of_the_distribution():
-    repetition = Repetition.of_mean(2000, 10.0)
+    repetition = Repeated.of_mean(2000, 10.0)
     assert 1000 < repetition.draw(lambda n: n // 2) < 4000
 
 
 every_repetition = pytest.mark.parametrize(
-    "repetition", [Repetition(eta, gamma) for eta in ETAS for gamma in GAMMAS], ids=str
+    "repetition", [Repeated(eta, gamma) for eta in ETAS for gamma in GAMMAS], ids=str
 )
 
 
@@ -55,9 +55,7 @@ def test_mean_number_of_runs_is_that_of_the_distribution(repetition):
     p = pmf(repetition)
     mean = float(p @ np.arange(1, len(p) + 1))
     assert repetition.mean == pytest.approx(mean, rel=1e-6)
-    assert Repetition.of_mean(mean, repetition.eta).gamma == pytest.approx(
-        repetition.gamma, rel=1e-5
-    )
+    assert Repeated.of_mean(mean, repetition.eta).gamma == pytest.approx(repetition.gamma, rel=1e-5)
 
 
 @every_repetition
@@ -71,7 +69,7 @@ def test_number_of_runs_is_drawn_by_inversion(repetition):
 @pytest.mark.parametrize("mean", [1.0, 0.5, math.inf, math.nan])
 def test_a_mean_number_of_runs_of_one_or_less_is_refused(mean):
     with pytest.raises(ValueError, match="the mean number of runs must be above 1"):
-        Repetition.of_mean(mean)
+        Repeated.of_mean(mean)
 
 
 # ------------------------------------------------------------------ exact: the best of K runs
@@ -117,7 +115,7 @@ def largest_ratio(repetition, epsilon):
     return max(float(np.abs(np.log(q / other)).max()) for q, other in pairs)
 
 
-EXACT = [Repetition(eta, gamma) for eta in ETAS for gamma in (0.01, 0.3, 0.9)]
+EXACT = [Repeated(eta, gamma) for eta in ETAS for gamma in (0.01, 0.3, 0.9)]
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0])
@@ -133,7 +131,7 @@ def test_pure_bound_holds_for_the_best_of_many_runs(repetition, epsilon):
 @pytest.mark.parametrize("eta", [0.0, 1.0, 3.0])
 def test_pure_bound_is_nearly_attained(eta):
     """By an output that becomes rarer while better ones become more frequent."""
-    repetition = Repetition(eta, 1e-3)
+    repetition = Repeated(eta, 1e-3)
     assert largest_ratio(repetition, 0.1) > 0.9 * repetition.pure(0.1)
 
 
@@ -172,8 +170,8 @@ SCORES = (7, 1, 4)
 NUMBERS = {
     "K=1": np.eye(5)[0],
     "K=5": np.eye(5)[4],
-    "logarithmic": pmf(Repetition(0.0, 0.1))[:5] / pmf(Repetition(0.0, 0.1))[:5].sum(),
-    "geometric": pmf(Repetition(1.0, 0.3))[:5] / pmf(Repetition(1.0, 0.3))[:5].sum(),
+    "logarithmic": pmf(Repeated(0.0, 0.1))[:5] / pmf(Repeated(0.0, 0.1))[:5].sum(),
+    "geometric": pmf(Repeated(1.0, 0.3))[:5] / pmf(Repeated(1.0, 0.3))[:5].sum(),
 }
 
 
@@ -238,7 +236,7 @@ def test_permute_and_flip_chooses_the_run_with_the_largest_noisy_score():
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.5])
-@pytest.mark.parametrize("repetition", [Repetition(0.0, 0.05), Repetition(1.0, 0.05)], ids=str)
+@pytest.mark.parametrize("repetition", [Repeated(0.0, 0.05), Repeated(1.0, 0.05)], ids=str)
 def test_choice_costs_the_fitted_records_what_repetition_does(repetition, epsilon):
     """One of these records changes how probable a kind of model is, by exp(epsilon) at most."""
 
@@ -270,7 +268,7 @@ def test_rho_of_repeated_runs_equals_that_of_dp_accounting(
     mean, eta, epsilon, delta, rho, of_more_orders
 ):
     """With the same orders; with 1,500 orders from 1.05 to 3,000 it allows .03 % more."""
-    found = Repetition.of_mean(mean, eta).rho_within(epsilon, delta)
+    found = Repeated.of_mean(mean, eta).rho_within(epsilon, delta)
     assert found == pytest.approx(rho, abs=2e-9)
     assert 0.9995 * of_more_orders < found <= of_more_orders
 
@@ -281,7 +279,7 @@ def test_rho_of_repeated_runs_equals_that_of_dp_accounting(
 )
 def test_epsilon_of_repeated_pure_runs_equals_that_of_dp_accounting(mean, eta, epsilon, each):
     """With delta = 1e-6, of which only large epsilons have a use."""
-    found, delta = Repeated(Repetition.of_mean(mean, eta)).each(Fit("pure"), epsilon, 1e-6)
+    found, delta = Repeated.of_mean(mean, eta).each(Fit("pure"), epsilon, 1e-6)
     assert found == pytest.approx(each, abs=1e-7) and delta == 0
 
 
@@ -298,7 +296,7 @@ def test_renyi_bound_equals_that_of_dp_accounting(mean, eta, epsilon, gamma, pur
 
     At low orders dp-accounting takes the bound of a higher one, where that is smaller.
     """
-    repetition = Repetition.of_mean(mean, eta)
+    repetition = Repeated.of_mean(mean, eta)
     assert repetition.gamma == pytest.approx(gamma, abs=1e-10)
     orders = 1 + np.geomspace(1e-3, 1e5, 400)
 
@@ -356,12 +354,12 @@ def test_epsilon_and_delta_of_each_of_n_fits(composition, factor, n, epsilon, de
     ],
 )
 def test_epsilon_and_delta_of_each_of_repeated_fits(composition, factor, expected):
-    found = Repeated(Repetition.of_mean(10)).each(Fit(composition, factor), 1.0, 1e-6)
+    found = Repeated.of_mean(10).each(Fit(composition, factor), 1.0, 1e-6)
     assert found == pytest.approx(expected, rel=1e-6)
 
 
 def test_there_is_no_bound_for_repeated_fits_without_renyi_divergences():
-    runs = Repeated(Repetition.of_mean(10))
+    runs = Repeated.of_mean(10)
     assert runs.each(Fit("approximate"), 1.0, 1e-6) is None
     assert runs.each(Fit("zCDP"), 1.0, 0.0) is None
     assert runs.each(Fit("pure"), 1.0, 0.0) == pytest.approx((0.5, 0.0), rel=1e-8)
@@ -419,7 +417,7 @@ def test_each_fit_has_more_if_there_are_fewer_or_the_total_is_larger(fit, n, eps
     assert Composed(n).each(Fit(fit.composition), epsilon, delta)[0] >= each * (1 - 1e-8)
 
 
-REPETITIONS = [Repetition.of_mean(mean, eta) for mean, eta in ((2, 0.0), (16, -0.5), (5, 1.0))]
+REPETITIONS = [Repeated.of_mean(mean, eta) for mean, eta in ((2, 0.0), (16, -0.5), (5, 1.0))]
 
 
 @pytest.mark.parametrize("factor", [1, 2])
@@ -427,7 +425,7 @@ REPETITIONS = [Repetition.of_mean(mean, eta) for mean, eta in ((2, 0.0), (16, -0
 @pytest.mark.parametrize("repetition", REPETITIONS, ids=str)
 def test_repeated_fits_never_cost_more_than_the_total(repetition, composition, factor):
     epsilon, delta = 4.0, 1e-6
-    each, delta_each = Repeated(repetition).each(Fit(composition, factor), epsilon, delta)
+    each, delta_each = repetition.each(Fit(composition, factor), epsilon, delta)
     if composition == "pure":
         e = factor * each
         found = repetition.delta(epsilon, lambda orders: np.minimum(orders * e**2 / 2, e))
@@ -441,8 +439,5 @@ def test_repeated_fits_never_cost_more_than_the_total(repetition, composition, f
 def test_more_repeated_fits_leave_each_less():
     means = (1.1, 5, 100)
     for composition in ("zCDP", "GDP"):
-        each = [
-            Repeated(Repetition.of_mean(mean)).each(Fit(composition), 1.0, 1e-6)[0]
-            for mean in means
-        ]
+        each = [Repeated.of_mean(mean).each(Fit(composition), 1.0, 1e-6)[0] for mean in means]
         assert each == sorted(each, reverse=True) and each[0] < 1

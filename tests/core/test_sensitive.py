@@ -72,7 +72,7 @@ def test_invalid_sensitivity_raises_value_error(sensitivity):
 
 
 def test_secret_and_its_results_cannot_be_read():
-    secret = Sensitive([[SECRET]], 1).sealed()
+    secret = Secret(np.array([[SECRET]]))
     for operation in (np.asarray, list, bool, pickle.dumps, copy.copy, lambda s: s == s):
         with pytest.raises(TypeError, match="Secret depends on protected records"):
             operation(secret)

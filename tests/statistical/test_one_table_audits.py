@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV
 from sklearn_dpbo._data.divided_table import DividedTable
 from sklearn_dpbo._privacy.noise import SeededNoise
-from sklearn_dpbo._privacy.runs import Composed, Fit, Repeated, Repetition
+from sklearn_dpbo._privacy.runs import Composed, Fit, Repeated
 from sklearn_dpbo._sklearn import one_table
 from sklearn_dpbo.audit import audit_estimator, audit_mechanism, training_neighbours
 from sklearn_dpbo.learners import (
@@ -300,8 +300,8 @@ def test_audit_refutes_the_best_of_repeated_fits_if_and_only_if_noise_is_halved(
     Few runs on average: the bound for Gaussian noise is so far from what the best of many shows
     that half of the noise would still be within the claim. `test_repetition.py` has exact checks.
     """
-    repetition, draws = Repetition.of_mean(1.2), np.random.default_rng(1)
-    fit = of_accountant(Repeated(repetition))
+    repetition, draws = Repeated.of_mean(1.2), np.random.default_rng(1)
+    fit = of_accountant(repetition)
     if bug is not None:
         weaker(2)
 

@@ -27,7 +27,7 @@ from sklearn.preprocessing import FunctionTransformer, Normalizer, OneHotEncoder
 from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
 from sklearn_dpbo._evaluation.row_by_row import RowByRowCheck
 from sklearn_dpbo._privacy.mechanisms import Mechanisms
-from sklearn_dpbo._privacy.runs import Repetition
+from sklearn_dpbo._privacy.runs import Repeated
 from sklearn_dpbo.exceptions import GuaranteeAssumptionWarning, InsecureNoiseWarning
 from sklearn_dpbo.kusner2015 import GPNoisy
 from sklearn_dpbo.learners import (
@@ -95,7 +95,7 @@ def search_of(accounting="repeat", estimator=None, **params):
 @pytest.fixture(autouse=True)
 def drawn(monkeypatch):
     """Exactly K fits are made, if their number is random; and exceptions start afresh."""
-    monkeypatch.setattr(Repetition, "draw", lambda *_: K)
+    monkeypatch.setattr(Repeated, "draw", lambda *_: K)
     Known.calls = 0
 
 
