@@ -327,9 +327,7 @@ class PrivateBayesSearchCV(
         n_iter = n_iter_of(self, space, strategy)
         with (
             closing(oracle),
-            watched(
-                self, 1 + bool(self.refit), int(min(n_iter, space.n_points)), self.verbose
-            ) as oracle.progress,
+            watched(self, int(min(n_iter, space.n_points)), self.verbose) as oracle.progress,
         ):
             with note_on_error(lambda: spent_before(mechanisms.budget)):
                 release = strategy.run(
@@ -338,10 +336,8 @@ class PrivateBayesSearchCV(
             privacy = self._privacy_report(problem, strategy, mechanisms, release, list(scorers))
             fitted = results_of(self, release, list(scorers), oracle, privacy)
             with note_on_error(lambda: already_released(fitted)):
-                oracle.progress.searched()
                 if self.refit:
-                    with oracle.progress.step("refit-with-best-params"):
-                        fitted["best_estimator_"] = oracle.fitted(fitted["best_params_"])
+                    fitted["best_estimator_"] = oracle.fitted(fitted["best_params_"])
             replace_fitted(self, fitted)
         return self
 
@@ -366,13 +362,7 @@ class PrivateBayesSearchCV(
         return self
 
     def _fit_options(self) -> FitOptions:
-        return FitOptions(
-            self.estimator,
-            self.error_score,
-            self.n_jobs,
-            verbose=self.verbose,
-            prediction=self.prediction,
-        )
+        return FitOptions(self.estimator, self.error_score, self.n_jobs, self.prediction)
 
     def _checked(
         self, groups: Any, held_out: bool

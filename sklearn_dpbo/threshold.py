@@ -252,13 +252,11 @@ class PrivateThresholdClassifier(
         scorer = scorer.prepare(problem.training.y)
         public_rng = np.random.default_rng(rng.randint(2**31 - 1, size=4))
         warn_of_weak_guarantee(budget, problem.units.m, unit, stacklevel=3)
-        with watched(self, n_steps=2) as progress:
-            estimator = clone(self.estimator)
-            with progress.step("fit-estimator", hand_to=estimator):
-                estimator = fit(estimator, problem.training)
-                check_fitted_classes(estimator, problem.training.y)
+        with watched(self):
+            estimator = fit(clone(self.estimator), problem.training)
+            check_fitted_classes(estimator, problem.training.y)
             _warn_of_other_reports(estimator)
-            with progress.step("tune-threshold"), without_autologging():
+            with without_autologging():
                 scorer = self._selecting(estimator, problem, scorer, public_rng)
                 released = self._tune(estimator, problem, scorer, mechanisms)
                 replace_fitted(self, {"estimator_": estimator, "scorer_": scorer, **released})
@@ -286,7 +284,7 @@ class PrivateThresholdClassifier(
         table = ProtectedTable.of(problem, companions, self.prediction)
         model = Model.of(estimator, (label_gains,), companions)
         if not predicts_separately(self.prediction, model.own_code):
-            RowByRowCheck.on(companions, problem).check(model.pickled, label_gains)
+            RowByRowCheck.on(companions, problem).check(model.pickled, label_gains.response_method)
         if scorer.custom:
             labels = np.resize(estimator.classes_, len(companions))
             check_gain(scorer, companions.y, labels, estimator.classes_)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 from joblib import register_parallel_backend
-from joblib._parallel_backends import MultiprocessingBackend
+from joblib._parallel_backends import LokyBackend
 from postgresql import (  # noqa: F401
     database,
     encrypted,
@@ -54,8 +54,10 @@ def pytest_configure(config):
     config.addinivalue_line("filterwarnings", "ignore:epsilon=.* promise little")
 
 
-class PoolBackend(MultiprocessingBackend):
-    """Gives all results at once at the end, as Ray's backend does, which inherits likewise."""
+class PoolBackend(LokyBackend):
+    """Gives all results at once at the end, as Ray's backend does."""
+
+    supports_return_generator = False
 
 
 register_parallel_backend("pool", PoolBackend)

@@ -17,11 +17,11 @@ from .._data.split import Problem, Training
 from .._data.tables import dense, is_frame, is_series, n_rows, take_rows
 from .odd_rows import SPECIAL
 
-__all__ = ["Companions", "missing_cells", "spread_rows", "with_own_labels"]
+__all__ = ["Companions", "spread_rows", "with_own_labels"]
 
-# Training rows spread over the labels; in addition rows with missing and with special values.
-_N_SPREAD, _N_MISSING, _N_SPECIAL = 16, 4, 4
-# Training rows that are looked through for missing and special values.
+# Training rows spread over the labels; and in addition such with missing or special values.
+_N_SPREAD, _N_ODD = 16, 8
+# Training rows that are looked through for these.
 _MOST_ROWS = 2**12
 # Of companions that are numbered.
 _FIRST_LABEL = -(2**62)
@@ -62,42 +62,36 @@ class Companions:
 
 
 def _chosen(training: Training) -> NDArray[np.intp]:
-    """Return row numbers: spread over the labels, those with missing values first and last."""
-    spread = spread_rows(training.X, training.y, _N_SPREAD)
-    # Each half has records of all labels.
-    spread = np.concatenate([spread[::2], spread[1::2]])
+    """Return row numbers: spread over the labels; those with most missing cells first and last."""
     sample = spread_rows(training.X, None, _MOST_ROWS)
-    X = take_rows(training.X, sample)
-    special = _with_special_values(take_rows(training.X, spread), X)
-    spread = np.concatenate([spread[:1], sample[special], spread[1:]])
-    missing = missing_cells(X)
-    if missing is None or not missing.any():
-        return spread
-    most = np.argsort(-missing.sum(axis=1), kind="stable")[:_N_MISSING]
-    holes = sample[most[missing[most].any(axis=1)]]
-    return np.concatenate([holes[::2], spread, holes[1::2], holes[:1]])
+    rows = spread_rows(training.X, training.y, _N_SPREAD)
+    rows = np.append(rows, sample[_with_other_odd_cells(training.X, rows, sample)])
+    missing = _odd_cells(take_rows(training.X, rows))[0].sum(axis=1)
+    rows = rows[np.argsort(-missing, kind="stable")]
+    ends = [rows[::2], rows[1::2][::-1], rows[:1] if missing.any() else rows[:0]]
+    return np.concatenate(ends)
 
 
-def _with_special_values(chosen: Any, X: Any) -> list[int]:
-    """Return rows of X with most special numbers that no row chosen so far has in that column."""
-    lacking = _special_cells(X)
+def _with_other_odd_cells(X: Any, rows: NDArray[np.intp], sample: NDArray[np.intp]) -> list[int]:
+    """Return positions in the sample of rows that have most odd cells of other sorts."""
+    of_rows = np.concatenate(_odd_cells(take_rows(X, rows)), axis=1)
+    lacking = np.concatenate(_odd_cells(take_rows(X, sample)), axis=1) & ~of_rows.any(axis=0)
     found: list[int] = []
-    if lacking is None:
-        return []
-    lacking &= ~_special_cells(chosen).any(axis=0)
-    while len(found) < _N_SPECIAL and lacking.any():
+    while len(found) < _N_ODD and lacking.any():
         found.append(int(lacking.sum(axis=1).argmax()))
         lacking &= ~lacking[found[-1]]
     return found
 
 
-def _special_cells(X: Any) -> Any:
-    """Return which cells are special numbers, shape (n, n_columns * 5); None without columns."""
+def _odd_cells(X: Any) -> list[NDArray[np.bool_]]:
+    """Return which cells are missing, and then which are each special number."""
     if is_frame(X):
-        X = X.select_dtypes("number").to_numpy(float, na_value=np.nan)
-    if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind not in "iuf":
-        return None
-    return np.concatenate([number == X for number in (*SPECIAL, np.inf, -np.inf)], axis=1)
+        missing, X = X.isna().to_numpy(), X.select_dtypes("number").to_numpy(float, na_value=np.nan)
+    elif isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "iuf":
+        missing = np.isnan(X)
+    else:
+        return [np.zeros((n_rows(X), 0), dtype=bool)]
+    return [missing, *(number == X for number in (*SPECIAL, np.inf, -np.inf))]
 
 
 def spread_rows(X: Any, y: Any, n: int) -> NDArray[np.intp]:
@@ -119,16 +113,6 @@ def with_own_labels(rows: Any) -> Any:
     ):
         return rows.set_axis(_FIRST_LABEL + np.arange(n_rows(rows)), axis=0)
     return rows
-
-
-def missing_cells(X: Any) -> NDArray[np.bool_] | None:
-    """Return which cells are missing, shape (n, n_features); None if the table cannot say."""
-    if is_frame(X):
-        missing: NDArray[np.bool_] = X.isna().to_numpy()
-        return missing
-    if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "f":
-        return np.isnan(X)
-    return None
 
 
 def _argsort(y: NDArray[Any]) -> NDArray[np.intp]:

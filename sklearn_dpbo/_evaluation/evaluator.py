@@ -9,43 +9,42 @@ enough to measure.
 
 from __future__ import annotations
 
-import contextlib
-import itertools
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
-from typing import Any, NamedTuple, cast
+from numbers import Real
+from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
-from .._data.pickles import fresh, packed
+from .._data.pickles import fresh
 from .._data.split import Problem, Training, split_training
 from .._privacy.frames import ClearFrames
 from .._privacy.sensitive import InTransit, Sensitive
 from ..scoring._queries import Query
 from ..scoring._response import Predictions, Responses, method_of
 from ..scoring._scorers import PrivateScorer
-from .broadcast import Broadcast
 from .companions import Companions
-from .fit_cache import FitCache
-from .fitter import Fitter, Models, fit_model, to_check
-from .fitting import FitOptions, fit, without_autologging, without_callbacks
-from .model import Model, Reference
-from .progress import Progress, as_they_finish, call_hook
+from .fitting import (
+    FitOptions,
+    fit,
+    fit_all,
+    fit_one,
+    without_autologging,
+    without_callbacks,
+    without_side_effects,
+)
+from .model import MakeModel, Model, Models
+from .progress import Progress, call_hook, in_parallel
 from .protected_values import ProtectedTable
 from .public import PublicEvaluator
 from .row_by_row import RowByRowCheck
 from .suppress_output import kept_warning_registries, suppress_all_output, suppress_output
 
-__all__ = ["Evaluation", "Evaluator", "Protected", "counted"]
-
-# How finely predictions are divided among workers, and the size of models up to which one task
-# takes several.
-_TASKS_PER_WORKER = 4
-_CHUNK_BYTES = 2**20
+__all__ = ["Evaluation", "Evaluator", "counted", "to_check"]
 
 
 @dataclass(frozen=True)
@@ -69,14 +68,6 @@ class Evaluation:
         return np.flatnonzero([error is None for error in self.fit_errors])
 
 
-class _Fits(NamedTuple):
-    """Candidates, why each failed or None, and the numbers of the others' models."""
-
-    candidate_params: tuple[dict[str, Any], ...]
-    errors: list[str | None]
-    models: dict[int, int]
-
-
 @dataclass
 class Evaluator:
     """The sensitive oracle: candidates in, `Evaluation` out.
@@ -93,7 +84,7 @@ class Evaluator:
         Called with a fitted estimator and the training set; raises if the fit is to count as
         failed.
     progress : Progress
-        Hears of candidates that finish.
+        Is told of fits.
     report : tuple of Query, default=()
         What a report of the candidate chosen needs of predictions; () if there is to be none.
     releases_all : bool, default=False
@@ -113,7 +104,6 @@ class Evaluator:
     on_protected: Training | None = None
     _models: Models = field(default_factory=Models, init=False, repr=False)
     _validation_set_used: bool = field(default=False, init=False, repr=False)
-    _shared: _Fits | None = field(default=None, init=False, repr=False)
 
     def __call__(self, candidate_params: tuple[dict[str, Any], ...]) -> Evaluation:
         """Evaluate candidates, in parallel: fit all, and then let all predict.
@@ -123,31 +113,19 @@ class Evaluator:
         BatchDependentError
             If the predictions of a fitted candidate are not made row by row.
         """
-        units = self.problem.units
-        what = f"Evaluating {{}} on {units.m} protected {units.name}s"
         with ClearFrames(fit.__code__, call_hook.__code__), without_autologging():
-            listener = self.progress.candidates(candidate_params, "candidate-evaluation", what)
-            errors, models = self._fit_all(candidate_params)
-            for i, error in enumerate(errors):
-                if error is not None:
-                    listener.finished(i, error)
-            self._warn_of_bounds([self._models.references(n) for n in models.values()])
-            self._warn_of_own_code()
+            self._fit(candidate_params)
+            errors = [self._models.error(params) for params in candidate_params]
+            fitted = [p for p, error in zip(candidate_params, errors, strict=True) if error is None]
+            if not self._validation_set_used:
+                self._warn(fitted)
             self._validation_set_used = True
-            statistics = {i: self._nothing() for i, e in enumerate(errors) if e is not None}
-            tasks = (
-                ([(i, self._models[models[i]]) for i in chunk], self._protected)
-                for chunk in self._chunks(models)
-            )
-            with (
-                kept_warning_registries(),
-                self._results(_count, tasks, self._protected) as found,
-            ):
-                for i, sealed in itertools.chain.from_iterable(found):
-                    statistics[i] = sealed.content
-                    listener.finished(i, None)
-            in_order = (statistics[i] for i in range(len(errors)))
-            return Evaluation(reduce(Sensitive.followed_by, in_order), tuple(errors))
+            tasks = ((self._models[params], self.table, self.scorer) for params in fitted)
+            with kept_warning_registries():
+                found = iter(list(in_parallel(count, tasks, self.options.n_jobs)))
+            nothing = Sensitive([[0]], self.scorer.sensitivity(self.table.units))
+            rows = (nothing if error else next(found).content for error in errors)
+            return Evaluation(reduce(Sensitive.followed_by, rows), tuple(errors))
 
     def secretly(self, params: dict[str, Any]) -> tuple[int, ...] | None:
         """Return the raw statistic of a candidate that itself depends on protected records.
@@ -155,40 +133,30 @@ class Evaluator:
         To be called from within a `Secret`. It runs in this process, without output, and keeps no
         state; a failure is not reported, but gives None: all of that could tell the candidate.
         """
-        # On protected records there is no check: on made-up ones it has been made before.
-        checked = self.on_protected is None
+        training = self.trained_on
+        make = replace(self.make_model, training=training)
+        if self.on_protected is not None:  # on made-up records the check has been made before
+            make = replace(make, check=None)
         with suppress_all_output(), without_autologging():
             try:
-                fitter = replace(self.fitter, training=self.trained_on)
-                _, model = fitter.model(params, checked=checked, keep=False, secret=True)
-                return None if model is None else self._protected.value.statistics(model)
+                estimator = without_side_effects(self.options.candidate(params))
+                model = fit_one(estimator, training, self.options.error_score, make).result
+                return None if model is None else self.table.statistics(model, self.scorer)
             except KeyboardInterrupt:
                 raise KeyboardInterrupt from None
             except BaseException:
                 # Also SystemExit, and the panics of native extensions, which are no Exceptions.
                 return None
 
-    def counts(self, params: dict[str, Any], counts: Query) -> Sensitive:
-        """Return what is released of a candidate, without noise yet, in a table of one row.
+    def counts(self, params: dict[str, Any], query: Query) -> Sensitive:
+        """Return what is released of an evaluated candidate, without noise, as a table of a row."""
+        return counted(self.table, self._models[params].asked(query, self.companions), query)
 
-        Parameters
-        ----------
-        params : dict
-            A candidate that was evaluated.
-        counts : Query
-            What is released.
-        """
-        model = self._evaluated(params)
-        asked = (each.response_method for each in self.fitter.scorers)
-        reference = model.references[list(asked).index(counts.response_method)]
-        reference = reference.of_counts(counts, self.companions)
-        return counted(self._table, replace(model, references=(reference,)), counts)
-
-    def adopt(self, params: dict[str, Any], estimator: Any) -> int:
+    def add(self, params: dict[str, Any], estimator: Any) -> None:
         """Take a model, public or released, as the one that these parameters were fitted to."""
-        needs = self.fitter.scorers
-        model = Model.of(without_callbacks(estimator), needs, self.companions)
-        return self._models.add(params, model)
+        queries = (*self.scorers, *self.report)
+        model = Model.of(without_callbacks(estimator), queries, self.companions)
+        self._models.add(params, None, model)
 
     def share_fits(
         self, candidate_params: tuple[dict[str, Any], ...], others: Sequence[Evaluator]
@@ -196,27 +164,19 @@ class Evaluator:
         """Fit candidates, for this validation set and for others beside the same training set.
 
         To be called before any of them is predicted: then no fit comes after protected predictions.
-
-        Parameters
-        ----------
-        candidate_params : tuple of dict
-            The candidates; each evaluator finds these very objects when it is called.
-        others : sequence of Evaluator
-            With the same options and scorers.
         """
-        errors, models = self._fit_all(candidate_params)
-        self._shared = _Fits(candidate_params, errors, models)
-        for other in others:
-            theirs = {
-                i: other.adopt(candidate_params[i], fresh(self._models[number].pickled))
-                for i, number in models.items()
-            }
-            other._shared = _Fits(candidate_params, errors, theirs)
+        self._fit(candidate_params)
+        for params in candidate_params:
+            error = self._models.error(params)
+            for other in others:
+                if error is None:
+                    other.add(params, fresh(self._models[params].pickled))
+                else:
+                    other._models.add(params, error, None)
 
     def select_at(self, public: Predictions) -> None:
         """Prepare the score that selects, before anything is evaluated; see `PrivateScorer`."""
         self.scorers = (self.scorer.choice(public), *self.scorers[1:])
-        vars(self).pop("fitter", None)  # was made for the scorers before, if at all
 
     def public(self, cv: Any, rng: np.random.Generator) -> PublicEvaluator:
         """Return an oracle that scores on a part of the training set, and costs no privacy."""
@@ -232,12 +192,11 @@ class Evaluator:
             If it was evaluated, and cannot be unpickled. The text is always the same: a class may
             remember protected records.
         """
-        model = self._models.find(params)
-        if model is None:
-            return self.fitter.refit(params)
+        if params not in self._models:
+            return fit(self.options.candidate(params), self.problem.training)
         with suppress_all_output():
             try:
-                return fresh(model.pickled)
+                return fresh(self._models[params].pickled)
             except KeyboardInterrupt:
                 raise KeyboardInterrupt from None
             except BaseException:
@@ -246,8 +205,7 @@ class Evaluator:
 
     def classes(self, params: dict[str, Any]) -> Any:
         """Return the `classes_` that a candidate had before it predicted anything protected."""
-        model = self._evaluated(params)
-        return model.references[0].classes
+        return self._models[params].classes
 
     def remembered(self, params: dict[str, Any]) -> Responses:
         """Return what a candidate answered to the companions at first.
@@ -257,21 +215,17 @@ class Evaluator:
         params : dict
             A candidate that was evaluated.
         """
-        model = self._evaluated(params)
+        model = self._models[params]
         estimator = fresh(model.pickled)
         responses = {
-            method_of(estimator, scorer.response_method): reference.response
-            for scorer, reference in zip(self.fitter.scorers, model.references, strict=True)
+            method_of(estimator, methods): response.values
+            for methods, response in model.responses.items()
         }
         return Responses.given(estimator, self.companions.y, responses)
 
     def close(self) -> None:
         """Forget the fitted candidates."""
         self._models.close()
-
-    def _evaluated(self, params: dict[str, Any]) -> Model:
-        """Return the model of a candidate that was evaluated."""
-        return cast(Model, self._models.find(params))
 
     @property
     def scorer(self) -> PrivateScorer:
@@ -284,81 +238,50 @@ class Evaluator:
         return self.problem.training if self.on_protected is None else self.on_protected
 
     @cached_property
-    def fitter(self) -> Fitter:
-        """Fits candidates; it has no access to the validation set."""
-        training, companions = self.problem.training, self.companions
-        check = RowByRowCheck.on(companions, self.problem)
-        cache = FitCache.of(self.options.memory, training)
-        needs = (*self.scorers, *self.report)
-        return Fitter(self.options, training, needs, companions, check, self.accept, cache)
-
-    @cached_property
     def companions(self) -> Companions:
         return Companions.of(self.problem)
 
     @cached_property
-    def _table(self) -> ProtectedTable:
+    def table(self) -> ProtectedTable:
         return ProtectedTable.of(self.problem, self.companions, self.options.prediction)
 
+    @cached_property
+    def _check(self) -> RowByRowCheck:
+        return RowByRowCheck.on(self.companions, self.problem)
+
     @property
-    def protected(self) -> Protected:
-        """The protected table, and what is counted of each candidate."""
-        return Protected.of(self._table, self.scorer)
-
-    @cached_property
-    def _public(self) -> Broadcast:
-        return Broadcast(self.fitter)
-
-    @cached_property
-    def _protected(self) -> Broadcast:
-        return Broadcast(self.protected)
-
-    def _fit_all(
-        self, candidate_params: tuple[dict[str, Any], ...]
-    ) -> tuple[list[str | None], dict[int, int]]:
-        """Return why each candidate failed or None; and the numbers of the others' models."""
-        if self._shared is not None and self._shared.candidate_params is candidate_params:
-            return self._shared.errors, self._shared.models
-        n, keep = len(candidate_params), not self._validation_set_used
-        errors: list[str | None] = [None] * n
-        models: dict[int, int] = {}
-        checked = to_check(candidate_params)
-        tasks = (
-            (i, self._public, params, f"{i + 1}/{n}", i in checked, keep)
-            for i, params in enumerate(candidate_params)
+    def make_model(self) -> MakeModel:
+        """Makes models of fitted candidates; it has no access to the validation set."""
+        return MakeModel(
+            (*self.scorers, *self.report),
+            self.companions,
+            self.options.prediction,
+            self._check,
+            self.accept,
+            self.problem.training,
         )
-        # No clock decides what happens once protected records may have slowed down fits.
-        limit = self.options.fit_timeout if keep else None
-        with self._results(fit_model, tasks, self._public, limit) as found:
-            for i, errors[i], model in found:
-                if model is not None:
-                    models[i] = self._models.add(candidate_params[i], model)
-        return errors, dict(sorted(models.items()))
 
-    def _chunks(self, models: dict[int, int]) -> Iterator[list[int]]:
-        """Yield the numbers of candidates that one task counts: several if their models are small.
+    def _fit(self, candidate_params: tuple[dict[str, Any], ...]) -> None:
+        """Fit those candidates that have not been fitted yet, and keep the models."""
+        pending = tuple(params for params in candidate_params if params not in self._models)
+        checked, make = to_check(pending), self.make_model
+        unchecked, training = replace(make, check=None), self.problem.training
+        jobs = (
+            (params, training, make if i in checked else unchecked)
+            for i, params in enumerate(pending)
+        )
+        with closing(fit_all(self.options, jobs)) as fits:
+            for params, (error, _, model) in zip(pending, fits, strict=True):
+                self._models.add(params, error, model)
+                self.progress.fitted(params, error)
 
-        What is sent with a task, and the wait for it, cost more than a small prediction.
-        """
-        workers = effective_n_jobs(self.options.n_jobs)
-        most = 1 if workers == 1 else -(-len(models) // (_TASKS_PER_WORKER * workers))
-        chunk: list[int] = []
-        size = 0
-        for i, number in models.items():
-            chunk.append(i)
-            size += self._models.size(number)
-            if len(chunk) >= most or size > _CHUNK_BYTES:
-                yield chunk
-                chunk, size = [], 0
-        if chunk:
-            yield chunk
-
-    def _warn_of_bounds(self, found: list[tuple[Reference, ...]]) -> None:
-        """Warn, once, of bounds that clip most gains of training records."""
-        if self._validation_set_used or not found:
+    def _warn(self, fitted: Iterable[dict[str, Any]]) -> None:
+        """Warn of bounds that clip most gains of training records, and of predictions that last."""
+        models = [self._models[params] for params in fitted]
+        if not models:
             return
         for k, scorer in enumerate(self.scorers):
-            clipped = float(np.mean([references[k].clipped for references in found]))
+            clipped = float(np.mean([model.clipped[k] for model in models]))
             if clipped > 1 / 2:
                 warnings.warn(
                     f"The bounds of {scorer!r} clip the gains of {clipped:.0%} of the training "
@@ -367,11 +290,8 @@ class Evaluator:
                     UserWarning,
                     stacklevel=6,
                 )
-
-    def _warn_of_own_code(self) -> None:
-        """Say, once, why predictions take long."""
-        own = self._models.own_code
-        if own and self.options.prediction == "auto" and not self._validation_set_used:
+        own = next((model.own_code for model in models if model.own_code), "")
+        if own and self.options.prediction == "auto":
             warnings.warn(
                 f"The model contains {own}, which belongs to no library that is known to predict "
                 f"row by row. So each of the {self.problem.units.m} validation "
@@ -383,76 +303,57 @@ class Evaluator:
                 stacklevel=6,
             )
 
-    def _nothing(self) -> Sensitive:
-        """Return the statistics of a candidate that could not be fitted."""
-        return self.protected.as_sensitive([(0,)])
 
-    @contextlib.contextmanager
-    def _results(
-        self,
-        function: Callable[..., Any],
-        tasks: Iterable[tuple[Any, ...]],
-        sent: Broadcast,
-        limit: float | None = None,
-    ) -> Iterator[Iterator[Any]]:
-        n_jobs, pre_dispatch = self.options.n_jobs, self.options.pre_dispatch
-        finished = as_they_finish(function, tasks, n_jobs, pre_dispatch, sent, limit=limit)
-        with sent.sent(), contextlib.closing(finished):
-            yield finished
+def count(model: Model, table: ProtectedTable, query: Query) -> InTransit[Sensitive]:
+    """Return the statistics of a model, in a table of one row, sealed: what workers call."""
+    with suppress_output():
+        statistics = [table.statistics(model, query)]
+        return InTransit(Sensitive(statistics, query.sensitivity(table.units)))
 
 
-@dataclass(frozen=True)
-class Protected:
-    """What counting takes: the protected table, and what is counted, also pickled."""
-
-    table: ProtectedTable
-    scorer: Query
-    pickled: bytes
-
-    @classmethod
-    def of(cls, table: ProtectedTable, scorer: Query) -> Protected:
-        """Pickle what is counted."""
-        return cls(table, scorer, packed(scorer, by_value=True))
-
-    def statistics(self, model: Model) -> tuple[int, ...]:
-        """Return the raw statistics of a model; its first reference is that of the scorer."""
-        values = self.table.values(model, self.pickled)
-        return tuple(self.scorer.statistics(values, self.table.y, self.table.units))
-
-    def as_sensitive(self, statistics: Any) -> Sensitive:
-        """Return statistics of models, one row for each."""
-        return Sensitive(statistics, self.scorer.sensitivity(self.table.units))
+def counted(table: ProtectedTable, model: Model, query: Query) -> Sensitive:
+    """Return what is released of one model, without noise yet, in a table of one row."""
+    with ClearFrames(), without_autologging(), kept_warning_registries():
+        return count(model, table, query).content
 
 
-def counted(table: ProtectedTable, model: Model, counts: Query) -> Sensitive:
-    """Return what is released of one model, without noise yet, in a table of one row.
+def to_check(candidate_params: tuple[dict[str, Any], ...]) -> set[int]:
+    """Return which candidates to check for row-by-row predictions, by number.
 
-    Parameters
-    ----------
-    table : ProtectedTable
-        What is predicted.
-    model : Model
-        With one reference, which is that of `counts`.
-    counts : Query
-        What is released.
+    How an estimator predicts depends on what it is made of, and rarely on the size of a number. So
+    these are one of each combination of parameters that are not numbers and of numbers at their
+    smallest or not, with numbers as large as there are, and those with the largest value of each.
     """
-    protected = Protected.of(table, counts)
-    with (
-        ClearFrames(),
-        without_autologging(),
-        kept_warning_registries(),
-        suppress_output(),
-    ):
-        return protected.as_sensitive([protected.statistics(model)])
+    values: dict[str, dict[int, Any]] = {}
+    for i, params in enumerate(candidate_params):
+        for name, value in params.items():
+            if _is_number(value):
+                values.setdefault(name, {})[i] = _plain(value)
+    smallest = {name: min(found.values()) for name, found in values.items()}
+    alike: dict[Any, list[int]] = {}
+    for i, params in enumerate(candidate_params):
+        key = sorted((name, _key(value, smallest.get(name))) for name, value in params.items())
+        alike.setdefault(tuple(key), []).append(i)
+
+    def size(i: int) -> list[Any]:
+        return [found[i] for found in values.values() if i in found]
+
+    largest = (max(found, key=found.__getitem__) for found in values.values())
+    return {*(max(group, key=size) for group in alike.values()), *largest}
 
 
-def _count(
-    models: list[tuple[int, Model]], sent: Broadcast
-) -> list[tuple[int, InTransit[Sensitive]]]:
-    """Return each candidate's number and its statistics, sealed."""
-    protected: Protected = sent.value
-    found = []
-    for i, model in models:
-        with suppress_output():
-            found.append((i, InTransit(protected.as_sensitive([protected.statistics(model)]))))
-    return found
+def _key(value: Any, smallest: Any) -> str:
+    """Return a text that is the same for values that predictions are taken not to depend on."""
+    if _is_number(value):
+        return f"number {_plain(value) > smallest}"
+    plain = value is None or isinstance(value, str | bool | np.bool_)
+    return repr(value) if plain else f"object {id(value)}"
+
+
+def _plain(number: Any) -> Any:
+    """Return a number of Python's: NumPy casts numbers to a common type to compare them."""
+    return number.item() if isinstance(number, np.generic) else number
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)

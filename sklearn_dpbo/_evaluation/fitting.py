@@ -1,42 +1,60 @@
-"""Fits on public records, timed, and what is said of those that fail (zone: public)."""
+"""Fits of candidates, and what is said of those that fail (zone: public)."""
 
 from __future__ import annotations
 
 import contextlib
-import gc
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
 
 from .._data.fit_parameters import unmarked
-from .._data.pickles import copied
+from .._data.pickles import copied, packed
 from .._data.split import Training
 from .._data.tables import copy_rows
-from .._privacy.interrupts import uninterrupted
 from ..exceptions import BatchDependentError
-from .advice import advice_on
-from .shared_context import SharedContext
+from .progress import in_parallel
+from .suppress_output import SharedContext
 
 __all__ = [
+    "Fit",
     "FitOptions",
-    "announce",
     "fit",
+    "fit_all",
+    "fit_one",
     "report_failures",
     "set_candidate",
-    "timed",
-    "timed_fit",
     "without_autologging",
     "without_callbacks",
     "without_side_effects",
 ]
+
+_ENCODE_LABELS = (
+    "Encode the labels as 0, 1, 2, ... first: encoder = LabelEncoder().fit(y_train) of "
+    "sklearn.preprocessing, then pass encoder.transform(y_train) as y and encoder.transform(y_val) "
+    "as y_val"
+)
+_ENCODE_COLUMNS = (
+    "X has columns of text: let a pipeline encode them, and search over that, as in make_pipeline("
+    "make_column_transformer((OneHotEncoder(handle_unknown='ignore'), columns), "
+    "remainder='passthrough'), estimator), where columns is the list of their names"
+)
+# Part of the message of scikit-learn, XGBoost, LightGBM or CatBoost, and what to do.
+_ADVICE = {
+    "Invalid classes inferred from unique values of `y`": _ENCODE_LABELS,
+    "could not convert string to float": _ENCODE_COLUMNS,
+    "DataFrame.dtypes for data must be int": _ENCODE_COLUMNS,
+    "pandas dtypes must be int, float or bool": _ENCODE_COLUMNS,
+    "must be real number, not str": _ENCODE_COLUMNS,
+    "Input y contains NaN": "Leave out the training rows whose y is missing",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,102 +67,66 @@ class FitOptions:
         What candidates are parameters of.
     error_score : "raise" or float, default=np.nan
         Whether a failed fit raises. Whatever its value, a failed candidate is never chosen.
-    n_jobs, pre_dispatch
-        As joblib takes them.
-    verbose : int, default=0
-        From 2 on, a line is printed per fit; what it says is public.
-    memory : None, str, path or joblib.Memory, default=None
-        Where fits that end before the validation set is first predicted are kept.
+    n_jobs : int or None, default=None
+        As joblib takes it.
     prediction : {"auto", "together", "separate"}, default="together"
         Whether each protected unit is predicted by itself; see `predicts_separately`.
-    fit_timeout : float or None, default=None
-        Seconds after which a fit is ended with its process, as long as nothing protected has been
-        predicted.
     """
 
     estimator: Any
     error_score: Any = np.nan
     n_jobs: int | None = None
-    pre_dispatch: Any = "2*n_jobs"
-    verbose: int = 0
-    memory: Any = None
     prediction: str = "together"
-    fit_timeout: float | None = None
 
     def candidate(self, params: dict[str, Any]) -> Any:
         """Return the estimator with these parameters, not fitted."""
         return set_candidate(clone(self.estimator), params)
 
 
-def timed(estimator: Any, training: Training) -> tuple[Any, float]:
-    """Return (fitted estimator, seconds)."""
-    start = time.perf_counter()
-    with _no_collection():
-        return fit(estimator, training), time.perf_counter() - start
+class Fit(NamedTuple):
+    """Why a fit failed or None, how many seconds it took, and what was made of its result."""
+
+    error: str | None
+    seconds: float
+    result: Any
 
 
-def timed_fit(
-    estimator: Any,
-    training: Training,
-    error_score: Any,
-    then: Callable[[Any], Any],
-    fitter: Callable[[Any, Training], tuple[Any, float]] = timed,
-) -> tuple[float, str | None, Any]:
-    """Return (seconds of the fit, why it or `then` failed or None, what `then` returned).
+def fit_all(
+    options: FitOptions, jobs: Iterable[tuple[dict[str, Any], Training, Callable[[Any], Any]]]
+) -> Generator[Fit, None, None]:
+    """Yield the fit of each job in order, in parallel: parameters, training set, use."""
+    packed(options.estimator)  # raises what a Dask cluster would wait for without an end
+    tasks = (
+        (options.candidate(params), training, options.error_score, use)
+        for params, training, use in jobs
+    )
+    return in_parallel(fit_one, tasks, options.n_jobs)
 
-    Parameters
-    ----------
-    estimator : estimator
-        Not fitted yet.
-    training : Training
-        What it is fitted on.
-    error_score : "raise" or float
-        Whether failures raise.
-    then : callable
-        Called with the fitted estimator.
-    fitter : callable, default=timed
-        What fits: `timed`, or a method of a `FitCache`.
-    """
-    start, fit_time = time.perf_counter(), None
+
+def fit_one(estimator: Any, training: Training, error_score: Any, use: Callable[[Any], Any]) -> Fit:
+    """Fit one candidate and use it, by `use`, where a failure counts as one of the fit."""
+    start, seconds = time.perf_counter(), None
     try:
-        fitted, fit_time = fitter(estimator, training)
-        return fit_time, None, then(fitted)
+        fitted = fit(estimator, training)
+        seconds = time.perf_counter() - start
+        return Fit(None, seconds, use(fitted))
     except BatchDependentError:
         raise
     except Exception as error:
         if error_score == "raise":
-            if advice := advice_on(str(error)):
+            if advice := _advice_on(str(error)):
                 error.add_note(advice)
             raise
-        seconds = time.perf_counter() - start if fit_time is None else fit_time
-        return seconds, f"{type(error).__name__}: {error}", None
+        seconds = time.perf_counter() - start if seconds is None else seconds
+        return Fit(f"{type(error).__name__}: {error}", seconds, None)
 
 
-@uninterrupted
-def _no_collection() -> Iterator[None]:
-    """Keep Python's garbage collector from walking through validation data in a timed fit."""
-    enabled = gc.isenabled()
-    try:
-        gc.disable()
-        yield
-    finally:
-        if enabled:
-            gc.enable()
-
-
-def announce(
-    verbose: int,
-    position: str,
-    params: dict[str, Any],
-    error: str | None,
-    fit_time: float | None = None,
-) -> None:
-    """Print a line about a fit, if that is wanted; with its time only if that is public."""
-    if verbose > 1:
-        took = "" if fit_time is None else f" in {fit_time:.2f} s"
-        state = "failed" if error else f"fitted{took}"
-        # In one piece, so that lines of several workers do not mix.
-        print(f"[{position}] {params}: {state}\n", end="", flush=True)
+def fit(estimator: Any, training: Training) -> Any:
+    """Fit the estimator on copies of the rows, with fit parameters that are no longer marked."""
+    X, y, fit_params = training.X, training.y, unmarked(training.fit_params)
+    X = copied(X, training.copies)
+    fitted = estimator.fit(X, *(() if y is None else (copy_rows(y),)), **fit_params)
+    return estimator if fitted is None else fitted
 
 
 def set_candidate(estimator: Any, params: dict[str, Any]) -> Any:
@@ -188,37 +170,29 @@ def _parts(estimator: Any) -> list[Any]:
     return [part for part in (estimator, *parts) if hasattr(part, "__dict__")]
 
 
-def fit(estimator: Any, training: Training) -> Any:
-    """Fit the estimator on copies of the rows, with fit parameters that are no longer marked."""
-    X, y, fit_params = training.X, training.y, unmarked(training.fit_params)
-    X = copied(X, training.copies)
-    fitted = estimator.fit(X, *(() if y is None else (copy_rows(y),)), **fit_params)
-    return estimator if fitted is None else fitted
-
-
 def report_failures(errors: tuple[str | None, ...]) -> None:
-    """Warn of candidates that failed.
-
-    Raises
-    ------
-    ValueError
-        If all did.
-    """
+    """Warn of candidates that failed; ValueError if all did."""
     failed = [error for error in errors if error is not None]
-    advice = next((f". {advice}" for error in failed if (advice := advice_on(error))), "")
+    if not failed:
+        return
+    advice = next((f". {advice}" for error in failed if (advice := _advice_on(error))), "")
+    first = f"The first failed with {failed[0].rstrip('.')}{advice}"
     if len(failed) == len(errors):
         raise ValueError(
             f"All {len(errors)} candidates failed on the training set; nothing was released and "
-            f"no privacy was spent. The first failed with {failed[0].rstrip('.')}{advice}"
+            f"no privacy was spent. {first}"
         )
-    if failed:
-        warnings.warn(
-            f"{len(failed)} of {len(errors)} candidates failed on the training set and cannot be "
-            f"chosen; cv_results_['fit_error'] says why. The first failed with "
-            f"{failed[0].rstrip('.')}{advice}",
-            FitFailedWarning,
-            stacklevel=4,
-        )
+    warnings.warn(
+        f"{len(failed)} of {len(errors)} candidates failed on the training set and cannot be "
+        f"chosen; cv_results_['fit_error'] says why. {first}",
+        FitFailedWarning,
+        stacklevel=4,
+    )
+
+
+def _advice_on(error: str) -> str:
+    """Return what to do about an error of a fit on training records; "" if it is not known."""
+    return next((advice for part, advice in _ADVICE.items() if part in error), "")
 
 
 def _suspend_autologging(stack: contextlib.ExitStack) -> None:

@@ -1,127 +1,182 @@
-"""A fitted candidate, pickled, with what public records get from it (zone: public)."""
+"""A fitted candidate, pickled, with its responses to the companions (zone: public)."""
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from .._data.pickles import copied, packed
+from .._data.split import Training
 from ..scoring._response import call_method, check_response
 from .companions import Companions
-from .own_code import own_code
-from .responses import Kind, agree
+from .fitting import without_callbacks
+from .own_code import own_code, predicts_separately
+from .responses import Kind
+from .row_by_row import PublicQuery, RowByRowCheck, check_gain
 
-__all__ = ["Model", "RecordScorer", "Reference"]
-
-# By how much the companions' gains may differ through rounding, in steps of their grid. One unit's
-# is what 65,536 records would make together of such a difference.
-_GAIN_TOLERANCE = 16
-
-
-class RecordScorer(Protocol):
-    """What is asked of a scorer here; see `PrivateScorer`."""
-
-    @property
-    def response_method(self) -> tuple[str, ...]:
-        """Methods of the estimator; the first that it has is called."""
-
-    @property
-    def custom(self) -> bool:
-        """Whether the gain is a user's function."""
-
-    def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
-        """Return one value per record."""
-
-    def unclipped(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.float64]:
-        """Return the gain of each record, outside of the bounds, too."""
-
-    def share_clipped(self, y: Any, response: NDArray[Any], classes: Any) -> float:
-        """Return the share of gains outside of the bounds."""
+__all__ = ["MakeModel", "Model", "Models", "Response"]
 
 
 @dataclass(frozen=True, eq=False)
-class Reference:
-    """What the companions get from one estimator and one scorer; public.
-
-    Parameters
-    ----------
-    kind : Kind
-        Of a response.
-    response : ndarray of shape (n_companions, ...)
-        To the companions.
-    values : ndarray of shape (n_companions, ...)
-        What the scorer makes of it.
-    clipped : float
-        Share of the companions whose gains are outside of the scorer's bounds.
-    classes : object
-        The estimator's `classes_`; None if it has none.
-    """
+class Response:
+    """What a model returns for the companions, and of which kind that is."""
 
     kind: Kind
-    response: NDArray[Any]
     values: NDArray[Any]
-    clipped: float
-    classes: Any = None
 
     @classmethod
-    def of(cls, estimator: Any, scorer: RecordScorer, companions: Companions) -> Reference:
-        """Return what an estimator gives the companions."""
-        raw = call_method(
-            estimator, copied(companions.X, companions.copies), scorer.response_method
-        )
-        check_response(estimator, raw, len(companions), scorer.response_method)
+    def of(cls, estimator: Any, methods: tuple[str, ...], companions: Companions) -> Response:
+        """Ask an estimator for its response, by the first of these methods that it has."""
+        raw = call_method(estimator, copied(companions.X, companions.copies), methods)
+        check_response(estimator, raw, len(companions), methods)
         kind = Kind.of(raw)
-        # Copies: an estimator may write what it returns later into the same array.
-        response, classes = deepcopy(
-            (kind.read(raw, len(companions))[0], getattr(estimator, "classes_", None))
-        )
-        try:
-            # Copies, as a user's gain may write into what it gets.
-            values = scorer.record_values(*deepcopy((companions.y, response)), classes)
-            clipped = scorer.share_clipped(*deepcopy((companions.y, response)), classes)
-        except OverflowError as error:
-            raise ValueError(
-                f"{scorer!r} meets numbers among the training labels, their predictions or gains "
-                f"that no float can hold: rescale the labels ({error})"
-            ) from error
-        return cls(kind, response, values, clipped, classes)
-
-    def of_counts(self, counts: RecordScorer, companions: Companions) -> Reference:
-        """Return what other counts make of the same response; no user's code runs for it."""
-        values = counts.record_values(companions.y, self.response.copy(), self.classes)
-        return replace(self, values=values, clipped=0.0)
-
-    def holds(self, response: NDArray[Any], values: NDArray[Any], classifier: bool) -> bool:
-        """Whether the companions got this beside other records, too."""
-        near = np.allclose(values, self.values, rtol=0, atol=_GAIN_TOLERANCE, equal_nan=True)
-        return near and agree(response, self.response, self.response, classifier)
+        # A copy: an estimator may write what it returns later into the same array.
+        return cls(kind, kind.read(raw, len(companions))[0].copy())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Model:
-    """A fitted estimator, pickled, with what the companions get from it for each score.
+    """A fitted estimator, pickled before it predicts anything.
 
     Parameters
     ----------
     pickled : bytes
         The estimator.
-    references : tuple of Reference
-        One per scorer.
+    classes : object
+        Its `classes_`; None if it has none.
+    responses : dict of tuple of str to Response
+        To the companions, by the response methods of each query.
+    values : tuple of ndarray
+        What each query makes of these responses.
+    clipped : tuple of float
+        For each query, the share of the companions whose gains are outside of its bounds.
     own_code : str
         The name of code in it that is of no known library; empty if there is none.
     """
 
     pickled: bytes
-    references: tuple[Reference, ...]
+    classes: Any
+    responses: dict[tuple[str, ...], Response]
+    values: tuple[NDArray[Any], ...]
+    clipped: tuple[float, ...]
     own_code: str
 
     @classmethod
-    def of(cls, estimator: Any, scorers: tuple[RecordScorer, ...], companions: Companions) -> Model:
-        """Pickle a fitted estimator before it predicts anything."""
+    def of(cls, estimator: Any, queries: tuple[PublicQuery, ...], companions: Companions) -> Model:
+        """Return the model of a fitted estimator; raises if a query of companions fails."""
         pickled = packed(estimator)
-        references = tuple(Reference.of(estimator, s, companions) for s in scorers)
-        return cls(pickled, references, own_code(pickled))
+        methods = dict.fromkeys(query.response_method for query in queries)
+        responses = {each: Response.of(estimator, each, companions) for each in methods}
+        classes = deepcopy(getattr(estimator, "classes_", None))
+        found = [
+            _values(query, companions.y, responses[query.response_method].values, classes)
+            for query in queries
+        ]
+        values, clipped = zip(*found, strict=True)
+        return cls(pickled, classes, responses, values, clipped, own_code(pickled))
+
+    def asked(self, query: PublicQuery, companions: Companions) -> Model:
+        """Return the model for another query of the same responses; it runs no user's code."""
+        response = self.responses[query.response_method].values
+        values, clipped = _values(query, companions.y, response, self.classes)
+        return replace(self, values=(values,), clipped=(clipped,))
+
+
+def _values(
+    query: PublicQuery, y: Any, response: NDArray[Any], classes: Any
+) -> tuple[NDArray[Any], float]:
+    """Return what a query makes of responses, and the share of gains that its bounds clip."""
+    try:
+        # Copies, as a user's gain may write into what it gets.
+        values = query.record_values(*deepcopy((y, response)), classes)
+        return values, query.share_clipped(*deepcopy((y, response)), classes)
+    except OverflowError as error:
+        raise ValueError(
+            f"{query!r} meets numbers among the training labels, their predictions or gains "
+            f"that no float can hold: rescale the labels ({error})"
+        ) from error
+
+
+@dataclass(frozen=True, eq=False)
+class MakeModel:
+    """Makes a model of a fitted candidate, or refuses it.
+
+    Parameters
+    ----------
+    queries : tuple of PublicQuery
+        Prepared; what they need of a prediction is checked.
+    companions : Companions
+        Training rows that will stand beside protected ones.
+    prediction : {"auto", "together", "separate"}
+        As `FitOptions` has it.
+    check : RowByRowCheck or None
+        Finds estimators that do not predict row by row.
+    accept : callable or None
+        As in `Evaluator`.
+    training : Training
+        What candidates are fitted on.
+    """
+
+    queries: tuple[PublicQuery, ...]
+    companions: Companions
+    prediction: str
+    check: RowByRowCheck | None
+    accept: Callable[[Any, Training], None] | None
+    training: Training
+
+    def __call__(self, estimator: Any) -> Model:
+        """Return the model; BatchDependentError if predictions or gains depend on the batch."""
+        if self.accept is not None:
+            self.accept(estimator, self.training)
+        model = Model.of(without_callbacks(estimator), self.queries, self.companions)
+        for query in self.queries:
+            if query.custom:
+                response = model.responses[query.response_method].values
+                check_gain(query, self.companions.y, response, model.classes)
+        if self.check is not None and not predicts_separately(self.prediction, model.own_code):
+            for methods in model.responses:
+                self.check.check(model.pickled, methods)
+        return model
+
+
+class Models:
+    """Fitted candidates, by the very dict of their parameters; on disk if they are large."""
+
+    _IN_MEMORY = 2**28  # bytes
+
+    def __init__(self) -> None:
+        self._file = tempfile.SpooledTemporaryFile(max_size=self._IN_MEMORY)
+        self._kept: dict[int, tuple[dict[str, Any], str | None, Model | None, int, int]] = {}
+
+    def add(self, params: dict[str, Any], error: str | None, model: Model | None) -> None:
+        """Keep a model, or why its fit failed."""
+        self._file.seek(0, 2)
+        start, length = self._file.tell(), 0
+        if model is not None:
+            length = self._file.write(model.pickled)
+            model = replace(model, pickled=b"")
+        self._kept[id(params)] = params, error, model, start, length
+
+    def __contains__(self, params: dict[str, Any]) -> bool:
+        return id(params) in self._kept
+
+    def error(self, params: dict[str, Any]) -> str | None:
+        """Return why a candidate failed, or None."""
+        return self._kept[id(params)][1]
+
+    def __getitem__(self, params: dict[str, Any]) -> Model:
+        """Return the model of a candidate whose fit succeeded."""
+        _, error, model, start, length = self._kept[id(params)]
+        if model is None:
+            raise KeyError(error)
+        self._file.seek(start)
+        return replace(model, pickled=self._file.read(length))
+
+    def close(self) -> None:
+        """Forget all models."""
+        self._file.close()

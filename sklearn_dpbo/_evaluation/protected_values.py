@@ -1,10 +1,10 @@
 """The only way to predictions of protected records (zone: sensitive).
 
-*Contract.* `ProtectedTable.values` is given a fitted `Model` and a scorer, both pickled, what the
-public companions get (a `Reference`), and the protected table. It returns one value per record. The
-value of a unit is what it gets beside the companions alone, or the lowest if it cannot be had; so
-no other unit has a part in it. All units are predicted at once, to save time, wherever that gives
-the same: for estimators that predict row by row.
+*Contract.* `ProtectedTable.values` is given a fitted `Model`, with what the public companions get
+of it, and a query. It returns one value per record. The value of a unit is what it gets beside the
+companions alone, or the lowest if it cannot be had; so no other unit has a part in it. All units
+are predicted at once, to save time, wherever that gives the same: for estimators that predict row
+by row.
 
 * Each call of the user's code gets copies, unpickled for it and dropped after it.
 * If predicting all at once fails, or the companions get anything else than they should, the units
@@ -16,23 +16,28 @@ the same: for estimators that predict row by row.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._data.pickles import copied, fresh
+from .._data.pickles import copied, fresh, packed
 from .._data.split import Problem
 from .._data.tables import n_rows, stack, take_rows
 from .._data.units import Units
+from ..scoring._queries import Query
 from ..scoring._response import call_method
 from .companions import Companions
-from .model import Model, Reference
+from .model import Model
 from .own_code import predicts_separately
+from .responses import agree
 from .suppress_output import restored_state
 
 __all__ = ["ProtectedTable"]
+
+# By how much the companions' values may differ through rounding, in steps of their grid. One unit's
+# is what 65,536 records would make together of such a difference.
+_TOLERANCE = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,25 +65,33 @@ class ProtectedTable:
         """Return the validation set of a problem."""
         return cls(problem.X_val, problem.y_val, problem.units, companions, prediction)
 
-    def values(self, model: Model, scorer: bytes) -> NDArray[Any]:
+    def statistics(self, model: Model, query: Query) -> tuple[int, ...]:
+        """Return the raw integers of the first query that the model was made for."""
+        return tuple(query.statistics(self.values(model, query), self.y, self.units))
+
+    def values(self, model: Model, query: Query) -> NDArray[Any]:
         """Return one value per record: see the contract."""
-        attempt = _Attempt(self, model, scorer)
-        everything = np.arange(self.n)
+        predictions = _Predictions(self, model, packed(query))
         separate = predicts_separately(self.prediction, model.own_code)
+        everyone = np.arange(self.n)
         if not separate:
-            values = attempt(everything)
+            values = predictions.beside_companions(everyone)
             if values is not None:
                 return values
-        apart = range(self.units.m) if separate else attempt.units_apart()
-        rows = [self.units.rows(u, u + 1) for u in apart]
-        places = everything.copy()
-        for own in rows:
-            places[own] = -1
-        values = attempt(places) if len(rows) < self.units.m else attempt.lowest.copy()
+        lowest = query.lowest_values(self.y, self.n)
+        failing = range(self.units.m) if separate else predictions.failing_units()
+        single = [self.units.rows(u, u + 1) for u in failing]
+        others = everyone.copy()
+        for rows in single:
+            others[rows] = -1
+        values = predictions.beside_companions(others) if len(single) < self.units.m else lowest
         if values is None:  # of units that fail together, and not by themselves
-            return replace(self, prediction="separate").values(model, scorer)
-        for own in rows:
-            values[own] = attempt.alone(own)
+            return replace(self, prediction="separate").values(model, query)
+        values = values.copy()
+        for rows in single:
+            # Whatever it does to the companions, no other unit has a part in it.
+            own = predictions.beside_companions(rows, one_unit=True)
+            values[rows] = lowest[rows] if own is None else own
         return values
 
     @property
@@ -86,17 +99,14 @@ class ProtectedTable:
         """Number of protected records."""
         return n_rows(self.X)
 
-    def beside_companions(self, places: NDArray[np.intp]) -> tuple[Any, NDArray[Any] | None]:
+    def beside_companions(self, rows: NDArray[np.intp]) -> tuple[Any, NDArray[Any] | None]:
         """Return X and y of the companions above, these protected rows, the companions below.
 
-        Parameters
-        ----------
-        places : ndarray of int
-            Row numbers; -1 is the first companion.
+        A row number of -1 stands for the first companion.
         """
         beside, k = self.companions, self.companions.n_above
         index = np.concatenate(
-            [np.arange(k), np.where(places < 0, 0, places + len(beside)), np.arange(k, len(beside))]
+            [np.arange(k), np.where(rows < 0, 0, rows + len(beside)), np.arange(k, len(beside))]
         )
         y = None
         if self.y is not None and beside.y is not None:
@@ -105,86 +115,75 @@ class ProtectedTable:
             X = take_rows(stack([beside.X, self.X]), index)
         else:  # one copy, always of the same memory layout
             X = np.empty((len(index), *self.X.shape[1:]), dtype=np.result_type(beside.X, self.X))
-            own = X[k : k + len(places)]
-            kept = places >= 0
-            in_place = len(places) == self.n and (places == np.arange(self.n))[kept].all()
-            own[:] = self.X if in_place else self.X[places]
+            own, kept = X[k : k + len(rows)], rows >= 0
+            in_place = len(rows) == self.n and (rows == np.arange(self.n))[kept].all()
+            own[:] = self.X if in_place else self.X[rows]
             own[~kept] = beside.X[0]
-            X[:k], X[k + len(places) :] = beside.X[:k], beside.X[k:]
+            X[:k], X[k + len(rows) :] = beside.X[:k], beside.X[k:]
         return copied(X, deep=True) if beside.copies else X, y
 
 
 @dataclass(frozen=True)
-class _Attempt:
-    """Predictions of chosen protected rows, beside companions, by copies."""
+class _Predictions:
+    """Predictions of chosen protected rows by one model, for one pickled query."""
 
     table: ProtectedTable
     model: Model
-    scorer: bytes
+    query: bytes
 
-    @property
-    def reference(self) -> Reference:
-        return self.model.references[0]
-
-    def __call__(self, places: NDArray[np.intp], alone: bool = False) -> NDArray[Any] | None:
+    def beside_companions(
+        self, rows: NDArray[np.intp], one_unit: bool = False
+    ) -> NDArray[Any] | None:
         """Return the values of these rows, or None: why it failed depends on protected records.
 
-        Unless they are of one unit alone, the companions must get what they should.
+        Unless the rows are those of one unit, the companions must get what they should.
         """
         try:
             # Restored, whatever a record makes of it.
             with np.errstate(all="ignore"), restored_state():
-                return self._values(places, alone)
+                return self._values(rows, one_unit)
         except KeyboardInterrupt:
             raise KeyboardInterrupt from None
         except BaseException:
             # Also SystemExit, and the panics of native extensions, which are no Exceptions.
             return None
 
-    def _values(self, places: NDArray[np.intp], alone: bool) -> NDArray[Any] | None:
-        X, y = self.table.beside_companions(places)
-        estimator, scorer = fresh(self.model.pickled), fresh(self.scorer)
+    def _values(self, rows: NDArray[np.intp], one_unit: bool) -> NDArray[Any] | None:
+        X, y = self.table.beside_companions(rows)
+        estimator, query = fresh(self.model.pickled), fresh(self.query)
         classes = getattr(estimator, "classes_", None)
-        total, k = len(places) + len(self.table.companions), self.table.companions.n_above
-        own = slice(k, k + len(places))
-        raw = call_method(estimator, X, scorer.response_method)
-        response, odd = self.reference.kind.read(raw, total)
-        values: NDArray[Any] = scorer.record_values(y, response.copy(), classes)
+        total, k = len(rows) + len(self.table.companions), self.table.companions.n_above
+        own = slice(k, k + len(rows))
+        expected = self.model.responses[query.response_method]
+        raw = call_method(estimator, X, query.response_method)
+        response, odd = expected.kind.read(raw, total)
+        values: NDArray[Any] = query.record_values(y, response.copy(), classes)
         beside = np.ones(total, dtype=bool)
         beside[own] = False
-        if not alone and (
+        if not one_unit and (
             beside[odd].any()
-            or not self.reference.holds(response[beside], values[beside], classes is not None)
+            or not self._as_expected(response[beside], values[beside], expected.values)
         ):
             return None
-        values[odd] = scorer.lowest_values(y, total)[odd]
+        values[odd] = query.lowest_values(y, total)[odd]
         return values[own]
 
-    @cached_property
-    def lowest(self) -> NDArray[Any]:
-        """The lowest values of all records."""
-        lowest: NDArray[Any] = fresh(self.scorer).lowest_values(self.table.y, self.table.n)
-        return lowest
+    def _as_expected(self, response: Any, values: Any, expected: NDArray[Any]) -> bool:
+        """Whether the companions got beside other records what they get alone."""
+        near = np.allclose(values, self.model.values[0], rtol=0, atol=_TOLERANCE, equal_nan=True)
+        return near and agree(response, expected, expected, self.model.classes is not None)
 
-    def alone(self, rows: NDArray[np.intp]) -> NDArray[Any]:
-        """Return the values of a unit beside the companions alone; the lowest if there are none.
-
-        Whatever it does to the companions, no other unit has a part in it.
-        """
-        values = self(rows, alone=True)
-        return self.lowest[rows] if values is None else values
-
-    def units_apart(self) -> list[int]:
+    def failing_units(self) -> list[int]:
         """Return the units that fail beside companions, or change what those get, by halving."""
-        apart: list[int] = []
+        failing: list[int] = []
         pending = [(0, self.table.units.m)]
         while pending:
             first, last = pending.pop()
-            if self(self.table.units.rows(first, last)) is not None:
+            if self.beside_companions(self.table.units.rows(first, last)) is not None:
                 continue
             if last - first == 1:
-                apart.append(first)
+                failing.append(first)
             else:
                 middle = (first + last) // 2
                 pending += [(first, middle), (middle, last)]
-        return apart
+        return failing

@@ -6,19 +6,16 @@ The validation set is not within reach of this module.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import ExitStack, closing
+from contextlib import closing
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._data.split import PublicSplit
-from .broadcast import Broadcast
-from .fit_cache import FitCache
-from .fitting import FitOptions, announce, timed_fit, without_autologging
-from .progress import Progress, as_they_finish
+from .fitting import Fit, FitOptions, fit_all, fit_one, without_autologging
+from .progress import Progress
 
 __all__ = ["PublicEvaluation", "PublicEvaluator", "explore"]
 
@@ -44,6 +41,16 @@ class PublicEvaluation:
     fit_errors: tuple[str | None, ...]
     gains: list[NDArray[np.float64] | None]
 
+    @classmethod
+    def of(cls, fits: Sequence[Fit], by_record: bool) -> PublicEvaluation:
+        """Return fits of candidates, with their score or what each record adds to it."""
+        return cls(
+            np.array([np.nan if each.error else np.mean(each.result) for each in fits], float),
+            np.array([each.seconds for each in fits]),
+            tuple(each.error for each in fits),
+            [each.result if by_record else None for each in fits],
+        )
+
 
 class PublicScorer(Protocol):
     """A score on records that need no protection, as scikit-learn's scorers compute it."""
@@ -68,7 +75,7 @@ class PublicEvaluator:
     scorer : PublicScorer
         Prepared for the problem.
     progress : Progress
-        Hears of candidates that finish.
+        Is told of fits.
     """
 
     options: FitOptions
@@ -83,20 +90,10 @@ class PublicEvaluator:
         return explore([self], candidate_params, by_record=by_record)[0]
 
     def fitted(self, params: dict[str, Any]) -> Any:
-        """Return a candidate fitted on one part of the training set; None if that fails.
-
-        It is fitted in this process.
-        """
-        options, split = self.options, self.split
-        cache = FitCache.of(options.memory, split.training)
-        estimator = options.candidate(params)
+        """Return a candidate fitted on one part of the training set; None if that fails."""
         with without_autologging():
-            return timed_fit(estimator, split.training, np.nan, lambda e: e, cache.find)[2]
-
-    @cached_property
-    def _task(self) -> Broadcast:
-        cache = FitCache.of(self.options.memory, self.split.training)
-        return Broadcast((self.options, self.split, self.scorer, cache))
+            estimator = self.options.candidate(params)
+            return fit_one(estimator, self.split.training, np.nan, lambda fitted: fitted).result
 
 
 def explore(
@@ -105,64 +102,33 @@ def explore(
     *,
     by_record: bool = False,
 ) -> list[PublicEvaluation]:
-    """Score candidates on several cuts of the training set, all in parallel.
-
-    Parameters
-    ----------
-    oracles : sequence of PublicEvaluator
-        One for each cut; with the same options and progress.
-    candidate_params : tuple of dict
-        The candidates.
-    by_record : bool, default=False
-        Whether to return what each record adds.
-    """
-    n, options = len(candidate_params), oracles[0].options
-    everything = candidate_params * len(oracles)
-    outcomes: list[Any] = [None] * len(everything)
-    what = "Exploring {} within the training set"
-    listener = oracles[0].progress.candidates(
-        everything, "candidate-exploration", what, may_stop=True
-    )
-    tasks = [
-        (i, oracles[i // n]._task, params, f"{i + 1}/{len(everything)}", by_record)
-        for i, params in enumerate(everything)
+    """Score candidates on several cuts of the training set, all in parallel."""
+    options, progress, n = oracles[0].options, oracles[0].progress, len(candidate_params)
+    uses = [
+        _Score(each.scorer, each.split.X_test, each.split.y_test, by_record) for each in oracles
     ]
-    first = oracles[0]._task
-    finished = as_they_finish(
-        _explore, tasks, options.n_jobs, options.pre_dispatch, first, limit=options.fit_timeout
+    jobs = (
+        (params, oracle.split.training, use)
+        for oracle, use in zip(oracles, uses, strict=True)
+        for params in candidate_params
     )
-    with without_autologging(), ExitStack() as stack:
-        for oracle in oracles:
-            stack.enter_context(oracle._task.sent())
-        found = stack.enter_context(closing(finished))
-        for i, *outcomes[i] in found:
-            listener.finished(i, outcomes[i][1])
-    each = (outcomes[k * n : (k + 1) * n] for k in range(len(oracles)))
-    return [_evaluation(part, by_record) for part in each]
+    fits: list[Fit] = []
+    with without_autologging(), closing(fit_all(options, jobs)) as found:
+        for each in found:
+            progress.fitted(candidate_params[len(fits) % n], each.error)
+            fits.append(each)
+    return [PublicEvaluation.of(fits[k * n : (k + 1) * n], by_record) for k in range(len(oracles))]
 
 
-def _evaluation(outcomes: list[Any], by_record: bool) -> PublicEvaluation:
-    return PublicEvaluation(
-        np.array([np.mean(value) for _, _, value in outcomes], dtype=float),
-        np.array([time for time, _, _ in outcomes]),
-        tuple(error for _, error, _ in outcomes),
-        [value if by_record and not error else None for _, error, value in outcomes],
-    )
+@dataclass(frozen=True, eq=False)
+class _Score:
+    """Scores a fitted candidate on public records."""
 
+    scorer: PublicScorer
+    X: Any
+    y: Any
+    by_record: bool
 
-def _explore(
-    i: int, sent: Broadcast, params: dict[str, Any], position: str, by_record: bool
-) -> tuple[int, float, str | None, Any]:
-    """Return the candidate's number, its fit time, error or None, and score or gains."""
-    options, split, scorer, cache = sent.value
-
-    def score(fitted: Any) -> Any:
-        measure = scorer.record_gains if by_record else scorer
-        return measure(fitted, split.X_test, split.y_test)
-
-    estimator = options.candidate(params)
-    fit_time, error, value = timed_fit(
-        estimator, split.training, options.error_score, score, cache.fit
-    )
-    announce(options.verbose, position, params, error, fit_time)
-    return i, fit_time, error, np.nan if error else value
+    def __call__(self, estimator: Any) -> Any:
+        score = self.scorer.record_gains if self.by_record else self.scorer
+        return score(estimator, self.X, self.y)

@@ -6,12 +6,13 @@ output, and not how many there were.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from functools import reduce
+from typing import Any
 
 import numpy as np
+from joblib.parallel import get_active_backend
 from sklearn.pipeline import Pipeline
 
 from .._data.pickles import fresh, packed
@@ -24,13 +25,12 @@ from ..learners._base import ScaledRows
 from ..learners._private_training import refitted
 from ..learners._ridge import PrivateRidge, PrivateRidgeClassifier
 from ..scoring._response import call_method
-from .broadcast import Broadcast, in_threads
-from .companions import Companions
-from .evaluator import Evaluator, Protected
-from .fitter import to_check
-from .fitting import FitOptions, without_autologging, without_callbacks, without_side_effects
+from ..scoring._scorers import PrivateScorer
+from .evaluator import Evaluator, to_check
+from .fitting import FitOptions, fit, without_autologging, without_callbacks, without_side_effects
 from .model import Model
-from .progress import as_they_finish
+from .progress import in_parallel
+from .protected_values import ProtectedTable
 from .secret_pipelines import fit_last_step
 from .suppress_output import (
     kept_warning_registries,
@@ -100,40 +100,19 @@ class SecretModel:
 def fit_secretly(
     fits: Sequence[SecretFit], training: Training, oracle: Evaluator
 ) -> tuple[Secret, Sensitive]:
-    """Fit models, in parallel, and count what they predict for the validation set.
+    """Fit models on protected records, in parallel, and count what they predict for others.
 
-    Parameters
-    ----------
-    fits : sequence of SecretFit
-        How many there are may be secret, too.
-    training : Training
-        Protected records.
-    oracle : Evaluator
-        Has the validation set, and made-up records in place of a training set.
-
-    Returns
-    -------
-    models : Secret of list of SecretModel
-        Each member of each fit, in order.
-    statistics : Sensitive of shape (n_models, 1)
-        What they are compared by; 0, the lowest, for one that failed.
+    Returns each member of each fit, in order, and what they are compared by: 0, the lowest, for one
+    that failed. How many fits there are may be secret, too.
     """
-    job = Broadcast(_Job.of(oracle, training))
-    n_jobs = 1 if in_threads(oracle.options.n_jobs) else oracle.options.n_jobs
-    tasks = ((i, job, each) for i, each in enumerate(fits))
-    found: dict[int, tuple[InTransit[Sensitive], InTransit[Secret]]] = {}
-    finished = as_they_finish(_run, tasks, n_jobs, oracle.options.pre_dispatch, job, secret=True)
+    job = _Job.of(oracle, training)
+    tasks = ((job, each) for each in fits)
     with (
         kept_warning_registries(),
         suppress_output(descriptors=False),  # which worker processes would inherit
-        job.sent(),
-        contextlib.closing(finished),
     ):
-        for i, *sealed in finished:
-            found[i] = (sealed[0], sealed[1])
-    statistics = found[0][0].content
-    for i in range(1, len(fits)):
-        statistics = statistics.followed_by(found[i][0].content)
+        found = list(in_parallel(_run, tasks, 1 if _in_threads() else oracle.options.n_jobs))
+    statistics = reduce(Sensitive.followed_by, (sealed.content for sealed, _ in found))
 
     def of_members(pickled: list[bytes | None]) -> list[SecretModel]:
         return [
@@ -142,8 +121,15 @@ def fit_secretly(
             for k in range(len(each.members))
         ]
 
-    models = Secret.gathered([found[i][1].content for i in range(len(fits))])
-    return models.then(of_members), statistics
+    return Secret.gathered([model.content for _, model in found]).then(of_members), statistics
+
+
+def _in_threads() -> bool:
+    """Whether tasks run in threads: they would restore the generators that others draw from."""
+    backend, _ = get_active_backend()
+    client = getattr(backend, "client", None)  # of Dask
+    inside = client is not None and any(each.startswith("inproc:") for each in client.ncores())
+    return inside or getattr(backend, "supports_sharedmem", False)
 
 
 @dataclass(frozen=True)
@@ -153,13 +139,13 @@ class _Job:
     options: FitOptions
     training: Training
     made_up: Training
-    companions: Companions
-    protected: Protected
+    table: ProtectedTable
+    scorer: PrivateScorer
 
     @classmethod
     def of(cls, oracle: Evaluator, training: Training) -> _Job:
         made_up = oracle.problem.training
-        return cls(oracle.options, training, made_up, oracle.companions, oracle.protected)
+        return cls(oracle.options, training, made_up, oracle.table, oracle.scorer)
 
     def model(self, params: dict[str, Any]) -> Any:
         estimator = without_side_effects(self.options.candidate(params))
@@ -168,9 +154,9 @@ class _Job:
 
     def statistics(self, estimator: Any, X: Any) -> tuple[int, ...]:
         """Return the statistics of a model; X is the protected rows, or these as it scales them."""
-        scorer, table = self.protected.scorer, self.protected.table
+        scorer, table = self.scorer, self.table
         if not isinstance(X, ScaledRows):
-            return self.protected.statistics(Model.of(estimator, (scorer,), self.companions))
+            return table.statistics(Model.of(estimator, (scorer,), table.companions), scorer)
         response = dense(call_method(estimator, X, scorer.response_method))
         classes = getattr(estimator, "classes_", None)
         values = scorer.record_values(table.y, response, classes)
@@ -184,7 +170,7 @@ class _Job:
         Our own models predict row by row; so rows are scaled, and multiplied, for many at once. Not
         if a user's gain values what they predict: one record could then spoil it for all.
         """
-        X, custom = self.protected.table.X, self.protected.scorer.custom
+        X, custom = self.table.X, self.scorer.custom
         models = [refitted(estimator, member) if member else estimator for member in several]
         of_numbers = isinstance(X, np.ndarray) and X.dtype.kind in "biuf"
         ours = type(estimator) in (PrivateRidge, PrivateRidgeClassifier)
@@ -193,11 +179,8 @@ class _Job:
         return ((model, X) for model in models)
 
 
-def _run(
-    i: int, sent: Broadcast, secret_fit: SecretFit
-) -> tuple[int, InTransit[Sensitive], InTransit[Secret]]:
-    """Return the number of a fit, its members' statistics, and the pickled model."""
-    job: _Job = sent.value
+def _run(job: _Job, secret_fit: SecretFit) -> tuple[InTransit[Sensitive], InTransit[Secret]]:
+    """Return the statistics of a fit's members, and the pickled model."""
     statistics = np.zeros((len(secret_fit.members), 1), dtype=np.int64)
     pickled = None
     with suppress_all_output(), without_autologging(), np.errstate(all="ignore"):
@@ -211,7 +194,8 @@ def _run(
             raise KeyboardInterrupt from None
         except BaseException:  # also SystemExit, and the panics of native extensions
             pass
-    return i, InTransit(job.protected.as_sensitive(statistics)), InTransit(Secret(pickled))
+    found = Sensitive(statistics, job.scorer.sensitivity(job.table.units))
+    return InTransit(found), InTransit(Secret(pickled))
 
 
 def try_out(fits: Sequence[SecretFit], training: Training, oracle: Evaluator) -> None:
@@ -233,7 +217,6 @@ def try_out(fits: Sequence[SecretFit], training: Training, oracle: Evaluator) ->
     ValueError
         If one cannot be fitted on records like these, or not evaluated.
     """
-    fitter = replace(oracle.fitter, options=replace(oracle.options, error_score="raise"))
     made_up = oracle.problem.training
     fit_params = {name: np.arange(n_rows(made_up.X)) for name in training.fit_params}
     job = _Job.of(oracle, replace(made_up, fit_params=fit_params))
@@ -241,9 +224,9 @@ def try_out(fits: Sequence[SecretFit], training: Training, oracle: Evaluator) ->
         try:
             if fit_params or isinstance(oracle.options.estimator, Pipeline):  # fitted another way
                 job.model(each.params)
-            _, model = fitter.model(each.params, checked=True, keep=False, secret=True)
-            model = cast(Model, model)  # as a failure raises
-            _check_classes(model, made_up.y)
+            estimator = without_side_effects(oracle.options.candidate(each.params))
+            model = oracle.make_model(fit(estimator, made_up))
+            _check_classes(model.classes, made_up.y)
             estimator = fresh(model.pickled)
             for k in to_check(each.members) if each.members != ({},) else ():
                 refitted(estimator, each.members[k])
@@ -256,9 +239,8 @@ def try_out(fits: Sequence[SecretFit], training: Training, oracle: Evaluator) ->
             ) from error
 
 
-def _check_classes(model: Model | None, y: Any) -> None:
+def _check_classes(classes: Any, y: Any) -> None:
     """Raise ValueError if a model can predict none of some labels that it was fitted on."""
-    classes = None if model is None else model.references[0].classes
     if classes is not None and not {*np.unique(y).tolist()} <= {*np.asarray(classes).tolist()}:
         raise ValueError(
             f"of the labels {np.unique(y)} it makes the classes {np.asarray(classes)}, and would "

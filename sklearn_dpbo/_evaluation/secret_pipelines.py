@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
-from .._data.pickles import packed
 from .._data.split import Problem, Training
 from .._data.tables import is_frame, n_rows
 from .._data.units import Units
@@ -89,14 +88,13 @@ def _transformed(steps: Any, X: Any, made_up: Training, prediction: str) -> Any:
     problem = Problem(made_up, X, None, Units.of(n_rows(X)), "")
     companions = Companions.of(problem)
     model = Model.of(steps, (_Rows(),), companions)
-    (reference,) = model.references
-    if reference.kind.dtype.kind not in "biuf":
+    (response,) = model.responses.values()
+    if response.kind.dtype.kind not in "biuf":
         raise ValueError(
             "the steps before the last one have to make numbers of records: let them encode "
-            f"columns of texts; they return {reference.kind.dtype}"
+            f"columns of texts; they return {response.kind.dtype}"
         )
-    rows = packed(_Rows(reference.kind.shape))
     table = ProtectedTable.of(problem, companions, prediction)
-    values = table.values(model, rows).astype(float).reshape(n_rows(X), -1)
+    values = table.values(model, _Rows(response.kind.shape)).astype(float).reshape(n_rows(X), -1)
     like = steps.transform(companions.X)
     return type(like)(values, columns=like.columns) if is_frame(like) else values

@@ -1,4 +1,4 @@
-"""Suppress output while protected records are predicted (zone: sensitive).
+"""Suppress output while protected records are predicted (zone: public).
 
 Warnings, log lines and prints of an estimator may quote the records that it predicts, or tell by
 their presence that a certain record is there. So may the state of global random generators.
@@ -11,7 +11,6 @@ are put in place have an effect only while a thread suppresses output, wherever 
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import ctypes
 import logging
@@ -19,8 +18,9 @@ import os
 import random
 import secrets
 import sys
+import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from types import ModuleType
 from typing import Any, TextIO
@@ -29,9 +29,9 @@ import numpy as np
 from joblib import parallel_config
 
 from .._privacy.interrupts import uninterrupted
-from .shared_context import SharedContext, without_warnings
 
 __all__ = [
+    "SharedContext",
     "kept_warning_registries",
     "restored_state",
     "seed_global_generators",
@@ -42,24 +42,46 @@ __all__ = [
 _REGISTRY = "__warningregistry__"
 
 
+class SharedContext:
+    """A context of the whole process: the first thread to enter begins it, the last one ends it."""
+
+    def __init__(self, begin: Callable[[contextlib.ExitStack], None]) -> None:
+        self._begin, self._lock = begin, threading.Lock()
+        self.depth, self._stack = 0, contextlib.ExitStack()
+
+    @uninterrupted
+    def __call__(self) -> Iterator[None]:
+        """Enter; `begin` gets the stack of what is undone at the end."""
+        entered = 0
+        try:
+            with self._lock:
+                if self.depth == 0:
+                    self._stack = contextlib.ExitStack()
+                    self._begin(self._stack)
+                self.depth, entered = self.depth + 1, 1
+            yield
+        finally:  # also after an error on the way in
+            with self._lock:
+                self.depth -= entered
+                if self.depth == 0:
+                    self._stack.close()
+
+
 @uninterrupted
 def suppress_output(descriptors: bool = True) -> Iterator[None]:
-    """Drop warnings, logging and what is written to stdout and stderr.
+    """Drop warnings, logging and what is written to stdout and stderr; restore global generators.
 
-    Threads that are inside at the same time share one suppression, which ends when the last of them
-    leaves. Global random generators are then as they were.
-
-    Parameters
-    ----------
-    descriptors : bool, default=True
-        Whether to redirect file descriptors 1 and 2 as well, to which native code writes. Processes
-        that are started meanwhile inherit them.
+    Native code writes to file descriptors 1 and 2. Processes that are started while they are
+    redirected inherit that.
     """
-    with (
-        _redirection() if descriptors else contextlib.nullcontext(),
-        without_warnings(),
-        _suppression(),
-    ):
+    with _redirection() if descriptors else contextlib.nullcontext(), _suppression():
+        yield
+
+
+@uninterrupted
+def suppress_all_output() -> Iterator[None]:
+    """Suppress output of this process and of child processes; and keep no trace of warnings."""
+    with kept_warning_registries(), suppress_output(), parallel_config("sequential"):
         yield
 
 
@@ -86,13 +108,6 @@ def _with_registry() -> list[dict[str, Any]]:
     """Return the names of each module that remembers warnings, once if it is there twice."""
     modules = {id(m): m for m in tuple(sys.modules.values()) if type(m) is ModuleType}
     return [m.__dict__ for m in modules.values() if _REGISTRY in m.__dict__]
-
-
-@uninterrupted
-def suppress_all_output() -> Iterator[None]:
-    """Suppress output of this process and of child processes; and keep no trace of warnings."""
-    with kept_warning_registries(), suppress_output(), parallel_config("sequential"):
-        yield
 
 
 @contextlib.contextmanager
@@ -123,7 +138,20 @@ def seed_global_generators() -> None:
         torch.manual_seed(secrets.randbits(63))
 
 
+def _restore_generators(stack: contextlib.ExitStack) -> None:
+    """Restore the state of global random generators when the stack is closed."""
+    stack.callback(np.random.set_state, np.random.get_state())
+    stack.callback(random.setstate, random.getstate())
+    torch: Any = sys.modules.get("torch")
+    if hasattr(torch, "get_rng_state"):
+        stack.callback(torch.set_rng_state, torch.get_rng_state())
+
+
+# ---------------------------------------------------------------- what belongs to the process
 def _begin_suppression(stack: contextlib.ExitStack) -> None:
+    # Python calls it to show or to record a warning, whatever the filters say.
+    stack.callback(setattr, warnings, "_showwarnmsg", getattr(warnings, "_showwarnmsg"))  # noqa: B009
+    setattr(warnings, "_showwarnmsg", lambda message: None)  # noqa: B010
     for name in ("stdout", "stderr"):
         _replace_stream(name, stack)
     stack.callback(logging.disable, logging.root.manager.disable)
@@ -131,10 +159,37 @@ def _begin_suppression(stack: contextlib.ExitStack) -> None:
     _restore_generators(stack)
 
 
-_suppression = SharedContext(_begin_suppression)
+def _replace_stream(name: str, stack: contextlib.ExitStack) -> None:
+    """Replace sys.stdout, say, which in a notebook or a test writes to no file descriptor."""
+    stream = getattr(sys, name)
+    if stream is None or isinstance(stream, _Stream):
+        return
+    replacement = _Stream(stream)
+
+    def put_back() -> None:
+        if getattr(sys, name) is replacement:
+            setattr(sys, name, stream)
+
+    stack.callback(put_back)
+    setattr(sys, name, replacement)
 
 
-# ---------------------------------------------------------------- what belongs to the process
+class _Stream:
+    """A stream that drops what is written while output is suppressed; otherwise another stream."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(_nowhere() if _suppression.depth else self._stream, name)
+
+
+@cache
+def _nowhere() -> TextIO:
+    """Return a file that stays open: another thread may be about to write to it."""
+    return open(os.devnull, "w")
+
+
 def _redirect_descriptors(stack: contextlib.ExitStack) -> None:
     """Send what goes to file descriptors 1 and 2 nowhere."""
     sink = os.open(os.devnull, os.O_WRONLY)
@@ -157,54 +212,7 @@ def _flush() -> None:
         with contextlib.suppress(AttributeError, OSError, ValueError):  # None, or closed
             stream.flush()  # type: ignore[union-attr]
     with contextlib.suppress(AttributeError, OSError, TypeError):  # not on every platform
-        _c_library().fflush(None)
+        ctypes.CDLL(None).fflush(None)
 
 
-@cache
-def _c_library() -> ctypes.CDLL:
-    return ctypes.CDLL(None)
-
-
-_redirection = SharedContext(_redirect_descriptors)
-
-
-class _Stream:
-    """A stream that drops what is written while output is suppressed; otherwise another stream."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(_nowhere() if _suppression.depth else self._stream, name)
-
-
-@cache
-def _nowhere() -> TextIO:
-    """Return a file that stays open: another thread may be about to write to it."""
-    file = open(os.devnull, "w")
-    atexit.register(file.close)
-    return file
-
-
-def _replace_stream(name: str, stack: contextlib.ExitStack) -> None:
-    """Replace sys.stdout, say, which in a notebook or a test writes to no file descriptor."""
-    stream = getattr(sys, name)
-    if stream is None or isinstance(stream, _Stream):
-        return
-    replacement = _Stream(stream)
-
-    def put_back() -> None:
-        if getattr(sys, name) is replacement:
-            setattr(sys, name, stream)
-
-    stack.callback(put_back)
-    setattr(sys, name, replacement)
-
-
-def _restore_generators(stack: contextlib.ExitStack) -> None:
-    """Restore the state of global random generators when the stack is closed."""
-    stack.callback(np.random.set_state, np.random.get_state())
-    stack.callback(random.setstate, random.getstate())
-    torch: Any = sys.modules.get("torch")
-    if hasattr(torch, "get_rng_state"):
-        stack.callback(torch.set_rng_state, torch.get_rng_state())
+_redirection, _suppression = SharedContext(_redirect_descriptors), SharedContext(_begin_suppression)

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._data.pickles import packed
 from .._data.units import Units
 from .._privacy.frames import ClearFrames
 from .._privacy.sensitive import Secret, Sensitive
@@ -96,7 +95,7 @@ def _of_either_label(counted: Query, y: Any, classes: Any) -> list[NDArray[Any]]
 def label_values(model: Model, label_gains: LabelGains, table: ProtectedTable) -> Secret:
     """Return the values of all protected records, see `LabelGains`."""
     with kept_warning_registries(), suppress_output():
-        return Secret(table.values(model, packed(label_gains)))
+        return Secret(table.values(model, label_gains))
 
 
 def threshold_curve(

@@ -104,7 +104,7 @@ def fit_one_table(
     how = f"{plan.runs.number} of {name}, with {each}"
     # Every record pays for what is released of its own part: two budgets, charged as one.
     on_second_part = replace(mechanisms, budget=Budget(budget.epsilon))
-    with watched(search, 1, None, search.verbose), note_on_error(lambda: spent_before(budget)):
+    with watched(search), note_on_error(lambda: spent_before(budget)):
         budget.charge(PrivacyLoss(budget.epsilon, budget.delta, TRAINING, how))
         if any(_depends_on_labels(scorer, labels) for scorer in scorers.values()):
             even = strategy.frequent_labels(table, on_second_part)
@@ -172,7 +172,7 @@ def fit_in_secret(
     warn_of_weak_guarantee(budget, _m(table), "record", stacklevel=5)
     with (
         closing(oracle),
-        watched(search, 1, None, search.verbose),
+        watched(search),
         note_on_error(lambda: spent_before(budget)),
     ):
         release = strategy.run(space, oracle, n_iter=n_iter, rng=rng, mechanisms=mechanisms)

@@ -13,7 +13,6 @@ import numpy as np
 from sklearn.base import clone
 
 from .._evaluation.fitting import set_candidate
-from .._evaluation.workers import check_backend
 from .._params import check_params, is_number, one_of
 from .._space.space import SearchSpace
 from ..scoring._make import resolve_scorers
@@ -73,7 +72,6 @@ _CONSTRAINTS = {
 def check_parameters(search: Any) -> None:
     """Raise ValueError for a parameter that makes no sense by itself."""
     check_params(search, _CONSTRAINTS)
-    check_backend(search.n_jobs)
 
 
 def scorers_of(search: Any) -> dict[str, PrivateScorer]:

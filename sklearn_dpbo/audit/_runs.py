@@ -11,8 +11,6 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from .._data.tables import dense, n_rows
-from .._evaluation.progress import progress_bar
-from .._evaluation.workers import end_with_parent
 from .._params import check_number
 from ._events import as_tables, choose_events, epsilon_lower_bound
 from ._report import AuditReport
@@ -64,12 +62,10 @@ def fits_on(
 
 
 def _repeat(mechanism: Callable[[Any], Any], data: Any, part: NDArray[np.int64]) -> list[Any]:
-    end_with_parent()
     return [mechanism(data) for _ in part]
 
 
 def _repeat_fit(fitting: Fitting, data: tuple[Any, ...], seeds: list[int | None]) -> list[Any]:
-    end_with_parent()
     return [fitting(data, seed) for seed in seeds]
 
 
@@ -87,7 +83,11 @@ def _collect(
     # Not every backend of joblib can return a generator.
     results = Parallel(n_jobs=n_jobs, return_as="generator" if progress else "list")(calls)
     outputs: tuple[list[Any], list[Any]] = ([], [])
-    for i, result in enumerate(progress_bar(results, len(calls), "audit", shown=progress)):
+    if progress:
+        from tqdm.auto import tqdm
+
+        results = tqdm(results, total=len(calls), desc="audit")
+    for i, result in enumerate(results):
         outputs[i % 2].extend(result)
     return outputs
 

@@ -13,7 +13,6 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from .._data.pickles import fresh, packed
 from .._evaluation.suppress_output import kept_warning_registries, suppress_output
-from .._evaluation.workers import check_backend, end_with_parent
 from .._params import check_number
 from .._privacy.accounting import warn_of_weak_guarantee
 from .._privacy.frames import ClearFrames
@@ -284,7 +283,6 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
         if self.invalid not in ("raise", "zero"):
             raise ValueError(f"invalid must be 'raise' or 'zero'; found {self.invalid!r}")
         check_number("n_jobs", self.n_jobs, "not 0", lambda n: n != 0, Integral, optional=True)
-        check_backend(self.n_jobs)
         interval = self.interval
         if interval is None:
             interval = getattr(self.family, "interval", None)
@@ -329,7 +327,6 @@ def _total_of(
     zero: bool,
 ) -> PiecewiseConstant | None:
     """Return the sum of instances' utilities in steps; None if one has none that is valid."""
-    end_with_parent()
     with suppress_output():
         utilities = [_steps_of(x, family, interval, grid, H, zero) for x in instances]
         valid = [u for u in utilities if u is not None]

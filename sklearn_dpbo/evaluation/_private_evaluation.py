@@ -232,5 +232,5 @@ def _counted(
     if not predicts_separately(prediction, models[0].own_code):
         check = RowByRowCheck.on(companions, problem)
         for model, part in zip(models, parts, strict=True):
-            check.check(model.pickled, part)
+            check.check(model.pickled, part.response_method)
     return [counted(table, model, part) for model, part in zip(models, parts, strict=True)]

@@ -16,7 +16,6 @@ from sklearn.utils import check_random_state
 from .._data.units import Units
 from .._evaluation.fitting import FitOptions
 from .._evaluation.own_code import check_prediction
-from .._evaluation.workers import check_backend
 from .._params import check_number
 from .._sklearn.search_parameters import n_iter_of, prepared, space_of
 from .._space.space import SearchSpace
@@ -78,12 +77,7 @@ class Plan:
         space = space_of(search)
         n = n_iter_of(search, space, WorstCase())
         seeds = check_random_state(search.random_state).randint(2**31 - 1, size=4)
-        options = FitOptions(
-            search.estimator,
-            search.error_score,
-            search.n_jobs,
-            prediction=search.prediction,
-        )
+        options = FitOptions(search.estimator, search.error_score, search.n_jobs, search.prediction)
         candidates = _candidates(search.estimator, space, n, seeds)
         return cls(
             candidates,
@@ -170,7 +164,6 @@ def _check_parameters(search: Any) -> None:
     """Raise ValueError for a parameter that makes no sense by itself."""
     if not hasattr(search, "finalists"):
         raise ValueError(f"search must be a PrivateFederatedSearch; found {search!r}")
-    check_backend(search.n_jobs)
     check_number("epsilon", search.epsilon, "a number from 1e-9 up", lambda e: e >= 1e-9)
     check_number("score_share", search.score_share, "in (0, 1)", lambda s: 0 < s <= 1 - 1e-6)
     for name in ("n_iter", "finalists"):

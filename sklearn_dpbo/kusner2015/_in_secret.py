@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._evaluation.evaluator import Evaluator
-from .._evaluation.fitter import to_check
+from .._evaluation.evaluator import Evaluator, to_check
 from .._evaluation.fitting import report_failures
 from .._evaluation.secret_fits import SecretFit, try_out
 from .._gp.surrogate import Surrogate

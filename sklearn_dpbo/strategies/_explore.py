@@ -83,7 +83,7 @@ class Explorer:
             top = np.array(history.public_scores)[known].max()
             without_news = 0 if top > best + self._tol else without_news + 1
             best = max(best, top)
-            self.stopped = self._oracle.progress.asked_to_stop or without_news >= self._patience
+            self.stopped = without_news >= self._patience
             if self.stopped or len(history) >= n or history.seconds >= self._timeout:
                 return self._learn(history)
             batch = self._next(history, min(self._batch_size, n - len(history)))

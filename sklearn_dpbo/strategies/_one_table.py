@@ -275,7 +275,7 @@ class OneTable(Strategy):
         index = plan.position(model.fit, model.member)
         params, estimator = plan.params[index], model.estimator()
         made_up = oracle.problem.training
-        oracle.adopt(params, estimator)
+        oracle.add(params, estimator)
         left = mechanisms.budget.epsilon_left
         counted = count_scores(
             params, statistic, oracle, left, lambda _: (estimator, made_up.X, made_up.y)

@@ -1,13 +1,9 @@
 """Evaluation: each candidate is fitted and predicts once, without output, record by record."""
 
-import pickle
 import sys
 import threading
-import time
 import warnings
-from collections import Counter
 
-import joblib
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -18,11 +14,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn_dpbo import make_private_scorer
 from sklearn_dpbo._data.split import Problem, Training
 from sklearn_dpbo._data.units import Units
-from sklearn_dpbo._evaluation import progress
-from sklearn_dpbo._evaluation.broadcast import Broadcast
 from sklearn_dpbo._evaluation.evaluator import Evaluator
 from sklearn_dpbo._evaluation.fitting import FitOptions, report_failures
-from sklearn_dpbo._evaluation.progress import as_they_finish
 from sklearn_dpbo._evaluation.suppress_output import suppress_output
 from sklearn_dpbo.exceptions import BatchDependentError
 
@@ -292,75 +285,3 @@ def test_scikit_learn_configuration_reaches_workers(rng):
     with sklearn.config_context(transform_output="pandas"):
         found = [counts(evaluate(model, problem, [{}] * 3, n_jobs=n)) for n in (1, 2)]
     assert found[0] == found[1]
-
-
-class Parcel:
-    """Counts how often data of this size are pickled and unpickled in this process."""
-
-    packed = Counter()
-    opened = Counter()
-
-    def __init__(self, data):
-        self.data = data
-
-    def __getstate__(self):
-        self.packed[self.data.size] += 1
-        return self.__dict__
-
-    def __setstate__(self, state):
-        self.__dict__.update(state)
-        self.opened[self.data.size] += 1
-
-
-def _look(broadcast, _i):
-    parcel = broadcast.value
-    return parcel.opened[parcel.data.size], float(parcel.data.sum())
-
-
-@pytest.mark.parametrize("size", [10, 1_000_000])
-def test_broadcast_is_pickled_once_and_small_one_unpickled_once_per_worker(size):
-    broadcast = Broadcast(Parcel(np.ones(size)))
-    found = joblib.Parallel(n_jobs=2)(joblib.delayed(_look)(broadcast, i) for i in range(20))
-    assert Parcel.packed[size] == 1
-    assert {total for _, total in found} == {float(size)}
-    if size == 10:
-        assert {opened for opened, _ in found} == {1}
-
-
-def _add_one(broadcast):
-    broadcast.value.flat[0] += 1
-    return broadcast.value.tolist()
-
-
-def test_small_arrays_that_were_sent_can_be_written_into():
-    tasks = (joblib.delayed(_add_one)(Broadcast(np.arange(3))) for _ in range(2))
-    assert joblib.Parallel(n_jobs=2)(tasks) == [[1, 1, 2]] * 2
-
-
-def _rest(_broadcast, i):
-    time.sleep(0.05)
-    return i
-
-
-def test_results_are_waited_for_and_not_looked_for_again_and_again(monkeypatch):
-    slept, sleep = [], time.sleep
-    monkeypatch.setattr(joblib.parallel.time, "sleep", lambda s: (slept.append(s), sleep(s)))
-    monkeypatch.setattr(progress, "_PROMPT", 60)
-    sent = Broadcast(None)
-    found = as_they_finish(_rest, [(sent, i) for i in range(8)], 2, "2*n_jobs", sent)
-    assert sorted(found) == list(range(8))
-    assert slept.count(0.01) <= 2, "joblib sleeps as long between two looks"
-
-
-def test_new_broadcast_replaces_old_in_workers():
-    for value in (1.0, 2.0):
-        broadcast = Broadcast(Parcel(np.full(5, value)))
-        found = joblib.Parallel(n_jobs=2)(joblib.delayed(_look)(broadcast, i) for i in range(4))
-        assert {total for _, total in found} == {5 * value}
-
-
-def test_broadcast_copies_nothing_within_the_process():
-    value = object()
-    assert Broadcast(value).value is value
-    data = Broadcast(np.arange(3))
-    assert pickle.loads(pickle.dumps(data)).value.tolist() == [0, 1, 2]

@@ -31,7 +31,6 @@ from sklearn_dpbo import (
     plan_search,
     private_evaluation,
 )
-from sklearn_dpbo._evaluation.advice import advice_on
 from sklearn_dpbo._privacy.accounting import Receipt
 from sklearn_dpbo._space.space import SearchSpace
 from sklearn_dpbo.configuration import Knapsack, KnapsackItems, PrivateConfigurator
@@ -307,11 +306,6 @@ def test_columns_of_text_are_encoded_in_a_pipeline(two_classes):
     with pytest.raises(ValueError, match=r"OneHotEncoder\(handle_unknown='ignore'\)") as caught:
         search_over().fit(X, y, X_val=X_val.assign(city="SECRET"), y_val=y_val)
     assert "SECRET" not in str(caught.value)
-
-
-def test_advice_is_given_on_known_failures_only():
-    assert "missing" in advice_on("ValueError: Input y contains NaN.")
-    assert advice_on("ValueError: C <= 0") == advice_on(None) == ""
 
 
 def test_other_parameters_say_what_they_take(two_classes):

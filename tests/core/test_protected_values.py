@@ -31,7 +31,7 @@ from sklearn_dpbo._data.units import Units
 from sklearn_dpbo._evaluation.companions import Companions
 from sklearn_dpbo._evaluation.evaluator import Evaluator
 from sklearn_dpbo._evaluation.fitting import FitOptions
-from sklearn_dpbo._evaluation.model import Reference
+from sklearn_dpbo._evaluation.model import Response
 from sklearn_dpbo._evaluation.own_code import own_code, predicts_separately
 from sklearn_dpbo._evaluation.protected_values import ProtectedTable
 from sklearn_dpbo._evaluation.suppress_output import kept_warning_registries
@@ -832,7 +832,7 @@ def test_copy_that_cannot_be_unpickled_after_predictions_tells_nothing(
     assert raised.value.__context__ is None and "98765" not in "".join(capfd.readouterr())
 
 
-def test_reference_is_a_copy_of_what_an_estimator_returned(two_classes):
+def test_expected_response_is_a_copy_of_what_an_estimator_returned(two_classes):
     """An estimator may return the same array each time, with what it predicts then."""
     X, y, X_val, y_val = two_classes
     buffer = np.zeros(len(X_val))
@@ -845,9 +845,8 @@ def test_reference_is_a_copy_of_what_an_estimator_returned(two_classes):
     training = Training(X, y)
     problem = Problem(training, X_val, y_val, Units.of(len(X_val)), "")
     companions = Companions.of(problem)
-    scorer = make_private_scorer("roc_auc").prepare(y)
     model = OneArray().fit(X, y)
-    reference = Reference.of(model, scorer, companions)
-    before = reference.response.copy()
+    response = Response.of(model, ("decision_function",), companions)
+    before = response.values.copy()
     model.decision_function(X_val)
-    assert (reference.response == before).all()
+    assert (response.values == before).all()

@@ -45,12 +45,12 @@ def values_of(model, X, y, X_val, y_val, groups=None, scorer=ACCURACY):
     companions = Companions.of(problem)
     made = Model.of(model, (scorer.prepare(y),), companions)
     table = ProtectedTable.of(problem, companions, "together")
-    return table.values(made, packed(scorer.prepare(y)))
+    return table.values(made, scorer.prepare(y))
 
 
 def check(model, X, y, scorer=ACCURACY):
     problem = problem_of(X, y, X, y)
-    RowByRowCheck.on(Companions.of(problem), problem).check(packed(model), scorer.prepare(y))
+    RowByRowCheck.on(Companions.of(problem), problem).check(packed(model), scorer.response_method)
 
 
 @pytest.fixture(scope="module")
@@ -261,12 +261,6 @@ def test_validation_warnings_are_suppressed_in_threads(two_classes):
             count(Chatty(), X, y, X_val, y_val, [{"seed": i} for i in range(8)], n_jobs=3)
     assert not [w for w in caught if "secret" in str(w.message)]
     assert warnings.filters == filters
-
-
-def test_verbose_lines_are_printed_from_threads(two_classes, capsys):
-    with joblib.parallel_config("threading"):
-        count(LogisticRegression(), *two_classes, [{}] * 4, n_jobs=2, verbose=2)
-    assert capsys.readouterr().out.count(": fitted\n") == 4
 
 
 def test_validation_predictions_do_not_change_global_random_states(two_classes):

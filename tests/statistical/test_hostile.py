@@ -157,7 +157,7 @@ def outcome(case, X_val, y_val, groups):
 
 def counts_of(evaluator, params):
     """Return what would be released of a candidate, of each score."""
-    companions = evaluator.fitter.companions
+    companions = evaluator.companions
     for scorer in evaluator.scorers:
         if scorer.release_uses_public:
             fitted = evaluator.fitted(params)

@@ -542,7 +542,7 @@ def lines_of_cleanup(path) -> set[int]:
     return {line for block in blocks for line in range(block.lineno, block.end_lineno + 1)}
 
 
-UNINTERRUPTED = ("interrupts.py", "suppress_output.py", "shared_context.py", "fitting.py")
+UNINTERRUPTED = ("interrupts.py", "suppress_output.py", "fitting.py")
 CLEANUP = {str(path): lines_of_cleanup(path) for path in Path(PACKAGE).rglob("*.py")}
 
 

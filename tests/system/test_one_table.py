@@ -387,7 +387,7 @@ def wrong_inputs():
     steps = {"step": [Normalizer(), StandardScaler()]}
     yield "may learn", {"estimator": piped, "grid": steps}, {}, "'step'.*learns from"
     yield "epsilon", {"grid": {"epsilon": [9]}}, {}, r"changes \['epsilon'\]"
-    yield "classes", {"grid": {"classes": [[0, 1]]}}, {}, r"changes \['classes'\]"
+    yield "classes", {"grid": {"classes": [[1, 0]]}}, {}, r"changes \['classes'\]"
     nested = {"grid": {"model__epsilon": [9]}, "estimator": piped}
     yield "nested epsilon", nested, {}, r"changes \['model__epsilon'\]"
     whole = {"grid": {"model": [PrivateRidgeClassifier(epsilon=100)]}, "estimator": piped}

@@ -22,6 +22,7 @@ from leaks import (
     walk,
 )
 from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from test_kusner2015 import NOISY, known_data
@@ -76,8 +77,8 @@ class Spy:
         self.record("end", estimator, context, **facts)
         return self.asks_to_stop
 
-    def metadata_of(self, hook, task):
-        return [facts["metadata"] for h, t, _, facts, _, _ in self.events if (h, t) == (hook, task)]
+    def of(self, hook, task):
+        return [event for event in self.events if event[:2] == (hook, task)]
 
     @property
     def order(self):
@@ -102,43 +103,23 @@ class Spy:
         return [a for a in self.given if isinstance(a, np.ndarray) and a.size >= M]
 
 
-class AutoSpy(Spy):
-    """A callback that scikit-learn propagates to inner estimators."""
-
-    max_propagation_depth = None
-
-
-EVALUATION, EXPLORATION = "candidate-evaluation", "candidate-exploration"
 BACKENDS = [("sequential", 1), ("loky", 2), ("threading", 2), ("pool", 2)]
 
 
 # ------------------------------------------------------------ what callbacks receive, and when
 @needs_callbacks
 @pytest.mark.parametrize(("backend", "n_jobs"), BACKENDS)
-def test_callbacks_are_called_in_order_of_candidates(n_jobs, backend):
-    class Backwards(Known):  # the first candidate finishes last
-        def predict(self, X):
-            time.sleep(0.3 * (len(X) >= M and self.which == 0))
-            return super().predict(X)
-
+def test_callbacks_are_called_for_each_fit_and_for_no_prediction(n_jobs, backend):
     public, protected = data()
     spy = Spy()
-    search = search_of(n_jobs=n_jobs, fail="fit")
-    search.estimator = Backwards(fail="fit")
+    search = search_of(n_jobs=n_jobs, fail="fit", refit=True)
     with joblib.parallel_config(backend), pytest.warns(match="1 of 4 candidates failed"):
         search.set_callbacks(spy).fit(**public, **protected)
-    numbers = range(4)
+    fits = [(hook, "candidate", i) for i in range(4) for hook in ("begin", "end")]
     assert spy.order == [
-        ("setup", "fit", 0), ("begin", "fit", 0), ("begin", "search", 0),
-        *[("begin", EVALUATION, i) for i in numbers],
-        *[("end", EVALUATION, i) for i in numbers],
-        ("end", "search", 0), ("begin", "refit-with-best-params", 1),
-        ("end", "refit-with-best-params", 1), ("end", "fit", 0), ("teardown", "fit", 0),
+        ("setup", "fit", 0), ("begin", "fit", 0), *fits, ("end", "fit", 0), ("teardown", "fit", 0)
     ]  # fmt: skip
-    errors = [None, None, None, "RuntimeError: cannot fit this one"]
-    wanted = [{"params": {"which": i}, "fit_error": errors[i]} for i in numbers]
-    assert spy.metadata_of("end", EVALUATION) == wanted
-    assert spy.metadata_of("begin", EVALUATION) == [{"params": {"which": i}} for i in numbers]
+    assert all(not any(facts.values()) for _, _, _, facts, _, _ in spy.events)
     assert len({event[-1].init_time for event in spy.events}) == 1
     assert spy.events[-2][4].best_params_ == search.best_params_, (
         "the search is fitted when the last hook is called"
@@ -148,102 +129,31 @@ def test_callbacks_are_called_in_order_of_candidates(n_jobs, backend):
 
 @needs_callbacks
 @pytest.mark.parametrize("guidance", ["none", "public", "private", "both"])
-def test_callbacks_receive_every_candidate_with_every_guidance(guidance):
+def test_callbacks_hear_of_every_fit_with_every_guidance(guidance):
     public, protected = data()
     spy = Spy()
-    search = search_of(strategy=WorstCase(guidance))
-    search.set_callbacks(spy).fit(**public, **protected)
-    results = search.cv_results_
-    explored = [facts["params"] for facts in spy.metadata_of("end", EXPLORATION)]
-    evaluated = [facts["params"] for facts in spy.metadata_of("end", EVALUATION)]
-    tried = list(zip(results["params"], results["validated"], strict=True))
-    assert explored == [params for params, validated in tried if not validated]
-    assert evaluated == [params for params, validated in tried if validated]
-    assert len(tried) == 16 and bool(explored) == (guidance in ("public", "both"))
-    (context,) = {e[5] for e in spy.events if e[1] == "search"}
-    assert context.max_subtasks == 16
+    search_of(strategy=WorstCase(guidance)).set_callbacks(spy).fit(**public, **protected)
+    assert len(spy.of("end", "candidate")) == 16
     assert not spy.leaks and not spy.tables
 
 
 @needs_callbacks
-@pytest.mark.parametrize(
-    ("guidance", "expected"), [("public", (3, 5)), ("both", (3, 5)), ("none", (0, 16))]
-)
-def test_callback_that_asks_to_stop_shortens_the_search_while_it_explores(guidance, expected):
-    """And it is not heard once the validation set is used: it may have looked at a clock."""
+def test_wish_of_a_callback_to_stop_is_not_heard():
+    """It may have looked at a clock, and the protected records of a slow prediction at it."""
     public, protected = data()
-    search = search_of(strategy=WorstCase(guidance, batch_size=1), n_iter=16)
+    search = search_of(strategy=WorstCase("public", batch_size=1), n_iter=16)
     search.set_callbacks(Spy(asks_to_stop=True)).fit(**public, **protected)
-    validated = search.cv_results_["validated"]
-    assert ((~validated).sum(), validated.sum()) == expected
-
-
-@needs_callbacks
-def test_callback_that_has_seen_a_validation_set_in_use_is_not_heard_any_more():
-    """It could have looked at a clock, and the protected records of a slow prediction at it."""
-    public, protected = data()
-    spy, lengths = Spy(), []
-    for asks in (False, True):
-        spy.asks_to_stop = asks
-        search = search_of(strategy=WorstCase("public", batch_size=1), n_iter=16)
-        search.set_callbacks(spy).fit(**public, **protected)
-        lengths.append(len(search.cv_results_["params"]))
-    assert lengths == [16, 16]
-
-
-@needs_callbacks
-def test_callback_without_weak_references_is_not_heard_either():
-    class Stop:
-        __slots__ = ()
-
-        def setup(self, estimator, context):
-            pass
-
-        teardown = on_fit_task_begin = setup
-
-        def on_fit_task_end(self, estimator, context):
-            return True
-
-    public, protected = data()
-    stop, lengths = Stop(), []
-    for _ in range(2):
-        search = search_of(strategy=WorstCase("public", batch_size=1), n_iter=16)
-        search.set_callbacks(stop).fit(**public, **protected)
-        lengths.append(len(search.cv_results_["params"]))
-    assert lengths == [8, 16]
-
-
-@needs_callbacks
-def test_callback_cannot_change_candidates():
-    class Vandal(Spy):
-        def record(self, hook, estimator, context, **facts):
-            if facts.get("metadata"):
-                facts["metadata"]["params"]["which"] = 17
-
-    public, protected = data()
-    search = search_of().set_callbacks(Vandal()).fit(**public, **protected)
-    assert [params["which"] for params in search.cv_results_["params"]] == list(COUNTS)
-
-
-@needs_callbacks
-def test_fits_timed_for_timeout_are_reported_in_addition():
-    public, protected = data()
-    spy = Spy()
-    strategy = WorstCase("none", timeout=1e6)
-    search_of(strategy=strategy).set_callbacks(spy).fit(**public, **protected)
-    assert len(spy.metadata_of("end", EXPLORATION)) == 4
-    assert len(spy.metadata_of("end", EVALUATION)) == 16
+    assert len(search.cv_results_["params"]) == 16
 
 
 @needs_callbacks
 def test_secret_candidates_are_not_reported_to_callbacks():
-    """Only the first candidate is public; neither the others nor their fits are reported."""
+    """Only the first candidate is public."""
     spy, inner = Spy(), Spy()
     search = gp_search_of(GPNoisy(**NOISY), estimator=WatchedPath(), n_iter=8)
     search.estimator.set_callbacks(inner)
     search.set_callbacks(spy).fit(**known_data())
-    assert len(spy.metadata_of("end", EVALUATION)) == 1
-    assert not spy.metadata_of("end", EXPLORATION)
+    assert len(spy.of("end", "candidate")) == 1
     assert len([event for event in inner.events if event[0] == "setup"]) == 1
 
 
@@ -261,7 +171,7 @@ def test_callbacks_and_their_frames_receive_no_raw_score(n_jobs, backend, params
     search = search_of(n_jobs=n_jobs, **params).set_callbacks(spy)
     with joblib.parallel_config(backend):
         search.fit(**public, **protected)
-    assert len(spy.metadata_of("end", EVALUATION)) >= 4
+    assert len(spy.of("end", "candidate")) >= 4
     assert spy.frames
     assert not spy.leaks and not spy.tables
 
@@ -289,17 +199,17 @@ def test_callbacks_do_not_receive_held_out_part_of_X():
 def test_spy_detects_planted_raw_scores(monkeypatch):
     """The tests above must be able to fail: raw scores are planted."""
     public, protected = data()
-    right = progress.Listener.finished
+    right = progress.Progress.fitted
 
-    def in_words(self, i, error):
-        right(self, i, f"{COUNTS[0]} right")
+    def in_words(self, params, error):
+        right(self, params, f"{COUNTS[0]} right")
 
-    def in_a_variable(self, i, error):
+    def in_a_variable(self, params, error):
         self.raw = COUNTS[0]
-        right(self, i, error)
+        right(self, params, error)
 
     for planted in (in_words, in_a_variable):
-        monkeypatch.setattr(progress.Listener, "finished", planted)
+        monkeypatch.setattr(progress.Progress, "fitted", planted)
         spy = Spy()
         search_of().set_callbacks(spy).fit(**public, **protected)
         assert spy.leaks
@@ -364,20 +274,13 @@ def test_scoring_monitor_logs_each_fit(two_classes, n_jobs):
 
 
 # ------------------------------------------------------------ exceptions
-BEFORE = [
-    ("setup", "fit"), ("begin", "fit"), ("begin", "search"), ("begin", EXPLORATION),
-    ("end", EXPLORATION), ("begin", EVALUATION), ("end", EVALUATION),
-]  # fmt: skip
-AFTER = [("end", "search"), ("begin", "refit-with-best-params"), ("end", "refit-with-best-params")]
-FITTED = [("end", "fit"), ("teardown", "fit")]
-
-
-KINDS = [RuntimeError, KeyboardInterrupt]
-CASES = [(kind, 1, at) for kind in KINDS for at in BEFORE + AFTER + FITTED]
+BEFORE = [("setup", "fit"), ("begin", "fit"), ("begin", "candidate"), ("end", "candidate")]
+AFTER = [("end", "fit"), ("teardown", "fit")]
+CASES = [(kind, 1, at) for kind in (RuntimeError, KeyboardInterrupt) for at in BEFORE + AFTER]
 # With workers only one hook: after an exception joblib kills them and starts new ones.
 CASES += [
-    (RuntimeError, 2, ("end", EVALUATION)),
-    pytest.param(KeyboardInterrupt, 2, ("end", EVALUATION), marks=pytest.mark.slow),
+    (RuntimeError, 2, ("end", "candidate")),
+    pytest.param(KeyboardInterrupt, 2, ("end", "candidate"), marks=pytest.mark.slow),
 ]
 
 
@@ -395,8 +298,8 @@ def test_exception_in_callback_loses_no_charge_and_reveals_no_raw_score(kind, n_
     assert caught.value is raised
     assert bool(ledger.history) == (at not in BEFORE), "a draw needs a charge"
     notes = "".join(getattr(raised, "__notes__", []))
-    assert ("best_params_=" in notes) == (at in AFTER), "what was charged for is in a note"
-    assert hasattr(search, "best_params_") == (at in FITTED)
+    assert "best_params_=" not in notes
+    assert hasattr(search, "best_params_") == (at in AFTER)
     if (kind, at[0]) != (KeyboardInterrupt, "teardown"):  # scikit-learn does not catch it there
         assert not [name for name in vars(search) if name.startswith("_callback")]
     assert spy.order[-1] == ("teardown", "fit", 0)
@@ -413,7 +316,7 @@ def test_exception_after_private_draws_notes_what_was_spent():
     class Late(Spy):
         def record(self, hook, estimator, context, **facts):
             super().record(hook, estimator, context, **facts)
-            if (hook, context.task_name, context.task_id) == ("end", EVALUATION, 14):
+            if (hook, context.task_name, context.task_id) == ("end", "candidate", 14):
                 raise RuntimeError("no more")
 
     public, protected = data()
@@ -465,10 +368,9 @@ def test_scikit_learn_progress_bar_shows_all_candidates(
     with joblib.parallel_config(backend):
         search.fit(**public, **protected)
     (monitor,) = monitors
-    bar = monitor.root_rich_task.children[0]
+    bar = monitor.root_rich_task
     assert bar.total == 16 and sorted(bar.children) == list(range(16)) and bar.progress == 1
-    assert monitor.root_rich_task.progress == 1
-    assert "PrivateBayesSearchCV - search" in capsys.readouterr().out
+    assert "PrivateBayesSearchCV - fit" in capsys.readouterr().out
 
 
 # ------------------------------------------------------------ verbose
@@ -478,7 +380,7 @@ def bar_of(err):
 
 
 @pytest.mark.parametrize(("backend", "n_jobs"), BACKENDS)
-def test_verbose_1_shows_a_bar(n_jobs, backend, capfd):
+def test_verbose_1_shows_a_bar_of_fits(n_jobs, backend, capfd):
     pytest.importorskip("tqdm")
     public, protected = data()
     search = search_of(strategy=WorstCase("public"), n_jobs=n_jobs, verbose=1)
@@ -488,8 +390,7 @@ def test_verbose_1_shows_a_bar(n_jobs, backend, capfd):
     assert out == ""
     counts = [int(line.rpartition("| ")[2].partition("/")[0]) for line in bar_of(err)]
     assert set(counts) == set(range(17)) and counts == sorted(counts)
-    assert bar_of(err)[-1].startswith(f"Evaluating candidates on {M} protected records: 100%")
-    assert any(line.startswith("Exploring candidates within") for line in bar_of(err))
+    assert bar_of(err)[-1].startswith("100%")
 
 
 def test_progress_bar_does_not_show_time(capsys):
@@ -522,20 +423,36 @@ def test_progress_bar_is_closed_after_an_error(capsys):
     public, protected = data()
     with pytest.raises(KeyboardInterrupt):
         search_of(fail="interrupt", verbose=1).fit(**public, **protected)
-    assert capsys.readouterr().err.endswith("2/4\n")
+    assert capsys.readouterr().err.endswith("4/4\n")
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_verbose_1_without_tqdm_prints_one_line(monkeypatch, capfd, n_jobs):
-    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+@pytest.mark.parametrize("verbose", [1, 2])
+def test_lines_of_fits_without_tqdm_and_with_more_verbosity(monkeypatch, capfd, n_jobs, verbose):
+    if verbose == 1:
+        monkeypatch.setitem(sys.modules, "tqdm.auto", None)
     public, protected = data()
-    search_of(verbose=1, n_jobs=n_jobs).fit(**public, **protected)
-    out, err = capfd.readouterr()
-    assert out == f"Evaluating 4 candidates on {M} protected records\n"
-    assert "%|" not in err
+    search_of(verbose=verbose, n_jobs=n_jobs).fit(**public, **protected)
+    lines = [f"[{i + 1}/4] {{'which': {i}}}: fitted\n" for i in range(4)]
+    assert capfd.readouterr() == ("".join(lines), "")
 
 
 def test_verbose_0_prints_nothing(capfd):
     public, protected = data()
     search_of().fit(**public, **protected)
     assert capfd.readouterr() == ("", "")
+
+
+# ------------------------------------------------------------ thresholds
+@needs_callbacks
+@pytest.mark.parametrize("at", [("begin", "fit"), ("end", "fit")])
+def test_exception_in_threshold_callback_reveals_no_raw_score(at):
+    public, protected = data()
+    model = FrozenEstimator(search_of().fit(**public, **protected).best_estimator_)
+    tuned = PrivateThresholdClassifier(model, epsilon=1e-7)
+    spy = Spy(RuntimeError("no more"), at)
+    with pytest.raises(RuntimeError, match="no more") as caught:
+        tuned.set_callbacks(spy).fit(**public, **protected)
+    assert hasattr(tuned, "best_threshold_") == (at == ("end", "fit"))
+    assert not spy.leaks and spy.order[-1] == ("teardown", "fit", 0)
+    assert not found_in(frames_of(caught.value), secrets("accuracy", None))
