@@ -7,7 +7,7 @@ what either label is worth, and is counted as, is computed with it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from .._data.units import Units
 from .._privacy.frames import ClearFrames
 from .._privacy.sensitive import Secret, Sensitive
-from ..scoring._queries import Query
+from ..scoring._queries import MeanOf, Query
 from ..scoring._response import second_class_score
 from ..scoring._scorers import PrivateScorer
 from .model import Model
@@ -59,12 +59,9 @@ class LabelGains(Query):
         score, (first, second) = values[:, 0], values[:, 1:3].T.astype(np.int64)
         # The second class is predicted at thresholds 0, ..., place - 1; never for NaN.
         place = np.where(np.isnan(score), 0, np.searchsorted(grid, score, side="right"))
-        start, place, jumps = _jumps(
-            place,
-            self.scorer.query.fine(first, units),
-            self.scorer.query.fine(second, units),
-            units,
-        )
+        query = cast(MeanOf, self.scorer.query)
+        gains = query.fine(first, units), query.fine(second, units)
+        start, place, jumps = _jumps(place, *gains, units)
         change = np.zeros(len(grid) + 1, dtype=np.int64)
         np.add.at(change, place, jumps)
         found: NDArray[np.int64] = start + np.cumsum(change[:-1])

@@ -16,7 +16,7 @@ from sklearn.frozen import FrozenEstimator
 from .._data.split import Training, split_training
 from .._data.tables import dense, n_rows, take_rows
 from .._data.units import Units
-from ..scoring._response import respond, second_class_score
+from ..scoring._response import Predictions, respond, second_class_score
 from .fitting import fit, without_callbacks
 
 __all__ = ["labels_at_best_threshold", "public_responses", "public_thresholds"]
@@ -132,7 +132,10 @@ def _spends(estimator: Any) -> bool:
 
 
 def labels_at_best_threshold(
-    score: Callable[..., float], y: NDArray[Any], responses: NDArray[np.float64], classes: Any
+    score: Callable[..., float],
+    y: NDArray[Any],
+    responses: NDArray[np.float64],
+    classes: Any,
 ) -> NDArray[Any]:
     """Return the labels that public records get from the threshold with the best score.
 
@@ -150,4 +153,4 @@ def labels_at_best_threshold(
     tried = np.concatenate([np.quantile(found, places) for found in of_classes if len(found)])
     labels: list[NDArray[Any]]
     labels = [classes[(responses >= t).astype(int)] for t in np.unique(tried)]
-    return labels[int(np.argmax([score(y, each, classes) for each in labels]))]
+    return labels[int(np.argmax([score(Predictions(y, each, classes)) for each in labels]))]

@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from .._data.tables import dense
 from ..scoring._histogram import ScoreHistogram, class_scores, n_bins, usual_cut
-from ..scoring._labels import equal
+from ..scoring._labels import equal, position_of
 from ..scoring._make import make_private_scorer
 from ..scoring._queries import GRID, Confusion, Moments, Query, Residuals
 from ..scoring._response import Predictions, Responses
@@ -162,7 +162,7 @@ def design_of(
     if len(classes) > 2:
         _refuse(pos_label, thresholds, public, responses)
         return _of_many_classes(responses, m, epsilon, spread)
-    positive = _position(pos_label, classes)
+    positive = 1 if pos_label is None else position_of(pos_label, classes)
     given = _of_second(thresholds, public.response, positive)
     cut = _cut_of(responses, public, equal(responses(("predict",)).response, classes[1]))
     used = usual_cut(public.response) if cut is None else cut
@@ -184,9 +184,10 @@ def _of_many_classes(responses: Responses, m: int, epsilon: float, spread: bool)
     bins = n_bins(m, epsilon / 2 / len(public.classes))
     histogram = ScoreHistogram.at(public, public.classes, METHODS, bins, spread=spread)
     confusion, moments = Confusion(public.classes), _moments(responses, histogram)
-    scorer = make_private_scorer("roc_auc_ovr").prepare(public.classes)
-    scorers = {"roc_auc": scorer} if moments is not None else {}
-    scorers = {k: s.release(responses, m, epsilon / 2, (histogram,)) for k, s in scorers.items()}
+    scorers = {}
+    if moments is not None:
+        scorer = make_private_scorer("roc_auc_ovr").prepare(public.classes)
+        scorers["roc_auc"] = scorer.release(responses, m, epsilon / 2, (histogram,))
     return ClassifierDesign((confusion, histogram), histogram, scorers, confusion, moments)
 
 
@@ -236,15 +237,6 @@ def _cut_of(responses: Responses, public: Predictions, second: NDArray[np.bool_]
         stacklevel=4,
     )
     return None
-
-
-def _position(pos_label: Any, classes: NDArray[Any]) -> int:
-    if pos_label is None:
-        return 1
-    found = np.flatnonzero(equal(classes, pos_label))
-    if not len(found):
-        raise ValueError(f"pos_label is one of the classes {classes.tolist()}; found {pos_label!r}")
-    return int(found[0])
 
 
 def _of_second(

@@ -19,6 +19,7 @@ from .._data.units import Units
 from .._evaluation.evaluator import Evaluator
 from .._privacy.noisy_counts import NoisyCounts
 from ..scoring._queries import Query
+from ..scoring._response import Predictions
 from ..scoring._scorers import PrivateScorer
 
 __all__ = ["ExactScore", "observing_scores"]
@@ -76,7 +77,7 @@ class ExactScore(PrivateScorer):
 
     @property
     def response_method(self) -> tuple[str, ...]:  # type: ignore[override]
-        return self.query.response_method  # type: ignore[no-any-return]
+        return self.query.response_method
 
     @property
     def definition(self) -> tuple[Any, ...]:
@@ -94,10 +95,8 @@ class ExactScore(PrivateScorer):
         low, high = (self.value((end,), units) for end in ends)
         return low, high
 
-    def exact(
-        self, y: Any, response: NDArray[Any], classes: Any, sample_weight: Any = None
-    ) -> float:
-        found: float = self.score.exact(y, response, classes, sample_weight)
+    def exact(self, public: Predictions, sample_weight: Any = None) -> float:
+        found: float = self.score.exact(public, sample_weight)
         return found
 
 

@@ -425,7 +425,7 @@ class PrivateObjective:
         values = scorer.record_values(public.y, public.response, public.classes)
         (statistic,) = scorer.statistics(values, public.y, units)
         offset, slope = scorer.line(units)
-        missing = scorer.exact(public.y, public.response, public.classes)
+        missing = scorer.exact(public)
         missing -= offset + slope * statistic
         return float(missing) if math.isfinite(missing) else 0.0
 

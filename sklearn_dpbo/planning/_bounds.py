@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from numbers import Integral
 from statistics import NormalDist
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -21,6 +21,7 @@ from .._params import check_number
 from .._privacy.accounting import CHOICE, SCORE
 from .._privacy.noisy_counts import NoisyCounts
 from ..scoring._make import selecting_scorer
+from ..scoring._queries import MeanOf
 from ..scoring._scorers import PrivateScorer
 
 __all__ = ["GRID_STEPS", "UtilityBounds", "tail_of_choice", "utility_of"]
@@ -204,14 +205,14 @@ class UtilityBounds:
         """
         if not scorer.is_mean:
             return
-        a, b = scorer.bounds
+        a, b, query = *scorer.bounds, cast(MeanOf, scorer.query)
         if abs(b - a - self.score_range) > 1e-9 * self.score_range:
             raise ValueError(
                 f"the plan is for gains that differ by at most score_range={self.score_range:g}; "
                 f"scoring={scorer!r} has the bounds {(a, b)}. Plan with score_range={b - a:g}"
             )
-        if scorer.query.counts != self.counts:
-            kind = "all or nothing" if scorer.query.counts else "rounded, with gains in between"
+        if query.counts != self.counts:
+            kind = "all or nothing" if query.counts else "rounded, with gains in between"
             raise ValueError(
                 f"the plan has counts={self.counts}; gains of scoring={scorer!r} are {kind}. Plan "
                 f"with counts={not self.counts}"
@@ -293,5 +294,5 @@ def utility_of(search: Any, confidence: float = 0.95) -> UtilityBounds:
         guidance_share=max(0.0, 1 - used),
         confidence=confidence,
         score_range=b - a,
-        counts=bool(scorer.query.counts) and report.unit != "group",
+        counts=cast(MeanOf, scorer.query).counts and report.unit != "group",
     )

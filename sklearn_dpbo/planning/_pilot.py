@@ -140,7 +140,8 @@ class Pilot:
 
 def _score_per_gain(scorer: PrivateScorer, public: Predictions, score: float) -> float:
     """Return the derivative of the score by the mean gain, in shares of the gains' range."""
-    low, high = scorer.query.bounds
+    query: Any = scorer.query
+    low, high = query.bounds
     gains = scorer.unclipped(public.y, public.response, public.classes)
     # If all errors grow alike, the gains that are clipped do not show it.
     hidden = float(gains.sum() / gains[gains >= low].sum()) if (gains < low).any() else 1.0
@@ -151,7 +152,7 @@ def _score_per_gain(scorer: PrivateScorer, public: Predictions, score: float) ->
 
 
 def _exact(scorer: PrivateScorer, public: Predictions) -> float:
-    return scorer.exact(public.y, public.response, public.classes)
+    return scorer.exact(public)
 
 
 def _scaled(public: Predictions, m: int) -> Predictions:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_clusterer
+from sklearn.base import ClassifierMixin, RegressorMixin, is_clusterer
 
 __all__ = ["refuse_clusterer", "without_default"]
 
@@ -44,13 +44,12 @@ def without_default(estimator: Any) -> str:
     if is_clusterer(estimator):
         return f"scoring=None means accuracy or r2, and {name} is a clusterer. {_OF_CLUSTERERS}"
     inner = _last_step(estimator)
-    order = type(inner).__mro__
     for mixin, kind in ((ClassifierMixin, "classifier"), (RegressorMixin, "regressor")):
-        if mixin in order and order.index(BaseEstimator) < order.index(mixin):
+        if isinstance(inner, mixin):
             own, base = type(inner).__name__, mixin.__name__
             return (
-                f"{own} is a {base}, and scikit-learn does not take it for a {kind}, since "
-                f"BaseEstimator stands before the mixin: write class {own}({base}, BaseEstimator)"
+                f"{own} is a {base}, and scikit-learn does not take it for a {kind}: perhaps "
+                f"BaseEstimator stands before the mixin; write class {own}({base}, BaseEstimator)"
             )
     return (
         f"scoring=None means accuracy or r2, and {name} is neither a classifier nor a regressor. "

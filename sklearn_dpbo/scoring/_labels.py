@@ -48,18 +48,12 @@ def equal(y: Any, label: Any) -> NDArray[np.bool_]:
         return np.array([is_equal(value) for value in y])
 
 
-def position_of(pos_label: Any, classes: Any, name: str) -> int:
-    """Return the position of the positive class.
-
-    Raises
-    ------
-    ValueError
-        If it is none of the classes.
-    """
+def position_of(pos_label: Any, classes: Any) -> int:
+    """Return the position of the positive class; ValueError if it is none of the classes."""
     found = np.flatnonzero(equal(classes, pos_label))
     if not len(found):
         raise ValueError(
             f"pos_label={pos_label!r} is not a class of y, which has {classes.tolist()}: name the "
-            f"positive one, make_private_scorer({name!r}, pos_label=...)"
+            "positive one, as in make_private_scorer('f1', pos_label=...)"
         )
     return int(found[0])

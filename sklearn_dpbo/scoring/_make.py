@@ -317,20 +317,16 @@ def _unknown_sensitivity_message(scoring: Any) -> str:
         reason, nearest = REFUSED[scoring]
         return f"scoring={scoring!r} {reason}, so it cannot be made private. Use {nearest}"
     meant = like_name(scoring)
+    what = "has no proven sensitivity to one record, so it cannot be made private"
     if isinstance(scoring, str) and scoring not in get_scorer_names():
+        what = "is not a score"
         near = difflib.get_close_matches(meant or scoring.lower(), NAMES, n=1, cutoff=0.7)
         if near:
             return f"scoring={scoring!r} is not a score; did you mean {near[0]!r}?"
-        return (
-            f"scoring={scoring!r} is not a score. Use a name such as 'f1', 'roc_auc', "
-            "'neg_log_loss' or 'r2' (the documentation's page \"Choose a metric\" lists all), "
-            "or make_private_scorer(gain, bounds=(a, b)) with a gain computed record by record."
-        )
-    if meant:
+    elif meant:
         return f"scoring= takes a name or a scorer, not a function; did you mean {meant!r}?"
     return (
-        f"scoring={scoring!r} has no proven sensitivity to one record, so it cannot be made "
-        "private. Use a name such as 'f1', 'roc_auc', 'neg_log_loss' or 'r2' (the documentation's "
-        'page "Choose a metric" lists all), or make_private_scorer(gain, bounds=(a, b)) with a '
-        "gain computed record by record."
+        f"scoring={scoring!r} {what}. Use a name such as 'f1', 'roc_auc', 'neg_log_loss' or 'r2' "
+        '(the documentation\'s page "Choose a metric" lists all), or make_private_scorer(gain, '
+        "bounds=(a, b)) with a gain computed record by record."
     )

@@ -43,7 +43,7 @@ from ._metrics import average_precision, confusion_metric, gradient, monotone, r
 from ._pairs import PairCounts, Pairs, positive_scores
 from ._queries import GRID, Confusion, MeanOf, Moments, Query
 from ._response import Predictions
-from ._scorers import PrivateScorer, Public, check_one_output, large_error
+from ._scorers import UNSET, Given, PrivateScorer, Public, check_one_output, large_error
 
 __all__ = ["RANKING", "VARIANCE", "ConfusionScore", "RankingScore", "VarianceExplained"]
 
@@ -70,14 +70,15 @@ _COUNTED = 0.99
 _ASSUMED = 9.0
 
 
-def _first(given: Sequence[Query], kind: type[Q]) -> Q | None:
-    return next((query for query in given if isinstance(query, kind)), None)
+def _first(given: Given, kind: type[Q]) -> Q | None:
+    return next((query for query in given or () if isinstance(query, kind)), None)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ConfusionScore(PrivateScorer):
     """A metric of the confusion matrix; classes and the positive one are set by `prepare`."""
 
+    counts: Any = None
     classes: Any = None
     position: int = 1
 
@@ -107,7 +108,7 @@ class ConfusionScore(PrivateScorer):
                 f"scoring={self.name!r} is for two classes, and y has {len(classes)}: use "
                 f"'{self.name}_macro', '{self.name}_micro' or '{self.name}_weighted'"
             )
-        return position_of(self.params.get("pos_label", 1), classes, self.name)
+        return position_of(self.params.get("pos_label", 1), classes)
 
     @property
     def positive(self) -> Any:
@@ -144,12 +145,7 @@ class ConfusionScore(PrivateScorer):
         return confusion_metric(self.name, C, undefined, self.position, **params)
 
     def release(
-        self,
-        public: Public | None = None,
-        m: int = 1,
-        epsilon: float = 1.0,
-        given: Sequence[Query] = (),
-        shared: bool = False,
+        self, public: Public = None, m: int = 1, epsilon: float = 1.0, given: Given = None
     ) -> ConfusionScore:
         histogram = _first(given, ScoreHistogram)
         follows = histogram is not None and histogram.cut is not None
@@ -158,10 +154,8 @@ class ConfusionScore(PrivateScorer):
     def raw(self, counts: Floats, units: Units, undefined: float | None = None) -> Floats:
         return self._metric(self.counts.matrices(counts), undefined)
 
-    def exact(
-        self, y: Any, response: NDArray[Any], classes: Any, sample_weight: Any = None
-    ) -> float:
-        return float(self._metric(self._matrix(Predictions(y, response, classes), sample_weight)))
+    def exact(self, public: Predictions, sample_weight: Any = None) -> float:
+        return float(self._metric(self._matrix(public, sample_weight)))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -178,6 +172,8 @@ class RankingScore(PrivateScorer):
         Whether the histogram is smoothed for an estimate; set by `release`.
     """
 
+    query: Pairs = UNSET
+    counts: Any = None
     response_method: tuple[str, ...] = ("decision_function", "predict_proba")
     classes: Any = None
     positions: tuple[int, ...] = ()
@@ -200,7 +196,7 @@ class RankingScore(PrivateScorer):
         positions = tuple(range(len(classes)))
         if not self._several:
             label = self.params.get("pos_label")
-            positions = (1 if label is None else position_of(label, classes, self.name),)
+            positions = (1 if label is None else position_of(label, classes),)
         shares = tuple((sizes / sizes.sum())[list(positions)].tolist())
         floor = _FLOORS.get(self.name, 0.0)
         query = Pairs(classes, positions, shares, floor, self.response_method)
@@ -215,15 +211,10 @@ class RankingScore(PrivateScorer):
         return self.query.floor, self.query.per_pair(units)
 
     def release(
-        self,
-        public: Public | None = None,
-        m: int = 1,
-        epsilon: float = 1.0,
-        given: Sequence[Query] = (),
-        shared: bool = False,
+        self, public: Public = None, m: int = 1, epsilon: float = 1.0, given: Given = None
     ) -> RankingScore:
         histogram = _first(given, ScoreHistogram)
-        alone = histogram is None and not shared and m * epsilon >= _ENOUGH_FOR_PAIRS
+        alone = given is None and m * epsilon >= _ENOUGH_FOR_PAIRS
         if self.name == "roc_auc" and (public is None or alone):
             pairs = replace(self.query, shares=(0.5,), floor=0.0)
             return replace(self, counts=PairCounts(pairs))
@@ -264,14 +255,15 @@ class RankingScore(PrivateScorer):
         tables: list[Floats] = self.counts.tables(counts, self.positions == (0,))
         return tables
 
-    def exact(
-        self, y: Any, response: NDArray[Any], classes: Any, sample_weight: Any = None
-    ) -> float:
+    def exact(self, public: Predictions, sample_weight: Any = None) -> float:
         if self._several:
             options = {"multi_class": "ovr", "labels": self.classes}
-            return float(roc_auc_score(y, response, sample_weight=sample_weight, **options))
+            return float(
+                roc_auc_score(public.y, public.response, sample_weight=sample_weight, **options)
+            )
         (positive,) = self.positions
-        own, s = encode(y, self.classes) == positive, positive_scores(response, positive)
+        own = encode(public.y, self.classes) == positive
+        s = positive_scores(public.response, positive)
         area = roc_auc_score if self.name == "roc_auc" else average_precision_score
         return float(area(own, s, sample_weight=sample_weight))
 
@@ -283,6 +275,8 @@ class VarianceExplained(PrivateScorer):
     Errors, and the labels' distances from their mean, are clipped at the same public bound c.
     """
 
+    query: MeanOf = UNSET
+    counts: Moments = UNSET
     learns_bounds: bool = True
     task = "regression"
 
@@ -309,19 +303,13 @@ class VarianceExplained(PrivateScorer):
         return replace(self, query=query, ends=(1 - _ASSUMED * (large / c) ** 2, 1.0))
 
     def release(
-        self,
-        public: Public | None = None,
-        m: int = 1,
-        epsilon: float = 1.0,
-        given: Sequence[Query] = (),
-        shared: bool = False,
+        self, public: Public = None, m: int = 1, epsilon: float = 1.0, given: Given = None
     ) -> VarianceExplained:
         moments = _first(given, Moments)
         found = self if moments is None else replace(self, counts=moments)
         if public is None:  # what bounds cut off stays cut off
             return replace(found, learns_bounds=False)
-        estimated: VarianceExplained = found._with_clipping(public(self.response_method), m)
-        return estimated
+        return found._with_clipping(public(self.response_method), m)
 
     @property
     def _centred(self) -> bool:
@@ -330,7 +318,7 @@ class VarianceExplained(PrivateScorer):
     @property
     def _scale(self) -> float:
         """Squared errors in units of the labels' squares."""
-        return float(self.counts.c_e / self.counts.c_y) ** 2
+        return (self.counts.c_e / self.counts.c_y) ** 2
 
     def raw(self, counts: Floats, units: Units, undefined: float | None = None) -> Floats:
         ee, tt, _, t, e = self.counts.means(counts, units.m)
@@ -354,8 +342,6 @@ class VarianceExplained(PrivateScorer):
             simulated_interval(compute, self.counts, noisy, units, confidence, self.bounds)
         )
 
-    def exact(
-        self, y: Any, response: NDArray[Any], classes: Any, sample_weight: Any = None
-    ) -> float:
+    def exact(self, public: Predictions, sample_weight: Any = None) -> float:
         compute = explained_variance_score if self._centred else r2_score
-        return float(compute(y, response, sample_weight=sample_weight))
+        return float(compute(public.y, public.response, sample_weight=sample_weight))

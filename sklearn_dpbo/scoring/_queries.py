@@ -104,6 +104,10 @@ class Query:
         """
         raise NotImplementedError
 
+    def largest(self, units: Units) -> int:
+        """Return the largest possible integer, if there is one only; the smallest is 0."""
+        raise NotImplementedError
+
     def unclipped(self, y: Any, response: NDArray[Any], classes: Any) -> Floats:
         """Return the gain of each record, outside of the bounds, too; only if it is a gain."""
         raise NotImplementedError
@@ -208,7 +212,6 @@ class MeanOf(Query):
         return GRID if units.grouped else self._record_steps
 
     def largest(self, units: Units) -> int:
-        """Return the largest possible sum; the smallest is 0."""
         return self.sensitivity(units) * units.m
 
 

@@ -18,7 +18,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,8 @@ from ._response import Predictions, respond
 
 __all__ = [
     "CONFIDENCE",
+    "UNSET",
+    "Given",
     "MeanScore",
     "PrivateScorer",
     "Public",
@@ -45,13 +47,18 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
+# What `prepare` or `release` will set.
+UNSET: Any = None
 # Of all intervals that are released.
 CONFIDENCE = 0.95
 # A score with noise, and where it lies without.
 Score: TypeAlias = tuple[float, tuple[float, float]]
 # Returns predictions of public records, by the first of these methods that the estimator has.
-Public: TypeAlias = Callable[[tuple[str, ...]], Predictions]
+Public: TypeAlias = Callable[[tuple[str, ...]], Predictions] | None
+# What is released anyway, so that scores may follow from it; None if it is one score alone.
+Given: TypeAlias = Sequence[Query] | None
 
+S = TypeVar("S", bound="PrivateScorer")
 # Samples of public records, of which the difference of score and released value is estimated.
 _N_SAMPLES = 40
 # Share of a public candidate's errors that count fully when candidates are compared, and the
@@ -104,8 +111,8 @@ class PrivateScorer(Query):
     name: str
     bounds: tuple[float, float]
     params: dict[str, Any]
-    query: Any = None
-    counts: Any = None
+    query: Query = UNSET
+    counts: Query = UNSET
     ends: tuple[float, float] = (0.0, 1.0)
     shift: float = 0.0
     allowance: float = 0.0
@@ -160,12 +167,7 @@ class PrivateScorer(Query):
         return self
 
     def release(
-        self,
-        public: Public | None = None,
-        m: int = 1,
-        epsilon: float = 1.0,
-        given: Sequence[Query] = (),
-        shared: bool = False,
+        self, public: Public = None, m: int = 1, epsilon: float = 1.0, given: Given = None
     ) -> PrivateScorer:
         """Return this scorer, prepared to release the score of the candidate that was chosen.
 
@@ -177,10 +179,9 @@ class PrivateScorer(Query):
             Number of protected units.
         epsilon : float
             Of the release.
-        given : sequence of Query
-            What is released anyway: used if the score follows from it.
-        shared : bool
-            Whether other scores are released that may be computed from the same counts.
+        given : sequence of Query, or None
+            What is released anyway: used if the score follows from it. None if this score is
+            released alone; else others may be computed from the same counts.
 
         Raises
         ------
@@ -191,30 +192,25 @@ class PrivateScorer(Query):
 
     # ------------------------------------------------------------ the query that ranks
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
-        found: NDArray[Any] = self.query.record_values(y, response, classes)
-        return found
+        return self.query.record_values(y, response, classes)
 
     def lowest_values(self, y: Any, n: int) -> NDArray[Any]:
-        found: NDArray[Any] = self.query.lowest_values(y, n)
-        return found
+        return self.query.lowest_values(y, n)
 
     def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
-        found: tuple[int, ...] = self.query.statistics(values, y, units)
-        return found
+        return self.query.statistics(values, y, units)
 
     def sensitivity(self, units: Units) -> int:
-        return int(self.query.sensitivity(units))
+        return self.query.sensitivity(units)
 
     def unclipped(self, y: Any, response: NDArray[Any], classes: Any) -> Floats:
-        found: Floats = self.query.unclipped(y, response, classes)
-        return found
+        return self.query.unclipped(y, response, classes)
 
     def share_clipped(self, y: Any, response: NDArray[Any], classes: Any) -> float:
-        return float(self.query.share_clipped(y, response, classes))
+        return self.query.share_clipped(y, response, classes)
 
     def largest(self, units: Units) -> int:
-        """Return the largest possible integer of the query; the smallest is 0."""
-        return int(self.query.largest(units))
+        return self.query.largest(units)
 
     def line(self, units: Units) -> tuple[float, float]:
         """Return (a, b) such that the score is about a + b times the integer of the query.
@@ -266,9 +262,7 @@ class PrivateScorer(Query):
         low, high = ends[0] + self.shift - self.allowance, ends[1] + self.shift + self.allowance
         return max(low, self.bounds[0]), min(high, self.bounds[1])
 
-    def exact(
-        self, y: Any, response: NDArray[Any], classes: Any, sample_weight: Any = None
-    ) -> float:
+    def exact(self, public: Predictions, sample_weight: Any = None) -> float:
         """Return the score of predictions of public records."""
         raise NotImplementedError
 
@@ -305,7 +299,7 @@ class PrivateScorer(Query):
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, found.response)
         with scorer._computing():
-            return scorer.exact(found.y, found.response, found.classes, sample_weight)
+            return scorer.exact(found, sample_weight)
 
     def _labels(self, X: Any, y: Any) -> Any:
         """Return y as an array; raise ValueError unless there are rows, and a label for each."""
@@ -352,14 +346,14 @@ class PrivateScorer(Query):
                 continue  # there are areas and shares that are not defined without a class
             values = self.counts.record_values(y, response, public.classes)
             counts = np.array([self.counts.statistics(values, y, units)], dtype=float)
-            exact = self.exact(y, response, public.classes)
+            exact = self.exact(Predictions(y, response, public.classes))
             errors.append(exact - float(self.raw(counts, units)[0]))
         errors = [error for error in errors if np.isfinite(error)] or [0.0]
         shift = float(np.mean(errors))
         times = float(stdtrit(max(1, min(sizes) - 1), 0.975))
         return shift, abs(shift) + times * float(np.std(errors))
 
-    def _with_clipping(self, public: Predictions, m: int) -> Any:
+    def _with_clipping(self: S, public: Predictions, m: int) -> S:
         """Return this scorer, with an estimate of what bounds cut off."""
         shift, allowance = self._public_error(public, m)
         # A few public records hold all that is cut off: another set of them has others.
@@ -393,6 +387,8 @@ class MeanScore(PrivateScorer):
         Whether the score is -sqrt(-mean).
     """
 
+    query: MeanOf = UNSET
+    counts: MeanOf = UNSET
     gain: Any = None
     response_method: tuple[str, ...] = ("predict",)
     given: tuple[float, float] | None = None
@@ -476,19 +472,13 @@ class MeanScore(PrivateScorer):
         return replace(self, query=query, ends=(-large, self.bounds[1]))
 
     def release(
-        self,
-        public: Public | None = None,
-        m: int = 1,
-        epsilon: float = 1.0,
-        given: Sequence[Query] = (),
-        shared: bool = False,
+        self, public: Public = None, m: int = 1, epsilon: float = 1.0, given: Given = None
     ) -> MeanScore:
         if not self.learns_bounds:
             return self
         if public is None:  # what bounds cut off stays cut off
             return replace(self, given=self.bounds)
-        found: MeanScore = self._with_clipping(public(self.response_method), m)
-        return found
+        return self._with_clipping(public(self.response_method), m)
 
     def raw(self, counts: Floats, units: Units, undefined: float | None = None) -> Floats:
         a, b = self.counts.bounds
@@ -508,17 +498,15 @@ class MeanScore(PrivateScorer):
         low, high = (self.value((end,), units) for end in ends)
         return low - self.allowance, high + self.allowance
 
-    def exact(
-        self, y: Any, response: NDArray[Any], classes: Any, sample_weight: Any = None
-    ) -> float:
+    def exact(self, public: Predictions, sample_weight: Any = None) -> float:
         gains = self.counts.unclipped if self.learns_bounds else self.counts.clipped
-        return float(self._score(np.average(gains(y, response, classes), weights=sample_weight)))
+        found = gains(public.y, public.response, public.classes)
+        return float(self._score(np.average(found, weights=sample_weight)))
 
     def record_gains(self, estimator: Any, X: Any, y: Any = None) -> Floats:
         found = self.predictions(estimator, X, y)
         with self._computing():
-            gains: Floats = self.counts.clipped(found.y, found.response, found.classes)
-        return gains
+            return self.counts.clipped(found.y, found.response, found.classes)
 
     @property
     def definition(self) -> tuple[Any, ...]:

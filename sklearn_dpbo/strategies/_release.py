@@ -243,14 +243,15 @@ def _prepared(
     scorers = list(oracle.scorers)
     if not oracle.report and not any(scorer.release_uses_public for scorer in scorers):
         return scorers, None
-    asked = {query.response_method for query in (*scorers, *oracle.report)}
+    asked = {query.response_method for query in oracle.report}
+    asked |= {scorer.response_method for scorer in scorers if scorer.release_uses_public}
     public = _answers(params, oracle, public_model, asked)
     m, design = oracle.problem.units.m, None
     if oracle.report:
         positive = getattr(oracle.scorer, "positive", None)
         design = design_of(public, m=m, epsilon=epsilon, spread=False, pos_label=positive)
-    given, several = () if design is None else design.parts, len(scorers) > 1
-    return [scorer.release(public, m, epsilon, given, several) for scorer in scorers], design
+    given = design.parts if design else () if len(scorers) > 1 else None
+    return [scorer.release(public, m, epsilon, given) for scorer in scorers], design
 
 
 def _answers(

@@ -269,7 +269,7 @@ def test_scores_of_the_confusion_matrix_equal_scikit_learn_also_in_edge_cases(na
     expected = theirs(name, y, predicted)
     expected = 0.0 if math.isnan(expected) else expected  # kappa of one class
     assert of_counts(scorer, y, predicted) == pytest.approx(expected, abs=1e-12)
-    assert scorer.exact(y, predicted, classes) == pytest.approx(expected, abs=1e-12)
+    assert scorer.exact(Predictions(y, predicted, classes)) == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("name", ["f1_samples", "jaccard_samples", "precision_samples",
@@ -298,7 +298,7 @@ def test_losses_equal_scikit_learn_within_wide_bounds(name, metric, rng):
     scorer = prepared(name, y, bounds=(-40, 0))
     assert of_counts(scorer, y, predicted) == pytest.approx(-metric(y, predicted), abs=2e-3)
     learnt = prepared(name, y)
-    assert learnt.exact(y, predicted, None) == pytest.approx(-metric(y, predicted))
+    assert learnt.exact(Predictions(y, predicted, None)) == pytest.approx(-metric(y, predicted))
 
 
 @pytest.mark.parametrize("name", ["r2", "explained_variance"])
@@ -308,7 +308,7 @@ def test_variance_explained_equals_scikit_learn_if_nothing_is_clipped(name, rng)
     scorer = prepared(name, y, largest_error=100.0)
     expected = metrics.get_scorer(name)._score_func(y, predicted)
     assert of_counts(scorer, y, predicted) == pytest.approx(expected, abs=1e-2)
-    assert scorer.exact(y, predicted, None) == pytest.approx(expected)
+    assert scorer.exact(Predictions(y, predicted, None)) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("name", ["r2", "explained_variance", "neg_root_mean_squared_error"])
@@ -347,8 +347,8 @@ def test_areas_from_histograms_are_near_the_exact_ones(name, rng):
     scores = rng.normal(size=(4_000, len(classes))) + 1.5 * np.eye(len(classes))[y]
     proba = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
     public = Predictions(y[:2000], proba[:2000], classes)
-    scorer = prepared(name, y).release(lambda _: public, 2_000, 1.0, shared=True)
-    exact = scorer.exact(y[2000:], proba[2000:], classes)
+    scorer = prepared(name, y).release(lambda _: public, 2_000, 1.0, ())
+    exact = scorer.exact(Predictions(y[2000:], proba[2000:], classes))
     assert of_counts(scorer, y[2000:], proba[2000:], classes) == pytest.approx(exact, abs=0.02)
     assert 0.5 < exact < 0.95
 
@@ -486,7 +486,7 @@ def test_gains_are_the_metric_to_first_order_at_the_public_matrix(name, rng):
         D[:, 1] -= step
         each = predictions(D)
         (total,) = at.statistics(at.record_values(each.y, each.response, classes), each.y, units)
-        exact = at.exact(each.y, each.response, classes)
+        exact = at.exact(each)
         assert a + b * total == pytest.approx(exact, abs=2e-5 + 1e-3 * (step > 0) * 0.1)
 
 

@@ -28,7 +28,7 @@ def released(scorer, y, response, classes, epsilon, *, claimed=1.0, runs=R):
 
 
 def coverage(scorer, y, response, classes, epsilon, **kwargs):
-    exact = scorer.exact(y, response, classes)
+    exact = scorer.exact(Predictions(y, response, classes))
     found = list(released(scorer, y, response, classes, epsilon, **kwargs))
     return np.mean([low - 1e-9 <= exact <= high + 1e-9 for _, (low, high) in found])
 
@@ -117,7 +117,7 @@ def test_intervals_of_areas_cover(name, m, prevalence, shift, epsilon, shared):
     public = Predictions(*scores_of(1_000, prevalence, shift, seed=1), classes)
     y, scores = scores_of(m, prevalence, shift)
     scorer = make_private_scorer(name).prepare(public.y)
-    scorer = scorer.release(lambda _: public, m, epsilon, shared=shared)
+    scorer = scorer.release(lambda _: public, m, epsilon, () if shared else None)
     assert coverage(scorer, y, scores, classes, epsilon) >= least()
 
 
@@ -135,7 +135,7 @@ def test_intervals_of_areas_cover_where_a_class_is_rare_in_public(name, monkeypa
         public = Predictions(*scores_of(200, 0.1, 1.5, seed=seed + 1), classes)
         y, scores = scores_of(4_000, 0.1, 1.5, seed=seed)
         scorer = make_private_scorer(name).prepare(public.y)
-        scorer = scorer.release(lambda _: public, 4_000, epsilon, shared=True)
+        scorer = scorer.release(lambda _: public, 4_000, epsilon, ())
         found.append(coverage(scorer, y, scores, classes, epsilon, runs=1))
     assert np.mean(found) >= 0.9
 
