@@ -171,13 +171,13 @@ def check_strategy(
 ) -> None:
     """Raise ValueError if a strategy does not do what a search is to do, which may hold out."""
     name, start = type(strategy).__name__, getattr(strategy, "initial_points", None)
+    if start is search:
+        raise ValueError(
+            "initial_points is this very search, which would forget what it is to begin with: let "
+            "clone(search) begin where search ended"
+        )
     other = ", or use strategy='worst_case'" * (search.protect == "validation")
     for wrong, why in (
-        (
-            start is search,
-            "initial_points is this very search, which would forget what it is to begin with: let "
-            "clone(search) begin where search ended",
-        ),
         (
             held_out and is_fitted_search(start),
             "initial_points is a search, and what it found follows from the records that it was "
