@@ -3,6 +3,7 @@
 import sys
 import threading
 import warnings
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -285,3 +286,41 @@ def test_scikit_learn_configuration_reaches_workers(rng):
     with sklearn.config_context(transform_output="pandas"):
         found = [counts(evaluate(model, problem, [{}] * 3, n_jobs=n)) for n in (1, 2)]
     assert found[0] == found[1]
+
+
+class Counting(Threshold):
+    """Counts what is done to candidates."""
+
+    done = Counter()
+
+    def __init__(self, threshold=0.0, misbehave=None):
+        self.done["cloned"] += 1
+        super().__init__(threshold, misbehave)
+
+    def __getstate__(self):
+        self.done["pickled"] += 1
+        return super().__getstate__()
+
+    def __setstate__(self, state):
+        self.done["unpickled"] += 1
+        super().__setstate__(state)
+
+    def fit(self, X, y):
+        self.done["fitted"] += 1
+        return super().fit(X, y)
+
+    def predict(self, X):
+        self.done["predicted"] += 1
+        return super().predict(X)
+
+
+def test_what_one_more_candidate_takes(two_classes):
+    """A copy predicts the companions, another one the protected records: this keeps it fast."""
+    found = []
+    for n in (10, 20):
+        Counting.done.clear()
+        grid = [{"threshold": t / n} for t in range(n)]
+        evaluate(Counting(), problem_of(two_classes), grid)
+        found.append(Counter(Counting.done))
+    each = {name: (found[1][name] - found[0][name]) / 10 for name in found[0]}
+    assert each == {"cloned": 1, "fitted": 1, "pickled": 1, "unpickled": 2, "predicted": 2}
