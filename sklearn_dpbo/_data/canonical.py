@@ -18,9 +18,12 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from .cells import Cells, as_number
-from .tables import dense, is_frame, is_series, n_rows
+from .tables import as_table, dense, is_frame, is_series, n_rows
 
-__all__ = ["as_array", "as_labels", "check_targets", "in_one_form", "may_change", "refuse_complex"]
+__all__ = [
+    "as_array", "as_labels", "check_same_kind", "check_targets", "in_one_form", "may_change",
+    "refuse_complex", "training_table",
+]  # fmt: skip
 
 # Integers up to this size are exact as floats.
 _EXACT = 2**53
@@ -39,7 +42,7 @@ def in_one_form(X: Any, X_val: Any, pairwise: bool = False) -> tuple[Any, Any]:
     Parameters
     ----------
     X : table of shape (n_samples, n_features)
-        Public: it says how undeclared cells of X_val are read.
+        Public, as `training_table` returns it: it says how undeclared cells of X_val are read.
     X_val : table of shape (n_val, n_features)
         Protected.
     pairwise : bool, default=False
@@ -50,8 +53,6 @@ def in_one_form(X: Any, X_val: Any, pairwise: bool = False) -> tuple[Any, Any]:
     ValueError
         If their declared schemas differ in more than the precision of numbers.
     """
-    if isinstance(X, list):
-        X = _of_records(X)
     _check_same_columns(X, X_val, pairwise)
     if is_frame(X):
         return _frames(X, X_val)
@@ -98,8 +99,11 @@ def _cells(record: Any, width: int) -> list[Any]:
     return [None] * width
 
 
-def _of_records(X: list[Any]) -> Any:
-    """Return a training list of records of one length as an array of floats, or of objects."""
+def training_table(X: Any) -> Any:
+    """Return a training table; a list of records of one length as an array."""
+    X = as_table(X)
+    if not isinstance(X, list):
+        return X
     lengths = {len(row) if isinstance(row, list | tuple | np.ndarray) else 0 for row in X}
     if len(lengths) > 1 or 0 in lengths:
         return X
@@ -220,14 +224,25 @@ def check_targets(y: Any, y_val: Any, n: int) -> NDArray[Any] | None:
     return checked
 
 
+def check_same_kind(X: Any, X_val: Any) -> None:
+    """Raise ValueError if tables, as the user gave them, cannot be put together."""
+    kind, kind_val = _kind_of_table(X), _kind_of_table(X_val)
+    if kind != kind_val and not {kind, kind_val} <= {"an array", "a list"}:
+        raise ValueError(f"X is {kind} and X_val {kind_val}: pass both as the same kind of table")
+
+
+def _kind_of_table(X: Any) -> str:
+    if isinstance(X, np.ndarray) or issparse(X):
+        return "an array"
+    if isinstance(X, list | tuple):
+        return "a list"
+    if is_frame(X) or is_series(X):
+        return "a pandas.DataFrame" if is_frame(X) else "a pandas.Series"
+    return f"a {type(X).__module__.partition('.')[0]}.{type(X).__name__}"
+
+
 def _check_same_columns(X: Any, X_val: Any, pairwise: bool) -> None:
-    """Raise ValueError if container, names, number, kinds or categories of columns differ."""
-    pandas = [(is_frame(table), is_series(table)) for table in (X, X_val)]
-    if pandas[0] != pandas[1]:
-        raise ValueError(
-            f"X is a table of type {type(X).__name__} and X_val of type {type(X_val).__name__}: "
-            "pass both as the same kind of table"
-        )
+    """Raise ValueError if names, number, kinds or categories of columns differ."""
     names, names_val = ([str(c) for c in getattr(table, "columns", ())] for table in (X, X_val))
     if names != names_val:
         lacking = [name for name in names if name not in names_val][:5] or "none"

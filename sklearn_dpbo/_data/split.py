@@ -10,7 +10,7 @@ import reprlib
 import warnings
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -27,7 +27,15 @@ from sklearn.model_selection import (
 from sklearn.utils import get_tags, indexable
 
 from ..exceptions import PrivacyWarning
-from .canonical import as_labels, check_targets, in_one_form, may_change, refuse_complex
+from .canonical import (
+    as_labels,
+    check_same_kind,
+    check_targets,
+    in_one_form,
+    may_change,
+    refuse_complex,
+    training_table,
+)
 from .fit_parameters import check_fit_params, per_row
 from .tables import as_table, dense, n_rows, take_rows
 from .units import Units
@@ -80,6 +88,9 @@ class Problem:
         Protected units of the validation records.
     protected : str
         Origin of the validation set, for the privacy report.
+    X_public : table of shape (n_samples, n_features), or None
+        The training records with the types of X_val, to stand beside them; None if X has these.
+        Models are fitted on X: nothing about the validation set has a part in them.
     """
 
     training: Training
@@ -87,6 +98,11 @@ class Problem:
     y_val: NDArray[Any] | None
     units: Units
     protected: str
+    X_public: Any = None
+
+    def public_rows(self, rows: Rows) -> Any:
+        """Return training records with the types of X_val."""
+        return take_rows(self.training.X if self.X_public is None else self.X_public, rows)
 
 
 def hold_out(
@@ -117,6 +133,8 @@ def hold_out(
     """
     if X_val is None and y_val is not None:
         raise ValueError("y_val was given without X_val: give both, or neither")
+    if X_val is not None:
+        check_same_kind(X, X_val)
     if X_val is X:
         raise ValueError(
             "X and X_val are the same table: models would be trained on the records that are to be "
@@ -128,8 +146,8 @@ def hold_out(
         raise ValueError("the training set is empty (X has 0 rows): there is nothing to fit on")
     check_fit_params(fit_params, n_rows(X))
     check_same_index("X", X, y=y, groups_val=groups, **fit_params)
-    X = as_table(X)
     if X_val is None:
+        X = as_table(X)
         return _split(estimator, Training(X, y, fit_params), cv, rng, groups, split_params)
     if cv is not None:
         raise ValueError(f"both X_val and cv={cv!r} say what to hold out: leave cv out")
@@ -145,10 +163,11 @@ def hold_out(
     if m == 0:
         raise ValueError("the validation set is empty (m = 0 records): there is nothing to score")
     pairwise = get_tags(estimator).input_tags.pairwise
-    X, X_val = in_one_form(X, as_table(X_val), pairwise)
+    X = training_table(X)
+    X_public, X_val = in_one_form(X, as_table(X_val), pairwise)
     y_val = check_targets(y, y_val, m)
     units = Units.of(m, groups_val)
-    return Problem(Training(X, y, fit_params), X_val, y_val, units, "X_val as given")
+    return Problem(Training(X, y, fit_params), X_val, y_val, units, "X_val as given", X_public)
 
 
 def check_same_index(name: str, X: Any, **others: Any) -> None:
@@ -156,8 +175,9 @@ def check_same_index(name: str, X: Any, **others: Any) -> None:
     for other, value in others.items():
         if hasattr(X, "iloc") and hasattr(value, "iloc") and _differ(X.index, value.index):
             raise ValueError(
-                f"{name} and {other} have different pandas indices, but rows are matched by their "
-                "order: bring both in the same order, and then use reset_index(drop=True) on both"
+                f"{name} and {other} have different indices: their rows may not belong together. "
+                f"If they do, by position, pass {name}.reset_index(drop=True) and "
+                f"{other}.reset_index(drop=True); otherwise bring them into the same order"
             )
 
 
@@ -216,13 +236,15 @@ def _split(
         )
     training, X_val, y_val = _divide(estimator, whole, train, test)
     # The training part alone says how records are read.
-    X, X_val = in_one_form(training.X, X_val)
+    training = replace(training, X=training_table(training.X))
+    X_public, X_val = in_one_form(training.X, X_val)
     return Problem(
-        Training(X, training.y, training.fit_params),
+        training,
         X_val,
         None if training.y is None else as_labels(y_val, dense(training.y)),
         units,
         "hold-out chosen at random" if by_default else f"test part of {origin}",
+        X_public,
     )
 
 
@@ -273,7 +295,8 @@ def _one_split(
     n = n_rows(whole.X)
     try:
         splitter = check_cv(cv, whole.y, classifier=is_classifier(estimator))
-        if (n_splits := splitter.get_n_splits()) != 1:
+        n_splits = splitter.get_n_splits(whole.X, whole.y, **split_params)
+        if n_splits != 1:
             raise ValueError(f"it makes {n_splits} splits")
         pair = next(iter(splitter.split(whole.X, whole.y, **split_params)))
         train, test = (np.arange(n)[part].reshape(-1) for part in pair)

@@ -53,7 +53,7 @@ class Companions:
         """Choose companions among the training rows."""
         training = problem.training
         rows = _chosen(training)
-        X = with_own_labels(take_rows(training.X, rows))
+        X = with_own_labels(problem.public_rows(rows))
         y = None if training.y is None else dense(take_rows(training.y, rows))
         return cls(X, y, len(rows) - len(rows) // 2, training.copies)
 

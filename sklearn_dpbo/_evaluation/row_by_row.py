@@ -141,8 +141,7 @@ class RowByRowCheck:
     @classmethod
     def on(cls, companions: Companions, problem: Problem) -> RowByRowCheck:
         """Take a sample of the training rows."""
-        X = problem.training.X
-        sample = take_rows(X, spread_rows(X, None, _SAMPLE))
+        sample = problem.public_rows(spread_rows(problem.training.X, None, _SAMPLE))
         size = problem.units.m if problem.units.ends is None else _LARGEST
         return cls(companions, sample, size)
 

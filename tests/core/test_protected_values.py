@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, Transfo
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -850,3 +850,66 @@ def test_expected_response_is_a_copy_of_what_an_estimator_returned(two_classes):
     before = response.values.copy()
     model.decision_function(X_val)
     assert (response.values == before).all()
+
+
+# ------------------------------------------------------------ types of tables
+def whole_numbers():
+    """Small integers, which any type of number holds; not zero alone, so that all can be sparse."""
+    X = np.random.default_rng(0).integers(-8, 9, size=(240, 3)).astype(float)
+    return X, (X[:, 0] + X[:, 1] > 0).astype(int)
+
+
+ARRAYS = {
+    **{kind: np.dtype(kind).type for kind in ("int8", "int64", "float16", "float32", "float64")},
+    "fortran": lambda X: np.asfortranarray(X, dtype=np.float32),
+    "objects": lambda X: X.astype(object),
+    "list": np.ndarray.tolist,
+    "csr32": lambda X: sparse.csr_matrix(X, dtype=np.float32),
+    "csr64": sparse.csr_matrix,
+    "csc32": lambda X: sparse.csc_array(X, dtype=np.float32),
+    "coo64": sparse.coo_array,
+}
+FRAMES = {
+    kind: lambda X, kind=kind: pd.DataFrame(X, columns=list("abc")).astype(kind)
+    for kind in (
+        "int64", "float32", "float64", "object", "Int64", "Float32", "Float64",
+        pd.SparseDtype("float32", 0.0), pd.SparseDtype("float64", 0.0),
+    )
+}  # fmt: skip
+SPARSE = {"csr32", "csr64", "csc32", "coo64"}
+PAIRS = [
+    (kinds[a], kinds[b])
+    for kinds in (ARRAYS, FRAMES) for a in kinds for b in kinds
+    if not ({"float16", "objects"} & {a, b} and SPARSE & {a, b})  # which scipy does not have
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("scoring", "prediction"),
+    [("accuracy", "separate"), ("neg_log_loss", "together"), ("roc_auc", "together")],
+)
+def test_records_of_any_type_of_numbers_count_as_if_all_had_the_same(scoring, prediction):
+    X, y = whole_numbers()
+    expected, _ = statistics(LogisticRegression(), (X, y), (X[:M], y[:M]), scoring)
+    for of, of_val in PAIRS:
+        data = (of(X), y), (of_val(X[:M]), y[:M])
+        found, sensitivity = statistics(LogisticRegression(), *data, scoring, prediction=prediction)
+        assert np.allclose(found, expected, atol=3 * sensitivity), data
+
+
+@pytest.mark.parametrize("kind_val", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_targets_of_any_type_of_numbers_count(kind, kind_val):
+    X, _ = whole_numbers()
+    y = 1000 + X[:, 0]
+    data = (X.astype(kind_val), y.astype(kind)), (X[:M].astype(kind), y[:M].astype(kind_val))
+    expected, _ = statistics(Ridge(), (X, y), (X[:M], y[:M]), "neg_mean_absolute_error")
+    found, sensitivity = statistics(Ridge(), *data, "neg_mean_absolute_error")
+    assert np.allclose(found, expected, atol=sensitivity)
+
+
+def test_thresholds_are_tuned_on_records_of_another_type_of_numbers():
+    X, y = whole_numbers()
+    tuned = PrivateThresholdClassifier(LogisticRegression(), epsilon=10.0, noise_random_state=0)
+    tuned.fit(X.astype(np.float32), y, X_val=X[:M], y_val=y[:M])
+    assert tuned.best_score_ > 0.8

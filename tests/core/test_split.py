@@ -12,14 +12,17 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
     GroupShuffleSplit,
     KFold,
+    LeaveOneOut,
     PredefinedSplit,
     ShuffleSplit,
     StratifiedShuffleSplit,
 )
 
 from sklearn_dpbo import PrivateBayesSearchCV, PrivateThresholdClassifier, public
-from sklearn_dpbo._data.split import hold_out
+from sklearn_dpbo._data.pickles import packed
+from sklearn_dpbo._data.split import Training, hold_out, split_training
 from sklearn_dpbo.exceptions import PrivacyWarning
+from sklearn_dpbo.learners import PrivateLogisticRegression
 from sklearn_dpbo.strategies import WorstCase
 
 X = np.arange(80.0).reshape(40, 2)
@@ -214,7 +217,7 @@ FRAME = pd.DataFrame(X, columns=["a", "b"])
         (dict(X_val=SAME[:, :1], y_val=Y), "2 columns and X_val 1"),
         (
             dict(X=FRAME, X_val=SAME, y_val=Y),
-            "X is a table of type DataFrame and X_val of type ndarray",
+            "X is a pandas.DataFrame and X_val an array",
         ),
         (dict(X=FRAME, X_val=FRAME[["b", "a"]], y_val=Y), r"same order.*X_val\[X.columns\]"),
         (dict(X=FRAME, X_val=FRAME.rename(columns={"a": "c"}), y_val=Y), r"lacking are \['a'\]"),
@@ -275,7 +278,6 @@ FRAMES = {
     "pandas": lambda table: pd.DataFrame(table, columns=["a", "b"]),
     "nullable": lambda table: pd.DataFrame(table, columns=["a", "b"]).convert_dtypes(),
     "objects": lambda table: pd.DataFrame(table, columns=["a", "b"]).astype(object),
-    "polars": lambda table: pl.DataFrame({"a": table[:, 0], "b": table[:, 1]}),
 }
 
 
@@ -290,7 +292,7 @@ def test_tables_of_any_two_types_and_precisions_get_one_form(kinds):
     ):
         given = make(WHOLE.astype(dtype)), make_val(WHOLE[::-1].astype(dtype_val))
         problem = split(X=given[0], X_val=given[1], y_val=Y)
-        own, protected = problem.training.X, problem.X_val
+        own, protected = problem.X_public, problem.X_val
         assert type(own) is type(protected)
         dtypes = [
             getattr(table, "dtypes", getattr(table, "dtype", 0)) for table in (own, protected)
@@ -298,23 +300,6 @@ def test_tables_of_any_two_types_and_precisions_get_one_form(kinds):
         assert np.all(dtypes[0] == dtypes[1])
         assert np.array_equal(dense_array(own), WHOLE)
         assert np.array_equal(dense_array(protected), WHOLE[::-1])
-
-
-@pytest.mark.parametrize("scoring", ["accuracy", "roc_auc"])
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix, FRAMES["pandas"]])
-def test_single_precision_beside_double_precision_gives_the_same_score(form, scoring):
-    """The response to float32 companions is float32, and to float64 records it was another kind."""
-    table = np.random.default_rng(0).integers(-9, 9, size=(300, 2)) / 4
-    y, scores = (table[:, 0] > 0).astype(int), set()
-    for dtypes in itertools.product(
-        ["f2", "f4", "f8"] if form is np.asarray else ["f4", "f8"], repeat=2
-    ):
-        search = PrivateBayesSearchCV(
-            LogisticRegression(), {"C": [1.0]}, scoring=scoring, epsilon=1e6
-        )
-        X, X_val = (form(part.astype(t)) for part, t in zip((table[:150], table[150:]), dtypes))
-        scores.add(round(search.fit(X, y[:150], X_val=X_val, y_val=y[150:]).best_score_, 2))
-    assert len(scores) == 1 and min(scores) > 0.9
 
 
 def test_frames_of_other_libraries_become_frames_of_pandas_whatever_is_missing():
@@ -325,7 +310,7 @@ def test_frames_of_other_libraries_become_frames_of_pandas_whatever_is_missing()
     for odd in ({}, dict.fromkeys(data)):
         rows = {name: [*cells[:-1], odd.get(name, cells[-1])] for name, cells in data.items()}
         found.append(split(X=X, X_val=pl.DataFrame(rows, schema=schema), y_val=Y))
-    for a, b in zip(*[(p.training.X, p.X_val.iloc[:-1]) for p in found]):
+    for a, b in zip(*[(p.training.X, p.X_public, p.X_val.iloc[:-1]) for p in found]):
         pd.testing.assert_frame_equal(a, b)
     assert found[1].X_val.iloc[-1].isna().all() and not found[0].X_val.iloc[0, :3].isna().any()
 
@@ -340,55 +325,101 @@ def test_missing_cells_of_nullable_columns_do_not_raise_or_change_others():
             values = problem.X_val["a"]
             assert values.isna().tolist() == (np.arange(40) == 3).tolist()
             assert (values.drop(3) == column.drop(3)).all()
-            assert problem.training.X["a"].dtype == values.dtype
+            assert problem.X_public["a"].dtype == values.dtype
+            assert problem.training.X["a"].dtype == X.dtype, "fits see nothing of X_val"
 
 
-NAMED = pd.DataFrame(X, columns=["a", "b"], index=[f"secret {i}" for i in range(40)])
-LABELS = pd.Series(Y, index=NAMED.index)
-
-
-@pytest.mark.parametrize("cv", [None, ShuffleSplit(1)], ids=["X_val", "cv"])
-@pytest.mark.parametrize("name", ["y", "y_val", "groups_val", "weight"])
-def test_pandas_tables_in_another_order_are_refused_without_a_label(name, cv):
-    """Rows are matched by position: those of other records would be compared, in silence."""
-
-    def run(**given):
-        given = {"y": LABELS, "groups_val": None, "weight": LABELS} | given
-        if cv is None:
-            given = {"X_val": NAMED.copy(), "y_val": LABELS} | given
-        elif "y_val" in given:
-            pytest.skip("y has all labels")
-        return split(X=NAMED, fit_params={"weight": given.pop("weight")}, cv=cv, **given)
-
-    other = LABELS.iloc[::-1]
-    with pytest.raises(ValueError, match=f"{name} have different pandas indices") as caught:
-        run(**{name: other})
-    assert "secret" not in str(caught.value)
-    if (name, cv) == ("groups_val", None) or name != "groups_val":
-        for same in (LABELS, other.to_numpy(), other.tolist()):
-            run(**{name: same})
+# ---------------------------------------------------------------- rows that belong together
+LABELLED = pd.DataFrame(X, columns=["a", "b"], index=[f"p{i}" for i in range(40)])
+TARGETS = pd.Series(Y, index=LABELLED.index)
+SHUFFLED = pd.Series(Y, index=LABELLED.index[::-1])
+VAL = {"X_val": LABELLED.copy(), "y_val": TARGETS}
+TO_SPLIT = {"cv": [(np.arange(30), np.arange(30, 40))]}
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("arguments", "names"),
     [
-        (list("ab") * 20, pd.Series(list("ab") * 20)),
-        (pd.Series(list("ab") * 20), list("ab") * 20),
-        (FRAME, X.copy()),
-        (X, FRAME),
-        (FRAME, X.tolist()),
-        (sparse.csr_matrix(X), FRAME),
+        (VAL | {"y": SHUFFLED}, "X and y"),
+        (VAL | {"y": SHUFFLED.to_frame()}, "X and y"),
+        (VAL | {"y_val": SHUFFLED}, "X_val and y_val"),
+        (VAL | {"y_val": TARGETS.reset_index(drop=True)}, "X_val and y_val"),
+        (VAL | {"groups_val": SHUFFLED}, "X_val and groups_val"),
+        (VAL | {"fit_params": {"sample_weight": SHUFFLED}}, "X and sample_weight"),
+        (TO_SPLIT | {"y": SHUFFLED}, "X and y"),
+        (TO_SPLIT | {"groups_val": SHUFFLED}, "X and groups_val"),
+        (TO_SPLIT | {"fit_params": {"sample_weight": SHUFFLED}}, "X and sample_weight"),
     ],
 )
-def test_frames_series_and_arrays_are_not_mixed(one, other):
-    with pytest.raises(ValueError, match="X is a table of type .*pass both as the same kind"):
-        split(X=one, X_val=other, y_val=Y)
+def test_rows_with_other_indices_are_refused(arguments, names):
+    with pytest.raises(ValueError, match=f"{names} have different indices") as raised:
+        split(**{"X": LABELLED, "y": TARGETS} | arguments)
+    assert "p39" not in str(raised.value), "labels may be names"
 
 
-@pytest.mark.parametrize("missing", [None, np.nan, pd.NA, pd.NaT])
-def test_missing_groups_are_refused(missing):
-    groups = [*range(39), missing]
-    nullable = pd.Series([*range(39), None], dtype="Int64")
-    for groups in (groups, pd.Series(groups, dtype=object), nullable):
+def test_rows_with_the_same_index_or_none_are_taken():
+    same = {"groups_val": TARGETS, "fit_params": {"sample_weight": TARGETS}}
+    assert split(X=LABELLED, y=TARGETS, **VAL, **same).units.m == 2
+    plain = {"groups_val": Y, "fit_params": {"sample_weight": Y.tolist()}}
+    assert split(X=LABELLED, y=Y, **VAL | {"y_val": Y}, **plain).units.m == 2
+    assert split(y=SHUFFLED, X_val=SAME, y_val=TARGETS).units.m == 40
+
+
+@pytest.mark.parametrize("what", ["y", "groups"])
+def test_rows_of_one_table_with_other_indices_are_refused(what):
+    learner = PrivateLogisticRegression(bounds=(0, 80), classes=[0, 1])
+    search = PrivateBayesSearchCV(learner, {"C": [1.0]}, delta=1e-6, protect="all")
+    with pytest.raises(ValueError, match=f"X and {what} have different indices"):
+        search.fit(LABELLED, **{"y": TARGETS, "groups": TARGETS} | {what: SHUFFLED})
+
+
+TEXTS = ["a b", "c"] * 20
+POLARS = pl.DataFrame({"a": X[:, 0], "b": X[:, 1]})
+
+
+@pytest.mark.parametrize(
+    ("table", "table_val", "message"),
+    [
+        (FRAME, POLARS, "X is a pandas.DataFrame and X_val a polars.DataFrame"),
+        (POLARS, FRAME, "X is a polars.DataFrame and X_val a pandas.DataFrame"),
+        (pd.Series(TEXTS), TEXTS, "X is a pandas.Series and X_val a list"),
+        (pd.Series(TEXTS), np.array(TEXTS), "X is a pandas.Series and X_val an array"),
+    ],
+)
+def test_tables_of_two_kinds_are_refused(table, table_val, message):
+    with pytest.raises(ValueError, match=message):
+        split(X=table, X_val=table_val, y_val=Y)
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "string", "category", object])
+def test_groups_that_are_missing_are_refused(dtype):
+    groups = pd.array(["1", "2", None, "3"] * 10, dtype=dtype)
+    for given in (groups, pd.Series(groups), list(groups)):
         with pytest.raises(ValueError, match="groups have missing values"):
-            split(X_val=SAME, y_val=Y, groups_val=groups)
+            split(X_val=SAME, y_val=Y, groups_val=given)
+
+
+class NeedsX(ShuffleSplit):
+    def get_n_splits(self, X, y=None, groups=None):
+        return len(X) // 40
+
+
+def test_a_splitter_that_counts_its_splits_by_X_is_used():
+    cv = NeedsX(1, test_size=10, random_state=0)
+    assert split(cv=cv).units.m == 10
+    with pytest.raises(ValueError, match="LeaveOneOut.* cannot be used: it makes 40 splits"):
+        split(cv=LeaveOneOut())
+    training = Training(X, Y)
+    assert len(split_training(training, LogisticRegression(), cv, np.random.default_rng()).y_test)
+
+
+class Opaque:
+    """Cannot be pickled by any means."""
+
+    def __reduce__(self):
+        raise TypeError
+
+
+def test_what_cannot_be_copied_is_named_with_what_to_do():
+    with pytest.raises(TypeError, match=r"Opaque cannot be copied.*Define its classes .* module"):
+        packed(Opaque())
