@@ -5,17 +5,57 @@ from __future__ import annotations
 import inspect
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["as_floats", "check_named", "check_number", "is_finite"]
+__all__ = [
+    "as_floats",
+    "check_named",
+    "check_number",
+    "check_params",
+    "fit_takes",
+    "is_finite",
+    "is_number",
+    "one_of",
+]
 
 # What others call a validation set: records given by these names would not be protected.
 _NAMES_OF_VALIDATION = re.compile("[Xxy]_?(valid|validation|test|holdout|hold_out|dev|eval)")
+
+
+def check_params(owner: Any, constraints: Mapping[str, tuple[Callable[[Any], bool], str]]) -> None:
+    """Raise ValueError for a parameter that breaks its constraint: a check, and words for it."""
+    for name, (holds, expected) in constraints.items():
+        if not holds(value := getattr(owner, name)):
+            raise ValueError(f"{name} is {expected}; found {value!r} ({type(value).__name__})")
+
+
+def is_number(
+    holds: Callable[[Any], bool] = lambda _: True,
+    kind: type = Real,
+    *,
+    optional: bool = False,
+    finite: bool = True,
+) -> Callable[[Any], bool]:
+    """Return a check for numbers of this kind of which this holds; see `check_number`."""
+
+    def check(value: Any) -> bool:
+        if value is None:
+            return optional
+        number = isinstance(value, kind) and not isinstance(value, bool | np.bool_)
+        return number and (not finite or is_finite(value)) and bool(holds(value))
+
+    return check
+
+
+def one_of(*texts: str) -> tuple[Callable[[Any], bool], str]:
+    """Return the constraint that a parameter is one of these texts."""
+    words = ", ".join(f'"{text}"' for text in texts[:-1]) + f' or "{texts[-1]}"'
+    return lambda value: isinstance(value, str) and value in texts, words
 
 
 def check_number(
@@ -47,10 +87,7 @@ def check_number(
     finite : bool, default=True
         Whether infinities, NaN and integers beyond any float are refused.
     """
-    if optional and value is None:
-        return
-    number = isinstance(value, kind) and not isinstance(value, bool | np.bool_)
-    if not number or (finite and not is_finite(value)) or not holds(value):
+    if not is_number(holds, kind, optional=optional, finite=finite)(value):
         raise ValueError(
             f"{name} is {'None or ' * optional}{expected}; found {value!r} ({type(value).__name__})"
         )
@@ -59,31 +96,23 @@ def check_number(
 def check_named(estimator: Any, unnamed: tuple[Any, ...], fit_params: Iterable[str] = ()) -> None:
     """Raise TypeError if protected records were given to `fit` by position or by another name.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Its class has this `fit`.
-    unnamed : tuple
-        What was given by position after X and y.
-    fit_params : iterable of str, default=()
-        Names of what is passed on to the `fit` of ``estimator.estimator``.
+    Names that the `fit` of ``estimator.estimator`` takes are passed on to it.
     """
+    named = "as in fit(X_train, y_train, X_val=X_val, y_val=y_val)"
     other = [name for name in fit_params if _NAMES_OF_VALIDATION.fullmatch(name)]
-    if other and not _takes(estimator.estimator, other):
+    if other and not fit_takes(estimator.estimator, other):
         raise TypeError(
             f"{type(estimator).__name__}.fit was given {other}: the protected records are called "
-            "X_val, y_val and groups_val here, as in fit(X_train, y_train, X_val=X_val, "
-            "y_val=y_val)"
+            f"X_val, y_val and groups_val here, {named}"
         )
     if unnamed:
         raise TypeError(
             f"{type(estimator).__name__}.fit takes X and y by position; {len(unnamed)} more were "
-            "given. Name the protected records, as in fit(X_train, y_train, X_val=X_val, "
-            "y_val=y_val), so that they cannot be taken for others"
+            f"given. Name the protected records, {named}, so that they cannot be taken for others"
         )
 
 
-def _takes(estimator: Any, names: list[str]) -> bool:
+def fit_takes(estimator: Any, names: Iterable[str]) -> bool:
     """Whether the `fit` of an estimator has parameters of all these names."""
     try:
         return set(names) <= set(inspect.signature(estimator.fit).parameters)
@@ -102,10 +131,7 @@ def is_finite(value: Any) -> bool:
 def as_floats(values: Any) -> NDArray[np.float64] | None:
     """Return an array of finite floats; None if a value is no number, not finite or too large.
 
-    Parameters
-    ----------
-    values : array-like of numbers
-        Of any shape. Text such as "0.5" counts as a number, as `float` reads it.
+    Text such as "0.5" counts as a number, as `float` reads it.
     """
     try:
         floats = np.asarray(values, dtype=np.float64)

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils import check_random_state
 
-from ._data.split import Problem, hold_out
+from ._data.split import Problem
 from ._data.units import unit_name
 from ._evaluation.evaluator import Evaluator
 from ._evaluation.fitting import FitOptions
@@ -20,57 +20,38 @@ from ._privacy.accounting import Budget, warn_of_weak_guarantee
 from ._privacy.mechanisms import Mechanisms
 from ._privacy.noise import noise_source
 from ._sklearn.delegation import DelegatesToBest, RoutesToEstimator, replace_fitted
-from ._sklearn.nesting import SpendsOnValidationSet
-from ._sklearn.one_table import fit_one_table
+from ._sklearn.one_table import fit_in_secret, fit_one_table
 from ._sklearn.pipelines import refuse_learning_steps, refuse_raw_validation_set
-from ._sklearn.results import (
-    already_released,
-    fitted_attributes,
-    note_on_error,
-    privacy_report,
-    spent_before,
-)
+from ._sklearn.results import already_released, note_on_error, results_of, spent_before
 from ._sklearn.search_parameters import (
     check_parameters,
     check_strategy,
     n_iter_of,
     prepared,
-    refuse_earlier_search,
     resolve_strategy,
     scorers_of,
     space_of,
 )
-from ._sklearn.secret_search import fit_in_secret
 from ._space.space import SearchSpace
 from .evaluation._design import needs
+from .evaluation._privacy import validation_report
 from .exceptions import GuaranteeAssumptionWarning
-from .kusner2015._gp_noise_free import GPNoiseFree
-from .kusner2015._gp_noisy import GPNoisy
-from .kusner2015._lipschitz import LipschitzConvex
 from .ledger._budget import budget_on
 from .ledger._ledger import PrivacyLedger
 from .report._html import ShowsEstimatorAndPrivacy
+from .report._report import TRAINING_NOT_PROTECTED, PrivacyReport
 from .scoring._make import is_several
 from .scoring._scorers import PrivateScorer
 from .strategies._base import Release, Strategy
 from .strategies._one_table import OneTable
-from .strategies._worst_case import WorstCase
 
 __all__ = ["PrivateBayesSearchCV"]
-
-_STRATEGIES: dict[str, type[Strategy]] = {
-    "worst_case": WorstCase,
-    "gp_noisy": GPNoisy,
-    "gp_noise_free": GPNoiseFree,
-    "lipschitz": LipschitzConvex,
-}
 
 
 class PrivateBayesSearchCV(
     DelegatesToBest,
     RoutesToEstimator,
     ShowsEstimatorAndPrivacy,
-    SpendsOnValidationSet,
     CallbackSupportMixin,
     MetaEstimatorMixin,
     BaseEstimator,
@@ -329,37 +310,19 @@ class PrivateBayesSearchCV(
             return self._fit_one_table(X, y, X_val, y_val, groups_val, fit_params)
         if X_val is not None:
             refuse_raw_validation_set(self)
-        scorers, space, strategy, mechanisms = self._validate(unit_name(groups_val))
-        if X_val is None:
-            refuse_earlier_search(strategy)
+        scorers, space, strategy, mechanisms = self._checked(groups_val, held_out=X_val is None)
         rng = check_random_state(self.random_state)
-        routed = self._route(fit_params)
-        problem = hold_out(
-            self.estimator,
-            X,
-            y,
-            routed["estimator"],
-            cv=self.cv,
-            rng=rng,
-            X_val=X_val,
-            y_val=y_val,
-            groups_val=groups_val,
-            split_params=routed["splitter"],
-        )
+        problem = self._hold_out(rng, X, y, fit_params, X_val, y_val, groups_val)
         units = problem.units
         warn_of_weak_guarantee(mechanisms.budget, units.m, units.name, stacklevel=3)
-        scorers = {name: prepared(each, problem.training.y) for name, each in scorers.items()}
-        several = is_several(self.scoring)
-        names = list(scorers) if several else []
-        report = needs(self.estimator, problem.training.y) if self.release == "evaluation" else ()
+        evaluates = self.release == "evaluation"
         oracle = Evaluator(
             self._fit_options(),
             problem,
-            tuple(scorers.values()),
-            report=report,
+            tuple(prepared(scorer, problem.training.y) for scorer in scorers.values()),
+            report=needs(self.estimator, problem.training.y) if evaluates else (),
             releases_all=self.release == "all",
         )
-        _warn_of_assumption(strategy)
         public_rng = np.random.default_rng(rng.randint(2**31 - 1, size=4))
         n_iter = n_iter_of(self, space, strategy)
         with (
@@ -370,62 +333,27 @@ class PrivateBayesSearchCV(
                 release = strategy.run(
                     space, oracle, n_iter=n_iter, rng=public_rng, mechanisms=mechanisms
                 )
-            fitted = self._released(release, problem, strategy, mechanisms, oracle, names)
+            privacy = self._privacy_report(problem, strategy, mechanisms, release, list(scorers))
+            fitted = results_of(self, release, list(scorers), oracle, privacy)
             with note_on_error(lambda: already_released(fitted)):
                 if self.refit:
                     fitted["best_estimator_"] = oracle.fitted(fitted["best_params_"])
             replace_fitted(self, fitted)
         return self
 
-    def _released(
-        self,
-        release: Release,
-        problem: Problem,
-        strategy: Strategy,
-        mechanisms: Mechanisms,
-        oracle: Evaluator,
-        names: list[str],
-    ) -> dict[str, Any]:
-        """Return the fitted attributes, except the model."""
-        privacy = privacy_report(
-            problem,
-            strategy,
-            mechanisms,
-            names,
-            self.prediction,
-            evaluated=release.report is not None,
-            all_scores=release.all_scores is not None,
-        )
-        several = bool(names)
-        scorer = dict(zip(names, oracle.scorers, strict=True)) if several else oracle.scorer
-        fitted = {
-            **fitted_attributes(release, names),
-            "privacy_": privacy,
-            "scorer_": scorer,
-            "multimetric_": several,
-            "n_splits_": 1,
-        }
-        if release.report is not None:
-            fitted["evaluation_"] = release.report.evaluation(problem.units, privacy)
-        return fitted
-
     def _fit_one_table(
         self, X: Any, y: Any, X_val: Any, y_val: Any, groups: Any, fit_params: dict[str, Any]
     ) -> Self:
         refuse_learning_steps(self)
-        if groups is None:
-            groups = fit_params.pop("groups", None)
-        if X_val is not None or y_val is not None or fit_params or self.cv is not None:
-            found = {"X_val": X_val, "y_val": y_val, **fit_params, "cv": self.cv}
-            names = [name for name, value in found.items() if value is not None]
+        groups = fit_params.pop("groups", None) if groups is None else groups
+        others = {"X_val": X_val, "y_val": y_val, **fit_params, "cv": self.cv}
+        if names := [name for name, value in others.items() if value is not None]:
             raise ValueError(
                 f'protect="all" takes one table, as X and y (and groups), and cuts it itself; '
                 f"found {names} as well"
             )
-        scorers, space, strategy, mechanisms = self._validate(unit_name(groups))
-        _warn_of_assumption(strategy, stacklevel=4)
-        options = self._fit_options()
-        data = (X, y, groups)
+        scorers, space, strategy, mechanisms = self._checked(groups, held_out=False)
+        data, options = (X, y, groups), self._fit_options()
         if isinstance(strategy, OneTable):
             fitted = fit_one_table(self, *data, scorers, strategy, mechanisms, options)
         else:
@@ -436,16 +364,16 @@ class PrivateBayesSearchCV(
     def _fit_options(self) -> FitOptions:
         return FitOptions(self.estimator, self.error_score, self.n_jobs, self.prediction)
 
-    def _validate(
-        self, unit: str
+    def _checked(
+        self, groups: Any, held_out: bool
     ) -> tuple[dict[str, PrivateScorer], SearchSpace, Strategy, Mechanisms]:
         """Return (scorers, space, strategy, mechanisms), or raise an error for wrong parameters."""
         check_parameters(self)
         scorers, space = scorers_of(self), space_of(self)
-        strategy = resolve_strategy(self.strategy, _STRATEGIES).protecting(self.protect)
+        strategy = resolve_strategy(self.strategy).protecting(self.protect)
         strategy.check(Budget(self.epsilon, self.delta))
-        check_strategy(self, strategy, scorers)
-        noise = noise_source(self.noise_random_state, stacklevel=4)
+        check_strategy(self, strategy, scorers, held_out)
+        noise, name = noise_source(self.noise_random_state, stacklevel=4), type(strategy).__name__
         budget = budget_on(
             self.ledger,
             self.epsilon,
@@ -453,19 +381,37 @@ class PrivateBayesSearchCV(
             what="choice and score of a candidate"
             if self.protect == "validation"
             else "a fitted model and its score",
-            mechanism=f"{type(self).__name__}, {type(strategy).__name__}",
-            unit=unit,
+            mechanism=f"{type(self).__name__}, {name}",
+            unit=unit_name(groups),
             assumption=strategy.assumption,
             estimator=self.estimator,
         )
+        if strategy.assumption is not None:
+            warnings.warn(
+                f"The privacy of {name} is not worst case. It rests on {strategy.assumption}.",
+                GuaranteeAssumptionWarning,
+                stacklevel=3 + (self.protect == "all"),
+            )
         return scorers, space, strategy, Mechanisms(budget, noise)
 
-
-def _warn_of_assumption(strategy: Strategy, stacklevel: int = 3) -> None:
-    if strategy.assumption is not None:
-        warnings.warn(
-            f"The privacy of {type(strategy).__name__} is not worst case. It rests on "
-            f"{strategy.assumption}.",
-            GuaranteeAssumptionWarning,
-            stacklevel=stacklevel,
+    def _privacy_report(
+        self,
+        problem: Problem,
+        strategy: Strategy,
+        mechanisms: Mechanisms,
+        release: Release,
+        names: list[str],
+    ) -> PrivacyReport:
+        by_name = f"best_scores_ and best_score_intervals_ ({', '.join(names)}), "
+        return validation_report(
+            problem,
+            mechanisms,
+            self.prediction,
+            title="Differentially private hyper-parameter search",
+            not_protected=TRAINING_NOT_PROTECTED.format("best_estimator_"),
+            released="evaluation_, " * (release.report is not None)
+            + "the scores of all candidates in cv_results_, " * (release.all_scores is not None)
+            + by_name * is_several(self.scoring)
+            + strategy.released,
+            assumption=strategy.assumption,
         )

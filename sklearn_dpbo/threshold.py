@@ -2,72 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import warnings
 from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.utils import check_random_state, get_tags
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ._data.pickles import fresh, packed
-from ._data.split import Problem, hold_out
+from ._data.split import Problem
 from ._data.tables import dense
 from ._data.units import unit_name
 from ._evaluation.companions import Companions
-from ._evaluation.fitting import without_autologging
+from ._evaluation.fitting import fit, without_autologging
 from ._evaluation.model import Model
-from ._evaluation.own_code import check_prediction, predicts_separately
+from ._evaluation.own_code import predicts_separately
 from ._evaluation.progress import CallbackSupportMixin, watched
 from ._evaluation.protected_values import ProtectedTable
 from ._evaluation.row_by_row import RowByRowCheck
-from ._evaluation.suppress_output import suppress_all_output
 from ._evaluation.threshold_curve import LabelGains, counts_at, label_values, threshold_curve
 from ._evaluation.threshold_grid import (
     labels_at_best_threshold,
     public_responses,
     public_thresholds,
 )
-from ._params import check_named, check_number
-from ._privacy.accounting import Budget, warn_of_weak_guarantee
+from ._params import check_named
+from ._privacy.accounting import warn_of_weak_guarantee
 from ._privacy.mechanisms import Mechanisms
 from ._privacy.noise import noise_source
-from ._sklearn.delegation import RoutesToEstimator, attributes_of, delegate, replace_fitted
-from ._sklearn.nesting import Inner, refuse_excess
+from ._sklearn.delegation import Delegates, RoutesToEstimator, replace_fitted
 from ._sklearn.pipelines import refuse_raw_validation_set
-from ._sklearn.results import note_on_error, threshold_report
 from ._sklearn.two_classes import (
     RESPONSE_METHODS,
     check_fitted_classes,
-    check_takes_threshold,
-    check_thresholds,
+    check_parameters,
     check_two_classes,
+    label_scorer,
 )
+from .evaluation._privacy import validation_report
+from .exceptions import PrivacyWarning
 from .ledger._budget import budget_on
 from .ledger._ledger import PrivacyLedger
 from .report._html import ShowsEstimatorAndPrivacy
-from .report._report import PrivacyReport
-from .scoring._make import resolve_scorer
+from .report._report import TRAINING_NOT_PROTECTED, PrivacyReport
 from .scoring._response import Predictions, method_of, second_class_score
 from .scoring._scorers import PrivateScorer, score_and_interval
 
 __all__ = ["PrivateThresholdClassifier"]
 
 
-def _inner_has(attribute: str) -> Callable[[Any], bool]:
-    """Return a check that the fitted (or, before `fit`, the given) estimator has this."""
-
-    def check(self: Any) -> bool:
-        getattr(getattr(self, "estimator_", self.estimator), attribute)
-        return True
-
-    return check
-
-
 class PrivateThresholdClassifier(
     ClassifierMixin,
+    Delegates,
     RoutesToEstimator,
     ShowsEstimatorAndPrivacy,
     CallbackSupportMixin,
@@ -87,11 +76,10 @@ class PrivateThresholdClassifier(
     estimator : estimator object
         A binary classifier with `predict_proba` or `decision_function`. It must predict each row
         independently; this is checked on training records. Put a classifier that is already fitted
-        into a ``FrozenEstimator``. A `PrivateBayesSearchCV` gets the same validation set, and
-        `privacy_` includes its privacy loss.
+        into a ``FrozenEstimator``, such as the ``best_estimator_`` of a private search.
     epsilon : float, default=1.0
-        Privacy loss of the threshold and its score together. The loss of a search in `estimator`
-        is added.
+        Privacy loss of the threshold and its score together. A search on the same records before
+        it costs its own epsilon, and both add up.
     scoring : str, PrivateScorer or scikit-learn scorer, default="balanced_accuracy"
         A metric of *labels*: "f1", "precision", "matthews_corrcoef" or another function of the
         confusion matrix (``make_private_scorer("f1", pos_label="yes")``); "accuracy"; a cost
@@ -116,8 +104,7 @@ class PrivateThresholdClassifier(
         An integer replaces the noise by that of a seeded generator, with a warning: for tests
         only.
     ledger : PrivacyLedger or None, default=None
-        The ledger to which epsilon is charged, before noise is generated. It is also charged for a
-        search in `estimator` that has no ledger of its own.
+        The ledger to which epsilon is charged, before noise is generated.
     prediction : {"auto", "together", "separate"}, default="auto"
         How the validation set is predicted; as for `PrivateBayesSearchCV`.
 
@@ -243,64 +230,55 @@ class PrivateThresholdClassifier(
             If protected records are passed by position.
         ValueError
             If a parameter is invalid, or predictions are not made row by row. Nothing is released
-            or spent then, except by a search in `estimator` that had already finished; the error
-            says so.
+            or spent then.
         """
         check_named(self, unnamed, fit_params)
         if X_val is not None:
             refuse_raw_validation_set(self)
-        self._validate()
-        unit = unit_name(groups_val)
-        refuse_excess(self.estimator, self.epsilon, self.ledger, unit)
-        scorer, noise = self._scorer(), noise_source(self.noise_random_state, stacklevel=3)
-        routed, rng = self._route(fit_params), check_random_state(self.random_state)
-        problem = hold_out(
-            self.estimator,
-            X,
-            y,
-            routed["estimator"],
-            cv=self.cv,
-            rng=rng,
-            X_val=X_val,
-            y_val=y_val,
-            groups_val=groups_val,
-            split_params=routed["splitter"],
+        check_parameters(self)
+        unit, scorer = unit_name(groups_val), label_scorer(self.scoring, self.estimator)
+        noise = noise_source(self.noise_random_state, stacklevel=3)
+        budget = budget_on(
+            self.ledger,
+            self.epsilon,
+            what="choice and score of a threshold",
+            mechanism=type(self).__name__,
+            unit=unit,
+            estimator=self.estimator,
         )
+        mechanisms, rng = Mechanisms(budget, noise), check_random_state(self.random_state)
+        problem = self._hold_out(rng, X, y, fit_params, X_val, y_val, groups_val)
         check_two_classes(problem.training.y)
         scorer = scorer.prepare(problem.training.y)
         public_rng = np.random.default_rng(rng.randint(2**31 - 1, size=4))
-        inner = Inner(clone(self.estimator)).with_ledger(self.ledger)
-        mechanisms = Mechanisms(self._budget(unit), noise)  # stamped before fitting
-        warn_of_weak_guarantee(mechanisms.budget, problem.units.m, unit, stacklevel=3)
-        with watched(self), note_on_error(inner.released):
-            inner = Inner(inner.fit(problem))
-            check_fitted_classes(inner.estimator, problem.training.y)
-            inner.warn_of_other_reports(stacklevel=3)
+        warn_of_weak_guarantee(budget, problem.units.m, unit, stacklevel=3)
+        with watched(self):
+            estimator = fit(clone(self.estimator), problem.training)
+            check_fitted_classes(estimator, problem.training.y)
+            _warn_of_other_reports(estimator)
             with without_autologging():
-                selecting = self._selecting(inner, problem, scorer, public_rng)
-                released = self._tune(inner, problem, selecting, mechanisms)
-                replace_fitted(self, {"estimator_": inner.estimator, "scorer_": scorer, **released})
+                scorer = self._selecting(estimator, problem, scorer, public_rng)
+                released = self._tune(estimator, problem, scorer, mechanisms)
+                replace_fitted(self, {"estimator_": estimator, "scorer_": scorer, **released})
         return self
 
     def _selecting(
-        self, inner: Inner, problem: Problem, scorer: PrivateScorer, rng: np.random.Generator
+        self, estimator: Any, problem: Problem, scorer: PrivateScorer, rng: np.random.Generator
     ) -> PrivateScorer:
         """Return the scorer, prepared to tell thresholds apart that are good on public records."""
         if not scorer.choice_uses_public:
             return scorer
-        methods, classes = RESPONSE_METHODS[self.response_method], inner.estimator.classes_
-        estimator, model = fresh(packed(inner.estimator)), inner.model
-        # A search in it has predicted protected records: see `suppress_output`.
-        with suppress_all_output():
-            y, responses = public_responses(estimator, model, problem.training, methods, rng)
+        methods, classes = RESPONSE_METHODS[self.response_method], estimator.classes_
+        y, responses = public_responses(
+            fresh(packed(estimator)), estimator, problem.training, methods, rng
+        )
         labels = labels_at_best_threshold(scorer.exact, y, responses, classes)
         return scorer.choice(Predictions(y, labels, classes))
 
     def _tune(
-        self, inner: Inner, problem: Problem, scorer: PrivateScorer, mechanisms: Mechanisms
+        self, estimator: Any, problem: Problem, scorer: PrivateScorer, mechanisms: Mechanisms
     ) -> dict[str, Any]:
         """Return the fitted attributes that are released."""
-        estimator = inner.estimator
         label_gains = LabelGains(scorer, RESPONSE_METHODS[self.response_method])
         companions = Companions.of(problem)
         table = ProtectedTable.of(problem, companions, self.prediction)
@@ -330,19 +308,15 @@ class PrivateThresholdClassifier(
             "best_threshold_": float(grid[index]),
             "best_score_": score,
             "best_score_interval_": interval,
-            "privacy_": inner.add_to(threshold_report(problem, mechanisms, self.prediction)),
+            "privacy_": validation_report(
+                problem,
+                mechanisms,
+                self.prediction,
+                title="Differentially private decision threshold",
+                not_protected=TRAINING_NOT_PROTECTED.format("estimator_"),
+                released="best_threshold_, best_score_, best_score_interval_",
+            ),
         }
-
-    def _budget(self, unit: str) -> Budget:
-        what = "choice and score of a threshold"
-        return budget_on(
-            self.ledger,
-            self.epsilon,
-            what=what,
-            mechanism=type(self).__name__,
-            unit=unit,
-            estimator=self.estimator,
-        )
 
     def _grid(
         self, estimator: Any, label_gains: LabelGains, problem: Problem
@@ -370,45 +344,19 @@ class PrivateThresholdClassifier(
         labels: NDArray[Any] = self.classes_[(scores >= self.best_threshold_).astype(int)]
         return labels
 
-    predict_proba, predict_log_proba, decision_function = (
-        delegate(name, summary, to="estimator_", check=_inner_has)
-        for name, summary in (
-            ("predict_proba", "Predict class probabilities."),
-            ("predict_log_proba", "Predict class log-probabilities."),
-            ("decision_function", "Return decision values."),
-        )
-    )
-    classes_, n_features_in_, feature_names_in_ = attributes_of("estimator_")
-
     def __sklearn_tags__(self) -> Any:
-        tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
+        tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
-        tags.input_tags.sparse = inner.input_tags.sparse
-        tags.input_tags.pairwise = inner.input_tags.pairwise
         return tags
 
-    def _validate(self) -> None:
-        check_prediction(self.prediction)
-        check_number("epsilon", self.epsilon, "a number from 1e-9 up", lambda e: e >= 1e-9)
-        check_number("score_share", self.score_share, "in (0, 1)", lambda s: 0 < s <= 1 - 1e-6)
-        if Inner(self.estimator).spends and not self.estimator.refit:
-            raise ValueError(
-                "a search in `estimator` must refit, because its model gets the threshold"
-            )
-        check_takes_threshold(self.estimator, self.response_method)
-        if isinstance(self.cv, str) and self.cv == "prefit":
-            raise ValueError(
-                "cv='prefit' is not needed: pass a fitted classifier in a FrozenEstimator, and the "
-                "protected records as X_val and y_val"
-            )
-        check_thresholds(self.thresholds)
 
-    def _scorer(self) -> PrivateScorer:
-        scorer = resolve_scorer(self.scoring, self.estimator)
-        if scorer.task == "regression" or scorer.response_method != ("predict",):
-            raise ValueError(
-                f"scoring={scorer.name!r} is not a metric of labels, so it says nothing about a "
-                'threshold. Use "f1", "balanced_accuracy", "accuracy", or '
-                "make_private_scorer(gain, bounds=(a, b)) with gain(y_true, labels)"
-            )
-        return scorer
+def _warn_of_other_reports(estimator: Any) -> None:
+    """Warn of what a part of an estimator may have spent: on which records is not known."""
+    parts = estimator.get_params().values() if hasattr(estimator, "get_params") else ()
+    if any(hasattr(part, "privacy_") for part in parts):
+        warnings.warn(
+            "A part of estimator_ was itself fitted with a privacy budget. If that was spent "
+            "on the same records, add it up: privacy_ here reports the threshold alone.",
+            PrivacyWarning,
+            stacklevel=3,
+        )

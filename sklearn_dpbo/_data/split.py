@@ -336,4 +336,4 @@ def _divide(estimator: Any, whole: Training, train: Rows, test: Rows) -> tuple[T
 
 def _warn(text: str) -> None:
     """Warn, at the line of the user's code that called `fit`."""
-    warnings.warn(text, PrivacyWarning, stacklevel=5)
+    warnings.warn(text, PrivacyWarning, stacklevel=6)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
+import numpy as np
 from sklearn import get_config
 from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
@@ -18,63 +19,30 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from .._data.split import Problem, hold_out
 from ..report._report import PrivacyReport
 from ..scoring._make import NO_WEIGHTS, selecting_scorer
 from ..scoring._scorers import PrivateScorer
 
-__all__ = [
-    "DelegatesToBest",
-    "RoutesToEstimator",
-    "attributes_of",
-    "delegate",
-    "replace_fitted",
-]
+__all__ = ["Delegates", "DelegatesToBest", "RoutesToEstimator", "delegate", "replace_fitted"]
 
 
-def _best_has(attribute: str) -> Callable[[Any], bool]:
-    """Return a check that the refitted estimator (the given one before `fit`) has an attribute."""
+def _has(name: str) -> Callable[[Any], bool]:
+    """Return a check that the fitted estimator (the given one before `fit`) has this."""
 
     def check(self: Any) -> bool:
-        if not self.refit:
-            again = (
-                "the estimator refitted with best_params_. Refit it yourself with "
-                "clone(search.estimator).set_params(**search.best_params_).fit(X_train, y_train)"
-            )
-            if getattr(self, "protect", None) == "all":
-                again = "the model that was chosen, which was dropped. Another fit costs again"
-            raise AttributeError(
-                f"This {type(self).__name__} was made with refit=False: {attribute} needs {again}"
-            )
-        getattr(getattr(self, "best_estimator_", self.estimator), attribute)
+        getattr(self._delegate(name), name)
         return True
 
     return check
 
 
-def delegate(
-    name: str,
-    summary: str,
-    *,
-    to: str = "best_estimator_",
-    check: Callable[[str], Callable[[Any], bool]] = _best_has,
-) -> Any:
-    """Return a method that calls the method of the same name of a fitted attribute.
-
-    Parameters
-    ----------
-    name : str
-        Name of the method.
-    summary : str
-        First line of its docstring.
-    to : str, default="best_estimator_"
-        The fitted attribute.
-    check : callable, default=_best_has
-        Takes the name and returns a condition for `available_if`.
-    """
+def delegate(name: str, summary: str) -> Any:
+    """Return a method that calls the fitted estimator's method of the same name."""
 
     def method(self: Any, X: Any) -> Any:
         check_is_fitted(self)
-        return getattr(getattr(self, to), name)(X)
+        return getattr(self._delegate(name), name)(X)
 
     method.__name__ = name
     method.__doc__ = f"""{summary}
@@ -86,42 +54,45 @@ def delegate(
 
         Returns
         -------
-        result : what ``{to}.{name}(X)`` returns
+        result : what the fitted estimator's `{name}` returns
         """
-    return available_if(check(name))(method)
+    return available_if(_has(name))(method)
 
 
-def attributes_of(fitted: str) -> tuple[Any, Any, Any]:
-    """Return properties classes_, n_features_in_ and feature_names_in_ of a fitted attribute."""
+def _attribute(name: str, what: str) -> property:
+    def get(self: Any) -> Any:
+        check_is_fitted(self)  # raises an AttributeError, too
+        return getattr(self._delegate(name), name)
 
-    def delegated(name: str, what: str) -> property:
-        def get(self: Any) -> Any:
-            if not hasattr(self, fitted):
-                raise AttributeError(f"{type(self).__name__} has no {name} without {fitted}")
-            return getattr(getattr(self, fitted), name)
-
-        return property(get, doc=f"{what} of ``{fitted}``.")
-
-    return (
-        delegated("classes_", "Class labels"),
-        delegated("n_features_in_", "Number of features"),
-        delegated("feature_names_in_", "Names of features, if it had names,"),
-    )
+    return property(get, doc=f"{what} of the fitted estimator.")
 
 
-def replace_fitted(estimator: Any, fitted: dict[str, Any]) -> None:
-    """Replace all fitted attributes at once, so that an interrupted `fit` cannot mix old and new.
-
-    Call it last in `fit`, after everything that may fail.
-    """
-    kept = {k: v for k, v in vars(estimator).items() if not k.endswith("_")}
-    estimator.__dict__ = {**kept, **fitted}
-
-
-class DelegatesToBest(BaseEstimator):
-    """Methods and attributes of ``best_estimator_``, and tags of ``estimator``."""
+class Delegates(BaseEstimator):
+    """Methods and attributes of a fitted estimator, and tags of ``estimator``."""
 
     estimator: Any
+
+    predict_proba = delegate("predict_proba", "Predict class probabilities.")
+    predict_log_proba = delegate("predict_log_proba", "Predict class log-probabilities.")
+    decision_function = delegate("decision_function", "Return decision values.")
+    classes_ = _attribute("classes_", "Class labels")
+    n_features_in_ = _attribute("n_features_in_", "Number of features")
+    feature_names_in_ = _attribute("feature_names_in_", "Names of features, if it had names,")
+
+    def _delegate(self, name: str) -> Any:
+        """Return the fitted estimator, before `fit` the given one; AttributeError without one."""
+        return getattr(self, "estimator_", self.estimator)
+
+    def __sklearn_tags__(self) -> Any:
+        tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
+        tags.input_tags.pairwise = inner.input_tags.pairwise
+        tags.input_tags.sparse = inner.input_tags.sparse
+        return tags
+
+
+class DelegatesToBest(Delegates):
+    """Methods and attributes of ``best_estimator_``, and tags of ``estimator``."""
+
     best_estimator_: Any
     best_params_: dict[str, Any]
     best_index_: int
@@ -132,14 +103,24 @@ class DelegatesToBest(BaseEstimator):
     scorer_: PrivateScorer
 
     predict = delegate("predict", "Predict with the best estimator.")
-    predict_proba = delegate("predict_proba", "Predict class probabilities.")
-    predict_log_proba = delegate("predict_log_proba", "Predict class log-probabilities.")
-    decision_function = delegate("decision_function", "Return decision values.")
     score_samples = delegate("score_samples", "Score each record, e.g. its log-density.")
     transform = delegate("transform", "Transform with the best estimator.")
     inverse_transform = delegate("inverse_transform", "Undo `transform`.")
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> float:
+    def _delegate(self, name: str) -> Any:
+        if self.refit:
+            return getattr(self, "best_estimator_", self.estimator)
+        again = (
+            "the estimator refitted with best_params_. Refit it yourself with "
+            "clone(search.estimator).set_params(**search.best_params_).fit(X_train, y_train)"
+        )
+        if getattr(self, "protect", None) == "all":
+            again = "the model that was chosen, which was dropped. Another fit costs again"
+        raise AttributeError(
+            f"This {type(self).__name__} was made with refit=False: {name} needs {again}"
+        )
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the score of the best estimator on data that need no protection.
 
         It is computed exactly, *without privacy*: do not publish the score on the validation set,
@@ -154,31 +135,30 @@ class DelegatesToBest(BaseEstimator):
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the records. With metadata routing, other estimators pass them on if the
             search requests them (`set_score_request`) or, if `scoring` is None, its estimator does.
-        **params : dict
-            With metadata routing: the weights, by the name that they are requested by.
 
         Returns
         -------
         score : float
         """
-        _best_has("fit")(self)
+        estimator = self._delegate("score")
         check_is_fitted(self)
-        if params:
-            sample_weight = _requested_weights(self, params)
-        return selecting_scorer(self)(self.best_estimator_, X, y, sample_weight)
-
-    classes_, n_features_in_, feature_names_in_ = attributes_of("best_estimator_")
+        return selecting_scorer(self)(estimator, X, y, sample_weight)
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        inner = get_tags(self.estimator)
+        tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
         tags.estimator_type = inner.estimator_type
-        tags.classifier_tags = deepcopy(inner.classifier_tags)
-        tags.regressor_tags = deepcopy(inner.regressor_tags)
-        tags.transformer_tags = deepcopy(inner.transformer_tags)
-        tags.input_tags.pairwise = inner.input_tags.pairwise
-        tags.input_tags.sparse = inner.input_tags.sparse
+        for name in ("classifier_tags", "regressor_tags", "transformer_tags"):
+            setattr(tags, name, deepcopy(getattr(inner, name)))
         return tags
+
+
+def replace_fitted(estimator: Any, fitted: dict[str, Any]) -> None:
+    """Replace all fitted attributes at once, so that an interrupted `fit` cannot mix old and new.
+
+    Call it last in `fit`, after everything that may fail.
+    """
+    kept = {k: v for k, v in vars(estimator).items() if not k.endswith("_")}
+    estimator.__dict__ = {**kept, **fitted}
 
 
 class RoutesToEstimator:
@@ -187,6 +167,31 @@ class RoutesToEstimator:
     estimator: Any
     cv: Any
     scoring: Any
+
+    def _hold_out(
+        self,
+        rng: np.random.RandomState,
+        X: Any,
+        y: Any,
+        fit_params: dict[str, Any],
+        X_val: Any,
+        y_val: Any,
+        groups_val: Any,
+    ) -> Problem:
+        """Return the training set, and the validation set, which is held out if none is given."""
+        routed = self._route(fit_params)
+        return hold_out(
+            self.estimator,
+            X,
+            y,
+            routed["estimator"],
+            cv=self.cv,
+            rng=rng,
+            X_val=X_val,
+            y_val=y_val,
+            groups_val=groups_val,
+            split_params=routed["splitter"],
+        )
 
     def _route(self, fit_params: dict[str, Any]) -> dict[str, dict[str, Any]]:
         """Return the fit parameters of "estimator" and of "splitter".
@@ -209,43 +214,25 @@ class RoutesToEstimator:
     def get_metadata_routing(self) -> Any:
         """Return the routing of metadata: to the estimator's `fit` and the splitter's `split`.
 
+        Weights of `score` are requested as the estimator does, where that scores and
+        `set_score_request` of the search itself did not say otherwise: as in GridSearchCV.
+
         Returns
         -------
         routing : MetadataRouter
         """
+        own = BaseEstimator.get_metadata_routing(self)
+        scores = getattr(get_routing_for_object(self.estimator), "score", None)
+        unset = own.score.requests.get("sample_weight") is None
+        if self.scoring is None and unset and scores is not None:
+            requested = scores.requests.get("sample_weight")
+            own.score.add_request(param="sample_weight", alias=requested)
         return (
             MetadataRouter(owner=self)
-            .add_self_request(_requests(self))
+            .add_self_request(own)
             .add(
                 estimator=self.estimator,
                 method_mapping=MethodMapping().add(caller="fit", callee="fit"),
             )
             .add(splitter=self.cv, method_mapping=MethodMapping().add(caller="fit", callee="split"))
         )
-
-
-def _requests(search: Any) -> Any:
-    """Return what a search requests; weights of `score` as its estimator does, where that scores.
-
-    As in GridSearchCV. What `set_score_request` of the search itself said has precedence.
-    """
-    own = BaseEstimator.get_metadata_routing(search)
-    scores = getattr(get_routing_for_object(search.estimator), "score", None)
-    unset = own.score.requests.get("sample_weight") is None
-    if search.scoring is None and unset and scores is not None:
-        requested = scores.requests.get("sample_weight")
-        own.score.add_request(param="sample_weight", alias=requested)
-    return own
-
-
-def _requested_weights(search: Any, params: dict[str, Any]) -> Any:
-    """Return the weights that were passed to `score` by the name that they are requested by."""
-    if not get_config()["enable_metadata_routing"]:
-        raise TypeError(
-            f"{type(search).__name__}.score was given {sorted(params)}: it takes sample_weight "
-            "alone, and other names only with scikit-learn's metadata routing enabled"
-        )
-    mapping = MethodMapping().add(caller="score", callee="score")
-    router = MetadataRouter(owner=search).add(scorer=_requests(search), method_mapping=mapping)
-    router.validate_metadata(method="score", params=params)
-    return router.route_params(caller="score", params=params)["scorer"]["score"]["sample_weight"]

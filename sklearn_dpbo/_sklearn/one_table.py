@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import replace
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -32,26 +31,28 @@ from ..exceptions import LowUtilityWarning, PrivacyWarning
 from ..learners._labels import public_classes
 from ..learners._private_training import PrivateTraining, private_training
 from ..report._report import PREDICTION_CONDITIONS, PrivacyReport
-from ..scoring._make import is_several
 from ..scoring._scorers import PrivateScorer
+from ..strategies._base import Strategy
 from ..strategies._one_table import OneTable, Plan
 from ..strategies._release import rehearse
-from .results import fitted_attributes, note_on_error, spent_before
+from .results import note_on_error, results_of, spent_before
 from .search_parameters import n_iter_of
 
-__all__ = ["depends_on_labels", "fit_one_table", "oracle_on"]
+__all__ = ["fit_in_secret", "fit_one_table"]
 
 # Into how many parts the range of targets is cut to say how frequent they are.
 _N_TARGETS = 16
-# Of so many values of a parameter or fewer, each is tried on made-up records.
-_MANY = 8
 # Predictions of a regressor that differ by less, as a share of the range of targets, are alike.
 _ALIKE = 1e-3
+# Share of the records that candidates are evaluated on, if no model is released.
+_TEST_SIZE = 0.2
 _NOT_PROTECTED = (
     "how long the fit took, which says something about how many models were fitted; the number of "
     "records and columns, dtypes, group identifiers, classes and bounds; and whatever else is "
     "computed from the records, including another run of this fit"
 )
+_OTHERWISE = "Use strategy='worst_case'"
+_NOT_IN_SECRET = ", and any model that is fitted on them without privacy, with best_params_, say"
 
 
 def fit_one_table(
@@ -64,96 +65,145 @@ def fit_one_table(
     mechanisms: Mechanisms,
     options: FitOptions,
 ) -> dict[str, Any]:
-    """Return the fitted attributes of a search; nothing is charged if it raises for a parameter.
+    """Return the fitted attributes of a search whose candidates train privately.
 
-    Parameters
-    ----------
-    search : PrivateBayesSearchCV
-        Its parameters have been checked.
-    X, y, groups
-        As `fit` was given them: protected.
-    scorers, strategy, options
-        Made from its parameters.
-    mechanisms : Mechanisms
-        With the budget of the search, which is charged to its ledger.
+    Nothing is charged if it raises for a parameter.
     """
-    training = _training_of(search, groups)
-    rng = np.random.default_rng(check_random_state(search.random_state).randint(2**31 - 1, size=4))
-    labels, classes = _labels(search.estimator, training, y), is_classifier(search.estimator)
-    budget = mechanisms.budget
+    training, name = private_training(search.estimator), type(search.estimator).__name__
+    if groups is not None and training.groups is None:
+        raise ValueError(
+            f"{name} protects single records and no groups: leave groups out if each record is "
+            "another person's, or keep one record of each"
+        )
+    _refuse_own_noise(search.estimator)
+    budget, rng = mechanisms.budget, _rng(search)
+    labels = _labels(search.estimator, training, y)
     table = DividedTable.divide(
-        X, y, groups, labels, classes, lambda m: strategy.n_val(m, budget.epsilon), rng
+        X,
+        y,
+        groups,
+        labels,
+        is_classifier(search.estimator),
+        lambda m: strategy.n_val(m, budget.epsilon),
+        rng,
     )
     if training.groups is not None and groups is not None:
         table = table.grouped(training.groups)
-    m = table.units.m + table.units_val.m
-    warn_of_weak_guarantee(budget, m, table.units.name, stacklevel=5)
-    plan = _plan(search, strategy, training, table, (budget.epsilon, budget.delta), rng)
-    if strategy.n_fits is None:
-        _warn_of_few_fits(search, strategy, plan, table)
+    warn_of_weak_guarantee(budget, _m(table), table.units.name, stacklevel=5)
+    plan = _plan(search, strategy, training, table, budget, rng)
     prepared = _prepared(search.estimator, plan, training, labels)
-    _check_fits(plan, training, prepared)
     options = replace(options, estimator=prepared)
     even = np.full(len(labels), 1 / len(labels))
-    with closing(oracle_on(options, table, scorers, even, rng)) as uncharged:
+    with closing(_oracle(options, table, scorers, even, rng)) as uncharged:
         with warnings.catch_warnings():  # a fit's own budget is not what is spent
             warnings.filterwarnings("ignore", ".* promise little", PrivacyWarning)
             try_out(_some(plan), table.training, uncharged)
         rehearse({}, uncharged, budget.epsilon)
-    options = replace(options, estimator=_seeded(options.estimator, mechanisms.noise))
+    options = replace(options, estimator=_seeded(prepared, mechanisms.noise))
     each = f"epsilon={plan.epsilon:.3g}" + f", delta={plan.delta:.3g}" * (plan.delta > 0)
-    how = f"{plan.runs.number} of {type(search.estimator).__name__}, with {each}"
+    how = f"{plan.runs.number} of {name}, with {each}"
     # Every record pays for what is released of its own part: two budgets, charged as one.
     on_second_part = replace(mechanisms, budget=Budget(budget.epsilon))
     with watched(search), note_on_error(lambda: spent_before(budget)):
         budget.charge(PrivacyLoss(budget.epsilon, budget.delta, TRAINING, how))
-        if any(depends_on_labels(scorer, labels) for scorer in scorers.values()):
+        if any(_depends_on_labels(scorer, labels) for scorer in scorers.values()):
             even = strategy.frequent_labels(table, on_second_part)
-        with closing(oracle_on(options, table, scorers, even, rng)) as oracle:
+        with closing(_oracle(options, table, scorers, even, rng)) as oracle:
             release, estimator = strategy.search(plan, table, oracle, on_second_part)
             _warn_if_constant(estimator, oracle.problem.training.X, labels, rng)
-    several = is_several(search.scoring)
-    names = list(scorers) if several else []
-    report = _report(table, oracle.problem.protected, strategy, mechanisms, on_second_part, search)
-    _report_on(estimator, report)
-    return {
-        **fitted_attributes(release, names),
-        "privacy_": report,
-        "scorer_": dict(zip(names, oracle.scorers, strict=True)) if several else oracle.scorer,
-        "multimetric_": several,
-        "n_splits_": 1,
-        **({"best_estimator_": estimator} if search.refit else {}),
-    }
+    report = _report(
+        table,
+        mechanisms,
+        search,
+        protected=oracle.problem.protected,
+        not_protected=_NOT_PROTECTED,
+        released=strategy.released.removesuffix("" if search.refit else " and best_estimator_"),
+        delta=budget.delta,
+        spends=(*budget.losses, *on_second_part.budget.losses),
+        noise=f"{mechanisms.noise.description}; of the models: {training.noise}",
+        condition=f"{name} trains as privately as it declares "
+        f"({training.composition}, {training.neighbours}); "
+        + f"{training.condition}; " * bool(training.condition)
+        + "what its other steps make of a record depends on that record alone; "
+        * (isinstance(search.estimator, Pipeline) and search.prediction != "separate"),
+    )
+    # A model, or the last step of a pipeline, reports all that was fitted: not its own fit.
+    if hasattr(last := _last_step(estimator), "privacy_"):
+        last.privacy_ = report
+    fitted = results_of(search, release, list(scorers), oracle, report)
+    return {**fitted, **({"best_estimator_": estimator} if search.refit else {})}
 
 
-def _training_of(search: Any, groups: Any) -> PrivateTraining:
-    """Return how the estimator protects its records, if that is as it has to be."""
-    training = private_training(search.estimator)
-    grids = [search.param_grid] if isinstance(search.param_grid, Mapping) else search.param_grid
-    taken = {str(name) for name in (training.epsilon, training.delta, training.classes)}
-    if searched := sorted(taken & {str(name) for grid in grids for name in grid}):
+def fit_in_secret(
+    search: Any,
+    X: Any,
+    y: Any,
+    groups: Any,
+    scorers: dict[str, PrivateScorer],
+    space: SearchSpace,
+    strategy: Strategy,
+    mechanisms: Mechanisms,
+    options: FitOptions,
+) -> dict[str, Any]:
+    """Return the fitted attributes of a search whose models stay secret, as they are not private.
+
+    What is released of them rests on the strategy's assumption.
+    """
+    name, rng = type(strategy).__name__, _rng(search)
+    if groups is not None:
+        raise ValueError(f"{name} protects single records and no groups. {_OTHERWISE}")
+    if not is_classifier(search.estimator):
         raise ValueError(
-            f"param_grid has {searched}: the search sets these itself, so that all fits together "
-            f"have epsilon={search.epsilon:g}. Leave them out"
+            f'{name} takes classifiers with protect="all"; found '
+            f"{type(search.estimator).__name__}. {_OTHERWISE}"
         )
-    if groups is not None and training.groups is None:
-        raise ValueError(
-            f"{type(search.estimator).__name__} protects single records and no groups: leave "
-            "groups out if each record is another person's, or keep one record of each"
-        )
-    _refuse_own_noise(search.estimator)
-    return training
+    labels = public_classes(None, y)
+    for scorer in scorers.values():
+        if scorer.is_mean and _depends_on_labels(scorer, labels):
+            raise ValueError(
+                f"scoring={scorer.name!r} depends on how frequent the labels are, which "
+                f"{name} does not release. {_OTHERWISE}"
+            )
+    table = DividedTable.divide(X, y, None, labels, True, lambda m: round(_TEST_SIZE * m), rng)
+    oracle = _oracle(options, table, scorers, np.full(len(labels), 1 / len(labels)), rng)
+    oracle = replace(oracle, on_protected=table.training)
+    budget, n_iter = mechanisms.budget, n_iter_of(search, space, strategy)
+    warn_of_weak_guarantee(budget, _m(table), "record", stacklevel=5)
+    with (
+        closing(oracle),
+        watched(search),
+        note_on_error(lambda: spent_before(budget)),
+    ):
+        release = strategy.run(space, oracle, n_iter=n_iter, rng=rng, mechanisms=mechanisms)
+    report = _report(
+        table,
+        mechanisms,
+        search,
+        protected=f"every record of X and y as given; models are fitted on {table.units.m:,} of "
+        f"them and compared on the other {table.units_val.m:,}",
+        not_protected=_NOT_PROTECTED + _NOT_IN_SECRET,
+        released=strategy.released,
+        assumption=strategy.assumption,
+    )
+    return results_of(search, release, list(scorers), oracle, report)
+
+
+def _rng(search: Any) -> np.random.Generator:
+    return np.random.default_rng(check_random_state(search.random_state).randint(2**31 - 1, size=4))
+
+
+def _m(table: DividedTable) -> int:
+    """Return the number of units of both parts."""
+    return table.units.m + table.units_val.m
 
 
 def _refuse_own_noise(estimator: Any) -> None:
     """Raise ValueError if a part of an estimator has a seed for its noise, or a ledger."""
     for name, value in estimator.get_params(deep=True).items():
         leaf = name.rpartition("__")[2]
-        if leaf == "noise_random_state" and value is not None:
-            raise ValueError(f"give noise_random_state to the search; the estimator has {name}")
-        if leaf == "ledger" and value is not None:
+        if leaf in ("noise_random_state", "ledger") and value is not None:
             raise ValueError(
-                f"give the ledger to the search, which charges it once; the estimator has {name}"
+                f"give the {leaf} to the search, for all fits; the estimator has {name}"
             )
 
 
@@ -161,8 +211,7 @@ def _labels(estimator: Any, training: PrivateTraining, y: Any) -> NDArray[Any]:
     """Return the classes; of regression, numbers spread over the bounds of targets."""
     params = estimator.get_params(deep=True)
     if is_classifier(estimator):
-        given = None if training.classes is None else params[training.classes]
-        return public_classes(given, y)
+        return public_classes(training.classes and params[training.classes], y)
     bounds = None if training.target_bounds is None else as_floats(params[training.target_bounds])
     if bounds is None or bounds.shape != (2,) or not bounds[0] < bounds[1]:
         raise ValueError(
@@ -170,9 +219,8 @@ def _labels(estimator: Any, training: PrivateTraining, y: Any) -> NDArray[Any]:
             "target and the highest, chosen without looking at the data, (0, 100) say; found "
             f"{bounds if bounds is None else bounds.tolist()}"
         )
-    dtype = getattr(y, "dtype", None)
-    if getattr(dtype, "kind", "O") not in "biufO":
-        raise ValueError(f"y has to be numbers; found an array of {dtype}")
+    if getattr(getattr(y, "dtype", None), "kind", "O") not in "biufO":
+        raise ValueError(f"y has to be numbers; found an array of {y.dtype}")
     steps = (np.arange(_N_TARGETS) + 0.5) / _N_TARGETS
     return np.asarray(bounds[0] + steps * (bounds[1] - bounds[0]))
 
@@ -182,105 +230,61 @@ def _plan(
     strategy: OneTable,
     training: PrivateTraining,
     table: DividedTable,
-    budget: tuple[float, float],
+    budget: Budget,
     rng: np.random.Generator,
 ) -> Plan:
-    if training.composition != "pure" and budget[1] == 0:
+    """Return what is fitted, and warn if that is less than elsewhere."""
+    if training.composition != "pure" and budget.delta == 0:
         raise ValueError(
             f"delta is 0, and {type(search.estimator).__name__} needs one: pass delta=1e-6, for "
             "example; far less than 1 divided by the number of records"
         )
-    grids = [search.param_grid] if isinstance(search.param_grid, Mapping) else search.param_grid
-    return strategy.plan(
-        list(grids),
+    space = SearchSpace(search.param_grid)
+    n_iter = n_iter_of(search, space, strategy)
+    grids = search.param_grid
+    plan = strategy.plan(
+        [grids] if isinstance(grids, Mapping) else list(grids),
         training.fit,
         training.from_release,
-        n_iter_of(search, SearchSpace(search.param_grid), strategy),
-        table.units.m + table.units_val.m,
-        budget,
+        n_iter,
+        _m(table),
+        (budget.epsilon, budget.delta),
         rng,
         search.estimator.get_params(deep=True),
     )
-
-
-def _warn_of_few_fits(search: Any, strategy: OneTable, plan: Plan, table: DividedTable) -> None:
-    """Warn if fewer candidates are fitted than elsewhere."""
-    space = SearchSpace(search.param_grid)
-    wanted = min(space.n_points, n_iter_of(search, space, strategy))
-    if len(plan.params) < wanted:
+    wanted = min(space.n_points, n_iter)
+    if strategy.n_fits is None and len(plan.params) < wanted:
         warnings.warn(
             f"{len(plan.params)} of {wanted:,} candidates are fitted, as each fit costs: "
-            f"{table.units.m + table.units_val.m:,} {table.units.name}s with "
-            f"epsilon={search.epsilon:g} are few. One fit with parameters that are known to be "
-            "good, without a search, may be better. OneTable(n_fits=...) sets another number",
-            LowUtilityWarning,
-            stacklevel=6,
-        )
-
-
-def _warn_if_constant(
-    estimator: Any, made_up: Any, labels: NDArray[Any], rng: np.random.Generator
-) -> None:
-    """Warn if the model that is released predicts the same for records all over its bounds."""
-    last = estimator
-    while isinstance(last, Pipeline):
-        last = last[-1]
-    constant = False
-    # A model that cannot predict these records is released all the same: it has been paid for.
-    with warnings.catch_warnings(), contextlib.suppress(Exception):
-        warnings.simplefilter("ignore")
-        if (bounds := getattr(last, "bounds", None)) is not None:
-            low, high = (np.asarray(each, dtype=float) for each in bounds)
-            estimator, shape = last, (n_rows(made_up), last.n_features_in_)
-            made_up = low + (high - low) * rng.random(shape)
-        predicted = np.asarray(estimator.predict(made_up))
-        if is_classifier(last):
-            constant, what = bool((predicted == predicted[0]).all()), "class"
-        else:
-            constant, what = bool(np.ptp(predicted) < _ALIKE * np.ptp(labels)), "value"
-    if constant:
-        warnings.warn(
-            f"The chosen model predicts one {what}, {predicted.tolist()[0]!r}, for "
-            f"{len(predicted)} made-up records all over its bounds. Perhaps the columns are in "
-            "units far from `bounds`, the bounds are so wide that records hardly differ within "
-            "them (zeros of one-hot columns become -1 with bounds=(0, 1)), or the records are too "
-            "few for this epsilon. Compare the bounds with what the columns may hold, search over "
-            "other parameters, or use a larger epsilon",
+            f"{_m(table):,} {table.units.name}s with epsilon={search.epsilon:g} are few. One fit "
+            "with parameters that are known to be good, without a search, may be better. "
+            "OneTable(n_fits=...) sets another number",
             LowUtilityWarning,
             stacklevel=5,
         )
+    return plan
 
 
 def _prepared(estimator: Any, plan: Plan, training: PrivateTraining, labels: NDArray[Any]) -> Any:
-    """Return the estimator with epsilon, delta and classes set."""
-    params: dict[str, Any] = {training.epsilon: plan.epsilon}
-    if training.delta is not None:
-        params[training.delta] = plan.delta
-    if training.classes is not None:
-        params[training.classes] = labels
-    prepared = clone(estimator).set_params(**params)
+    """Return the estimator with epsilon, delta and classes set, which no candidate may change."""
+    values: dict[str | None, Any] = {
+        training.epsilon: plan.epsilon, training.delta: plan.delta, training.classes: labels
+    }  # fmt: skip
+    own = {name: value for name, value in values.items() if name is not None}
+    prepared = clone(estimator).set_params(**own)
     private_training(prepared)  # raises if its guarantee does not go so far
-    return prepared
-
-
-def _check_fits(plan: Plan, training: PrivateTraining, prepared: Any) -> None:
-    """Raise ValueError if parameters of a fit change how private it is, as a whole step may."""
-    own = prepared.get_params(deep=True)
-    names = [name for name in (training.epsilon, training.delta, training.classes) if name]
     for each in plan.fits:
         candidate = set_candidate(clone(prepared), each.params)
-        if private_training(candidate) != training:
-            raise ValueError(
-                f"{each.params} has another kind of guarantee than the rest of param_grid: search "
-                "over one kind of estimator at a time"
-            )
-        params = candidate.get_params(deep=True)
-        if changed := [name for name in names if not np.array_equal(params[name], own[name])]:
-            raise ValueError(
-                f"{each.params} changes {changed}, which the search sets itself: search over "
-                "single parameters, not over whole estimators that train privately"
-            )
         _refuse_own_noise(candidate)
+        params = candidate.get_params(deep=True)
+        changed = [name for name in own if not np.array_equal(params[name], own[name])]
+        if changed or private_training(candidate) != training:
+            raise ValueError(
+                f"{each.params} changes {changed or 'the kind of guarantee'}, which the search "
+                "sets itself: search over single parameters of one kind of estimator, not over "
+                "whole estimators that train privately"
+            )
+    return prepared
 
 
 def _seeded(estimator: Any, noise: Noise) -> Any:
@@ -290,7 +294,7 @@ def _seeded(estimator: Any, noise: Noise) -> Any:
     return estimator.set_params(**{name: noise.uniform(2**31) for name in seeds})
 
 
-def oracle_on(
+def _oracle(
     options: FitOptions,
     table: DividedTable,
     scorers: dict[str, PrivateScorer],
@@ -304,78 +308,72 @@ def oracle_on(
     return Evaluator(options, problem, prepared)
 
 
-def depends_on_labels(scorer: PrivateScorer, labels: NDArray[Any]) -> bool:
+def _depends_on_labels(scorer: PrivateScorer, labels: NDArray[Any]) -> bool:
     """Whether a score is another where the labels are differently frequent."""
     rare = np.concatenate([labels, np.repeat(labels[:1], 9 * len(labels))])
     return packed(scorer.prepare(labels)) != packed(scorer.prepare(rare))
 
 
 def _some(plan: Plan) -> list[SecretFit]:
-    """Return some of the fits, in which all values occur; of many numbers, the extremes."""
-    values: dict[str, dict[str, Any]] = {}
-    for each in plan.fits:
-        for name, value in each.params.items():
-            values.setdefault(name, {})[repr(value)] = value
-    wanted = {
-        (name, text)
-        for name, found in values.items()
-        for text in (_extremes(found) if len(found) > _MANY else found)
-    }
+    """Return some of the fits, in which all values of parameters occur."""
+    seen: set[tuple[str, str]] = set()
     chosen: list[SecretFit] = []
     for each in plan.fits:
-        own = {(name, repr(value)) for name, value in each.params.items()}
-        if own & wanted or not chosen:
+        values = {(name, repr(value)) for name, value in each.params.items()}
+        if not values <= seen or not chosen:
             chosen.append(each)
-            wanted -= own
+        seen |= values
     return chosen
 
 
-def _extremes(values: dict[str, Any]) -> list[str]:
-    """Return the keys of the lowest and highest number, and of what is no number."""
-    of_numbers = {text: v for text, v in values.items() if isinstance(v, Real)}
-    ends = [f(of_numbers, key=of_numbers.__getitem__) for f in (min, max) if of_numbers]
-    return [*ends, *(text for text in values if text not in of_numbers)]
-
-
-def _report_on(estimator: Any, report: PrivacyReport) -> None:
-    """Let a model, or the last step of a pipeline, report all that was fitted: not its own fit."""
+def _last_step(estimator: Any) -> Any:
     while isinstance(estimator, Pipeline):
         estimator = estimator[-1]
-    if hasattr(estimator, "privacy_"):
-        estimator.privacy_ = report
+    return estimator
+
+
+def _warn_if_constant(
+    estimator: Any, made_up: Any, labels: NDArray[Any], rng: np.random.Generator
+) -> None:
+    """Warn if the model that is released predicts the same for records all over its bounds."""
+    same = None
+    # A model that cannot predict these records is released all the same: it has been paid for.
+    with warnings.catch_warnings(), contextlib.suppress(Exception):
+        warnings.simplefilter("ignore")
+        last = _last_step(estimator)
+        if (bounds := getattr(last, "bounds", None)) is not None:
+            low, high = (np.asarray(each, dtype=float) for each in bounds)
+            estimator, shape = last, (n_rows(made_up), last.n_features_in_)
+            made_up = low + (high - low) * rng.random(shape)
+        predicted = np.asarray(estimator.predict(made_up))
+        if is_classifier(last):
+            alike, what = (predicted == predicted[0]).all(), "class"
+        else:
+            alike, what = np.ptp(predicted) < _ALIKE * np.ptp(labels), "value"
+        same = f"one {what}, {predicted.tolist()[0]!r}," if alike else None
+    if same:
+        warnings.warn(
+            f"The chosen model predicts {same} for {n_rows(made_up)} made-up records all over its "
+            "bounds. Perhaps the columns are in "
+            "units far from `bounds`, the bounds are so wide that records hardly differ within "
+            "them (zeros of one-hot columns become -1 with bounds=(0, 1)), or the records are too "
+            "few for this epsilon. Compare the bounds with what the columns may hold, search over "
+            "other parameters, or use a larger epsilon",
+            LowUtilityWarning,
+            stacklevel=5,
+        )
 
 
 def _report(
-    table: DividedTable,
-    protected: str,
-    strategy: OneTable,
-    mechanisms: Mechanisms,
-    on_second_part: Mechanisms,
-    search: Any,
+    table: DividedTable, mechanisms: Mechanisms, search: Any, condition: str = "", **facts: Any
 ) -> PrivacyReport:
-    budget, noise = mechanisms.budget, mechanisms.noise
-    training = private_training(search.estimator)
-    return PrivacyReport(
+    row_by_row = PREDICTION_CONDITIONS[search.prediction].replace("training", "made-up")
+    return PrivacyReport.of(
+        mechanisms,
         title="Differentially private hyper-parameter search on one table",
-        epsilon=budget.epsilon,
-        delta=budget.delta,
         unit=table.units.name,
-        m=table.units.m + table.units_val.m,
+        m=_m(table),
         data="table",
-        protected=protected,
-        not_protected=_NOT_PROTECTED,
-        assumption=None,
-        condition=(
-            f"{type(search.estimator).__name__} trains as privately as it declares "
-            f"({training.composition}, {training.neighbours}); "
-            + f"{training.condition}; " * bool(training.condition)
-            + "what its other steps make of a record depends on that record alone; "
-            * (isinstance(search.estimator, Pipeline) and search.prediction != "separate")
-            + PREDICTION_CONDITIONS[search.prediction].replace("training", "made-up")
-        ),
-        released=strategy.released.removesuffix("" if search.refit else " and best_estimator_"),
-        spends=(*budget.losses, *on_second_part.budget.losses),
-        noise=f"{noise.description}; of the models: {training.noise}",
-        secure=noise.secure,
-        receipts=budget.receipts,
+        condition=condition + row_by_row,
+        **facts,
     )

@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
-from .._data.split import Problem
+from .._evaluation.evaluator import Evaluator
 from .._privacy.accounting import Budget
-from .._privacy.mechanisms import Mechanisms
-from ..evaluation._privacy import validation_report
-from ..report._report import TRAINING_NOT_PROTECTED, PrivacyReport
-from ..strategies._base import Release, Strategy
+from ..report._report import PrivacyReport
+from ..scoring._make import is_several
+from ..strategies._base import Release
 from .cv_results import CVResults
 
 __all__ = [
@@ -22,9 +21,8 @@ __all__ = [
     "fitted_attributes",
     "note_on_error",
     "param_columns",
-    "privacy_report",
+    "results_of",
     "spent_before",
-    "threshold_report",
 ]
 
 
@@ -93,63 +91,21 @@ def _score_columns(release: Release, names: list[str]) -> dict[str, Any]:
     return columns
 
 
-def privacy_report(
-    problem: Problem,
-    strategy: Strategy,
-    mechanisms: Mechanisms,
-    names: list[str],
-    prediction: str,
-    evaluated: bool,
-    all_scores: bool,
-) -> PrivacyReport:
-    """Return the privacy report of a search.
-
-    Parameters
-    ----------
-    problem : Problem
-        The training set and the validation set.
-    strategy : Strategy
-        What ran on it.
-    mechanisms : Mechanisms
-        What the strategy released by: their budget has the losses.
-    names : list of str
-        Names of the scores if `scoring` has several; else empty.
-    prediction : {"auto", "together", "separate"}
-        How the validation set was predicted.
-    evaluated : bool
-        Whether a report of the candidate chosen is released.
-    all_scores : bool
-        Whether the scores of all candidates are released.
-    """
-    by_name = f"best_scores_ and best_score_intervals_ ({', '.join(names)}), "
-    columns = "the scores of all candidates in cv_results_, " * all_scores
-    return validation_report(
-        problem,
-        mechanisms,
-        prediction,
-        title="Differentially private hyper-parameter search",
-        not_protected=TRAINING_NOT_PROTECTED.format("best_estimator_"),
-        released="evaluation_, " * evaluated + columns + by_name * bool(names) + strategy.released,
-        assumption=strategy.assumption,
-    )
-
-
-def threshold_report(problem: Problem, mechanisms: Mechanisms, prediction: str) -> PrivacyReport:
-    """Return what was protected, and what a threshold and its score spent.
-
-    Parameters
-    ----------
-    problem, mechanisms, prediction
-        As in `privacy_report`.
-    """
-    return validation_report(
-        problem,
-        mechanisms,
-        prediction,
-        title="Differentially private decision threshold",
-        not_protected=TRAINING_NOT_PROTECTED.format("estimator_"),
-        released="best_threshold_, best_score_, best_score_interval_",
-    )
+def results_of(
+    search: Any, release: Release, names: list[str], oracle: Evaluator, privacy: PrivacyReport
+) -> dict[str, Any]:
+    """Return the fitted attributes of a search, except the model; names are those of its scores."""
+    several = is_several(search.scoring)
+    fitted = {
+        **fitted_attributes(release, names if several else []),
+        "privacy_": privacy,
+        "scorer_": dict(zip(names, oracle.scorers, strict=True)) if several else oracle.scorer,
+        "multimetric_": several,
+        "n_splits_": 1,
+    }
+    if release.report is not None:
+        fitted["evaluation_"] = release.report.evaluation(oracle.problem.units, privacy)
+    return fitted
 
 
 def param_columns(candidate_params: tuple[dict[str, Any], ...]) -> dict[str, np.ma.MaskedArray]:

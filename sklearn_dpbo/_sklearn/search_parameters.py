@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import warnings
+from importlib import import_module
 from numbers import Integral
 from typing import Any
 
@@ -12,8 +13,7 @@ import numpy as np
 from sklearn.base import clone
 
 from .._evaluation.fitting import set_candidate
-from .._evaluation.own_code import check_prediction
-from .._params import check_number
+from .._params import check_params, is_number, one_of
 from .._space.space import SearchSpace
 from ..scoring._make import resolve_scorers
 from ..scoring._scorers import PrivateScorer
@@ -25,7 +25,6 @@ __all__ = [
     "check_strategy",
     "n_iter_of",
     "prepared",
-    "refuse_earlier_search",
     "resolve_strategy",
     "scorers_of",
     "space_of",
@@ -33,50 +32,53 @@ __all__ = [
 
 # Candidates that are fitted in a space with distributions, if n_iter is None.
 _N_ITER = 64
-# Candidates of a grid above which n_iter must be given.
-_LARGEST_GRID = 100_000
-# As many points as can be drawn in seconds, and held.
-_MOST_FITS = 1_000_000
+# Candidates of a grid above which n_iter must be given, and what it may be at most.
+_LARGEST_GRID, _MOST_FITS = 100_000, 1_000_000
+# Where each strategy is, which is imported when it is asked for by name.
+_STRATEGIES = {
+    "worst_case": ("strategies", "WorstCase"),
+    "gp_noisy": ("kusner2015", "GPNoisy"),
+    "gp_noise_free": ("kusner2015", "GPNoiseFree"),
+    "lipschitz": ("kusner2015", "LipschitzConvex"),
+}
+_BOOL = (bool, np.bool_)
+_CONSTRAINTS = {
+    "estimator": (
+        lambda e: hasattr(e, "fit") and hasattr(e, "get_params") and not isinstance(e, type),
+        "an object with a fit method, and with get_params as BaseEstimator has it",
+    ),
+    "epsilon": (is_number(lambda e: e >= 1e-9), "a number from 1e-9 up"),
+    "delta": (is_number(lambda d: 0 <= d < 1), "in [0, 1)"),
+    "n_iter": (
+        is_number(lambda n: 1 <= n <= _MOST_FITS, Integral, optional=True),
+        f"None or a whole number from 1 to {_MOST_FITS:,}",
+    ),
+    "n_jobs": (is_number(kind=Integral, optional=True), "None or a whole number"),
+    "refit": (
+        lambda refit: isinstance(refit, (str, *_BOOL)),
+        "True or False, or the name of the score that selects (a rule would need all scores)",
+    ),
+    "verbose": (lambda v: isinstance(v, _BOOL) or is_number(lambda v: v >= 0)(v), "0 or more"),
+    "error_score": (
+        lambda e: is_number(finite=False)(e) or (isinstance(e, str) and e == "raise"),
+        '"raise" or a number',
+    ),
+    "prediction": one_of("auto", "together", "separate"),
+    "release": one_of("best", "evaluation", "all"),
+    "protect": one_of("validation", "all"),
+}
 
 
 def check_parameters(search: Any) -> None:
     """Raise ValueError for a parameter that makes no sense by itself."""
-    check_number("epsilon", search.epsilon, "a number from 1e-9 up", lambda e: e >= 1e-9)
-    check_number("delta", search.delta, "in [0, 1)", lambda d: 0 <= d < 1)
-    check_number(
-        "n_iter", search.n_iter, "a whole number from 1 up", _from_1_up, Integral, optional=True
-    )
-    check_number("n_jobs", search.n_jobs, "a whole number", kind=Integral, optional=True)
-    if not isinstance(search.verbose, bool | np.bool_):
-        check_number("verbose", search.verbose, "0 or more", lambda v: v >= 0)
-    if not (hasattr(search.estimator, "fit") and hasattr(search.estimator, "get_params")):
-        raise ValueError(
-            "estimator has a fit method, and get_params as BaseEstimator gives it; found "
-            f"{search.estimator!r}"
-        )
-    if search.error_score != "raise":
-        check_number("error_score", search.error_score, '"raise" or a number', finite=False)
-    check_prediction(search.prediction)
-    if search.release not in ("best", "evaluation", "all"):
-        raise ValueError(f'release is "best", "evaluation" or "all"; found {search.release!r}')
-    if search.protect not in ("validation", "all"):
-        raise ValueError(f'protect is "validation" or "all"; found {search.protect!r}')
-
-
-def _from_1_up(n: int) -> bool:
-    return n >= 1
+    check_params(search, _CONSTRAINTS)
 
 
 def scorers_of(search: Any) -> dict[str, PrivateScorer]:
     """Return the scorers by name, the one that selects first."""
-    named = isinstance(search.refit, str)
-    if not named and not isinstance(search.refit, bool | np.bool_):
-        raise ValueError(
-            f"refit is True or False, or the name of the score that selects; found "
-            f"{search.refit!r}. There is no table of scores that a rule could choose from"
-        )
-    scorers = resolve_scorers(search.scoring, search.estimator, search.refit if named else None)
-    if len(scorers) > 1 and not named and search.refit:
+    named = search.refit if isinstance(search.refit, str) else None
+    scorers = resolve_scorers(search.scoring, search.estimator, named)
+    if len(scorers) > 1 and search.refit and named is None:
         raise ValueError(
             f"scoring has several scores, {list(scorers)}: name the one that selects, as in "
             f"refit={next(iter(scorers))!r}"
@@ -100,58 +102,32 @@ def space_of(search: Any) -> SearchSpace:
     for params in space.examples():
         try:
             set_candidate(clone(search.estimator), params)
-        except (AttributeError, ValueError) as error:
-            if hint := _did_you_mean(params, search.estimator):
-                raise ValueError(f"param_grid: {hint}") from None
-            if isinstance(error, ValueError):
-                raise
-            raise ValueError(  # "a__b" where a is no estimator
-                f"param_grid: {params!r} cannot be set on {search.estimator!r}: {error}"
-            ) from None
-        # XGBoost takes any name, and ignores those that it does not know.
-        doubtful = {k: v for k, v in params.items() if not _is_of_a_part(k, search.estimator)}
-        if hint := _did_you_mean(doubtful, search.estimator, alike=0.85):
-            warnings.warn(f"param_grid: {hint}", UserWarning, stacklevel=4)
-    _warn_of_ranges(space)
-    return space
-
-
-def _did_you_mean(params: dict[str, Any], estimator: Any, alike: float = 0.6) -> str:
-    """Return which parameter may have been meant by the first that the estimator does not have."""
-    known = list(estimator.get_params(deep=True))
-    for name in (name for name in params if name not in known):
-        # A parameter of a step has the step's name before it.
-        near = [other for other in known if other.endswith(f"__{name.rpartition('__')[2]}")]
-        near = near or [other for other in known if other.lower() == name.lower()]
-        if near := near or difflib.get_close_matches(name, known, n=1, cutoff=alike):
-            meant = " or ".join(map(repr, near))
-            return f"{type(estimator).__name__} has no parameter {name!r}; did you mean {meant}?"
-    return ""
-
-
-def _is_of_a_part(name: str, estimator: Any) -> bool:
-    """Whether this is "a__b" with a parameter a that is no estimator: only its owner knows b.
-
-    skorch takes "module__hidden" for the argument `hidden` of the class `module`, for example.
-    """
-    known, owner = estimator.get_params(deep=True), name
-    while "__" in owner:
-        owner = owner.rpartition("__")[0]
-        if owner in known:
-            return isinstance(known[owner], type) or not hasattr(known[owner], "get_params")
-    return False
-
-
-def _warn_of_ranges(space: SearchSpace) -> None:
-    """Warn of a tuple of two numbers: GridSearchCV has two candidates in it, skopt a range."""
+        except (AttributeError, ValueError) as error:  # AttributeError: "a__b", a is no estimator
+            hint = _did_you_mean(params, search.estimator)
+            hint = hint or f"{params!r} cannot be set on {search.estimator!r}: {error}"
+            raise ValueError(f"param_grid: {hint}") from None
     for name, (low, high), as_range in space.perhaps_ranges:
         warnings.warn(
             f"param_grid[{name!r}]=({low!r}, {high!r}) lists two candidates, as in GridSearchCV. "
             f"If you mean the range between them, write {as_range}; if the tuple is one value, "
             f"[({low!r}, {high!r})]; if you do mean two candidates, [{low!r}, {high!r}]",
             UserWarning,
-            stacklevel=5,
+            stacklevel=4,
         )
+    return space
+
+
+def _did_you_mean(params: dict[str, Any], estimator: Any) -> str:
+    """Return which parameter may have been meant by one that the estimator does not have."""
+    known = list(estimator.get_params(deep=True))
+    for name in (name for name in params if name not in known):
+        # A parameter of a step has the step's name before it.
+        near = [other for other in known if other.endswith(f"__{name.rpartition('__')[2]}")]
+        near = near or [other for other in known if other.lower() == name.lower()]
+        if near := near or difflib.get_close_matches(name, known, n=1):
+            meant = " or ".join(map(repr, near))
+            return f"{type(estimator).__name__} has no parameter {name!r}; did you mean {meant}?"
+    return ""
 
 
 def n_iter_of(search: Any, space: SearchSpace, strategy: Strategy) -> int:
@@ -165,10 +141,6 @@ def n_iter_of(search: Any, space: SearchSpace, strategy: Strategy) -> int:
     if search.n_iter is None:
         return int(space.n_points) if is_grid else _N_ITER
     n_iter = int(search.n_iter)
-    if min(n_iter, space.n_points) > _MOST_FITS:
-        raise ValueError(
-            f"n_iter={n_iter:,} is more candidates than can be listed ({_MOST_FITS:,}): fit fewer"
-        )
     if is_grid and n_iter < space.n_points <= _LARGEST_GRID and strategy.protects == "validation":
         warnings.warn(
             f"param_grid has {space.n_points:,} candidates; with n_iter={n_iter:,} fits, the "
@@ -179,57 +151,59 @@ def n_iter_of(search: Any, space: SearchSpace, strategy: Strategy) -> int:
     return n_iter
 
 
-def refuse_earlier_search(strategy: Strategy) -> None:
-    """Raise ValueError if a search that holds out by itself begins where another one ended."""
-    if is_fitted_search(getattr(strategy, "initial_points", None)):
-        raise ValueError(
-            "initial_points is a search, and what it found follows from the records that it was "
-            "fitted on. Some of these could be held out, and be protected, here: hold out by "
-            "yourself records that are not among them, as X_val"
-        )
-
-
-def resolve_strategy(strategy: Any, by_name: dict[str, type[Strategy]]) -> Strategy:
+def resolve_strategy(strategy: Any) -> Strategy:
     """Return the strategy of this name, or this one."""
-    if isinstance(strategy, str) and strategy in by_name:
-        return by_name[strategy]()
+    if isinstance(strategy, str) and strategy in _STRATEGIES:
+        module, name = _STRATEGIES[strategy]
+        found: Strategy = getattr(import_module(f"sklearn_dpbo.{module}"), name)()
+        return found
     if isinstance(strategy, Strategy):
         return strategy
-    if strategy in ("compose", "repeat", "auto"):
-        raise ValueError(f"pass strategy=OneTable({strategy!r}); found {strategy!r}")
     hint = f"; did you mean {strategy.__name__}()?" if isinstance(strategy, type) else ""
     raise ValueError(
-        f"strategy is one of {sorted(by_name)} or a strategy object, such as WorstCase(); "
+        f"strategy is one of {sorted(_STRATEGIES)} or a strategy object, such as WorstCase(); "
         f"found {strategy!r}{hint}"
     )
 
 
-def check_strategy(search: Any, strategy: Strategy, scorers: dict[str, PrivateScorer]) -> None:
-    """Raise ValueError if a strategy does not do what a search is to do."""
-    name = type(strategy).__name__
-    if getattr(strategy, "initial_points", None) is search:
+def check_strategy(
+    search: Any, strategy: Strategy, scorers: dict[str, PrivateScorer], held_out: bool
+) -> None:
+    """Raise ValueError if a strategy does not do what a search is to do, which may hold out."""
+    name, start = type(strategy).__name__, getattr(strategy, "initial_points", None)
+    if start is search:
         raise ValueError(
             "initial_points is this very search, which would forget what it is to begin with: let "
             "clone(search) begin where search ended"
         )
-    if search.refit and strategy.protects == "all" and strategy.assumption is not None:
-        raise ValueError(
-            f"{name} releases no model, since it fits models that are not private, and with "
-            'protect="all" best_estimator_ would be one of protected records: pass refit=False'
-        )
-    if len(scorers) > 1 and strategy.assumption is not None:
-        raise ValueError(
-            f"{name} releases one score, and scoring has {list(scorers)}. Use "
-            "strategy='worst_case' for several"
-        )
-    if search.refit and not strategy.releases_candidate:
-        raise ValueError(
-            f"{strategy!r} releases a score and no candidate, so there is nothing to refit with: "
-            "pass refit=False, or let it release a candidate (candidate_share=0.5)"
-        )
+    other = ", or use strategy='worst_case'" * (search.protect == "validation")
     reports = strategy.protects == "validation" and strategy.assumption is None
-    if search.release != "best" and not reports:
-        other = ", or use strategy='worst_case'" * (search.protect == "validation")
-        raise ValueError(
-            f"{name} releases one candidate's score: leave out release={search.release!r}{other}"
-        )
+    for wrong, why in (
+        (
+            held_out and is_fitted_search(start),
+            "initial_points is a search, and what it found follows from the records that it was "
+            "fitted on. Some of these could be held out, and be protected, here: hold out by "
+            "yourself records that are not among them, as X_val",
+        ),
+        (
+            search.refit and strategy.protects == "all" and strategy.assumption is not None,
+            f"{name} releases no model, since it fits models that are not private, and with "
+            'protect="all" best_estimator_ would be one of protected records: pass refit=False',
+        ),
+        (
+            search.refit and not strategy.releases_candidate,
+            f"{strategy!r} releases a score and no candidate, so there is nothing to refit with: "
+            "pass refit=False, or let it release a candidate (candidate_share=0.5)",
+        ),
+        (
+            len(scorers) > 1 and strategy.assumption is not None,
+            f"{name} releases one score, and scoring has {list(scorers)}. Use "
+            "strategy='worst_case' for several",
+        ),
+        (
+            search.release != "best" and not reports,
+            f"{name} releases one candidate's score: leave out release={search.release!r}{other}",
+        ),
+    ):
+        if wrong:
+            raise ValueError(why)

@@ -32,11 +32,9 @@ def validation_report(
     title, not_protected, released, assumption
         As in `PrivacyReport`.
     """
-    budget, noise = mechanisms.budget, mechanisms.noise
-    return PrivacyReport(
+    return PrivacyReport.of(
+        mechanisms,
         title=title,
-        epsilon=budget.epsilon,
-        delta=budget.spent[1],
         unit=problem.units.name,
         m=problem.units.m,
         data="validation set",
@@ -45,8 +43,4 @@ def validation_report(
         assumption=assumption,
         condition=PREDICTION_CONDITIONS[prediction],
         released=released,
-        spends=budget.losses,
-        noise=noise.description,
-        secure=noise.secure,
-        receipts=budget.receipts,
     )

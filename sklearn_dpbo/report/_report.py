@@ -7,10 +7,11 @@ import re
 import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from .._card import Row, card
 from .._privacy.accounting import TRAINING, PrivacyLoss, Receipt, weak_because
+from .._privacy.mechanisms import Mechanisms
 
 __all__ = ["PREDICTION_CONDITIONS", "TRAINING_NOT_PROTECTED", "PrivacyReport"]
 
@@ -110,6 +111,21 @@ class PrivacyReport:
     noise: str
     secure: bool
     receipts: tuple[Receipt, ...] = ()
+
+    @classmethod
+    def of(cls, mechanisms: Mechanisms, **facts: Any) -> Self:
+        """Return the report of what these mechanisms released; facts are further parameters."""
+        budget, noise = mechanisms.budget, mechanisms.noise
+        spent = {
+            "epsilon": budget.epsilon,
+            "delta": budget.spent[1],
+            "assumption": None,
+            "spends": budget.losses,
+            "noise": noise.description,
+            "secure": noise.secure,
+            "receipts": budget.receipts,
+        }
+        return cls(**(spent | facts))
 
     @property
     def mechanism(self) -> str:

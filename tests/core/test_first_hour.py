@@ -19,7 +19,7 @@ from sklearn.model_selection import (
     ShuffleSplit,
     cross_val_score,
 )
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import LabelEncoder, StandardScaler
 
 from sklearn_dpbo import (
@@ -434,57 +434,6 @@ def test_number_of_rows_of_a_group_is_shown_by_no_warning(two_classes):
             )
         shown |= {str(each.message) for each in caught if "held out" in str(each.message)}
     assert len(shown) == 1 and "30 groups" in shown.pop()
-
-
-class TakesAnyName(LogisticRegression):
-    """As XGBoost does: unknown parameters are kept, and ignored."""
-
-    def set_params(self, **params):
-        known = self.get_params()
-        return super().set_params(**{k: v for k, v in params.items() if k in known})
-
-
-class Module:
-    """A class that takes any parameter, as networks of torch do."""
-
-
-class Net(LogisticRegression):
-    """As skorch does: takes parameters of the class `module`, which are there once they are set."""
-
-    def __init__(self, module=Module, max_iter=100, **parts):
-        super().__init__(max_iter=max_iter)
-        self.module = module
-        vars(self).update(parts)
-
-    def _get_param_names(self):
-        return sorted(["module", "max_iter", *(name for name in vars(self) if "__" in name)])
-
-    def set_params(self, **params):
-        vars(self).update({k: v for k, v in params.items() if k.startswith("module__")})
-        return super().set_params(**{k: v for k, v in params.items() if "__" not in k})
-
-
-@pytest.mark.parametrize("prefix", ["", "net__"])
-@pytest.mark.parametrize("name", ["module__h", "module__hidden2", "module__inner__h"])
-def test_parameters_of_a_part_that_is_no_estimator_raise_no_false_alarm(two_classes, prefix, name):
-    net = Net(module__hidden1=5)
-    estimator = Pipeline([("net", net)]) if prefix else net
-    with warnings.catch_warnings():
-        warnings.filterwarnings("error", message=".*has no parameter.*")
-        search = fit(two_classes, {f"{prefix}{name}": [10, 20]}, estimator)
-    best = search.best_estimator_.get_params()
-    assert best[f"{prefix}{name}"] == search.best_params_[f"{prefix}{name}"]
-
-
-def test_misspelt_parameter_of_a_step_that_ignores_it_is_warned_of(two_classes):
-    pipeline = Pipeline([("scale", StandardScaler()), ("model", TakesAnyName())])
-    with pytest.warns(UserWarning, match="'model__max_itr'; did you mean 'model__max_iter'"):
-        fit(two_classes, {"model__max_itr": [10, 20]}, pipeline)
-
-
-def test_misspelt_parameter_that_an_estimator_ignores_is_warned_of(two_classes):
-    with pytest.warns(UserWarning, match="no parameter 'max_itr'; did you mean 'max_iter'"):
-        fit(two_classes, {"max_itr": [10, 20]}, TakesAnyName())
 
 
 # ------------------------------------------------------------------ budgets that promise little

@@ -226,28 +226,14 @@ def test_arguments_for_a_step_of_a_pipeline_and_routed_ones_are_refused(ledger):
     assert not FITS and not ledger.history
 
 
-@pytest.mark.parametrize("make", [search_over, lambda: tuner(search_over())])
-def test_the_mark_is_routed_by_cross_validation_and_reaches_a_search_in_a_threshold(make):
+def test_the_mark_is_routed_by_cross_validation():
     with sklearn.config_context(enable_metadata_routing=True):
-        tuned = make()
-        inner = getattr(tuned, "estimator", tuned)
-        while not isinstance(inner, Stopped):
-            if inner is not tuned:
-                inner.set_fit_request(X_val=True, y_val=True, groups_val=True)
-            inner = inner.estimator
-        inner.set_fit_request(eval_set=True)
+        search = search_over(Stopped().set_fit_request(eval_set=True))
         scores = cross_val_score(
-            tuned, X, Y, cv=2, params={"eval_set": public(X[:, :2])}, error_score="raise"
+            search, X, Y, cv=2, params={"eval_set": public(X[:, :2])}, error_score="raise"
         )
     assert scores.shape == (2,)
     assert FITS and all(np.array_equal(each["eval_set"], X[:, :2]) for each in FITS)
-
-
-def test_a_search_in_a_threshold_gets_marked_arguments_without_routing():
-    tuner(search_over()).fit(
-        X, Y, X_val=X_VAL, y_val=Y_VAL, eval_set=public([(X_STOP, Y_STOP)]), names="plain"
-    )
-    assert FITS and all(each["eval_set"][0][0] is X_STOP for each in FITS)
 
 
 def test_marked_arguments_are_passed_on_whole_by_workers():
@@ -361,24 +347,17 @@ def test_weights_of_a_fit_that_the_default_score_requests_are_refused(ledger):
         assert search.fit(X, Y, sample_weight=weights(200)).best_params_
 
 
-@pytest.mark.parametrize("name", ["sample_weight", "importance"])
-def test_score_follows_the_request_of_the_estimator(name):
-    requested = True if name == "sample_weight" else name
+def test_score_follows_the_request_of_the_estimator():
     with sklearn.config_context(enable_metadata_routing=True):
-        model = LogisticRegression().set_score_request(sample_weight=requested)
+        model = LogisticRegression().set_score_request(sample_weight=True)
         search = search_over(model).fit(X, Y)
         grid = GridSearchCV(model, {"C": [search.best_params_["C"]]}, cv=2).fit(X, Y)
         grid.best_estimator_ = search.best_estimator_
-        given = {name: weights(60)}
+        given = {"sample_weight": weights(60)}
         assert search.score(X_STOP, Y_STOP, **given) == grid.score(X_STOP, Y_STOP, **given)
         assert search.score(X_STOP, Y_STOP, **given) != search.score(X_STOP, Y_STOP)
-        if requested is True:  # scikit-learn's own pipelines know no other name
-            in_pipeline = make_pipeline("passthrough", search).score(X_STOP, Y_STOP, **given)
-            assert in_pipeline == search.score(X_STOP, Y_STOP, **given)
-        with pytest.raises(TypeError, match="metadata"):
-            search.score(X_STOP, Y_STOP, metadata=1)
-    with pytest.raises(TypeError, match=r"given \['metadata'\].*metadata routing"):
-        search.score(X_STOP, Y_STOP, metadata=1)
+        in_pipeline = make_pipeline("passthrough", search).score(X_STOP, Y_STOP, **given)
+        assert in_pipeline == search.score(X_STOP, Y_STOP, **given)
 
 
 # ------------------------------------------------------------------- estimators of users' own
@@ -626,9 +605,8 @@ class Slow(LogisticRegression):
             strategy=WorstCase(guidance="private"), **kw,
         ),
         lambda **kw: tuner(Slow(), **kw),
-        lambda **kw: tuner(search_over(Slow()), **kw),
     ],
-    ids=["search", "private guidance", "threshold", "threshold after a search"],
+    ids=["search", "private guidance", "threshold"],
 )  # fmt: skip
 def test_charges_are_stamped_before_anything_is_fitted_or_predicted(make, ledger, monkeypatch):
     monkeypatch.setattr(_budget, "datetime", Clock)

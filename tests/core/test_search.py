@@ -533,7 +533,7 @@ BAD = [
     (dict(strategy=WorstCase(score_share=1)), "score_share is strictly"),
     (dict(noise_random_state=0.5), "noise_random_state must be None or"),
     (dict(error_score="ignore"), "error_score"),
-    (dict(estimator=3), "estimator has a fit method"),
+    (dict(estimator=3), "estimator is an object with a fit method"),
 ]
 
 

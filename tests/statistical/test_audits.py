@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 
-from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV, PrivateThresholdClassifier
+from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV
 from sklearn_dpbo._data.pickles import packed
 from sklearn_dpbo._evaluation.protected_values import ProtectedTable, _Predictions
 from sklearn_dpbo._evaluation.responses import Kind
@@ -301,13 +301,6 @@ def test_audit_search_refuses_a_search_with_a_ledger(tmp_path):
     ledger = PrivacyLedger(tmp_path / "l.db", "a", 1.0, create=True)
     with pytest.raises(ValueError, match=r"fits the search 4,000 times, and no ledger pays"):
         audit_search(search(ledger=ledger), *cases.opposed_models())
-
-
-def test_claim_of_a_threshold_classifier_includes_the_epsilon_of_its_inner_search():
-    inner = PrivateBayesSearchCV(LogisticRegression(), {"C": [1.0, 2.0]}, epsilon=0.5)
-    tuned = PrivateThresholdClassifier(inner, epsilon=0.5, scoring="accuracy", thresholds=[-1, 1])
-    train, held_out, neighbour = cases.opposed_models(9)
-    assert audit_search(tuned, train, held_out, neighbour, 100, random_state=0).epsilon == 1.0
 
 
 # ------------------------------------------------------------------ one run

@@ -40,7 +40,6 @@ from sklearn_dpbo.exceptions import (
     BudgetExceededError,
     GuaranteeAssumptionWarning,
     LedgerError,
-    PrivacyWarning,
 )
 from sklearn_dpbo.ledger._decimal import parse_decimal, round_down_decimal
 from sklearn_dpbo.ledger._entries import _sealed
@@ -744,20 +743,6 @@ def test_verify_accepts_what_was_published_in_all_its_forms(place):
     ledger.verify([receipts[0]._asdict()])
 
 
-def test_a_report_of_two_ledgers_is_verified_by_each_and_by_no_other(path):
-    outer, inner, other = (opened(path.with_name(name), 10.0) for name in ("a.db", "b.db", "c.db"))
-    threshold = PrivateThresholdClassifier(search(inner), epsilon=0.1, ledger=outer)
-    report = fit(threshold).privacy_
-    assert len(report.receipts) == 2
-    outer.verify([report]), inner.verify([report.to_dict()])
-    with pytest.raises(LedgerError, match="another one, or was started anew"):
-        other.verify([report])
-    inner.path = str(path)  # an older copy of it
-    path.write_text(path.with_name("b.db").read_text().splitlines(keepends=True)[0])
-    with pytest.raises(LedgerError, match="charge 1 is missing"):
-        inner.verify([report])
-
-
 def test_verify_finds_an_older_copy_that_was_restored(path):
     ledger, (*earlier, last) = published(path)
     path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
@@ -1023,29 +1008,6 @@ def test_a_fit_beyond_the_budget_is_refused_before_any_model_is_fitted(path):
         with pytest.raises(BudgetExceededError, match="Nothing was charged"):
             fit(estimator)
     assert not ledger.history
-
-
-def test_a_nested_search_is_charged_to_the_ledger_of_the_threshold_classifier(path):
-    ledger = opened(path)
-    t = PrivateThresholdClassifier(search(None, epsilon=0.7), epsilon=0.3, ledger=ledger)
-    fit(t)
-    assert [row["epsilon"] for row in ledger.history] == [0.7, 0.3]
-    assert t.estimator.ledger is None, "fit does not change parameters"
-    assert ledger.left["epsilon"] == 0.0
-
-
-def test_a_ledger_given_to_both_nested_estimators_is_checked_for_their_sum(path):
-    class Never(LogisticRegression):
-        def fit(self, X, y):
-            raise AssertionError("fitted")
-
-    ledger = opened(path)
-    inner = PrivateBayesSearchCV(Never(), {"C": [1]}, epsilon=0.7, ledger=opened(path))
-    with pytest.raises(BudgetExceededError, match="epsilon=1.4"):
-        fit(PrivateThresholdClassifier(inner, epsilon=0.7, ledger=ledger))
-    with pytest.warns(PrivacyWarning, match="is not charged"):
-        fit(PrivateThresholdClassifier(search(ledger, epsilon=0.7), epsilon=0.7))
-    assert ledger.spent["epsilon"] == 0.7
 
 
 def test_check_takes_two_charges_as_two_and_not_as_their_sum(path):

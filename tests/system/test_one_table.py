@@ -386,10 +386,10 @@ def wrong_inputs():
     yield "learns", {"estimator": scaled, "grid": {"model__alpha": [1]}}, {}, "'step'.*learns from"
     steps = {"step": [Normalizer(), StandardScaler()]}
     yield "may learn", {"estimator": piped, "grid": steps}, {}, "'step'.*learns from"
-    yield "epsilon", {"grid": {"epsilon": [9]}}, {}, r"param_grid has \['epsilon'\]"
-    yield "classes", {"grid": {"classes": [[0, 1]]}}, {}, r"param_grid has \['classes'\]"
+    yield "epsilon", {"grid": {"epsilon": [9]}}, {}, r"changes \['epsilon'\]"
+    yield "classes", {"grid": {"classes": [[1, 0]]}}, {}, r"changes \['classes'\]"
     nested = {"grid": {"model__epsilon": [9]}, "estimator": piped}
-    yield "nested epsilon", nested, {}, r"param_grid has \['model__epsilon'\]"
+    yield "nested epsilon", nested, {}, r"changes \['model__epsilon'\]"
     whole = {"grid": {"model": [PrivateRidgeClassifier(epsilon=100)]}, "estimator": piped}
     yield "whole model", whole, {}, r"changes \['model__epsilon', 'model__classes'\]"
     other = {"grid": {"model": [model, logistic]}, "estimator": piped}
@@ -478,8 +478,3 @@ def test_text_targets_are_refused_by_their_type_before_anything_is_spent(tmp_pat
     with pytest.raises(ValueError, match="y has to be numbers; found an array of <U8"):
         search.fit(X, np.where(y, "Jane Doe", "1"))
     assert ledger.spent["epsilon"] == 0
-
-
-def test_the_name_of_an_accounting_is_not_a_strategy():
-    with pytest.raises(ValueError, match=r"OneTable\('compose'\)"):
-        search_of(strategy="compose").fit(*table())

@@ -408,11 +408,6 @@ def test_autologging_stays_suspended_in_a_search_within_a_search(tracked, inner)
     assert_autologging_works(tracked)
 
 
-def test_a_search_within_a_threshold_logs_no_run_of_a_candidate(tracked):
-    assert not depends_on_validation_set(tracked, threshold(logistic_search()))
-    assert not any("C" in run.data.params for run in tracked()), "a candidate was logged"
-
-
 def test_a_suspension_of_the_users_own_outlasts_a_search(tracked):
     with disable_autologging():
         fit_search("list")

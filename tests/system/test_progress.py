@@ -22,6 +22,7 @@ from leaks import (
     walk,
 )
 from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from test_kusner2015 import NOISY, known_data
@@ -447,7 +448,8 @@ def test_verbose_0_prints_nothing(capfd):
 @pytest.mark.parametrize("at", [("begin", "fit"), ("end", "fit")])
 def test_exception_in_threshold_callback_reveals_no_raw_score(at):
     public, protected = data()
-    tuned = PrivateThresholdClassifier(search_of(), epsilon=1e-7)
+    model = FrozenEstimator(search_of().fit(**public, **protected).best_estimator_)
+    tuned = PrivateThresholdClassifier(model, epsilon=1e-7)
     spy = Spy(RuntimeError("no more"), at)
     with pytest.raises(RuntimeError, match="no more") as caught:
         tuned.set_callbacks(spy).fit(**public, **protected)

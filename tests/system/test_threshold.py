@@ -30,7 +30,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from thresholds import GRID, FirstColumn, data_of, fitted, tuner
 
-from sklearn_dpbo import PrivateBayesSearchCV, PrivateThresholdClassifier, make_private_scorer
+from sklearn_dpbo import (
+    PrivacyLedger,
+    PrivateBayesSearchCV,
+    PrivateThresholdClassifier,
+    make_private_scorer,
+)
 from sklearn_dpbo._data.split import Problem, Training
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo._evaluation.companions import Companions
@@ -39,7 +44,6 @@ from sklearn_dpbo._evaluation.protected_values import ProtectedTable
 from sklearn_dpbo._evaluation.threshold_curve import LabelGains, label_values, threshold_curve
 from sklearn_dpbo._evaluation.threshold_grid import public_thresholds
 from sklearn_dpbo.exceptions import BatchDependentError, InsecureNoiseWarning, PrivacyWarning
-from sklearn_dpbo.kusner2015 import GPNoisy
 from sklearn_dpbo.scoring._make import resolve_scorer
 
 pytestmark = pytest.mark.filterwarnings("ignore:No X_val and no cv")
@@ -294,72 +298,18 @@ def test_fit_parameters_reach_the_estimator(rare):
 # ---------------------------------------------------------------- together with a search
 
 
-def searched(rare, search_params={}, **params):
-    search = PrivateBayesSearchCV(
-        LogisticRegression(), {"C": [0.01, 0.1, 1.0]},
-        **{"epsilon": 0.7, "scoring": "neg_log_loss", "noise_random_state": 1} | search_params,
-    )  # fmt: skip
-    return fitted(rare, search, epsilon=0.3, **params)
-
-
-def test_epsilons_of_search_and_threshold_add_up(rare):
-    t = searched(rare)
-    inner = t.estimator_
-    assert inner.best_params_["C"] in (0.01, 0.1, 1.0)
-    assert t.privacy_.epsilon == pytest.approx(1.0) and t.privacy_.epsilon >= 0.7 + 0.3
-    assert t.privacy_.m == inner.privacy_.m == 2000
-    assert [loss.release for loss in t.privacy_.spends] == [
-        "choice of the candidate", "score of the chosen candidate", "choice of the threshold",
-        "score at the threshold",
-    ]  # fmt: skip
-    spent = sum(loss.epsilon for loss in t.privacy_.spends)
-    assert spent == pytest.approx(1.0) and spent <= t.privacy_.epsilon + 1e-12
-    said = t.privacy_.details()
-    assert "best_threshold_" in said and "best_params_" in said
-
-
-def test_groups_reach_the_search(rare):
-    groups = [f"patient {i // 4}" for i in range(2000)]
-    t = searched(rare, groups_val=groups)
-    assert (t.estimator_.privacy_.unit, t.estimator_.privacy_.m) == ("group", 500)
-
-
-def test_held_out_part_is_validation_set_of_the_search(rare):
-    search = PrivateBayesSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, noise_random_state=0)
-    t = tuner(search).fit(rare[0], rare[1])
-    assert t.privacy_.m == t.estimator_.privacy_.m == 250
-    assert t.estimator_.privacy_.protected == "X_val as given"
-
-
-def test_seeded_search_makes_privacy_report_not_private(rare):
+def test_threshold_is_tuned_after_a_search_and_both_losses_add_up_in_the_ledger(rare, tmp_path):
     X, y, X_val, y_val = rare
-    search = PrivateBayesSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, noise_random_state=0)
-    t = PrivateThresholdClassifier(search, random_state=0).fit(X, y, X_val=X_val, y_val=y_val)
-    assert not t.privacy_.secure and "NONE" in str(t.privacy_)
-
-
-@pytest.mark.parametrize("alone", [False, True])
-@pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.GuaranteeAssumptionWarning")
-def test_error_after_search_notes_what_the_search_released(rare, monkeypatch, alone):
-    """Also if it released a candidate and no score."""
-    strategy = GPNoisy(score_share=0, k1=0.9) if alone else "worst_case"
-    monkeypatch.setattr(
-        PrivateThresholdClassifier, "_grid", lambda *a: (_ for _ in ()).throw(OSError("late"))
+    ledger = PrivacyLedger(tmp_path / "ledger", "patients", 1.0, create=True)
+    search = PrivateBayesSearchCV(
+        LogisticRegression(), {"C": [0.01, 0.1, 1.0]}, epsilon=0.7, ledger=ledger
     )
-    with pytest.raises(OSError, match="late") as caught:
-        searched(rare, {"strategy": strategy, "delta": 0.01 * alone, "scoring": "accuracy"})
-    notes = " ".join(caught.value.__notes__)
-    assert "best_params_={'C'" in notes and "paid for" in notes
-    assert ("best_score_" in notes) != alone
-
-
-def test_assumption_and_delta_of_search_are_in_privacy_report(rare):
-    from sklearn_dpbo.exceptions import GuaranteeAssumptionWarning
-
-    with pytest.warns(GuaranteeAssumptionWarning):
-        t = searched(rare, {"strategy": GPNoisy(), "delta": 1e-5, "scoring": "accuracy"})
-    assert t.privacy_.assumption == t.estimator_.privacy_.assumption is not None
-    assert t.privacy_.delta == t.estimator_.privacy_.delta > 0
+    with pytest.raises(ValueError, match="fit it first.*FrozenEstimator.search.best_estimator_"):
+        fitted(rare, search, epsilon=0.3, ledger=ledger)
+    search.fit(X, y, X_val=X_val, y_val=y_val)
+    t = fitted(rare, FrozenEstimator(search.best_estimator_), epsilon=0.3, ledger=ledger)
+    assert t.privacy_.m == search.privacy_.m == 2000
+    assert [row["epsilon"] for row in ledger.history] == [0.7, 0.3]
 
 
 # ---------------------------------------------------------------- invalid input, raw scores
@@ -371,7 +321,7 @@ def test_assumption_and_delta_of_search_are_in_privacy_report(rare):
         ({"epsilon": 0}, "epsilon is a number"),
         ({"score_share": 0}, r"score_share is in \(0, 1\)"),
         ({"score_share": 1}, r"score_share is in \(0, 1\)"),
-        ({"response_method": "predict"}, "response_method is one of"),
+        ({"response_method": "predict"}, "response_method is .*decision_function"),
         ({"thresholds": 3}, "thresholds is a whole number, 4 to"),
         ({"thresholds": 2.5}, "thresholds is a whole number"),
         ({"thresholds": [0.5]}, "two finite numbers"),
@@ -388,7 +338,7 @@ def test_assumption_and_delta_of_search_are_in_privacy_report(rare):
         ({"noise_random_state": -1}, "noise_random_state"),
         ({"estimator": 3}, "with a fit method"),
         ({"estimator": PrivateBayesSearchCV(LogisticRegression(), {"C": [1]}, refit=False)},
-         "must refit"),
+         "fit it first"),
     ],
 )  # fmt: skip
 def test_invalid_parameters_raise_errors(rare, params, says):

@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from thresholds import FirstColumn, data_of, fitted, tuner
 
-from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV, make_private_scorer
+from sklearn_dpbo import make_private_scorer
 from sklearn_dpbo._data.split import Problem, Training
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo._evaluation.companions import Companions
@@ -202,25 +202,6 @@ def test_copy_is_fitted_on_four_fifths_if_the_score_needs_that(rare, name, n_fit
     Counting.n_rows.clear()
     fitted(rare, Counting(), scoring=name)
     assert Counting.n_rows == [2000, 1600][:n_fits]
-
-
-def test_search_is_not_fitted_again(rare, tmp_path):
-    X, y, X_val, y_val = rare
-    ledger = PrivacyLedger(tmp_path / "ledger", dataset="d", epsilon=1.0, create=True)
-    search = PrivateBayesSearchCV(
-        Counting(),
-        {"C": [0.1, 1.0]},
-        epsilon=0.7,
-        scoring="f1",
-        noise_random_state=0,
-        prediction="together",
-    )
-    Counting.n_rows.clear()
-    search.fit(X, y, X_val=X_val, y_val=y_val)
-    alone = len(Counting.n_rows)
-    t = fitted(rare, search, epsilon=0.3, scoring="f1", ledger=ledger)
-    assert len(Counting.n_rows) - alone == alone + 1 and Counting.n_rows[-1] == 1600
-    assert len(ledger.history) == 2 and t.privacy_.epsilon == pytest.approx(1.0)
 
 
 def test_no_part_that_spends_is_fitted_again(rare):
