@@ -142,7 +142,7 @@ def labels_at_best_threshold(
     Parameters
     ----------
     score : callable
-        Takes (y, labels, classes).
+        Takes `Predictions`.
     y, responses : ndarray of shape (n,)
         Labels of public records, and responses to them.
     classes : ndarray of shape (2,)

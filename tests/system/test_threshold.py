@@ -364,7 +364,7 @@ def test_neg_cost_equals_mean_cost(rare):
     wrong = model.predict(X_val) != y_val
     cost = np.where(wrong, np.where(y_val == 1, 8, 1), 0).mean()
     assert scorer(model, X_val, y_val) == pytest.approx(-cost, abs=1e-5)
-    assert scorer.bounds == (-8, 0)
+    assert scorer.prepare(y).bounds == (-8, 0)
 
 
 def test_more_than_two_classes_raise_value_error(rare):
@@ -379,15 +379,7 @@ def test_batch_dependent_estimator_is_refused(rare):
             return np.argsort(np.argsort(np.asarray(X)[:, 0])).astype(float)
 
     with pytest.raises(BatchDependentError):
-        fitted(rare, Ranks())
-
-
-def test_batch_dependent_gain_is_refused(rare):
-    def relative(y, labels):
-        return (y == labels) / len(y)
-
-    with pytest.raises(BatchDependentError, match="gain"):
-        fitted(rare, scoring=make_private_scorer(relative, bounds=(0, 1)))
+        fitted(rare, Ranks(), prediction="together")
 
 
 def test_records_that_cannot_be_predicted_count_as_wrong_silently(capsys, recwarn):

@@ -263,5 +263,5 @@ def test_public_responses_are_out_of_sample(rng):
     assert metrics.f1_score(found, labels) >= max(every) - 0.02 < 0.95
 
 
-def metrics_of_f1(y, labels, classes):
-    return metrics.f1_score(y, labels)
+def metrics_of_f1(found):
+    return metrics.f1_score(found.y, found.response)
