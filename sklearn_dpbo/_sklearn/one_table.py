@@ -281,8 +281,8 @@ def _prepared(estimator: Any, plan: Plan, training: PrivateTraining, labels: NDA
         if changed or private_training(candidate) != training:
             raise ValueError(
                 f"{each.params} changes {changed or 'the kind of guarantee'}, which the search "
-                "sets itself: search over single parameters of one kind of estimator, not over "
-                "whole estimators that train privately"
+                "sets itself so that all fits together keep its epsilon: leave that out, and "
+                "search over single parameters of one kind of estimator"
             )
     return prepared
 
