@@ -40,19 +40,7 @@ _STYLE = """
 
 
 def card(title: str, rows: Iterable[Row], *, folded: Sequence[Row] = (), warning: str = "") -> str:
-    """Return a card as HTML. All texts are escaped.
-
-    Parameters
-    ----------
-    title : str
-        First line of the card.
-    rows : iterable of (label, lines)
-        A str and a sequence of str for each row.
-    folded : sequence of (label, lines), default=()
-        Rows that are shown on a click.
-    warning : str, default=""
-        Shown above the title, in red.
-    """
+    """Return a card as HTML. All texts are escaped."""
     parts = [f"<style>{_STYLE}</style>", '<div class="sklearn-dpbo">']
     if warning:
         parts.append(f'<div class="dpbo-warning" role="alert">{html.escape(warning)}</div>')

@@ -149,16 +149,8 @@ def audit_estimator(
 class _Fit:
     """Fits an estimator on a training set, and returns what is compared.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Not fitted; each fit is of a clone.
-    training : PrivateTraining
-        What it declares.
-    probes : tuple of tables
-        Records that are predicted.
-    output : callable or None
-        As `audit_estimator` takes it.
+    `estimator`: not fitted; each fit is of a clone; `training`: what it declares; `probes`: records
+    that are predicted; `output`: as `audit_estimator` takes it.
     """
 
     estimator: Any

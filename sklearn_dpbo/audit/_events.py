@@ -41,16 +41,9 @@ _MAX_THRESHOLDS = 512
 class Event:
     """The event ``score(outputs) >= threshold``.
 
-    Parameters
-    ----------
-    text : str
-        The event in words.
-    score : callable
-        Takes a table of outputs and returns one number for each output.
-    threshold : float
-        From which score on the event has occurred.
-    bound : float
-        Of epsilon, on the runs that chose the event: too large.
+    `text`: the event in words; `score`: takes a table of outputs and returns one number for each
+    output; `threshold`: from which score on the event has occurred; `bound`: of epsilon, on the
+    runs that chose the event: too large.
     """
 
     text: str
@@ -72,17 +65,6 @@ def epsilon_lower_bound(
     ``epsilon >= ln((p - delta) / p')``. Here p is the lower Clopper-Pearson bound of P(E) and p'
     the upper one of P'(E); each fails with probability `tail`. The bound is -inf where
     ``p <= delta``.
-
-    Parameters
-    ----------
-    k, k_neighbour : int or array-like of int
-        Counts of the event on the data set and on its neighbour.
-    n : int
-        Number of runs on each.
-    delta : float
-        Of the claim, in [0, 1).
-    tail : float
-        Failure probability of each Clopper-Pearson bound.
     """
     k, k_neighbour = np.asarray(k), np.asarray(k_neighbour)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -95,12 +77,8 @@ def epsilon_lower_bound(
 class Column:
     """One column of a table of outputs.
 
-    Parameters
-    ----------
-    name : str
-        Name of this part of an output.
-    labels : list of str or None
-        What the numbers 0, 1, ... stand for; None if the outputs are numbers.
+    `name`: name of this part of an output; `labels`: what the numbers 0, 1, ... stand for; None if
+    the outputs are numbers.
     """
 
     name: str
@@ -158,17 +136,6 @@ def choose_events(
     and the probability, by a linear discriminant of the columns of numbers and by a decision tree,
     that an output is from the first table. The thresholds are the best on these runs, so the
     bounds themselves need other runs.
-
-    Parameters
-    ----------
-    columns : sequence of Column
-        Of both tables.
-    table, table_neighbour : ndarray of shape (n_runs, n_columns)
-        Outputs on the data set and on its neighbour.
-    n_events : int
-        The most events to return.
-    delta, tail : float
-        As `epsilon_lower_bound` takes them.
     """
     found = []
     for text, score in _plain_scores(columns, np.concatenate([table, table_neighbour])):

@@ -72,17 +72,6 @@ def chance_of_guesses(n_right: int, n_guesses: int, m: int, epsilon: float, delt
 
     where B is binomial with r trials of probability ``e^epsilon / (e^epsilon + 1)``.
 
-    Parameters
-    ----------
-    n_right : int
-        v.
-    n_guesses : int
-        r, at most m.
-    m : int
-        Number of bits.
-    epsilon, delta : float
-        Of the claim.
-
     References
     ----------
     Steinke, Nasr and Jagielski, "Privacy auditing with one (1) training run", NeurIPS 2023,

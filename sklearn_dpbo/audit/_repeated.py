@@ -192,14 +192,8 @@ def released(search: Any) -> dict[str, Any]:
 class _Fit:
     """Fits a search on a validation set.
 
-    Parameters
-    ----------
-    search : estimator
-        Not fitted; each fit is of a clone.
-    train : tuple (X, y)
-        The training set.
-    output : callable
-        Takes the fitted search and returns what to compare.
+    `search`: not fitted; each fit is of a clone; `train`: the training set; `output`: takes the
+    fitted search and returns what to compare.
     """
 
     def __init__(self, search: Any, train: tuple[Any, ...], output: Callable[[Any], Any]) -> None:

@@ -28,14 +28,8 @@ _TOLERANCE = 1e-6
 class Vote:
     """One site's vote.
 
-    Parameters
-    ----------
-    candidate : int
-        That it voted for.
-    failed : frozenset of int
-        Candidates that could not be fitted there.
-    units : Units
-        Their number, and whether they are groups.
+    `candidate`: that it voted for; `failed`: candidates that could not be fitted there; `units`:
+    their number, and whether they are groups.
     """
 
     candidate: int
@@ -44,13 +38,7 @@ class Vote:
 
     @classmethod
     def read(cls, message: dict[str, Any], n: int) -> Self:
-        """Return the vote of a message, among n candidates.
-
-        Raises
-        ------
-        MessageError
-            If it is malformed.
-        """
+        """Return the vote of a message, among n candidates."""
         candidate = field(message, "candidate", f"from 0 to {n - 1}", lambda c: 0 <= c < n)
         m = field(message, "m", f"from 1 to {_MOST_UNITS}", lambda m: 1 <= m <= _MOST_UNITS)
         failed = different_numbers(message.get("failed"), "failed candidates", n, or_none=True)
@@ -67,12 +55,7 @@ class Vote:
 class Counts:
     """What one site released of the finalists.
 
-    Parameters
-    ----------
-    noisy : dict of int to NoisyCounts
-        By candidate.
-    spent : Spent
-        In all.
+    `noisy`: by candidate; `spent`: in all.
     """
 
     noisy: dict[int, NoisyCounts]
@@ -88,28 +71,7 @@ class Counts:
         y: Any,
         finalists: list[int],
     ) -> Self:
-        """Return the counts of a message.
-
-        Parameters
-        ----------
-        message : dict
-            As the site sent it.
-        vote : Vote
-            Of the same site.
-        plan : Plan
-            Of the search.
-        scorer : PrivateScorer
-            Prepared.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs), or None
-            Training labels.
-        finalists : list of int
-            Candidates that were asked for.
-
-        Raises
-        ------
-        MessageError
-            If it is malformed, or not what was asked for.
-        """
+        """Return the counts of a message."""
         if message.get("candidates") != finalists:
             found = message.get("candidates")
             raise MessageError(

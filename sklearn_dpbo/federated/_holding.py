@@ -24,12 +24,7 @@ _N_LOOKED_AT = 3
 class Holding:
     """The records of one site, with what counts candidates on them.
 
-    Parameters
-    ----------
-    plan : Plan
-        Of the search.
-    problem : Problem
-        The training set, and the site's validation set.
+    `plan`: of the search; `problem`: the training set, and the site's validation set.
     """
 
     def __init__(self, plan: Plan, problem: Problem) -> None:
@@ -43,13 +38,7 @@ class Holding:
     def of(
         cls, plan: Plan, X: Any, y: Any, records: tuple[Any, Any, Any], fit_params: dict[str, Any]
     ) -> Self:
-        """Return the holding of a site with these records: X_val, y_val, groups_val.
-
-        Raises
-        ------
-        ValueError
-            If anything is malformed.
-        """
+        """Return the holding of a site with these records: X_val, y_val, groups_val."""
         X_val, y_val, groups_val = records
         problem = hold_out(
             plan.options.estimator,
@@ -111,11 +100,6 @@ def evaluate(holdings: Sequence[Holding]) -> None:
     """Fit all candidates, once for all these holdings, and then count on each of them.
 
     The row-by-row check is made with as many training records as the largest of them has.
-
-    Raises
-    ------
-    ValueError
-        If no candidate can be fitted.
     """
     first, *others = sorted(holdings, key=lambda holding: -holding.units.m)
     _look_at_good_candidate(first, others)

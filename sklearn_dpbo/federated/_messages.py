@@ -51,19 +51,7 @@ def field(
 
 
 def different_numbers(value: Any, what: str, n: int, *, or_none: bool = False) -> list[int]:
-    """Return a list of different numbers from 0 to n - 1, of the type that JSON gives.
-
-    Parameters
-    ----------
-    value : object
-        What was found.
-    what : str
-        What the numbers are, for the error.
-    n : int
-        How many numbers there are.
-    or_none : bool, default=False
-        Whether the list may be empty.
-    """
+    """Return a list of different numbers from 0 to n - 1, of the type that JSON gives."""
     if isinstance(value, list) and (value or or_none):
         numbers: list[int] = value
         whole = all(type(each) is int and 0 <= each < n for each in numbers)

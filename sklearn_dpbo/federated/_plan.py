@@ -32,22 +32,9 @@ __all__ = ["Plan", "checked_names", "refuse_in_process", "together", "units_of"]
 class Plan:
     """The candidates, how they are fitted and scored, and what a site spends on what.
 
-    Parameters
-    ----------
-    candidates : tuple of dict
-        The public list.
-    options : FitOptions
-        How candidates are fitted.
-    scorer : PrivateScorer
-        Not prepared for training labels yet.
-    epsilon : float
-        Of each site.
-    score_share : float
-        Of epsilon.
-    seeds : ndarray of int
-        For public randomness.
-    trust, weights, finalists, noise_random_state
-        As the search has them.
+    `candidates`: the public list; `options`: how candidates are fitted; `scorer`: not prepared for
+    training labels yet; `epsilon`: of each site; `score_share`: of epsilon; `seeds`: for public
+    randomness; `trust`, `weights`, `finalists`, `noise_random_state`: as the search has them.
     """
 
     candidates: tuple[dict[str, Any], ...]
@@ -63,13 +50,7 @@ class Plan:
 
     @classmethod
     def of(cls, search: Any) -> Self:
-        """Return the plan that follows from the parameters of a search; a plan as it is.
-
-        Raises
-        ------
-        ValueError
-            If a parameter makes no sense.
-        """
+        """Return the plan that follows from the parameters of a search; a plan as it is."""
         if isinstance(search, cls):
             return search
         _check_parameters(search)
@@ -138,13 +119,7 @@ def units_of(m: int, grouped: bool) -> Units:
 
 
 def together(scorer: PrivateScorer, several: Sequence[Units]) -> Units:
-    """Return the units of several sites as one.
-
-    Raises
-    ------
-    ValueError
-        If they do not count alike.
-    """
+    """Return the units of several sites as one."""
     if len({units.grouped for units in several}) > 1:
         raise ValueError(
             "some sites protect records and others groups, so their counts do not add up. At the "

@@ -34,19 +34,7 @@ def budget_of_all(budgets: Sequence[Budget]) -> Budget:
 def choose_together(
     plan: Plan, holdings: Mapping[str, Holding], budget: Budget, noise: Noise
 ) -> Result:
-    """Choose a candidate by the sum of all sites' integers, and release its score.
-
-    Parameters
-    ----------
-    plan : Plan
-        Of the search.
-    holdings : mapping of str to Holding
-        Of each site; no unit is at two of them.
-    budget : Budget
-        As `budget_of_all` returns it.
-    noise : Noise
-        Where the draws come from.
-    """
+    """Choose a candidate by the sum of all sites' integers, and release its score."""
     several = list(holdings.values())
     units = together(several[0].oracle.scorer, [holding.units for holding in several])
     evaluate(several)

@@ -28,18 +28,8 @@ _RELEASED = {
 class Spent:
     """What a site spent on a search, and where its noise came from.
 
-    Parameters
-    ----------
-    epsilon : float
-        In all.
-    losses : tuple of PrivacyLoss
-        The charges, in order.
-    noise : str
-        Where the noise came from.
-    secure : bool
-        Whether nobody can predict it.
-    receipts : tuple of Receipt
-        The charges of its ledger.
+    `epsilon`: in all; `losses`: the charges, in order; `noise`: where the noise came from;
+    `secure`: whether nobody can predict it; `receipts`: the charges of its ledger.
     """
 
     epsilon: float
@@ -64,13 +54,7 @@ class Spent:
 
     @classmethod
     def from_message(cls, message: dict[str, Any]) -> Self:
-        """Return what a message says.
-
-        Raises
-        ------
-        MessageError
-            If it does not say it as it should.
-        """
+        """Return what a message says."""
         try:
             losses = tuple(PrivacyLoss(**loss) for loss in message["spent"])
             receipts = tuple(Receipt(**receipt) for receipt in message.get("ledger", ()))
@@ -81,19 +65,7 @@ class Spent:
 
 
 def site_report(plan: Plan, name: str, units: Units, spent: Spent) -> PrivacyReport:
-    """Return what one site protected, and what it spent.
-
-    Parameters
-    ----------
-    plan : Plan
-        Of the search.
-    name : str
-        Of the site.
-    units : Units
-        Only their number, and whether they are groups, is used.
-    spent : Spent
-        On this search.
-    """
+    """Return what one site protected, and what it spent."""
     return PrivacyReport(
         title=f"Differentially private federated search: the site {name!r}",
         epsilon=spent.epsilon,

@@ -20,22 +20,9 @@ __all__ = ["Result"]
 class Result:
     """What all sites released, added up.
 
-    Parameters
-    ----------
-    plan : Plan
-        Of the search.
-    scorer : PrivateScorer
-        Prepared.
-    best : int
-        The candidate chosen.
-    scores : dict of int to (float, tuple of float)
-        Of each finalist: score and interval.
-    reports : dict of str to PrivacyReport
-        One for each site.
-    votes : dict of str to int
-        Which candidate each site voted for; empty if none voted.
-    failed : frozenset of int
-        Candidates that could not be fitted at some site.
+    `plan`: of the search; `scorer`: prepared; `best`: the candidate chosen; `scores`: of each
+    finalist: score and interval; `reports`: one for each site; `votes`: which candidate each site
+    voted for; empty if none voted; `failed`: candidates that could not be fitted at some site.
     """
 
     plan: Plan

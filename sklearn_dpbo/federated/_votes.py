@@ -20,15 +20,6 @@ def ranked(votes: Mapping[str, int], m: Mapping[str, int], weights: str) -> list
     """Return the candidates that have a vote, the one with the most votes first.
 
     Ties go to the candidate whose voters have more units, then to the smaller number.
-
-    Parameters
-    ----------
-    votes : mapping of str to int
-        Which candidate each site voted for.
-    m : mapping of str to int
-        How many units each site has.
-    weights : {"units", "equal"}
-        The weight of a vote: the site's number of units, or 1.
     """
     units: dict[int, int] = {}
     sites: dict[int, int] = {}
@@ -45,14 +36,5 @@ def n_finalists(k: int, steps: float, epsilon: float) -> int:
     With t finalists, every count has noise of scale ``t D / epsilon``, and the sums of k sites for
     two of them differ by noise of deviation ``2 sqrt(k) t D / epsilon``. Two are always counted;
     more, as long as that stays within 0.002 of the score's range.
-
-    Parameters
-    ----------
-    k : int
-        Number of sites.
-    steps : float
-        The range of the sum in units of its sensitivity D: for means of gains, the number of units.
-    epsilon : float
-        For the counts.
     """
     return max(_FEWEST, int(min(_NOISE * steps * epsilon / (2 * math.sqrt(k)), 2**31)))

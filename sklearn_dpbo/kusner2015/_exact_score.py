@@ -101,20 +101,7 @@ class ExactScore(PrivateScorer):
 
 
 def observing_scores(oracle: Evaluator, who: str) -> Evaluator:
-    """Return the oracle whose statistic lies on a line with the score, exactly.
-
-    Parameters
-    ----------
-    oracle : Evaluator
-        Of one score, prepared for the problem.
-    who : str
-        Name of the strategy, for errors.
-
-    Raises
-    ------
-    ValueError
-        If the score cannot be computed from counts of protected records, or has no bounds.
-    """
+    """Return the oracle whose statistic lies on a line with the score, exactly."""
     scorer = oracle.scorer
     if scorer.is_mean:
         return oracle

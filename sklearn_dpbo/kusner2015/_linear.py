@@ -22,14 +22,7 @@ TOLERANCE = 1e-6
 
 
 def check_estimator(estimator: Any, training: Training) -> str:
-    """Return the name of the parameter C, or raise if the theorem does not hold.
-
-    Raises
-    ------
-    ValueError
-        If the models are not minimisers of ``lambda / 2 |w|^2 + 1/n sum_i loss_i(w)`` with a
-        convex loss that is 1-Lipschitz for rows of norm at most 1; the message says what to do.
-    """
+    """Return the name of the parameter C, or raise if the theorem does not hold."""
     prefix, scaler, classifier = _parts(estimator)
     n_classes = len(np.unique(dense(training.y)))
     for holds, what, remedy in [
@@ -52,12 +45,6 @@ def check_on_table(estimator: Any) -> None:
     """Raise unless one training record moves the model as little as the theorem says.
 
     To be called after `check_estimator`.
-
-    Raises
-    ------
-    ValueError
-        If a step before the classifier learns from records, or if nothing shows that the solver
-        reached the minimiser; the message says what to do.
     """
     *before, (_, ball), (_, classifier) = estimator.steps
     learn = [name for name, step in before if not learns_nothing(step)]

@@ -40,12 +40,8 @@ _NOT_PROTECTED = (
 class ScaledRows:
     """Scaled rows and a model's products with them, which the model accepts as X.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n_samples, n_features)
-        Rows scaled by models with the same `bounds` and `max_norm`.
-    products : ndarray of shape (n_samples,) or (n_samples, n_targets)
-        Products of the rows with the model's coefficients.
+    `rows`: rows scaled by models with the same `bounds` and `max_norm`; `products`: products of the
+    rows with the model's coefficients.
     """
 
     rows: Floats

@@ -50,16 +50,6 @@ def classifier(estimator: Any) -> PrivateTraining:
     The number of records is used as it is, and published (`bag_weights_`). So neighbours in which
     one record is replaced are two steps of these sums, with that number the same.
 
-    Parameters
-    ----------
-    estimator : DPExplainableBoostingClassifier
-        Not fitted.
-
-    Raises
-    ------
-    ValueError
-        If parameters are such that something is computed from records without noise.
-
     References
     ----------
     Nori, Caruana, Bu, Shen and Kulkarni, "Accuracy, interpretability, and differential privacy via

@@ -25,12 +25,8 @@ _KINDS = {**dict.fromkeys("biuf", "number"), **dict.fromkeys("UT", "text"), "S":
 def as_declared(X: Any) -> Any:
     """Return a table whose type no record decides: lists and objects are read cell by cell.
 
-    A cell of theirs that is no number is missing.
-
-    Raises
-    ------
-    ValueError
-        If X does not declare that it holds numbers, in rows. (scikit-learn's messages quote X.)
+    A cell of theirs that is no number is missing. What declares no numbers raises ValueError here,
+    since messages of scikit-learn quote X.
     """
     if is_frame(X):
         other = [c for c, dtype in X.dtypes.items() if not _is_of_numbers(dtype)]
@@ -69,14 +65,7 @@ def _is_of_numbers(dtype: Any) -> bool:
 
 
 def public_classes(classes: Any, y: Any) -> NDArray[Any]:
-    """Return the classes, in sorted order; if they are not given, those of y that are not missing.
-
-    Raises
-    ------
-    ValueError
-        If there is one class only; or numbers that are none, such as 0.5; or y declares texts and
-        classes are numbers, or the other way round.
-    """
+    """Return the classes, in sorted order; by default those of y that are not missing."""
     declared = getattr(y, "dtype", None)
     refuse_complex(y)
     if classes is None:
@@ -101,13 +90,7 @@ def public_classes(classes: Any, y: Any) -> NDArray[Any]:
 
 
 def targets_of(y: Any, n: int) -> NDArray[np.float64]:
-    """Return one number for each of n rows; NaN for what is no number.
-
-    Raises
-    ------
-    ValueError
-        If y declares that it has none, or has another length.
-    """
+    """Return one number for each of n rows; NaN for what is no number."""
     targets = _one_each(y, np.zeros(1), n)
     if targets.dtype.kind not in "biufO":
         raise ValueError(f"y has to be numbers; found an array of {targets.dtype}")

@@ -107,19 +107,7 @@ class PrivateTraining:
 
 
 def private_training(estimator: Any) -> PrivateTraining:
-    """Return how an estimator protects its training records.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Not fitted. It has a method `private_training`, or is a known estimator of another library,
-        or is a pipeline that ends with one and whose other steps learn nothing from records.
-
-    Raises
-    ------
-    ValueError
-        If it is none of these.
-    """
+    """Return how an estimator protects its training records."""
     if isinstance(estimator, Pipeline):
         for name, step in estimator.steps[:-1]:
             if (part := _learning(step)) is not None:

@@ -15,20 +15,8 @@ def integer_rows(
 ) -> NDArray[np.int64]:
     """Round rows towards 0, in so many steps, such that no unit's rows are too long together.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n_rows, n_columns)
-        Those of one unit have a sum of squares of at most 1.
-    steps : int
-        At most 2^20.
-    unit : ndarray of int of shape (n_rows,), default=None
-        Which unit each row is of; None if each is one.
-
-    Returns
-    -------
-    rows : ndarray of int64, shape (n_rows, n_columns)
-        The squares of one unit's rows add up to ``(steps + 1)^2`` at most. That is checked in
-        integers, so that it holds whatever rounding did before: rows of a unit that has more are 0.
+    A unit's sum of squares is at most 1 before, and ``(steps + 1)^2`` after. That is checked in
+    integers, so that it holds whatever rounding did before: rows of a unit that has more are 0.
     """
     with np.errstate(all="ignore"):
         found = np.trunc(np.clip(np.nan_to_num(rows), -2, 2) * steps).astype(np.int64)
@@ -72,17 +60,10 @@ _BLOCK = 2**21
 class IntegerRows:
     """Rows x of which sums over e x^T are taken, in integers, for bounded e that change.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n_rows, n_columns)
-        x, of which each number is at most 1.
-    sizes : ndarray of int of shape (n_rows,), default=None
-        How many rows the unit has that a row belongs to; None if each is one.
+    `rows`: x, of which each number is at most 1; `sizes`: how many rows the unit has that a row
+    belongs to; None if each is one.
 
-    Attributes
-    ----------
-    sensitivity : float
-        How far one unit moves a sum, in the Frobenius norm, if it is replaced.
+    `sensitivity`: how far one unit moves a sum, in the Frobenius norm, if it is replaced.
     """
 
     # S: the norm of a unit's part is at most this. That it holds is checked in numbers whose
@@ -97,16 +78,9 @@ class IntegerRows:
         self._sizes = 1 if sizes is None else sizes[:, None]
 
     def total(self, factors: Floats) -> NDArray[np.int64]:
-        """Return the sum over e x^T, in steps; a row whose part is too long is left out.
+        """Return the sum over e x^T, each of norm at most 1, in steps; of a unit's rows, the mean.
 
-        Parameters
-        ----------
-        factors : ndarray of shape (n_rows, k)
-            e, such that e x^T has a norm of at most 1; a unit's mean is taken over its rows.
-
-        Returns
-        -------
-        total : ndarray of int64, shape (k, n_columns)
+        A row whose part is too long is left out.
         """
         with np.errstate(all="ignore"):
             steps = np.trunc(np.nan_to_num(factors) * _FACTOR_STEPS / self._sizes)

@@ -33,30 +33,7 @@ def budget_on(
     assumption: str | None = None,
     estimator: Any = None,
 ) -> Budget:
-    """Return the budget of one fit, which is charged to the ledger before the first draw.
-
-    Parameters
-    ----------
-    ledger : PrivacyLedger or None
-        The ledger to charge; None charges none.
-    epsilon, delta : float
-        The budget of the fit, per unit.
-    what : str
-        What the fit releases, for the history.
-    mechanism : str
-        The mechanism that releases it, for the history.
-    unit : str
-        What is replaced in neighbouring data: "record", "group" or another unit.
-    assumption : str or None, default=None
-        The assumption that the loss depends on; None for a worst-case guarantee.
-    estimator : estimator, default=None
-        The model that is tuned or evaluated, whose class the history shows.
-
-    Raises
-    ------
-    BudgetExceededError, LedgerError
-        If the ledger refuses the charge, now or before the first draw.
-    """
+    """Return the budget of one fit, which is charged to the ledger before the first draw."""
     if ledger is None:
         return Budget(epsilon, delta)
     require_ledger(ledger)

@@ -27,13 +27,7 @@ _PLACE = "path of a ledger file, or URL of a database"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit status.
-
-    Parameters
-    ----------
-    arguments : sequence of str, default=None
-        None takes the arguments of the process.
-    """
+    """Run a command and return its exit status."""
     options = _parser().parse_args(arguments)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a terminal may lack a character of a name

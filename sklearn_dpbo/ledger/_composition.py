@@ -18,24 +18,7 @@ __all__ = ["concentrated", "format_budget", "format_loss", "refuse_excess", "ref
 
 
 def refuse_excess(opening: Opening, spent: Totals, losses: Iterable[Loss], what: str) -> None:
-    """Raise BudgetExceededError if these losses do not fit the budget beside what is spent.
-
-    Parameters
-    ----------
-    opening : Opening
-        The budget.
-    spent : Totals
-        Of the charges so far.
-    losses : iterable of Loss
-        To be charged.
-    what : str
-        What is to be released, for the message.
-
-    Raises
-    ------
-    BudgetExceededError
-        If they do not fit; a `CrossValidationBudgetError` where scikit-learn would hide it.
-    """
+    """Raise BudgetExceededError if these losses do not fit the budget beside what is spent."""
     asked = Totals()
     for loss in losses:
         asked = asked.plus(loss)
@@ -62,13 +45,6 @@ def concentrated(E: Fraction, D: Fraction, squares: Fraction) -> bool:
     """Whether charges fit (E, D / 2) by zero-concentrated differential privacy (zCDP).
 
     Rounding errors can only make the answer False.
-
-    Parameters
-    ----------
-    E, D : Fraction
-        Epsilon and delta of the budget.
-    squares : Fraction
-        Sum of the squares of epsilon of all charges.
     """
     rho = squares / 2
     if D == 0 or rho > 2**1000:  # more than any budget allows, and close to the largest float
@@ -83,15 +59,6 @@ def refuse_other_unit(opening: Opening, unit: str | None, what: str) -> None:
     Replacing all records of a group, one of them included, changes more than replacing a record,
     and that changes more than moving it. So a loss per group is a loss per record, too, and that
     one is a loss per moved row; not the other way round.
-
-    Parameters
-    ----------
-    opening : Opening
-        Of the ledger.
-    unit : str or None
-        "record", "group", or another unit; None for the unit of the ledger.
-    what : str
-        What is to be released, for the message.
     """
     counted = opening.unit
     moved = counted.startswith("row within ")

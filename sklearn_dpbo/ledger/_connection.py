@@ -48,10 +48,7 @@ class ServerError(OSError):
 class Connection:
     """A connection whose socket is shut if a statement is not answered in time.
 
-    Parameters
-    ----------
-    raw : psycopg.Connection
-        The connection, with autocommit.
+    `raw`: the connection, with autocommit.
     """
 
     def __init__(self, raw: Any) -> None:
@@ -67,13 +64,7 @@ class Connection:
         _start(self._shut_if_silent)
 
     def execute(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """Run one statement with values for its ``%s``; return all rows of the result.
-
-        Raises
-        ------
-        ServerError
-            If the server reports an error, or does not answer within ``TIMEOUT + GRACE`` seconds.
-        """
+        """Run one statement with values for its ``%s``; return all rows of the result."""
         cursor = self._answer(sql, values)
         return cursor.fetchall() if cursor.description else []
 
@@ -82,11 +73,6 @@ class Connection:
 
         The server warns if no transaction was open, or if a standby has not confirmed the commit.
         No setting limits the wait for a standby: it is cancelled after ``TIMEOUT`` seconds.
-
-        Raises
-        ------
-        ServerError
-            If it is not known whether the server has committed.
         """
         found: list[str] = []
         self._raw.add_notice_handler(lambda diagnostic: found.append(diagnostic.message_primary))
@@ -160,20 +146,7 @@ if hasattr(os, "register_at_fork"):
 
 @contextlib.contextmanager
 def connected(url: str) -> Iterator[Connection]:
-    """Connect to the database, and close the connection at the end.
-
-    Parameters
-    ----------
-    url : str
-        URL of the database.
-
-    Raises
-    ------
-    ServerError
-        If there is no connection within ``TIMEOUT`` seconds.
-    ImportError
-        If psycopg is not installed.
-    """
+    """Connect to the database, and close the connection at the end."""
     with contextlib.closing(Connection(_connect(url))) as connection:
         yield connection
 

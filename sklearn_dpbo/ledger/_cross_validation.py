@@ -26,13 +26,7 @@ _HOW_TO = (
 
 
 def surfacing(error: BudgetExceededError) -> BaseException:
-    """Return the error to raise: this one, unless scikit-learn would put a nan in its place.
-
-    Parameters
-    ----------
-    error : BudgetExceededError
-        What a ledger refuses a charge with. Nothing has been charged or drawn.
-    """
+    """Return the error to raise: this one, unless scikit-learn would put a nan in its place."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if (

@@ -20,25 +20,7 @@ DecimalLike = float | str | Fraction
 
 
 def parse_decimal(name: str, number: object) -> Fraction:
-    """Return a number as the fraction that equals its decimal notation: 1/10 for 0.1.
-
-    Parameters
-    ----------
-    name : str
-        Name of the parameter, for the error message.
-    number : float, int, str or Fraction
-        0, or a number from 1e-300 to 1e300. A str is a decimal number or a ratio such as "1/3".
-
-    Returns
-    -------
-    value : Fraction
-        The exact value.
-
-    Raises
-    ------
-    ValueError
-        If it is anything else.
-    """
+    """Return a number as the fraction that equals its decimal notation: 1/10 for 0.1."""
     is_bool = isinstance(number, bool | np.bool_)
     text = repr(float(number)) if isinstance(number, np.floating) else str(number)
     value = None

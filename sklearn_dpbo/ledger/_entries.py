@@ -49,12 +49,9 @@ class Loss(NamedTuple):
 class Totals(NamedTuple):
     """Sums over all charges; rounded up if they have more than 700 decimals.
 
-    Parameters
-    ----------
-    epsilon, delta, squares : Fraction
-        Sums of epsilon, of delta and of the square of epsilon.
-    epsilon_on_assumptions, delta_on_assumptions : Fraction
-        Sums over the charges that depend on assumptions.
+    `epsilon`, `delta`, `squares`: sums of epsilon, of delta and of the square of epsilon;
+    `epsilon_on_assumptions`, `delta_on_assumptions`: sums over the charges that depend on
+    assumptions.
     """
 
     epsilon: Fraction = Fraction(0)
@@ -74,22 +71,10 @@ class Totals(NamedTuple):
 class Opening(NamedTuple):
     """The first line: which data set this is, and its budget.
 
-    Parameters
-    ----------
-    ledger : str
-        Identifier, drawn at random when the ledger was created.
-    dataset : str
-        Name of the data set.
-    unit : str
-        What one protected unit is.
-    epsilon, delta : Fraction
-        The budget, per unit.
-    worst_case_only : bool
-        Whether charges that depend on assumptions are refused.
-    time : str
-        When the ledger was created, in UTC, in ISO 8601 format.
-    hash : str, default=""
-        Hash of the line.
+    `ledger`: identifier, drawn at random when the ledger was created; `dataset`: name of the data
+    set; `unit`: what one protected unit is; `epsilon`, `delta`: the budget, per unit;
+    `worst_case_only`: whether charges that depend on assumptions are refused; `time`: when the
+    ledger was created, in UTC, in ISO 8601 format; `hash`: hash of the line.
     """
 
     ledger: str
@@ -141,23 +126,12 @@ class Opening(NamedTuple):
 class Entry(NamedTuple):
     """One charge.
 
-    Parameters
-    ----------
-    number : int
-        Position of the charge in the ledger, from 1.
-    loss : Loss
-        The privacy loss, per unit.
-    time : str
-        Time of the charge in UTC, in ISO 8601 format.
-    what, mechanism, estimator, purpose : str
-        What was released, by which mechanism, of which class of estimators, and for which purpose
-        of the user's; "" if this is not known.
-    totals : Totals
-        Over all charges up to this one.
-    previous : str
-        Hash of the line before.
-    hash : str, default=""
-        Hash of the line, and so of all lines up to this one.
+    `number`: position of the charge in the ledger, from 1; `loss`: the privacy loss, per unit;
+    `time`: time of the charge in UTC, in ISO 8601 format; `what`, `mechanism`, `estimator`,
+    `purpose`: what was released, by which mechanism, of which class of estimators, and for which
+    purpose of the user's; "" if this is not known; `totals`: over all charges up to this one;
+    `previous`: hash of the line before; `hash`: hash of the line, and so of all lines up to this
+    one.
     """
 
     number: int
@@ -173,19 +147,7 @@ class Entry(NamedTuple):
 
     @classmethod
     def after(cls, last: Opening | Entry, loss: Loss, time: str, **texts: object) -> Entry:
-        """Return the entry of a charge that follows on another line.
-
-        Parameters
-        ----------
-        last : Opening or Entry
-            The last line.
-        loss : Loss
-            The privacy loss of the charge.
-        time : str
-            Its time, as in `Entry`.
-        **texts : object
-            "what", "mechanism", "estimator" and "purpose".
-        """
+        """Return the entry of a charge that follows on another line."""
         loss = loss._replace(assumption=_cut(loss.assumption))
         cut = {name: _cut(text) or "" for name, text in texts.items()}
         entry = cls(last.number + 1, loss, time, **cut, totals=last.totals.plus(loss),
@@ -243,15 +205,7 @@ _TEXTS = ("time", "what", "mechanism", "estimator", "purpose")
 
 
 def verified_entries(opening: Opening, lines: Iterable[str]) -> Iterator[Entry]:
-    """Yield the charges in these lines, or raise DamagedError where the chain does not hold.
-
-    Parameters
-    ----------
-    opening : Opening
-        The first line.
-    lines : iterable of str
-        All further lines, in order.
-    """
+    """Yield the charges in these lines, or raise DamagedError where the chain does not hold."""
     last: Opening | Entry = opening
     for line in lines:
         entry = Entry.parse(line)

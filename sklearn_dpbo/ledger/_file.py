@@ -47,10 +47,7 @@ _open_books: weakref.WeakSet[FileBook] = weakref.WeakSet()
 class FileStore:
     """The ledger of one data set in one file.
 
-    Parameters
-    ----------
-    path : str
-        Absolute path of the file.
+    `path`: absolute path of the file.
     """
 
     def __init__(self, path: str) -> None:
@@ -86,12 +83,8 @@ class FileBook(io.FileIO):
     To leave its `with` statement closes the file, and so releases the lock. As that is not written
     in Python, no interrupt can come between, and leave the lock to who keeps the exception.
 
-    Parameters
-    ----------
-    path : str
-        Absolute path of the file.
-    write : bool
-        Whether lines are to be added. Otherwise the lock ends when the last line has been read.
+    `path`: absolute path of the file; `write`: whether lines are to be added. Otherwise the lock
+    ends when the last line has been read.
     """
 
     def __init__(self, path: str, write: bool) -> None:

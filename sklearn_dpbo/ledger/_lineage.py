@@ -13,17 +13,7 @@ __all__ = ["refuse_missing"]
 
 
 def refuse_missing(ledger: str, heads: Sequence[str], reports: Mapping[str, Any]) -> None:
-    """Raise LedgerError if the ledger lacks the charge of a report.
-
-    Parameters
-    ----------
-    ledger : str
-        Identifier of the ledger.
-    heads : sequence of str
-        Hashes of its lines: the opening, then the charges.
-    reports : dict of str to PrivacyReport, dict or Receipt
-        What was published, with a name for messages.
-    """
+    """Raise LedgerError if the ledger lacks the charge of a report."""
     missing = []
     for name, report in reports.items():
         for receipt in _of_this_ledger(ledger, _receipts(name, report)):

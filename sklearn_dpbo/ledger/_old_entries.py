@@ -23,25 +23,7 @@ __all__ = ["converted_lines"]
 def converted_lines(
     budget: Sequence[Any], head: str, rows: Iterable[Sequence[Any]], unit: str
 ) -> list[str]:
-    """Return the lines of a ledger that was kept in tables.
-
-    Parameters
-    ----------
-    budget : sequence
-        Name of the data set, epsilon, delta and worst_case_only, as stored.
-    head : str
-        The stored hash of the budget and all rows.
-    rows : iterable of tuple
-        Number, time, what, mechanism, epsilon, delta and assumption of each charge, as stored, in
-        order of their numbers.
-    unit : str
-        What one protected unit is.
-
-    Raises
-    ------
-    DamagedError
-        If the rows were changed.
-    """
+    """Return the lines of a ledger that was kept in tables."""
     name, epsilon, delta, worst_case_only = budget
     damaged = DamagedError(f"the ledger of {name!r} has been damaged or tampered with")
     rows, now = list(rows), datetime.now(UTC).isoformat(timespec="seconds")

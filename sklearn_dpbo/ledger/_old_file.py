@@ -41,32 +41,7 @@ Execute = Callable[..., list[tuple[Any, ...]]]
 def convert_file(
     old: str, new: str, dataset: str | None = None, unit: str = "record"
 ) -> tuple[str, list[str]]:
-    """Write the ledger of one data set in an old file to a new file.
-
-    Parameters
-    ----------
-    old, new : str
-        Paths. There must be no file at `new`.
-    dataset : str, default=None
-        Name of the data set; None if there is but one.
-    unit : str, default="record"
-        What one protected unit is, which old ledgers do not know.
-
-    Returns
-    -------
-    name : str
-        The data set.
-    others : list of str
-        The data sets of the old file that are still to be converted.
-
-    Raises
-    ------
-    LedgerError
-        If the old file is no ledger, has been damaged or converted to another file, or cannot be
-        written.
-    ValueError
-        If a parameter is invalid.
-    """
+    """Write the ledger of one data set in an old file to a new file."""
     old, new, unit = checked_place(old), checked_place(new), checked_name("unit", unit)
     try:
         FileStore(new)  # an error where there is no flock

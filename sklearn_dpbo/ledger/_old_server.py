@@ -28,26 +28,6 @@ def convert_server(url: str, unit: str = "record") -> dict[str, int]:
 
     The old tables stay, as ``datasets_format_1`` and ``charges_format_1``. Rights to the new ones
     have to be granted anew.
-
-    Parameters
-    ----------
-    url : str
-        URL of the database, with the role that owns the tables.
-    unit : str, default="record"
-        What one protected unit is.
-
-    Returns
-    -------
-    counts : dict of str to int
-        How many charges the ledger of each data set has.
-
-    Raises
-    ------
-    LedgerError
-        If there are no such tables, a chain does not hold, or the server fails. Nothing has
-        changed then, unless the message says that this is not known.
-    ValueError
-        If a parameter is invalid.
     """
     url, unit = checked_place(url), checked_name("unit", unit)
     try:

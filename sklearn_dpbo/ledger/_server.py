@@ -113,13 +113,7 @@ def is_url(place: str) -> bool:
 
 
 def checked_url(url: str) -> str:
-    """Return the URL of a PostgreSQL database if it contains no password.
-
-    Raises
-    ------
-    ValueError
-        If it contains one, or is another URL. The message does not show the URL.
-    """
+    """Return the URL of a PostgreSQL database if it contains no password."""
     if not url.startswith(("postgresql://", "postgres://")):
         raise ValueError("the URL of a ledger begins with postgresql:// or postgres://")
     decoded = unquote(url)
@@ -144,12 +138,7 @@ def datasets(url: str) -> list[str]:
 class ServerStore:
     """The ledger of one data set on a server.
 
-    Parameters
-    ----------
-    url : str
-        URL of the database.
-    dataset : str
-        Name of the data set.
+    `url`: URL of the database; `dataset`: name of the data set.
     """
 
     def __init__(self, url: str, dataset: str) -> None:
@@ -183,12 +172,7 @@ class ServerStore:
 class ServerBook:
     """The lines of one ledger, in a transaction.
 
-    Parameters
-    ----------
-    connection : Connection
-        Whose transaction has locked the ledger.
-    dataset : str
-        Name of the data set.
+    `connection`: whose transaction has locked the ledger; `dataset`: name of the data set.
     """
 
     def __init__(self, connection: Connection, dataset: str) -> None:
@@ -262,22 +246,7 @@ def _numeric(x: Fraction) -> str:
 
 @contextlib.contextmanager
 def transaction(url: str, *, write: bool = True) -> Iterator[Connection]:
-    """Yield a connection in a transaction; commit durably at the end, roll back on an exception.
-
-    Parameters
-    ----------
-    url : str
-        URL of the database.
-    write : bool, default=True
-        Whether anything is to be changed.
-
-    Raises
-    ------
-    ServerError, UnicodeError
-        If the server does not answer within a minute or so, or could lose a charge.
-    ImportError
-        If psycopg is not installed.
-    """
+    """Yield a connection in a transaction; commit durably at the end, roll back on an exception."""
     with connected(url) as connection:
         try:
             timeout = int(1000 * TIMEOUT)
@@ -295,17 +264,7 @@ def transaction(url: str, *, write: bool = True) -> Iterator[Connection]:
 
 
 def lock(connection: Connection, dataset: str, *, shared: bool = False) -> None:
-    """Lock a ledger until the end of the transaction.
-
-    Parameters
-    ----------
-    connection : Connection
-        The connection.
-    dataset : str
-        Name of the data set, or "" to create and convert tables.
-    shared : bool, default=False
-        Whether others may have a shared lock, too.
-    """
+    """Lock a ledger until the end of the transaction."""
     # Two names with one key wait for each other, which does no harm.
     digest = hashlib.sha256(f"sklearn_dpbo ledger {dataset}".encode()).digest()
     key = int.from_bytes(digest[:8], "big", signed=True)

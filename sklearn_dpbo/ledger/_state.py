@@ -16,14 +16,8 @@ _CUT_OFF = "what a crash cut off: nothing was released"
 class State(NamedTuple):
     """What decides on a charge.
 
-    Parameters
-    ----------
-    opening : Opening
-        The first line.
-    last : Opening or Entry
-        What the next charge follows.
-    salvaged : list of Entry
-        One charge for all whose lines were cut off, to be written before the next one, or none.
+    `opening`: the first line; `last`: what the next charge follows; `salvaged`: one charge for all
+    whose lines were cut off, to be written before the next one, or none.
     """
 
     opening: Opening

@@ -32,10 +32,4 @@ class Store(Protocol):
         """Create the ledger with these lines, durably; do nothing if there is one already."""
 
     def transaction(self, *, write: bool) -> AbstractContextManager[Book]:
-        """Lock the ledger: against all others to write, against writers to read.
-
-        Raises
-        ------
-        OSError
-            If there is no ledger, or it cannot be locked, read and written within a minute.
-        """
+        """Lock the ledger: against all others to write, against writers to read."""

@@ -29,20 +29,7 @@ def on_trials(
     objective: _Objective,
     space: Mapping[str, Any] | Callable[[Any], Candidate],
 ) -> Callable[[Any], float]:
-    """Return a function of an Optuna trial that returns the score of the candidate suggested.
-
-    Parameters
-    ----------
-    objective : callable
-        Returns the score of a candidate.
-    space : dict or callable
-        See `PrivateObjective.optuna`.
-
-    Raises
-    ------
-    ValueError
-        If the space is neither, or has something that Optuna has no counterpart of.
-    """
+    """Return a function of an Optuna trial that returns the score of the candidate suggested."""
     suggest = space if callable(space) else _suggesting(space)
 
     def of_trial(trial: Any) -> float:
@@ -62,13 +49,7 @@ def on_trials(
 
 
 class _WithoutPruning:
-    """A trial that suggests parameters, and reports nothing.
-
-    Parameters
-    ----------
-    trial : optuna.Trial
-        The trial.
-    """
+    """A trial that suggests parameters, and reports nothing."""
 
     def __init__(self, trial: Any) -> None:
         self._trial = trial
@@ -146,22 +127,7 @@ def _of_scipy(name: str, distribution: Any) -> tuple[str, dict[str, Any]]:
 def on_vectors(
     objective: Callable[[Candidate], float], dimensions: list[Any], lowest: Callable[[], float]
 ) -> Callable[[Any], float]:
-    """Return a function of a vector that returns the negative score of the candidate.
-
-    Parameters
-    ----------
-    objective : callable
-        Returns the score of a candidate.
-    dimensions : list of skopt.space.Dimension
-        Each with a name.
-    lowest : callable
-        Returns the score of candidates that cannot be fitted.
-
-    Raises
-    ------
-    ValueError
-        If a dimension has no name, or two have the same.
-    """
+    """Return a function of a vector that returns the negative score of the candidate."""
     names = [getattr(dimension, "name", None) for dimension in dimensions]
     if not names or None in names or len(set(names)) < len(names):
         raise ValueError(

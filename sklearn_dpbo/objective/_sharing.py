@@ -23,13 +23,8 @@ _QUANTILES, _GAPS = 2_000, 100
 class Sharing:
     """How (epsilon, delta) is shared.
 
-    Parameters
-    ----------
-    calls : Price
-        What all calls together cost, and their noise.
-    epsilon_choice : float
-        For the choice of the best candidate by a draw of its own; 0 if the best is the one with the
-        largest noisy score.
+    `calls`: what all calls together cost, and their noise; `epsilon_choice`: for the choice of the
+    best candidate by a draw of its own; 0 if the best is the one with the largest noisy score.
     """
 
     calls: Price
@@ -39,21 +34,7 @@ class Sharing:
     def of(
         cls, n_calls: int, epsilon: float, delta: float, best_share: float | None, *, is_mean: bool
     ) -> Sharing:
-        """Share a budget.
-
-        Parameters
-        ----------
-        n_calls : int
-            Number of calls.
-        epsilon, delta : float
-            For everything.
-        best_share : float or None
-            Share of epsilon that is kept for `best`; None is what makes the smaller error of the
-            choice.
-        is_mean : bool
-            Whether the noisy score of a call is the score itself. If not, it is released at the
-            end.
-        """
+        """Share a budget."""
         if best_share is None:
             kept, none = (cls._with(n_calls, epsilon, delta, share) for share in (_BEST_SHARE, 0.0))
             return none if is_mean and none.error <= kept.error else kept
@@ -85,13 +66,6 @@ def error_of_noisy_max(n: int, noise: stats.rv_frozen) -> float:
 
     All but the best are worse by the same gap; the gap at which the expected loss is largest is
     taken.
-
-    Parameters
-    ----------
-    n : int
-        How many numbers.
-    noise : rv_frozen
-        Distribution of the noise of each of them.
     """
     of_best = noise.ppf((np.arange(_QUANTILES) + 0.5) / _QUANTILES)
     width = noise.ppf(1 - 0.01 / n) - noise.ppf(0.01)

@@ -33,18 +33,10 @@ _LEAST_NOISE_OF_SINGLE = 1e-3
 class _Process(NamedTuple):
     """Gaussian process on the rows of Z: a correlated part, and one independent between rows.
 
-    Attributes
-    ----------
-    length_scale : float
-        Of the correlated part, in units of Z.
-    mean : float
-        Prior mean of an outcome; of its negative if outcomes are minimised.
-    shared : float
-        Variance of the correlated part.
-    own : float
-        Variance of the part that is independent between rows.
-    noise : float
-        Variance of an outcome given the correlated part.
+    `length_scale`: of the correlated part, in units of Z; `mean`: prior mean of an outcome; of its
+    negative if outcomes are minimised; `shared`: variance of the correlated part; `own`: variance
+    of the part that is independent between rows; `noise`: variance of an outcome given the
+    correlated part.
     """
 
     length_scale: float

@@ -26,12 +26,7 @@ class MessageError(ValueError):
 class RowsOffered:
     """Rows by number, each with a candidate if there is an objective.
 
-    Parameters
-    ----------
-    n : int
-        Number of rows.
-    settings : tuple of dict, or None
-        The candidate of each row.
+    `n`: number of rows; `settings`: the candidate of each row.
     """
 
     n: int
@@ -40,13 +35,7 @@ class RowsOffered:
 
     @classmethod
     def of(cls, settings: Any) -> RowsOffered:
-        """Return the rows with copies of these candidates.
-
-        Raises
-        ------
-        ValueError
-            If it is not a list of candidates.
-        """
+        """Return the rows with copies of these candidates."""
         known = isinstance(settings, Sequence) and not isinstance(settings, str)
         if not known or not settings or not all(isinstance(each, dict) for each in settings):
             raise ValueError(
@@ -88,10 +77,7 @@ class RowsOffered:
 class SpaceOffered:
     """Candidates of a search space.
 
-    Parameters
-    ----------
-    axes : dict of str to list or to (low, high, whole)
-        For each parameter its values, or a range of numbers, whole ones or not.
+    `axes`: for each parameter its values, or a range of numbers, whole ones or not.
     """
 
     axes: dict[str, Any]
@@ -99,24 +85,12 @@ class SpaceOffered:
 
     @classmethod
     def of(cls, param_grid: Mapping[str, Any]) -> SpaceOffered:
-        """Return what a search space offers.
-
-        Raises
-        ------
-        ValueError
-            If it is not a search space, or has values that JSON cannot represent.
-        """
+        """Return what a search space offers."""
         (axes,) = SearchSpace(param_grid).subspaces
         return cls({name: _offered(name, axis) for name, axis in axes.items()})
 
     def canonical(self, candidate: Any) -> dict[str, Any]:
-        """Return a candidate with the space's own values, such as 1 for 1.0 in a list with 1.
-
-        Raises
-        ------
-        MessageError
-            If it is not in the space.
-        """
+        """Return a candidate with the space's own values, such as 1 for 1.0 in a list with 1."""
         if not isinstance(candidate, dict) or set(candidate) != set(self.axes):
             raise MessageError(
                 f"each of settings must be a dict of {sorted(self.axes)}; found {candidate!r:.200}"

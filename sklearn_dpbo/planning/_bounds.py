@@ -37,13 +37,6 @@ def tail_of_choice(n: int, t: float) -> float:
 
     It is ``1 - (1 - (1 - p)^n) / (n p)`` with ``p = e^-t``: the largest over all score vectors,
     attained where all others are t below the best (Theorem 1).
-
-    Parameters
-    ----------
-    n : int
-        Number of candidates.
-    t : float
-        Distance of the scores in units of the noise scale b, 0 or more.
     """
     p = math.exp(-t)
     if n * p < 1e-3:  # the first terms of the series, because the formula would cancel
@@ -227,37 +220,14 @@ class UtilityBounds:
         return 2 * self._steps / self.epsilon_select
 
     def _as_score(self, steps: float, n_rounded: int) -> float:
-        """Return an error in steps of the sum over units as an error of the score.
-
-        Parameters
-        ----------
-        steps : float
-            The error.
-        n_rounded : int
-            Number of rounded scores in it; each adds up to one step of the grid.
-        """
+        """Return an error in steps of the sum over units as an error of the score."""
         rounding = 0.0 if self.counts else n_rounded / GRID_STEPS
         share = steps / (self._steps * self.m) + rounding
         return self.score_range * min(share, 1.0)
 
 
 def utility_of(search: Any, confidence: float = 0.95) -> UtilityBounds:
-    """Return the guaranteed errors of a fitted search, from what it released.
-
-    Parameters
-    ----------
-    search : PrivateBayesSearchCV
-        Fitted with `WorstCase`, and a score that is a mean of gains.
-    confidence : float, default=0.95
-        Probability of each guarantee, in [0.5, 1 - 1e-9].
-
-    Raises
-    ------
-    NotFittedError
-        If the search has not been fitted.
-    ValueError
-        If the theorems do not cover the search.
-    """
+    """Return the guaranteed errors of a fitted search, from what it released."""
     check_is_fitted(search, "privacy_")
     report, scorer = search.privacy_, selecting_scorer(search)
     if report.assumption is not None:

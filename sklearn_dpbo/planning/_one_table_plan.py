@@ -117,15 +117,7 @@ def plan_one_table(
     score_range: float,
     counts: bool,
 ) -> OneTablePlan:
-    """Return what a search does with a table of n units.
-
-    Parameters
-    ----------
-    n : int
-        What `plan_search` takes as m.
-    epsilon, delta, estimator, strategy, n_iter, confidence, score_range, counts
-        As `plan_search` takes them.
-    """
+    """Return what a search does with a table of n units."""
     check_number(
         "m", n, "the number of records of the table, 2 or more", lambda n: n >= 2, Integral
     )

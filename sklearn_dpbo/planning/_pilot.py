@@ -38,12 +38,8 @@ _N_RESAMPLES = 200
 class Pilot:
     """A score, and public predictions of a model about as good as those to come.
 
-    Parameters
-    ----------
-    scorer : PrivateScorer
-        Prepared to tell candidates apart that are about as good as the pilot.
-    predictions : Predictions
-        Of public records that the pilot was not fitted on.
+    `scorer`: prepared to tell candidates apart that are about as good as the pilot; `predictions`:
+    of public records that the pilot was not fitted on.
     """
 
     scorer: PrivateScorer
@@ -91,13 +87,6 @@ class Pilot:
         """Return half the width of the interval of the released score: its median over draws.
 
         The pilot's public predictions stand for those of the candidate chosen, on m records.
-
-        Parameters
-        ----------
-        m : int
-            Number of records.
-        epsilon : float
-            Of the release.
         """
         if (m, epsilon) not in self._widths:
             self._widths[m, epsilon] = self._half_width(m, epsilon)
@@ -122,11 +111,6 @@ class Pilot:
 
         To first order, where the pilot is; None if that is not known: average precision, and more
         than two classes, are not the limit of anything that the statistic says.
-
-        Parameters
-        ----------
-        m : int
-            Number of records.
         """
         scorer, public, units = self.scorer, self.predictions, Units.of(m)
         if isinstance(scorer, RankingScore):

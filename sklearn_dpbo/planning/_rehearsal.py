@@ -42,17 +42,7 @@ class Rehearsal(WorstCase):
 
     @classmethod
     def of(cls, strategy: WorstCase, bounds: UtilityBounds, n_draws: int) -> Rehearsal:
-        """Return a rehearsal of a strategy.
-
-        Parameters
-        ----------
-        strategy : WorstCase
-            Its parameters.
-        bounds : UtilityBounds
-            Refuses scores that it is not about.
-        n_draws : int
-            How often the choice is made, and a score released.
-        """
+        """Return a rehearsal of a strategy."""
         rehearsal = cls(**strategy.get_params(deep=False))
         rehearsal.bounds, rehearsal.n_draws = bounds, n_draws
         return rehearsal

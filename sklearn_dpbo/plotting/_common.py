@@ -34,15 +34,7 @@ BLUE, VERMILION, GREEN = "#0072B2", "#D55E00", "#009E73"
 def figure_and_axes(
     ax: Axes | None, figsize: tuple[float, float] | None = None
 ) -> tuple[Figure | SubFigure, Axes]:
-    """Return the given axes and their figure, or new ones.
-
-    Parameters
-    ----------
-    ax : matplotlib Axes or None
-        None makes a figure.
-    figsize : tuple of float, default=None
-        Width and height of a new figure, in inches; None is matplotlib's default.
-    """
+    """Return the given axes and their figure, or new ones."""
     if ax is None:
         try:
             import matplotlib.pyplot as plt
@@ -78,20 +70,11 @@ def legend_above(ax: Axes, ncols: int = 2) -> Legend:
 class ReleasedCandidates:
     """The candidates that a search released, in the order of ``cv_results_``.
 
-    Parameters
-    ----------
-    columns : dict of str to MaskedArray of shape (n_candidates,)
-        Values of each parameter, masked for candidates without the parameter.
-    validated : ndarray of bool, shape (n_candidates,), or None
-        Whether each was scored on the validation set; None if that is not released.
-    public_scores : ndarray of shape (n_candidates,)
-        Scores within the training set; NaN for candidates without one.
-    failed : ndarray of bool, shape (n_candidates,)
-        Whether fitting failed.
-    chosen : int
-        Position of the chosen candidate.
-    score_name : str
-        Name of the score that selects.
+    `columns`: values of each parameter, masked for candidates without the parameter; `validated`:
+    whether each was scored on the validation set; None if that is not released; `public_scores`:
+    scores within the training set; NaN for candidates without one; `failed`: whether fitting
+    failed; `chosen`: position of the chosen candidate; `score_name`: name of the score that
+    selects.
     """
 
     columns: dict[str, np.ma.MaskedArray[Any, Any]]
@@ -109,15 +92,7 @@ class ReleasedCandidates:
 
 
 def released_candidates(search: Any) -> ReleasedCandidates:
-    """Return the candidates that a fitted search released.
-
-    Raises
-    ------
-    NotFittedError
-        If the search is not fitted.
-    ValueError
-        If it released a score but no candidate.
-    """
+    """Return the candidates that a fitted search released."""
     check_is_fitted(search, "cv_results_")
     if not hasattr(search, "best_index_"):
         raise ValueError(
