@@ -7,11 +7,13 @@ column names and kinds of dtype, and whether the rows of pandas tables have the 
 from __future__ import annotations
 
 import reprlib
+import sys
 import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -43,6 +45,8 @@ from .units import Units
 __all__ = ["Problem", "PublicSplit", "Training", "check_same_index", "hold_out", "split_training"]
 
 _TEST_SIZE = 0.25
+# Modules that take from each argument of `fit` as long as X the rows of a fold.
+_CUTTING = ("sklearn.model_selection.", "sklearn.calibration")
 _PUBLIC_TEST_SIZE = 0.2
 
 Rows = NDArray[np.intp]
@@ -166,8 +170,32 @@ def hold_out(
     X = training_table(X)
     X_public, X_val = in_one_form(X, as_table(X_val), pairwise)
     y_val = check_targets(y, y_val, m)
+    _warn_if_cut(n_rows(X), m)
     units = Units.of(m, groups_val)
     return Problem(Training(X, y, fit_params), X_val, y_val, units, "X_val as given", X_public)
+
+
+def _warn_if_cut(n: int, n_val: int) -> None:
+    """Warn where scikit-learn may have cut X_val into folds, as it does if it is as long as X."""
+    if n == n_val and _within_folds():
+        warnings.warn(
+            f"X_val has as many rows ({n_val}) as X within a cross-validation. If it is as long as "
+            "the whole table that is cross-validated, scikit-learn has cut it as it cuts that "
+            "table, and each fold uses a part of it. Pass X_val and y_val of another length, for "
+            "example without one record: params={'X_val': X_val[:-1], 'y_val': y_val[:-1]}",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
+def _within_folds() -> bool:
+    """Whether a function of scikit-learn that cuts arguments of `fit` has called this one."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if str(frame.f_globals.get("__name__")).startswith(_CUTTING):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def check_same_index(name: str, X: Any, **others: Any) -> None:

@@ -1,6 +1,7 @@
 """The split into training data and protected validation data, and checks of both."""
 
 import itertools
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -8,6 +9,7 @@ import polars as pl
 import pytest
 from scipy import sparse
 from scipy.stats import uniform
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
     GroupShuffleSplit,
@@ -16,6 +18,7 @@ from sklearn.model_selection import (
     PredefinedSplit,
     ShuffleSplit,
     StratifiedShuffleSplit,
+    cross_val_score,
 )
 
 from sklearn_dpbo import PrivateBayesSearchCV, PrivateThresholdClassifier, public
@@ -423,3 +426,26 @@ class Opaque:
 def test_what_cannot_be_copied_is_named_with_what_to_do():
     with pytest.raises(TypeError, match=r"Opaque cannot be copied.*Define its classes .* module"):
         packed(Opaque())
+
+
+def cross_validated(search, **params):
+    cross_val_score(search, X, Y, cv=2, params=params, error_score="raise")
+
+
+def calibrated(search, **params):
+    CalibratedClassifierCV(search, cv=2).fit(X, Y, **params)
+
+
+@pytest.mark.parametrize("fit", [cross_validated, calibrated])
+@pytest.mark.parametrize("n", [40, 39])
+def test_validation_records_that_are_cut_into_folds_are_warned_of(fit, n):
+    for search in (
+        PrivateBayesSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}),
+        PrivateThresholdClassifier(LogisticRegression()),
+    ):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            fit(search, X_val=SAME[:n], y_val=Y[:n])
+            search.fit(X, Y, X_val=SAME, y_val=Y)
+        cut = [each for each in caught if "X_val[:-1]" in str(each.message)]
+        assert len(cut) == (2 if n == 40 else 0)
