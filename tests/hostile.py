@@ -597,7 +597,7 @@ def particular(y, response):
 
 
 def as_list(y, response):
-    return [float(str(label) == str(each)) for label, each in zip(y, response, strict=True)]
+    return right(y, response).tolist()
 
 
 def written(y, response):

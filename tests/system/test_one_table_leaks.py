@@ -222,7 +222,7 @@ def test_an_interrupt_of_the_choice_shows_neither(monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("sklearn_dpbo._privacy.mechanisms._choose", interrupted)
+    monkeypatch.setattr("sklearn_dpbo._privacy.mechanisms._choice", lambda *_: interrupted)
     with pytest.raises(KeyboardInterrupt) as caught:
         search_of().fit(*table())
     seen = [frame for frame in frames_of(caught.value) if isinstance(frame, dict)]

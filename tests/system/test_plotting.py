@@ -176,7 +176,7 @@ def test_a_search_path_in_one_parameter_is_drawn_over_the_candidate_number(mixed
 
 def test_a_search_path_without_names_is_drawn_in_the_two_most_varied_parameters(mixed, conditional):
     display = SearchPathDisplay.from_search(conditional)
-    assert (display.x.name, display.y.name) == ("C", "kernel")
+    assert (display.x.name, display.y.name) == ("C", "gamma")
     with pytest.raises(ValueError, match=r"has the parameters \['C'.*found 'c'"):
         SearchPathDisplay.from_search(conditional, "c")
 
