@@ -73,7 +73,7 @@ class PrivateScorer(Query):
     Create it with `make_private_scorer`. It is also an ordinary scikit-learn scorer:
     ``scorer(estimator, X, y)`` computes the score exactly, *without privacy*.
 
-    Attributes
+    Parameters
     ----------
     name : str
         Name of the score, or of the function that computes the gain.
@@ -81,16 +81,19 @@ class PrivateScorer(Query):
         Lowest and highest possible score.
     params : dict
         Of `make_private_scorer`, as given.
+    query : Query
+        Its integer ranks the candidates.
+    counts : Query
+        What is released of the chosen candidate; equal ones of several scores are shared.
+    ends : tuple (low, high) of float, default=(0.0, 1.0)
+        Scores that the lowest and the highest integer of `query` stand for, about.
+    shift, allowance : float, default=0.0
+        By how much the score exceeds that of the counts, and how uncertain that is.
+
+    Attributes
+    ----------
     response_method : tuple of str
         Methods of the estimator; the first one that it has is called.
-    query : Query or None
-        Its integer ranks the candidates.
-    counts : Query or None
-        What is released of the chosen candidate; equal ones of several scores are shared.
-    ends : tuple (low, high) of float
-        Scores that the lowest and the highest integer of `query` stand for, about.
-    shift, allowance : float
-        By how much the score exceeds that of the counts, and how uncertain that is.
     task : "classification", "regression" or None
         Kind of problem that the score is for; None for both.
     custom : bool
