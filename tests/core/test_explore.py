@@ -272,7 +272,10 @@ def test_search_begins_where_another_ended():
     validated = [p for p, v in zip(found["params"], found["validated"], strict=True) if v]
     assert validated[0] == first.best_params_
     scores = first.cv_results_["public_score"]
-    best = [first.cv_results_["params"][i] for i in np.argsort(-np.nan_to_num(scores))[:4]]
+    best = [
+        first.cv_results_["params"][i]
+        for i in np.argsort(-np.nan_to_num(scores), kind="stable")[:4]
+    ]
     assert validated[1:5] == [p for p in best if p != first.best_params_][:4]
     explored = [p for p, v in zip(found["params"], found["validated"], strict=True) if not v]
     fresh = search_of(n_iter=24, random_state=1).cv_results_

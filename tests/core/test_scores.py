@@ -164,7 +164,7 @@ def fitted_models():
 )
 def test_a_scorer_of_scikit_learn_is_computed_exactly_or_refused(name, fitted_models):
     function, computed = getattr(metrics, name), 0
-    known = {*VALUES, "y_pred"}  # a deprecated name of y_proba
+    known = {*VALUES, "y_pred", "y_prob"}  # deprecated names of y_proba
     own = inspect.signature(function).parameters.values()
     assert {each.name for each in own if each.kind == each.KEYWORD_ONLY} <= known
     ours = [each for each in references().values() if each._score_func is function]
