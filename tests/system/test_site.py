@@ -17,7 +17,7 @@ import pytest
 from browser import chromium, faults, screen, served
 from conftest import DATA
 from sklearn.model_selection import GridSearchCV
-from test_packaging import wheel_of
+from test_packaging import built
 
 import sklearn_dpbo
 
@@ -159,7 +159,7 @@ def test_first_example_of_the_site_runs_with_the_package_only(site, tmp_path):
     env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     venv.create(tmp_path / "fresh", with_pip=True)
     python = tmp_path / "fresh" / ("Scripts" if os.name == "nt" else "bin") / "python"
-    wheel = wheel_of(ROOT, tmp_path)
+    wheel = built(ROOT, tmp_path)
     subprocess.run([python, "-m", "pip", "install", "-q", wheel], env=env, check=True)
     done = subprocess.run([python, script], cwd=tmp_path, env=env, capture_output=True, text=True)
     assert not done.returncode and "gamma" in done.stdout, done.stderr
