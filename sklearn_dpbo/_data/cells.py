@@ -71,8 +71,8 @@ class Cells:
                 return cell if kind in _IMMUTABLE else fresh(packed(cell))
             if kind == "integer" and "number" in self.kinds:
                 return float(cell)
-            if kind == "number" and "integer" in self.kinds and float(cell).is_integer():
-                return int(cell)
+            if kind == "number" and "integer" in self.kinds:
+                return int(cell) if float(cell).is_integer() else float(cell)
         return self.missing
 
     def column(self, cells: Iterable[Any]) -> NDArray[Any]:

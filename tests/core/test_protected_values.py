@@ -959,3 +959,11 @@ def test_nothing_is_charged_where_every_record_would_count_as_the_worst(tmp_path
         else:
             private_evaluation(model, X[:M].copy(), y[:M], X=X, y=y, **given)
     assert not given["ledger"].history
+
+
+def test_fractions_count_where_training_objects_are_whole_numbers():
+    X, y = whole_numbers()
+    half = X[:M] + 0.25
+    expected, _ = statistics(LogisticRegression(), (X, y), (half, y[:M]))
+    objects = (X.astype(int).astype(object), y), (half.astype(object), y[:M])
+    assert np.array_equal(statistics(LogisticRegression(), *objects)[0], expected)
