@@ -226,11 +226,6 @@ class Surrogate:
             _diagonal=(*self._diagonal, l_tt),
         )
 
-    def correlation(self, index: int) -> NDArray[np.float64]:
-        """Return the prior correlation h of one point with all points, shape (n_points,)."""
-        k: NDArray[np.float64] = self.kernel.of_scaled(self._scaled[[index]], self._scaled)[0]
-        return (k - self.kernel.bias) / self.kernel.variance
-
     def condition_all(
         self,
         indices: Sequence[int] | NDArray[np.int_],
