@@ -71,7 +71,7 @@ class RowByRowCheck:
     def on(cls, companions: Companions, problem: Problem) -> RowByRowCheck:
         """Take a sample of the training rows."""
         sample = problem.public_rows(spread_rows(problem.training.X, None, _SAMPLE))
-        size = problem.units.m if problem.units.ends is None else _LARGEST
+        size = _LARGEST if problem.units.grouped else problem.units.m
         return cls(companions, sample, size)
 
     def check(self, pickled: bytes, methods: tuple[str, ...]) -> None:
