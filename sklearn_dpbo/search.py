@@ -286,10 +286,9 @@ class PrivateBayesSearchCV(
             example) are then one privacy unit. Without X_val: one entry for each row of X.
         **fit_params : dict
             For the estimator's `fit`, or for metadata routing. Arrays with one entry for each row
-            of X, such as weights, are split as X is. Otherwise a number, text, None, a function or
-            class with a name to import it by, or anything that is marked as public, as in
-            ``eval_set=public([(X_stop, y_stop)])``. With ``protect="all"``, only `groups` (same
-            meaning as groups_val).
+            of X, such as weights, are split as X is. Otherwise a number, text, None, or anything
+            that is marked as public, as in ``eval_set=public([(X_stop, y_stop)])``. With
+            ``protect="all"``, only `groups` (same meaning as groups_val).
 
         Returns
         -------
