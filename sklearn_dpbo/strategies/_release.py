@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -19,8 +20,8 @@ from .._privacy.mechanisms import Mechanisms, Price
 from .._privacy.noisy_counts import NoisyCounts
 from .._privacy.rounding import round_down
 from .._privacy.sensitive import Sensitive
-from ..evaluation._counted import Counted
-from ..evaluation._design import Design, design_of
+from ..evaluation._base import Design
+from ..evaluation._design import design_of
 from ..scoring._queries import Query
 from ..scoring._response import Responses
 from ..scoring._scorers import PrivateScorer, Score, score_and_interval
@@ -30,6 +31,8 @@ __all__ = ["CountedScores", "count_scores", "public_model", "rehearse", "release
 
 # A candidate fitted within the training set, and X and y of records that it was not fitted on.
 PublicFit: TypeAlias = tuple[Any, Any, Any]
+# Returns the evaluation for units and a privacy report.
+Report: TypeAlias = Callable[..., Any]
 
 
 class _Part(NamedTuple):
@@ -53,7 +56,7 @@ class CountedScores:
     parts: list[_Part]
     tables: list[Sensitive]
 
-    def release(self, units: Units, mechanisms: Mechanisms) -> tuple[Scores, Counted | None]:
+    def release(self, units: Units, mechanisms: Mechanisms) -> tuple[Scores, Report | None]:
         """Release them with what is left of the budget.
 
         Parameters
@@ -67,8 +70,8 @@ class CountedScores:
         -------
         scores : list of (float, tuple of float)
             Each score, and where it lies without noise with probability 95 %.
-        report : Counted or None
-            What was counted for the report.
+        report : callable or None
+            Returns the evaluation for the units and the privacy report.
         """
         noisy: list[NoisyCounts] = []
         for i, (part, table) in enumerate(zip(self.parts, self.tables, strict=True)):
@@ -86,14 +89,16 @@ def _computed(
     parts: list[_Part],
     noisy: list[NoisyCounts],
     units: Units,
-) -> tuple[Scores, Counted | None]:
+) -> tuple[Scores, Report | None]:
     """Return what follows from the noisy counts of each part."""
 
     def of(counts: Query) -> NoisyCounts:
         return noisy[[part.counts for part in parts].index(counts)]
 
     scores = [score_and_interval(each, units, of(each.counts)) for each in scorers]
-    return scores, None if design is None else Counted(design, tuple(map(of, design.parts)))
+    if design is None:
+        return scores, None
+    return scores, partial(design.evaluation, tuple(map(of, design.parts)))
 
 
 def count_scores(
