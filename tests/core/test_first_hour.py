@@ -185,15 +185,15 @@ class BeforeRegressor(BaseEstimator, RegressorMixin):
 
 
 @pytest.mark.parametrize(
-    ("estimator", "order"),
+    "estimator",
     [
-        (BeforeClassifier(), "class BeforeClassifier(ClassifierMixin, BaseEstimator)"),
-        (BeforeRegressor(), "class BeforeRegressor(RegressorMixin, BaseEstimator)"),
+        BeforeClassifier(),
+        BeforeRegressor(),
     ],
 )
-def test_mixins_in_the_wrong_order_are_named(two_classes, estimator, order):
-    assert order in refused(two_classes, {}, estimator)
-    assert order in refused(two_classes, {}, make_pipeline(StandardScaler(), estimator))
+def test_mixins_in_the_wrong_order_are_named(two_classes, estimator):
+    for each in (estimator, make_pipeline(StandardScaler(), estimator)):
+        assert "(ClassifierMixin, BaseEstimator), the mixin first" in refused(two_classes, {}, each)
 
 
 @pytest.mark.parametrize("scoring", [None, "accuracy", "neg_mean_absolute_error"])
