@@ -70,10 +70,10 @@ class PrivateBayesSearchCV(
         `prediction`). It must be picklable.
     param_grid : dict or list of dict
         Parameter names and their values: lists (categories) or scipy.stats distributions, also
-        mixed. A list has at most 100,000 numbers, or 20,000 values of other kinds. A list of dicts
-        is a conditional space. A grid of lists is evaluated completely, unless `n_iter` is smaller;
-        in a larger space, the strategy chooses candidates. (With ``protect="all"`` each fit costs
-        privacy, and fewer candidates may be fitted: see `OneTable`.)
+        mixed. A list has at most 20,000 values. A list of dicts is a conditional space. A grid of
+        lists is evaluated completely, unless `n_iter` is smaller; in a larger space, the strategy
+        chooses candidates. (With ``protect="all"`` each fit costs privacy, and fewer candidates
+        may be fitted: see `OneTable`.)
     epsilon : float, default=1.0
         Privacy loss of everything that is released, in total.
     delta : float, default=0.0
@@ -286,10 +286,9 @@ class PrivateBayesSearchCV(
             example) are then one privacy unit. Without X_val: one entry for each row of X.
         **fit_params : dict
             For the estimator's `fit`, or for metadata routing. Arrays with one entry for each row
-            of X, such as weights, are split as X is. Otherwise a number, text, None, a function or
-            class with a name to import it by, or anything that is marked as public, as in
-            ``eval_set=public([(X_stop, y_stop)])``. With ``protect="all"``, only `groups` (same
-            meaning as groups_val).
+            of X, such as weights, are split as X is. Otherwise a number, text, None, or anything
+            that is marked as public, as in ``eval_set=public([(X_stop, y_stop)])``. With
+            ``protect="all"``, only `groups` (same meaning as groups_val).
 
         Returns
         -------

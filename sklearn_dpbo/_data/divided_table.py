@@ -100,7 +100,7 @@ class DividedTable:
             )
         held_out = np.zeros(units.m, dtype=bool)
         held_out[rng.permutation(units.m)[:number]] = True
-        unit = units.labels()
+        unit = units.labels
         held_out = held_out if unit is None else held_out[unit]
         _, X = in_one_form(stand_in_rows(X, 2, rng), X)
         fit, val = np.flatnonzero(~held_out), np.flatnonzero(held_out)
@@ -112,7 +112,7 @@ class DividedTable:
 
     def grouped(self, name: str) -> DividedTable:
         """Return the table, with the groups as an argument of this name of the models' `fit`."""
-        fit_params = {name: self.units.labels()}
+        fit_params = {name: self.units.labels}
         return replace(self, training=replace(self.training, fit_params=fit_params))
 
     def problem(self, frequent: NDArray[np.float64], rng: np.random.Generator) -> Problem:

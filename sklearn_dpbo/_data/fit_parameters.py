@@ -6,7 +6,6 @@ So an argument that may hold records is taken only if the caller says that they 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Number
@@ -57,7 +56,7 @@ def public(value: Any) -> Public:
     -----
     Not to be marked: arguments with one entry for each row of X (weights, for example), which
     are split as X is; and plain settings, which hold no records: a number, text, bytes, a truth
-    value, None, or a function or class that can be imported by its name.
+    value or None.
 
     Examples
     --------
@@ -77,14 +76,14 @@ def public(value: Any) -> Public:
 def check_fit_params(fit_params: Mapping[str, Any], n: int) -> None:
     """Raise ValueError for a parameter that may hold records and is not marked; X has n rows."""
     for name, value in fit_params.items():
-        if not (isinstance(value, Public) or per_row(value, n) or _is_plain(value)):
+        marked = value is None or isinstance(value, Public | str | bytes | Number | np.bool_)
+        if not (marked or per_row(value, n)):
             raise ValueError(
                 f"the fit parameter {name!r} may hold records (found {type(value).__name__}): the "
                 "estimator would train on them, or stop early by them, and nothing of that is "
                 f"private. If no validation record is in it, nor a copy of one, pass {name}="
-                "public(...), with public from sklearn_dpbo. Only settings (a number, text, None, "
-                f"a function or class with a name to import it by) and what has one entry for "
-                f"each of the {n} rows of X need no mark"
+                "public(...), with public from sklearn_dpbo. Only settings (a number, text, None) "
+                f"and what has one entry for each of the {n} rows of X need no mark"
             )
 
 
@@ -97,13 +96,3 @@ def per_row(value: Any, n: int) -> bool:
     """Whether a fit parameter has an entry for each row."""
     listed = isinstance(value, list | tuple) or len(getattr(value, "shape", ())) > 0
     return listed and n_rows(value) == n
-
-
-def _is_plain(value: Any) -> bool:
-    """Whether a fit parameter is a setting: a value, or a function or class that is importable."""
-    if value is None or isinstance(value, str | bytes | Number | np.bool_):
-        return True
-    found: Any = sys.modules.get(str(getattr(value, "__module__", None)))
-    for name in str(getattr(value, "__qualname__", None)).split("."):
-        found = getattr(found, name, None)
-    return found is value

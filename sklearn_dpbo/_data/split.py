@@ -231,7 +231,7 @@ def _split(
         kind = ShuffleSplit if groups is None else GroupShuffleSplit
         cv = kind(1, test_size=_TEST_SIZE, random_state=rng.randint(2**31 - 1))
     train, test = _one_split("cv", cv, estimator, whole, split_params)
-    unit = Units.of(n_rows(whole.X), groups).labels()
+    unit = Units.of(n_rows(whole.X), groups).labels
     if unit is not None and len(shared := np.intersect1d(unit[train], unit[test])):
         raise ValueError(
             f"{len(shared)} groups of groups_val have rows in both the training and the validation "

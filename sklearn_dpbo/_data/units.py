@@ -17,46 +17,16 @@ from .cells import is_missing
 __all__ = ["Units", "unit_name"]
 
 
-def _place(group: Any) -> tuple[bool, Any, str]:
-    """Return what groups are sorted by: numbers, then others, of whatever kinds."""
-    number = isinstance(group, Real)
-    return not number, group if number else 0, repr(group)
-
-
 @dataclass(frozen=True, eq=False)
 class Units:
-    """The rows of a validation set, grouped into protected units.
-
-    Parameters
-    ----------
-    m : int
-        Number of units (public).
-    order : ndarray of shape (n_rows,) or None
-        Row numbers sorted by unit; None if each row is a unit.
-    ends : ndarray of shape (m + 1,) or None
-        The rows of unit u are ``order[ends[u]:ends[u + 1]]``.
-    """
+    """m protected units, which is public, and the number of each row's unit (None: its own)."""
 
     m: int
-    order: NDArray[np.intp] | None = None
-    ends: NDArray[np.intp] | None = None
+    labels: NDArray[np.intp] | None = None
 
     @classmethod
     def of(cls, n: int, groups: Any = None) -> Units:
-        """Make one unit of each of n rows, or of each distinct value in groups.
-
-        Parameters
-        ----------
-        n : int
-            Number of rows.
-        groups : array-like of shape (n,) or None
-            The group that each row belongs to.
-
-        Raises
-        ------
-        ValueError
-            If groups has several columns, missing values or another length.
-        """
+        """Make one unit of each of n rows, or of each distinct value in groups."""
         if groups is None:
             return cls(n)
         groups = groups.tolist() if hasattr(groups, "tolist") else list(groups)
@@ -68,72 +38,48 @@ class Units:
             raise ValueError(
                 "groups have missing values: every record must be known to belong to one group"
             )
+
+        def place(group: Any) -> tuple[bool, Any, str]:  # numbers, then others of whatever kinds
+            number = isinstance(group, Real)
+            return not number, group if number else 0, repr(group)
+
         # Not in the order in which they come: that changes with the size of a group.
-        unit_of_group = {g: u for u, g in enumerate(sorted(set(groups), key=_place))}
-        unit = np.array([unit_of_group[g] for g in groups])
-        order = np.argsort(unit, kind="stable")
-        ends = np.searchsorted(unit[order], np.arange(len(unit_of_group) + 1))
-        return cls(len(unit_of_group), order, ends)
+        number = {group: u for u, group in enumerate(sorted(set(groups), key=place))}
+        return cls(len(number), np.array([number[group] for group in groups], dtype=np.intp))
 
     @property
     def name(self) -> str:
         """Name of a unit in texts: "record" or "group"."""
-        return "group" if self.grouped else "record"
+        return unit_name(self.labels)
 
     @property
     def grouped(self) -> bool:
         """Whether a unit may have several rows."""
-        return self.order is not None
+        return self.labels is not None
 
     def rows(self, first: int, last: int) -> NDArray[np.intp]:
         """Return the row numbers of the units first, ..., last - 1."""
-        if self.order is None or self.ends is None:
+        if self.labels is None:
             return np.arange(first, last)
-        return self.order[self.ends[first] : self.ends[last]]
-
-    def labels(self) -> NDArray[np.int_] | None:
-        """Return the number of each row's unit; None if each row is a unit."""
-        if self.order is None or self.ends is None:
-            return None
-        unit = np.empty(len(self.order), dtype=int)
-        unit[self.order] = np.repeat(np.arange(self.m), np.diff(self.ends))
-        return unit
+        return np.flatnonzero((first <= self.labels) & (self.labels < last))
 
     def mean(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the mean over each unit, rounded to the nearest integer.
-
-        Parameters
-        ----------
-        values : ndarray of int, shape (n_rows,)
-            Not negative.
-
-        Returns
-        -------
-        means : ndarray of int, shape (m,)
-            In the order of the units.
-        """
-        if self.order is None or self.ends is None:
+        """Return the mean of integers from 0 up over each unit, rounded to the nearest one."""
+        if self.labels is None:
             return values
-        totals, sizes = np.add.reduceat(values[self.order], self.ends[:-1]), np.diff(self.ends)
-        means: NDArray[np.int64] = (2 * totals + sizes) // (2 * sizes)
-        return means
+        sizes, totals = np.bincount(self.labels), np.zeros(self.m, dtype=np.int64)
+        np.add.at(totals, self.labels, values)
+        return (2 * totals + sizes) // (2 * sizes)
 
     def record_weights(self, total: int) -> NDArray[np.int64]:
-        """Return an integer weight of each row; those of a unit differ by 1 at most.
-
-        Parameters
-        ----------
-        total : int
-            Sum of the weights of each unit.
-        """
-        if self.order is None or self.ends is None:
+        """Return integer weights: those of a unit add up to `total`, and differ by 1 at most."""
+        if self.labels is None:
             return np.full(self.m, total, dtype=np.int64)
-        sizes = np.diff(self.ends)
-        unit = np.repeat(np.arange(self.m), sizes)
-        position_in_unit = np.arange(len(self.order)) - self.ends[unit]
-        share, remainder = np.divmod(total, sizes)
-        weights = np.empty(len(self.order), dtype=np.int64)
-        weights[self.order] = share[unit] + (position_in_unit < remainder[unit])
+        order, sizes = np.argsort(self.labels, kind="stable"), np.bincount(self.labels)
+        unit = self.labels[order]
+        position_in_unit = np.arange(len(order)) - (np.cumsum(sizes) - sizes)[unit]
+        weights = np.empty(len(order), dtype=np.int64)
+        weights[order] = total // sizes[unit] + (position_in_unit < total % sizes[unit])
         return weights
 
 

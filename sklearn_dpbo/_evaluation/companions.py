@@ -7,6 +7,7 @@ a record that changes it is found out.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,32 +16,24 @@ from numpy.typing import NDArray
 
 from .._data.split import Problem, Training
 from .._data.tables import dense, is_frame, is_series, n_rows, take_rows
-from .odd_rows import SPECIAL
 
-__all__ = ["Companions", "spread_rows", "with_own_labels"]
+__all__ = ["SPECIAL", "Companions", "spread_rows", "with_own_labels"]
 
 # Training rows spread over the labels; and in addition such with missing or special values.
 _N_SPREAD, _N_ODD = 16, 8
 # Training rows that are looked through for these.
 _MOST_ROWS = 2**12
+# Numbers that often stand for something else than a measurement.
+SPECIAL = (0.0, -1.0, 999.0)
 # Of companions that are numbered.
 _FIRST_LABEL = -(2**62)
 
 
 @dataclass(frozen=True, eq=False)
 class Companions:
-    """Training rows that stand above and below protected ones.
+    """Training rows with the dtypes of the protected table: n_above stand above, the rest below.
 
-    Parameters
-    ----------
-    X : table of shape (n, n_features)
-        With the dtypes of the protected table.
-    y : ndarray of shape (n,) or (n, n_outputs), or None
-        Their labels.
-    n_above : int
-        How many stand above; the rest stands below.
-    copies : bool
-        Whether cells may be written into, so that they are copied for each prediction.
+    With `copies`, cells may be written into, so that they are copied for each prediction.
     """
 
     X: Any
@@ -63,24 +56,18 @@ class Companions:
 
 def _chosen(training: Training) -> NDArray[np.intp]:
     """Return row numbers: spread over the labels; those with most missing cells first and last."""
-    sample = spread_rows(training.X, None, _MOST_ROWS)
-    rows = spread_rows(training.X, training.y, _N_SPREAD)
-    rows = np.append(rows, sample[_with_other_odd_cells(training.X, rows, sample)])
-    missing = _odd_cells(take_rows(training.X, rows))[0].sum(axis=1)
+    X, sample = training.X, spread_rows(training.X, None, _MOST_ROWS)
+    rows = spread_rows(X, training.y, _N_SPREAD)
+    have = np.concatenate(_odd_cells(take_rows(X, rows)), axis=1).any(axis=0)
+    lacking = np.concatenate(_odd_cells(take_rows(X, sample)), axis=1) & ~have
+    for _ in range(_N_ODD):  # rows with most odd cells of other sorts
+        if lacking.any():
+            most = lacking.sum(axis=1).argmax()
+            rows = np.append(rows, sample[most])
+            lacking &= ~lacking[most]
+    missing = _odd_cells(take_rows(X, rows))[0].sum(axis=1)
     rows = rows[np.argsort(-missing, kind="stable")]
-    ends = [rows[::2], rows[1::2][::-1], rows[:1] if missing.any() else rows[:0]]
-    return np.concatenate(ends)
-
-
-def _with_other_odd_cells(X: Any, rows: NDArray[np.intp], sample: NDArray[np.intp]) -> list[int]:
-    """Return positions in the sample of rows that have most odd cells of other sorts."""
-    of_rows = np.concatenate(_odd_cells(take_rows(X, rows)), axis=1)
-    lacking = np.concatenate(_odd_cells(take_rows(X, sample)), axis=1) & ~of_rows.any(axis=0)
-    found: list[int] = []
-    while len(found) < _N_ODD and lacking.any():
-        found.append(int(lacking.sum(axis=1).argmax()))
-        lacking &= ~lacking[found[-1]]
-    return found
+    return np.concatenate([rows[::2], rows[1::2][::-1], rows[: int(missing.any())]])
 
 
 def _odd_cells(X: Any) -> list[NDArray[np.bool_]]:
@@ -96,7 +83,10 @@ def _odd_cells(X: Any) -> list[NDArray[np.bool_]]:
 
 def spread_rows(X: Any, y: Any, n: int) -> NDArray[np.intp]:
     """Return at most n row numbers, spread evenly over the sorted labels, or else over the rows."""
-    order = np.arange(n_rows(X)) if y is None or dense(y).ndim > 1 else _argsort(dense(y))
+    order = np.arange(n_rows(X))
+    if y is not None and dense(y).ndim == 1:
+        with suppress(TypeError):  # labels that have no order
+            order = np.argsort(dense(y), kind="stable")
     rows: NDArray[np.intp] = order[np.unique(np.linspace(0, len(order) - 1, n).astype(int))]
     return rows
 
@@ -106,17 +96,7 @@ def with_own_labels(rows: Any) -> Any:
 
     Rows of a training and of a validation frame are often numbered alike, from 0.
     """
-    if (
-        (is_frame(rows) or is_series(rows))
-        and rows.index.nlevels == 1
-        and rows.index.dtype.kind in "iu"
-    ):
-        return rows.set_axis(_FIRST_LABEL + np.arange(n_rows(rows)), axis=0)
-    return rows
-
-
-def _argsort(y: NDArray[Any]) -> NDArray[np.intp]:
-    try:
-        return np.argsort(y, kind="stable")
-    except TypeError:  # labels that have no order
-        return np.arange(len(y))
+    index = rows.index if is_frame(rows) or is_series(rows) else None
+    if index is None or index.dtype.kind not in "iu":
+        return rows
+    return rows.set_axis(_FIRST_LABEL + np.arange(n_rows(rows)), axis=0)

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -41,10 +40,10 @@ from .model import MakeModel, Model, Models
 from .progress import Progress, call_hook, in_parallel
 from .protected_values import ProtectedTable
 from .public import PublicEvaluator
-from .row_by_row import RowByRowCheck
+from .row_by_row import RowByRowCheck, to_check
 from .suppress_output import kept_warning_registries, suppress_all_output, suppress_output
 
-__all__ = ["Evaluation", "Evaluator", "counted", "to_check"]
+__all__ = ["Evaluation", "Evaluator", "counted"]
 
 
 @dataclass(frozen=True)
@@ -315,45 +314,3 @@ def counted(table: ProtectedTable, model: Model, query: Query) -> Sensitive:
     """Return what is released of one model, without noise yet, in a table of one row."""
     with ClearFrames(), without_autologging(), kept_warning_registries():
         return count(model, table, query).content
-
-
-def to_check(candidate_params: tuple[dict[str, Any], ...]) -> set[int]:
-    """Return which candidates to check for row-by-row predictions, by number.
-
-    How an estimator predicts depends on what it is made of, and rarely on the size of a number. So
-    these are one of each combination of parameters that are not numbers and of numbers at their
-    smallest or not, with numbers as large as there are, and those with the largest value of each.
-    """
-    values: dict[str, dict[int, Any]] = {}
-    for i, params in enumerate(candidate_params):
-        for name, value in params.items():
-            if _is_number(value):
-                values.setdefault(name, {})[i] = _plain(value)
-    smallest = {name: min(found.values()) for name, found in values.items()}
-    alike: dict[Any, list[int]] = {}
-    for i, params in enumerate(candidate_params):
-        key = sorted((name, _key(value, smallest.get(name))) for name, value in params.items())
-        alike.setdefault(tuple(key), []).append(i)
-
-    def size(i: int) -> list[Any]:
-        return [found[i] for found in values.values() if i in found]
-
-    largest = (max(found, key=found.__getitem__) for found in values.values())
-    return {*(max(group, key=size) for group in alike.values()), *largest}
-
-
-def _key(value: Any, smallest: Any) -> str:
-    """Return a text that is the same for values that predictions are taken not to depend on."""
-    if _is_number(value):
-        return f"number {_plain(value) > smallest}"
-    plain = value is None or isinstance(value, str | bool | np.bool_)
-    return repr(value) if plain else f"object {id(value)}"
-
-
-def _plain(number: Any) -> Any:
-    """Return a number of Python's: NumPy casts numbers to a common type to compare them."""
-    return number.item() if isinstance(number, np.generic) else number
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)

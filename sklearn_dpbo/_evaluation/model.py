@@ -17,7 +17,7 @@ from .companions import Companions
 from .fitting import without_callbacks
 from .own_code import own_code, predicts_separately
 from .responses import Kind
-from .row_by_row import PublicQuery, RowByRowCheck
+from .row_by_row import RowByRowCheck
 
 __all__ = ["MakeModel", "Model", "Models", "Response"]
 
@@ -67,7 +67,7 @@ class Model:
     own_code: str
 
     @classmethod
-    def of(cls, estimator: Any, queries: tuple[PublicQuery, ...], companions: Companions) -> Model:
+    def of(cls, estimator: Any, queries: tuple[Any, ...], companions: Companions) -> Model:
         """Return the model of a fitted estimator; raises if a query of companions fails."""
         pickled = packed(estimator)
         methods = dict.fromkeys(query.response_method for query in queries)
@@ -80,16 +80,14 @@ class Model:
         values, clipped = zip(*found, strict=True)
         return cls(pickled, classes, responses, values, clipped, own_code(pickled))
 
-    def asked(self, query: PublicQuery, companions: Companions) -> Model:
+    def asked(self, query: Any, companions: Companions) -> Model:
         """Return the model for another query of the same responses; it runs no user's code."""
         response = self.responses[query.response_method].values
         values, clipped = _values(query, companions.y, response, self.classes)
         return replace(self, values=(values,), clipped=(clipped,))
 
 
-def _values(
-    query: PublicQuery, y: Any, response: NDArray[Any], classes: Any
-) -> tuple[NDArray[Any], float]:
+def _values(query: Any, y: Any, response: NDArray[Any], classes: Any) -> tuple[NDArray[Any], float]:
     """Return what a query makes of responses, and the share of gains that its bounds clip."""
     try:
         # Copies, as a user's gain may write into what it gets.
@@ -108,7 +106,7 @@ class MakeModel:
 
     Parameters
     ----------
-    queries : tuple of PublicQuery
+    queries : tuple of Query
         Prepared; what they need of a prediction is checked.
     companions : Companions
         Training rows that will stand beside protected ones.
@@ -122,7 +120,7 @@ class MakeModel:
         What candidates are fitted on.
     """
 
-    queries: tuple[PublicQuery, ...]
+    queries: tuple[Any, ...]
     companions: Companions
     prediction: str
     check: RowByRowCheck | None

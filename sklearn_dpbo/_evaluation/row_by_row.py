@@ -7,108 +7,45 @@ company, order, size, extremes, missing values, first and last rows.
 
 from __future__ import annotations
 
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol
+from itertools import cycle, islice
+from numbers import Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import get_tags
+from scipy import sparse
 
 from .._data.pickles import copied, fresh
 from .._data.split import Problem
-from .._data.tables import n_rows, stack, take_rows
+from .._data.tables import is_frame, is_series, n_rows, stack, take_rows
 from ..exceptions import BatchDependentError
 from ..scoring._response import respond
-from .companions import Companions, spread_rows, with_own_labels
-from .odd_rows import OddRows, odd_rows
+from .companions import SPECIAL, Companions, spread_rows, with_own_labels
 from .responses import agree
 
-__all__ = ["PublicQuery", "RowByRowCheck"]
+__all__ = ["RowByRowCheck", "to_check"]
 
 # Training rows from which odd ones are made.
 _SAMPLE = 2**10
+# Rows of the largest crowd at most, and of the others; also odd rows of a sort.
+_LARGEST, _SMALL = 2**12, 32
 # Copies of one row in a crowd, for each row that is compared.
 _MANY = 4
 # How often rows that are odd in some columns are tried.
-_MOST_TRIALS = 32
-# Rows of a crowd: of the largest at most, and of the others; how many there are.
-_LARGEST, _SMALL, _N_CROWDS = 2**12, 32, 3
-_MESSAGE = (
-    "{} predicts a training record differently beside other records. One validation record could "
-    "then change the predictions of all, and no noise of size 1/m would hide it. Use an estimator "
-    "that predicts row by row and deterministically (no statistics of the batch, no randomness); "
-    'or let each record be predicted by itself, prediction="separate"'
-)
-_FAILS = (
-    "{} cannot predict training records beside other ones, so that one validation record could "
-    "keep all others from being predicted. Use an estimator that predicts row by row, or let each "
-    'record be predicted by itself, prediction="separate"'
-)
+_MOST_TRIALS = 7
+# A sparse table of more columns is left as it is.
+_MOST_COLUMNS = 10_000
+# Texts that no column has, of which one comes first and one last in any order.
+_NEW_TEXTS = ("\t!new", "~new", "\U0001f600 new")
 
-
-class PublicQuery(Protocol):
-    """What is asked about public records of a `Query`, which counts protected ones."""
-
-    @property
-    def response_method(self) -> tuple[str, ...]:
-        """Methods of the estimator; the first that it has is called."""
-
-    def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
-        """Return one value per record."""
-
-    def share_clipped(self, y: Any, response: NDArray[Any], classes: Any) -> float:
-        """Return the share of gains outside of the bounds."""
-
-
-@dataclass(frozen=True)
-class _Predictor:
-    """Predicts public rows: each call with a copy of the estimator, and of the rows."""
-
-    pickled: bytes
-    methods: tuple[str, ...]
-    copies: bool
-
-    def __call__(self, X: Any) -> NDArray[Any]:
-        X = with_own_labels(copied(X, self.copies))
-        with np.errstate(all="ignore"):  # of numbers that nobody asked for
-            return respond(self.estimator, X, self.methods).copy()
-
-    @property
-    def estimator(self) -> Any:
-        return fresh(self.pickled)
-
-    @cached_property
-    def classes(self) -> Any:
-        return getattr(self.estimator, "classes_", None)
-
-    def agrees(self, batch: Any, expected: NDArray[Any], n_companions: int) -> bool:
-        """Return whether a batch can be predicted; its last rows are those expected, in reverse.
-
-        Raises
-        ------
-        BatchDependentError
-            If they get something else.
-        """
-        try:
-            found = self(batch)[-len(expected) :][::-1]
-        except Exception:  # of odd rows, or many copies of one
-            return False
-        for part in (slice(n_companions), slice(n_companions, None)):
-            sample = expected[part]
-            if len(sample) and not agree(found[part], sample, sample, self.classes is not None):
-                raise BatchDependentError(_MESSAGE.format(type(self.estimator).__name__))
-        return True
-
-
-def _refuses_missing(estimator: Any) -> bool:
-    """Whether this is an estimator of scikit-learn itself that takes no missing values."""
-    if not type(estimator).__module__.startswith("sklearn.") or hasattr(estimator, "steps"):
-        return False
-    if any(hasattr(part, "fit") or callable(part) for part in vars(estimator).values()):
-        return False  # there is other code in it
-    return not get_tags(estimator).input_tags.allow_nan
+# Which columns can be odd, and what makes rows that are odd in some of them.
+_OddRows = tuple[tuple[int, ...], Callable[[tuple[int, ...]], Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +71,7 @@ class RowByRowCheck:
     def on(cls, companions: Companions, problem: Problem) -> RowByRowCheck:
         """Take a sample of the training rows."""
         sample = problem.public_rows(spread_rows(problem.training.X, None, _SAMPLE))
-        size = problem.units.m if problem.units.ends is None else _LARGEST
+        size = _LARGEST if problem.units.grouped else problem.units.m
         return cls(companions, sample, size)
 
     def check(self, pickled: bytes, methods: tuple[str, ...]) -> None:
@@ -142,80 +79,238 @@ class RowByRowCheck:
 
         Of a classifier's labels, also what they follow from is compared, as it shows more.
         """
-        predictor = _Predictor(pickled, methods, self.companions.copies)
-        known = predictor(self.companions.X)
-        if "predict" in methods and isinstance(predictor.classes, np.ndarray):
+        model = fresh(pickled)
+        classes = getattr(model, "classes_", None)
+        predict = _Predict(pickled, methods, self.companions.copies, classes is not None)
+        known = predict(self.companions.X)
+        changed = self._beside_ordinary(predict, known)
+        if "predict" in methods and isinstance(classes, np.ndarray):
             for method in ("decision_function", "predict_proba"):
-                finer, scores = replace(predictor, methods=(method,)), None
+                finer = replace(predict, methods=(method,))
                 with suppress(Exception):  # it is not there, or cannot be called
-                    scores = finer(self.companions.X)
-                if scores is not None:
-                    self._compare(predictor, known, self._ordinary[::_N_CROWDS])
-                    predictor, known = finer, scores
+                    predict, known = finer, finer(self.companions.X)
+                    changed |= self._beside_ordinary(predict, known)
                     break
-        self._compare(predictor, known, self._ordinary)
-        refuses_missing = _refuses_missing(predictor.estimator)
-        for sort in self._sorts:
-            if not (sort.holes and refuses_missing):
-                self._compare_odd(predictor, known, sort)
+        if changed or self._beside_odd(predict, known):
+            raise BatchDependentError(
+                f"{type(model).__name__} predicts a training record differently beside other "
+                "records, or not at all. One validation record could then change the predictions "
+                "of all, and no noise of size 1/m would hide it. Use an estimator that predicts "
+                "row by row and deterministically (no statistics of the batch, no randomness); or "
+                'let each record be predicted by itself, prediction="separate"'
+            )
 
-    def _compare(
-        self,
-        predictor: _Predictor,
-        known: NDArray[Any],
-        batches: list[tuple[Any, NDArray[np.intp]]],
-    ) -> None:
-        """Compare what the companions get in these batches with what they get alone."""
-        # A list, for all batches: `any` of a generator would stop at the first.
-        compared = [predictor.agrees(batch, known[rows], len(known)) for batch, rows in batches]
-        if not any(compared[:_N_CROWDS]):
-            raise BatchDependentError(_FAILS.format(type(predictor.estimator).__name__))
-
-    def _compare_odd(self, predictor: _Predictor, known: NDArray[Any], sort: OddRows) -> None:
-        """Compare companions and odd rows below ordinary rows, and below copies of odd ones.
-
-        Where an estimator refuses rows that are odd in several columns, each half of the columns
-        is tried.
-        """
-        pending = [sort.columns]
-        for _ in range(_MOST_TRIALS):
-            if not pending:
-                return
-            columns = pending.pop(0)
-            rows = stack([self.companions.X, sort.make(columns)])
-            try:
-                expected = predictor(rows)
-            except Exception:  # rows that cannot be predicted
-                half = len(columns) // 2
-                pending += [columns[:half], columns[half:]] if half else []
-                continue
-            expected[: len(known)] = known
-            n, size = n_rows(rows), n_rows(self.X)
-            copies = (np.full(_MANY * n, len(known) + i) for i in (0, 1))
-            crowds = [take_rows(self.X, np.arange(_SMALL) % size)]
-            crowds += [take_rows(rows, copy) for copy in copies]
-            for crowd in crowds:
-                batch = stack([crowd, take_rows(rows, np.arange(n)[::-1])])
-                predictor.agrees(batch, expected, len(known))
-
-    @cached_property
-    def _sorts(self) -> list[OddRows]:
-        return odd_rows(self.X)
+    def _beside_ordinary(self, predict: _Predict, known: NDArray[Any]) -> bool:
+        """Whether companions get something else beside training rows, or nothing in any crowd."""
+        n = len(known)
+        found = [predict.differs(batch, known[rows], n) for batch, rows in self._ordinary]
+        return True in found or found[:2] == [None, None]
 
     @cached_property
     def _ordinary(self) -> list[tuple[Any, NDArray[np.intp]]]:
         """Batches of training rows only, and which companions they end with, in reverse.
 
-        First crowds of other rows, one of them large; then many copies of one
-        companion, and few of them: batches without a range or variance of their own.
+        First crowds of other rows, one of them large; then many copies of one companion, and few
+        of them: batches without a range or variance of their own.
         """
         n, everyone = n_rows(self.X), np.arange(len(self.companions))
-        rng, size = np.random.default_rng(3), min(max(self.size, _SMALL), _LARGEST)
-        sizes = (size, _SMALL, _SMALL)[:_N_CROWDS]
-        crowds = [take_rows(self.X, rng.permutation(max(n, size))[:size] % n) for size in sizes]
+        rng, largest = np.random.default_rng(3), min(max(self.size, _SMALL), _LARGEST)
+        crowds = [take_rows(self.X, rng.permutation(max(n, k))[:k] % n) for k in (largest, _SMALL)]
         reverse = take_rows(self.companions.X, everyone[::-1])
-        copies = [np.full(_SMALL // 2, row) for row in (0, len(everyone) // 2)]
+        copies = np.full(_SMALL // 2, everyone[len(everyone) // 2])
         return [(stack([crowd, reverse]), everyone) for crowd in crowds] + [
             (take_rows(self.companions.X, rows[::-1]), rows)
-            for rows in (*copies, everyone[:4], everyone[-4:])
+            for rows in (copies, everyone[:4], everyone[-4:])
         ]
+
+    def _beside_odd(self, predict: _Predict, known: NDArray[Any]) -> bool:
+        """Whether companions or odd rows get something else below ordinary, or copies of odd ones.
+
+        Where an estimator refuses rows that are odd in several columns, each half of the columns
+        is tried.
+        """
+        for columns, make in self._odd:
+            pending = [columns]
+            for _ in range(_MOST_TRIALS):
+                if not pending:
+                    break
+                some = pending.pop(0)
+                rows = stack([self.companions.X, make(some)])
+                try:
+                    expected = predict(rows)
+                except Exception:  # rows that cannot be predicted
+                    half = len(some) // 2
+                    pending += [some[:half], some[half:]] if half else []
+                    continue
+                expected[: len(known)] = known
+                n = n_rows(rows)
+                reverse = take_rows(rows, np.arange(n)[::-1])
+                crowds = [take_rows(self.X, np.arange(_SMALL) % n_rows(self.X))]
+                crowds += [take_rows(rows, np.full(_MANY * n, len(known) + i)) for i in (0, 1)]
+                batches = [stack([crowd, reverse]) for crowd in crowds]
+                if any(predict.differs(batch, expected, len(known)) for batch in batches):
+                    return True
+        return False
+
+    @cached_property
+    def _odd(self) -> list[_OddRows]:
+        return _odd_rows(self.X)
+
+
+@dataclass(frozen=True)
+class _Predict:
+    """Predicts public rows: each call with a copy of the estimator, and of the rows."""
+
+    pickled: bytes
+    methods: tuple[str, ...]
+    copies: bool
+    classifier: bool
+
+    def __call__(self, X: Any) -> NDArray[Any]:
+        X = with_own_labels(copied(X, self.copies))
+        with np.errstate(all="ignore"):  # of numbers that nobody asked for
+            return respond(fresh(self.pickled), X, self.methods).copy()
+
+    def differs(self, batch: Any, expected: NDArray[Any], n_companions: int) -> bool | None:
+        """Whether the last rows, in reverse, get something else; None if the batch is refused."""
+        try:
+            found = self(batch)[-len(expected) :][::-1]
+        except Exception:  # of odd rows, or many copies of one
+            return None
+        return not all(
+            agree(found[part], expected[part], expected[part], self.classifier)
+            for part in (slice(n_companions), slice(n_companions, None))
+            if len(expected[part])
+        )
+
+
+# ---------------------------------------------------------------------- odd rows
+def _odd_rows(X: Any) -> list[_OddRows]:
+    """Return sorts of odd rows, see `_odd_cells`; the last one has just cells of several records.
+
+    Rows of a table without columns are only taken in another order.
+    """
+    rows = np.random.default_rng(0).permutation(n_rows(X))[:_SMALL]
+    columns, table = _columns(X)
+    rng = np.random.default_rng(1)
+    mixed = [take_rows(column, rng.permutation(n_rows(X))[:_SMALL]) for column in columns]
+    sorts: dict[str, dict[int, Any]] = {}
+    for j, column in enumerate(mixed):
+        for sort, cells in _odd_cells(column):
+            odd = islice(cycle(cells), len(column))
+            sorts.setdefault(sort, {})[j] = _like(column, list(odd))
+
+    def of(odd: dict[int, Any]) -> _OddRows:
+        return tuple(odd), lambda some: table(
+            [odd[j] if j in some else own for j, own in enumerate(mixed)]
+        )
+
+    if not columns:
+        return [((), lambda _: take_rows(X, rows))]
+    return [of(odd) for odd in (*sorts.values(), {})]
+
+
+def _columns(X: Any) -> tuple[list[Any], Callable[[list[Any]], Any]]:
+    """Return one-dimensional columns, and what makes a table of such columns."""
+    if is_series(X):
+        return [X], lambda columns: columns[0]
+    if is_frame(X):
+        return [X.iloc[:, j] for j in range(X.shape[1])], lambda columns: _frame(X, columns)
+    if sparse.issparse(X) and X.shape[1] <= _MOST_COLUMNS:
+        return list(X.toarray().T), lambda columns: sparse.csr_matrix(np.stack(columns, axis=1))
+    if isinstance(X, np.ndarray):
+        flat = X.reshape(len(X), -1)
+        return list(flat.T), lambda cells: np.stack(cells, axis=1).reshape(-1, *X.shape[1:])
+    if isinstance(X, list) and all(isinstance(record, str) for record in X):
+        return [np.array(X, dtype=object)], lambda columns: columns[0].tolist()
+    return [], lambda _: X
+
+
+def _frame(X: Any, columns: list[Any]) -> Any:
+    frame = take_rows(X, np.arange(len(columns[0])))
+    for j, column in enumerate(columns):
+        frame.isetitem(j, column.set_axis(frame.index))
+    return frame
+
+
+def _like(column: Any, cells: list[Any]) -> Any:
+    """Return cells as a column of the same type."""
+    if not isinstance(column, np.ndarray):
+        return type(column)(cells, index=column.index, dtype=column.dtype)
+    array = np.empty(len(column), column.dtype)
+    array[:] = cells
+    return array
+
+
+def _odd_cells(column: Any) -> Iterator[tuple[str, list[Any]]]:
+    """Yield sorts of cells that a column of this type can have, to be repeated.
+
+    New texts, or categories that no row has; missing cells; infinite ones; numbers of another
+    scale, positive and negative; special numbers, and the most frequent one.
+    """
+    cells, kind = column.tolist(), getattr(column.dtype, "kind", "O")
+    if hasattr(column.dtype, "categories"):
+        yield "new", [c for c in column.dtype.categories.tolist() if c not in set(cells)] or cells
+    elif str(column.dtype).startswith("str") or any(isinstance(cell, str) for cell in cells):
+        yield "new", list(_NEW_TEXTS)
+    if not (isinstance(column.dtype, np.dtype) and kind in "biuSU"):
+        hole = np.datetime64("NaT") if kind in "mM" else np.nan
+        last = len(cells) - 1  # it is missing, too
+        yield "missing", [cell if (last - i) % 2 else hole for i, cell in enumerate(cells)]
+    if kind == "f":
+        yield "infinite", [math.inf, -math.inf]
+    if kind in "mM":
+        ordered = np.sort(np.asarray(column))
+        yield "larger", [ordered[0], ordered[-1]]
+    numbers = [cell for cell in cells if _is_number(cell) and cell == cell]
+    if not numbers or kind in "mM":
+        return
+    dtype = getattr(column.dtype, "numpy_dtype", column.dtype)  # of pandas' nullable types
+    low, high = -math.inf, math.inf
+    if kind in "iu":
+        low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+
+    def scaled(*by: float) -> list[Any]:
+        return [
+            type(cell)(min(max(cell * scale, low), high)) if _is_number(cell) else cell
+            for cell, scale in zip(cells, cycle(by), strict=False)
+        ]
+
+    yield "larger", scaled(10.0, 0.1)
+    yield "negative", scaled(-10.0)
+    frequent = Counter(numbers).most_common(1)[0][0]
+    special = [type(frequent)(min(max(number, low), high)) for number in SPECIAL]
+    yield "special", [*special, frequent]
+
+
+def _is_number(cell: Any) -> bool:
+    return isinstance(cell, Real) and not isinstance(cell, bool | np.bool_)
+
+
+# ---------------------------------------------------------------------- which candidates
+def to_check(candidate_params: tuple[dict[str, Any], ...]) -> set[int]:
+    """Return which candidates to check for row-by-row predictions, by number.
+
+    How an estimator predicts depends on what it is made of, and rarely on the size of a number. So
+    these are one of each combination of parameters that are not numbers and of numbers at their
+    smallest or not, and those with the largest value of each.
+    """
+    values: dict[str, dict[int, Any]] = {}
+    for i, params in enumerate(candidate_params):
+        for name, value in params.items():
+            if _is_number(value):  # one of Python's: NumPy casts to a common type to compare
+                plain = value.item() if isinstance(value, np.generic) else value
+                values.setdefault(name, {})[i] = plain
+    smallest = {name: min(found.values()) for name, found in values.items()}
+
+    def key(i: int, name: str, value: Any) -> str:
+        if i in values.get(name, ()):
+            return f"number {values[name][i] > smallest[name]}"
+        plain = value is None or isinstance(value, str | bool | np.bool_)
+        return repr(value) if plain else f"object {id(value)}"
+
+    one_each = {
+        frozenset((name, key(i, name, value)) for name, value in params.items()): i
+        for i, params in enumerate(candidate_params)
+    }
+    return {*one_each.values(), *(max(found, key=found.__getitem__) for found in values.values())}

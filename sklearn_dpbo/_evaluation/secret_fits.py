@@ -26,11 +26,12 @@ from ..learners._private_training import refitted
 from ..learners._ridge import PrivateRidge, PrivateRidgeClassifier
 from ..scoring._response import call_method
 from ..scoring._scorers import PrivateScorer
-from .evaluator import Evaluator, to_check
+from .evaluator import Evaluator
 from .fitting import FitOptions, fit, without_autologging, without_callbacks, without_side_effects
 from .model import Model
 from .progress import in_parallel
 from .protected_values import ProtectedTable
+from .row_by_row import to_check
 from .secret_pipelines import fit_last_step
 from .suppress_output import (
     kept_warning_registries,

@@ -28,8 +28,6 @@ from typing import Any, TextIO
 import numpy as np
 from joblib import parallel_config
 
-from .._privacy.interrupts import uninterrupted
-
 __all__ = [
     "SharedContext",
     "kept_warning_registries",
@@ -49,7 +47,7 @@ class SharedContext:
         self._begin, self._lock = begin, threading.Lock()
         self.depth, self._stack = 0, contextlib.ExitStack()
 
-    @uninterrupted
+    @contextlib.contextmanager
     def __call__(self) -> Iterator[None]:
         """Enter; `begin` gets the stack of what is undone at the end."""
         entered = 0
@@ -67,7 +65,7 @@ class SharedContext:
                     self._stack.close()
 
 
-@uninterrupted
+@contextlib.contextmanager
 def suppress_output(descriptors: bool = True) -> Iterator[None]:
     """Drop warnings, logging and what is written to stdout and stderr; restore global generators.
 
@@ -78,14 +76,14 @@ def suppress_output(descriptors: bool = True) -> Iterator[None]:
         yield
 
 
-@uninterrupted
+@contextlib.contextmanager
 def suppress_all_output() -> Iterator[None]:
     """Suppress output of this process and of child processes; and keep no trace of warnings."""
     with kept_warning_registries(), suppress_output(), parallel_config("sequential"):
         yield
 
 
-@uninterrupted
+@contextlib.contextmanager
 def kept_warning_registries() -> Iterator[None]:
     """Restore what modules remember of warnings, which they do of suppressed ones, too."""
     before = {id(names): dict(names[_REGISTRY]) for names in _with_registry()}

@@ -125,19 +125,18 @@ def _jumps(
     place: NDArray[np.intp], first: NDArray[np.int64], second: NDArray[np.int64], units: Units
 ) -> tuple[int, NDArray[np.intp], NDArray[np.int64]]:
     """Return the sum over units at the lowest threshold, and where and how far it jumps."""
-    if units.order is None or units.ends is None:
+    if units.labels is None:
         return int(second.sum()), place, first - second
-    sizes = np.diff(units.ends)
-    unit = np.repeat(np.arange(units.m), sizes)
-    order = units.order[np.lexsort((place[units.order], unit))]
+    order, sizes = np.lexsort((place, units.labels)), np.bincount(units.labels)
+    unit, begins = units.labels[order], np.cumsum(sizes) - sizes
     # Each unit's sum at the lowest threshold, and after each of its records has changed sides.
-    start = np.add.reduceat(second[units.order], units.ends[:-1])
+    start = np.add.reduceat(second[order], begins)
     change = np.cumsum((first - second)[order])
-    before = np.concatenate([[0], change])[units.ends[:-1]]
+    before = np.concatenate([[0], change])[begins]
     after = start[unit] + change - before[unit]
     mean = _rounded(after, sizes[unit])
     previous = np.concatenate([[0], mean[:-1]])
-    previous[units.ends[:-1]] = _rounded(start, sizes)
+    previous[begins] = _rounded(start, sizes)
     return int(_rounded(start, sizes).sum()), place[order], mean - previous
 
 

@@ -106,11 +106,12 @@ def space_of(search: Any) -> SearchSpace:
             hint = _did_you_mean(params, search.estimator)
             hint = hint or f"{params!r} cannot be set on {search.estimator!r}: {error}"
             raise ValueError(f"param_grid: {hint}") from None
-    for name, (low, high), as_range in space.perhaps_ranges:
+    for name in space.perhaps_ranges:
         warnings.warn(
-            f"param_grid[{name!r}]=({low!r}, {high!r}) lists two candidates, as in GridSearchCV. "
-            f"If you mean the range between them, write {as_range}; if the tuple is one value, "
-            f"[({low!r}, {high!r})]; if you do mean two candidates, [{low!r}, {high!r}]",
+            f"param_grid[{name!r}] is a tuple of two numbers, which lists two candidates, as in "
+            "GridSearchCV. If you mean the range between them, write scipy.stats.uniform(low, "
+            "width), loguniform(low, high) or randint(low, high + 1); if you do mean two "
+            "candidates, write a list",
             UserWarning,
             stacklevel=4,
         )

@@ -114,8 +114,7 @@ def refuse_in_process(plan: Plan) -> None:
 
 def units_of(m: int, grouped: bool) -> Units:
     """Return this many units; which rows they have is not known, and not asked."""
-    none = np.empty(0, dtype=np.intp)
-    return Units(m, none, none) if grouped else Units(m)
+    return Units(m, np.empty(0, dtype=np.intp) if grouped else None)
 
 
 def together(scorer: PrivateScorer, several: Sequence[Units]) -> Units:

@@ -136,7 +136,7 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateLearner):
         X = self._table(X, reset=True)
         self.classes_ = public_classes(self.classes, y)
         code, units = class_numbers(y, self.classes_, len(X)), Units.of(len(X), groups)
-        unit = units.labels()
+        unit = units.labels
         X = np.column_stack([X, np.ones(len(X))])
         rows = IntegerRows(X, None if unit is None else np.bincount(unit)[unit])
         K = len(self.classes_) if len(self.classes_) > 2 else 1

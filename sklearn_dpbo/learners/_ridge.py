@@ -49,7 +49,7 @@ class _FromGram(PrivateLearner):
         n, d = X.shape
         self._check_solved(d)
         units = Units.of(n, groups)
-        unit = units.labels()
+        unit = units.labels
         parts: list[Floats] = [X, np.ones((n, 1)), targets]
         steps = (_STEPS, _STEPS // 2, _STEPS // 2)
         if unit is not None:  # a unit's rows weigh one together

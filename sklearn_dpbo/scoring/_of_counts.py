@@ -82,6 +82,13 @@ class ConfusionScore(PrivateScorer):
     classes: Any = None
     position: int = 1
 
+    @classmethod
+    def of(cls, name: str, params: dict[str, Any]) -> ConfusionScore:
+        """The gradient of recalls is the same everywhere, as they are means over one class."""
+        signed = name in ("matthews_corrcoef", "cohen_kappa") or params.get("adjusted", False)
+        varies = name not in ("accuracy", "balanced_accuracy", "recall")
+        return cls(name, (-1.0 if signed else 0.0, 1.0), params, choice_uses_public=varies)
+
     def prepare(self, y_train: Any) -> ConfusionScore:
         check_one_output(self.name, y_train)
         classes, sizes = np.unique(dense(y_train), return_counts=True)
@@ -114,11 +121,6 @@ class ConfusionScore(PrivateScorer):
     def positive(self) -> Any:
         """The positive class, if the metric has one."""
         return self.classes[self.position] if self._of_one_class else None
-
-    @property
-    def choice_uses_public(self) -> bool:
-        """The gradient of recalls is the same everywhere, as they are means over one class."""
-        return self.name not in ("accuracy", "balanced_accuracy", "recall")
 
     def choice(self, public: Predictions) -> ConfusionScore:
         return self._linear_at(self._matrix(public))
@@ -277,8 +279,9 @@ class VarianceExplained(PrivateScorer):
 
     query: MeanOf = UNSET
     counts: Moments = UNSET
+    task: str | None = "regression"
     learns_bounds: bool = True
-    task = "regression"
+    choice_uses_public: bool = True
 
     def prepare(self, y_train: Any) -> VarianceExplained:
         check_one_output(self.name, y_train)
@@ -291,8 +294,6 @@ class VarianceExplained(PrivateScorer):
         counts = Moments(centre, c, c, _STEPS)
         # As if the labels' variance were a ninth of c squared.
         return replace(self, query=query, counts=counts, ends=(1 - _ASSUMED, 1.0))
-
-    choice_uses_public = True
 
     def choice(self, public: Predictions) -> VarianceExplained:
         """Most errors of a good candidate are far smaller than c, and so is the noise then."""

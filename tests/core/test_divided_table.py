@@ -45,7 +45,7 @@ def test_each_unit_lies_in_one_part(groups, test_size, seed, grouped):
     assert not of_part[0] & of_part[1]
     assert (table.units.m, table.units_val.m) == (m - n_val, n_val)
     for rows, units in ((fit, table.units), (val, table.units_val)):
-        same = np.equal.outer(units.labels(), units.labels())
+        same = np.equal.outer(units.labels, units.labels)
         assert (same == np.equal.outer(*[[groups[row] for row in rows]] * 2)).all()
 
 

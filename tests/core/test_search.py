@@ -32,7 +32,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import sklearn_dpbo
 from sklearn_dpbo import PrivateBayesSearchCV, PrivateThresholdClassifier, make_private_scorer
-from sklearn_dpbo._evaluation.evaluator import to_check
+from sklearn_dpbo._evaluation.row_by_row import to_check
 from sklearn_dpbo.exceptions import InsecureNoiseWarning, PrivacyWarning
 from sklearn_dpbo.strategies import WorstCase
 
