@@ -107,14 +107,10 @@ def test_other_lists_and_tuples_do_not_warn(two_classes):
         fit(two_classes, {"warm_start": (False, True)})
 
 
-def test_misspelt_parameters_get_the_nearest_name(two_classes):
+def test_misspelt_parameters_get_the_names_that_there_are(two_classes):
     pipeline = make_pipeline(StandardScaler(), LogisticRegression())
-    for name in ("C", "lr__C"):
-        said = refused(two_classes, {name: [1.0]}, pipeline)
-        assert said.endswith(f"no parameter {name!r}; did you mean 'logisticregression__C'?")
-    assert refused(two_classes, {"c": [1.0]}).endswith("did you mean 'C'?")
-    assert refused(two_classes, {"max_itr": [1]}).endswith("did you mean 'max_iter'?")
-    assert "Valid parameters are" in refused(two_classes, {"gamma": [1]})
+    assert "'logisticregression'" in refused(two_classes, {"C": [1.0]}, pipeline)
+    assert "Valid parameters are" in refused(two_classes, {"max_itr": [1]})
 
 
 # ------------------------------------------------------------------------- what is held out
