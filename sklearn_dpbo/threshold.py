@@ -46,7 +46,7 @@ from .ledger._budget import budget_on
 from .ledger._ledger import PrivacyLedger
 from .report._html import ShowsEstimatorAndPrivacy
 from .report._report import TRAINING_NOT_PROTECTED, PrivacyReport
-from .scoring._response import Predictions, method_of, second_class_score
+from .scoring._response import Predictions, class_scores, method_of
 from .scoring._scorers import PrivateScorer, score_and_interval
 
 __all__ = ["PrivateThresholdClassifier"]
@@ -337,7 +337,7 @@ class PrivateThresholdClassifier(
         """
         check_is_fitted(self, "estimator_")
         method = method_of(self.estimator_, RESPONSE_METHODS[self.response_method])
-        scores = second_class_score(dense(getattr(self.estimator_, method)(X)))
+        scores = class_scores(dense(getattr(self.estimator_, method)(X)))[:, 0]
         labels: NDArray[Any] = self.classes_[(scores >= self.best_threshold_).astype(int)]
         return labels
 

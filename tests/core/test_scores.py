@@ -356,7 +356,7 @@ SCORES = list(itertools.product([0, 1, 9], [0.1, 0.5, NAN]))
 LABELS = list(itertools.product([0, 1, 9], [0, 1, 9]))
 ERRORS = list(itertools.product([0.0, 1.0, NAN], [-9.0, 1.0, NAN]))
 PAIRS = Pairs(TWO, (1,), (0.3,))
-BINARY_HISTOGRAM = ScoreHistogram(((0.3, 0.6),), TWO, ("decision_function",))
+BINARY_HISTOGRAM = ScoreHistogram(((0.3, 0.6),), TWO, (1,), ("decision_function",))
 SMALL = {
     "confusion": (Confusion(TWO), LABELS, int),
     "pairs": (PAIRS, SCORES, int),
