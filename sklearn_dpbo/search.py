@@ -70,10 +70,10 @@ class PrivateBayesSearchCV(
         `prediction`). It must be picklable.
     param_grid : dict or list of dict
         Parameter names and their values: lists (categories) or scipy.stats distributions, also
-        mixed. A list has at most 100,000 numbers, or 20,000 values of other kinds. A list of dicts
-        is a conditional space. A grid of lists is evaluated completely, unless `n_iter` is smaller;
-        in a larger space, the strategy chooses candidates. (With ``protect="all"`` each fit costs
-        privacy, and fewer candidates may be fitted: see `OneTable`.)
+        mixed. A list has at most 20,000 values. A list of dicts is a conditional space. A grid of
+        lists is evaluated completely, unless `n_iter` is smaller; in a larger space, the strategy
+        chooses candidates. (With ``protect="all"`` each fit costs privacy, and fewer candidates
+        may be fitted: see `OneTable`.)
     epsilon : float, default=1.0
         Privacy loss of everything that is released, in total.
     delta : float, default=0.0

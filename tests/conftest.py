@@ -36,6 +36,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 DATA = Path(os.environ.get("SKLEARN_DPBO_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
 
+# Modules that hold models of several tests.
+HELPERS = {path.stem for path in Path(__file__).parent.glob("*.py")}
+
+
 def data_file(name: str) -> Path:
     """Return the path of a data file, or skip the test."""
     if not (DATA / name).exists():
@@ -120,16 +124,19 @@ class EveryFourth:
 
 
 @pytest.fixture(autouse=True)
-def no_check_of_public_rows_in_statistical_tests(request):
-    """Leave out the check of row-by-row predictions where thousands of small searches are made.
+def models_of_statistical_tests_are_trusted(request):
+    """Predict all records at once, unchecked, where thousands of small searches are made.
 
-    It draws nothing, and takes most of their time. `test_hostile.py` keeps it.
+    The check of public rows and predictions one by one draw nothing, and take most of their time.
+    `test_hostile.py` keeps them.
     """
     path = request.node.path
     # Not the fixture `monkeypatch`: tests expect that it is undone before their own fixtures are.
     with pytest.MonkeyPatch.context() as patch:
         if path.parent.name == "statistical" and path.stem != "test_hostile":
+            from sklearn_dpbo._evaluation import own_code
             from sklearn_dpbo._evaluation.row_by_row import RowByRowCheck
 
             patch.setattr(RowByRowCheck, "check", lambda *_: None)
+            patch.setattr(own_code, "_KNOWN", own_code._KNOWN | {path.stem, *HELPERS})
         yield

@@ -13,8 +13,9 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
 
+from .._data.cells import copied
 from .._data.fit_parameters import unmarked
-from .._data.pickles import copied, packed
+from .._data.pickles import packed
 from .._data.split import Training
 from .._data.tables import copy_rows
 from ..exceptions import BatchDependentError
@@ -120,8 +121,7 @@ def fit_one(estimator: Any, training: Training, error_score: Any, use: Callable[
 def fit(estimator: Any, training: Training) -> Any:
     """Fit the estimator on copies of the rows, with fit parameters that are no longer marked."""
     X, y, fit_params = training.X, training.y, unmarked(training.fit_params)
-    X = copied(X, training.copies)
-    fitted = estimator.fit(X, *(() if y is None else (copy_rows(y),)), **fit_params)
+    fitted = estimator.fit(copied(X), *(() if y is None else (copy_rows(y),)), **fit_params)
     return estimator if fitted is None else fitted
 
 

@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._data.pickles import copied, fresh, packed
+from .._data.cells import with_own_cells
+from .._data.pickles import fresh, packed
 from .._data.split import Problem
 from .._data.tables import n_rows, stack, take_rows
 from .._data.units import Units
@@ -146,7 +147,7 @@ class ProtectedTable:
             own[:] = self.X if in_place else self.X[rows]
             own[~kept] = beside.X[0]
             X[:k], X[k + len(rows) :] = beside.X[:k], beside.X[k:]
-        return copied(X, deep=True) if beside.copies else X, y
+        return with_own_cells(X), y
 
 
 @dataclass(frozen=True)

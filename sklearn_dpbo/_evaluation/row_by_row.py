@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .._data.pickles import copied, fresh
+from .._data.cells import copied
+from .._data.pickles import fresh
 from .._data.split import Problem
 from .._data.tables import is_frame, is_series, n_rows, stack, take_rows
 from ..exceptions import BatchDependentError
@@ -81,7 +82,7 @@ class RowByRowCheck:
         """
         model = fresh(pickled)
         classes = getattr(model, "classes_", None)
-        predict = _Predict(pickled, methods, self.companions.copies, classes is not None)
+        predict = _Predict(pickled, methods, classes is not None)
         known = predict(self.companions.X)
         changed = self._beside_ordinary(predict, known, every=2)
         if "predict" in methods and isinstance(classes, np.ndarray):
@@ -163,11 +164,10 @@ class _Predict:
 
     pickled: bytes
     methods: tuple[str, ...]
-    copies: bool
     classifier: bool
 
     def __call__(self, X: Any) -> NDArray[Any]:
-        X = with_own_labels(copied(X, self.copies))
+        X = with_own_labels(copied(X))
         with np.errstate(all="ignore"):  # of numbers that nobody asked for
             return respond(fresh(self.pickled), X, self.methods).copy()
 

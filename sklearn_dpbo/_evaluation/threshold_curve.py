@@ -16,7 +16,7 @@ from .._data.units import Units
 from .._privacy.frames import ClearFrames
 from .._privacy.sensitive import Secret, Sensitive
 from ..scoring._queries import MeanOf, Query
-from ..scoring._response import second_class_score
+from ..scoring._response import class_scores
 from ..scoring._scorers import PrivateScorer
 from .model import Model
 from .protected_values import ProtectedTable
@@ -45,7 +45,7 @@ class LabelGains(Query):
         scorer, counts = self.scorer, self.scorer.counts
         gains = _of_either_label(scorer, y, classes)
         counted = gains if counts is scorer.query else _of_either_label(counts, y, classes)
-        return np.stack([second_class_score(response), *gains, *counted], axis=1)
+        return np.stack([class_scores(response)[:, 0], *gains, *counted], axis=1)
 
     def lowest_values(self, y: Any, n: int) -> NDArray[Any]:
         """A record that cannot be predicted is worth the least, whatever the threshold."""

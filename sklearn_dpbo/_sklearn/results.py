@@ -104,7 +104,7 @@ def results_of(
         "n_splits_": 1,
     }
     if release.report is not None:
-        fitted["evaluation_"] = release.report.evaluation(oracle.problem.units, privacy)
+        fitted["evaluation_"] = release.report(oracle.problem.units, privacy)
     return fitted
 
 

@@ -10,21 +10,16 @@ import reprlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from numbers import Number
+from numbers import Number, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._params import is_finite
-from .hints import instead_of
-
 __all__ = ["EDGE", "Axis", "Categories", "Distribution", "axis_of", "found", "same"]
 
-# More values of one parameter than this are a distribution, which takes no time to list.
-_MOST_VALUES = 100_000
-# Each value without an order is a column of the surrogate, whose memory grows with them.
-_MOST_CATEGORIES = 20_000
+# Each value without an order is a column of the surrogate; many numbers are a distribution.
+_MOST_VALUES = 20_000
 # Distance of coordinates to 0 and 1 that keeps quantiles of unbounded distributions finite.
 EDGE = 2.0**-40
 # Bisection steps when the quantile function is inverted.
@@ -67,7 +62,7 @@ class Categories:
         for candidate, coordinate in zip(self.values, self.coordinates, strict=True):
             if same(candidate, value):
                 return float(coordinate)
-        raise ValueError(f"{self.name}={value!r} is not among {shortened(list(self.values))}")
+        raise ValueError(f"{self.name}={value!r} is not among {reprlib.repr(list(self.values))}")
 
 
 @dataclass(frozen=True)
@@ -135,8 +130,7 @@ class Distribution:
         """Return the coordinate of a value; raise ValueError if there is none."""
         lowest, highest = self.quantiles(np.array([EDGE, 1 - EDGE]))
         width = 1e-9 * max(abs(lowest), abs(highest))
-        is_number = isinstance(value, Number) and not isinstance(value, complex)
-        inside = is_number and is_finite(value) and lowest - width <= value <= highest + width
+        inside = isinstance(value, Real) and lowest - width <= value <= highest + width
         if inside:
             target = np.array([min(max(float(value), lowest), highest)])
             edges = ("left", "right") if self.discrete else ("left",)
@@ -158,47 +152,22 @@ def axis_of(name: str, values: Any) -> Axis:
     quantile = getattr(values, "ppf", None) or getattr(values, "icdf", None)
     if callable(quantile) and not isinstance(values, type):
         return Distribution(name, quantile, _is_discrete(values))
-    instead = "" if isinstance(values, list | range | np.ndarray) else instead_of(values)
-    is_list = isinstance(values, Sequence | np.ndarray) and not isinstance(values, str | bytes)
-    if not is_list or instead:
-        hint = f"; {instead}" if instead else ""
+    if not isinstance(values, Sequence | np.ndarray) or isinstance(values, str | bytes):
         raise ValueError(
-            f"param_grid[{name!r}] is a list of values or a distribution with a ppf method"
-            f"{hint}; {found(values)}"
+            f"param_grid[{name!r}] is a list of values or a distribution with a ppf method: write "
+            "[value] for a single value, scipy.stats.loguniform(0.001, 1000) or uniform(0, 1) for "
+            f"a range, randint(1, 11) for whole numbers; {found(values)}"
         )
     if isinstance(values, np.ndarray) and values.ndim != 1:
         raise ValueError(f"param_grid[{name!r}] is one-dimensional; found shape {values.shape}")
-    _check_number_of(values, name)
+    if not 0 < len(values) <= _MOST_VALUES:
+        raise ValueError(
+            f"param_grid[{name!r}] is empty or lists more than {_MOST_VALUES:,} values: give at "
+            "least one, or a distribution"
+        )
     ordered = all(isinstance(v, Number) and not isinstance(v, bool | complex) for v in values)
-    ordered = ordered and not any(_is_nan(v) for v in values)
-    if not ordered and len(values) > _MOST_CATEGORIES:
-        raise ValueError(
-            f"param_grid[{name!r}] lists more than {_MOST_CATEGORIES:,} values that have no order, "
-            "as only numbers have: leave some out"
-        )
+    ordered = ordered and all(v == v for v in values)  # NaN has no place in an order
     return Categories(name, tuple(values), _coordinates(values, ordered), ordered)
-
-
-def _check_number_of(values: Sequence[Any] | NDArray[Any], name: str) -> None:
-    """Raise ValueError if there are no values, or too many to list."""
-    try:
-        n: float = len(values)
-    except OverflowError:  # of a range that is longer than any list
-        n = math.inf
-    if n == 0:
-        raise ValueError(f"param_grid[{name!r}] is empty; give at least one value")
-    if n > _MOST_VALUES:
-        raise ValueError(
-            f"param_grid[{name!r}] lists more than {_MOST_VALUES:,} values: give a distribution, "
-            "as in scipy.stats.randint(low, high) or scipy.stats.uniform(low, width)"
-        )
-
-
-def _is_nan(value: Any) -> bool:
-    try:
-        return math.isnan(value)
-    except OverflowError:  # of an integer beyond any float
-        return False
 
 
 def _is_discrete(distribution: Any) -> bool:
@@ -233,14 +202,4 @@ def same(a: Any, b: Any) -> bool:
 
 def found(value: Any) -> str:
     """Return the end of an error message: which value was found, and its type."""
-    return f"found {shortened(value)} ({type(value).__name__})"
-
-
-def shortened(value: Any) -> str:
-    """Return the repr of a value, of a long one only its ends."""
-    return _SHORT.repr(value)
-
-
-_SHORT = reprlib.Repr()
-_SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxset = _SHORT.maxdict = _SHORT.maxarray = 20
-_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 200
+    return f"found {reprlib.repr(value)} ({type(value).__name__})"

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import qmc
 
-from .axes import EDGE, Axis, Categories, axis_of, found, same
-from .hints import range_in_words
+from .axes import EDGE, Axis, Categories, axis_of, found
 
 __all__ = ["Points", "SearchSpace", "divide"]
 
@@ -86,21 +85,19 @@ class SearchSpace:
         grids = [param_grid] if isinstance(param_grid, Mapping) else param_grid
         if isinstance(grids, str) or not isinstance(grids, Iterable) or not (grids := list(grids)):
             raise ValueError(f"param_grid is a dict or a non-empty list of dicts; {found(grids)}")
-        for grid in grids:
-            if not isinstance(grid, Mapping):
-                raise ValueError(
-                    f"each entry of param_grid is a dict{_of_pair(grid)}; {found(grid)}"
-                )
+        if other := [grid for grid in grids if not isinstance(grid, Mapping)]:
+            raise ValueError(f"each entry of param_grid is a dict; {found(other[0])}")
         self.subspaces = [
             {str(name): axis_of(name, grid[name]) for name in sorted(grid, key=str)}
             for grid in grids
         ]
-        #: Tuples of two numbers, and how to write the ranges that they may stand for.
+        #: Names of tuples of two numbers, which may stand for ranges.
         self.perhaps_ranges = [
-            (str(name), values, as_range)
-            for grid in grids
+            name
+            for axes, grid in zip(self.subspaces, grids, strict=True)
             for name, values in grid.items()
-            if (as_range := range_in_words(values))
+            if isinstance(values, tuple) and len(values) == 2
+            if axes[str(name)].ordered and values[0] < values[1]
         ]
         self.names = sorted({name for axes in self.subspaces for name in axes})
         self._column = {name: i for i, name in enumerate(self.names)}
@@ -282,50 +279,24 @@ class SearchSpace:
             )
 
 
-def _of_pair(grid: Any) -> str:
-    """Return what to do with a (dict, number of candidates), which skopt takes."""
-    pair = isinstance(grid, tuple) and len(grid) == 2 and isinstance(grid[0], Mapping)
-    return "; leave out the number beside it, and give n_iter for all dicts together" * pair
-
-
 def _levels(axes: Sequence[Axis | None]) -> tuple[dict[int, NDArray[np.int_]], int]:
-    """Number the different unordered categories of a parameter, in the order of first mention.
-
-    Returns
-    -------
-    levels : dict of int to ndarray of int
-        By subspace: the number of each value, in the order of its coordinates.
-    n_levels : int
-        How many there are.
-    """
-    positions = _Positions()
+    """Number a parameter's unordered categories: by subspace, in coordinates' order; how many."""
+    numbers: dict[Any, int] = {}
     levels = {
-        i: np.array([positions.of(value) for value in axis.values])
+        i: np.array([numbers.setdefault(_key(value), len(numbers)) for value in axis.values])
         for i, axis in enumerate(axes)
         if isinstance(axis, Categories) and not axis.ordered
     }
-    return levels, len(positions)
+    return levels, len(numbers)
 
 
-class _Positions:
-    """Numbers values in the order in which they come, the `same` ones alike."""
-
-    def __init__(self) -> None:
-        self._by_hash: dict[Any, int] = {}
-        self._others: list[tuple[Any, int]] = []
-
-    def __len__(self) -> int:
-        return len(self._by_hash) + len(self._others)
-
-    def of(self, value: Any) -> int:
-        n = len(self)
-        try:
-            return self._by_hash.setdefault((type(value), value), n)
-        except Exception:  # of a value that has no hash, or compares in a way of its own
-            known = next((i for other, i in self._others if same(other, value)), None)
-            if known is None:
-                self._others.append((value, n))
-            return n if known is None else known
+def _key(value: Any) -> Any:
+    """Return a key that a value shares with those of its type that equal it, if it has a hash."""
+    try:
+        hash(value)
+    except TypeError:
+        return id(value)
+    return type(value), value
 
 
 def _n_points(axes: Mapping[str, Axis]) -> float:

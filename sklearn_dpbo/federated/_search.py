@@ -15,7 +15,7 @@ from .._sklearn.delegation import DelegatesToBest, replace_fitted
 from .._sklearn.pipelines import refuse_raw_validation_set
 from .._sklearn.results import already_released, note_on_error
 from ..ledger._ledger import PrivacyLedger
-from ..strategies._utility import warn_of_noise_of_choice, warn_of_noise_of_score
+from ..strategies._utility import warn_of_noise
 from ._coordinator import FederatedCoordinator
 from ._holding import evaluate
 from ._plan import Plan, checked_names, together
@@ -312,5 +312,6 @@ def _warn_of_noise(plan: Plan, held: Mapping[str, FederatedSite], result: Result
     units = together(result.scorer, several)
     voter = units if plan.trust == "coordinator" else max(several, key=lambda each: each.m)
     if len(plan.candidates) > 1:
-        warn_of_noise_of_choice(result.scorer, voter, plan.epsilon * (1 - plan.score_share), ())
-        warn_of_noise_of_score(result.scorer, units, result.scores[result.best][1], ())
+        epsilon, interval = plan.epsilon * (1 - plan.score_share), result.scores[result.best][1]
+        warn_of_noise(result.scorer, voter, (), epsilon=epsilon)
+        warn_of_noise(result.scorer, units, (), interval=interval)

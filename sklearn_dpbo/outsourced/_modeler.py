@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from .._gp.likelihood import default_kernel, fit_kernel
-from .._gp.surrogate import KERNEL_SHAPES, Kernel, Surrogate
-from .._gp.threads import single_threaded
+from .._gp.surrogate import KERNEL_SHAPES, Kernel, Surrogate, single_threaded
 from .._params import check_number
 from .bounds import ucb_beta
 

@@ -117,7 +117,9 @@ class Pilot:
             # The statistic counts each of n p pairs of a negative and a positive record twice.
             share = float(np.mean(public.y == np.unique(public.y)[-1]))
             return 1 / (2 * share * (1 - share) * m**2) if scorer.name == "roc_auc" else None
-        if isinstance(scorer, VarianceExplained) or (isinstance(scorer, MeanScore) and scorer.root):
+        if isinstance(scorer, VarianceExplained) or (
+            isinstance(scorer, MeanScore) and not scorer.is_mean
+        ):
             return _score_per_gain(scorer, public, self.score) / scorer.largest(units)
         return scorer.line(units)[1]
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from .._gp.threads import single_threaded
+from .._gp.surrogate import single_threaded
 from .._space.space import Points, SearchSpace
 from ..scoring._make import selecting_scorer
 from ..strategies._proposals import Domain, PublicModel

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, xlogy
 
 from .._data.tables import dense
-from .._params import as_floats, is_finite
+from .._params import as_floats, check_number, is_finite
 from ._labels import encode
 
 __all__ = ["GAINS", "Custom", "Gain", "Named", "OfCell"]
@@ -41,42 +41,33 @@ class Gain:
         Lowest and highest gain; a callable returns them for training labels and parameters.
     methods : tuple of str
         Methods of the estimator that give its response; the first that it has is called.
-    task : "classification" or "regression"
+    task : "classification", "regression" or None
         Kind of problem that the gain is for.
     params : tuple of str
         Names of its parameters.
     check : callable
-        ``check(y, **params)`` returns the parameters for these training labels; y is None before
-        there are any. Raises ValueError for those that do not suit.
+        ``check(y, **params)`` returns the parameters for these training labels. Raises ValueError
+        for those that do not suit.
     counts : bool
         Whether every gain is one of the two bounds.
     takes_bounds : bool
         Whether users may choose the bounds.
     one_output : bool
         Whether it takes one label per record only.
-    lipschitz : callable or None
+    lipschitz : callable
         Of the parameters: the Lipschitz constant of a gain of the margin of a linear classifier.
     """
 
     of: Callable[..., Any]
     bounds: Bounds | Callable[[Any, dict[str, Any]], Bounds] = (0.0, 1.0)
     methods: tuple[str, ...] = ("predict",)
-    task: str = "classification"
+    task: str | None = "classification"
     params: tuple[str, ...] = ()
     check: Callable[..., dict[str, Any]] = lambda y, **params: params
     counts: bool = False
     takes_bounds: bool = False
     one_output: bool = True
-    lipschitz: Callable[[dict[str, Any]], float] | None = None
-
-    def bounds_for(self, y_train: Any, params: dict[str, Any]) -> Bounds:
-        """Return the bounds for training labels like these."""
-        return self.bounds(y_train, params) if callable(self.bounds) else self.bounds
-
-    @property
-    def learns_bounds(self) -> bool:
-        """Whether bounds follow from the training labels, and may cut off gains."""
-        return self.takes_bounds and callable(self.bounds)
+    lipschitz: Callable[[dict[str, Any]], float | None] = lambda params: None
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,8 +77,14 @@ class Named:
     name: str
     params: dict[str, Any]
 
+    @property
+    def known(self) -> Gain:
+        return GAINS[self.name]
+
     def __call__(self, y: Any, response: NDArray[Any], classes: Any) -> Any:
-        return GAINS[self.name].of(y, response, classes, **self.params)
+        if self.known.methods == ("predict",) and y.shape != response.shape:
+            raise ValueError(f"y has shape {y.shape}, the predictions have shape {response.shape}")
+        return self.known.of(y, response, classes, **self.params)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +92,7 @@ class Custom:
     """A user's ``gain(y_true, response)``."""
 
     function: Callable[..., Any]
+    known = Gain(len, task=None, takes_bounds=True, one_output=False)
 
     def __call__(self, y: Any, response: NDArray[Any], classes: Any) -> Any:
         # With several outputs, classes is a list and response has no column per class.
@@ -115,22 +113,15 @@ class OfCell:
         return np.where((true >= 0) & (predicted >= 0), self.matrix[true, predicted], 0.0)
 
 
-def _check_same_shape(y: NDArray[Any], response: NDArray[Any]) -> None:
-    if y.shape != response.shape:
-        raise ValueError(f"y has shape {y.shape}, the predictions have shape {response.shape}")
-
-
 # ------------------------------------------------------------ of labels
 def _correct(y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
     """[y = prediction]; for several outputs, [all predictions are correct]."""
-    _check_same_shape(y, response)
     correct: NDArray[Any] = y == response
     return correct if correct.ndim == 1 else np.all(correct, axis=1)
 
 
 def _weighted(y: Any, response: NDArray[Any], classes: Any, class_weight: Any) -> Floats:
     """w(y) [y = prediction], with public class weights w."""
-    _check_same_shape(y, response)
     # The last weight is for labels that are not among the classes (position -1).
     weight = [class_weight.get(c, 0.0) for c in np.asarray(classes).tolist()] + [0.0]
     gains: Floats = np.array(weight)[encode(y, classes)] * (y == response)
@@ -139,45 +130,33 @@ def _weighted(y: Any, response: NDArray[Any], classes: Any, class_weight: Any) -
 
 def _class_weights(y: Any, class_weight: Any = None) -> dict[str, Any]:
     """w(c) = 1 / (K pi_c), with K classes of prevalence pi_c in training, if not given."""
-    if class_weight is not None:
-        w = list(class_weight.values())
-        if not (all(v >= 0 and is_finite(v) for v in w) and any(v > 0 for v in w)):
-            raise ValueError(
-                "class_weight is a dict from label to weight, none negative and at least one "
-                f"positive; found {class_weight!r}"
-            )
-    if y is None:
-        return {"class_weight": class_weight}
     labels, counts = np.unique(dense(y), return_counts=True)
     if class_weight is None:
         weights = counts.sum() / (len(labels) * counts)
         class_weight = dict(zip(labels.tolist(), weights.tolist(), strict=True))
-    lacking = [label for label in labels.tolist() if label not in class_weight]
-    if lacking:
+    w = [class_weight.get(label, -1.0) for label in labels.tolist()]
+    if not (all(v >= 0 and is_finite(v) for v in [*w, *class_weight.values()]) and any(w)):
         raise ValueError(
-            f"class_weight has no weight for the labels {lacking} of y; it has {class_weight!r}"
+            f"class_weight is a dict with a weight for each label of y, {labels.tolist()}, none "
+            f"negative and at least one positive; found {class_weight!r}"
         )
     return {"class_weight": class_weight}
 
 
 def _cost(y: Any, response: NDArray[Any], classes: Any, cost_matrix: Any) -> Floats:
     """-C[y, prediction], with a public matrix C of costs; classes in sorted order."""
-    _check_same_shape(y, response)
     true, predicted = encode(y, classes), encode(response, classes)
     cost = np.array(cost_matrix)[true, predicted]
     return np.where((true >= 0) & (predicted >= 0), -cost, -np.inf)
 
 
 def _costs(y: Any, cost_matrix: Any = None) -> dict[str, Any]:
-    C = as_floats(cost_matrix)
-    if C is None or C.ndim != 2 or C.shape[0] != C.shape[1] or np.ptp(C) == 0:
+    C, K = as_floats(cost_matrix), len(np.unique(dense(y)))
+    if C is None or C.shape != (K, K) or np.ptp(C) == 0:
         raise ValueError(
             "cost_matrix is a square table of finite numbers, not all the same: a row per true "
-            f"class, a column per predicted class; found {cost_matrix!r}"
+            f"class, a column per predicted class, of {K} classes; found {cost_matrix!r}"
         )
-    labels = None if y is None else np.unique(dense(y)).tolist()
-    if labels is not None and len(labels) != len(C):
-        raise ValueError(f"cost_matrix is for {len(C)} classes; y has {len(labels)}: {labels}")
     return {"cost_matrix": C.tolist()}
 
 
@@ -185,7 +164,6 @@ def _of_sample(ratio: Callable[[Any, Any, Any], tuple[Any, Any]]) -> Callable[..
     """Make a gain of a ratio of numbers of labels of a record: t true, p predicted, b both."""
 
     def gain(y: Any, response: NDArray[Any], classes: Any) -> Floats:
-        _check_same_shape(y, response)
         t, p, b = ((a != 0).sum(axis=1) for a in (y, response, (y != 0) & (response != 0)))
         over, under = ratio(t, p, b)
         return np.where(under > 0, over / np.maximum(under, 1), 0.0)
@@ -194,7 +172,7 @@ def _of_sample(ratio: Callable[[Any, Any, Any], tuple[Any, Any]]) -> Callable[..
 
 
 def _zeros_and_ones(y: Any) -> dict[str, Any]:
-    if y is not None and (dense(y).ndim != 2 or not np.isin(dense(y), (0, 1)).all()):
+    if dense(y).ndim != 2 or not np.isin(dense(y), (0, 1)).all():
         raise ValueError(
             "scores of samples take a column of zeros and ones for each label; y has shape "
             f"{dense(y).shape}. Use 'f1' or 'f1_macro', for example"
@@ -227,13 +205,8 @@ def _top_k(y: Any, response: NDArray[Any], classes: Any, k: int = 2) -> NDArray[
 
 
 def _few(y: Any, k: Any = 2) -> dict[str, Any]:
-    n = None if y is None else len(np.unique(dense(y)))
-    integer = isinstance(k, Integral) and not isinstance(k, bool)
-    if n is not None and not (integer and 1 <= k < n):
-        raise ValueError(
-            f"'top_k_accuracy' takes k from 1 to one less than the number of classes, {n}; found "
-            f"k={k!r}: make_private_scorer('top_k_accuracy', k=...)"
-        )
+    n = len(np.unique(dense(y)))
+    check_number("k", k, f"a number of classes below {n}", lambda k: 1 <= k < n, Integral)
     return {"k": k}
 
 
@@ -271,18 +244,11 @@ def _of_margin(phi: Callable[..., Any]) -> Callable[..., Floats]:
     return gain
 
 
-def _slope(y: Any, slope: Any = 1.0) -> dict[str, Any]:
-    if not (slope > 0 and is_finite(slope)):
-        raise ValueError(f"slope is positive; found {slope!r}")
-    return {"slope": slope}
-
-
 # ------------------------------------------------------------ of numbers
 def _minus(loss: Callable[..., Any]) -> Gain:
     """Return the gain that is minus a loss of ``(y, prediction)``, averaged over outputs."""
 
     def gain(y: Any, response: NDArray[Any], classes: Any, **params: Any) -> Floats:
-        _check_same_shape(y, response)
         with np.errstate(all="ignore"):  # a loss that is not a number counts as the largest
             found: Floats = -loss(y.astype(float), response, **params)
         return found if found.ndim == 1 else found.mean(axis=1)
@@ -301,12 +267,6 @@ def _minus(loss: Callable[..., Any]) -> Gain:
 def _pinball(y: Floats, p: Floats, alpha: float = 0.5) -> Floats:
     found: Floats = np.maximum(alpha * (y - p), (alpha - 1) * (y - p))
     return found
-
-
-def _quantile(y: Any, alpha: Any = 0.5) -> dict[str, Any]:
-    if not 0 <= alpha <= 1:
-        raise ValueError(f"alpha is a quantile, from 0 to 1; found {alpha!r}")
-    return {"alpha": alpha}
 
 
 def _poisson(y: Floats, p: Floats) -> Floats:
@@ -345,13 +305,12 @@ GAINS: dict[str, Gain] = {
         check=_costs,
     ),
     "neg_log_loss": Gain(_log_loss, (math.log(0.01), 0.0), _PROBABILITIES, takes_bounds=True),
-    "neg_mean_pinball_loss": replace(_minus(_pinball), params=("alpha",), check=_quantile),
+    "neg_mean_pinball_loss": replace(_minus(_pinball), params=("alpha",)),
     "normalized_sigmoid": Gain(
         _of_margin(lambda u, slope=1.0: expit(slope * u)),
         methods=_MARGINS,
         params=("slope",),
-        check=_slope,
-        lipschitz=lambda params: params["slope"] / 4,
+        lipschitz=lambda params: params.get("slope", 1.0) / 4,
     ),
     "ramp": Gain(  # 1 less the ramp loss min(1, max(0, 1 - u))
         _of_margin(lambda u: np.clip(u, 0, 1)), methods=_MARGINS, lipschitz=lambda params: 1.0

@@ -5,19 +5,20 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from inspect import signature
 from typing import Any
 
 import numpy as np
-from sklearn.base import is_classifier, is_regressor
-from sklearn.metrics import get_scorer_names
+from sklearn import metrics
+from sklearn.base import is_classifier, is_clusterer, is_regressor
 from sklearn.utils.metadata_routing import get_routing_for_object
 
 from .._params import as_floats, check_number
 from ._gains import GAINS, Custom, Named
-from ._kinds import refuse_clusterer, without_default
-from ._metrics import CONFUSION, signed
-from ._names import REFUSED, like_name, name_and_params, refuse_others
+from ._metrics import AVERAGES, CONFUSION
 from ._of_counts import RANKING, VARIANCE, ConfusionScore, RankingScore, VarianceExplained
+from ._queries import same
 from ._scorers import MeanScore, PrivateScorer
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "NO_WEIGHTS",
     "is_several",
     "make_private_scorer",
+    "references",
     "resolve_scorer",
     "resolve_scorers",
     "selecting_scorer",
@@ -41,15 +43,19 @@ _ROOTS = {
     "neg_root_mean_squared_error": "neg_mean_squared_error",
     "neg_root_mean_squared_log_error": "neg_mean_squared_log_error",
 }
-_CHOICES: dict[str, dict[str, tuple[Any, ...]]] = {
-    "balanced_accuracy": {"adjusted": (False, True)},
-    "cohen_kappa": {"weights": (None, "linear", "quadratic")},
-}
 _POSITIVE = ("average_precision", "f1", "fbeta", "jaccard", "precision", "recall", "roc_auc")
+_OF_CLUSTERERS = (
+    "numbers of clusters are not comparable with y: score each record by itself, as in "
+    "make_private_scorer(gain, bounds=(-10, 0), response_method='transform') with "
+    "def gain(y, distances): return -distances.min(axis=1)"
+)
 
 
 def _parameters(name: str) -> tuple[str, ...]:
-    own = GAINS[name].params if name in GAINS else tuple(_CHOICES.get(name, ()))
+    if name in GAINS:
+        return GAINS[name].params
+    own: tuple[str, ...] = ("adjusted",) * (name == "balanced_accuracy")
+    own += ("weights",) * (name == "cohen_kappa")
     own += ("beta",) * name.startswith("fbeta") + ("largest_error",) * (name in VARIANCE)
     return own + ("pos_label",) * (name in _POSITIVE)
 
@@ -113,59 +119,47 @@ def make_private_scorer(
         methods = response_method or "predict"
         methods = (methods,) if isinstance(methods, str) else tuple(methods)
         given = _check_bounds(name, bounds)
-        custom: PrivateScorer = MeanScore.of(name, Custom(gain), {}, given, response_method=methods)
-        return custom
+        return MeanScore.of(name, Custom(gain), {}, given, methods, root=False)
     if not isinstance(gain, str) or gain not in NAMES:
-        raise ValueError(_unknown_sensitivity_message(gain))
+        raise ValueError(_unknown(gain))
     if response_method is not None:
         raise ValueError(f"{gain!r} chooses its response_method itself; leave it out")
-    if "average" in params and f"{gain}_macro" in NAMES:
-        raise ValueError(f"the average is part of the name: use {gain}_macro, for example")
-    refuse_others(gain, params, NAMES[gain])
+    if others := sorted(set(params) - set(NAMES[gain])):
+        raise ValueError(f"{gain!r} has no parameters {others}; it has {list(NAMES[gain])}")
     base = _ROOTS.get(gain, gain)
     if bounds is not None and not (base in GAINS and GAINS[base].takes_bounds):
         raise ValueError(f"{gain!r} has bounds of its own; leave bounds out")
+    _check_params(gain, params)
     if base in GAINS:
         return _mean_score(gain, base, bounds, params)
-    _check_params(gain, params)
     if gain in VARIANCE:
         return VarianceExplained(gain, (-math.inf, 1.0), params)
     if gain in CONFUSION:
-        return ConfusionScore(gain, (-1.0 if signed(gain, params) else 0.0, 1.0), params)
+        return ConfusionScore.of(gain, params)
     methods = ("predict_proba",) if gain == "roc_auc_ovr" else RankingScore.response_method
     return RankingScore(gain, (0.0, 1.0), params, response_method=methods)
 
 
 def _mean_score(name: str, base: str, bounds: Any, params: dict[str, Any]) -> PrivateScorer:
-    checked = GAINS[base].check(None, **params)
     given = None if bounds is None else _check_bounds(name, bounds)
-    if given is not None and name.startswith("neg_") and given[0] >= 0:
+    if given is not None and given[0] >= 0:
         raise ValueError(
             f"{name!r} is 0 for a perfect prediction and negative otherwise, so bounds={given} "
             f"would clip every gain: did you mean bounds=({-given[1]:g}, {0.0 - given[0]:g})?"
         )
-    scorer: PrivateScorer = MeanScore.of(
-        name,
-        Named(base, checked),
-        params,
-        given,
-        response_method=GAINS[base].methods,
-        root=name in _ROOTS,
-    )
-    return scorer
+    gain = Named(base, params)
+    return MeanScore.of(name, gain, params, given, gain.known.methods, root=name in _ROOTS)
 
 
 def _check_params(name: str, params: dict[str, Any]) -> None:
-    if name.startswith("fbeta"):
-        if "beta" not in params:
-            raise ValueError(f"{name!r} needs beta: make_private_scorer({name!r}, beta=2), say")
-        check_number("beta of 'fbeta'", params["beta"], "a positive number", lambda b: b > 0)
-    if "largest_error" in params:
-        c = params["largest_error"]
-        check_number("largest_error", c, "a positive number", lambda v: v > 0, optional=True)
-    for key, allowed in _CHOICES.get(name, {}).items():
-        if key in params and params[key] not in allowed:
-            raise ValueError(f"{key} of {name!r} is one of {allowed}; found {params[key]!r}")
+    if name.startswith("fbeta") and "beta" not in params:
+        raise ValueError(f"{name!r} needs beta: make_private_scorer({name!r}, beta=2), say")
+    for key in {"beta", "largest_error", "slope"} & set(params):
+        check_number(key, params[key], "a positive number", lambda value: value > 0)
+    if "alpha" in params:
+        check_number("alpha", params["alpha"], "a quantile, from 0 to 1", lambda a: 0 <= a <= 1)
+    if params.get("weights") not in (None, "linear", "quadratic"):
+        raise ValueError(f'weights is None, "linear" or "quadratic"; found {params["weights"]!r}')
 
 
 def _check_bounds(name: str, bounds: Any) -> tuple[float, float]:
@@ -187,28 +181,7 @@ def is_several(scoring: Any) -> bool:
 
 
 def resolve_scorers(scoring: Any, estimator: Any, selects: str | None) -> dict[str, PrivateScorer]:
-    """Return the scorers for ``scoring=``, by name, starting with the one that selects.
-
-    Parameters
-    ----------
-    scoring : str, PrivateScorer, None, or a list, tuple, set or dict of several
-        None is accuracy or, of regressors, R2; a dict is from name to score.
-    estimator : estimator
-        What is scored, to find scores of the wrong kind.
-    selects : str or None
-        Name of the scorer that selects; None is the first.
-
-    Returns
-    -------
-    scorers : dict of str to PrivateScorer
-        One or more.
-
-    Raises
-    ------
-    ValueError
-        If the sensitivity of one is not known, two have the same name, or none is called
-        `selects`.
-    """
+    """Return the scorers for ``scoring=``, by name: first the one called `selects`, if not None."""
     if isinstance(scoring, Mapping):
         named = [(name, resolve_scorer(each, estimator)) for name, each in scoring.items()]
     elif is_several(scoring):
@@ -235,46 +208,29 @@ def _sharing(scorers: dict[str, PrivateScorer]) -> dict[str, PrivateScorer]:
     """Let accuracy be computed from the confusion matrix, if that is released for another score."""
     if not any(isinstance(scorer, ConfusionScore) for scorer in scorers.values()):
         return scorers
-    counted = ConfusionScore("accuracy", (0.0, 1.0), {})
+    counted = ConfusionScore.of("accuracy", {})
     return {
         name: counted if scorer.name == "accuracy" else scorer for name, scorer in scorers.items()
     }
 
 
 def resolve_scorer(scoring: Any, estimator: Any) -> PrivateScorer:
-    """Return the scorer for ``scoring=``.
-
-    Parameters
-    ----------
-    scoring : str, PrivateScorer or None
-        None is accuracy or, of regressors, R2.
-    estimator : estimator
-        What is scored, to find scores of the wrong kind.
-
-    Raises
-    ------
-    ValueError
-        If the sensitivity is not known; the message says what to use instead.
-    """
+    """Return the scorer for ``scoring=``, if it suits the kind of estimator."""
+    if scoring is None and (is_classifier(estimator) or is_regressor(estimator)):
+        scoring = "accuracy" if is_classifier(estimator) else "r2"
     if scoring is None:
-        if is_classifier(estimator):
-            return make_private_scorer("accuracy")
-        if is_regressor(estimator):
-            return make_private_scorer("r2")
-        raise ValueError(without_default(estimator))
+        raise ValueError(
+            f"scoring=None means accuracy or r2, and {type(estimator).__name__} is neither a "
+            "classifier nor a regressor. If it is one: class Mine(ClassifierMixin, BaseEstimator), "
+            f"the mixin first. Of clusterers, {_OF_CLUSTERERS}"
+        )
     if is_several(scoring):
         raise ValueError(f"scoring= takes one score here; found {scoring!r}")
     scorer = make_private_scorer(scoring) if isinstance(scoring, str) else scoring
-    if _is_weighted(scorer):
-        raise ValueError(f"a scorer of scikit-learn in scoring= asks for weights: {NO_WEIGHTS}")
-    known = name_and_params(scorer, NAMES)
-    if known is not None:
-        name, params = known
-        scorer = _same_response(scoring, make_private_scorer(name, **params))
     if not isinstance(scorer, PrivateScorer):
-        raise ValueError(_unknown_sensitivity_message(scoring))
-    if not scorer.custom:
-        refuse_clusterer(estimator, scorer.name)
+        scorer = _like(scoring)
+    if is_clusterer(estimator) and not scorer.custom:
+        raise ValueError(f"{type(estimator).__name__} is a clusterer, and {_OF_CLUSTERERS}")
     if scorer.task == "classification" and is_regressor(estimator):
         raise ValueError(
             f"scoring={scorer.name!r} is for classifiers and {type(estimator).__name__} is a "
@@ -283,26 +239,52 @@ def resolve_scorer(scoring: Any, estimator: Any) -> PrivateScorer:
     return scorer
 
 
-def _is_weighted(scorer: Any) -> bool:
-    """Whether a scorer of scikit-learn has weights, or requests them."""
-    requests = getattr(get_routing_for_object(scorer), "score", None)
-    requested = None if requests is None else requests.requests.get("sample_weight")
-    fixed = getattr(scorer, "_kwargs", None)
-    has = isinstance(fixed, Mapping) and fixed.get("sample_weight") is not None
-    return has or requested not in (None, False)
+@cache
+def references() -> dict[str, Any]:
+    """Return scikit-learn's scorers by the name that they have here."""
+    extra = {
+        "cohen_kappa": metrics.make_scorer(metrics.cohen_kappa_score),
+        "neg_mean_pinball_loss": metrics.make_scorer(
+            metrics.mean_pinball_loss, greater_is_better=False
+        ),
+        "fbeta": metrics.make_scorer(metrics.fbeta_score, beta=1),
+    }
+    for average in AVERAGES:
+        extra[f"fbeta_{average}"] = metrics.make_scorer(
+            metrics.fbeta_score, beta=1, average=average
+        )
+    known = set(metrics.get_scorer_names()) & set(NAMES)
+    return {**{name: metrics.get_scorer(name) for name in known}, **extra}
 
 
-def _same_response(theirs: Any, ours: PrivateScorer) -> PrivateScorer:
-    """Return our scorer if it asks estimators for the same as that of scikit-learn."""
+def _like(theirs: Any) -> PrivateScorer:
+    """Return the scorer that computes what a scorer of scikit-learn does."""
+    requests = getattr(get_routing_for_object(theirs), "score", None)
+    weights = None if requests is None else requests.requests.get("sample_weight")
+    kwargs = getattr(theirs, "_kwargs", {})
+    if weights not in (None, False) or kwargs.get("sample_weight") is not None:
+        raise ValueError(f"a scorer of scikit-learn in scoring= asks for weights: {NO_WEIGHTS}")
     methods = getattr(theirs, "_response_method", "predict")
     asked = {methods} if isinstance(methods, str) else set(methods)
-    if asked & set(ours.response_method):
-        return ours
-    raise ValueError(
-        f"scoring={theirs!r} is computed from {' or '.join(sorted(asked))}; here {ours.name!r} "
-        f"is computed from {' or '.join(ours.response_method)}. Use make_scorer(..., "
-        f"response_method={ours.response_method[0]!r}), or scoring={ours.name!r}"
-    )
+    for name, each in references().items():
+        if each._score_func is getattr(theirs, "_score_func", None) and each._sign == theirs._sign:
+            own = {key: kwargs[key] for key in NAMES[name] if key in kwargs}
+            if same(_others(each, NAMES[name]), _others(theirs, NAMES[name])):
+                ours = make_private_scorer(name, **own)
+                if asked & set(ours.response_method):
+                    return ours
+    raise ValueError(_unknown(theirs))
+
+
+def _others(theirs: Any, own: Iterable[str]) -> dict[str, Any]:
+    """Return the arguments of a scorer of scikit-learn, without those that a score has here."""
+    parameters = signature(theirs._score_func).parameters.values()
+    found = {each.name: each.default for each in parameters} | theirs._kwargs
+    if found.get("zero_division") == 0:
+        found["zero_division"] = "warn"  # which computes the same
+    if found.get("average") in AVERAGES:
+        found.pop("pos_label", None)  # of one class only
+    return {key: value for key, value in found.items() if key not in own}
 
 
 def selecting_scorer(search: Any) -> PrivateScorer:
@@ -311,20 +293,12 @@ def selecting_scorer(search: Any) -> PrivateScorer:
     return next(iter(scorer.values())) if isinstance(scorer, dict) else scorer
 
 
-def _unknown_sensitivity_message(scoring: Any) -> str:
+def _unknown(scoring: Any) -> str:
     """Return what is wrong with ``scoring=`` and what to use instead."""
-    if isinstance(scoring, str) and scoring in REFUSED:
-        reason, nearest = REFUSED[scoring]
-        return f"scoring={scoring!r} {reason}, so it cannot be made private. Use {nearest}"
-    meant = like_name(scoring)
     what = "has no proven sensitivity to one record, so it cannot be made private"
-    if isinstance(scoring, str) and scoring not in get_scorer_names():
-        what = "is not a score"
-        near = difflib.get_close_matches(meant or scoring.lower(), NAMES, n=1, cutoff=0.7)
-        if near:
-            return f"scoring={scoring!r} is not a score; did you mean {near[0]!r}?"
-    elif meant:
-        return f"scoring= takes a name or a scorer, not a function; did you mean {meant!r}?"
+    if isinstance(scoring, str) and scoring not in metrics.get_scorer_names():
+        near = difflib.get_close_matches(scoring.lower(), NAMES, n=1, cutoff=0.7)
+        what = f"is not a score; did you mean {near[0]!r}?" if near else "is not a score"
     return (
         f"scoring={scoring!r} {what}. Use a name such as 'f1', 'roc_auc', 'neg_log_loss' or 'r2' "
         '(the documentation\'s page "Choose a metric" lists all), or make_private_scorer(gain, '

@@ -26,7 +26,6 @@ __all__ = [
     "monotone",
     "ratio",
     "roc_auc",
-    "signed",
 ]
 
 Floats = NDArray[np.float64]
@@ -151,11 +150,6 @@ def confusion_metric(
         return _mean(of_class, tp + fp + fn > 0, undefined)
     size = tp + fn
     return ratio((size * np.clip(of_class, -1, 2)).sum(axis=-1), size.sum(axis=-1), undefined)
-
-
-def signed(name: str, params: dict[str, Any]) -> bool:
-    """Whether a metric of the confusion matrix may be negative."""
-    return name in ("matthews_corrcoef", "cohen_kappa") or params.get("adjusted", False)
 
 
 def gradient(metric: Callable[[Floats], Floats], C: Floats) -> Floats:

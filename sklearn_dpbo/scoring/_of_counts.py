@@ -40,9 +40,9 @@ from ._histogram import ScoreHistogram, n_bins
 from ._intervals import likely, simulated_interval
 from ._labels import encode, position_of
 from ._metrics import average_precision, confusion_metric, gradient, monotone, ratio, roc_auc
-from ._pairs import PairCounts, Pairs, positive_scores
+from ._pairs import PairCounts, Pairs
 from ._queries import GRID, Confusion, MeanOf, Moments, Query
-from ._response import Predictions
+from ._response import Predictions, class_scores
 from ._scorers import UNSET, Given, PrivateScorer, Public, check_one_output, large_error
 
 __all__ = ["RANKING", "VARIANCE", "ConfusionScore", "RankingScore", "VarianceExplained"]
@@ -82,6 +82,13 @@ class ConfusionScore(PrivateScorer):
     classes: Any = None
     position: int = 1
 
+    @classmethod
+    def of(cls, name: str, params: dict[str, Any]) -> ConfusionScore:
+        """The gradient of recalls is the same everywhere, as they are means over one class."""
+        signed = name in ("matthews_corrcoef", "cohen_kappa") or params.get("adjusted", False)
+        varies = name not in ("accuracy", "balanced_accuracy", "recall")
+        return cls(name, (-1.0 if signed else 0.0, 1.0), params, choice_uses_public=varies)
+
     def prepare(self, y_train: Any) -> ConfusionScore:
         check_one_output(self.name, y_train)
         classes, sizes = np.unique(dense(y_train), return_counts=True)
@@ -114,11 +121,6 @@ class ConfusionScore(PrivateScorer):
     def positive(self) -> Any:
         """The positive class, if the metric has one."""
         return self.classes[self.position] if self._of_one_class else None
-
-    @property
-    def choice_uses_public(self) -> bool:
-        """The gradient of recalls is the same everywhere, as they are means over one class."""
-        return self.name not in ("accuracy", "balanced_accuracy", "recall")
 
     def choice(self, public: Predictions) -> ConfusionScore:
         return self._linear_at(self._matrix(public))
@@ -214,6 +216,8 @@ class RankingScore(PrivateScorer):
         self, public: Public = None, m: int = 1, epsilon: float = 1.0, given: Given = None
     ) -> RankingScore:
         histogram = _first(given, ScoreHistogram)
+        if histogram is not None and histogram.positives != self.positions:
+            histogram = None
         alone = given is None and m * epsilon >= _ENOUGH_FOR_PAIRS
         if self.name == "roc_auc" and (public is None or alone):
             pairs = replace(self.query, shares=(0.5,), floor=0.0)
@@ -227,7 +231,9 @@ class RankingScore(PrivateScorer):
         methods = self.response_method if histogram is None else histogram.response_method
         found = public(methods)
         if histogram is None:
-            histogram = ScoreHistogram.at(found, self.classes, methods, n_bins(m, epsilon))
+            histogram = ScoreHistogram.at(
+                found, self.classes, self.positions, methods, n_bins(m, epsilon)
+            )
         smooth = m * epsilon < _CLEAR and not self._several
         placed = replace(self, counts=histogram, smooth=smooth)
         shift, allowance = placed._public_error(found, m)
@@ -237,13 +243,13 @@ class RankingScore(PrivateScorer):
         """Smoothed where there is much noise: a higher score means more positive records."""
         if not (self.smooth and isinstance(self.counts, ScoreHistogram)):
             return super().value(counts, units)
-        (table,) = self._tables(likely(self.counts, counts, units))
+        (table,) = self.counts.tables(likely(self.counts, counts, units))
         return float(np.clip(self._area(monotone(table[0])) + self.shift, 0.0, 1.0))
 
     def raw(self, counts: Floats, units: Units, undefined: float | None = None) -> Floats:
         if isinstance(self.counts, PairCounts):
             return self.counts.area(counts, units, undefined)
-        areas = [self._area(table, undefined) for table in self._tables(counts)]
+        areas = [self._area(table, undefined) for table in self.counts.tables(counts)]
         found: Floats = np.mean(areas, axis=0)
         return found
 
@@ -251,19 +257,14 @@ class RankingScore(PrivateScorer):
         area = average_precision if self.name == "average_precision" else roc_auc
         return area(table, undefined)
 
-    def _tables(self, counts: Floats) -> list[Floats]:
-        tables: list[Floats] = self.counts.tables(counts, self.positions == (0,))
-        return tables
-
     def exact(self, public: Predictions, sample_weight: Any = None) -> float:
         if self._several:
             options = {"multi_class": "ovr", "labels": self.classes}
             return float(
                 roc_auc_score(public.y, public.response, sample_weight=sample_weight, **options)
             )
-        (positive,) = self.positions
-        own = encode(public.y, self.classes) == positive
-        s = positive_scores(public.response, positive)
+        own = encode(public.y, self.classes) == self.positions[0]
+        s = class_scores(public.response, self.positions)[:, 0]
         area = roc_auc_score if self.name == "roc_auc" else average_precision_score
         return float(area(own, s, sample_weight=sample_weight))
 
@@ -277,8 +278,9 @@ class VarianceExplained(PrivateScorer):
 
     query: MeanOf = UNSET
     counts: Moments = UNSET
+    task: str | None = "regression"
     learns_bounds: bool = True
-    task = "regression"
+    choice_uses_public: bool = True
 
     def prepare(self, y_train: Any) -> VarianceExplained:
         check_one_output(self.name, y_train)
@@ -291,8 +293,6 @@ class VarianceExplained(PrivateScorer):
         counts = Moments(centre, c, c, _STEPS)
         # As if the labels' variance were a ninth of c squared.
         return replace(self, query=query, counts=counts, ends=(1 - _ASSUMED, 1.0))
-
-    choice_uses_public = True
 
     def choice(self, public: Predictions) -> VarianceExplained:
         """Most errors of a good candidate are far smaller than c, and so is the noise then."""

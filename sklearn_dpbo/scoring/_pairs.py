@@ -19,19 +19,11 @@ from .._data.units import Units
 from ._labels import encode
 from ._metrics import ratio
 from ._queries import Query, total_weight, unit_weight, weights
+from ._response import class_scores
 
-__all__ = ["PairCounts", "Pairs", "positive_scores"]
+__all__ = ["PairCounts", "Pairs"]
 
 Floats = NDArray[np.float64]
-
-
-def positive_scores(response: NDArray[Any], positive: int) -> Floats:
-    """Return how strongly each record is taken for the positive one of two classes."""
-    response = np.array(response, dtype=float)
-    if response.ndim == 2:
-        found: Floats = response[:, positive]
-        return found
-    return response if positive == 1 else -response
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,13 +51,7 @@ class Pairs(Query):
 
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> Floats:
         """Scores; the worst ones where a score is NaN or the label is unknown."""
-        s = np.array(response, dtype=float)
-        if len(self.positives) == 1:
-            s = positive_scores(response, self.positives[0])[:, None]
-        elif s.shape[1:] != (len(self.classes),):
-            raise ValueError(
-                f"scores of shape {s.shape[1:]} per record, for {len(self.classes)} classes"
-            )
+        s = class_scores(response, self.positives)
         unknown = np.isnan(s) | (encode(y, self.classes) < 0)[:, None]
         return np.where(unknown, self.lowest_values(y, len(s)), s)
 

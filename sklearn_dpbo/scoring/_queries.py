@@ -40,6 +40,7 @@ __all__ = [
     "Query",
     "Residuals",
     "numbers",
+    "same",
     "total_weight",
     "unit_weight",
     "weights",
@@ -69,7 +70,7 @@ class Query:
     def __eq__(self, other: object) -> bool:
         """Whether both count the same, so that they share one release."""
         return type(self) is type(other) and all(
-            map(_same, vars(self).values(), vars(other).values())
+            map(same, vars(self).values(), vars(other).values())
         )
 
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
@@ -381,8 +382,10 @@ class Moments(Query):
         return found
 
 
-def _same(a: Any, b: Any) -> bool:
-    """Whether two values are equal; arrays, if all their entries are."""
+def same(a: Any, b: Any) -> bool:
+    """Whether two values are equal; arrays and dicts, if all their entries are."""
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
     return a is b or bool(np.array_equal(a, b) if isinstance(a, np.ndarray) else a == b)
 
 

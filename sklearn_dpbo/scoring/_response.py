@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -17,9 +17,9 @@ __all__ = [
     "Responses",
     "call_method",
     "check_response",
+    "class_scores",
     "method_of",
     "respond",
-    "second_class_score",
 ]
 
 
@@ -91,15 +91,14 @@ class Responses:
         return Predictions(self.y, response, self.classes)
 
 
-def second_class_score(response: NDArray[Any]) -> NDArray[np.float64]:
-    """Return one number per record, larger where the second of two classes is more likely."""
-    response = response.astype(float)
-    if response.ndim == 2 and response.shape[1] == 2:
-        second: NDArray[np.float64] = response[:, 1]
-        return second
-    if response.ndim == 1:
-        return response
-    raise ValueError(f"expected the responses of two classes; found shape {response.shape}")
+def class_scores(response: NDArray[Any], classes: Sequence[int] = (1,)) -> NDArray[np.float64]:
+    """Return how strongly each record is taken for each of these classes: one of two, or all."""
+    s, K = np.array(response, dtype=float), max(2, len(classes))
+    s = np.stack([-s, s], axis=1) if s.ndim == 1 and K == 2 else s
+    if s.shape[1:] != (K,):
+        raise ValueError(f"scores of shape {s.shape[1:]} per record; {K} classes need one for each")
+    found: NDArray[np.float64] = s[:, list(classes)]
+    return found
 
 
 def check_response(estimator: Any, raw: Any, n: int, response_method: tuple[str, ...]) -> None:

@@ -28,7 +28,7 @@ from sklearn.utils.validation import _check_sample_weight
 from .._data.tables import dense, n_rows
 from .._data.units import Units
 from .._privacy.noisy_counts import NoisyCounts
-from ._gains import GAINS, Custom, Gain, Named
+from ._gains import Custom, Named
 from ._intervals import likely, simulated_interval
 from ._queries import MeanOf, Query
 from ._response import Predictions, respond
@@ -103,6 +103,8 @@ class PrivateScorer(Query):
         of its only integer.
     learns_bounds : bool
         Whether bounds follow from the training labels. What they cut off is estimated.
+    choice_uses_public : bool
+        Whether public predictions determine how records count in the choice.
     lipschitz : float or None
         For scores of a linear classifier's margin: the Lipschitz constant of a record's gain as a
         function of its margin.
@@ -119,20 +121,16 @@ class PrivateScorer(Query):
     ends: tuple[float, float] = (0.0, 1.0)
     shift: float = 0.0
     allowance: float = 0.0
-    task = "classification"
-    custom = False
-    is_mean = False
-    learns_bounds = False
-    lipschitz = None
-    lowest_at_zero = False
+    task: str | None = "classification"
+    custom: bool = False
+    is_mean: bool = False
+    learns_bounds: bool = False
+    choice_uses_public: bool = False
+    lipschitz: float | None = None
+    lowest_at_zero: bool = False
 
     # What users give (labels, functions, tables) need not be comparable.
     __eq__, __hash__ = object.__eq__, object.__hash__
-
-    @property
-    def choice_uses_public(self) -> bool:
-        """Whether public predictions determine how records count in the choice."""
-        return False
 
     @property
     def release_uses_public(self) -> bool:
@@ -372,9 +370,6 @@ class PrivateScorer(Query):
         return f"make_private_scorer({', '.join(arguments)})"
 
 
-_CUSTOM = Gain(len, takes_bounds=True, one_output=False)
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class MeanScore(PrivateScorer):
     """Mean over units of a gain, or minus the square root of a mean loss.
@@ -387,8 +382,6 @@ class MeanScore(PrivateScorer):
         Methods of the estimator; the first that it has is called.
     given : tuple of float or None
         Bounds of the score that the user has chosen.
-    root : bool
-        Whether the score is -sqrt(-mean).
     """
 
     query: MeanOf = UNSET
@@ -396,61 +389,47 @@ class MeanScore(PrivateScorer):
     gain: Any = None
     response_method: tuple[str, ...] = ("predict",)
     given: tuple[float, float] | None = None
-    root: bool = False
 
     @classmethod
-    def of(cls, name: str, gain: Any, params: dict[str, Any], given: Any, **kwargs: Any) -> Any:
+    def of(
+        cls, name: str, gain: Any, params: dict[str, Any], given: Any, methods: Any, root: bool
+    ) -> MeanScore:
         """Return the scorer; it can be used without training labels if nothing depends on them."""
-        scorer = cls(name, (-math.inf, 0.0), params, gain=gain, given=given, **kwargs)
-        bounds = given or scorer._known.bounds
+        known = gain.known
+        bounds = known.bounds if given is None else given
+        learns_bounds = known.takes_bounds and callable(bounds)
+        scorer = cls(
+            name,
+            (-math.inf, 0.0),
+            params,
+            task=known.task,
+            custom=isinstance(gain, Custom),
+            is_mean=not root,
+            learns_bounds=learns_bounds,
+            choice_uses_public=root and learns_bounds,
+            lipschitz=known.lipschitz(params),
+            lowest_at_zero=name == "ramp",
+            gain=gain,
+            response_method=methods,
+            given=given,
+        )
         return scorer if callable(bounds) else scorer._with_bounds(bounds)
 
-    @property
-    def _known(self) -> Gain:
-        return _CUSTOM if self.custom else GAINS[self.gain.name]
-
-    @property
-    def custom(self) -> bool:  # type: ignore[override]
-        return isinstance(self.gain, Custom)
-
-    @property
-    def task(self) -> str | None:  # type: ignore[override]
-        return None if self.custom else self._known.task
-
-    @property
-    def is_mean(self) -> bool:  # type: ignore[override]
-        return not self.root
-
-    @property
-    def learns_bounds(self) -> bool:  # type: ignore[override]
-        return self.given is None and self._known.learns_bounds
-
-    @property
-    def choice_uses_public(self) -> bool:
-        return self.root and self.learns_bounds
-
-    @property
-    def lipschitz(self) -> float | None:  # type: ignore[override]
-        of = self._known.lipschitz
-        return None if of is None else of(self._known.check(None, **self.params))
-
-    @property
-    def lowest_at_zero(self) -> bool:  # type: ignore[override]
-        return self.name == "ramp"
-
     def prepare(self, y_train: Any) -> MeanScore:
-        if y_train is not None and (self.root or self._known.one_output):
-            check_one_output(self.name, y_train)
         if self.custom:
             return self
-        known, params = self._known, self._known.check(y_train, **self.params)
-        bounds = self.given or known.bounds_for(y_train, params)
+        known = self.gain.known
+        if not self.is_mean or known.one_output:
+            check_one_output(self.name, y_train)
+        params = known.check(y_train, **self.params)
+        bounds = known.bounds if self.given is None else self.given
+        bounds = bounds(y_train, params) if callable(bounds) else bounds
         if not np.isfinite(bounds).all():
             raise ValueError(
                 f"scoring={self.name!r}: the training labels are so large that the loss of their "
                 "median exceeds the range of floats. Rescale the labels"
             )
-        if self.root and self.given is None:  # of several outputs, it is a mean of roots
+        if not self.is_mean and self.given is None:  # of several outputs, it is a mean of roots
             bounds = (-math.sqrt(-bounds[0]), 0.0)
         return replace(self, gain=Named(self.gain.name, params))._with_bounds(bounds)
 
@@ -458,10 +437,10 @@ class MeanScore(PrivateScorer):
         a, b = bounds
         query = MeanOf(
             self.gain,
-            (-(a**2), -(b**2)) if self.root else bounds,
+            bounds if self.is_mean else (-(a**2), -(b**2)),
             self.response_method,
-            counts=self._known.counts,
-            clips=self._known.takes_bounds,
+            counts=self.gain.known.counts,
+            clips=self.gain.known.takes_bounds,
             custom=self.custom,
             name=repr(self),
         )
@@ -481,7 +460,7 @@ class MeanScore(PrivateScorer):
         if not self.learns_bounds:
             return self
         if public is None:  # what bounds cut off stays cut off
-            return replace(self, given=self.bounds)
+            return replace(self, learns_bounds=False)
         return self._with_clipping(public(self.response_method), m)
 
     def raw(self, counts: Floats, units: Units, undefined: float | None = None) -> Floats:
@@ -491,7 +470,7 @@ class MeanScore(PrivateScorer):
         return found
 
     def _score(self, mean: Any) -> Any:
-        return -np.sqrt(-mean) if self.root else mean
+        return mean if self.is_mean else -np.sqrt(-mean)
 
     def value(self, counts: Sequence[int], units: Units) -> float:
         """What was cut off may lie outside of the bounds."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from .._evaluation.evaluator import Evaluator
 from .._evaluation.fitting import report_failures
 from .._evaluation.public import PublicEvaluator, explore
-from .._gp.threads import single_threaded
+from .._gp.surrogate import single_threaded
 from .._privacy.mechanisms import Mechanisms, Price
 from .._privacy.rounding import round_down
 from .._space.space import Points, SearchSpace
@@ -46,23 +46,12 @@ _PRIOR_UNITS, _LARGEST_PRIOR = 150, 2.0
 _MOST_OF_PRIOR = 2.0**62
 
 
-class Options(Protocol):
-    """The parameters of `WorstCase` that guide it."""
-
-    guidance: str
-    guidance_share: float
-    batch_size: int
-    public_cv: Any
-    initial_points: Any
-    prior_weight: float | None
-
-
 class Guidance:
-    """One guided sequence of evaluations; `history` has what was evaluated."""
+    """One sequence of evaluations, guided by options of `WorstCase`; `history` has them."""
 
     def __init__(
         self,
-        options: Options,
+        options: Any,
         space: SearchSpace,
         oracle: Evaluator,
         n_iter: int,

@@ -23,17 +23,7 @@ Params = Sequence[dict[str, Any]]
 
 @dataclass(eq=False)
 class History:
-    """Candidates explored within the training set, and candidates validated.
-
-    Parameters
-    ----------
-    points : Points
-        Where the candidates lie.
-    candidates : list of Candidate
-        In the order of evaluation.
-    fitted : list of int
-        Positions of the validated candidates whose fit succeeded.
-    """
+    """Candidates explored and validated, in order; `fitted` has positions of validated ones."""
 
     points: Points
     candidates: list[Candidate] = field(default_factory=list)

@@ -27,7 +27,7 @@ from .._space.space import SearchSpace, divide
 from ._base import Candidate, Release, Strategy
 from ._proposals import Domain
 from ._release import count_scores
-from ._utility import warn_of_noise_of_choice, warn_of_noise_of_score
+from ._utility import warn_of_noise
 
 __all__ = ["OneTable", "Plan"]
 
@@ -42,17 +42,7 @@ _CLEAR = 3
 
 @dataclass(frozen=True)
 class Plan:
-    """Which models may be fitted, how many are fitted, and how private each fit is.
-
-    Parameters
-    ----------
-    fits : tuple of SecretFit
-        All of them are made, or a random number of them.
-    runs : Runs
-        How many.
-    epsilon, delta : float
-        Of each fit.
-    """
+    """Models that may be fitted, how many of them (all, or a random number), and for what each."""
 
     fits: tuple[SecretFit, ...]
     runs: Runs
@@ -152,12 +142,8 @@ class OneTable(Strategy):
         self._check("n_fits", "a whole number from 1 up", lambda n: n >= 1, Integral, optional=True)
         self._check("eta", "above -1, and 10 at most", lambda v: -1 < v <= 10)
         for name in ("score_share", "label_share", "test_size"):
-            self._check(
-                name,
-                "strictly between 0 and 1",
-                lambda v: 0 < v < 1,
-                optional=name == "test_size",
-            )
+            optional = name == "test_size"
+            self._check(name, "strictly between 0 and 1", lambda v: 0 < v < 1, optional=optional)
         check_number(
             "score_share + label_share",
             self.score_share + self.label_share,
@@ -181,26 +167,10 @@ class OneTable(Strategy):
         rng: np.random.Generator,
         first: Mapping[str, Any],
     ) -> Plan:
-        """Choose what is fitted.
+        """Choose what is fitted of a table of `n_units` with this (epsilon, delta) for all fits.
 
-        Parameters
-        ----------
-        grids : sequence of dict
-            The search space.
-        fit : Fit
-            What is known of the privacy of one fit.
-        from_release : sequence of str
-            Parameters of which other values cost nothing.
-        n_iter : int
-            The most candidates.
-        n_units : int
-            Of the table.
-        budget : tuple of (epsilon, delta)
-            For all fits.
-        rng : numpy.random.Generator
-            Chooses candidates (public).
-        first : dict
-            Parameters of the estimator, of which the first candidate has those that are searched.
+        Other values of the parameters in `from_release` cost nothing. The first candidate has the
+        values of `first`, where these are searched.
         """
         own = [{k: v for k, v in grid.items() if k in from_release} for grid in grids]
         outer = [{k: v for k, v in grid.items() if k not in from_release} for grid in grids]
@@ -208,26 +178,21 @@ class OneTable(Strategy):
         n_fits = self.n_fits or default_fits(n_units, budget[0])
         n = int(min(n_fits, n_iter, n_settings))
         composed = {"compose": n, "repeat": 0, "auto": min(n, _COMPOSED)}[self.accounting]
-        options: list[tuple[Runs, int]] = [(Composed(composed), composed)] if composed else []
+        several: list[Runs] = [Composed(composed)] if composed else []
         if composed < n:
-            repetition = Repeated.of_mean(max(n_fits, 1 + 1e-3), self.eta)
-            options.insert(0, (repetition, int(min(n_iter, n_settings))))
-        found = [(runs.each(fit, *budget), runs, k) for runs, k in options]
-        known = [(each, runs, k) for each, runs, k in found if each is not None]
-        if not known:
-            raise ValueError(
-                f'accounting="repeat" is not proven for estimators whose guarantee is '
-                f'{fit.composition!r}, or without delta: use accounting="compose"'
-            )
-        possible = [option for option in known if option[0][0] > 0]
-        if not possible:  # with so large a delta, any epsilon would allow them more than they have
-            raise ValueError(
-                f"no epsilon is small enough for each of {n_fits} fits that have "
-                f"epsilon={budget[0]:g} and delta={budget[1]:g} together: pass a smaller "
-                "delta, or OneTable(n_fits=...)"
-            )
-        each, runs, k = possible[0]
-        return Plan(_fits(outer, own, k, n_iter, rng, first), runs, *each)
+            several.insert(0, Repeated.of_mean(max(n_fits, 1 + 1e-3), self.eta))
+        for runs in several:
+            each = runs.each(fit, *budget)
+            if each is not None and each[0] > 0:
+                k = composed if isinstance(runs, Composed) else int(min(n_iter, n_settings))
+                return Plan(_fits(outer, own, k, n_iter, rng, first), runs, *each)
+        raise ValueError(  # with so large a delta, any epsilon would allow them more than they have
+            f"no epsilon is small enough for each of {n_fits} fits that have "
+            f"epsilon={budget[0]:g} and delta={budget[1]:g} together, or accounting="
+            f"{self.accounting!r} is not proven for estimators whose guarantee is "
+            f'{fit.composition!r}, or without delta: use accounting="compose", a smaller delta, or '
+            "OneTable(n_fits=...)"
+        )
 
     def frequent_labels(self, table: DividedTable, mechanisms: Mechanisms) -> NDArray[np.float64]:
         """Release how frequent each label is; returns shares of shape (n_labels,)."""
@@ -248,25 +213,7 @@ class OneTable(Strategy):
         oracle: Evaluator,
         mechanisms: Mechanisms,
     ) -> tuple[Release, Any]:
-        """Fit, choose, release; what the fits cost has been charged.
-
-        Parameters
-        ----------
-        plan : Plan
-            What is fitted.
-        table : DividedTable
-            Both parts.
-        oracle : Evaluator
-            Of the second part.
-        mechanisms : Mechanisms
-            For what is released of the second part.
-
-        Returns
-        -------
-        release : Release
-        estimator : estimator
-            The model chosen.
-        """
+        """Fit, choose, release; returns the model chosen, too. What fits cost has been charged."""
         epsilon = mechanisms.budget.epsilon_beside(self.score_share)
         model, statistic = _choose(plan, table.training, oracle, epsilon, mechanisms)
         index = plan.position(model.fit, model.member)
@@ -279,10 +226,10 @@ class OneTable(Strategy):
         )
         units = oracle.problem.units
         if len(plan.params) > 1:
-            warn_of_noise_of_choice(oracle.scorer, units, epsilon, (), stacklevel=7)
+            warn_of_noise(oracle.scorer, units, (), epsilon=epsilon, stacklevel=6)
         scores, _ = counted.release(units, mechanisms)
         if len(plan.params) > 1:
-            warn_of_noise_of_score(oracle.scorer, units, scores[0][1], (), stacklevel=7)
+            warn_of_noise(oracle.scorer, units, (), interval=scores[0][1], stacklevel=6)
         # If the number of fits is secret, so is which were made.
         validated = None if isinstance(plan.runs, Repeated) else True
         candidates = tuple(Candidate(each, validated) for each in plan.params)
@@ -318,20 +265,9 @@ def _fits(
     rng: np.random.Generator,
     first: Mapping[str, Any],
 ) -> tuple[SecretFit, ...]:
-    """Return n fits, divided among the dicts of the space, with their members.
+    """Return n fits, divided among the dicts of the space, with members: n_iter in all at most.
 
-    Parameters
-    ----------
-    outer, own : sequence of dict
-        Of each dict of the space, the parameters of a fit, and those that cost nothing.
-    n : int
-        How many fits.
-    n_iter : int
-        How many candidates at most, members counted.
-    rng : numpy.random.Generator
-        Chooses them.
-    first : dict
-        As in `OneTable.plan`.
+    Each dict's parameters are those of a fit (`outer`) and those that cost nothing (`own`).
     """
     fits = []
     spaces = [SearchSpace(each) if each else None for each in outer]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from .._evaluation.evaluator import Evaluator
 from .._gp.likelihood import uninformed
-from .._gp.threads import single_threaded
+from .._gp.surrogate import single_threaded
 from .._privacy.mechanisms import Price
 from .._privacy.sensitive import Sensitive
 from .._space.space import Points, SearchSpace
@@ -33,16 +33,9 @@ _BITS = 40
 
 
 def affordable_draws(n: int, most: int, epsilon: float, delta: float, step: float) -> Price | None:
-    """Return as many draws as are accurate enough for their privacy; None if not even one is.
+    """Return as many of n evaluations' draws as are accurate enough for (epsilon, delta), or None.
 
-    Parameters
-    ----------
-    n, most : int
-        Evaluations, and the most that may be drawn among them.
-    epsilon, delta : float
-        For all draws.
-    step : float
-        Most that one unit can change a score, as a share of the score's range.
+    One unit can change a score by `step`, as a share of the score's range.
     """
     for k in range(min(int(_DRAWN_SHARE * n), most), 0, -1):
         price = Price.of_choices(k, epsilon, delta)
@@ -60,22 +53,9 @@ def linear_scores(
 ) -> Sensitive:
     """Return ``offset(l) + sum_j w_j(l) score_j`` as integers, on a public scale.
 
-    Subtracting a vector c from all w(l) changes the result by ``sum_j c_j score_j``. That is the
-    same for all l, so it does not change which is the largest. But the sensitivity becomes
-    ``max_l |w(l) - c|_1`` instead of ``max_l |w(l)|_1``.
-
-    Parameters
-    ----------
-    statistics : Sensitive of shape (n_observations, 1)
-        Of the candidates observed.
-    weights : ndarray of shape (n_observations, n_points)
-        ``w_j(l)``.
-    offsets : ndarray of shape (n_points,)
-        In units of the score.
-    line : tuple (a, b)
-        ``score = a + b statistic``.
-    largest : int
-        The largest possible statistic.
+    ``score = a + b statistic`` is the `line`. Subtracting a vector c from all w(l) changes the
+    result by ``sum_j c_j score_j``, the same for all l, and so not which is the largest. But the
+    sensitivity becomes ``max_l |w(l) - c|_1`` instead of ``max_l |w(l)|_1``.
     """
     a, b = line
     shift = max(0, largest.bit_length() - _BITS)

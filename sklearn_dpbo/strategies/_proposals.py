@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._gp.likelihood import fit_kernel
-from .._gp.surrogate import Kernel, Surrogate
-from .._gp.threads import single_threaded
+from .._gp.surrogate import Kernel, Surrogate, single_threaded
 from .._space.space import Points, SearchSpace
 from ..acquisition import UpperConfidenceBound
 
@@ -34,19 +33,7 @@ _FLOOR = 10.0
 
 @dataclass(frozen=True, eq=False)
 class Domain:
-    """The finite set of points at which a surrogate is evaluated.
-
-    Parameters
-    ----------
-    space : SearchSpace
-        What the points are of.
-    points : Points
-        Distinct.
-    features : ndarray of shape (n_points, n_features)
-        Of the points, as the surrogate sees them.
-    index : dict
-        Position of each point, by `Points.identities`.
-    """
+    """The finite set of distinct points at which a surrogate is evaluated; `index` by identity."""
 
     space: SearchSpace
     points: Points
@@ -91,19 +78,8 @@ def choose_batch(
     """Return n positions by the upper confidence bound, each as if the earlier had met the mean.
 
     Hallucinating observations at the mean shrinks the variance around them and so spreads the
-    batch: GP-BUCB (Desautels, Krause and Burdick, JMLR 2014).
-
-    Parameters
-    ----------
-    model : Surrogate
-        The posterior on a domain.
-    n : int
-        How many to choose.
-    taken : list of int
-        Positions that are not to be chosen.
-    near : callable or None, default=None
-        Returns which points are too near to one that was chosen to be chosen after it. Fewer than
-        n are returned if no others are left.
+    batch: GP-BUCB (Desautels, Krause and Burdick, JMLR 2014). Positions that are `taken`, or `near`
+    to one that was chosen, are left out, so there may be fewer than n.
     """
     batch: list[int] = []
     free = np.ones(len(model.mean), dtype=bool)
@@ -120,25 +96,7 @@ def choose_batch(
 
 @dataclass(frozen=True, eq=False)
 class PublicModel:
-    """A model of public scores over the whole space.
-
-    Parameters
-    ----------
-    space : SearchSpace
-        What the points are of.
-    points : Points
-        Where candidates were scored.
-    scores : ndarray of shape (n_points,)
-        Of them.
-    failed : ndarray of bool, shape (n_points,)
-        Where a fit failed: the score is the lowest.
-    kernel : Kernel
-        Of the scores.
-    noise : float
-        Variance of a score given the function.
-    prior_mean : float
-        Of the scores.
-    """
+    """A model of public scores over the whole space; a fit that failed has the lowest score."""
 
     space: SearchSpace
     points: Points
@@ -208,22 +166,8 @@ def validation_batch(
 
     Explored points are those of the best posterior mean. Promising ones have the highest upper
     confidence bounds and keep a distance from each other. Public scores are often wrong about a
-    whole region, and several points of it would then be validated in vain.
-
-    Parameters
-    ----------
-    space : SearchSpace
-        Where they lie.
-    model : PublicModel or None
-        What exploring within the training set found; None if there was no exploring.
-    start : Points
-        Points to try first.
-    pool : Points
-        Points that fill the space.
-    n : int
-        How many to return.
-    rng : numpy.random.Generator
-        Draws points around the best one.
+    whole region, and several points of it would then be validated in vain. Without a model (nothing
+    was explored), the rest of `pool` fills the space.
     """
     if model is None:
         return Domain.of(space, [start, pool]).points.take(slice(n))

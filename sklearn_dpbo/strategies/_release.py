@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -18,8 +19,8 @@ from .._privacy.mechanisms import Mechanisms, Price
 from .._privacy.noisy_counts import NoisyCounts
 from .._privacy.rounding import round_down
 from .._privacy.sensitive import Sensitive
-from ..evaluation._counted import Counted
-from ..evaluation._design import Design, design_of
+from ..evaluation._base import Design
+from ..evaluation._design import design_of
 from ..scoring._queries import Query
 from ..scoring._response import Responses
 from ..scoring._scorers import PrivateScorer, Score, score_and_interval
@@ -29,6 +30,8 @@ __all__ = ["CountedScores", "count_scores", "public_model", "rehearse", "release
 
 # A candidate fitted within the training set, and X and y of records that it was not fitted on.
 PublicFit: TypeAlias = tuple[Any, Any, Any]
+# Returns the evaluation for units and a privacy report.
+Report: TypeAlias = Callable[..., Any]
 
 
 class _Part(NamedTuple):
@@ -42,57 +45,33 @@ class _Part(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CountedScores:
-    """All scores of one candidate, and its report, before noise.
-
-    Made by `count_scores`.
-    """
+    """All scores of one candidate, and its report, before noise; made by `count_scores`."""
 
     scorers: list[PrivateScorer]
     design: Design | None
     parts: list[_Part]
     tables: list[Sensitive]
 
-    def release(self, units: Units, mechanisms: Mechanisms) -> tuple[Scores, Counted | None]:
-        """Release them with what is left of the budget.
-
-        Parameters
-        ----------
-        units : Units
-            Protected units; only their number, and whether they are groups, is used.
-        mechanisms : Mechanisms
-            By which they are released.
-
-        Returns
-        -------
-        scores : list of (float, tuple of float)
-            Each score, and where it lies without noise with probability 95 %.
-        report : Counted or None
-            What was counted for the report.
-        """
+    def release(self, units: Units, mechanisms: Mechanisms) -> tuple[Scores, Report | None]:
+        """Release scores, and the report's evaluation, with what the budget has left."""
         noisy: list[NoisyCounts] = []
         for i, (part, table) in enumerate(zip(self.parts, self.tables, strict=True)):
             share = part.weight / sum(other.weight for other in self.parts[i:])
             epsilon = round_down(Fraction(mechanisms.budget.epsilon_left) * share)
             purpose, detail = part.purpose, part.detail
             noisy.append(mechanisms.release_counts(table, epsilon, purpose=purpose, detail=detail))
+        return self.computed(noisy, units)
 
-        return _computed(self.scorers, self.design, self.parts, noisy, units)
+    def computed(self, noisy: list[NoisyCounts], units: Units) -> tuple[Scores, Report | None]:
+        """Return what follows from the noisy counts of each part."""
 
+        def of(counts: Query) -> NoisyCounts:
+            return noisy[[part.counts for part in self.parts].index(counts)]
 
-def _computed(
-    scorers: list[PrivateScorer],
-    design: Design | None,
-    parts: list[_Part],
-    noisy: list[NoisyCounts],
-    units: Units,
-) -> tuple[Scores, Counted | None]:
-    """Return what follows from the noisy counts of each part."""
-
-    def of(counts: Query) -> NoisyCounts:
-        return noisy[[part.counts for part in parts].index(counts)]
-
-    scores = [score_and_interval(each, units, of(each.counts)) for each in scorers]
-    return scores, None if design is None else Counted(design, tuple(map(of, design.parts)))
+        scores = [score_and_interval(each, units, of(each.counts)) for each in self.scorers]
+        if self.design is None:
+            return scores, None
+        return scores, partial(self.design.evaluation, tuple(map(of, self.design.parts)))
 
 
 def count_scores(
@@ -102,24 +81,12 @@ def count_scores(
     epsilon: float,
     public_model: Callable[[dict[str, Any]], PublicFit],
 ) -> CountedScores:
-    """Count what all scores of one candidate, and its report, are computed from.
+    """Count what all scores of one candidate, with this statistic, and its report come from.
 
     Scores that are computed from the same counts share one release, and each release gets the same
     part of epsilon. Scores that follow from the report's counts are not released separately. If
-    there are others, they get half of epsilon, and the report the other half.
-
-    Parameters
-    ----------
-    params : dict
-        The chosen candidate.
-    statistic : Sensitive of shape (1, 1)
-        Its statistic of the score that selected it.
-    oracle : Evaluator
-        Counts, on the validation set.
-    epsilon : float
-        For all releases together.
-    public_model : callable
-        Returns a `PublicFit`; called if public predictions are needed.
+    there are others, they get half of epsilon, and the report the other half. `public_model` is
+    called if public predictions are needed.
     """
     scorers, design = _prepared(params, oracle, public_model, epsilon)
     parts = _parts(scorers, () if design is None else design.parts)
@@ -133,14 +100,7 @@ def count_scores(
 def rehearse(params: dict[str, Any], oracle: Evaluator, epsilon: float) -> None:
     """Compute all scores of made-up counts: what fails then is an error before anything is spent.
 
-    Parameters
-    ----------
-    params : dict
-        A candidate that was evaluated; any, if no score needs public predictions.
-    oracle : Evaluator
-        With the scores, and the public records of which counts are made up.
-    epsilon : float
-        Of the search.
+    The candidate was evaluated; it may be any if no score needs public predictions.
     """
     scorers, design = _prepared(params, oracle, None, epsilon)
     parts = _parts(scorers, () if design is None else design.parts)
@@ -149,7 +109,7 @@ def rehearse(params: dict[str, Any], oracle: Evaluator, epsilon: float) -> None:
         NoisyCounts(counts.statistics(counts.lowest_values(y, n), y, Units(n)), scale=1.0)
         for counts in (part.counts for part in parts)
     ]
-    _computed(scorers, design, parts, made_up, units)
+    CountedScores(scorers, design, parts, []).computed(made_up, units)
 
 
 def public_model(params: dict[str, Any], public: PublicEvaluator, oracle: Evaluator) -> PublicFit:
@@ -170,31 +130,15 @@ def release_all_scores(
     mechanisms: Mechanisms,
     public_model: Callable[[dict[str, Any]], PublicFit],
 ) -> dict[int, Scores]:
-    """Release the scores of all candidates, with what is left of the budget.
-
-    Parameters
-    ----------
-    candidates : dict of int to dict
-        The candidates that were evaluated, by number.
-    oracle, public_model
-        As in `count_scores`.
-    mechanisms : Mechanisms
-        By which they are released.
-
-    Returns
-    -------
-    released : dict of int to list of (float, tuple of float)
-        For each candidate, all scores with their intervals.
-    """
+    """Release all scores of evaluated candidates, by number, with what the budget has left."""
     units, budget = oracle.problem.units, mechanisms.budget
     each = budget.epsilon_left / len(candidates)
     scorers = {
         i: _prepared(params, oracle, public_model, each)[0] for i, params in candidates.items()
     }
-    groups = _alike(next(iter(scorers.values())))
+    shared = _distinct(next(iter(scorers.values())))
     released: dict[int, dict[int, Score]] = {i: {} for i in candidates}
-    for left, group in zip(range(len(groups), 0, -1), groups, strict=True):
-        names = [oracle.scorers[k].name for k in group]
+    for left, (_, group) in zip(range(len(shared), 0, -1), shared, strict=True):
         tables = {i: oracle.counts(candidates[i], scorers[i][group[0]].counts) for i in candidates}
         share = (
             round_down(Fraction(each) / left) for each in (budget.epsilon_left, budget.delta_left)
@@ -202,7 +146,7 @@ def release_all_scores(
         release = mechanisms.answers(
             Price.of_counts(len(tables), *share),
             purpose="scores of all candidates",
-            detail=", ".join(names) if len(oracle.scorers) > 1 else "",
+            detail=_names(oracle.scorers, group),
         )
         for i, table in tables.items():
             of, noisy = scorers[i], release(table)
@@ -211,25 +155,39 @@ def release_all_scores(
 
 
 def _parts(scorers: list[PrivateScorer], report: tuple[Query, ...]) -> list[_Part]:
-    """Return the releases: scores that do not follow from the parts of a report, and these parts.
+    """Return the releases: scores that do not follow from the report's parts, and these parts.
 
-    The scores together have the same weight as the parts together.
+    If there are both, all the scores have the same weight as the parts together.
     """
-    shared = [
-        (scorers[group[0]].counts, [scorers[k].name for k in group]) for group in _alike(scorers)
+    shared = _distinct(scorers)
+    alone = [(counts, group) for counts, group in shared if counts not in report]
+    parts = [
+        _Part(counts, Fraction(1, len(alone)), SCORE, _names(scorers, group))
+        for counts, group in alone
     ]
-    alone = [(counts, names) for counts, names in shared if counts not in report]
-    parts = []
-    for counts, names in alone:
-        detail = ", ".join(names) if len(scorers) > 1 else ""
-        parts.append(_Part(counts, Fraction(1, len(alone)), SCORE, detail))
     for counts in report:
-        names = [name for other, each in shared if other == counts for name in each]
+        names = [scorers[k].name for other, group in shared if other == counts for k in group]
         detail = ", also for ".join([counts.what, *names])
         parts.append(
             _Part(counts, Fraction(1, len(report)), "report of the chosen candidate", detail)
         )
     return parts
+
+
+def _distinct(scorers: list[PrivateScorer]) -> list[tuple[Query, list[int]]]:
+    """Return what is counted for scores, each once, with the positions of its scores."""
+    counted: list[Query] = []
+    for scorer in scorers:
+        if scorer.counts not in counted:
+            counted.append(scorer.counts)
+    return [
+        (counts, [k for k, scorer in enumerate(scorers) if scorer.counts == counts])
+        for counts in counted
+    ]
+
+
+def _names(scorers: Sequence[PrivateScorer], group: list[int]) -> str:
+    return ", ".join(scorers[k].name for k in group) if len(scorers) > 1 else ""
 
 
 def _prepared(
@@ -287,16 +245,3 @@ def _answers(
             if np.array_equal(np.asarray(classes), known):
                 return responses
     raise ValueError("the candidate chosen cannot predict its training records any more")
-
-
-def _alike(scorers: list[PrivateScorer]) -> list[list[int]]:
-    """Return the positions of scores, those together that are computed from the same counts."""
-    groups: list[list[int]] = []
-    for k, scorer in enumerate(scorers):
-        for group in groups:
-            if scorers[group[0]].counts == scorer.counts:
-                group.append(k)
-                break
-        else:
-            groups.append([k])
-    return groups

@@ -14,7 +14,7 @@ from .._data.units import Units
 from ..exceptions import LowUtilityWarning
 from ..scoring._scorers import PrivateScorer
 
-__all__ = ["warn_of_noise_of_choice", "warn_of_noise_of_score"]
+__all__ = ["warn_of_noise"]
 
 # With fewer public scores than this, differences between candidates are assumed to be a share of
 # the largest possible one.
@@ -28,38 +28,19 @@ _CONSEQUENCES = {
 _HALF_WIDTH = 1.96
 
 
-def warn_of_noise_of_choice(
-    scorer: PrivateScorer,
-    units: Units,
-    epsilon: float,
-    public_scores: Sequence[float],
-    stacklevel: int = 5,
-) -> None:
-    """Warn if the noise of a choice at epsilon is larger than the differences of candidates."""
-    noise = 2 * scorer.sensitivity(units) * scorer.line(units)[1] / epsilon
-    _warn("choice", noise, scorer, units, public_scores, stacklevel)
-
-
-def warn_of_noise_of_score(
-    scorer: PrivateScorer,
-    units: Units,
-    interval: tuple[float, float],
-    public_scores: Sequence[float],
-    stacklevel: int = 5,
-) -> None:
-    """Warn if the noise of a score with this interval is larger than those differences."""
-    noise = (interval[1] - interval[0]) / 2 / _HALF_WIDTH
-    _warn("score", noise, scorer, units, public_scores, stacklevel)
-
-
-def _warn(
-    what: str,
-    noise: float,
+def warn_of_noise(
     scorer: PrivateScorer,
     units: Units,
     public_scores: Sequence[float],
-    stacklevel: int,
+    *,
+    epsilon: float | None = None,
+    interval: tuple[float, float] = (0.0, 0.0),
+    stacklevel: int = 4,
 ) -> None:
+    """Warn if noise hides differences: of a choice at epsilon, or of a score in its interval."""
+    what, noise = "score", (interval[1] - interval[0]) / 2 / _HALF_WIDTH
+    if epsilon is not None:
+        what, noise = "choice", 2 * scorer.sensitivity(units) * scorer.line(units)[1] / epsilon
     known = np.array([score for score in public_scores if np.isfinite(score)])
     spread = _ASSUMED_SPREAD * scorer.line(units)[1] * scorer.largest(units)
     how = "assumed: a tenth of the score's range, as too few scores are public"

@@ -22,17 +22,7 @@ _N_BEST = 4
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """What is known before a search.
-
-    Parameters
-    ----------
-    points : Points
-        To try first; all are validated.
-    explored : Points
-        That an earlier search scored within its training set.
-    scores : ndarray of shape (n_explored,)
-        These public scores.
-    """
+    """Points to try first, and what an earlier search has explored, with public scores."""
 
     points: Points
     explored: Points

@@ -32,7 +32,6 @@ from sklearn_dpbo import (
     private_evaluation,
 )
 from sklearn_dpbo._privacy.accounting import Receipt
-from sklearn_dpbo._space.space import SearchSpace
 from sklearn_dpbo.configuration import Knapsack, KnapsackItems, PrivateConfigurator
 from sklearn_dpbo.exceptions import (
     BudgetExceededError,
@@ -81,96 +80,22 @@ def ledger(tmp_path):
 class Dimension:
     """Like a dimension of skopt, or a distribution of Optuna."""
 
-    def __init__(self, **attributes):
-        vars(self).update(attributes)
-
-
-def like(library, name, **attributes):
-    return type(name, (Dimension,), {"__module__": f"{library}.space"})(**attributes)
-
 
 @pytest.mark.parametrize(
-    ("values", "written"),
-    [
-        ((1e-3, 1e3, "log-uniform"), "scipy.stats.loguniform(0.001, 1000)"),
-        ((0.1, 0.3, "uniform"), "scipy.stats.uniform(0.1, 0.2)"),
-        ((1, 10, "uniform"), "scipy.stats.randint(1, 11)"),
-        ((1e-3, 1e3, "log-uniform", 10), "scipy.stats.loguniform(0.001, 1000)"),
-        (
-            like("skopt", "Real", low=1e-3, high=1e3, prior="log-uniform"),
-            "scipy.stats.loguniform(0.001, 1000)",
-        ),
-        (like("skopt", "Real", low=0, high=1, prior="uniform"), "scipy.stats.uniform(0, 1)"),
-        (like("skopt", "Integer", low=1, high=10, prior="uniform"), "scipy.stats.randint(1, 11)"),
-        (
-            like("skopt", "Integer", low=1, high=100, prior="log-uniform"),
-            "numpy.unique(numpy.geomspace(1, 100, 20).round().astype(int))",
-        ),
-        (like("skopt", "Categorical", categories=("l1", "l2")), "['l1', 'l2']"),
-        (
-            like("optuna", "FloatDistribution", low=1e-3, high=1e3, log=True, step=None),
-            "scipy.stats.loguniform(0.001, 1000)",
-        ),
-        (
-            like("optuna", "FloatDistribution", low=0.0, high=1.0, log=False, step=0.1),
-            "numpy.linspace(0, 1, 11)",
-        ),
-        (
-            like("optuna", "IntDistribution", low=1, high=10, log=False, step=1),
-            "scipy.stats.randint(1, 11)",
-        ),
-        (
-            like("optuna", "IntDistribution", low=1, high=10, log=False, step=3),
-            "range(1, 11, 3)",
-        ),
-        (like("optuna", "CategoricalDistribution", choices=("l1", "l2")), "['l1', 'l2']"),
-    ],
+    "values", [0.1, "l1", {0.1, 1.0}, Dimension(), scipy.stats], ids=lambda v: type(v).__name__
 )
-def test_spaces_of_other_libraries_are_refused_with_what_to_write(two_classes, values, written):
-    assert f"write {written};" in refused(two_classes, {"C": values})
-    names = {"scipy": scipy, "numpy": np}
-    values = SearchSpace({"C": eval(written, names)}).fill(5, np.random.default_rng(0))
-    assert len(values) > 1, "what the message has is a space"
+def test_what_is_no_list_and_has_no_quantiles_is_refused_with_what_to_write(two_classes, values):
+    said = refused(two_classes, {"C": values})
+    assert "write [value]" in said and "scipy.stats.loguniform(0.001, 1000)" in said
 
 
-def test_real_spaces_of_other_libraries_are_told_by_their_modules(two_classes):
-    skopt = pytest.importorskip("skopt.space")
-    optuna = pytest.importorskip("optuna.distributions")
-    real = skopt.Real(1e-3, 1e3, prior="log-uniform")
-    for values in (real, optuna.FloatDistribution(1e-3, 1e3, log=True)):
-        assert "write scipy.stats.loguniform(0.001, 1000);" in refused(two_classes, {"C": values})
-    for values in (skopt.Integer(1, 10), optuna.IntDistribution(1, 10)):
-        assert "write scipy.stats.randint(1, 11);" in refused(two_classes, {"C": values})
-    for values in (skopt.Categorical(["a", 1]), optuna.CategoricalDistribution(["a", 1])):
-        assert "write ['a', 1];" in refused(two_classes, {"C": values})
-
-
-def test_what_can_only_be_drawn_from_is_told_of_quantiles(two_classes):
-    drawn = type("Drawn", (), {"rvs": lambda self, random_state=None: 1.0})()
-    said = refused(two_classes, {"C": drawn})
-    assert "quantiles (ppf)" in said and "loguniform(0.001, 1000)" in said
-    assert "write list(...) around it" in refused(two_classes, {"C": {0.1, 1.0}})
-    assert "give n_iter" in refused(two_classes, [(GRID, 5)])
-
-
-@pytest.mark.parametrize(
-    ("values", "as_range"),
-    [
-        (
-            (1e-3, 1e3),
-            "loguniform(0.001, 1000) (logarithmic) or scipy.stats.uniform(0.001, 999.999);",
-        ),
-        ((0.0, 1.0), "scipy.stats.uniform(0, 1);"),
-        ((1, 10), "scipy.stats.randint(1, 11);"),
-    ],
-)
-def test_a_tuple_of_two_numbers_is_two_candidates_and_warns(two_classes, values, as_range):
+@pytest.mark.parametrize("values", [(1e-3, 1e3), (0.0, 1.0), (1, 10)], ids=range(3))
+def test_a_tuple_of_two_numbers_is_two_candidates_and_warns(two_classes, values):
     with pytest.warns(UserWarning, match="lists two candidates, as in GridSearchCV") as caught:
         search = search_over({"tol": values}, **PARAMS).fit(
             *two_classes[:2], X_val=two_classes[2], y_val=two_classes[3]
         )
-    said = str(caught[0].message)
-    assert as_range in said and f"[{values!r}]" in said and caught[0].filename == __file__
+    assert "loguniform(low, high)" in str(caught[0].message) and caught[0].filename == __file__
     assert [params["tol"] for params in search.cv_results_["params"]] == list(values)
 
 
@@ -182,14 +107,10 @@ def test_other_lists_and_tuples_do_not_warn(two_classes):
         fit(two_classes, {"warm_start": (False, True)})
 
 
-def test_misspelt_parameters_get_the_nearest_name(two_classes):
+def test_misspelt_parameters_get_the_names_that_there_are(two_classes):
     pipeline = make_pipeline(StandardScaler(), LogisticRegression())
-    for name in ("C", "lr__C"):
-        said = refused(two_classes, {name: [1.0]}, pipeline)
-        assert said.endswith(f"no parameter {name!r}; did you mean 'logisticregression__C'?")
-    assert refused(two_classes, {"c": [1.0]}).endswith("did you mean 'C'?")
-    assert refused(two_classes, {"max_itr": [1]}).endswith("did you mean 'max_iter'?")
-    assert "Valid parameters are" in refused(two_classes, {"gamma": [1]})
+    assert "'logisticregression'" in refused(two_classes, {"C": [1.0]}, pipeline)
+    assert "Valid parameters are" in refused(two_classes, {"max_itr": [1]})
 
 
 # ------------------------------------------------------------------------- what is held out
@@ -221,18 +142,18 @@ def test_an_estimator_may_have_fit_parameters_of_these_names(two_classes):
     assert search.fit(X, y, X_val=X_val, y_val=y_val, X_test="mine").best_params_
 
 
-def test_columns_that_are_missing_or_too_many_are_named_without_empty_lists(two_classes):
+def test_columns_that_are_missing_or_too_many_are_named(two_classes):
     X, y, X_val, y_val = two_classes
     X, X_val = (pd.DataFrame(part).add_prefix("x") for part in (X, X_val))
     cases = {
-        "lacking are none, and ['k'] are not in X": X_val.assign(k=1),
-        "lacking are ['x0'], and none are not in X": X_val.drop(columns="x0"),
-        "lacking are ['x0'], and ['z'] are not in X": X_val.rename(columns={"x0": "z"}),
+        "['k']": X_val.assign(k=1),
+        "['x0']": X_val.drop(columns="x0"),
+        "['x0', 'z']": X_val.rename(columns={"x0": "z"}),
     }
     for said, table in cases.items():
         with pytest.raises(ValueError) as caught:
             search_over().fit(X, y, X_val=table, y_val=y_val)
-        assert said in str(caught.value) and "[]" not in str(caught.value)
+        assert f"in one of them only are {said}" in str(caught.value)
 
 
 def test_groups_of_another_length_are_named(two_classes):
@@ -260,15 +181,15 @@ class BeforeRegressor(BaseEstimator, RegressorMixin):
 
 
 @pytest.mark.parametrize(
-    ("estimator", "order"),
+    "estimator",
     [
-        (BeforeClassifier(), "class BeforeClassifier(ClassifierMixin, BaseEstimator)"),
-        (BeforeRegressor(), "class BeforeRegressor(RegressorMixin, BaseEstimator)"),
+        BeforeClassifier(),
+        BeforeRegressor(),
     ],
 )
-def test_mixins_in_the_wrong_order_are_named(two_classes, estimator, order):
-    assert order in refused(two_classes, {}, estimator)
-    assert order in refused(two_classes, {}, make_pipeline(StandardScaler(), estimator))
+def test_mixins_in_the_wrong_order_are_named(two_classes, estimator):
+    for each in (estimator, make_pipeline(StandardScaler(), estimator)):
+        assert "(ClassifierMixin, BaseEstimator), the mixin first" in refused(two_classes, {}, each)
 
 
 @pytest.mark.parametrize("scoring", [None, "accuracy", "neg_mean_absolute_error"])

@@ -13,7 +13,7 @@ import pytest
 import scipy.sparse as sp
 import sklearn
 from scipy.stats import loguniform
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, make_scorer
@@ -384,22 +384,6 @@ def test_a_threshold_is_tuned_where_decision_function_raises():
     assert tuned.predict(X_VAL).shape == (140,)
 
 
-class WrongOrder(BaseEstimator, ClassifierMixin):
-    def fit(self, X, y):
-        self.classes_ = np.unique(y)
-        return self
-
-    def predict(self, X):
-        return (X[:, 1] > 0).astype(int)
-
-
-def test_mixins_in_the_wrong_order_get_a_message_that_shows_the_right_one(ledger):
-    says = r"write class WrongOrder\(ClassifierMixin, BaseEstimator\)"
-    with pytest.raises(ValueError, match=says):
-        search_over(WrongOrder(), {}, ledger=ledger).fit(X, Y, X_val=X_VAL, y_val=Y_VAL)
-    assert not ledger.history
-
-
 # --------------------------------------------------------------------------------------- bounds
 @pytest.mark.parametrize(
     ("name", "bounds", "meant"),
@@ -514,8 +498,8 @@ AS_FRAME = functools.partial(pd.DataFrame, columns=list("abcde"))
 def test_a_last_step_refuses_raw_validation_records_beside_transformed_ones(make, table, ledger):
     pipe = Pipeline([("scale", StandardScaler()), ("tune", make(ledger=ledger))])
     says = (
-        r"steps \['scale'\] of the pipeline have transformed X, and X_val came as it was.*"
-        r"\(make_pipeline\(...\), ...\).*transform_input=\['X_val'\]"
+        r"steps \['scale'\] of the pipeline have transformed X, and X_val came as it was: "
+        r".*\(make_pipeline\(...\), ...\).*transform_input=\['X_val'\]"
     )
     with pytest.raises(ValueError, match=says):
         pipe.fit(table(X), Y, tune__X_val=table(X_VAL), tune__y_val=Y_VAL)

@@ -347,12 +347,8 @@ def test_a_score_without_known_sensitivity_is_refused_and_the_message_says_what_
     "scoring, message",
     [
         ("F1", "'F1' is not a score; did you mean 'f1'"),
-        ("rmse", "did you mean 'neg_root_mean_squared_error'"),
-        ("r2_score", "did you mean 'r2'"),
         ("zz", r"'zz' is not a score.*make_private_scorer\(gain"),
-        (metrics.f1_score, "not a function; did you mean 'f1'"),
         ("fbeta", r"needs beta: make_private_scorer\('fbeta', beta=2\)"),
-        ("neg_cost", "cost_matrix is a square table"),
         (["accuracy"], "takes one score here"),
         ({"a": "accuracy"}, "takes one score here"),
     ],
@@ -385,9 +381,8 @@ def test_a_score_that_does_not_fit_the_estimator_is_refused(estimator, scoring, 
         (dict(gain=_hits, bounds=(0, 1), k=2), "no parameters"),
         (dict(gain="accuracy", bounds=(0, 1)), "bounds of its own"),
         (dict(gain="accuracy", response_method="predict"), "leave it out"),
-        (dict(gain="top_k_accuracy", n=3), "'top_k_accuracy' has no parameters n=3"),
+        (dict(gain="top_k_accuracy", n=3), "'top_k_accuracy' has no parameters \\['n'\\]"),
         (dict(gain="roc_auc", bounds=(0, 1)), "bounds of its own"),
-        (dict(gain="weighted_accuracy", class_weight={"a": -1}), "none negative"),
         (dict(gain="balanced_accuracy", class_weight={"a": 1}), "no parameters"),
         (dict(gain="f1", bounds=(0, 1)), "bounds of its own"),
         (dict(gain="neg_mean_pinball_loss", bounds=(-1, 0), alpha=2), "quantile"),
@@ -405,10 +400,15 @@ def test_prepare_refuses_labels_that_the_score_does_not_fit():
     with pytest.raises(ValueError, match="takes two classes; y has 3"):
         prepared("roc_auc", CLASSES)
     for k in (0, 3, 2.5, "2", True):
-        with pytest.raises(ValueError, match="k from 1 to one less"):
+        with pytest.raises(ValueError, match="k is a number of classes below 3"):
             prepared("top_k_accuracy", k=k)
-    with pytest.raises(ValueError, match=r"no weight for the labels \['b', 'c'\]"):
+    with pytest.raises(ValueError, match=r"a weight for each label of y, \['a', 'b', 'c'\]"):
         prepared("weighted_accuracy", class_weight={"a": 1})
+    with pytest.raises(ValueError, match="none negative"):
+        prepared("weighted_accuracy", class_weight={"a": 1, "b": 1, "c": -1})
+    for C in (None, [[0, 1], [1, 0]], np.ones((3, 3)), [[0, 1], [1]], np.full((3, 3), np.nan)):
+        with pytest.raises(ValueError, match="cost_matrix is a square table"):
+            prepared("neg_cost", cost_matrix=C)
     for name in (
         "balanced_accuracy",
         "weighted_accuracy",
@@ -551,7 +551,7 @@ def test_a_misspelt_score_gets_a_suggestion_and_a_known_score_without_sensitivit
     with pytest.raises(ValueError, match="did you mean 'accuracy'"):
         make_private_scorer("acuracy")
     for name in ("rand_score", "neg_max_error", "d2_absolute_error_score"):
-        with pytest.raises(ValueError, match="cannot be made private. Use"):
+        with pytest.raises(ValueError, match="cannot be made private. Use a name"):
             make_private_scorer(name)
 
 

@@ -44,7 +44,7 @@ def table_of_audits():
 AUDITS = table_of_audits()
 QUICK = ["permute_and_flip", "exponential_choice", "noisy_counts", "noisy_rows"]
 # Numbers of runs of whole searches, which take most of the time; the others have 4,000.
-RUNS = {"objective": 1500, "federated site": 800, "federated, trusted": 800,
+RUNS = {"objective": 1500, "federated site": 1600, "federated, trusted": 800,
         "search, no guidance": 1500, "search, far targets": 400, "GPNoisy": 1000,
         "GPNoisy, candidate alone": 600, "GPNoiseFree": 1000, "LipschitzConvex": 1000}  # fmt: skip
 # Here too few runs would find the bugs: `guided` below, test_configuration.py and
@@ -255,8 +255,8 @@ def search(**params):
 
 
 def test_bound_of_a_whole_search_is_below_its_epsilon_and_not_trivial():
-    report = audit_search(search(), *cases.opposed_models(), 800)
-    assert 0.7 <= report.epsilon_lower_bound <= 2.0
+    report = audit_search(search(), *cases.opposed_models(), 400)
+    assert 0.5 <= report.epsilon_lower_bound <= 2.0
     assert (report.epsilon, report.delta) == (2.0, 0.0)
 
 
@@ -429,7 +429,7 @@ def critical_case(name):
     other = X.copy()
     other[3] = 1000.0
     y = (X[:, 0] > 0).astype(int)
-    return SaysUnknown(), (X, y), (X, y), (other, y)
+    return SaysUnknown(), (X.copy(), y), (X, y), (other, y)
 
 
 def read_by_numpy(kind, raw, n):

@@ -1422,7 +1422,6 @@ LONG_LISTS = {
     "backwards": lambda: list(range(LONG, 0, -1)),
     "floats": lambda: np.linspace(0, 1, LONG),
     "range": lambda: range(10**9),
-    "beyond any length": lambda: range(10**30),
     "backwards range": lambda: range(10**9, 0, -1),
     "one value": lambda: [1] * LONG,
     "texts": lambda: [str(i) for i in range(LONG)],
@@ -1451,15 +1450,8 @@ def test_long_lists_are_searched_or_refused_in_seconds(values, opened):
         )
 
     found = outcome(run, lambda search: None, ledger)
-    assert (found == "valid") == (len_of(grid["b"]) <= LONG)
+    assert (found == "valid") == (len(grid["b"]) <= LONG)
     assert time.process_time() - start < 20
-
-
-def len_of(values):
-    try:
-        return len(values)
-    except OverflowError:
-        return INF
 
 
 class Anything(Cut):
