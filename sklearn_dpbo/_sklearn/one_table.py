@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import warnings
 from collections.abc import Mapping
 from contextlib import closing
@@ -17,7 +16,6 @@ from sklearn.utils import check_random_state
 
 from .._data.divided_table import DividedTable
 from .._data.pickles import packed
-from .._data.tables import n_rows
 from .._evaluation.evaluator import Evaluator
 from .._evaluation.fitting import FitOptions, set_candidate
 from .._evaluation.progress import watched
@@ -42,8 +40,6 @@ __all__ = ["fit_in_secret", "fit_one_table"]
 
 # Into how many parts the range of targets is cut to say how frequent they are.
 _N_TARGETS = 16
-# Predictions of a regressor that differ by less, as a share of the range of targets, are alike.
-_ALIKE = 1e-3
 # Share of the records that candidates are evaluated on, if no model is released.
 _TEST_SIZE = 0.2
 _NOT_PROTECTED = (
@@ -110,7 +106,6 @@ def fit_one_table(
             even = strategy.frequent_labels(table, on_second_part)
         with closing(_oracle(options, table, scorers, even, rng)) as oracle:
             release, estimator = strategy.search(plan, table, oracle, on_second_part)
-            _warn_if_constant(estimator, oracle.problem.training.X, labels, rng)
     report = _report(
         table,
         mechanisms,
@@ -330,38 +325,6 @@ def _last_step(estimator: Any) -> Any:
     while isinstance(estimator, Pipeline):
         estimator = estimator[-1]
     return estimator
-
-
-def _warn_if_constant(
-    estimator: Any, made_up: Any, labels: NDArray[Any], rng: np.random.Generator
-) -> None:
-    """Warn if the model that is released predicts the same for records all over its bounds."""
-    same = None
-    # A model that cannot predict these records is released all the same: it has been paid for.
-    with warnings.catch_warnings(), contextlib.suppress(Exception):
-        warnings.simplefilter("ignore")
-        last = _last_step(estimator)
-        if (bounds := getattr(last, "bounds", None)) is not None:
-            low, high = (np.asarray(each, dtype=float) for each in bounds)
-            estimator, shape = last, (n_rows(made_up), last.n_features_in_)
-            made_up = low + (high - low) * rng.random(shape)
-        predicted = np.asarray(estimator.predict(made_up))
-        if is_classifier(last):
-            alike, what = (predicted == predicted[0]).all(), "class"
-        else:
-            alike, what = np.ptp(predicted) < _ALIKE * np.ptp(labels), "value"
-        same = f"one {what}, {predicted.tolist()[0]!r}," if alike else None
-    if same:
-        warnings.warn(
-            f"The chosen model predicts {same} for {n_rows(made_up)} made-up records all over its "
-            "bounds. Perhaps the columns are in "
-            "units far from `bounds`, the bounds are so wide that records hardly differ within "
-            "them (zeros of one-hot columns become -1 with bounds=(0, 1)), or the records are too "
-            "few for this epsilon. Compare the bounds with what the columns may hold, search over "
-            "other parameters, or use a larger epsilon",
-            LowUtilityWarning,
-            stacklevel=5,
-        )
 
 
 def _report(
