@@ -357,15 +357,7 @@ class PrivateScorer(Query):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MeanScore(PrivateScorer):
-    """Mean over units of a gain, or minus the square root of a mean loss.
-
-    Parameters
-    ----------
-    gain : Named or Custom
-        Of each record.
-    response_method : tuple of str
-        Methods of the estimator; the first that it has is called.
-    """
+    """Mean over units of a gain, or minus the square root of a mean loss."""
 
     query: MeanOf = UNSET
     counts: MeanOf = UNSET
