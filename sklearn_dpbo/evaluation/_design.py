@@ -76,8 +76,8 @@ def design_of(
 ) -> Design:
     """Return the counts to release for a fitted model, given its responses to public records.
 
-    Additional edges lie at `thresholds`. With `spread`, half of the bins are evenly spaced, because the
-    model may have been fitted on the records.
+    Additional edges lie at `thresholds`. With `spread`, half of the bins are evenly spaced, because
+    the model may have been fitted on the records.
     """
     if responses.classes is None:
         return _of_regressor(responses, m, epsilon, largest_error)

@@ -19,7 +19,7 @@ def validation_report(
     released: str,
     assumption: str | None = None,
 ) -> PrivacyReport:
-    """Return the privacy report of a release from a validation set; texts are as in `PrivacyReport`."""
+    """Return the privacy report of a release from a validation set."""
     return PrivacyReport.of(
         mechanisms,
         title=title,

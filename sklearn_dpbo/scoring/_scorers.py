@@ -257,14 +257,8 @@ class PrivateScorer(Query):
     def _moved(
         self, raw: Callable[..., Floats], noisy: NoisyCounts, units: Units, confidence: float
     ) -> tuple[float, float]:
-        low, high = simulated_interval(
-            lambda counts, undefined: raw(counts, units, undefined),
-            self.counts,
-            noisy,
-            units,
-            confidence,
-            self.bounds,
-        )
+        found = (self.counts, noisy, units, confidence, self.bounds)
+        low, high = simulated_interval(lambda counts, end: raw(counts, units, end), *found)
         low, high = low + self.shift - self.allowance, high + self.shift + self.allowance
         return max(low, self.bounds[0]), min(high, self.bounds[1])
 
