@@ -163,7 +163,7 @@ class ConfusionScore(_ClassScore):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RankingScore(_ClassScore):
-    """Area under the ROC curve (of several classes: each against the rest), or average precision."""
+    """Area under the ROC curve (several classes: each against the others), or average precision."""
 
     query: Pairs = UNSET
     response_method: tuple[str, ...] = ("decision_function", "predict_proba")
