@@ -16,12 +16,13 @@ from ._data.split import Problem
 from ._data.tables import dense
 from ._data.units import unit_name
 from ._evaluation.companions import Companions
-from ._evaluation.fitting import fit, without_autologging
+from ._evaluation.fitting import fit
 from ._evaluation.model import Model
 from ._evaluation.own_code import predicts_separately
 from ._evaluation.progress import CallbackSupportMixin, watched
 from ._evaluation.protected_values import ProtectedTable
 from ._evaluation.row_by_row import RowByRowCheck
+from ._evaluation.suppress_output import without_autologging
 from ._evaluation.threshold_curve import LabelGains, counts_at, label_values, threshold_curve
 from ._evaluation.threshold_grid import (
     labels_at_best_threshold,

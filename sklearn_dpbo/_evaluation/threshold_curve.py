@@ -20,7 +20,7 @@ from ..scoring._response import class_scores
 from ..scoring._scorers import PrivateScorer
 from .model import Model
 from .protected_values import ProtectedTable
-from .suppress_output import kept_warning_registries, suppress_output
+from .suppress_output import suppress_output
 
 __all__ = ["LabelGains", "counts_at", "label_values", "threshold_curve"]
 
@@ -91,7 +91,7 @@ def _of_either_label(counted: Query, y: Any, classes: Any) -> list[NDArray[Any]]
 @ClearFrames()
 def label_values(model: Model, label_gains: LabelGains, table: ProtectedTable) -> Secret:
     """Return the values of all protected records, see `LabelGains`."""
-    with kept_warning_registries(), suppress_output():
+    with suppress_output():
         return Secret(table.values(model, label_gains))
 
 

@@ -14,11 +14,12 @@ from .._data.tables import take_rows
 from .._data.units import unit_name
 from .._evaluation.companions import Companions, spread_rows
 from .._evaluation.evaluator import counted
-from .._evaluation.fitting import without_autologging, without_callbacks
+from .._evaluation.fitting import without_callbacks
 from .._evaluation.model import Model
 from .._evaluation.own_code import check_prediction, predicts_separately
 from .._evaluation.protected_values import ProtectedTable
 from .._evaluation.row_by_row import RowByRowCheck
+from .._evaluation.suppress_output import without_autologging
 from .._params import as_floats, check_number
 from .._privacy.accounting import warn_of_weak_guarantee
 from .._privacy.mechanisms import Mechanisms
