@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral
 from typing import Any, Self
 
@@ -17,12 +16,13 @@ from ._data.split import Problem
 from ._data.tables import dense
 from ._data.units import unit_name
 from ._evaluation.companions import Companions
-from ._evaluation.fitting import fit, without_autologging
+from ._evaluation.fitting import fit
 from ._evaluation.model import Model
 from ._evaluation.own_code import predicts_separately
 from ._evaluation.progress import CallbackSupportMixin, watched
 from ._evaluation.protected_values import ProtectedTable
 from ._evaluation.row_by_row import RowByRowCheck
+from ._evaluation.suppress_output import without_autologging
 from ._evaluation.threshold_curve import LabelGains, counts_at, label_values, threshold_curve
 from ._evaluation.threshold_grid import (
     labels_at_best_threshold,
@@ -43,12 +43,11 @@ from ._sklearn.two_classes import (
     label_scorer,
 )
 from .evaluation._privacy import validation_report
-from .exceptions import PrivacyWarning
 from .ledger._budget import budget_on
 from .ledger._ledger import PrivacyLedger
 from .report._html import ShowsEstimatorAndPrivacy
 from .report._report import TRAINING_NOT_PROTECTED, PrivacyReport
-from .scoring._response import Predictions, method_of, second_class_score
+from .scoring._response import Predictions, class_scores, method_of
 from .scoring._scorers import PrivateScorer, score_and_interval
 
 __all__ = ["PrivateThresholdClassifier"]
@@ -255,7 +254,6 @@ class PrivateThresholdClassifier(
         with watched(self):
             estimator = fit(clone(self.estimator), problem.training)
             check_fitted_classes(estimator, problem.training.y)
-            _warn_of_other_reports(estimator)
             with without_autologging():
                 scorer = self._selecting(estimator, problem, scorer, public_rng)
                 released = self._tune(estimator, problem, scorer, mechanisms)
@@ -340,7 +338,7 @@ class PrivateThresholdClassifier(
         """
         check_is_fitted(self, "estimator_")
         method = method_of(self.estimator_, RESPONSE_METHODS[self.response_method])
-        scores = second_class_score(dense(getattr(self.estimator_, method)(X)))
+        scores = class_scores(dense(getattr(self.estimator_, method)(X)))[:, 0]
         labels: NDArray[Any] = self.classes_[(scores >= self.best_threshold_).astype(int)]
         return labels
 
@@ -348,15 +346,3 @@ class PrivateThresholdClassifier(
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
-
-
-def _warn_of_other_reports(estimator: Any) -> None:
-    """Warn of what a part of an estimator may have spent: on which records is not known."""
-    parts = estimator.get_params().values() if hasattr(estimator, "get_params") else ()
-    if any(hasattr(part, "privacy_") for part in parts):
-        warnings.warn(
-            "A part of estimator_ was itself fitted with a privacy budget. If that was spent "
-            "on the same records, add it up: privacy_ here reports the threshold alone.",
-            PrivacyWarning,
-            stacklevel=3,
-        )

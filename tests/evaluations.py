@@ -6,7 +6,6 @@ import numpy as np
 
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo._privacy.noisy_counts import NoisyCounts
-from sklearn_dpbo.evaluation._counted import Counted
 from sklearn_dpbo.evaluation._design import METHODS, design_of
 from sklearn_dpbo.report import PrivacyReport
 from sklearn_dpbo.scoring._response import Responses
@@ -57,7 +56,7 @@ class Known:
             claimed = scale / factor
             noisy.append(NoisyCounts(tuple((exact + noise).tolist()), claimed))
         report = report_of(self.epsilon, self.units.m)
-        return Counted(self.design, tuple(noisy)).evaluation(self.units, report)
+        return self.design.evaluation(tuple(noisy), self.units, report)
 
     def covered(self, truth, n, factor=1.0):
         """How often intervals of numbers, by name, cover the truth, of n evaluations."""

@@ -1,4 +1,4 @@
-"""Cells of tables that declare no type, read one by one (zone: public).
+"""Cells of tables that declare no type, read and copied one by one (zone: public).
 
 Lists and object arrays can hold anything. numpy and pandas choose a type for a whole column, so one
 odd cell can change how all others are read: to integers, say, or to text. Here the *training*
@@ -17,9 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .pickles import fresh, packed
+from .tables import copy_rows, is_frame
 
-__all__ = ["Cells", "as_number", "is_missing", "is_number"]
+__all__ = ["Cells", "as_number", "copied", "is_missing", "is_number", "with_own_cells"]
 
+_OBJECT = np.dtype(object)
 # Missing values by the name of their type; NaN is the float that differs from itself.
 _MISSING_TYPES = {"NoneType": "None", "NAType": "NA", "NaTType": "NaT"}
 _MISSING = {"NaN", *_MISSING_TYPES.values()}
@@ -31,15 +33,7 @@ _IMMUTABLE = {*_PLAIN.values(), "number", *_MISSING}
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Kinds of cells that the training records have in one column.
-
-    Parameters
-    ----------
-    kinds : frozenset of (str or type)
-        Names of kinds; a type stands for itself.
-    missing : object
-        What a cell of another kind is replaced by.
-    """
+    """The kinds of cells that training records have in a column; others become `missing`."""
 
     kinds: frozenset[str | type]
     missing: Any = None
@@ -51,11 +45,6 @@ class Cells:
         own = [kinds[kind] for kind in sorted(_MISSING & kinds.keys())]
         return cls(frozenset(kinds), own[0] if own else missing)
 
-    @property
-    def mutable(self) -> bool:
-        """Whether a cell may be written into."""
-        return not self.kinds <= _IMMUTABLE
-
     def has(self, cell: Any) -> bool:
         """Whether a cell is of one of these kinds; whole numbers are numbers."""
         kind = _kind(cell)
@@ -65,10 +54,8 @@ class Cells:
         """Return a copy of a cell, or what stands for a missing one if its kind is new."""
         with suppress(Exception):  # of a cell that cannot be compared or pickled
             kind = _kind(cell)
-            if kind == "text" and kind in self.kinds:
-                return str.__str__(cell)
             if kind in self.kinds:
-                return cell if kind in _IMMUTABLE else fresh(packed(cell))
+                return str.__str__(cell) if kind == "text" else _copy(cell)
             if kind == "integer" and "number" in self.kinds:
                 return float(cell)
             if kind == "number" and "integer" in self.kinds:
@@ -78,11 +65,9 @@ class Cells:
     def column(self, cells: Iterable[Any]) -> NDArray[Any]:
         """Return cells as an object array of shape (n,), each read by itself."""
         cells = list(cells)
-        column = np.empty(len(cells), dtype=object)
         # At once where the types alone tell the kinds: a common case.
         at_once = {_PLAIN.get(kind, "other") for kind in set(map(type, cells))} <= self.kinds
-        column[:] = cells if at_once else [self.read(cell) for cell in cells]
-        return column
+        return _objects(cells if at_once else map(self.read, cells), len(cells))
 
 
 def is_number(cell: Any) -> bool:
@@ -104,6 +89,39 @@ def is_missing(cell: Any) -> bool:
 def as_number(cell: Any) -> float:
     """Return a cell as a float; NaN if it is no number."""
     return float(cell) if is_number(cell) else float("nan")
+
+
+def copied(X: Any) -> Any:
+    """Return a copy of all rows, because an estimator may change its input in place."""
+    return with_own_cells(copy_rows(X))
+
+
+def with_own_cells(X: Any) -> Any:
+    """Return a table in which each cell that may be written into is a copy, of no other cell."""
+    if isinstance(X, list):
+        return X if {*map(type, X)} <= _PLAIN.keys() else [_copy(record) for record in X]
+    if is_frame(X):
+        X = X.copy(deep=False)
+        for j in np.flatnonzero([dtype == _OBJECT for dtype in X.dtypes]):
+            X.isetitem(j, with_own_cells(X.iloc[:, j]))
+        return X
+    if X.dtype != _OBJECT:
+        return X
+    if isinstance(X, np.ndarray):
+        return _objects(with_own_cells(list(X.flat)), X.size).reshape(X.shape)
+    cells = with_own_cells(X.to_numpy())
+    return type(X)(cells, index=X.index, name=X.name, dtype=X.dtype)
+
+
+def _copy(cell: Any) -> Any:
+    return cell if _kind(cell) in _IMMUTABLE else fresh(packed(cell))
+
+
+def _objects(cells: Iterable[Any], n: int) -> NDArray[Any]:
+    """Return n cells as an array of objects, also if they are sequences."""
+    objects = np.empty(n, dtype=object)
+    objects[:] = list(cells)
+    return objects
 
 
 def _kind(cell: Any) -> str | type:

@@ -12,28 +12,15 @@ import pickle
 from typing import Any
 
 import cloudpickle
-import numpy as np
 from cloudpickle import cloudpickle as internals
 
-from .tables import copy_rows
-
-__all__ = ["Unpickler", "copied", "fresh", "packed"]
+__all__ = ["Unpickler", "fresh", "packed"]
 
 
 def packed(value: Any, *, by_value: bool = False) -> bytes:
     """Return an object pickled, also if its class was defined in a notebook or a function.
 
-    Parameters
-    ----------
-    value : object
-        What is pickled.
-    by_value : bool, default=False
-        Whether other processes, which do not know what a notebook defines, will unpickle it.
-
-    Raises
-    ------
-    TypeError
-        If it cannot be pickled.
+    `by_value` is for other processes, which do not know what a notebook defines.
     """
     # Of lambdas, and of classes that are not found by name, there is a second try.
     with contextlib.suppress(Exception):
@@ -57,28 +44,6 @@ def fresh(pickled: bytes) -> Any:
     """Return a new copy of what was pickled."""
     by_value = b"cloudpickle" in pickled
     return Unpickler(io.BytesIO(pickled)).load() if by_value else pickle.loads(pickled)
-
-
-def copied(X: Any, deep: bool) -> Any:
-    """Return a copy of a table; of each of its cells, too, if they may be written into (`deep`).
-
-    Records that are one object (the same one several times) become several.
-    """
-    if not deep:
-        return copy_rows(X)
-    if isinstance(X, list | tuple):
-        return [fresh(packed(record)) for record in X]
-    if isinstance(X, np.ndarray):
-        flat = np.empty(X.size, dtype=object)
-        flat[:] = [fresh(packed(cell)) for cell in X.flat]
-        return flat.reshape(X.shape)
-    if not hasattr(X, "isetitem"):  # a series
-        return type(X)(copied(X.to_numpy(), deep), index=X.index, name=X.name, dtype=X.dtype)
-    X = copy_rows(X)
-    for j, dtype in enumerate(X.dtypes):
-        if dtype == np.dtype(object):
-            X.isetitem(j, copied(X.iloc[:, j].to_numpy(), deep))
-    return X
 
 
 class Unpickler(pickle.Unpickler):

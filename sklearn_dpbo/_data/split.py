@@ -7,13 +7,12 @@ column names and kinds of dtype, and whether the rows of pandas tables have the 
 from __future__ import annotations
 
 import reprlib
-import sys
+import traceback
 import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from types import FrameType
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -29,15 +28,7 @@ from sklearn.model_selection import (
 from sklearn.utils import get_tags, indexable
 
 from ..exceptions import PrivacyWarning
-from .canonical import (
-    as_labels,
-    check_same_kind,
-    check_targets,
-    in_one_form,
-    may_change,
-    refuse_complex,
-    training_table,
-)
+from .canonical import check_targets, in_one_form, refuse_complex, training_table
 from .fit_parameters import check_fit_params, per_row
 from .tables import as_table, dense, n_rows, take_rows
 from .units import Units
@@ -54,26 +45,11 @@ Rows = NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """Data that models are fitted on; all of it is public.
-
-    Parameters
-    ----------
-    X : table of shape (n_samples, n_features)
-        As `as_table` returns it.
-    y : array-like of shape (n_samples,) or (n_samples, n_outputs), or None
-        Targets.
-    fit_params : dict
-        Other arguments of the estimator's `fit`.
-    """
+    """A table, targets, and other arguments of `fit`, that models are fitted on: public."""
 
     X: Any
     y: Any
     fit_params: dict[str, Any] = field(default_factory=dict)
-
-    @cached_property
-    def copies(self) -> bool:
-        """Whether cells may be written into, so that a copy of the table needs copies of them."""
-        return may_change(self.X)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,57 +103,51 @@ def hold_out(
     The validation set is X_val if given; otherwise the test part of cv's single split; otherwise a
     quarter of the rows (of the groups, if groups_val is given), chosen by number at random, by
     `rng`. Groups are protected units; `split_params` are arguments of cv's `split`.
-
-    Raises
-    ------
-    ValueError
-        If a fit parameter may hold records, X_val and X differ in columns or are the same object,
-        y_val is missing, indices differ, cv has several splits, a row or group is in both parts or
-        twice in the validation part, or either part is empty.
     """
-    if X_val is None and y_val is not None:
+    given = X_val is not None
+    if y_val is not None and not given:
         raise ValueError("y_val was given without X_val: give both, or neither")
-    if X_val is not None:
-        check_same_kind(X, X_val)
-    if X_val is X:
+    if given and X_val is X:
         raise ValueError(
             "X and X_val are the same table: models would be trained on the records that are to be "
             "protected. Pass other records as X, or X and cv= without X_val"
         )
+    if given and (cv is not None or split_params):
+        raise ValueError(
+            f"X_val is what is held out: leave cv out, and {sorted(split_params) or 'groups'}. To "
+            "protect all records of a person together, pass groups_val: one entry for each row of "
+            "X_val"
+        )
     refuse_complex(y)
-    X, y, groups = indexable(X, y, groups_val if X_val is None else None)
+    X, y, groups = indexable(X, y, None if given else groups_val)
     if n_rows(X) == 0:
         raise ValueError("the training set is empty (X has 0 rows): there is nothing to fit on")
     check_fit_params(fit_params, n_rows(X))
     check_same_index("X", X, y=y, groups_val=groups, **fit_params)
-    if X_val is None:
-        X = as_table(X)
-        return _split(estimator, Training(X, y, fit_params), cv, rng, groups, split_params)
-    if cv is not None:
-        raise ValueError(f"both X_val and cv={cv!r} say what to hold out: leave cv out")
-    if split_params:
-        raise ValueError(
-            f"fit was given {sorted(split_params)}, which are for a splitter, and X_val, so that "
-            "nothing is split. To protect all records of a person together, pass groups_val: one "
-            "entry for each row of X_val"
-        )
-    check_same_index("X_val", X_val, y_val=y_val, groups_val=groups_val)
-    (X_val,) = indexable(X_val)
-    m = n_rows(X_val)
-    if m == 0:
-        raise ValueError("the validation set is empty (m = 0 records): there is nothing to score")
-    pairwise = get_tags(estimator).input_tags.pairwise
-    X = training_table(X)
-    X_public, X_val = in_one_form(X, as_table(X_val), pairwise)
-    y_val = check_targets(y, y_val, m)
-    _warn_if_cut(n_rows(X), m)
-    units = Units.of(m, groups_val)
-    return Problem(Training(X, y, fit_params), X_val, y_val, units, "X_val as given", X_public)
+    training, pairwise = Training(as_table(X), y, fit_params), False
+    if given:
+        check_same_index("X_val", X_val, y_val=y_val, groups_val=groups_val)
+        (X_val,) = indexable(X_val)
+        if n_rows(X_val) == 0:
+            raise ValueError("the validation set is empty (m = 0 records): nothing can be scored")
+        units, origin = Units.of(n_rows(X_val), groups_val), "X_val as given"
+        pairwise = get_tags(estimator).input_tags.pairwise
+        _warn_if_cut(n_rows(X), n_rows(X_val))
+    else:
+        train, test, origin = _chosen_rows(estimator, training, cv, rng, groups, split_params)
+        units = Units.of(len(test), None if groups is None else take_rows(groups, test))
+        training, X_val, y_val = _divide(estimator, training, train, test)
+    # The training part alone says how records are read.
+    training = replace(training, X=training_table(training.X))
+    X_public, X_val = in_one_form(training.X, as_table(X_val), pairwise)
+    y_val = check_targets(training.y, y_val, n_rows(X_val))
+    return Problem(training, X_val, y_val, units, origin, X_public)
 
 
 def _warn_if_cut(n: int, n_val: int) -> None:
     """Warn where scikit-learn may have cut X_val into folds, as it does if it is as long as X."""
-    if n == n_val and _within_folds():
+    callers = (str(frame.f_globals.get("__name__")) for frame, _ in traceback.walk_stack(None))
+    if n == n_val and any(name.startswith(_CUTTING) for name in callers):
         warnings.warn(
             f"X_val has as many rows ({n_val}) as X within a cross-validation. If it is as long as "
             "the whole table that is cross-validated, scikit-learn has cut it as it cuts that "
@@ -188,20 +158,13 @@ def _warn_if_cut(n: int, n_val: int) -> None:
         )
 
 
-def _within_folds() -> bool:
-    """Whether a function of scikit-learn that cuts arguments of `fit` has called this one."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        if str(frame.f_globals.get("__name__")).startswith(_CUTTING):
-            return True
-        frame = frame.f_back
-    return False
-
-
 def check_same_index(name: str, X: Any, **others: Any) -> None:
     """Raise ValueError, which names no label, if rows of pandas tables are in different orders."""
     for other, value in others.items():
-        if hasattr(X, "iloc") and hasattr(value, "iloc") and _differ(X.index, value.index):
+        if hasattr(X, "iloc") and hasattr(value, "iloc"):
+            with suppress(Exception):  # of labels that cannot be compared
+                if X.index.equals(value.index):
+                    continue
             raise ValueError(
                 f"{name} and {other} have different indices: their rows may not belong together. "
                 f"If they do, by position, pass {name}.reset_index(drop=True) and "
@@ -209,22 +172,16 @@ def check_same_index(name: str, X: Any, **others: Any) -> None:
             )
 
 
-def _differ(index: Any, other: Any) -> bool:
-    try:
-        return not index.equals(other)
-    except Exception:  # of labels that cannot be compared
-        return False
-
-
-def _split(
+def _chosen_rows(
     estimator: Any,
     whole: Training,
     cv: Any,
     rng: np.random.RandomState,
     groups: Any,
     split_params: Mapping[str, Any],
-) -> Problem:
-    by_default, origin = cv is None, type(cv).__name__ if hasattr(cv, "split") else "cv"
+) -> tuple[Rows, Rows, str]:
+    """Return the rows to fit on and those to hold out, and by what they were chosen."""
+    by_default, name = cv is None, type(cv).__name__ if hasattr(cv, "split") else "cv"
     if groups is not None:
         split_params = {"groups": groups, **split_params}
     if by_default:
@@ -232,63 +189,38 @@ def _split(
         cv = kind(1, test_size=_TEST_SIZE, random_state=rng.randint(2**31 - 1))
     train, test = _one_split("cv", cv, estimator, whole, split_params)
     unit = Units.of(n_rows(whole.X), groups).labels
-    if unit is not None and len(shared := np.intersect1d(unit[train], unit[test])):
+    if unit is not None and np.isin(unit[train], unit[test]).any():
         raise ValueError(
-            f"{len(shared)} groups of groups_val have rows in both the training and the validation "
-            "part of cv; training records are not protected, so hold out whole groups, e.g. with "
+            "groups of groups_val have rows in both the training and the validation part of cv; "
+            "training records are not protected, so hold out whole groups, e.g. with "
             "cv=GroupShuffleSplit(n_splits=1)"
         )
-    units = Units.of(len(test), None if unit is None else unit[test])
     if by_default:
-        what = f"{units.m} {units.name}s"
-        # How many rows a group has is not public.
-        of = f" of {n_rows(whole.X)}, chosen by row number,"
-        of = ", chosen at random," if units.grouped else of
+        what = f"{len(test)} records" if unit is None else f"{len(np.unique(unit[test]))} groups"
         _warn(
-            f"No X_val and no cv: {what}{of} are held out as the validation set. Only those "
-            f"{what} are protected; the rest is the training set, and is not. Pass the sensitive "
-            "records as X_val and y_val. If all of them are sensitive, use PrivateBayesSearchCV "
-            'with protect="all" and an estimator that trains privately.'
+            f"No X_val and no cv: {what}, chosen by number at random, are held out as the "
+            f"validation set. Only those {what} are protected; the rest is the training set, and "
+            "is not. Pass the sensitive records as X_val and y_val. If all of them are sensitive, "
+            'use PrivateBayesSearchCV with protect="all" and an estimator that trains privately.'
         )
-    if "Stratified" in origin:
+    if "Stratified" in name:
         _warn(
-            f"{origin} chooses the validation records by their labels, which are to be protected: "
+            f"{name} chooses the validation records by their labels, which are to be protected: "
             "the guarantee holds given the split, not for the split itself. "
             "ShuffleSplit(n_splits=1) does not use labels."
         )
     if "groups" in split_params and groups is None:
         _warn(
-            f"groups= tells {origin} how to split; what is protected is still each *record* by "
+            f"groups= tells {name} how to split; what is protected is still each *record* by "
             "itself. If several records belong to one person, protect them together: pass "
             "groups_val= (an entry for each row of X) in place of groups=."
         )
-    training, X_val, y_val = _divide(estimator, whole, train, test)
-    # The training part alone says how records are read.
-    training = replace(training, X=training_table(training.X))
-    X_public, X_val = in_one_form(training.X, X_val)
-    return Problem(
-        training,
-        X_val,
-        None if training.y is None else as_labels(y_val, dense(training.y)),
-        units,
-        "hold-out chosen at random" if by_default else f"test part of {origin}",
-        X_public,
-    )
+    return train, test, "hold-out chosen at random" if by_default else f"test part of {name}"
 
 
 @dataclass(frozen=True, eq=False)
 class PublicSplit:
-    """The training set, divided into two parts; all of it is public.
-
-    Parameters
-    ----------
-    training : Training
-        The part that models are fitted on.
-    X_test : table of shape (n_test, n_features)
-        The part that models are scored on.
-    y_test : array-like of shape (n_test,) or (n_test, n_outputs), or None
-        Targets of X_test.
-    """
+    """The training set, divided: models are fitted on one part, and scored on the other."""
 
     training: Training
     X_test: Any
@@ -298,13 +230,7 @@ class PublicSplit:
 def split_training(
     training: Training, estimator: Any, cv: Any, rng: np.random.Generator
 ) -> PublicSplit:
-    """Divide a training set, for scores that cost no privacy: by cv, or else a fifth of the rows.
-
-    Raises
-    ------
-    ValueError
-        If cv does not make exactly one split into two parts that do not overlap.
-    """
+    """Divide a training set for scores that cost no privacy: by cv, or else a fifth of the rows."""
     if cv is None:
         share = {"test_size": _PUBLIC_TEST_SIZE, "random_state": int(rng.integers(2**31))}
         rows = np.arange(n_rows(training.X))
@@ -323,12 +249,15 @@ def _one_split(
     n = n_rows(whole.X)
     try:
         splitter = check_cv(cv, whole.y, classifier=is_classifier(estimator))
-        n_splits = splitter.get_n_splits(whole.X, whole.y, **split_params)
-        if n_splits != 1:
-            raise ValueError(f"it makes {n_splits} splits")
-        pair = next(iter(splitter.split(whole.X, whole.y, **split_params)))
-        train, test = (np.arange(n)[part].reshape(-1) for part in pair)
-    except (AttributeError, IndexError, StopIteration, TypeError, ValueError) as error:
+        (train, test), *others = islice(splitter.split(whole.X, whole.y, **split_params), 2)
+        if others:
+            raise ValueError("it makes several splits")
+        train, test = (np.arange(n)[part] for part in (train, test))
+        if not (len(train) and len(test)):
+            raise ValueError(f"n = {len(train)} rows to fit on, m = {len(test)} to hold out")
+        if len(np.union1d(train, test)) < len(np.unique(train)) + len(test):
+            raise ValueError("a row is in both parts, or held out more than once")
+    except (AttributeError, IndexError, TypeError, ValueError) as error:
         raise ValueError(
             f"{name}={reprlib.repr(cv)} cannot be used: {error}. One part is held out: pass a "
             "splitter that makes one split, such as ShuffleSplit(n_splits=1, test_size=0.2), or "
@@ -336,16 +265,6 @@ def _one_split(
             + ", or the sensitive records as X_val and y_val"
             * (name == "cv")
         ) from None
-    if not (len(train) and len(test)):
-        raise ValueError(
-            f"{name} leaves n = {len(train)} rows to fit on and m = {len(test)} to score"
-        )
-    shared = np.intersect1d(train, test)
-    if len(shared) or len(np.unique(test)) < len(test):
-        raise ValueError(
-            f"{name}: {len(shared)} rows are in both parts, and {len(test) - len(np.unique(test))} "
-            "more than once in the test part; each has to be in one part, and once"
-        )
     return train, test
 
 

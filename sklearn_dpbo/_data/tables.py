@@ -11,36 +11,23 @@ from scipy import sparse
 from scipy.sparse import issparse
 
 __all__ = [
-    "as_table",
-    "copy_rows",
-    "dense",
-    "is_frame",
-    "is_series",
-    "n_rows",
-    "row_norms",
-    "stack",
+    "as_table", "copy_rows", "dense", "is_frame", "is_series", "n_rows", "row_norms", "stack",
     "take_rows",
-]
+]  # fmt: skip
 
 
 def as_table(X: Any) -> Any:
     """Return an array, a sparse matrix, a list, or a frame or series of pandas, of any table."""
     if hasattr(X, "to_pandas"):
-        return _of_other_library(X.to_pandas())
+        X = X.to_pandas()
+        if is_series(X):
+            return X.astype(object)
+        # There, a missing cell decides whether a column has integers, or truth values.
+        kinds = {name: dtype.kind for name, dtype in X.dtypes.items() if dtype.kind in "iufbO"}
+        return X.astype({name: float if k in "iuf" else object for name, k in kinds.items()})
     if is_frame(X) or is_series(X) or issparse(X) or isinstance(X, np.ndarray | list):
         return X
     return np.asarray(X) if hasattr(X, "__array__") else list(X)
-
-
-def _of_other_library(X: Any) -> Any:
-    """Return a frame in which no missing cell decides the type of a column."""
-    if is_series(X):
-        return X.astype(object)
-    kinds = {c: "text" if str(t).startswith("str") else t.kind for c, t in X.dtypes.items()}
-    changed = {
-        c: float if kind in "iuf" else object for c, kind in kinds.items() if kind in "iufbO"
-    }
-    return X.astype(changed)
 
 
 def n_rows(X: Any) -> int:

@@ -31,15 +31,11 @@ _FIRST_LABEL = -(2**62)
 
 @dataclass(frozen=True, eq=False)
 class Companions:
-    """Training rows with the dtypes of the protected table: n_above stand above, the rest below.
-
-    With `copies`, cells may be written into, so that they are copied for each prediction.
-    """
+    """Training rows with the dtypes of the protected table: n_above stand above, the rest below."""
 
     X: Any
     y: NDArray[Any] | None
     n_above: int
-    copies: bool
 
     @classmethod
     def of(cls, problem: Problem) -> Companions:
@@ -48,7 +44,7 @@ class Companions:
         rows = _chosen(training)
         X = with_own_labels(problem.public_rows(rows))
         y = None if training.y is None else dense(take_rows(training.y, rows))
-        return cls(X, y, len(rows) - len(rows) // 2, training.copies)
+        return cls(X, y, len(rows) - len(rows) // 2)
 
     def __len__(self) -> int:
         return n_rows(self.X)

@@ -17,6 +17,7 @@ from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from .._data.pickles import fresh
@@ -32,7 +33,6 @@ from .fitting import (
     fit,
     fit_all,
     fit_one,
-    without_autologging,
     without_callbacks,
     without_side_effects,
 )
@@ -41,7 +41,7 @@ from .progress import Progress, call_hook, in_parallel
 from .protected_values import ProtectedTable
 from .public import PublicEvaluator
 from .row_by_row import RowByRowCheck, to_check
-from .suppress_output import kept_warning_registries, suppress_all_output, suppress_output
+from .suppress_output import drop_errors, suppress_output, without_autologging
 
 __all__ = ["Evaluation", "Evaluator", "counted"]
 
@@ -122,7 +122,8 @@ class Evaluator:
                     self.table.rehearse(self._models[fitted[0]], scorer)
             self._validation_set_used = True
             tasks = ((self._models[params], self.table, self.scorer) for params in fitted)
-            with kept_warning_registries():
+            # Around all of them, which is faster, but for worker processes that may be started.
+            with suppress_output(descriptors=effective_n_jobs(self.options.n_jobs) == 1):
                 found = iter(list(in_parallel(count, tasks, self.options.n_jobs)))
             nothing = Sensitive([[0]], self.scorer.sensitivity(self.table.units))
             rows = (nothing if error else next(found).content for error in errors)
@@ -138,16 +139,11 @@ class Evaluator:
         make = replace(self.make_model, training=training)
         if self.on_protected is not None:  # on made-up records the check has been made before
             make = replace(make, check=None)
-        with suppress_all_output(), without_autologging():
-            try:
-                estimator = without_side_effects(self.options.candidate(params))
-                model = fit_one(estimator, training, self.options.error_score, make).result
-                return None if model is None else self.table.statistics(model, self.scorer)
-            except KeyboardInterrupt:
-                raise KeyboardInterrupt from None
-            except BaseException:
-                # Also SystemExit, and the panics of native extensions, which are no Exceptions.
-                return None
+        with suppress_output(), drop_errors():
+            estimator = without_side_effects(self.options.candidate(params))
+            model = fit_one(estimator, training, self.options.error_score, make).result
+            return None if model is None else self.table.statistics(model, self.scorer)
+        return None
 
     def counts(self, params: dict[str, Any], query: Query) -> Sensitive:
         """Return what is released of an evaluated candidate, without noise, as a table of a row."""
@@ -195,13 +191,8 @@ class Evaluator:
         """
         if params not in self._models:
             return fit(self.options.candidate(params), self.problem.training)
-        with suppress_all_output():
-            try:
-                return fresh(self._models[params].pickled)
-            except KeyboardInterrupt:
-                raise KeyboardInterrupt from None
-            except BaseException:
-                pass
+        with suppress_output(), drop_errors():
+            return fresh(self._models[params].pickled)
         raise ValueError("the candidate chosen cannot be unpickled any more")
 
     def classes(self, params: dict[str, Any]) -> Any:
@@ -312,5 +303,5 @@ def count(model: Model, table: ProtectedTable, query: Query) -> InTransit[Sensit
 
 def counted(table: ProtectedTable, model: Model, query: Query) -> Sensitive:
     """Return what is released of one model, without noise yet, in a table of one row."""
-    with ClearFrames(), without_autologging(), kept_warning_registries():
+    with ClearFrames():
         return count(model, table, query).content

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
 import time
 import warnings
 from collections.abc import Callable, Generator, Iterable
@@ -15,13 +13,13 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
 
+from .._data.cells import copied
 from .._data.fit_parameters import unmarked
-from .._data.pickles import copied, packed
+from .._data.pickles import packed
 from .._data.split import Training
 from .._data.tables import copy_rows
 from ..exceptions import BatchDependentError
 from .progress import in_parallel
-from .suppress_output import SharedContext
 
 __all__ = [
     "Fit",
@@ -31,7 +29,6 @@ __all__ = [
     "fit_one",
     "report_failures",
     "set_candidate",
-    "without_autologging",
     "without_callbacks",
     "without_side_effects",
 ]
@@ -124,8 +121,7 @@ def fit_one(estimator: Any, training: Training, error_score: Any, use: Callable[
 def fit(estimator: Any, training: Training) -> Any:
     """Fit the estimator on copies of the rows, with fit parameters that are no longer marked."""
     X, y, fit_params = training.X, training.y, unmarked(training.fit_params)
-    X = copied(X, training.copies)
-    fitted = estimator.fit(X, *(() if y is None else (copy_rows(y),)), **fit_params)
+    fitted = estimator.fit(copied(X), *(() if y is None else (copy_rows(y),)), **fit_params)
     return estimator if fitted is None else fitted
 
 
@@ -193,14 +189,3 @@ def report_failures(errors: tuple[str | None, ...]) -> None:
 def _advice_on(error: str) -> str:
     """Return what to do about an error of a fit on training records; "" if it is not known."""
     return next((advice for part, advice in _ADVICE.items() if part in error), "")
-
-
-def _suspend_autologging(stack: contextlib.ExitStack) -> None:
-    mlflow = sys.modules.get("mlflow.utils.autologging_utils")
-    # MLflow's own suspension ends with the first that leaves: do not touch that of a user.
-    if mlflow is not None and not getattr(mlflow, "_AUTOLOGGING_GLOBALLY_DISABLED", False):
-        stack.enter_context(mlflow.disable_autologging())
-
-
-# Suspends what MLflow's autologging does with fits and predictions, if it is loaded.
-without_autologging = SharedContext(_suspend_autologging)

@@ -10,7 +10,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from .._data.pickles import copied, packed
+from .._data.cells import copied
+from .._data.pickles import packed
 from .._data.split import Training
 from ..scoring._response import call_method, check_response
 from .companions import Companions
@@ -32,7 +33,7 @@ class Response:
     @classmethod
     def of(cls, estimator: Any, methods: tuple[str, ...], companions: Companions) -> Response:
         """Ask an estimator for its response, by the first of these methods that it has."""
-        raw = call_method(estimator, copied(companions.X, companions.copies), methods)
+        raw = call_method(estimator, copied(companions.X), methods)
         check_response(estimator, raw, len(companions), methods)
         kind = Kind.of(raw)
         # A copy: an estimator may write what it returns later into the same array.

@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._data.pickles import copied, fresh, packed
+from .._data.cells import with_own_cells
+from .._data.pickles import fresh, packed
 from .._data.split import Problem
 from .._data.tables import n_rows, stack, take_rows
 from .._data.units import Units
@@ -31,7 +32,7 @@ from .companions import Companions
 from .model import Model
 from .own_code import predicts_separately
 from .responses import agree
-from .suppress_output import restored_state, suppress_all_output
+from .suppress_output import drop_errors, suppress_output
 
 __all__ = ["ProtectedTable"]
 
@@ -106,7 +107,7 @@ class ProtectedTable:
         y = self.y if self.y is None else np.concatenate([self.y[none], beside.y])
         public = replace(self, X=X, y=y, units=Units.of(len(beside)))
         model = model.asked(query, beside)
-        with suppress_all_output():
+        with suppress_output():
             found = public.values(model, query)
         lowest = query.lowest_values(y, len(beside))
         able, kept = (
@@ -146,7 +147,7 @@ class ProtectedTable:
             own[:] = self.X if in_place else self.X[rows]
             own[~kept] = beside.X[0]
             X[:k], X[k + len(rows) :] = beside.X[:k], beside.X[k:]
-        return copied(X, deep=True) if beside.copies else X, y
+        return with_own_cells(X), y
 
 
 @dataclass(frozen=True)
@@ -164,15 +165,9 @@ class _Predictions:
 
         Unless the rows are those of one unit, the companions must get what they should.
         """
-        try:
-            # Restored, whatever a record makes of it.
-            with np.errstate(all="ignore"), restored_state():
-                return self._values(rows, one_unit)
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt from None
-        except BaseException:
-            # Also SystemExit, and the panics of native extensions, which are no Exceptions.
-            return None
+        with drop_errors():
+            return self._values(rows, one_unit)
+        return None
 
     def _values(self, rows: NDArray[np.intp], one_unit: bool) -> NDArray[Any] | None:
         X, y = self.table.beside_companions(rows)

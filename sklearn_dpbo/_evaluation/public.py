@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._data.split import PublicSplit
-from .fitting import Fit, FitOptions, fit_all, fit_one, without_autologging
+from .fitting import Fit, FitOptions, fit_all, fit_one
 from .progress import Progress
+from .suppress_output import without_autologging
 
 __all__ = ["PublicEvaluation", "PublicEvaluator", "explore"]
 

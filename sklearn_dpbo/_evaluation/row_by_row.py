@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .._data.pickles import copied, fresh
+from .._data.cells import copied
+from .._data.pickles import fresh
 from .._data.split import Problem
 from .._data.tables import is_frame, is_series, n_rows, stack, take_rows
 from ..exceptions import BatchDependentError
@@ -81,9 +82,9 @@ class RowByRowCheck:
         """
         model = fresh(pickled)
         classes = getattr(model, "classes_", None)
-        predict = _Predict(pickled, methods, self.companions.copies, classes is not None)
+        predict = _Predict(pickled, methods, classes is not None)
         known = predict(self.companions.X)
-        changed = self._beside_ordinary(predict, known)
+        changed = self._beside_ordinary(predict, known, every=2)
         if "predict" in methods and isinstance(classes, np.ndarray):
             for method in ("decision_function", "predict_proba"):
                 finer = replace(predict, methods=(method,))
@@ -100,11 +101,11 @@ class RowByRowCheck:
                 'let each record be predicted by itself, prediction="separate"'
             )
 
-    def _beside_ordinary(self, predict: _Predict, known: NDArray[Any]) -> bool:
-        """Whether companions get something else beside training rows, or nothing in any crowd."""
-        n = len(known)
-        found = [predict.differs(batch, known[rows], n) for batch, rows in self._ordinary]
-        return True in found or found[:2] == [None, None]
+    def _beside_ordinary(self, predict: _Predict, known: NDArray[Any], every: int = 1) -> bool:
+        """Whether companions get something else beside training rows, or nothing in any batch."""
+        batches = self._ordinary[::every]
+        found = [predict.differs(batch, known[rows], len(known)) for batch, rows in batches]
+        return True in found or set(found) == {None}
 
     @cached_property
     def _ordinary(self) -> list[tuple[Any, NDArray[np.intp]]]:
@@ -145,11 +146,11 @@ class RowByRowCheck:
                 expected[: len(known)] = known
                 n = n_rows(rows)
                 reverse = take_rows(rows, np.arange(n)[::-1])
-                crowds = [take_rows(self.X, np.arange(_SMALL) % n_rows(self.X))]
-                crowds += [take_rows(rows, np.full(_MANY * n, len(known) + i)) for i in (0, 1)]
-                batches = [stack([crowd, reverse]) for crowd in crowds]
-                if any(predict.differs(batch, expected, len(known)) for batch in batches):
-                    return True
+                first = np.repeat([len(known), len(known) + 1], _MANY * n // 2)
+                few = take_rows(self.X, np.arange(_SMALL) % n_rows(self.X))
+                for crowd in (few, take_rows(rows, first)):
+                    if predict.differs(stack([crowd, reverse]), expected, len(known)):
+                        return True
         return False
 
     @cached_property
@@ -163,11 +164,10 @@ class _Predict:
 
     pickled: bytes
     methods: tuple[str, ...]
-    copies: bool
     classifier: bool
 
     def __call__(self, X: Any) -> NDArray[Any]:
-        X = with_own_labels(copied(X, self.copies))
+        X = with_own_labels(copied(X))
         with np.errstate(all="ignore"):  # of numbers that nobody asked for
             return respond(fresh(self.pickled), X, self.methods).copy()
 
@@ -293,7 +293,7 @@ def to_check(candidate_params: tuple[dict[str, Any], ...]) -> set[int]:
 
     How an estimator predicts depends on what it is made of, and rarely on the size of a number. So
     these are one of each combination of parameters that are not numbers and of numbers at their
-    smallest or not, and those with the largest value of each.
+    smallest or not, with numbers as large as there are, and those with the largest value of each.
     """
     values: dict[str, dict[int, Any]] = {}
     for i, params in enumerate(candidate_params):
@@ -309,8 +309,11 @@ def to_check(candidate_params: tuple[dict[str, Any], ...]) -> set[int]:
         plain = value is None or isinstance(value, str | bool | np.bool_)
         return repr(value) if plain else f"object {id(value)}"
 
-    one_each = {
-        frozenset((name, key(i, name, value)) for name, value in params.items()): i
-        for i, params in enumerate(candidate_params)
-    }
+    def size(i: int) -> list[Any]:
+        return [found[i] for found in values.values() if i in found]
+
+    one_each: dict[Any, int] = {}
+    for i, params in enumerate(candidate_params):
+        alike = frozenset((name, key(i, name, value)) for name, value in params.items())
+        one_each[alike] = max(one_each.get(alike, i), i, key=size)
     return {*one_each.values(), *(max(found, key=found.__getitem__) for found in values.values())}

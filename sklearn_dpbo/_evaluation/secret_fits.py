@@ -6,7 +6,10 @@ output, and not how many there were.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import random
+import secrets
+import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
@@ -17,43 +20,30 @@ from sklearn.pipeline import Pipeline
 
 from .._data.pickles import fresh, packed
 from .._data.split import Training
-from .._data.tables import dense, n_rows
+from .._data.tables import n_rows
 from .._privacy.frames import ClearFrames
 from .._privacy.sensitive import InTransit, Secret, Sensitive
 from ..exceptions import BatchDependentError
-from ..learners._base import ScaledRows
 from ..learners._private_training import refitted
-from ..learners._ridge import PrivateRidge, PrivateRidgeClassifier
-from ..scoring._response import call_method
 from ..scoring._scorers import PrivateScorer
 from .evaluator import Evaluator
-from .fitting import FitOptions, fit, without_autologging, without_callbacks, without_side_effects
+from .fitting import FitOptions, fit, without_callbacks, without_side_effects
 from .model import Model
 from .progress import in_parallel
 from .protected_values import ProtectedTable
 from .row_by_row import to_check
 from .secret_pipelines import fit_last_step
-from .suppress_output import (
-    kept_warning_registries,
-    seed_global_generators,
-    suppress_all_output,
-    suppress_output,
-)
+from .suppress_output import drop_errors, suppress_output
 
 __all__ = ["SecretFit", "SecretModel", "fit_secretly", "try_out"]
 
 
 @dataclass(frozen=True, eq=False)
 class SecretFit:
-    """One model to fit, and what follows from it.
+    """Parameters of a model to fit, and its `members`: what follows from it at no cost.
 
-    Parameters
-    ----------
-    params : dict
-        Of the fit.
-    members : tuple of dict
-        Parameters of which the fitted model can have other values at no cost (`refitted`): as many
-        models are evaluated. ``({},)`` for the fitted model alone.
+    Each member is parameters of which the fitted model can have other values (`refitted`); ``{}``
+    is the fitted model itself.
     """
 
     params: dict[str, Any]
@@ -62,30 +52,14 @@ class SecretFit:
 
 @dataclass(frozen=True)
 class SecretModel:
-    """A fitted model, or one that follows from it.
-
-    Parameters
-    ----------
-    fit : SecretFit
-        What was fitted.
-    member : int
-        Which of its members it is.
-    pickled : bytes or None
-        What was fitted, before it became the member; None if that failed.
-    """
+    """A member of a fit, and what was fitted, pickled before it became the member, or None."""
 
     fit: SecretFit
     member: int
     pickled: bytes | None
 
     def estimator(self) -> Any:
-        """Return the fitted estimator, of a model that is released.
-
-        Raises
-        ------
-        ValueError
-            If the fit failed.
-        """
+        """Return the estimator, of a model that is released; ValueError if the fit failed."""
         params, member = self.fit.params, self.fit.members[self.member]
         if self.pickled is None:
             raise ValueError(
@@ -93,8 +67,11 @@ class SecretModel:
                 "not said, as that depends on protected records. Try its parameters on made-up "
                 "records of the same kind"
             )
-        estimator = fresh(self.pickled)
-        return refitted(estimator, member) if member else estimator
+        return _member(fresh(self.pickled), member)
+
+
+def _member(estimator: Any, member: dict[str, Any]) -> Any:
+    return refitted(estimator, member) if member else estimator
 
 
 @ClearFrames()
@@ -106,12 +83,9 @@ def fit_secretly(
     Returns each member of each fit, in order, and what they are compared by: 0, the lowest, for one
     that failed. How many fits there are may be secret, too.
     """
-    job = _Job.of(oracle, training)
+    job = _job(oracle, training)
     tasks = ((job, each) for each in fits)
-    with (
-        kept_warning_registries(),
-        suppress_output(descriptors=False),  # which worker processes would inherit
-    ):
+    with suppress_output(descriptors=False):
         found = list(in_parallel(_run, tasks, 1 if _in_threads() else oracle.options.n_jobs))
     statistics = reduce(Sensitive.followed_by, (sealed.content for sealed, _ in found))
 
@@ -143,95 +117,65 @@ class _Job:
     table: ProtectedTable
     scorer: PrivateScorer
 
-    @classmethod
-    def of(cls, oracle: Evaluator, training: Training) -> _Job:
-        made_up = oracle.problem.training
-        return cls(oracle.options, training, made_up, oracle.table, oracle.scorer)
-
-    def model(self, params: dict[str, Any]) -> Any:
+    def fitted(self, params: dict[str, Any]) -> Any:
         estimator = without_side_effects(self.options.candidate(params))
         prediction = self.options.prediction
         return without_callbacks(fit_last_step(estimator, self.training, self.made_up, prediction))
 
-    def statistics(self, estimator: Any, X: Any) -> tuple[int, ...]:
-        """Return the statistics of a model; X is the protected rows, or these as it scales them."""
-        scorer, table = self.scorer, self.table
-        if not isinstance(X, ScaledRows):
-            return table.statistics(Model.of(estimator, (scorer,), table.companions), scorer)
-        response = dense(call_method(estimator, X, scorer.response_method))
-        classes = getattr(estimator, "classes_", None)
-        values = scorer.record_values(table.y, response, classes)
-        return scorer.statistics(values, table.y, table.units)
 
-    def members(
-        self, estimator: Any, several: tuple[dict[str, Any], ...]
-    ) -> Iterator[tuple[Any, Any]]:
-        """Yield each member of a model, with the protected rows as it takes them.
-
-        Our own models predict row by row; so rows are scaled, and multiplied, for many at once. Not
-        if a user's gain values what they predict: one record could then spoil it for all.
-        """
-        X, custom = self.table.X, self.scorer.custom
-        models = [refitted(estimator, member) if member else estimator for member in several]
-        of_numbers = isinstance(X, np.ndarray) and X.dtype.kind in "biuf"
-        ours = type(estimator) in (PrivateRidge, PrivateRidgeClassifier)
-        if ours and of_numbers and not custom:
-            return zip(models, estimator.scaled_for(models, X), strict=True)
-        return ((model, X) for model in models)
+def _job(oracle: Evaluator, training: Training) -> _Job:
+    return _Job(oracle.options, training, oracle.problem.training, oracle.table, oracle.scorer)
 
 
 def _run(job: _Job, secret_fit: SecretFit) -> tuple[InTransit[Sensitive], InTransit[Secret]]:
     """Return the statistics of a fit's members, and the pickled model."""
     statistics = np.zeros((len(secret_fit.members), 1), dtype=np.int64)
-    pickled = None
-    with suppress_all_output(), without_autologging(), np.errstate(all="ignore"):
-        try:
-            seed_global_generators()
-            estimator = job.model(secret_fit.params)
-            pickled = packed(estimator)
-            for k, model in enumerate(job.members(estimator, secret_fit.members)):
-                statistics[k] = job.statistics(*model)
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt from None
-        except BaseException:  # also SystemExit, and the panics of native extensions
-            pass
-    found = Sensitive(statistics, job.scorer.sensitivity(job.table.units))
-    return InTransit(found), InTransit(Secret(pickled))
+    pickled, table, scorer = None, job.table, job.scorer
+    with suppress_output(), drop_errors():
+        _seed_global_generators()
+        estimator = job.fitted(secret_fit.params)
+        pickled = packed(estimator)
+        for k, member in enumerate(secret_fit.members):
+            model = Model.of(_member(estimator, member), (scorer,), table.companions)
+            statistics[k] = table.statistics(model, scorer)
+    return InTransit(Sensitive(statistics, scorer.sensitivity(table.units))), InTransit(
+        Secret(pickled)
+    )
+
+
+def _seed_global_generators() -> None:
+    """Seed the process's generators from the operating system.
+
+    A suppression of output leaves them as it found them. So what is drawn from them would otherwise
+    be the same in one as in the next, and could be drawn again afterwards: noise must not be.
+    """
+    np.random.seed(np.frombuffer(secrets.token_bytes(64), dtype=np.uint32))
+    random.seed()
+    torch: Any = sys.modules.get("torch")
+    if hasattr(torch, "manual_seed"):
+        torch.manual_seed(secrets.randbits(63))
 
 
 def try_out(fits: Sequence[SecretFit], training: Training, oracle: Evaluator) -> None:
-    """Fit and evaluate models on made-up records, before anything is charged.
+    """Fit and evaluate models, of which none is secret, on made-up records: nothing is charged yet.
 
-    Parameters
-    ----------
-    fits : sequence of SecretFit
-        Of which nothing is secret yet.
-    training : Training
-        What models will be fitted on; only the names of the arguments of `fit` are used.
-    oracle : Evaluator
-        As in `fit_secretly`.
-
-    Raises
-    ------
-    BatchDependentError
-        If a model's predictions are not made row by row.
-    ValueError
-        If one cannot be fitted on records like these, or not evaluated.
+    Of the training set only the names of the arguments of `fit` are used. Raises
+    BatchDependentError if predictions are not made row by row, ValueError for any other failure.
     """
     made_up = oracle.problem.training
     fit_params = {name: np.arange(n_rows(made_up.X)) for name in training.fit_params}
-    job = _Job.of(oracle, replace(made_up, fit_params=fit_params))
+    job = _job(oracle, replace(made_up, fit_params=fit_params))
     for each in fits:
         try:
             if fit_params or isinstance(oracle.options.estimator, Pipeline):  # fitted another way
-                job.model(each.params)
+                job.fitted(each.params)
             estimator = without_side_effects(oracle.options.candidate(each.params))
             model = oracle.make_model(fit(estimator, made_up))
             _check_classes(model.classes, made_up.y)
             oracle.table.rehearse(model, oracle.scorer)
             estimator = fresh(model.pickled)
-            for k in to_check(each.members) if each.members != ({},) else ():
-                refitted(estimator, each.members[k])
+            for k in to_check(each.members):
+                _member(estimator, each.members[k])
         except BatchDependentError:
             raise
         except Exception as error:

@@ -16,7 +16,6 @@ import ctypes
 import logging
 import os
 import random
-import secrets
 import sys
 import threading
 import warnings
@@ -28,19 +27,58 @@ from typing import Any, TextIO
 import numpy as np
 from joblib import parallel_config
 
-__all__ = [
-    "SharedContext",
-    "kept_warning_registries",
-    "restored_state",
-    "seed_global_generators",
-    "suppress_all_output",
-    "suppress_output",
-]
+__all__ = ["drop_errors", "suppress_output", "without_autologging"]
 
 _REGISTRY = "__warningregistry__"
 
 
-class SharedContext:
+@contextlib.contextmanager
+def suppress_output(descriptors: bool = True) -> Iterator[None]:
+    """Drop warnings, logging and what is written to stdout and stderr; leave no trace of them.
+
+    Native code writes to file descriptors 1 and 2. Processes that are started while they are
+    redirected inherit that, so joblib starts threads. Without `descriptors` it may start processes.
+    """
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(without_autologging())
+        if descriptors:
+            stack.enter_context(_redirection())
+            stack.enter_context(parallel_config("threading"))
+        stack.enter_context(_suppression())
+        stack.enter_context(np.errstate(all="ignore"))
+        yield
+
+
+@contextlib.contextmanager
+def drop_errors() -> Iterator[None]:
+    """Drop any error but Ctrl-C, and restore filters of warnings and global generators.
+
+    So no call of an estimator shows in the next; to be used within a suppression of output. Of the
+    filters, the list that is in use now gets its entries back; what other threads put in its place
+    stays.
+    """
+    filters: Any = warnings.filters
+    try:
+        with contextlib.ExitStack() as stack:
+            stack.callback(filters.__setitem__, slice(None), list(filters))
+            _restore_generators(stack)
+            yield
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt from None
+    except BaseException:  # also SystemExit, and the panics of native extensions
+        pass
+
+
+def _restore_generators(stack: contextlib.ExitStack) -> None:
+    """Restore the state of global random generators when the stack is closed."""
+    stack.callback(np.random.set_state, np.random.get_state())
+    stack.callback(random.setstate, random.getstate())
+    torch: Any = sys.modules.get("torch")
+    if hasattr(torch, "get_rng_state"):
+        stack.callback(torch.set_rng_state, torch.get_rng_state())
+
+
+class _Shared:
     """A context of the whole process: the first thread to enter begins it, the last one ends it."""
 
     def __init__(self, begin: Callable[[contextlib.ExitStack], None]) -> None:
@@ -65,88 +103,15 @@ class SharedContext:
                     self._stack.close()
 
 
-@contextlib.contextmanager
-def suppress_output(descriptors: bool = True) -> Iterator[None]:
-    """Drop warnings, logging and what is written to stdout and stderr; restore global generators.
-
-    Native code writes to file descriptors 1 and 2. Processes that are started while they are
-    redirected inherit that.
-    """
-    with _redirection() if descriptors else contextlib.nullcontext(), _suppression():
-        yield
+def _suspend_autologging(stack: contextlib.ExitStack) -> None:
+    mlflow = sys.modules.get("mlflow.utils.autologging_utils")
+    # MLflow's own suspension ends with the first that leaves: do not touch that of a user.
+    if mlflow is not None and not getattr(mlflow, "_AUTOLOGGING_GLOBALLY_DISABLED", False):
+        stack.enter_context(mlflow.disable_autologging())
 
 
-@contextlib.contextmanager
-def suppress_all_output() -> Iterator[None]:
-    """Suppress output of this process and of child processes; and keep no trace of warnings."""
-    with kept_warning_registries(), suppress_output(), parallel_config("sequential"):
-        yield
-
-
-@contextlib.contextmanager
-def kept_warning_registries() -> Iterator[None]:
-    """Restore what modules remember of warnings, which they do of suppressed ones, too."""
-    before = {id(names): dict(names[_REGISTRY]) for names in _with_registry()}
-    once: Any = warnings.onceregistry  # type: ignore[attr-defined]
-    shown_once = dict(once)
-    try:
-        yield
-    finally:
-        once.clear()
-        once.update(shown_once)
-        for names in _with_registry():
-            if id(names) not in before:
-                names.pop(_REGISTRY, None)  # that it is there would tell, too
-            elif names[_REGISTRY] != before[id(names)]:
-                names[_REGISTRY].clear()
-                names[_REGISTRY].update(before[id(names)])
-
-
-def _with_registry() -> list[dict[str, Any]]:
-    """Return the names of each module that remembers warnings, once if it is there twice."""
-    modules = {id(m): m for m in tuple(sys.modules.values()) if type(m) is ModuleType}
-    return [m.__dict__ for m in modules.values() if _REGISTRY in m.__dict__]
-
-
-@contextlib.contextmanager
-def restored_state() -> Iterator[None]:
-    """Restore filters of warnings and global generators: no call of an estimator shows in the next.
-
-    To be used within a suppression of output. Of the filters, the list that is in use now gets its
-    entries back; what other threads put in its place stays.
-    """
-    filters: Any = warnings.filters
-    entries = list(filters)
-    with contextlib.ExitStack() as stack:
-        stack.callback(filters.__setitem__, slice(None), entries)
-        _restore_generators(stack)
-        yield
-
-
-def seed_global_generators() -> None:
-    """Seed the process's generators from the operating system, within a suppression of output.
-
-    Each leaves them as it found them. So what is drawn from them would otherwise be the same in one
-    suppression as in the next, and could be drawn again afterwards: noise must not be.
-    """
-    np.random.seed(np.frombuffer(secrets.token_bytes(64), dtype=np.uint32))
-    random.seed()
-    torch: Any = sys.modules.get("torch")
-    if hasattr(torch, "manual_seed"):
-        torch.manual_seed(secrets.randbits(63))
-
-
-def _restore_generators(stack: contextlib.ExitStack) -> None:
-    """Restore the state of global random generators when the stack is closed."""
-    stack.callback(np.random.set_state, np.random.get_state())
-    stack.callback(random.setstate, random.getstate())
-    torch: Any = sys.modules.get("torch")
-    if hasattr(torch, "get_rng_state"):
-        stack.callback(torch.set_rng_state, torch.get_rng_state())
-
-
-# ---------------------------------------------------------------- what belongs to the process
 def _begin_suppression(stack: contextlib.ExitStack) -> None:
+    _keep_registries(stack)
     # Python calls it to show or to record a warning, whatever the filters say.
     stack.callback(setattr, warnings, "_showwarnmsg", getattr(warnings, "_showwarnmsg"))  # noqa: B009
     setattr(warnings, "_showwarnmsg", lambda message: None)  # noqa: B010
@@ -155,6 +120,32 @@ def _begin_suppression(stack: contextlib.ExitStack) -> None:
     stack.callback(logging.disable, logging.root.manager.disable)
     logging.disable(sys.maxsize)  # levels above CRITICAL, too
     _restore_generators(stack)
+
+
+def _keep_registries(stack: contextlib.ExitStack) -> None:
+    """Restore what modules remember of warnings, which they do of suppressed ones, too."""
+    before = {key: dict(names[_REGISTRY]) for key, names in _with_registry().items()}
+
+    def restore() -> None:
+        for key, names in _with_registry().items():
+            registry = names[_REGISTRY]
+            if key not in before:
+                del names[_REGISTRY]  # that it is there would tell, too
+            elif registry != before[key]:
+                registry.clear()
+                registry.update(before[key])
+
+    stack.callback(restore)
+
+
+def _with_registry() -> dict[int, dict[str, Any]]:
+    """Return the names of each module that remembers warnings, and of those shown once, by id."""
+    found: dict[int, dict[str, Any]] = {
+        id(module): module.__dict__
+        for module in tuple(sys.modules.values())
+        if type(module) is ModuleType and _REGISTRY in module.__dict__
+    }
+    return found | {0: {_REGISTRY: warnings.onceregistry}}  # type: ignore[attr-defined]
 
 
 def _replace_stream(name: str, stack: contextlib.ExitStack) -> None:
@@ -213,4 +204,6 @@ def _flush() -> None:
         ctypes.CDLL(None).fflush(None)
 
 
-_redirection, _suppression = SharedContext(_redirect_descriptors), SharedContext(_begin_suppression)
+# Suspends what MLflow's autologging does with fits and predictions, if it is loaded.
+without_autologging = _Shared(_suspend_autologging)
+_redirection, _suppression = _Shared(_redirect_descriptors), _Shared(_begin_suppression)

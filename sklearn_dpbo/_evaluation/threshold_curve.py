@@ -16,11 +16,11 @@ from .._data.units import Units
 from .._privacy.frames import ClearFrames
 from .._privacy.sensitive import Secret, Sensitive
 from ..scoring._queries import MeanOf, Query
-from ..scoring._response import second_class_score
+from ..scoring._response import class_scores
 from ..scoring._scorers import PrivateScorer
 from .model import Model
 from .protected_values import ProtectedTable
-from .suppress_output import kept_warning_registries, suppress_output
+from .suppress_output import suppress_output
 
 __all__ = ["LabelGains", "counts_at", "label_values", "threshold_curve"]
 
@@ -45,7 +45,7 @@ class LabelGains(Query):
         scorer, counts = self.scorer, self.scorer.counts
         gains = _of_either_label(scorer, y, classes)
         counted = gains if counts is scorer.query else _of_either_label(counts, y, classes)
-        return np.stack([second_class_score(response), *gains, *counted], axis=1)
+        return np.stack([class_scores(response)[:, 0], *gains, *counted], axis=1)
 
     def lowest_values(self, y: Any, n: int) -> NDArray[Any]:
         """A record that cannot be predicted is worth the least, whatever the threshold."""
@@ -91,7 +91,7 @@ def _of_either_label(counted: Query, y: Any, classes: Any) -> list[NDArray[Any]]
 @ClearFrames()
 def label_values(model: Model, label_gains: LabelGains, table: ProtectedTable) -> Secret:
     """Return the values of all protected records, see `LabelGains`."""
-    with kept_warning_registries(), suppress_output():
+    with suppress_output():
         return Secret(table.values(model, label_gains))
 
 

@@ -16,7 +16,7 @@ from sklearn.frozen import FrozenEstimator
 from .._data.split import Training, split_training
 from .._data.tables import dense, n_rows, take_rows
 from .._data.units import Units
-from ..scoring._response import Predictions, respond, second_class_score
+from ..scoring._response import Predictions, class_scores, respond
 from .fitting import fit, without_callbacks
 
 __all__ = ["labels_at_best_threshold", "public_responses", "public_thresholds"]
@@ -117,13 +117,13 @@ def public_responses(
             fitted = fit(without_callbacks(clone(model)), split.training)
             if np.array_equal(fitted.classes_, estimator.classes_):
                 found = respond(fitted, split.X_test, response_method)
-                return dense(split.y_test), second_class_score(found)
+                return dense(split.y_test), class_scores(found)[:, 0]
         except KeyboardInterrupt:
             raise
         except BaseException:  # a search before this may have left traces of protected records
             pass
     X = take_rows(training.X, np.arange(n_rows(training.X)))
-    return dense(training.y), second_class_score(respond(estimator, X, response_method))
+    return dense(training.y), class_scores(respond(estimator, X, response_method))[:, 0]
 
 
 def _spends(estimator: Any) -> bool:

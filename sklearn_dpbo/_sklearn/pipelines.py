@@ -15,45 +15,30 @@ __all__ = ["refuse_learning_steps", "refuse_raw_validation_set"]
 def refuse_learning_steps(estimator: Any) -> None:
     """Raise ValueError if a pipeline that fits this estimator has learnt from the records before.
 
-    Called in a `fit` that protects all of its records, as `refuse_raw_validation_set` is.
-
-    Parameters
-    ----------
-    estimator : estimator
-        The one whose `fit` calls this.
+    To be called by a `fit` that protects all of its records.
     """
     for pipeline in _pipelines_around(estimator, sys._getframe(1)):
         if learn := [name for name, step in pipeline.steps[:-1] if not learns_nothing(step)]:
             raise ValueError(
                 f"the steps {learn} of the pipeline have learnt from X, which nothing protects. "
-                f"Search over the whole pipeline, {type(estimator).__name__}(make_pipeline(...), "
-                '..., protect="all"), with steps that learn nothing: it says which'
+                "Search over the whole pipeline, with steps that learn nothing: it says which"
             )
 
 
 def refuse_raw_validation_set(estimator: Any) -> None:
     """Raise ValueError if a pipeline that fits this estimator has transformed X, and not X_val.
 
-    Called in `fit` with an X_val. A pipeline does not tell its last step that it is one; so this
-    looks for it among the callers. No data are looked at.
-
-    Parameters
-    ----------
-    estimator : estimator
-        The one whose `fit` calls this.
+    To be called by a `fit` with an X_val. A pipeline does not tell its last step that it is one; so
+    this looks for it among the callers.
     """
     for pipeline in _pipelines_around(estimator, sys._getframe(1)):
         before = [name for name, step in pipeline.steps[:-1] if step not in (None, "passthrough")]
         transformed = getattr(pipeline, "transform_input", None) or ()
         if before and "X_val" not in transformed:
             raise ValueError(
-                f"the steps {before} of the pipeline have transformed X, and X_val came as it was. "
-                "Either search over the whole pipeline, "
-                f"{type(estimator).__name__}(make_pipeline(...), ...).fit(X, y, X_val=X_val, "
-                "y_val=y_val); or let the pipeline transform X_val, too: with "
-                "sklearn.set_config(enable_metadata_routing=True), Pipeline(steps, "
-                "transform_input=['X_val']) around this step after "
-                ".set_fit_request(X_val=True, y_val=True)"
+                f"the steps {before} of the pipeline have transformed X, and X_val came as it was: "
+                f"search over the whole pipeline, {type(estimator).__name__}(make_pipeline(...), "
+                "...); or route X_val through it, with Pipeline(steps, transform_input=['X_val'])"
             )
 
 

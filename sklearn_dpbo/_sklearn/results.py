@@ -29,12 +29,7 @@ __all__ = [
 def fitted_attributes(release: Release, names: list[str]) -> dict[str, Any]:
     """Return the fitted attributes, made of released values and public facts.
 
-    Parameters
-    ----------
-    release : Release
-        What the strategy released.
-    names : list of str
-        Names of the scores if `scoring` has several, in the order of the release; else empty.
+    If `scoring` has several scores, `names` are theirs, in the order of the release; else none.
     """
     candidates, scores = release.candidates, release.scores
     params = tuple(each.params for each in candidates)
@@ -104,7 +99,7 @@ def results_of(
         "n_splits_": 1,
     }
     if release.report is not None:
-        fitted["evaluation_"] = release.report.evaluation(oracle.problem.units, privacy)
+        fitted["evaluation_"] = release.report(oracle.problem.units, privacy)
     return fitted
 
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import warnings
 from importlib import import_module
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
 
-from .._evaluation.fitting import set_candidate
+from .._evaluation.fitting import FitOptions, set_candidate
 from .._params import check_params, is_number, one_of
+from .._privacy.mechanisms import Mechanisms
 from .._space.space import SearchSpace
 from ..scoring._make import resolve_scorers
 from ..scoring._scorers import PrivateScorer
@@ -21,6 +21,7 @@ from ..strategies._base import Strategy
 from ..strategies._warm_start import is_fitted_search
 
 __all__ = [
+    "Setup",
     "check_parameters",
     "check_strategy",
     "n_iter_of",
@@ -69,6 +70,16 @@ _CONSTRAINTS = {
 }
 
 
+class Setup(NamedTuple):
+    """What a search does, by its parameters, which are checked."""
+
+    scorers: dict[str, PrivateScorer]
+    space: SearchSpace
+    strategy: Any
+    mechanisms: Mechanisms
+    options: FitOptions
+
+
 def check_parameters(search: Any) -> None:
     """Raise ValueError for a parameter that makes no sense by itself."""
     check_params(search, _CONSTRAINTS)
@@ -103,9 +114,7 @@ def space_of(search: Any) -> SearchSpace:
         try:
             set_candidate(clone(search.estimator), params)
         except (AttributeError, ValueError) as error:  # AttributeError: "a__b", a is no estimator
-            hint = _did_you_mean(params, search.estimator)
-            hint = hint or f"{params!r} cannot be set on {search.estimator!r}: {error}"
-            raise ValueError(f"param_grid: {hint}") from None
+            raise ValueError(f"param_grid cannot be set on the estimator: {error}") from None
     for name in space.perhaps_ranges:
         warnings.warn(
             f"param_grid[{name!r}] is a tuple of two numbers, which lists two candidates, as in "
@@ -116,19 +125,6 @@ def space_of(search: Any) -> SearchSpace:
             stacklevel=4,
         )
     return space
-
-
-def _did_you_mean(params: dict[str, Any], estimator: Any) -> str:
-    """Return which parameter may have been meant by one that the estimator does not have."""
-    known = list(estimator.get_params(deep=True))
-    for name in (name for name in params if name not in known):
-        # A parameter of a step has the step's name before it.
-        near = [other for other in known if other.endswith(f"__{name.rpartition('__')[2]}")]
-        near = near or [other for other in known if other.lower() == name.lower()]
-        if near := near or difflib.get_close_matches(name, known, n=1):
-            meant = " or ".join(map(repr, near))
-            return f"{type(estimator).__name__} has no parameter {name!r}; did you mean {meant}?"
-    return ""
 
 
 def n_iter_of(search: Any, space: SearchSpace, strategy: Strategy) -> int:
@@ -172,13 +168,7 @@ def check_strategy(
 ) -> None:
     """Raise ValueError if a strategy does not do what a search is to do, which may hold out."""
     name, start = type(strategy).__name__, getattr(strategy, "initial_points", None)
-    if start is search:
-        raise ValueError(
-            "initial_points is this very search, which would forget what it is to begin with: let "
-            "clone(search) begin where search ended"
-        )
-    other = ", or use strategy='worst_case'" * (search.protect == "validation")
-    reports = strategy.protects == "validation" and strategy.assumption is None
+    only_one = strategy.protects == "all" or strategy.assumption is not None
     for wrong, why in (
         (
             held_out and is_fitted_search(start),
@@ -202,8 +192,8 @@ def check_strategy(
             "strategy='worst_case' for several",
         ),
         (
-            search.release != "best" and not reports,
-            f"{name} releases one candidate's score: leave out release={search.release!r}{other}",
+            search.release != "best" and only_one,
+            f"{name} releases one candidate's score: leave out release={search.release!r}",
         ),
     ):
         if wrong:

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.parallel import Parallel, delayed
 
 from .._data.pickles import fresh, packed
-from .._evaluation.suppress_output import kept_warning_registries, suppress_output
+from .._evaluation.suppress_output import suppress_output
 from .._params import check_number
 from .._privacy.accounting import warn_of_weak_guarantee
 from .._privacy.frames import ClearFrames
@@ -220,7 +220,7 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
         family = packed(self.family, by_value=True)
         task = (family, interval, grid, H, zero)
         chunk = min(_CHUNK, max(1, len(instances) // (4 * effective_n_jobs(self.n_jobs))))
-        with kept_warning_registries():
+        with suppress_output(descriptors=False):
             pickled = [_packed(instance) for instance in instances]
             totals = Parallel(n_jobs=self.n_jobs)(
                 delayed(_total_of)(pickled[i : i + chunk], *task)

@@ -15,11 +15,10 @@ from .._data.units import Units
 from .._privacy.noisy_counts import NoisyCounts
 from ..report._report import PrivacyReport
 from ..scoring._intervals import Compute, draws, likely, simulated_interval
-from ..scoring._queries import unit_weight
+from ..scoring._queries import Query, unit_weight
 from ..scoring._scorers import CONFIDENCE, PrivateScorer, score_and_interval
-from ._design import Design
 
-__all__ = ["Estimate", "Evaluation"]
+__all__ = ["Design", "Estimate", "Evaluation"]
 
 _N_DRAWS = 1000
 # Of numbers whose name is written otherwise.
@@ -53,6 +52,41 @@ class Estimate(NamedTuple):
 
     def __repr__(self) -> str:
         return str(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """What is counted for an evaluation.
+
+    Parameters
+    ----------
+    parts : tuple of Query
+        Released, each with the same share of epsilon.
+    histogram : ScoreHistogram or Residuals
+        The last part.
+    scorers : dict of str to PrivateScorer
+        Scores that are computed from a part, as a search releases them.
+    kind : type of Evaluation
+        What follows from the counts.
+    labels : Query
+        The first part; of a classifier, it has the confusion matrix (for two classes, it is the
+        histogram).
+    moments : tuple of ndarray of shape (2, n_bins), or None
+        Mean and mean square of the probabilities in each bin, per score.
+    """
+
+    parts: tuple[Query, ...]
+    histogram: Any
+    scorers: dict[str, PrivateScorer]
+    kind: Any
+    labels: Any
+    moments: tuple[Floats, ...] | None = None
+
+    def evaluation(
+        self, noisy: tuple[NoisyCounts, ...], units: Units, privacy: PrivacyReport
+    ) -> Any:
+        """Return the evaluation that follows from the noisy counts of each part."""
+        return self.kind(noisy, units.m, units.grouped, privacy, self)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

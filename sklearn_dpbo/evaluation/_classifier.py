@@ -10,12 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._params import check_number
-from ..scoring._labels import equal
 from ..scoring._metrics import AVERAGES, average_precision, roc_auc
 from ..scoring._of_counts import ConfusionScore
 from . import _curves as curves
 from ._base import Estimate, Evaluation
-from ._design import ClassifierDesign
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,8 +21,6 @@ if TYPE_CHECKING:
 __all__ = ["ClassifierEvaluation"]
 
 Floats = NDArray[np.float64]
-# Where bands of curves are computed.
-_GRID = np.linspace(0, 1, 101)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -47,8 +43,6 @@ class ClassifierEvaluation(Evaluation):
         The privacy report; print it.
     """
 
-    _design: ClassifierDesign
-
     @property
     def classes(self) -> NDArray[Any]:
         """Class labels in sorted order."""
@@ -58,17 +52,19 @@ class ClassifierEvaluation(Evaluation):
     @property
     def pos_label(self) -> Any:
         """The positive class of two; None for more classes."""
-        return self.classes[self._design.positive] if self._binary else None
+        return self.classes[self._design.histogram.positives[0]] if self._binary else None
 
     @property
     def thresholds(self) -> Floats:
         """Available thresholds for the score of the positive class, ascending."""
-        return np.sort(self._as_thresholds())
+        if not self._binary:
+            raise ValueError(f"thresholds are for two classes; there are {len(self.classes)}")
+        return self._edges(0)
 
     @property
     def threshold(self) -> float:
         """The classifier's own threshold."""
-        return float(self._as_thresholds()[self._design.labels.cut])
+        return float(self.thresholds[self._design.labels.cut])
 
     # ------------------------------------------------------------ labels
     def confusion_matrix(self, threshold: float | None = None) -> NDArray[np.int64]:
@@ -184,11 +180,11 @@ class ClassifierEvaluation(Evaluation):
 
     def brier_score(self) -> Estimate:
         """Return the mean squared error of the probabilities; summed over more than two classes."""
-        moments = [self._probabilities(c) for c in range(self._n_scores)]
+        moments = self._moments()
 
         def total(counts: Floats, _: float | None) -> Floats:
-            pairs = zip(self._tables(counts), moments, strict=True)
-            found: Floats = np.sum([curves.brier_score(*pair) for pair in pairs], axis=0)
+            losses = map(curves.brier_score, self._tables(counts), moments)
+            found: Floats = np.sum(list(losses), axis=0)
             return found
 
         return self._estimate(total, bounds=(0.0, 1.0 if self._binary else 2.0))
@@ -280,8 +276,7 @@ class ClassifierEvaluation(Evaluation):
         """
         from ._plots import draw_confusion
 
-        interval = self.confusion_matrix_interval(threshold)
-        return draw_confusion(self.confusion_matrix(threshold), interval, self.classes, ax, kwargs)
+        return draw_confusion(self, threshold, ax, kwargs)
 
     def plot_roc_curve(self, label: Any = None, *, ax: Axes | None = None, **kwargs: Any) -> Any:
         """Draw the ROC curve, with a 95 % band at each false positive rate.
@@ -299,10 +294,7 @@ class ClassifierEvaluation(Evaluation):
         """
         from ._plots import draw_roc
 
-        c = self._score_of(label)
-        band = self._band(lambda n, _: curves.tpr_at(self._tables(n)[c], _GRID))
-        (fpr, tpr, _), name = self.roc_curve(label), self._name(label)
-        return draw_roc((fpr, tpr), (_GRID, *band), self.roc_auc(label), name, ax, kwargs)
+        return draw_roc(self, label, ax, kwargs)
 
     def plot_precision_recall_curve(
         self, label: Any = None, *, ax: Axes | None = None, **kwargs: Any
@@ -320,11 +312,7 @@ class ClassifierEvaluation(Evaluation):
         """
         from ._plots import draw_precision_recall
 
-        c = self._score_of(label)
-        band = self._band(lambda n, u: curves.precision_at(self._tables(n)[c], _GRID, u))
-        (precision, recall, _), name = self.precision_recall_curve(label), self._name(label)
-        found = self.average_precision(label), self.prevalence(label)
-        return draw_precision_recall((precision, recall), (_GRID, *band), found, name, ax, kwargs)
+        return draw_precision_recall(self, label, ax, kwargs)
 
     def plot_calibration_curve(
         self, label: Any = None, *, n_bins: int = 5, ax: Axes | None = None, **kwargs: Any
@@ -344,10 +332,7 @@ class ClassifierEvaluation(Evaluation):
         """
         from ._plots import draw_calibration
 
-        c, (mean, groups) = self._score_of(label), self._groups(label, n_bins)
-        band = self._band(lambda n, u: curves.calibration(self._tables(n)[c], mean, groups, u)[0])
-        curve = self.calibration_curve(label, n_bins=n_bins)
-        return draw_calibration(curve, band, self._name(label), ax, kwargs)
+        return draw_calibration(self, label, n_bins, ax, kwargs)
 
     def scores(self) -> dict[str, Estimate]:
         """Return the main numbers by name.
@@ -375,15 +360,15 @@ class ClassifierEvaluation(Evaluation):
         found: dict[str, Any] = {
             "classes": self.classes.tolist(),
             "confusion_matrix": {name: array.tolist() for name, array in matrix.items()},
-            "curves": [self._curves_of(c) for c in range(self._n_scores)],
+            "curves": [self._curves_of(c) for c in range(len(self._design.histogram.edges))],
         }
         if self._binary:
-            found |= {"pos_label": self._own_class(0), "threshold": self.threshold}
+            found |= {"pos_label": self._class_of(0), "threshold": self.threshold}
         return found
 
     def _curves_of(self, c: int) -> dict[str, Any]:
         """Return the histogram of one score, from which all curves follow."""
-        label = None if self._binary else self.classes[c]
+        label = self._class_of(c)
         fpr, tpr, _ = self.roc_curve(label)
         precision, recall, _ = self.precision_recall_curve(label)
         negative, positive = self._table(c) / self._weight
@@ -396,39 +381,19 @@ class ClassifierEvaluation(Evaluation):
             "precision": precision,
             "recall": recall,
         }
-        as_lists = {name: array.tolist() for name, array in arrays.items()}
-        return {"label": self._own_class(c), **as_lists}
+        return {"label": label, **{name: array.tolist() for name, array in arrays.items()}}
 
     # ------------------------------------------------------------ inside
     @property
     def _binary(self) -> bool:
         return len(self.classes) == 2
 
-    @property
-    def _n_scores(self) -> int:
-        return len(self._design.histogram.edges)
-
-    @property
-    def _mirrored(self) -> bool:
-        """Whether the first one of two classes is positive; counts are by the second's score."""
-        return self._binary and self._design.positive == 0
-
-    def _as_thresholds(self) -> Floats:
-        """Return the edges of bins, in their order, as thresholds of the positive class's score."""
-        if not self._binary:
-            raise ValueError(f"thresholds are for two classes; there are {len(self.classes)}")
-        edges = np.array(self._design.histogram.edges[0])
-        if not self._mirrored:
-            return edges
-        return -edges if self._design.moments is None else 1 - edges
-
     def _labels_at(self, threshold: float | None) -> Any:
         """Return the query that has the confusion matrix of a threshold."""
         if threshold is None:
             return self._design.labels
         check_number("threshold", threshold, "a number")
-        edge = int(np.argmin(np.abs(self._as_thresholds() - threshold)))
-        return replace(self._design.labels, cut=edge)
+        return replace(self._design.labels, cut=int(np.argmin(np.abs(self.thresholds - threshold))))
 
     def _matrices(self, counts: Floats, threshold: float | None) -> Floats:
         matrices: Floats = self._labels_at(threshold).matrices(counts) / self._weight
@@ -439,18 +404,17 @@ class ClassifierEvaluation(Evaluation):
             raise ValueError(f'average is "macro", "micro" or "weighted"; found {average!r}')
         if average is not None and not self._binary:
             name = f"{name}_{average}"
-        counts, position = self._labels_at(threshold), self._design.positive
+        counts, position = self._labels_at(threshold), self._design.histogram.positives[0]
         return self._score(
             ConfusionScore(name, (0.0, 1.0), {}, counts=counts, position=position), 0
         )
 
     def _area(self, name: str, label: Any) -> Estimate:
         """Return what a search with this score releases, if there is such a score."""
-        if self._binary:
-            self._score_of(label)
-        if name in self._design.scorers and (self._binary or label is None):
+        every = label is None and not self._binary
+        scores = range(len(self.classes)) if every else [self._score_of(label)]
+        if name in self._design.scorers and (every or self._binary):
             return self._score(self._design.scorers[name])
-        scores = range(len(self.classes)) if label is None else [self._score_of(label)]
         area = {"roc_auc": roc_auc, "average_precision": average_precision}[name]
 
         def mean(counts: Floats, undefined: float | None) -> Floats:
@@ -462,7 +426,7 @@ class ClassifierEvaluation(Evaluation):
 
     def _tables(self, counts: Floats) -> list[Floats]:
         """Return the tables of all scores, each of shape (n, 2, n_bins)."""
-        tables: list[Floats] = self._design.histogram.tables(counts, self._mirrored)
+        tables: list[Floats] = self._design.histogram.tables(counts)
         return tables
 
     def _table(self, c: int) -> Floats:
@@ -471,46 +435,34 @@ class ClassifierEvaluation(Evaluation):
         return table
 
     def _edges(self, c: int) -> Floats:
-        return self.thresholds if self._binary else np.array(self._design.histogram.edges[c])
+        return np.array(self._design.histogram.edges[c])
 
-    def _probabilities(self, c: int) -> Floats:
-        """Return mean and mean square of one score in each of its bins, shape (2, n_bins)."""
+    def _moments(self) -> tuple[Floats, ...]:
+        """Return mean and mean square of each score in each of its bins, shape (2, n_bins)."""
         if self._design.moments is None:
             raise ValueError(
                 "the scores are not probabilities: the classifier has no predict_proba. "
                 "CalibratedClassifierCV gives it one"
             )
-        moments = self._design.moments[c]
-        if not self._mirrored:
-            return moments
-        mean, square = moments[:, ::-1]
-        return np.stack([1 - mean, 1 - 2 * mean + square])
+        return self._design.moments
+
+    def _class_of(self, c: int) -> Any:
+        """Return the positive class of a score, as a Python object."""
+        return self.classes.tolist()[self._design.histogram.positives[c]]
 
     def _score_of(self, label: Any) -> int:
         """Return the index of the score of this class."""
-        if self._binary:
-            if label is not None and not equal(np.array([self.pos_label]), label)[0]:
-                raise ValueError(f"label must be the pos_label {self.pos_label!r}; found {label!r}")
+        if self._binary and label is None:
             return 0
-        found = np.flatnonzero(equal(self.classes, label))
-        if not len(found):
+        positives = self.classes[list(self._design.histogram.positives)].tolist()
+        if label not in positives:
             raise ValueError(
-                f"label is one of the classes {self.classes.tolist()}, to hold against the others; "
-                f"found {label!r}"
+                f"label is one of {positives}, to hold against the others; found {label!r}"
             )
-        return int(found[0])
-
-    def _own_class(self, c: int) -> Any:
-        """Return the class of a score, as a Python object."""
-        return self.classes.tolist()[self._design.positive if self._binary else c]
-
-    def _name(self, label: Any) -> str | None:
-        """Return the name of a score for legends; None if there is only one."""
-        return None if self._binary else f"{label} against the rest"
+        return int(positives.index(label))
 
     def _groups(self, label: Any, n_bins: int) -> tuple[Floats, NDArray[np.intp]]:
         """Return the mean probability of each bin, and which bins are taken together."""
         check_number("n_bins", n_bins, "a whole number from 1 up", lambda n: n >= 1, Integral)
         c = self._score_of(label)
-        mean, _ = self._probabilities(c)
-        return mean, curves.calibration_groups(self._table(c), int(n_bins))
+        return self._moments()[c][0], curves.calibration_groups(self._table(c), int(n_bins))

@@ -3,32 +3,25 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier, is_regressor
-from sklearn.utils.multiclass import type_of_target
 
 from .._data.tables import dense
-from ..scoring._histogram import ScoreHistogram, class_scores, n_bins, usual_cut
-from ..scoring._labels import equal, position_of
+from ..scoring._histogram import ScoreHistogram, n_bins, usual_cut
+from ..scoring._labels import encode, position_of
 from ..scoring._make import make_private_scorer
 from ..scoring._queries import GRID, Confusion, Moments, Query, Residuals
-from ..scoring._response import Predictions, Responses
-from ..scoring._scorers import PrivateScorer
+from ..scoring._response import Predictions, Responses, class_scores
+from ._base import Design
+from ._classifier import ClassifierEvaluation
 from ._curves import moments_of
+from ._regressor import RegressorEvaluation
 
-__all__ = [
-    "METHODS",
-    "ClassifierDesign",
-    "Design",
-    "check_task",
-    "design_of",
-    "error_sums",
-    "needs",
-]
+__all__ = ["METHODS", "check_task", "design_of", "error_sums", "needs"]
 
 METHODS = ("predict_proba", "decision_function")
 # As many numbers as the square of this are released.
@@ -39,44 +32,6 @@ _STEPS = (GRID, GRID, GRID // 2, GRID // 4, GRID // 4)
 # The largest error that counts, as a multiple of the quantile of absolute errors of public records;
 # and the share of labels whose distance from their mean counts fully.
 _QUANTILE, _REACH, _COUNTED = 0.95, 2.0, 0.99
-
-
-@dataclass(frozen=True, eq=False)
-class Design:
-    """What is counted for an evaluation.
-
-    Parameters
-    ----------
-    parts : tuple of Query
-        Released, each with the same share of epsilon.
-    histogram : ScoreHistogram or Residuals
-        The last part.
-    scorers : dict of str to PrivateScorer
-        Scores that are computed from a part, as a search releases them.
-    """
-
-    parts: tuple[Query, ...]
-    histogram: Any
-    scorers: dict[str, PrivateScorer]
-
-
-@dataclass(frozen=True, eq=False)
-class ClassifierDesign(Design):
-    """The counts of a classifier.
-
-    Parameters
-    ----------
-    labels : Query
-        The first part: has the confusion matrix. For two classes it is the histogram.
-    moments : tuple of ndarray of shape (2, n_bins), or None
-        Mean and mean square of the probabilities in each bin, per score.
-    positive : int
-        Position of the positive class of two.
-    """
-
-    labels: Any
-    moments: tuple[NDArray[np.float64], ...] | None
-    positive: int = 1
 
 
 def check_task(estimator: Any, y: Any) -> None:
@@ -94,36 +49,19 @@ def check_task(estimator: Any, y: Any) -> None:
             "neither. For a classifier of labels only, release a score instead, such as "
             "scoring='f1_macro' of a search"
         )
-    if type_of_target(y) not in ("binary", "multiclass"):
-        raise ValueError(f"y must have class labels; found {type_of_target(y)} ones")
-    if len(np.unique(dense(y))) < 2:
-        raise ValueError("the public labels y have a single class; pass records of every class")
-    if len(np.unique(dense(y))) > _MOST_CLASSES:
-        raise ValueError(f"an evaluation takes up to {_MOST_CLASSES} classes; y has more")
+    if not 2 <= (K := len(np.unique(dense(y)))) <= _MOST_CLASSES:
+        raise ValueError(f"an evaluation takes from 2 to {_MOST_CLASSES} classes; y has {K}")
 
 
 def needs(estimator: Any, y: Any) -> tuple[Query, ...]:
-    """Return counts with the same requirements on predictions as those of a design.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Not fitted.
-    y : array-like of shape (n_samples,)
-        Public labels.
-
-    Raises
-    ------
-    ValueError
-        If this kind of estimator and labels cannot be evaluated.
-    """
+    """Return counts with the same requirements on predictions as those of a design."""
     check_task(estimator, y)
     if is_regressor(estimator):
         return (Residuals((0.0,)),)
     classes = np.unique(dense(y))
-    K = len(classes)
-    histogram = ScoreHistogram(((0.5,),) * (K if K > 2 else 1), classes, METHODS)
-    return histogram, Confusion(classes)
+    positives = _positives(len(classes))
+    edges = ((0.5,),) * len(positives)
+    return ScoreHistogram(edges, classes, positives, METHODS), Confusion(classes)
 
 
 def design_of(
@@ -158,37 +96,39 @@ def design_of(
     if responses.classes is None:
         return _of_regressor(responses, m, epsilon, largest_error)
     classes = np.asarray(responses.classes)
-    public = responses(METHODS)
-    if len(classes) > 2:
-        _refuse(pos_label, thresholds, public, responses)
-        return _of_many_classes(responses, m, epsilon, spread)
-    positive = 1 if pos_label is None else position_of(pos_label, classes)
-    given = _of_second(thresholds, public.response, positive)
-    cut = _cut_of(responses, public, equal(responses(("predict",)).response, classes[1]))
-    used = usual_cut(public.response) if cut is None else cut
-    labels = ScoreHistogram.at(
-        public, classes, METHODS, n_bins(m, epsilon), spread=spread, cut=used, also=given
+    K, public = len(classes), responses(METHODS)
+    if K > 2 and (pos_label is not None or thresholds):
+        raise ValueError(f"pos_label and thresholds are for two classes; the model has {K}")
+    if K > 2:  # half of epsilon pays for the histograms; a record is in one bin of each
+        cut, positives, n = None, _positives(K), n_bins(m, epsilon / 2 / K)
+    else:
+        positives = (1 if pos_label is None else position_of(pos_label, classes),)
+        cut, n = _cut_of(responses, public, classes, positives), n_bins(m, epsilon)
+    histogram = ScoreHistogram.at(
+        public, classes, positives, METHODS, n, spread=spread, cut=cut, also=thresholds
     )
-    histogram = labels if cut is not None else replace(labels, cut=None)
-    scorers = {}
-    for name in ("roc_auc", "average_precision"):
-        scorer = make_private_scorer(name, pos_label=pos_label).prepare(classes)
-        scorers[name] = scorer.release(responses, m, epsilon, (histogram,))
-    moments = _moments(responses, histogram)
-    return ClassifierDesign((histogram,), histogram, scorers, labels, moments, positive)
+    labels: Any = Confusion(classes) if K > 2 else histogram
+    if K == 2 and cut is None:
+        histogram = replace(histogram, cut=None)
+    parts: tuple[Query, ...] = (labels, histogram) if K > 2 else (histogram,)
+    moments = None
+    if responses.method(METHODS) == "predict_proba":
+        columns = class_scores(public.response, positives).T
+        moments = tuple(map(moments_of, columns, histogram.edges))
+    if K == 2:
+        made = {
+            name: make_private_scorer(name, pos_label=pos_label)
+            for name in ("roc_auc", "average_precision")
+        }
+    else:
+        made = {} if moments is None else {"roc_auc": make_private_scorer("roc_auc_ovr")}
+    given = (responses, m, epsilon / len(parts), (histogram,))
+    scorers = {name: each.prepare(classes).release(*given) for name, each in made.items()}
+    return Design(parts, histogram, scorers, ClassifierEvaluation, labels, moments)
 
 
-def _of_many_classes(responses: Responses, m: int, epsilon: float, spread: bool) -> Design:
-    """Half of epsilon pays for the histograms of K scores; a record is in one bin of each."""
-    public = responses(METHODS)
-    bins = n_bins(m, epsilon / 2 / len(public.classes))
-    histogram = ScoreHistogram.at(public, public.classes, METHODS, bins, spread=spread)
-    confusion, moments = Confusion(public.classes), _moments(responses, histogram)
-    scorers = {}
-    if moments is not None:
-        scorer = make_private_scorer("roc_auc_ovr").prepare(public.classes)
-        scorers["roc_auc"] = scorer.release(responses, m, epsilon / 2, (histogram,))
-    return ClassifierDesign((confusion, histogram), histogram, scorers, confusion, moments)
+def _positives(K: int) -> tuple[int, ...]:
+    return tuple(range(K)) if K > 2 else (1,)
 
 
 def _of_regressor(responses: Responses, m: int, epsilon: float, largest: float | None) -> Design:
@@ -197,7 +137,7 @@ def _of_regressor(responses: Responses, m: int, epsilon: float, largest: float |
     sums = error_sums(y, response, largest)
     histogram = Residuals.at(y - response, n_bins(m, epsilon / 2), sums.c_e)
     scorer = make_private_scorer("r2").prepare(y).release(responses, m, epsilon / 2, (sums,))
-    return Design((sums, histogram), histogram, {"r2": scorer})
+    return Design((sums, histogram), histogram, {"r2": scorer}, RegressorEvaluation, sums)
 
 
 def error_sums(
@@ -212,23 +152,22 @@ def error_sums(
     return Moments(centre, c_y if c_y > 0 else 1.0, c_e if c_e > 0 else 1.0, _STEPS)
 
 
-def _moments(responses: Responses, histogram: ScoreHistogram) -> Any:
-    if responses.method(METHODS) != "predict_proba":
-        return None
-    scores = class_scores(responses(METHODS).response).T
-    return tuple(moments_of(s, e) for s, e in zip(scores, histogram.edges, strict=True))
-
-
-def _cut_of(responses: Responses, public: Predictions, second: NDArray[np.bool_]) -> float | None:
-    """Return the score from which a classifier predicts the second class.
+def _cut_of(
+    responses: Responses, public: Predictions, classes: NDArray[Any], positives: tuple[int, ...]
+) -> float | None:
+    """Return the score from which a classifier predicts the positive one of two classes.
 
     None, with a warning, if public predictions follow no known threshold.
     """
-    scores, usual = class_scores(public.response)[:, 0], usual_cut(public.response)
-    for cut in (usual, *responses.cuts):
-        if np.array_equal(scores >= cut, second):
+    scores = class_scores(public.response, positives)[:, 0]
+    predicted = encode(responses(("predict",)).response, classes) == positives[0]
+    usual, whole = usual_cut(public.response, positives[0]), float(np.ndim(public.response) == 2)
+    # The model may have set its threshold to the score of the other class.
+    others = [float(np.nextafter(whole - cut, np.inf)) for cut in responses.cuts]
+    for cut in (usual, *responses.cuts, *others):
+        if np.array_equal(scores >= cut, predicted):
             return cut
-    apart = float(np.mean((scores >= usual) != second))
+    apart = float(np.mean((scores >= usual) != predicted))
     warnings.warn(
         f"{responses.name}.predict does not follow the scores of "
         f"{responses.method(METHODS)} for {apart:.1%} of the public records. Numbers without a "
@@ -237,24 +176,3 @@ def _cut_of(responses: Responses, public: Predictions, second: NDArray[np.bool_]
         stacklevel=4,
     )
     return None
-
-
-def _of_second(
-    thresholds: tuple[float, ...], response: NDArray[Any], positive: int
-) -> tuple[float, ...]:
-    """Return thresholds of the positive class's score as thresholds of the second class's."""
-    if positive == 1:
-        return thresholds
-    whole = 1.0 if np.ndim(response) == 2 else 0.0
-    return tuple(float(np.nextafter(whole - t, np.inf)) for t in thresholds)
-
-
-def _refuse(pos_label: Any, thresholds: Any, public: Predictions, responses: Responses) -> None:
-    K = len(public.classes)
-    if pos_label is not None or len(thresholds):
-        raise ValueError(f"pos_label and thresholds are for two classes; the model has {K}")
-    if np.ndim(public.response) != 2 or public.response.shape[1] != K:
-        raise ValueError(
-            f"{responses.name}.{responses.method(METHODS)} does not return one column for "
-            f"each of its {K} classes (perhaps because of decision_function_shape='ovo')"
-        )

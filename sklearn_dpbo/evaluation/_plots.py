@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.calibration import CalibrationDisplay
 from sklearn.metrics import ConfusionMatrixDisplay, PrecisionRecallDisplay, RocCurveDisplay
 
+from . import _curves as curves
 from ._base import Estimate
 
 if TYPE_CHECKING:
@@ -23,94 +24,74 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
-Band = tuple[Floats, Floats, Floats]
 _BAND = "95 % band of the noise"
 _ALPHA = 0.2
+# Where bands of curves are computed.
+_GRID = np.linspace(0, 1, 101)
 
 
-def draw_confusion(
-    matrix: NDArray[Any],
-    interval: tuple[NDArray[Any], NDArray[Any]],
-    labels: NDArray[Any],
-    ax: Axes | None,
-    kwargs: dict[str, Any],
-) -> ConfusionMatrixDisplay:
+def draw_confusion(e: Any, threshold: Any, ax: Axes | None, kwargs: Any) -> ConfusionMatrixDisplay:
     """Draw the matrix; beneath each number stands its interval, if there is room for it."""
-    display = ConfusionMatrixDisplay(matrix, display_labels=labels)
-    display.plot(
-        ax=_axes(ax), **{"values_format": ",d", "cmap": "Blues", "colorbar": False} | kwargs
-    )
-    if display.text_ is not None and len(labels) <= 4:
-        for text, low, high in zip(display.text_.flat, *(i.flat for i in interval), strict=True):
+    display = ConfusionMatrixDisplay(e.confusion_matrix(threshold), display_labels=e.classes)
+    options = {"values_format": ",d", "cmap": "Blues", "colorbar": False} | kwargs
+    display.plot(ax=_axes(ax), **options)
+    if display.text_ is not None and len(e.classes) <= 4:
+        ends = (end.flat for end in e.confusion_matrix_interval(threshold))
+        for text, low, high in zip(display.text_.flat, *ends, strict=True):
             text.set_text(f"{text.get_text()}\n({low:,d} to {high:,d})")
     return display
 
 
-def draw_roc(
-    curve: tuple[Floats, Floats],
-    band: Band,
-    area: Estimate,
-    name: str | None,
-    ax: Axes | None,
-    kwargs: dict[str, Any],
-) -> RocCurveDisplay:
+def draw_roc(e: Any, label: Any, ax: Axes | None, kwargs: Any) -> RocCurveDisplay:
     """Draw the curve and its band; the legend has the area with its interval."""
-    display = RocCurveDisplay(fpr=curve[0], tpr=curve[1])
+    c, (fpr, tpr, _) = e._score_of(label), e.roc_curve(label)
+    display = RocCurveDisplay(fpr=fpr, tpr=tpr)
     options = {"plot_chance_level": ax is None or not ax.lines} | kwargs
-    display.plot(ax=_axes(ax), name=_label(name, "AUC", area), **options)
-    _draw_band(display, band)
+    display.plot(ax=_axes(ax), name=_label(label, "AUC", e.roc_auc(label)), **options)
+    _draw_band(display, e._band(lambda n, _: curves.tpr_at(e._tables(n)[c], _GRID)))
     display.ax_.legend(loc="lower right", fontsize="small")
     return display
 
 
 def draw_precision_recall(
-    curve: tuple[Floats, Floats],
-    band: Band,
-    found: tuple[Estimate, Estimate],
-    name: str | None,
-    ax: Axes | None,
-    kwargs: dict[str, Any],
+    e: Any, label: Any, ax: Axes | None, kwargs: Any
 ) -> PrecisionRecallDisplay:
     """Draw the curve and its band; the legend has the area with its interval."""
-    area, prevalence = found
+    c, (precision, recall, _) = e._score_of(label), e.precision_recall_curve(label)
     # Where no positive record lies above the threshold, the precision is 1 or 0, and means nothing.
-    precision, recall = (each[curve[1] > 0] for each in curve)
+    precision, recall = precision[recall > 0], recall[recall > 0]
     display = PrecisionRecallDisplay(np.append(precision, precision[-1:]), np.append(recall, 0.0))
-    display.plot(ax=_axes(ax), name=_label(name, "AP", area), **kwargs)
+    display.plot(ax=_axes(ax), name=_label(label, "AP", e.average_precision(label)), **kwargs)
     # Between two edges records are taken to be spread evenly: lines, and no steps.
     _line(display).set_drawstyle("default")
-    _draw_band(display, band)
-    display.ax_.axhline(prevalence.value, color="k", ls="--", label="share of positives")
+    _draw_band(display, e._band(lambda n, u: curves.precision_at(e._tables(n)[c], _GRID, u)))
+    share = e.prevalence(label).value
+    display.ax_.axhline(share, color="k", ls="--", label="share of positives")
     display.ax_.legend(loc="best", fontsize="small")
     return display
 
 
 def draw_calibration(
-    curve: tuple[Floats, Floats],
-    interval: tuple[Floats, Floats],
-    name: str | None,
-    ax: Axes | None,
-    kwargs: dict[str, Any],
+    e: Any, label: Any, n_bins: int, ax: Axes | None, kwargs: Any
 ) -> CalibrationDisplay:
     """Draw the curve, with an interval at each point."""
-    prob_true, prob_pred = curve
+    c, (mean, groups) = e._score_of(label), e._groups(label, n_bins)
+    prob_true, prob_pred = e.calibration_curve(label, n_bins=n_bins)
+    low, high = e._band(lambda n, u: curves.calibration(e._tables(n)[c], mean, groups, u)[0])
     display = CalibrationDisplay(prob_true, prob_pred, None)
-    display.plot(ax=_axes(ax), name=name or "classifier", **kwargs)
-    low, high = interval
+    display.plot(ax=_axes(ax), name=_against(label) or "classifier", **kwargs)
     reach = np.clip([prob_true - low, high - prob_true], 0, None)
-    color, label = display.line_.get_color(), "95 % interval of the noise"
-    display.ax_.errorbar(
-        prob_pred, prob_true, reach, fmt="none", color=color, alpha=0.5, label=label
-    )
+    options = {"color": display.line_.get_color(), "label": "95 % interval of the noise"}
+    display.ax_.errorbar(prob_pred, prob_true, reach, fmt="none", alpha=0.5, **options)
     display.ax_.legend(loc="upper left", fontsize="small")
     return display
 
 
-def draw_residuals(
-    shares: Floats, interval: tuple[Floats, Floats], edges: Floats, ax: Axes | None
-) -> Axes:
+def draw_residuals(e: Any, ax: Axes | None) -> Axes:
     """Draw the density of residuals between the outermost edges, with a band for each bin."""
     ax = _axes(ax) or _new_axes()
+    shares, edges = e._shares(e._counts())[0], e._edges
+    interval = e._band(lambda n, _: np.clip(e._shares(n), 0, 1))
     density, low, high = (each[1:-1] / np.diff(edges) for each in (shares, *interval))
     ax.stairs(density, edges, color="C0")
     ax.stairs(high, edges, baseline=low, color="C0", alpha=_ALPHA, fill=True, label=_BAND)
@@ -125,15 +106,19 @@ def draw_residuals(
     return ax
 
 
-def _label(name: str | None, what: str, area: Estimate) -> str:
+def _against(label: Any) -> str | None:
+    """Return the name of a score for legends; None if there is only one."""
+    return None if label is None else f"{label} against the rest"
+
+
+def _label(label: Any, what: str, area: Estimate) -> str:
     text = f"{what} = {area.value:.3f} ({area.low:.3f} to {area.high:.3f})"
-    return f"{name}: {text}" if name else text
+    return text if label is None else f"{_against(label)}: {text}"
 
 
-def _draw_band(display: Any, band: Band) -> None:
-    x, low, high = band
-    color = _line(display).get_color()
-    display.ax_.fill_between(x, low, high, color=color, alpha=_ALPHA, lw=0, label=_BAND)
+def _draw_band(display: Any, band: tuple[Floats, Floats]) -> None:
+    options = {"color": _line(display).get_color(), "alpha": _ALPHA, "lw": 0, "label": _BAND}
+    display.ax_.fill_between(_GRID, *band, **options)
 
 
 def _line(display: Any) -> Any:

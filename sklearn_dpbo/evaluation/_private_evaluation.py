@@ -14,11 +14,12 @@ from .._data.tables import take_rows
 from .._data.units import unit_name
 from .._evaluation.companions import Companions, spread_rows
 from .._evaluation.evaluator import counted
-from .._evaluation.fitting import without_autologging, without_callbacks
+from .._evaluation.fitting import without_callbacks
 from .._evaluation.model import Model
 from .._evaluation.own_code import check_prediction, predicts_separately
 from .._evaluation.protected_values import ProtectedTable
 from .._evaluation.row_by_row import RowByRowCheck
+from .._evaluation.suppress_output import without_autologging
 from .._params import as_floats, check_number
 from .._privacy.accounting import warn_of_weak_guarantee
 from .._privacy.mechanisms import Mechanisms
@@ -30,7 +31,6 @@ from ..ledger._ledger import PrivacyLedger
 from ..scoring._queries import Query
 from ..scoring._response import Responses
 from ._classifier import ClassifierEvaluation
-from ._counted import Counted
 from ._design import METHODS, check_task, design_of
 from ._privacy import validation_report
 from ._regressor import RegressorEvaluation
@@ -162,7 +162,11 @@ def private_evaluation(
         unit=unit_name(groups_val),
         estimator=estimator,
     )
-    problem = _problem(estimator, X, y, X_val, y_val, groups_val)
+    if X_val is None:
+        raise ValueError("X_val and y_val, the protected records, are required; found None")
+    split: dict[str, Any] = {"cv": None, "rng": np.random.RandomState(0), "split_params": {}}
+    protected = {"X_val": X_val, "y_val": y_val, "groups_val": groups_val}
+    problem = hold_out(estimator, X, y, {}, **split, **protected)
     warn_of_weak_guarantee(budget, problem.units.m, problem.units.name, stacklevel=3)
     with without_autologging():
         model = without_callbacks(estimator)
@@ -195,24 +199,9 @@ def private_evaluation(
         not_protected=_NOT_PROTECTED,
         released="the evaluation: all numbers and figures follow from the same released counts",
     )
-    return Counted(design, noisy).evaluation(problem.units, report)
-
-
-def _problem(estimator: Any, X: Any, y: Any, X_val: Any, y_val: Any, groups_val: Any) -> Problem:
-    if X_val is None:
-        raise ValueError("X_val and y_val, the protected records, are required; found None")
-    return hold_out(
-        estimator,
-        X,
-        y,
-        {},
-        cv=None,
-        rng=np.random.RandomState(0),
-        X_val=X_val,
-        y_val=y_val,
-        groups_val=groups_val,
-        split_params={},
-    )
+    evaluation: ClassifierEvaluation | RegressorEvaluation
+    evaluation = design.evaluation(noisy, problem.units, report)
+    return evaluation
 
 
 def _some(problem: Problem) -> tuple[Any, Any]:

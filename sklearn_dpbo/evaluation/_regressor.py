@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._params import check_number
-from ..scoring._queries import Moments
 from ._base import Estimate, Evaluation
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ class RegressorEvaluation(Evaluation):
     @property
     def largest_error(self) -> float:
         """The largest possible error; larger ones were clipped to it."""
-        return self._sums.c_e
+        return float(self._design.labels.c_e)
 
     def r2(self) -> Estimate:
         """Return the coefficient of determination R2.
@@ -117,9 +116,7 @@ class RegressorEvaluation(Evaluation):
         """
         from ._plots import draw_residuals
 
-        shares = self._shares(self._counts())[0]
-        band = self._band(lambda n, _: np.clip(self._shares(n), 0, 1))
-        return draw_residuals(shares, band, self._edges, ax)
+        return draw_residuals(self, ax)
 
     def scores(self) -> dict[str, Estimate]:
         """Return the main numbers by name.
@@ -147,13 +144,10 @@ class RegressorEvaluation(Evaluation):
             "residual_histogram": {"counts": counts.tolist(), "edges": edges[1:-1].tolist()},
         }
 
-    @property
-    def _sums(self) -> Moments:
-        return cast(Moments, self._design.parts[0])
-
     def _means(self, counts: Floats) -> Floats:
         """Return the means of e^2, t^2, |e|, t and e, see `Moments`."""
-        return self._sums.means(counts, self.m)
+        means: Floats = self._design.labels.means(counts, self.m)
+        return means
 
     def _mse(self, counts: Floats) -> Floats:
         found: Floats = self.largest_error**2 * np.clip(self._means(counts)[0], 0, 1)

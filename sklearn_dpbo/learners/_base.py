@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,28 +22,14 @@ from ._labels import as_declared
 from ._private_training import PrivateTraining
 from ._rows import within_ball
 
-__all__ = ["PrivateLearner", "ScaledRows"]
+__all__ = ["PrivateLearner"]
 
 Floats = NDArray[np.float64]
 
-# Models that are multiplied with rows at once.
-_BLOCK = 64
 _NOT_PROTECTED = (
     "the number of records (or groups) and columns, the classes, bounds and other parameters; the "
     "duration of the fit; and whatever else is computed from the records, including another fit"
 )
-
-
-@dataclass(frozen=True, eq=False)
-class ScaledRows:
-    """Scaled rows and a model's products with them, which the model accepts as X.
-
-    `rows`: rows scaled by models with the same `bounds` and `max_norm`; `products`: products of the
-    rows with the model's coefficients.
-    """
-
-    rows: Floats
-    products: Floats
 
 
 class PrivateLearner(ShowsPrivacy, BaseEstimator):
@@ -102,24 +86,6 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
                 X = np.clip(np.nan_to_num((2 * X - low - high) / (high - low)), -1, 1)
             return within_ball(np.nan_to_num(X), float(self.max_norm))
 
-    def scaled_for(self, models: Sequence[PrivateLearner], X: Any) -> Iterator[ScaledRows]:
-        """Yield `ScaledRows` for each of many models; rows are scaled once.
-
-        Parameters
-        ----------
-        models : sequence of PrivateLearner
-            Fitted, with the same `bounds` and `max_norm`.
-        X : array-like of shape (n_samples, n_features)
-            Records.
-        """
-        rows = self._table(X, reset=False)
-        for first in range(0, len(models), _BLOCK):
-            coefs = [model.coef_ for model in models[first : first + _BLOCK]]
-            products = rows @ np.vstack(coefs).T
-            ends = np.cumsum([len(np.atleast_2d(coef)) for coef in coefs])
-            for coef, own in zip(coefs, np.split(products, ends[:-1], axis=1), strict=True):
-                yield ScaledRows(rows, own[:, 0] if coef.ndim == 1 else own)
-
     def _bounds(self, d: int) -> tuple[Floats, Floats]:
         with contextlib.suppress(TypeError, ValueError):  # of another shape
             numbers = (np.array(as_floats(each), dtype=float) for each in self.bounds)
@@ -170,7 +136,5 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
 
     def _linear(self, X: Any) -> Floats:
         check_is_fitted(self, "coef_")
-        ready = isinstance(X, ScaledRows)
-        products = X.products if ready else self._table(X, reset=False) @ self.coef_.T
-        found: Floats = products + self.intercept_
+        found: Floats = self._table(X, reset=False) @ self.coef_.T + self.intercept_
         return found

@@ -10,7 +10,7 @@ from typing import Any
 import joblib
 import numpy as np
 
-from .._data.pickles import copied
+from .._data.cells import copied
 from .._data.split import Problem, hold_out
 from .._params import check_number
 
@@ -89,6 +89,6 @@ def problem_of(
     # Later changes of the caller's arrays must have no effect.
     return replace(
         problem,
-        X_val=copied(problem.X_val, problem.training.copies),
+        X_val=copied(problem.X_val),
         y_val=None if problem.y_val is None else problem.y_val.copy(),
     )

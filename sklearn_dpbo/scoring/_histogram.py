@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from ._labels import encode
 from ._queries import Cells
-from ._response import Predictions
+from ._response import Predictions, class_scores
 
-__all__ = ["ScoreHistogram", "class_scores", "n_bins", "usual_cut"]
+__all__ = ["ScoreHistogram", "n_bins", "usual_cut"]
 
 _FEWEST, _MOST = 10, 50
 
@@ -30,20 +30,13 @@ def n_bins(m: int, epsilon: float) -> int:
     return int(min(max(math.sqrt(m * epsilon) / 1.5, _FEWEST), _MOST))
 
 
-def class_scores(response: NDArray[Any]) -> NDArray[np.float64]:
-    """Return one column for two classes (the second's score), and one per class for more."""
-    response = np.array(response, dtype=float)
-    if response.ndim == 1:
-        return response[:, None]
-    return response[:, 1:] if response.shape[1] == 2 else response
+def usual_cut(response: NDArray[Any], positive: int = 1) -> float:
+    """Return the lowest score of two classes with which classifiers predict the positive one.
 
-
-def usual_cut(response: NDArray[Any]) -> float:
-    """Return the lowest score of two classes with which classifiers predict the second.
-
-    They do if its probability is above 1/2, or its decision value above 0.
+    They predict the second if its probability is above 1/2, or its decision value above 0.
     """
-    return math.nextafter(0.5 if np.ndim(response) == 2 else 0.0, 1.0)
+    cut = 0.5 if np.ndim(response) == 2 else 0.0
+    return math.nextafter(cut, 1.0) if positive == 1 else cut
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,14 +52,18 @@ class ScoreHistogram(Cells):
         For each score, the edges between its bins, ascending; a bin includes its lower edge.
     classes : ndarray of shape (n_classes,)
         Sorted.
+    positives : tuple of int
+        Position of the class of each score: the positive one of two, or all.
     response_method : tuple of str
         Methods of the estimator; the first that it has is called.
     cut : int or None, default=None
-        Number of the edge from which on the second of two classes is predicted, if there is one.
+        Number of the edge from which on the positive one of two classes is predicted, if there is
+        one.
     """
 
     edges: tuple[tuple[float, ...], ...]
     classes: NDArray[Any]
+    positives: tuple[int, ...]
     response_method: tuple[str, ...]
     cut: int | None = None
     what = "histogram of scores"
@@ -76,6 +73,7 @@ class ScoreHistogram(Cells):
         cls,
         public: Predictions,
         classes: NDArray[Any],
+        positives: tuple[int, ...],
         response_method: tuple[str, ...],
         n: int,
         *,
@@ -89,13 +87,15 @@ class ScoreHistogram(Cells):
         `spread`, half of the edges are spread evenly: a model scores records that it was fitted on
         too well.
         """
-        columns, code = class_scores(public.response).T, encode(public.y, classes)
-        if len(columns) > 1:
-            edges = tuple(_edges(s, code == c, n, also, spread) for c, s in enumerate(columns))
-            return cls(edges, classes, response_method)
-        cut = usual_cut(public.response) if cut is None else cut
-        edges = (_edges(columns[0], code == 1, n, (cut, *also), spread),)
-        return cls(edges, classes, response_method, edges[0].index(cut))
+        binary = len(positives) == 1
+        cut = usual_cut(public.response, positives[0]) if cut is None else cut
+        more = (cut, *also) if binary else ()
+        columns, code = class_scores(public.response, positives).T, encode(public.y, classes)
+        edges = tuple(
+            _edges(s, code == c, n, more, spread) for c, s in zip(positives, columns, strict=True)
+        )
+        place = edges[0].index(cut) if binary else None
+        return cls(edges, classes, positives, response_method, place)
 
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.intp]:
         """One bin per score.
@@ -103,14 +103,11 @@ class ScoreHistogram(Cells):
         A score that is not a number, and a label that the training set does not have, are placed as
         badly as possible.
         """
-        scores = class_scores(response)
-        if scores.shape[1] != len(self.edges):
-            raise ValueError(f"{scores.shape[1]} scores per record; expected {len(self.edges)}")
         code = encode(y, self.classes)
-        scores, code = np.where(code[:, None] >= 0, scores, np.nan), np.maximum(code, 0)
-        columns, first = [], 0
-        for c, (edges, s) in enumerate(zip(self.edges, scores.T, strict=True)):
-            positive, n = code == (c if len(self.edges) > 1 else 1), len(edges) + 1
+        scores = np.where(code[:, None] >= 0, class_scores(response, self.positives), np.nan)
+        columns, first, code = [], 0, np.maximum(code, 0)
+        for c, edges, s in zip(self.positives, self.edges, scores.T, strict=True):
+            positive, n = code == c, len(edges) + 1
             worst = np.where(positive, 0, n - 1)
             place = np.where(np.isnan(s), worst, np.searchsorted(edges, s, side="right"))
             columns.append(first + positive * n + place)
@@ -119,8 +116,7 @@ class ScoreHistogram(Cells):
 
     def lowest_values(self, y: Any, n: int) -> NDArray[np.intp]:
         """A record that cannot be predicted stands where its class should not."""
-        n_scores = len(self.edges)
-        return self.record_values(y, np.full((n, n_scores) if n_scores > 1 else n, np.nan), None)
+        return self.record_values(y, np.full((n, len(self.classes)), np.nan), None)
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -130,12 +126,12 @@ class ScoreHistogram(Cells):
         """Return confusion matrices of two classes, shape (..., 2, 2): predictions by the cut."""
         (table,) = self.tables(counts)
         below = table[..., : cast(int, self.cut) + 1].sum(axis=-1)
-        return np.stack([below, table.sum(axis=-1) - below], axis=-1)
+        found = np.stack([below, table.sum(axis=-1) - below], axis=-1)
+        return found if self.positives == (1,) else found[..., ::-1, ::-1]
 
-    def tables(self, counts: NDArray[Any], first_is_positive: bool = False) -> list[NDArray[Any]]:
+    def tables(self, counts: NDArray[Any]) -> list[NDArray[Any]]:
         """Return, for each score, the counts of shape (..., 2, n_bins)."""
-        tables = [p.reshape(*p.shape[:-1], 2, -1) for p in self.by_table(counts)]
-        return [t[..., ::-1, ::-1] for t in tables] if first_is_positive else tables
+        return [p.reshape(*p.shape[:-1], 2, -1) for p in self.by_table(counts)]
 
 
 def _edges(

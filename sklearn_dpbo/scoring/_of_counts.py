@@ -37,12 +37,12 @@ from .._data.units import Units
 from .._privacy.noisy_counts import NoisyCounts
 from ._gains import Named, OfCell
 from ._histogram import ScoreHistogram, n_bins
-from ._intervals import likely, simulated_interval
+from ._intervals import likely
 from ._labels import encode, position_of
 from ._metrics import average_precision, confusion_metric, gradient, monotone, ratio, roc_auc
-from ._pairs import PairCounts, Pairs, positive_scores
+from ._pairs import PairCounts, Pairs
 from ._queries import GRID, Confusion, MeanOf, Moments, Query
-from ._response import Predictions
+from ._response import Predictions, class_scores
 from ._scorers import UNSET, Given, PrivateScorer, Public, check_one_output, large_error
 
 __all__ = ["RANKING", "VARIANCE", "ConfusionScore", "RankingScore", "VarianceExplained"]
@@ -216,10 +216,12 @@ class RankingScore(PrivateScorer):
         self, public: Public = None, m: int = 1, epsilon: float = 1.0, given: Given = None
     ) -> RankingScore:
         histogram = _first(given, ScoreHistogram)
+        if histogram is not None and histogram.positives != self.positions:
+            histogram = None
         alone = given is None and m * epsilon >= _ENOUGH_FOR_PAIRS
         if self.name == "roc_auc" and (public is None or alone):
-            pairs = replace(self.query, shares=(0.5,), floor=0.0)
-            return replace(self, counts=PairCounts(pairs))
+            pairs = PairCounts(self.classes, self.positions, (0.5,), 0.0, self.response_method)
+            return replace(self, counts=pairs)
         if public is None:
             raise ValueError(
                 f"scoring={self.name!r} needs predictions of public records, and here all records "
@@ -229,7 +231,9 @@ class RankingScore(PrivateScorer):
         methods = self.response_method if histogram is None else histogram.response_method
         found = public(methods)
         if histogram is None:
-            histogram = ScoreHistogram.at(found, self.classes, methods, n_bins(m, epsilon))
+            histogram = ScoreHistogram.at(
+                found, self.classes, self.positions, methods, n_bins(m, epsilon)
+            )
         smooth = m * epsilon < _CLEAR and not self._several
         placed = replace(self, counts=histogram, smooth=smooth)
         shift, allowance = placed._public_error(found, m)
@@ -239,13 +243,13 @@ class RankingScore(PrivateScorer):
         """Smoothed where there is much noise: a higher score means more positive records."""
         if not (self.smooth and isinstance(self.counts, ScoreHistogram)):
             return super().value(counts, units)
-        (table,) = self._tables(likely(self.counts, counts, units))
+        (table,) = self.counts.tables(likely(self.counts, counts, units))
         return float(np.clip(self._area(monotone(table[0])) + self.shift, 0.0, 1.0))
 
     def raw(self, counts: Floats, units: Units, undefined: float | None = None) -> Floats:
         if isinstance(self.counts, PairCounts):
             return self.counts.area(counts, units, undefined)
-        areas = [self._area(table, undefined) for table in self._tables(counts)]
+        areas = [self._area(table, undefined) for table in self.counts.tables(counts)]
         found: Floats = np.mean(areas, axis=0)
         return found
 
@@ -253,19 +257,14 @@ class RankingScore(PrivateScorer):
         area = average_precision if self.name == "average_precision" else roc_auc
         return area(table, undefined)
 
-    def _tables(self, counts: Floats) -> list[Floats]:
-        tables: list[Floats] = self.counts.tables(counts, self.positions == (0,))
-        return tables
-
     def exact(self, public: Predictions, sample_weight: Any = None) -> float:
         if self._several:
             options = {"multi_class": "ovr", "labels": self.classes}
             return float(
                 roc_auc_score(public.y, public.response, sample_weight=sample_weight, **options)
             )
-        (positive,) = self.positions
-        own = encode(public.y, self.classes) == positive
-        s = positive_scores(public.response, positive)
+        own = encode(public.y, self.classes) == self.positions[0]
+        s = class_scores(public.response, self.positions)[:, 0]
         area = roc_auc_score if self.name == "roc_auc" else average_precision_score
         return float(area(own, s, sample_weight=sample_weight))
 
@@ -330,7 +329,7 @@ class VarianceExplained(PrivateScorer):
         """The square of a noisy number is too large on average: one end takes a smaller one."""
         _, _, _, t0, e0 = self.counts.means(noisy.counts, units.m)
 
-        def compute(counts: Floats, end: float | None) -> Floats:
+        def compute(counts: Floats, units: Units, end: float | None) -> Floats:
             ee, tt, _, t, e = self.counts.means(counts, units.m)
             small_t, small_e = (
                 np.maximum(abs(at) - abs(x - at), 0) ** 2 for at, x in ((t0, t), (e0, e))
@@ -339,9 +338,7 @@ class VarianceExplained(PrivateScorer):
                 return 1 - ratio(self._scale * (ee - self._centred * small_e), tt - t**2, math.inf)
             return 1 - ratio(self._scale * (ee - self._centred * e**2), tt - small_t, 0.0)
 
-        return self._moved(
-            simulated_interval(compute, self.counts, noisy, units, confidence, self.bounds)
-        )
+        return self._moved(compute, noisy, units, confidence)
 
     def exact(self, public: Predictions, sample_weight: Any = None) -> float:
         compute = explained_variance_score if self._centred else r2_score

@@ -19,19 +19,11 @@ from .._data.units import Units
 from ._labels import encode
 from ._metrics import ratio
 from ._queries import Query, total_weight, unit_weight, weights
+from ._response import class_scores
 
-__all__ = ["PairCounts", "Pairs", "positive_scores"]
+__all__ = ["PairCounts", "Pairs"]
 
 Floats = NDArray[np.float64]
-
-
-def positive_scores(response: NDArray[Any], positive: int) -> Floats:
-    """Return how strongly each record is taken for the positive one of two classes."""
-    response = np.array(response, dtype=float)
-    if response.ndim == 2:
-        found: Floats = response[:, positive]
-        return found
-    return response if positive == 1 else -response
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,13 +51,7 @@ class Pairs(Query):
 
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> Floats:
         """Scores; the worst ones where a score is NaN or the label is unknown."""
-        s = np.array(response, dtype=float)
-        if len(self.positives) == 1:
-            s = positive_scores(response, self.positives[0])[:, None]
-        elif s.shape[1:] != (len(self.classes),):
-            raise ValueError(
-                f"scores of shape {s.shape[1:]} per record, for {len(self.classes)} classes"
-            )
+        s = class_scores(response, self.positives)
         unknown = np.isnan(s) | (encode(y, self.classes) < 0)[:, None]
         return np.where(unknown, self.lowest_values(y, len(s)), s)
 
@@ -95,10 +81,6 @@ class Pairs(Query):
         pi = np.array(self.shares)
         return 1 / (2 * float((pi * (1 - pi)).sum()) * total_weight(units) ** 2)
 
-    def n_positive(self, y: Any, units: Units) -> int:
-        """Return the weight of the positive ones of two classes."""
-        return int(weights(units)[self._own(y)[:, 0]].sum())
-
     def _own(self, y: Any) -> NDArray[np.bool_]:
         """Whether each record (row) is of each of the classes held against the others (column)."""
         own: NDArray[np.bool_] = encode(y, self.classes)[:, None] == np.array(self.positives)
@@ -108,38 +90,21 @@ class Pairs(Query):
         return 2 * int(self.floor * (1 - self.shares[0]) * total_weight(units))
 
 
-@dataclass(frozen=True, eq=False)
-class PairCounts(Query):
-    """The pairs in the right order, and how many records are positive, many times over.
+class PairCounts(Pairs):
+    """The pairs of two classes in the right order, and the number of positive records, multiplied.
 
     The second number is multiplied by the sensitivity of the first, so that the same noise suits
     both.
-
-    Parameters
-    ----------
-    pairs : Pairs
-        Of two classes, with a floor of 0.
     """
 
-    pairs: Pairs
-
-    @property
-    def response_method(self) -> tuple[str, ...]:  # type: ignore[override]
-        return self.pairs.response_method
-
-    def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> Floats:
-        return self.pairs.record_values(y, response, classes)
-
-    def lowest_values(self, y: Any, n: int) -> Floats:
-        return self.pairs.lowest_values(y, n)
-
     def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
-        (pairs,) = self.pairs.statistics(values, y, units)
-        return pairs, self._times(units) * self.pairs.n_positive(y, units)
+        (pairs,) = super().statistics(values, y, units)
+        positive = int(weights(units)[self._own(y)[:, 0]].sum())
+        return pairs, self._times(units) * positive
 
     def sensitivity(self, units: Units) -> int:
         """W of the positive weight moves, at most."""
-        return self.pairs.sensitivity(units) + self._times(units) * unit_weight(units)
+        return super().sensitivity(units) + self._times(units) * unit_weight(units)
 
     def area(self, counts: Floats, units: Units, undefined: float | None = None) -> Floats:
         """Return the area under the ROC curve, of counts of shape (..., 2)."""
@@ -148,7 +113,7 @@ class PairCounts(Query):
         return ratio(np.where(both > 0, counts[..., 0], 0.0), both, undefined)
 
     def _times(self, units: Units) -> int:
-        return max(1, self.pairs.sensitivity(units) // unit_weight(units))
+        return max(1, super().sensitivity(units) // unit_weight(units))
 
 
 def _twice_beaten(winners: Floats, losers: Floats, w: NDArray[np.int64]) -> NDArray[np.int64]:

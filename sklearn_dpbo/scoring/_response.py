@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -17,9 +17,9 @@ __all__ = [
     "Responses",
     "call_method",
     "check_response",
+    "class_scores",
     "method_of",
     "respond",
-    "second_class_score",
 ]
 
 
@@ -91,50 +91,29 @@ class Responses:
         return Predictions(self.y, response, self.classes)
 
 
-def second_class_score(response: NDArray[Any]) -> NDArray[np.float64]:
-    """Return one number per record, larger where the second of two classes is more likely."""
-    response = response.astype(float)
-    if response.ndim == 2 and response.shape[1] == 2:
-        second: NDArray[np.float64] = response[:, 1]
-        return second
-    if response.ndim == 1:
-        return response
-    raise ValueError(f"expected the responses of two classes; found shape {response.shape}")
+def class_scores(response: NDArray[Any], classes: Sequence[int] = (1,)) -> NDArray[np.float64]:
+    """Return how strongly each record is taken for each of these classes: one of two, or all."""
+    s, K = np.array(response, dtype=float), max(2, len(classes))
+    s = np.stack([-s, s], axis=1) if s.ndim == 1 and K == 2 else s
+    if s.shape[1:] != (K,):
+        raise ValueError(f"scores of shape {s.shape[1:]} per record; {K} classes need one for each")
+    found: NDArray[np.float64] = s[:, list(classes)]
+    return found
 
 
 def check_response(estimator: Any, raw: Any, n: int, response_method: tuple[str, ...]) -> None:
     """Raise ValueError if a response to n rows does not have n rows, or has complex numbers."""
-    call = f"{type(estimator).__name__}.{method_of(estimator, response_method)}"
-    shape = _shape(raw)
-    if shape is None:
-        raise ValueError(
-            f"{call} returned an object of type {type(raw).__name__}; the scoring needs an array, "
-            f"with one row for each of {n}"
-        )
-    if shape[:1] != (n,):
-        raise ValueError(
-            f"{call} returned an array of shape {shape} for {n} rows; the scoring needs one row "
-            "of it for each"
-        )
-    if _is_complex(raw):
-        raise ValueError(
-            f"{call} returned complex numbers, which have no order: return their real parts"
-        )
-
-
-def _shape(raw: Any) -> tuple[int, ...] | None:
-    """Return the shape of a response, of a list its length; None for what is no array."""
-    if hasattr(raw, "shape"):
-        return tuple(raw.shape)
-    is_list = hasattr(raw, "__len__") and not isinstance(raw, str | bytes | Mapping | Set)
-    return (len(raw),) if is_list else None
-
-
-def _is_complex(raw: Any) -> bool:
-    try:
-        return np.iscomplexobj(raw)
-    except ValueError:  # of lists of several lengths
-        return False
+    is_list = isinstance(raw, Sequence) and not isinstance(raw, str | bytes)
+    found = f"an object of type {type(raw).__name__}"
+    if hasattr(raw, "shape") or is_list:
+        shape = tuple(raw.shape) if hasattr(raw, "shape") else (len(raw),)
+        if shape[:1] == (n,) and getattr(getattr(raw, "dtype", None), "kind", "") != "c":
+            return
+        found = f"an array of shape {shape}, dtype {getattr(raw, 'dtype', None)}"
+    raise ValueError(
+        f"{type(estimator).__name__}.{method_of(estimator, response_method)} returned {found} for "
+        f"{n} rows; the scoring needs one row of it for each, of real numbers or labels"
+    )
 
 
 def call_method(estimator: Any, X: Any, response_method: tuple[str, ...]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, Self, TypeAlias
@@ -15,7 +16,6 @@ from .._params import check_number
 from .._privacy.accounting import Budget
 from .._privacy.mechanisms import Mechanisms
 from .._space.space import SearchSpace
-from ..evaluation._counted import Counted
 from ..scoring._scorers import Score
 
 __all__ = [
@@ -75,8 +75,8 @@ class Release:
     scores : list of (float, tuple of float)
         Validation scores with noise, that of the score that selects first, each with an interval
         that contains the score without noise with probability 95 %; empty if none is released.
-    report : Counted or None, default=None
-        Counts for a report of the chosen candidate, with noise.
+    report : callable or None, default=None
+        Returns the evaluation of the chosen candidate for its units and privacy report.
     all_scores : dict of int to list of (float, tuple of float), or None, default=None
         All scores with their intervals, by number of the candidate, if they are released.
     """
@@ -84,7 +84,7 @@ class Release:
     candidates: tuple[Candidate, ...]
     best_index: int | None
     scores: Scores
-    report: Counted | None = None
+    report: Callable[..., Any] | None = None
     all_scores: dict[int, Scores] | None = None
 
 

@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from .._data.units import Units
 from .._evaluation.evaluator import Evaluator
-from .._evaluation.fitting import without_autologging
 from .._evaluation.public import PublicEvaluator
-from .._evaluation.suppress_output import suppress_all_output
+from .._evaluation.suppress_output import drop_errors, suppress_output
 from .._privacy.accounting import SCORE
 from .._privacy.mechanisms import Mechanisms, Price
 from .._privacy.noisy_counts import NoisyCounts
 from .._privacy.rounding import round_down
 from .._privacy.sensitive import Sensitive
-from ..evaluation._counted import Counted
-from ..evaluation._design import Design, design_of
+from ..evaluation._base import Design
+from ..evaluation._design import design_of
 from ..scoring._queries import Query
 from ..scoring._response import Responses
 from ..scoring._scorers import PrivateScorer, Score, score_and_interval
@@ -30,6 +30,8 @@ __all__ = ["CountedScores", "count_scores", "public_model", "rehearse", "release
 
 # A candidate fitted within the training set, and X and y of records that it was not fitted on.
 PublicFit: TypeAlias = tuple[Any, Any, Any]
+# Returns the evaluation for units and a privacy report.
+Report: TypeAlias = Callable[..., Any]
 
 
 class _Part(NamedTuple):
@@ -50,8 +52,8 @@ class CountedScores:
     parts: list[_Part]
     tables: list[Sensitive]
 
-    def release(self, units: Units, mechanisms: Mechanisms) -> tuple[Scores, Counted | None]:
-        """Release scores, and what was counted for the report, with what the budget has left."""
+    def release(self, units: Units, mechanisms: Mechanisms) -> tuple[Scores, Report | None]:
+        """Release scores, and the report's evaluation, with what the budget has left."""
         noisy: list[NoisyCounts] = []
         for i, (part, table) in enumerate(zip(self.parts, self.tables, strict=True)):
             share = part.weight / sum(other.weight for other in self.parts[i:])
@@ -60,7 +62,7 @@ class CountedScores:
             noisy.append(mechanisms.release_counts(table, epsilon, purpose=purpose, detail=detail))
         return self.computed(noisy, units)
 
-    def computed(self, noisy: list[NoisyCounts], units: Units) -> tuple[Scores, Counted | None]:
+    def computed(self, noisy: list[NoisyCounts], units: Units) -> tuple[Scores, Report | None]:
         """Return what follows from the noisy counts of each part."""
 
         def of(counts: Query) -> NoisyCounts:
@@ -69,7 +71,7 @@ class CountedScores:
         scores = [score_and_interval(each, units, of(each.counts)) for each in self.scorers]
         if self.design is None:
             return scores, None
-        return scores, Counted(self.design, tuple(map(of, self.design.parts)))
+        return scores, partial(self.design.evaluation, tuple(map(of, self.design.parts)))
 
 
 def count_scores(
@@ -237,14 +239,9 @@ def _answers(
             *finders,
         ]
     for find in finders:
-        try:
-            with suppress_all_output(), without_autologging():
-                responses = find()
-                classes = () if responses.classes is None else responses.classes
-                if np.array_equal(np.asarray(classes), known):
-                    return responses
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt from None
-        except BaseException:  # also SystemExit, and the panics of native extensions
-            continue
+        with suppress_output(), drop_errors():
+            responses = find()
+            classes = () if responses.classes is None else responses.classes
+            if np.array_equal(np.asarray(classes), known):
+                return responses
     raise ValueError("the candidate chosen cannot predict its training records any more")

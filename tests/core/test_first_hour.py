@@ -107,14 +107,10 @@ def test_other_lists_and_tuples_do_not_warn(two_classes):
         fit(two_classes, {"warm_start": (False, True)})
 
 
-def test_misspelt_parameters_get_the_nearest_name(two_classes):
+def test_misspelt_parameters_get_the_names_that_there_are(two_classes):
     pipeline = make_pipeline(StandardScaler(), LogisticRegression())
-    for name in ("C", "lr__C"):
-        said = refused(two_classes, {name: [1.0]}, pipeline)
-        assert said.endswith(f"no parameter {name!r}; did you mean 'logisticregression__C'?")
-    assert refused(two_classes, {"c": [1.0]}).endswith("did you mean 'C'?")
-    assert refused(two_classes, {"max_itr": [1]}).endswith("did you mean 'max_iter'?")
-    assert "Valid parameters are" in refused(two_classes, {"gamma": [1]})
+    assert "'logisticregression'" in refused(two_classes, {"C": [1.0]}, pipeline)
+    assert "Valid parameters are" in refused(two_classes, {"max_itr": [1]})
 
 
 # ------------------------------------------------------------------------- what is held out
@@ -146,18 +142,18 @@ def test_an_estimator_may_have_fit_parameters_of_these_names(two_classes):
     assert search.fit(X, y, X_val=X_val, y_val=y_val, X_test="mine").best_params_
 
 
-def test_columns_that_are_missing_or_too_many_are_named_without_empty_lists(two_classes):
+def test_columns_that_are_missing_or_too_many_are_named(two_classes):
     X, y, X_val, y_val = two_classes
     X, X_val = (pd.DataFrame(part).add_prefix("x") for part in (X, X_val))
     cases = {
-        "lacking are none, and ['k'] are not in X": X_val.assign(k=1),
-        "lacking are ['x0'], and none are not in X": X_val.drop(columns="x0"),
-        "lacking are ['x0'], and ['z'] are not in X": X_val.rename(columns={"x0": "z"}),
+        "['k']": X_val.assign(k=1),
+        "['x0']": X_val.drop(columns="x0"),
+        "['x0', 'z']": X_val.rename(columns={"x0": "z"}),
     }
     for said, table in cases.items():
         with pytest.raises(ValueError) as caught:
             search_over().fit(X, y, X_val=table, y_val=y_val)
-        assert said in str(caught.value) and "[]" not in str(caught.value)
+        assert f"in one of them only are {said}" in str(caught.value)
 
 
 def test_groups_of_another_length_are_named(two_classes):

@@ -498,8 +498,8 @@ AS_FRAME = functools.partial(pd.DataFrame, columns=list("abcde"))
 def test_a_last_step_refuses_raw_validation_records_beside_transformed_ones(make, table, ledger):
     pipe = Pipeline([("scale", StandardScaler()), ("tune", make(ledger=ledger))])
     says = (
-        r"steps \['scale'\] of the pipeline have transformed X, and X_val came as it was.*"
-        r"\(make_pipeline\(...\), ...\).*transform_input=\['X_val'\]"
+        r"steps \['scale'\] of the pipeline have transformed X, and X_val came as it was: "
+        r".*\(make_pipeline\(...\), ...\).*transform_input=\['X_val'\]"
     )
     with pytest.raises(ValueError, match=says):
         pipe.fit(table(X), Y, tune__X_val=table(X_VAL), tune__y_val=Y_VAL)

@@ -359,9 +359,9 @@ def test_what_does_not_fit_the_classes_is_refused(binary, three):
     many = evaluated(three)
     with pytest.raises(ValueError, match="for two classes; there are 3"):
         many.f1(0.5)
-    with pytest.raises(ValueError, match="label is one of the classes"):
+    with pytest.raises(ValueError, match="label is one of"):
         many.roc_curve()
-    with pytest.raises(ValueError, match="the pos_label"):
+    with pytest.raises(ValueError, match=r"label is one of \[1\]"):
         evaluated(binary).roc_auc(0)
 
 
@@ -515,5 +515,5 @@ def test_r2_below_minus_one_is_released_as_it_is():
 def test_public_labels_of_one_class_are_refused(two_classes):
     X, y, X_val, y_val = two_classes
     model = LogisticRegression().fit(X, y)
-    with pytest.raises(ValueError, match="have a single class"):
+    with pytest.raises(ValueError, match="from 2 to 50 classes; y has 1"):
         private_evaluation(model, X_val, y_val, X=X[y == 0], y=y[y == 0], epsilon=1.0)

@@ -43,7 +43,7 @@ from sklearn_dpbo._evaluation.fitting import FitOptions
 from sklearn_dpbo._evaluation.model import Response
 from sklearn_dpbo._evaluation.own_code import own_code, predicts_separately
 from sklearn_dpbo._evaluation.protected_values import ProtectedTable
-from sklearn_dpbo._evaluation.suppress_output import kept_warning_registries
+from sklearn_dpbo._evaluation.suppress_output import suppress_output
 from sklearn_dpbo.exceptions import BatchDependentError
 
 M = 101
@@ -810,7 +810,7 @@ def test_registry_of_a_module_that_had_none_is_gone_afterwards(monkeypatch):
     module = sys.modules["decimal"]
     monkeypatch.setitem(sys.modules, "decimal_by_another_name", module)
     vars(module).pop("__warningregistry__", None)
-    with kept_warning_registries():
+    with suppress_output():
         vars(module)["__warningregistry__"] = {"version": 1}
     assert "__warningregistry__" not in vars(module)
 

@@ -261,10 +261,10 @@ def test_buffered_native_output_is_suppressed():
     """The C library writes into a pipe only when its buffer is full or the process ends."""
     script = (
         "import ctypes\n"
-        "from sklearn_dpbo._evaluation.suppress_output import suppress_all_output\n"
+        "from sklearn_dpbo._evaluation.suppress_output import suppress_output\n"
         "c = ctypes.CDLL(None)\n"
         "c.printf(b'before ')\n"
-        "with suppress_all_output():\n"
+        "with suppress_output():\n"
         "    c.printf(b'secret ')\n"
         "c.printf(b'after')\n"
     )

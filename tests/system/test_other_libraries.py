@@ -25,7 +25,7 @@ from sklearn.preprocessing import StandardScaler
 
 from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV, PrivateThresholdClassifier, public
 from sklearn_dpbo import threshold as threshold_module
-from sklearn_dpbo._evaluation import evaluator
+from sklearn_dpbo._evaluation import evaluator, suppress_output
 from sklearn_dpbo._evaluation import public as public_scores
 from sklearn_dpbo.strategies import WorstCase
 
@@ -363,7 +363,7 @@ def depends_on_validation_set(tracked, estimator):
 def without_suspension():
     """Let autologging go on during searches."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (evaluator, public_scores, threshold_module):
+        for module in (evaluator, public_scores, suppress_output, threshold_module):
             patch.setattr(module, "without_autologging", contextlib.nullcontext)
         yield
 

@@ -43,7 +43,7 @@ from sklearn_dpbo._evaluation.model import Model
 from sklearn_dpbo._evaluation.protected_values import ProtectedTable
 from sklearn_dpbo._evaluation.threshold_curve import LabelGains, label_values, threshold_curve
 from sklearn_dpbo._evaluation.threshold_grid import public_thresholds
-from sklearn_dpbo.exceptions import BatchDependentError, InsecureNoiseWarning, PrivacyWarning
+from sklearn_dpbo.exceptions import BatchDependentError, InsecureNoiseWarning
 from sklearn_dpbo.scoring._make import resolve_scorer
 
 pytestmark = pytest.mark.filterwarnings("ignore:No X_val and no cv")
@@ -544,12 +544,3 @@ def test_one_class_raises_value_error(rare):
     X, y, X_val, y_val = rare
     with pytest.raises(ValueError, match="two classes; y has 1 class"):
         fitted((X, np.zeros(len(X), int), X_val, y_val), FirstColumn())
-
-
-def test_budget_spent_inside_frozen_or_nested_search_warns(rare):
-    search = PrivateBayesSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, noise_random_state=0)
-    X, y, X_val, y_val = rare
-    frozen = FrozenEstimator(search.fit(X, y, X_val=X_val, y_val=y_val))
-    for inside in (frozen, make_pipeline(StandardScaler(), search)):
-        with pytest.warns(PrivacyWarning, match="add it up"):
-            fitted(rare, inside)
