@@ -24,6 +24,7 @@ from .._privacy.accounting import TRAINING, Budget, PrivacyLoss, warn_of_weak_gu
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import Noise
 from ..exceptions import LowUtilityWarning, PrivacyWarning
+from ..learners._base import PrivateLearner
 from ..learners._labels import public_classes
 from ..learners._private_training import PrivateTraining, private_training
 from ..report._report import PREDICTION_CONDITIONS, PrivacyReport
@@ -278,10 +279,10 @@ def _last_step(estimator: Any) -> Any:
 
 
 def _warn_if_constant(model: Any, labels: NDArray[Any], rng: np.random.Generator) -> None:
-    """Warn if a released model predicts the same for made-up records all over its bounds."""
-    if (bounds := getattr(model, "bounds", None)) is None:
+    """Warn if a released learner predicts the same for made-up records all over its bounds."""
+    if not isinstance(model, PrivateLearner):
         return
-    low, high = (np.asarray(each, dtype=float) for each in bounds)
+    low, high = (np.asarray(each, dtype=float) for each in model.bounds)
     made_up = low + (high - low) * rng.random((_N_MADE_UP, model.n_features_in_))
     predicted = np.unique(model.predict(made_up))
     if len(predicted) == 1 or (
