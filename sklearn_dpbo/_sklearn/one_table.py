@@ -280,7 +280,7 @@ def _last_step(estimator: Any) -> Any:
 
 def _warn_if_constant(model: Any, labels: NDArray[Any], rng: np.random.Generator) -> None:
     """Warn if a released learner predicts the same for made-up records all over its bounds."""
-    if not isinstance(model, PrivateLearner):
+    if not isinstance(model, PrivateLearner) or model.bounds is None:
         return
     low, high = (np.asarray(each, dtype=float) for each in model.bounds)
     made_up = low + (high - low) * rng.random((_N_MADE_UP, model.n_features_in_))
