@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
-from sklearn.utils import check_random_state
 
 from .._data.divided_table import DividedTable
 from .._data.pickles import packed
@@ -31,6 +30,7 @@ from ..report._report import PREDICTION_CONDITIONS, PrivacyReport
 from ..scoring._scorers import PrivateScorer
 from ..strategies._one_table import Plan
 from ..strategies._release import rehearse
+from .delegation import public_generator
 from .results import note_on_error, results_of, spent_before
 from .search_parameters import Setup, n_iter_of
 
@@ -55,7 +55,7 @@ def fit_one_table(search: Any, X: Any, y: Any, groups: Any, setup: Setup) -> dic
     """Return the fitted attributes of a search whose candidates train privately."""
     training, name = private_training(search.estimator), type(search.estimator).__name__
     scorers, _, strategy, mechanisms, options = setup
-    budget, rng, m_val = mechanisms.budget, _rng(search), strategy.n_val
+    budget, rng, m_val = mechanisms.budget, public_generator(search.random_state), strategy.n_val
     if groups is not None and training.groups is None:
         raise ValueError(
             f"{name} protects single records and no groups: leave groups out if each record is "
@@ -108,7 +108,7 @@ def fit_in_secret(search: Any, X: Any, y: Any, groups: Any, setup: Setup) -> dic
     What is released of them rests on the strategy's assumption.
     """
     scorers, space, strategy, mechanisms, options = setup
-    name, rng = type(strategy).__name__, _rng(search)
+    name, rng = type(strategy).__name__, public_generator(search.random_state)
     if groups is not None or not is_classifier(search.estimator):
         raise ValueError(
             f'{name} takes classifiers and single records (no groups) with protect="all". '
@@ -139,10 +139,6 @@ def fit_in_secret(search: Any, X: Any, y: Any, groups: Any, setup: Setup) -> dic
         assumption=strategy.assumption,
     )
     return results_of(search, release, list(scorers), oracle, report)
-
-
-def _rng(search: Any) -> np.random.Generator:
-    return np.random.default_rng(check_random_state(search.random_state).randint(2**31 - 1, size=4))
 
 
 def _m(table: DividedTable) -> int:
