@@ -44,6 +44,7 @@ from .scoring._make import is_several
 from .scoring._scorers import PrivateScorer
 from .strategies._base import Release, Strategy
 from .strategies._one_table import OneTable
+from .strategies._utility import warn_of_low_utility
 
 __all__ = ["PrivateBayesSearchCV"]
 
@@ -338,6 +339,7 @@ class PrivateBayesSearchCV(
                 if self.refit:
                     fitted["best_estimator_"] = oracle.fitted(fitted["best_params_"])
             replace_fitted(self, fitted)
+        warn_of_low_utility(release.hints)
         return self
 
     def _fit_one_table(
@@ -354,10 +356,12 @@ class PrivateBayesSearchCV(
         scorers, space, strategy, mechanisms = self._checked(groups, held_out=False)
         data, options = (X, y, groups), self._fit_options()
         if isinstance(strategy, OneTable):
-            fitted = fit_one_table(self, *data, scorers, strategy, mechanisms, options)
+            fitted, hints = fit_one_table(self, *data, scorers, strategy, mechanisms, options)
         else:
             fitted = fit_in_secret(self, *data, scorers, space, strategy, mechanisms, options)
+            hints = ()
         replace_fitted(self, fitted)
+        warn_of_low_utility(hints, 4)
         return self
 
     def _fit_options(self) -> FitOptions:

@@ -60,8 +60,8 @@ def fit_one_table(
     strategy: OneTable,
     mechanisms: Mechanisms,
     options: FitOptions,
-) -> dict[str, Any]:
-    """Return the fitted attributes of a search whose candidates train privately.
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return the fitted attributes of a search whose candidates train privately, and hints.
 
     Nothing is charged if it raises for a parameter.
     """
@@ -126,7 +126,7 @@ def fit_one_table(
     if hasattr(last := _last_step(estimator), "privacy_"):
         last.privacy_ = report
     fitted = results_of(search, release, list(scorers), oracle, report)
-    return {**fitted, **({"best_estimator_": estimator} if search.refit else {})}
+    return {**fitted, **({"best_estimator_": estimator} if search.refit else {})}, release.hints
 
 
 def fit_in_secret(
