@@ -70,22 +70,8 @@ def check_number(
 ) -> None:
     """Raise ValueError unless a value is a number of this kind of which this holds.
 
-    Parameters
-    ----------
-    name : str
-        Of the parameter, for the message.
-    value : object
-        What was found; True and False are no numbers.
-    expected : str
-        What is allowed, in words: the message says that the parameter *is* that.
-    holds : callable
-        Called with a number of this kind; returns whether it is allowed.
-    kind : type, default=Real
-        ``numbers.Real`` or ``numbers.Integral``.
-    optional : bool, default=False
-        Whether None is allowed, too.
-    finite : bool, default=True
-        Whether infinities, NaN and integers beyond any float are refused.
+    True and False are no numbers. The message says that the parameter *is* what is `expected`, in
+    words. Numbers that are not `finite`, also integers beyond any float, are refused.
     """
     if not is_number(holds, kind, optional=optional, finite=finite)(value):
         raise ValueError(

@@ -24,6 +24,7 @@ from ._sklearn.one_table import fit_in_secret, fit_one_table
 from ._sklearn.pipelines import refuse_learning_steps, refuse_raw_validation_set
 from ._sklearn.results import already_released, note_on_error, results_of, spent_before
 from ._sklearn.search_parameters import (
+    Setup,
     check_parameters,
     check_strategy,
     n_iter_of,
@@ -32,7 +33,6 @@ from ._sklearn.search_parameters import (
     scorers_of,
     space_of,
 )
-from ._space.space import SearchSpace
 from .evaluation._design import needs
 from .evaluation._privacy import validation_report
 from .exceptions import GuaranteeAssumptionWarning
@@ -41,7 +41,6 @@ from .ledger._ledger import PrivacyLedger
 from .report._html import ShowsEstimatorAndPrivacy
 from .report._report import TRAINING_NOT_PROTECTED, PrivacyReport
 from .scoring._make import is_several
-from .scoring._scorers import PrivateScorer
 from .strategies._base import Release, Strategy
 from .strategies._one_table import OneTable
 from .strategies._utility import warn_of_low_utility
@@ -310,14 +309,15 @@ class PrivateBayesSearchCV(
             return self._fit_one_table(X, y, X_val, y_val, groups_val, fit_params)
         if X_val is not None:
             refuse_raw_validation_set(self)
-        scorers, space, strategy, mechanisms = self._checked(groups_val, held_out=X_val is None)
+        setup = self._checked(groups_val, held_out=X_val is None)
+        scorers, space, strategy, mechanisms, options = setup
         rng = check_random_state(self.random_state)
         problem = self._hold_out(rng, X, y, fit_params, X_val, y_val, groups_val)
         units = problem.units
         warn_of_weak_guarantee(mechanisms.budget, units.m, units.name, stacklevel=3)
         evaluates = self.release == "evaluation"
         oracle = Evaluator(
-            self._fit_options(),
+            options,
             problem,
             tuple(prepared(scorer, problem.training.y) for scorer in scorers.values()),
             report=needs(self.estimator, problem.training.y) if evaluates else (),
@@ -353,24 +353,15 @@ class PrivateBayesSearchCV(
                 f'protect="all" takes one table, as X and y (and groups), and cuts it itself; '
                 f"found {names} as well"
             )
-        scorers, space, strategy, mechanisms = self._checked(groups, held_out=False)
-        data, options = (X, y, groups), self._fit_options()
-        if isinstance(strategy, OneTable):
-            fitted, hints = fit_one_table(self, *data, scorers, strategy, mechanisms, options)
-        else:
-            fitted = fit_in_secret(self, *data, scorers, space, strategy, mechanisms, options)
-            hints = ()
+        setup = self._checked(groups, held_out=False)
+        fit = fit_one_table if isinstance(setup.strategy, OneTable) else fit_in_secret
+        fitted, hints = fit(self, X, y, groups, setup)
         replace_fitted(self, fitted)
         warn_of_low_utility(hints, 4)
         return self
 
-    def _fit_options(self) -> FitOptions:
-        return FitOptions(self.estimator, self.error_score, self.n_jobs, self.prediction)
-
-    def _checked(
-        self, groups: Any, held_out: bool
-    ) -> tuple[dict[str, PrivateScorer], SearchSpace, Strategy, Mechanisms]:
-        """Return (scorers, space, strategy, mechanisms), or raise an error for wrong parameters."""
+    def _checked(self, groups: Any, held_out: bool) -> Setup:
+        """Return what the search does, or raise an error for wrong parameters."""
         check_parameters(self)
         scorers, space = scorers_of(self), space_of(self)
         strategy = resolve_strategy(self.strategy).protecting(self.protect)
@@ -395,7 +386,8 @@ class PrivateBayesSearchCV(
                 GuaranteeAssumptionWarning,
                 stacklevel=3 + (self.protect == "all"),
             )
-        return scorers, space, strategy, Mechanisms(budget, noise)
+        options = FitOptions(self.estimator, self.error_score, self.n_jobs, self.prediction)
+        return Setup(scorers, space, strategy, Mechanisms(budget, noise), options)
 
     def _privacy_report(
         self,

@@ -57,28 +57,8 @@ def fit_kernel(
     """Return the kernel, noise variance and prior mean that make public values most likely.
 
     Maximises ``log N(y | mean(y), K + s I)`` plus the logarithm of a weak log-normal prior, over a
-    length-scale for each parameter, the variance of the kernel and s.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, n_features)
-        Features of the observed points, in [0, 1].
-    y : ndarray of shape (n,)
-        Public values at these points.
-    shape : {"squared_exponential", "matern32", "matern52"}
-        Shape of the kernel.
-    owner : ndarray of int, shape (n_features,)
-        Number of the parameter that each feature belongs to: the columns of a one-hot encoded
-        category share one length-scale.
-
-    Returns
-    -------
-    kernel : Kernel
-        With one length-scale for each feature.
-    noise : float
-        The variance s of an observation given the function, in squared units of y.
-    prior_mean : float
-        The mean of y.
+    length-scale for each parameter, the variance of the kernel and s. Features X lie in [0, 1];
+    those with one number in `owner` belong to one parameter, and share its length-scale.
     """
     mean, scale = float(np.mean(y)), float(np.std(y))
     n_parameters = int(owner.max(initial=0)) + 1
@@ -108,18 +88,10 @@ def fit_kernel(
 def _negative_log_likelihood(
     theta: NDArray[np.float64], z: NDArray[np.float64], squares: NDArray[np.float64], shape: str
 ) -> tuple[float, NDArray[np.float64]]:
-    """Return -log N(z | 0, K + s I) and its gradient with respect to the logarithms theta.
+    """Return -log N(z | 0, K + s I) and its gradient by the logarithms theta.
 
-    Parameters
-    ----------
-    theta : ndarray of shape (n_parameters + 2,)
-        Logarithms of the length-scales, the variance of the kernel and the noise variance s.
-    z : ndarray of shape (n,)
-        Standardised values.
-    squares : ndarray of shape (n_parameters, n, n)
-        Squared distances of the points along each parameter.
-    shape : str
-        Shape of the kernel.
+    theta has the length-scales, the variance of the kernel and s; `squares` the squared distances
+    along each parameter, (n_parameters, n, n).
     """
     h, slope = KERNEL_SHAPES[shape]
     n, by_parameter = len(z), squares.reshape(len(squares), -1)

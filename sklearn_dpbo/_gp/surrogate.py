@@ -180,22 +180,9 @@ class Surrogate:
         capacity: int = 64,
         dtype: DTypeLike = np.float64,
     ) -> Surrogate:
-        """Return the prior.
+        """Return the prior, with memory for `capacity` observations: more take a copy.
 
-        Parameters
-        ----------
-        domain : ndarray of shape (n_points, n_features)
-            Features of the points.
-        kernel : Kernel
-            The prior covariance.
-        noise : float
-            Variance of an observation given the function; positive.
-        prior_mean : float or ndarray of shape (n_points,), default=0.0
-            The prior mean of the function.
-        capacity : int, default=64
-            Number of observations to allocate memory for; more are possible, at the cost of a copy.
-        dtype : numpy.float64 or numpy.float32, default=numpy.float64
-            Type of the one large array; float32 halves the memory and is less precise.
+        float32 as the type of the one large array halves the memory and is less precise.
         """
         check_number("the noise variance", noise, "positive", lambda v: v > 0, finite=False)
         n = len(domain)
@@ -215,16 +202,10 @@ class Surrogate:
         return np.sqrt(self.variance)
 
     def condition(self, index: int, value: float | None = None) -> Surrogate:
-        """Return the posterior after one more observation.
+        """Return the posterior after one more observation, at this position in the domain.
 
-        Parameters
-        ----------
-        index : int
-            Position in the domain of the point that was observed.
-        value : float, default=None
-            The observation. None stands for the posterior mean at the point, which keeps the mean
-            and shrinks the variance: for batches (Desautels, Krause and Burdick, JMLR 2014), and
-            for sensitive values.
+        None stands for the posterior mean at the point, which keeps the mean and shrinks the
+        variance: for batches (Desautels, Krause and Burdick, JMLR 2014), and for sensitive values.
         """
         t = len(self.picked)
         V = self._V.buffer[:t]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import replace
 from typing import Any
@@ -24,17 +23,15 @@ from .._params import as_floats
 from .._privacy.accounting import TRAINING, Budget, PrivacyLoss, warn_of_weak_guarantee
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import Noise
-from .._space.space import SearchSpace
 from ..exceptions import LowUtilityWarning, PrivacyWarning
 from ..learners._labels import public_classes
 from ..learners._private_training import PrivateTraining, private_training
 from ..report._report import PREDICTION_CONDITIONS, PrivacyReport
 from ..scoring._scorers import PrivateScorer
-from ..strategies._base import Strategy
-from ..strategies._one_table import OneTable, Plan
+from ..strategies._one_table import Plan
 from ..strategies._release import rehearse
 from .results import note_on_error, results_of, spent_before
-from .search_parameters import n_iter_of
+from .search_parameters import Setup, n_iter_of
 
 __all__ = ["fit_in_secret", "fit_one_table"]
 
@@ -47,128 +44,87 @@ _NOT_PROTECTED = (
     "records and columns, dtypes, group identifiers, classes and bounds; and whatever else is "
     "computed from the records, including another run of this fit"
 )
-_OTHERWISE = "Use strategy='worst_case'"
 _NOT_IN_SECRET = ", and any model that is fitted on them without privacy, with best_params_, say"
 
+# Fitted attributes, and what to warn of once they are set.
+Fitted = tuple[dict[str, Any], tuple[str, ...]]
 
-def fit_one_table(
-    search: Any,
-    X: Any,
-    y: Any,
-    groups: Any,
-    scorers: dict[str, PrivateScorer],
-    strategy: OneTable,
-    mechanisms: Mechanisms,
-    options: FitOptions,
-) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return the fitted attributes of a search whose candidates train privately, and hints.
 
-    Nothing is charged if it raises for a parameter.
-    """
+def fit_one_table(search: Any, X: Any, y: Any, groups: Any, setup: Setup) -> Fitted:
+    """Return the fitted attributes of a search whose candidates train privately, and hints."""
     training, name = private_training(search.estimator), type(search.estimator).__name__
+    scorers, _, strategy, mechanisms, options = setup
+    budget, rng, m_val = mechanisms.budget, _rng(search), strategy.n_val
     if groups is not None and training.groups is None:
         raise ValueError(
             f"{name} protects single records and no groups: leave groups out if each record is "
             "another person's, or keep one record of each"
         )
-    _refuse_own_noise(search.estimator)
-    budget, rng = mechanisms.budget, _rng(search)
-    labels = _labels(search.estimator, training, y)
+    labels, classes = _labels(search.estimator, training, y), is_classifier(search.estimator)
     table = DividedTable.divide(
-        X,
-        y,
-        groups,
-        labels,
-        is_classifier(search.estimator),
-        lambda m: strategy.n_val(m, budget.epsilon),
-        rng,
+        X, y, groups, labels, classes, lambda m: m_val(m, budget.epsilon), rng
     )
-    if training.groups is not None and groups is not None:
+    if groups is not None and training.groups is not None:
         table = table.grouped(training.groups)
     warn_of_weak_guarantee(budget, _m(table), table.units.name, stacklevel=5)
-    plan = _plan(search, strategy, training, table, budget, rng)
-    prepared = _prepared(search.estimator, plan, training, labels)
-    options = replace(options, estimator=prepared)
-    even = np.full(len(labels), 1 / len(labels))
-    with closing(_oracle(options, table, scorers, even, rng)) as uncharged:
-        with warnings.catch_warnings():  # a fit's own budget is not what is spent
-            warnings.filterwarnings("ignore", ".* promise little", PrivacyWarning)
-            try_out(_some(plan), table.training, uncharged)
+    plan = _plan(search, setup, training, table, rng)
+    options = replace(options, estimator=_prepared(search.estimator, plan, training, labels))
+    shares = np.full(len(labels), 1 / len(labels))
+    with closing(_oracle(options, table, scorers, shares, rng)) as uncharged:
+        _try_out(plan, table, uncharged)
         rehearse({}, uncharged, budget.epsilon)
-    options = replace(options, estimator=_seeded(prepared, mechanisms.noise))
-    each = f"epsilon={plan.epsilon:.3g}" + f", delta={plan.delta:.3g}" * (plan.delta > 0)
-    how = f"{plan.runs.number} of {name}, with {each}"
+    options = replace(options, estimator=_seeded(options.estimator, mechanisms.noise))
     # Every record pays for what is released of its own part: two budgets, charged as one.
     on_second_part = replace(mechanisms, budget=Budget(budget.epsilon))
     with watched(search), note_on_error(lambda: spent_before(budget)):
-        budget.charge(PrivacyLoss(budget.epsilon, budget.delta, TRAINING, how))
+        budget.charge(PrivacyLoss(budget.epsilon, budget.delta, TRAINING, plan.in_words(name)))
         if any(_depends_on_labels(scorer, labels) for scorer in scorers.values()):
-            even = strategy.frequent_labels(table, on_second_part)
-        with closing(_oracle(options, table, scorers, even, rng)) as oracle:
+            shares = strategy.frequent_labels(table, on_second_part)
+        with closing(_oracle(options, table, scorers, shares, rng)) as oracle:
             release, estimator = strategy.search(plan, table, oracle, on_second_part)
     report = _report(
         table,
         mechanisms,
         search,
         protected=oracle.problem.protected,
-        not_protected=_NOT_PROTECTED,
         released=strategy.released.removesuffix("" if search.refit else " and best_estimator_"),
         delta=budget.delta,
         spends=(*budget.losses, *on_second_part.budget.losses),
         noise=f"{mechanisms.noise.description}; of the models: {training.noise}",
-        condition=f"{name} trains as privately as it declares "
-        f"({training.composition}, {training.neighbours}); "
-        + f"{training.condition}; " * bool(training.condition)
-        + "what its other steps make of a record depends on that record alone; "
-        * (isinstance(search.estimator, Pipeline) and search.prediction != "separate"),
+        condition=_conditions(search, training),
     )
     # A model, or the last step of a pipeline, reports all that was fitted: not its own fit.
     if hasattr(last := _last_step(estimator), "privacy_"):
         last.privacy_ = report
     fitted = results_of(search, release, list(scorers), oracle, report)
-    return {**fitted, **({"best_estimator_": estimator} if search.refit else {})}, release.hints
+    return fitted | ({"best_estimator_": estimator} if search.refit else {}), release.hints
 
 
-def fit_in_secret(
-    search: Any,
-    X: Any,
-    y: Any,
-    groups: Any,
-    scorers: dict[str, PrivateScorer],
-    space: SearchSpace,
-    strategy: Strategy,
-    mechanisms: Mechanisms,
-    options: FitOptions,
-) -> dict[str, Any]:
+def fit_in_secret(search: Any, X: Any, y: Any, groups: Any, setup: Setup) -> Fitted:
     """Return the fitted attributes of a search whose models stay secret, as they are not private.
 
     What is released of them rests on the strategy's assumption.
     """
+    scorers, space, strategy, mechanisms, options = setup
     name, rng = type(strategy).__name__, _rng(search)
-    if groups is not None:
-        raise ValueError(f"{name} protects single records and no groups. {_OTHERWISE}")
-    if not is_classifier(search.estimator):
+    if groups is not None or not is_classifier(search.estimator):
         raise ValueError(
-            f'{name} takes classifiers with protect="all"; found '
-            f"{type(search.estimator).__name__}. {_OTHERWISE}"
+            f'{name} takes classifiers and single records (no groups) with protect="all". '
+            "Use strategy='worst_case'"
         )
     labels = public_classes(None, y)
     for scorer in scorers.values():
         if scorer.is_mean and _depends_on_labels(scorer, labels):
             raise ValueError(
                 f"scoring={scorer.name!r} depends on how frequent the labels are, which "
-                f"{name} does not release. {_OTHERWISE}"
+                f"{name} does not release. Use strategy='worst_case'"
             )
     table = DividedTable.divide(X, y, None, labels, True, lambda m: round(_TEST_SIZE * m), rng)
     oracle = _oracle(options, table, scorers, np.full(len(labels), 1 / len(labels)), rng)
     oracle = replace(oracle, on_protected=table.training)
     budget, n_iter = mechanisms.budget, n_iter_of(search, space, strategy)
     warn_of_weak_guarantee(budget, _m(table), "record", stacklevel=5)
-    with (
-        closing(oracle),
-        watched(search),
-        note_on_error(lambda: spent_before(budget)),
-    ):
+    with closing(oracle), watched(search), note_on_error(lambda: spent_before(budget)):
         release = strategy.run(space, oracle, n_iter=n_iter, rng=rng, mechanisms=mechanisms)
     report = _report(
         table,
@@ -180,7 +136,7 @@ def fit_in_secret(
         released=strategy.released,
         assumption=strategy.assumption,
     )
-    return results_of(search, release, list(scorers), oracle, report)
+    return results_of(search, release, list(scorers), oracle, report), release.hints
 
 
 def _rng(search: Any) -> np.random.Generator:
@@ -206,13 +162,12 @@ def _labels(estimator: Any, training: PrivateTraining, y: Any) -> NDArray[Any]:
     """Return the classes; of regression, numbers spread over the bounds of targets."""
     params = estimator.get_params(deep=True)
     if is_classifier(estimator):
-        return public_classes(training.classes and params[training.classes], y)
-    bounds = None if training.target_bounds is None else as_floats(params[training.target_bounds])
+        return public_classes(params.get(training.classes), y)
+    bounds = as_floats(params.get(training.target_bounds))
     if bounds is None or bounds.shape != (2,) or not bounds[0] < bounds[1]:
         raise ValueError(
             f"give {training.target_bounds}=(low, high) to {type(estimator).__name__}: the lowest "
-            "target and the highest, chosen without looking at the data, (0, 100) say; found "
-            f"{bounds if bounds is None else bounds.tolist()}"
+            "target and the highest, chosen without looking at the data, (0, 100) say"
         )
     if getattr(getattr(y, "dtype", None), "kind", "O") not in "biufO":
         raise ValueError(f"y has to be numbers; found an array of {y.dtype}")
@@ -222,30 +177,22 @@ def _labels(estimator: Any, training: PrivateTraining, y: Any) -> NDArray[Any]:
 
 def _plan(
     search: Any,
-    strategy: OneTable,
+    setup: Setup,
     training: PrivateTraining,
     table: DividedTable,
-    budget: Budget,
     rng: np.random.Generator,
 ) -> Plan:
     """Return what is fitted, and warn if that is less than elsewhere."""
+    _, space, strategy, mechanisms, _ = setup
+    budget, own = mechanisms.budget, search.estimator.get_params(deep=True)
     if training.composition != "pure" and budget.delta == 0:
         raise ValueError(
             f"delta is 0, and {type(search.estimator).__name__} needs one: pass delta=1e-6, for "
             "example; far less than 1 divided by the number of records"
         )
-    space = SearchSpace(search.param_grid)
-    n_iter = n_iter_of(search, space, strategy)
-    grids = search.param_grid
-    plan = strategy.plan(
-        [grids] if isinstance(grids, Mapping) else list(grids),
-        training.fit,
-        training.from_release,
-        n_iter,
-        _m(table),
-        (budget.epsilon, budget.delta),
-        rng,
-        search.estimator.get_params(deep=True),
+    n_iter, of_all = n_iter_of(search, space, strategy), (budget.epsilon, budget.delta)
+    plan: Plan = strategy.plan(
+        space.grids, training.fit, training.from_release, n_iter, _m(table), of_all, rng, own
     )
     wanted = min(space.n_points, n_iter)
     if strategy.n_fits is None and len(plan.params) < wanted:
@@ -309,8 +256,8 @@ def _depends_on_labels(scorer: PrivateScorer, labels: NDArray[Any]) -> bool:
     return packed(scorer.prepare(labels)) != packed(scorer.prepare(rare))
 
 
-def _some(plan: Plan) -> list[SecretFit]:
-    """Return some of the fits, in which all values of parameters occur."""
+def _try_out(plan: Plan, table: DividedTable, oracle: Evaluator) -> None:
+    """Fit some candidates, in which all values of parameters occur, on made-up records."""
     seen: set[tuple[str, str]] = set()
     chosen: list[SecretFit] = []
     for each in plan.fits:
@@ -318,13 +265,26 @@ def _some(plan: Plan) -> list[SecretFit]:
         if not values <= seen or not chosen:
             chosen.append(each)
         seen |= values
-    return chosen
+    with warnings.catch_warnings():  # a fit's own budget is not what is spent
+        warnings.filterwarnings("ignore", ".* promise little", PrivacyWarning)
+        try_out(chosen, table.training, oracle)
 
 
 def _last_step(estimator: Any) -> Any:
     while isinstance(estimator, Pipeline):
         estimator = estimator[-1]
     return estimator
+
+
+def _conditions(search: Any, training: PrivateTraining) -> str:
+    """Return on what the guarantee of the fits rests, in words."""
+    in_pipeline = isinstance(search.estimator, Pipeline) and search.prediction != "separate"
+    return (
+        f"{type(search.estimator).__name__} trains as privately as it declares "
+        f"({training.composition}, {training.neighbours}); "
+        + f"{training.condition}; " * bool(training.condition)
+        + "what its other steps make of a record depends on that record alone; " * in_pipeline
+    )
 
 
 def _report(
@@ -338,5 +298,5 @@ def _report(
         m=_m(table),
         data="table",
         condition=condition + row_by_row,
-        **facts,
+        **{"not_protected": _NOT_PROTECTED} | facts,
     )

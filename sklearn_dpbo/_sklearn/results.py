@@ -29,12 +29,7 @@ __all__ = [
 def fitted_attributes(release: Release, names: list[str]) -> dict[str, Any]:
     """Return the fitted attributes, made of released values and public facts.
 
-    Parameters
-    ----------
-    release : Release
-        What the strategy released.
-    names : list of str
-        Names of the scores if `scoring` has several, in the order of the release; else empty.
+    If `scoring` has several scores, `names` are theirs, in the order of the release; else none.
     """
     candidates, scores = release.candidates, release.scores
     params = tuple(each.params for each in candidates)

@@ -6,13 +6,14 @@ import math
 import warnings
 from importlib import import_module
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
 
-from .._evaluation.fitting import set_candidate
+from .._evaluation.fitting import FitOptions, set_candidate
 from .._params import check_params, is_number, one_of
+from .._privacy.mechanisms import Mechanisms
 from .._space.space import SearchSpace
 from ..scoring._make import resolve_scorers
 from ..scoring._scorers import PrivateScorer
@@ -20,6 +21,7 @@ from ..strategies._base import Strategy
 from ..strategies._warm_start import is_fitted_search
 
 __all__ = [
+    "Setup",
     "check_parameters",
     "check_strategy",
     "n_iter_of",
@@ -66,6 +68,16 @@ _CONSTRAINTS = {
     "release": one_of("best", "evaluation", "all"),
     "protect": one_of("validation", "all"),
 }
+
+
+class Setup(NamedTuple):
+    """What a search does, by its parameters, which are checked."""
+
+    scorers: dict[str, PrivateScorer]
+    space: SearchSpace
+    strategy: Any
+    mechanisms: Mechanisms
+    options: FitOptions
 
 
 def check_parameters(search: Any) -> None:

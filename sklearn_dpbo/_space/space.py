@@ -87,6 +87,7 @@ class SearchSpace:
             raise ValueError(f"param_grid is a dict or a non-empty list of dicts; {found(grids)}")
         if other := [grid for grid in grids if not isinstance(grid, Mapping)]:
             raise ValueError(f"each entry of param_grid is a dict; {found(other[0])}")
+        self.grids = grids
         self.subspaces = [
             {str(name): axis_of(name, grid[name]) for name in sorted(grid, key=str)}
             for grid in grids
@@ -141,13 +142,7 @@ class SearchSpace:
         return points.take(np.argsort(rank, kind="stable"))
 
     def at(self, unit: NDArray[np.float64]) -> Points:
-        """Return the points of the first subspace at these coordinates, snapped to values.
-
-        Parameters
-        ----------
-        unit : ndarray of shape (n_points, n_parameters)
-            Coordinates in [0, 1].
-        """
+        """Return the points of the first subspace at these coordinates, snapped to values."""
         axes = self.subspaces[0].values()
         snapped = [axis.snap(u) for axis, u in zip(axes, unit.T, strict=True)]
         return self._points(0, np.column_stack(snapped))
@@ -189,10 +184,7 @@ class SearchSpace:
     def locate(self, params: Mapping[str, Any]) -> Points:
         """Return the point of a candidate; `params` returns exactly these for it.
 
-        Raises
-        ------
-        ValueError
-            If the candidate is not in the space; the message says why.
+        A ValueError says why a candidate is not in the space.
         """
         reasons = []
         for i, axes in enumerate(self.subspaces):
@@ -216,13 +208,7 @@ class SearchSpace:
         return self.none
 
     def own_points(self, params: Mapping[str, Any]) -> Points:
-        """Return the points of an estimator's own parameters, one for each set of names.
-
-        Parameters
-        ----------
-        params : dict
-            What `get_params` of the estimator returns.
-        """
+        """Return the points of an estimator's own parameters, one for each set of names."""
         several = [self.none]
         for names in dict.fromkeys(tuple(axes) for axes in self.subspaces):
             with suppress(KeyError, ValueError, TypeError):
@@ -241,11 +227,6 @@ class SearchSpace:
         An ordered parameter is one column in [0, 1]; it is 0.5 where a point does not have the
         parameter. Unordered categories are one-hot encoded with sqrt(1/2), so that any two have
         distance 1; and so are the dicts of param_grid, if there are several.
-
-        Returns
-        -------
-        features : ndarray of shape (n_points, n_features)
-            One row per point.
         """
         blocks = [block for _, block in self._blocks(points)]
         return np.hstack([np.empty((len(points), 0)), *blocks])

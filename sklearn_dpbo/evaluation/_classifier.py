@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._params import check_number
-from ..scoring._labels import equal
 from ..scoring._metrics import AVERAGES, average_precision, roc_auc
 from ..scoring._of_counts import ConfusionScore
 from . import _curves as curves
@@ -455,13 +454,12 @@ class ClassifierEvaluation(Evaluation):
         """Return the index of the score of this class."""
         if self._binary and label is None:
             return 0
-        positives = self.classes[list(self._design.histogram.positives)]
-        found = np.flatnonzero(equal(positives, label))
-        if not len(found):
+        positives = self.classes[list(self._design.histogram.positives)].tolist()
+        if label not in positives:
             raise ValueError(
-                f"label is one of {positives.tolist()}, to hold against the others; found {label!r}"
+                f"label is one of {positives}, to hold against the others; found {label!r}"
             )
-        return int(found[0])
+        return int(positives.index(label))
 
     def _groups(self, label: Any, n_bins: int) -> tuple[Floats, NDArray[np.intp]]:
         """Return the mean probability of each bin, and which bins are taken together."""

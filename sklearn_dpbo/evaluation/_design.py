@@ -12,7 +12,7 @@ from sklearn.base import is_classifier, is_regressor
 
 from .._data.tables import dense
 from ..scoring._histogram import ScoreHistogram, n_bins, usual_cut
-from ..scoring._labels import equal, position_of
+from ..scoring._labels import encode, position_of
 from ..scoring._make import make_private_scorer
 from ..scoring._queries import GRID, Confusion, Moments, Query, Residuals
 from ..scoring._response import Predictions, Responses, class_scores
@@ -160,7 +160,7 @@ def _cut_of(
     None, with a warning, if public predictions follow no known threshold.
     """
     scores = class_scores(public.response, positives)[:, 0]
-    predicted = equal(responses(("predict",)).response, classes[positives[0]])
+    predicted = encode(responses(("predict",)).response, classes) == positives[0]
     usual, whole = usual_cut(public.response, positives[0]), float(np.ndim(public.response) == 2)
     # The model may have set its threshold to the score of the other class.
     others = [float(np.nextafter(whole - cut, np.inf)) for cut in responses.cuts]

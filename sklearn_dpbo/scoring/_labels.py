@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["encode", "equal", "position_of"]
+__all__ = ["encode", "position_of"]
 
 
 def encode(y: Any, classes: Any) -> NDArray[np.intp]:
     """Return the position of each label in the sorted classes; -1 for labels not among them."""
     if "O" in (np.asarray(y).dtype.kind, np.asarray(classes).dtype.kind):
-        return _encode_objects(y, classes)
+        return _encode_objects(np.asarray(y).tolist(), classes)
     index = np.searchsorted(classes, y)
     index[index == len(classes)] = 0
     return np.where(classes[index] == y, index, -1)
@@ -29,31 +29,15 @@ def _encode_objects(y: Any, classes: Any) -> NDArray[np.intp]:
         except Exception:  # of a label that cannot be hashed or compared
             return -1
 
-    return np.array([position(label) for label in np.asarray(y).tolist()], dtype=int)
+    return np.array([position(label) for label in y], dtype=int)
 
 
-def equal(y: Any, label: Any) -> NDArray[np.bool_]:
-    """Return [y_i = label]; False where the comparison fails (for a missing value, say)."""
-
-    def is_equal(value: Any) -> bool:
-        try:
-            return bool(value == label)
-        except Exception:
-            return False
-
-    try:
-        found: NDArray[np.bool_] = (y == label).astype(bool)
-        return found
-    except Exception:
-        return np.array([is_equal(value) for value in y])
-
-
-def position_of(pos_label: Any, classes: Any) -> int:
+def position_of(pos_label: Any, classes: NDArray[Any]) -> int:
     """Return the position of the positive class; ValueError if it is none of the classes."""
-    found = np.flatnonzero(equal(classes, pos_label))
-    if not len(found):
+    (found,) = _encode_objects([pos_label], classes)
+    if found < 0:
         raise ValueError(
             f"pos_label={pos_label!r} is not a class of y, which has {classes.tolist()}: name the "
             "positive one, as in make_private_scorer('f1', pos_label=...)"
         )
-    return int(found[0])
+    return int(found)

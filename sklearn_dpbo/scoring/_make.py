@@ -118,8 +118,7 @@ def make_private_scorer(
         name = getattr(gain, "__name__", type(gain).__name__)
         methods = response_method or "predict"
         methods = (methods,) if isinstance(methods, str) else tuple(methods)
-        given = _check_bounds(name, bounds)
-        return MeanScore.of(name, Custom(gain), {}, given, methods, root=False)
+        return MeanScore.of(name, Custom(gain), {"bounds": _check_bounds(name, bounds)}, methods)
     if not isinstance(gain, str) or gain not in NAMES:
         raise ValueError(_unknown(gain))
     if response_method is not None:
@@ -131,24 +130,20 @@ def make_private_scorer(
         raise ValueError(f"{gain!r} has bounds of its own; leave bounds out")
     _check_params(gain, params)
     if base in GAINS:
-        return _mean_score(gain, base, bounds, params)
+        given = {} if bounds is None else {"bounds": _check_bounds(gain, bounds)}
+        if bounds is not None and (found := given["bounds"])[0] >= 0:
+            raise ValueError(
+                f"{gain!r} is 0 for a perfect prediction and negative otherwise, so bounds={found} "
+                f"would clip every gain: did you mean bounds=({-found[1]:g}, {0.0 - found[0]:g})?"
+            )
+        methods = GAINS[base].methods
+        return MeanScore.of(gain, Named(base, params), given | params, methods, gain in _ROOTS)
     if gain in VARIANCE:
         return VarianceExplained(gain, (-math.inf, 1.0), params)
     if gain in CONFUSION:
         return ConfusionScore.of(gain, params)
     methods = ("predict_proba",) if gain == "roc_auc_ovr" else RankingScore.response_method
     return RankingScore(gain, (0.0, 1.0), params, response_method=methods)
-
-
-def _mean_score(name: str, base: str, bounds: Any, params: dict[str, Any]) -> PrivateScorer:
-    given = None if bounds is None else _check_bounds(name, bounds)
-    if given is not None and given[0] >= 0:
-        raise ValueError(
-            f"{name!r} is 0 for a perfect prediction and negative otherwise, so bounds={given} "
-            f"would clip every gain: did you mean bounds=({-given[1]:g}, {0.0 - given[0]:g})?"
-        )
-    gain = Named(base, params)
-    return MeanScore.of(name, gain, params, given, gain.known.methods, root=name in _ROOTS)
 
 
 def _check_params(name: str, params: dict[str, Any]) -> None:

@@ -37,7 +37,7 @@ from .._data.units import Units
 from .._privacy.noisy_counts import NoisyCounts
 from ._gains import Named, OfCell
 from ._histogram import ScoreHistogram, n_bins
-from ._intervals import likely, simulated_interval
+from ._intervals import likely
 from ._labels import encode, position_of
 from ._metrics import average_precision, confusion_metric, gradient, monotone, ratio, roc_auc
 from ._pairs import PairCounts, Pairs
@@ -220,8 +220,8 @@ class RankingScore(PrivateScorer):
             histogram = None
         alone = given is None and m * epsilon >= _ENOUGH_FOR_PAIRS
         if self.name == "roc_auc" and (public is None or alone):
-            pairs = replace(self.query, shares=(0.5,), floor=0.0)
-            return replace(self, counts=PairCounts(pairs))
+            pairs = PairCounts(self.classes, self.positions, (0.5,), 0.0, self.response_method)
+            return replace(self, counts=pairs)
         if public is None:
             raise ValueError(
                 f"scoring={self.name!r} needs predictions of public records, and here all records "
@@ -329,7 +329,7 @@ class VarianceExplained(PrivateScorer):
         """The square of a noisy number is too large on average: one end takes a smaller one."""
         _, _, _, t0, e0 = self.counts.means(noisy.counts, units.m)
 
-        def compute(counts: Floats, end: float | None) -> Floats:
+        def compute(counts: Floats, units: Units, end: float | None) -> Floats:
             ee, tt, _, t, e = self.counts.means(counts, units.m)
             small_t, small_e = (
                 np.maximum(abs(at) - abs(x - at), 0) ** 2 for at, x in ((t0, t), (e0, e))
@@ -338,9 +338,7 @@ class VarianceExplained(PrivateScorer):
                 return 1 - ratio(self._scale * (ee - self._centred * small_e), tt - t**2, math.inf)
             return 1 - ratio(self._scale * (ee - self._centred * e**2), tt - small_t, 0.0)
 
-        return self._moved(
-            simulated_interval(compute, self.counts, noisy, units, confidence, self.bounds)
-        )
+        return self._moved(compute, noisy, units, confidence)
 
     def exact(self, public: Predictions, sample_weight: Any = None) -> float:
         compute = explained_variance_score if self._centred else r2_score

@@ -81,10 +81,6 @@ class Pairs(Query):
         pi = np.array(self.shares)
         return 1 / (2 * float((pi * (1 - pi)).sum()) * total_weight(units) ** 2)
 
-    def n_positive(self, y: Any, units: Units) -> int:
-        """Return the weight of the positive ones of two classes."""
-        return int(weights(units)[self._own(y)[:, 0]].sum())
-
     def _own(self, y: Any) -> NDArray[np.bool_]:
         """Whether each record (row) is of each of the classes held against the others (column)."""
         own: NDArray[np.bool_] = encode(y, self.classes)[:, None] == np.array(self.positives)
@@ -94,38 +90,21 @@ class Pairs(Query):
         return 2 * int(self.floor * (1 - self.shares[0]) * total_weight(units))
 
 
-@dataclass(frozen=True, eq=False)
-class PairCounts(Query):
-    """The pairs in the right order, and how many records are positive, many times over.
+class PairCounts(Pairs):
+    """The pairs of two classes in the right order, and the number of positive records, multiplied.
 
     The second number is multiplied by the sensitivity of the first, so that the same noise suits
     both.
-
-    Parameters
-    ----------
-    pairs : Pairs
-        Of two classes, with a floor of 0.
     """
 
-    pairs: Pairs
-
-    @property
-    def response_method(self) -> tuple[str, ...]:  # type: ignore[override]
-        return self.pairs.response_method
-
-    def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> Floats:
-        return self.pairs.record_values(y, response, classes)
-
-    def lowest_values(self, y: Any, n: int) -> Floats:
-        return self.pairs.lowest_values(y, n)
-
     def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
-        (pairs,) = self.pairs.statistics(values, y, units)
-        return pairs, self._times(units) * self.pairs.n_positive(y, units)
+        (pairs,) = super().statistics(values, y, units)
+        positive = int(weights(units)[self._own(y)[:, 0]].sum())
+        return pairs, self._times(units) * positive
 
     def sensitivity(self, units: Units) -> int:
         """W of the positive weight moves, at most."""
-        return self.pairs.sensitivity(units) + self._times(units) * unit_weight(units)
+        return super().sensitivity(units) + self._times(units) * unit_weight(units)
 
     def area(self, counts: Floats, units: Units, undefined: float | None = None) -> Floats:
         """Return the area under the ROC curve, of counts of shape (..., 2)."""
@@ -134,7 +113,7 @@ class PairCounts(Query):
         return ratio(np.where(both > 0, counts[..., 0], 0.0), both, undefined)
 
     def _times(self, units: Units) -> int:
-        return max(1, self.pairs.sensitivity(units) // unit_weight(units))
+        return max(1, super().sensitivity(units) // unit_weight(units))
 
 
 def _twice_beaten(winners: Floats, losers: Floats, w: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -171,24 +171,13 @@ class MeanOf(Query):
         return np.concatenate([np.zeros(0), *alone])
 
     def _gains(self, y: Any, response: NDArray[Any], classes: Any) -> Floats:
-        gain = self._numbers(self.gain(y, response, classes))
-        if gain.shape != (len(response),):
+        gain = np.asarray(self.gain(y, response, classes))
+        if gain.shape != (len(response),) or gain.dtype.kind not in "biufO":
             raise ValueError(
                 f"the gain of {self.name} must return one number per record: expected shape "
-                f"({len(response)},), found {gain.shape}"
+                f"({len(response)},), found an array of {gain.dtype} of shape {gain.shape}"
             )
-        return gain
-
-    def _numbers(self, found: Any) -> Floats:
-        """Return gains as floats; a complex number, a time or a text is none."""
-        try:
-            array = np.asarray(found)
-            if array.dtype.kind in "biufO":
-                return array.astype(float)
-            what = f"an array of {array.dtype}"
-        except (TypeError, ValueError):
-            what = f"an object of type {type(found).__name__} that is no array of numbers"
-        raise ValueError(f"the gain of {self.name} must return one number per record; found {what}")
+        return gain.astype(float)
 
     def share_clipped(self, y: Any, response: NDArray[Any], classes: Any) -> float:
         if not self.clips:

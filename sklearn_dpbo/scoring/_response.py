@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -103,37 +103,17 @@ def class_scores(response: NDArray[Any], classes: Sequence[int] = (1,)) -> NDArr
 
 def check_response(estimator: Any, raw: Any, n: int, response_method: tuple[str, ...]) -> None:
     """Raise ValueError if a response to n rows does not have n rows, or has complex numbers."""
-    call = f"{type(estimator).__name__}.{method_of(estimator, response_method)}"
-    shape = _shape(raw)
-    if shape is None:
-        raise ValueError(
-            f"{call} returned an object of type {type(raw).__name__}; the scoring needs an array, "
-            f"with one row for each of {n}"
-        )
-    if shape[:1] != (n,):
-        raise ValueError(
-            f"{call} returned an array of shape {shape} for {n} rows; the scoring needs one row "
-            "of it for each"
-        )
-    if _is_complex(raw):
-        raise ValueError(
-            f"{call} returned complex numbers, which have no order: return their real parts"
-        )
-
-
-def _shape(raw: Any) -> tuple[int, ...] | None:
-    """Return the shape of a response, of a list its length; None for what is no array."""
-    if hasattr(raw, "shape"):
-        return tuple(raw.shape)
-    is_list = hasattr(raw, "__len__") and not isinstance(raw, str | bytes | Mapping | Set)
-    return (len(raw),) if is_list else None
-
-
-def _is_complex(raw: Any) -> bool:
-    try:
-        return np.iscomplexobj(raw)
-    except ValueError:  # of lists of several lengths
-        return False
+    is_list = isinstance(raw, Sequence) and not isinstance(raw, str | bytes)
+    found = f"an object of type {type(raw).__name__}"
+    if hasattr(raw, "shape") or is_list:
+        shape = tuple(raw.shape) if hasattr(raw, "shape") else (len(raw),)
+        if shape[:1] == (n,) and getattr(getattr(raw, "dtype", None), "kind", "") != "c":
+            return
+        found = f"an array of shape {shape}, dtype {getattr(raw, 'dtype', None)}"
+    raise ValueError(
+        f"{type(estimator).__name__}.{method_of(estimator, response_method)} returned {found} for "
+        f"{n} rows; the scoring needs one row of it for each, of real numbers or labels"
+    )
 
 
 def call_method(estimator: Any, X: Any, response_method: tuple[str, ...]) -> Any:

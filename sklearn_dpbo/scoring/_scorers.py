@@ -15,8 +15,7 @@ Each returns a new scorer, or a number. `_of_counts` has the scores that are no 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, TypeVar
 
@@ -140,7 +139,8 @@ class PrivateScorer(Query):
     @property
     def definition(self) -> tuple[Any, ...]:
         """What `make_private_scorer` was given: of equal ones, scores are comparable."""
-        return self.name, sorted(self.params.items())
+        function = getattr(getattr(self, "gain", None), "function", None)
+        return self.name, sorted(self.params.items()), function
 
     # ------------------------------------------------------------ what is set when
     def prepare(self, y_train: Any) -> PrivateScorer:
@@ -252,16 +252,20 @@ class PrivateScorer(Query):
         confidence : float
             In (0, 1).
         """
+        return self._moved(self.raw, noisy, units, confidence)
 
-        def compute(counts: Floats, undefined: float | None) -> Floats:
-            return self.raw(counts, units, undefined)
-
-        return self._moved(
-            simulated_interval(compute, self.counts, noisy, units, confidence, self.bounds)
+    def _moved(
+        self, raw: Callable[..., Floats], noisy: NoisyCounts, units: Units, confidence: float
+    ) -> tuple[float, float]:
+        low, high = simulated_interval(
+            lambda counts, undefined: raw(counts, units, undefined),
+            self.counts,
+            noisy,
+            units,
+            confidence,
+            self.bounds,
         )
-
-    def _moved(self, ends: tuple[float, float]) -> tuple[float, float]:
-        low, high = ends[0] + self.shift - self.allowance, ends[1] + self.shift + self.allowance
+        low, high = low + self.shift - self.allowance, high + self.shift + self.allowance
         return max(low, self.bounds[0]), min(high, self.bounds[1])
 
     def exact(self, public: Predictions, sample_weight: Any = None) -> float:
@@ -300,32 +304,16 @@ class PrivateScorer(Query):
         found = scorer.predictions(estimator, X, labels)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, found.response)
-        with scorer._computing():
-            return scorer.exact(found, sample_weight)
+        return scorer.exact(found, sample_weight)
 
     def _labels(self, X: Any, y: Any) -> Any:
         """Return y as an array; raise ValueError unless there are rows, and a label for each."""
         labels, n = dense(y), n_rows(X)
-        if n == 0:
-            raise ValueError(f"scoring={self.name!r}: X has 0 rows, and there is nothing to score")
-        if labels is None and self.custom:
-            return None
-        if labels is None or labels.shape[:1] != (n,):
-            found = "is None" if labels is None else f"has shape {labels.shape}"
-            raise ValueError(
-                f"scoring={self.name!r} compares predictions with y: X has {n} rows, and y {found}"
-            )
+        if n == 0 or (labels is None and not self.custom):
+            raise ValueError(f"scoring={self.name!r} takes records with labels; X has {n} rows")
+        if labels is not None and labels.shape[:1] != (n,):
+            raise ValueError(f"X has {n} rows, and y has shape {labels.shape}")
         return labels
-
-    @contextmanager
-    def _computing(self) -> Iterator[None]:
-        """Raise ValueError if public labels or predictions are no numbers, or exceed floats."""
-        try:
-            yield
-        except (OverflowError, TypeError) as error:
-            raise ValueError(
-                f"{self!r} cannot be computed from these labels and predictions: {error}"
-            ) from error
 
     def _public_error(self, public: Predictions, m: int) -> tuple[float, float]:
         """Return (how much the score exceeds that of the counts, how far off that may be).
@@ -362,11 +350,8 @@ class PrivateScorer(Query):
         deviation = (allowance - abs(shift)) * math.sqrt(1 + m / len(public.response))
         return replace(self, shift=shift, allowance=abs(shift) + deviation)
 
-    def _arguments(self) -> dict[str, Any]:
-        return self.params
-
     def __repr__(self) -> str:
-        arguments = [repr(self.name), *(f"{k}={v!r}" for k, v in self._arguments().items())]
+        arguments = [repr(self.name), *(f"{k}={v!r}" for k, v in self.params.items())]
         return f"make_private_scorer({', '.join(arguments)})"
 
 
@@ -380,23 +365,20 @@ class MeanScore(PrivateScorer):
         Of each record.
     response_method : tuple of str
         Methods of the estimator; the first that it has is called.
-    given : tuple of float or None
-        Bounds of the score that the user has chosen.
     """
 
     query: MeanOf = UNSET
     counts: MeanOf = UNSET
     gain: Any = None
     response_method: tuple[str, ...] = ("predict",)
-    given: tuple[float, float] | None = None
 
     @classmethod
     def of(
-        cls, name: str, gain: Any, params: dict[str, Any], given: Any, methods: Any, root: bool
+        cls, name: str, gain: Any, params: dict[str, Any], methods: Any, root: bool = False
     ) -> MeanScore:
         """Return the scorer; it can be used without training labels if nothing depends on them."""
         known = gain.known
-        bounds = known.bounds if given is None else given
+        bounds = params.get("bounds", known.bounds)
         learns_bounds = known.takes_bounds and callable(bounds)
         scorer = cls(
             name,
@@ -411,7 +393,6 @@ class MeanScore(PrivateScorer):
             lowest_at_zero=name == "ramp",
             gain=gain,
             response_method=methods,
-            given=given,
         )
         return scorer if callable(bounds) else scorer._with_bounds(bounds)
 
@@ -421,15 +402,18 @@ class MeanScore(PrivateScorer):
         known = self.gain.known
         if not self.is_mean or known.one_output:
             check_one_output(self.name, y_train)
-        params = known.check(y_train, **self.params)
-        bounds = known.bounds if self.given is None else self.given
+        own = {key: value for key, value in self.params.items() if key != "bounds"}
+        params = known.check(y_train, **own)
+        bounds = self.params.get("bounds", known.bounds)
         bounds = bounds(y_train, params) if callable(bounds) else bounds
         if not np.isfinite(bounds).all():
             raise ValueError(
                 f"scoring={self.name!r}: the training labels are so large that the loss of their "
                 "median exceeds the range of floats. Rescale the labels"
             )
-        if not self.is_mean and self.given is None:  # of several outputs, it is a mean of roots
+        if (
+            not self.is_mean and "bounds" not in self.params
+        ):  # of several outputs, it is a mean of roots
             bounds = (-math.sqrt(-bounds[0]), 0.0)
         return replace(self, gain=Named(self.gain.name, params))._with_bounds(bounds)
 
@@ -488,15 +472,7 @@ class MeanScore(PrivateScorer):
 
     def record_gains(self, estimator: Any, X: Any, y: Any = None) -> Floats:
         found = self.predictions(estimator, X, y)
-        with self._computing():
-            return self.counts.clipped(found.y, found.response, found.classes)
-
-    @property
-    def definition(self) -> tuple[Any, ...]:
-        return *super().definition, self.given, getattr(self.gain, "function", None)
-
-    def _arguments(self) -> dict[str, Any]:
-        return {**({} if self.given is None else {"bounds": self.given}), **self.params}
+        return self.counts.clipped(found.y, found.response, found.classes)
 
 
 def check_one_output(name: str, y_train: Any) -> None:

@@ -68,6 +68,11 @@ class Plan:
             return "models of " + self.runs.number
         return f"{len(self.params):,} models"
 
+    def in_words(self, name: str) -> str:
+        """Return how many models of this name are fitted, and how private each is."""
+        each = f"epsilon={self.epsilon:.3g}" + f", delta={self.delta:.3g}" * (self.delta > 0)
+        return f"{self.runs.number} of {name}, with {each}"
+
     def position(self, fit: SecretFit, member: int) -> int:
         """Return which of `params` these are."""
         before = itertools.takewhile(lambda each: each is not fit, self.fits)

@@ -362,8 +362,10 @@ SMALL = {
     "pairs": (PAIRS, SCORES, int),
     "floored pairs": (Pairs(TWO, (1,), (0.3,), 0.6), SCORES, int),
     "first class positive": (Pairs(TWO, (0,), (0.3,), 0.6), SCORES, int),
-    "pair counts": (PairCounts(PAIRS), SCORES, int),
+    "pair counts": (PairCounts(TWO, (1,), (0.3,)), SCORES, int),
     "histogram": (BINARY_HISTOGRAM, SCORES, int),
+    "histogram of the first class": (
+        ScoreHistogram(((0.3, 0.6),), TWO, (0,), ("predict",)), SCORES, int),
     "sums of r2": (prepared("r2", [0.0, 1.0], largest_error=1.0).counts, ERRORS, float),
     "sums of a report": (error_sums(np.array([0.0, 1.0]), np.zeros(2), 1.0), ERRORS, float),
     "residuals": (Residuals((0.0, 1.0)),

@@ -36,7 +36,7 @@ def score(scorer, y, response, groups=None, classes=CLASSES):
 
 def share_of_pairs(y, s, classes, groups=None):
     """The area under the ROC curve, from all pairs."""
-    counts, units = PairCounts(Pairs(classes, (1,), (0.5,))), Units.of(len(y), groups)
+    counts, units = PairCounts(classes, (1,), (0.5,)), Units.of(len(y), groups)
     found = counts.statistics(counts.record_values(y, s, classes), y, units)
     return float(counts.area(np.array(found, dtype=float), units))
 

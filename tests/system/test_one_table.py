@@ -410,7 +410,7 @@ def wrong_inputs():
     yield "strategy", {"strategy": OneTable(test_size=1.0)}, {}, "test_size"
     yield "other protection", {"protect": "validation", "strategy": OneTable()}, {}, "works with"
     yield "large delta", {"delta": 0.4, "epsilon": 1e-3, "strategy": OneTable("compose"),
-                          "grid": {"max_norm": [1, 2]}}, {}, "pass a smaller delta"  # fmt: skip
+                          "grid": {"max_norm": [1, 2]}}, {}, "a smaller delta"  # fmt: skip
 
 
 WRONG = list(wrong_inputs())
