@@ -210,8 +210,7 @@ def test_no_part_that_spends_is_fitted_again(rare):
     inner = make_pipeline(
         StandardScaler(), tuner(Counting(), cv=[(range(1500), range(1500, 2000))])
     )
-    with pytest.warns(UserWarning, match="add it up"):
-        fitted(rare, inner, scoring="f1")
+    fitted(rare, inner, scoring="f1")
     assert Counting.n_rows == [1500]
 
 
