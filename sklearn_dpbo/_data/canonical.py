@@ -199,7 +199,6 @@ def check_targets(y: Any, y_val: Any, n: int) -> NDArray[Any] | None:
     if y is None or y_val is None:
         missing = "y" if y is None else "y_val"
         raise ValueError(f"{missing} is missing: y and y_val are needed together")
-    refuse_complex(y, y_val)
     y = dense(y)
     kind = "text" if all(isinstance(label, str) for label in y.flat) else _kind(y.dtype)
     for kind_val in map(_kind, _dtypes(y_val)):

@@ -7,7 +7,6 @@ part alone.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -29,20 +28,9 @@ _STAND_INS, _OF_EACH_CLASS = 256, 4
 
 @dataclass(frozen=True, eq=False)
 class DividedTable:
-    """Two parts of a table, and what is public about it.
+    """Two protected parts of a table, each with its units; and its labels, which are public.
 
-    Parameters
-    ----------
-    training : Training
-        What models are fitted on: protected.
-    units : Units
-        Protected units of that part.
-    X_val, y_val, units_val
-        What models are evaluated on, as in `Problem`: protected.
-    labels : ndarray of shape (n_labels,)
-        Public: the classes; or, of regression, numbers spread over the bounds of targets.
-    classes : bool
-        Whether they are classes.
+    These are the classes or, for regression, numbers spread over the bounds of targets.
     """
 
     training: Training
@@ -64,25 +52,10 @@ class DividedTable:
         n_val: Callable[[int], int],
         rng: np.random.Generator,
     ) -> DividedTable:
-        """Cut a table.
+        """Cut a table at random; models are evaluated on n_val(m) of m units (of groups, if given).
 
-        Parameters
-        ----------
-        X, y : array-like of shape (n_samples, n_features) and (n_samples,)
-            Protected.
-        groups : array-like of shape (n_samples,) or None
-            Whom each record belongs to; public identifiers, of which the records are protected.
-        labels, classes
-            As above.
-        n_val : callable
-            How many of m units models are evaluated on.
-        rng : numpy.random.Generator
-            Chooses them.
-
-        Raises
-        ------
-        ValueError
-            If X is no plain table, y is no single column, lengths differ, or a part would be empty.
+        Raises ValueError if X is no plain table, y is no single column, lengths differ, or a part
+        would be empty.
         """
         check_same_index("X", X, y=y, groups=groups)
         X = plain_table(X)
@@ -98,14 +71,12 @@ class DividedTable:
                 f"{units.m} {units.name}s cannot be cut into two parts, one to fit models on and "
                 f"one of {number} to evaluate them on"
             )
-        held_out = np.zeros(units.m, dtype=bool)
-        held_out[rng.permutation(units.m)[:number]] = True
-        unit = units.labels
-        held_out = held_out if unit is None else held_out[unit]
+        unit = np.arange(units.m) if units.labels is None else units.labels
+        held_out = np.isin(unit, rng.permutation(units.m)[:number])
         _, X = in_one_form(stand_in_rows(X, 2, rng), X)
         fit, val = np.flatnonzero(~held_out), np.flatnonzero(held_out)
         units, units_val = (
-            Units.of(len(rows), None if unit is None else unit[rows]) for rows in (fit, val)
+            Units.of(len(rows), unit[rows] if units.grouped else None) for rows in (fit, val)
         )
         training = Training(take_rows(X, fit), y[fit])
         return cls(training, units, take_rows(X, val), y[val], units_val, labels, classes)
@@ -118,12 +89,7 @@ class DividedTable:
     def problem(self, frequent: NDArray[np.float64], rng: np.random.Generator) -> Problem:
         """Return what models are evaluated on, with made-up records in place of public ones.
 
-        Parameters
-        ----------
-        frequent : ndarray of shape (n_labels,)
-            Shares of made-up records that have each label.
-        rng : numpy.random.Generator
-            Makes them up.
+        Of these, the given shares have each label.
         """
         counts = np.maximum(_OF_EACH_CLASS, np.rint(_STAND_INS * frequent)).astype(int)
         y = np.repeat(self.labels, counts)
@@ -138,13 +104,7 @@ class DividedTable:
 
 
 def plain_table(X: Any) -> Any:
-    """Return a table of which all is protected: an array of numbers, or a frame without an index.
-
-    Raises
-    ------
-    ValueError
-        If it is of another kind, of which the schema is not declared.
-    """
+    """Return a table of which all is protected: an array of numbers, or a frame with no index."""
     if is_frame(X):
         return X.reset_index(drop=True)
     plain = isinstance(X, np.ndarray) and not isinstance(X, np.ma.MaskedArray)
@@ -162,31 +122,22 @@ def stand_in_rows(X: Any, n: int, rng: np.random.Generator) -> Any:
     They stand in for public records: beside protected ones, and at a first try of every estimator.
     """
     if not is_frame(X):
-        return _numbers(X.dtype, (n, X.shape[1]), rng)
-    columns = [_column(X.iloc[:0, j], n, rng) for j in range(X.shape[1])]
-    frame = sys.modules["pandas"].concat(columns, axis=1) if columns else X.iloc[:0]
-    frame.columns = X.columns
+        return _made_up(X.dtype, (n, X.shape[1]), rng).astype(X.dtype)
+    frame = X.iloc[:0].reindex(range(n))
+    for j, dtype in enumerate(X.dtypes):
+        cells = _made_up(dtype, (n,), rng)
+        frame.isetitem(j, type(X.iloc[:0, j])(cells, dtype=cells.dtype).astype(dtype))
     return frame
 
 
-def _numbers(dtype: Any, shape: Any, rng: np.random.Generator) -> NDArray[Any]:
-    numbers: NDArray[Any] = (
-        rng.uniform(-1, 1, shape) if dtype.kind == "f" else rng.integers(0, 2, shape)
-    )
-    return numbers.astype(dtype)
-
-
-def _column(empty: Any, n: int, rng: np.random.Generator) -> Any:
-    """Return a column of n cells of the dtype of this one, which has none."""
-    dtype, series = empty.dtype, type(empty)
-    kind = getattr(dtype, "kind", "O")
-    if isinstance(dtype, np.dtype) and kind in "biuf":
-        return series(_numbers(dtype, n, rng), dtype=dtype)
-    if (categories := getattr(dtype, "categories", None)) is not None:
-        chosen = (
-            categories[rng.integers(len(categories), size=n)] if len(categories) else [None] * n
-        )
-        return series(chosen, dtype=dtype)
-    if kind in "biufmM":  # of pandas' own dtypes, and times
-        return series(rng.integers(0, 2, n)).astype(dtype)
-    return series(["", "a"] * (n // 2 + 1), dtype=dtype).iloc[:n]
+def _made_up(dtype: Any, shape: tuple[int, ...], rng: np.random.Generator) -> Any:
+    """Return cells of a dtype: categories, fractions from -1 to 1, 0 and 1, or texts."""
+    categories, kind = getattr(dtype, "categories", None), getattr(dtype, "kind", "O")
+    if categories is not None and len(categories):
+        return categories[rng.integers(len(categories), size=shape)]
+    if kind == "f":
+        return rng.uniform(-1, 1, shape)
+    if kind in "biumM":
+        return rng.integers(0, 2, shape)
+    texts = ["", "a"] if categories is None else [None]
+    return np.resize(np.array(texts, dtype=object), shape)

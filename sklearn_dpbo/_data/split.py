@@ -118,7 +118,7 @@ def hold_out(
             "protect all records of a person together, pass groups_val: one entry for each row of "
             "X_val"
         )
-    refuse_complex(y)
+    refuse_complex(y, y_val)
     X, y, groups = indexable(X, y, None if given else groups_val)
     if n_rows(X) == 0:
         raise ValueError("the training set is empty (X has 0 rows): there is nothing to fit on")

@@ -86,22 +86,8 @@ class Budget:
 
     Sums are exact (rational numbers): the shares of a budget fit into it, and nothing more.
 
-    Parameters
-    ----------
-    epsilon : float
-        Positive and finite.
-    delta : float, default=0.0
-        In [0, 1).
-    before_first : callable, default=None
-        Called before the first charge is recorded; if it raises, none is. Returns receipts
-        of ledgers, or None.
-
-    Attributes
-    ----------
-    reserved : bool
-        Whether `before_first` has been called.
-    receipts : tuple of Receipt
-        What `before_first` has returned; empty without it, or before.
+    `before_first` is called before the first charge is recorded (then `reserved` is True); if it
+    raises, none is. It returns `receipts` of ledgers, or None.
     """
 
     def __init__(

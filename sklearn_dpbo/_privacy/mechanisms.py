@@ -103,19 +103,7 @@ class Price:
 
 @dataclass
 class Series(Generic[R]):
-    """n draws, which are charged together before the first; each may depend on the earlier ones.
-
-    Parameters
-    ----------
-    budget : Budget
-        What pays.
-    n : int
-        How many draws.
-    loss : PrivacyLoss
-        What all of them cost.
-    draw : callable
-        Takes a protected value, sealed and opened, and returns what is released.
-    """
+    """n draws, which are charged together before the first; each may depend on the earlier ones."""
 
     budget: Budget
     n: int
@@ -127,13 +115,7 @@ class Series(Generic[R]):
         self.n_left = self.n
 
     def __call__(self, sealed: Secret) -> R:
-        """Charge, if it is the first; then draw.
-
-        Raises
-        ------
-        BudgetExceededError
-            If all draws have been made, or the budget does not have them. Nothing is drawn then.
-        """
+        """Charge, if it is the first; then draw. Nothing is drawn if the budget is exceeded."""
         self.budget.require_own_process()
         if self.n_left == 0:
             raise BudgetExceededError(f"{self.loss.release}: all {self.n} draws have been made")
@@ -172,26 +154,14 @@ class Mechanisms:
     def select(self, scores: Sensitive, epsilon: float, *, detail: str = "", **record: Any) -> int:
         """Choose the candidate with the largest score by permute-and-flip, at a cost of epsilon.
 
-        In random order, stop at candidate i with probability ``exp(-(max_j N_j - N_i) / b)`` with
-        ``b = 2 D / epsilon``, where D is the sensitivity of the integer scores N. With probability
-        1 - e^-t the chosen score is within ``b (ln n + t)`` of the largest. One candidate alone
-        costs nothing.
-
-        References
-        ----------
-        McKenna and Sheldon, "Permute-and-Flip: a new mechanism for differentially private
-        selection", NeurIPS 2020.
+        McKenna and Sheldon, NeurIPS 2020: in random order, stop at candidate i with probability
+        ``exp(-(max_j N_j - N_i) epsilon / (2 D))``. One candidate alone costs nothing.
         """
         how = f"permute-and-flip among {scores.shape[0]:,} candidates{detail}"
         return self._choose(scores, epsilon, self.noise.permute_and_flip, how, **record)
 
     def draw_exponentially(self, scores: Sensitive, epsilon: float, **record: Any) -> int:
-        """Choose a candidate with probability in proportion to ``exp(epsilon N_i / (2 D))``.
-
-        References
-        ----------
-        McSherry and Talwar, "Mechanism design via differential privacy", FOCS 2007.
-        """
+        """Choose a candidate with probability in proportion to ``exp(epsilon N_i / (2 D))``."""
         how = f"the exponential mechanism over {scores.shape[0]:,} candidates"
         return self._choose(scores, epsilon, self.noise.exponential_mechanism, how, **record)
 
@@ -224,7 +194,7 @@ class Mechanisms:
         How many there are may be secret: it is not recorded, and the charge is the same for one
         model as for several; nor may the position that is returned be released then. The caller has
         charged before for what the model tells of the records that it was fitted on: others than
-        the scores are computed from. See the documentation, "Protect every record of one table".
+        the scores are computed from.
         """
         choose = _choice(self.noise.permute_and_flip, Price(1, epsilon))
 
@@ -251,20 +221,8 @@ class Mechanisms:
         `runs` are two arrays of integers, starts and scores: points ``starts[k], ...,
         starts[k + 1] - 1`` have the score ``scores[k]``, at most `largest` in absolute value, of
         sensitivity D. ``P(i)`` is proportional to ``exp((F N_i + e_i) / b)`` with
-        ``b = 2 (F D + 2 r) / epsilon``, where F is an integer factor and |e_i| <= r what rounding
-        did: the scores ``F N_i + e_i`` have sensitivity ``F D + 2 r``. A run of c points with the
-        same score N is drawn as one candidate of score ``F N + round(b ln c)``, and then a point of
-        it uniformly; so the cost is that of the runs, and what is returned is a public point.
-
-        Raises
-        ------
-        ValueError
-            If scores of this size could overflow 64 bits. Nothing is charged then.
-
-        References
-        ----------
-        McSherry and Talwar, "Mechanism design via differential privacy", FOCS 2007. Proof for runs
-        in the documentation, "Tune an algorithm on sensitive instances".
+        ``b = 2 (F D + 2 r) / epsilon`` and |e_i| <= r, which is what rounding did: a run of c
+        points is one candidate of score ``F N + round(b ln c)``, and then a point of it is drawn.
         """
         D, G = sensitivity, n_points
         F = max(1, _FINE // D)
@@ -291,16 +249,8 @@ class Mechanisms:
     def release_counts(self, counts: Sensitive, epsilon: float, **record: Any) -> NoisyCounts:
         """Release candidates' statistics, one after another, at a cost of epsilon in all.
 
-        Every number gets discrete Laplace noise of scale ``n D / epsilon``, where D is how far one
-        unit moves a candidate's statistics together (the sum of absolute differences), and n how
-        many candidates there are: ``P(Z = z)`` is proportional to ``exp(-|z| / scale)``.
-
-        References
-        ----------
-        Dwork, McSherry, Nissim and Smith, "Calibrating noise to sensitivity in private data
-        analysis", TCC 2006, for sums of absolute differences; Ghosh, Roughgarden and Sundararajan,
-        "Universally utility-maximizing privacy mechanisms", STOC 2009; sampled exactly as in
-        Canonne, Kamath and Steinke, NeurIPS 2020, Algorithm 2.
+        Every number gets discrete Laplace noise of scale ``n D / epsilon`` for n candidates, of
+        which one unit moves the statistics of each by D together.
         """
         q = math.prod(counts.shape)
         how = "discrete Laplace noise" + f" on {q} counts" * (q > 1)
@@ -330,13 +280,8 @@ class Mechanisms:
     ) -> Series[NDArray[np.int64]]:
         """Return a series of releases of tables of integers, with discrete Gaussian noise on each.
 
-        ``P(Z = z)`` is proportional to ``exp(-z^2 / (2 s^2))``, s the price's scale for how far one
-        unit moves a table in the Euclidean norm; the caller vouches for the price.
-
-        References
-        ----------
-        Canonne, Kamath and Steinke, "The discrete Gaussian for differential privacy", NeurIPS 2020,
-        Theorem 14.
+        Its deviation is the price's scale for how far one unit moves a table in the Euclidean norm;
+        the caller vouches for the price.
         """
 
         def draw(_: Secret, table: NDArray[np.int64]) -> NDArray[np.int64]:

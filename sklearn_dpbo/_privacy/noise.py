@@ -27,10 +27,7 @@ AddNoise: TypeAlias = Callable[[list[int]], list[int]]
 class Noise:
     """Exact samplers of a given scale, seeded by the operating system (OpenDP).
 
-    Raises
-    ------
-    ImportError
-        At once, and not after hours of fits, if the library cannot be imported.
+    If the library cannot be imported, ImportError is raised at once, and not after hours of fits.
     """
 
     secure = True

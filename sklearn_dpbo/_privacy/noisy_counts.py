@@ -21,18 +21,8 @@ class NoisyCounts:
     """Counts that were released together: integers plus discrete noise of one scale.
 
     For each count, ``P(Z = z)`` is proportional to ``a^|z|`` with ``a = exp(-1 / scale)``
-    (Laplace), or to ``exp(-z^2 / (2 scale^2))`` (Gaussian).
-
-    Parameters
-    ----------
-    counts : tuple of int
-        With the noise.
-    scale : float
-        Of the noise, in counts.
-    gaussian : bool, default=False
-        Whether the noise is Gaussian.
-    draws : int, default=1
-        How many independent draws of (Laplace) noise each count has: of sums, one for each term.
+    (Laplace), or to ``exp(-z^2 / (2 scale^2))`` (Gaussian). A sum of Laplace counts has several
+    independent `draws` of noise, one for each term.
     """
 
     counts: tuple[int, ...]
@@ -121,11 +111,9 @@ def _log_comb(n: NDArray[np.int64] | int, k: NDArray[np.int64]) -> NDArray[np.fl
 
 
 def noise_std(scale: float, gaussian: bool) -> float:
-    """Return the standard deviation of discrete noise of this scale, in counts.
+    """Return the standard deviation of discrete noise of this scale; if Gaussian, an upper bound.
 
-    Laplace: ``sqrt(2 a) / (1 - a)`` with ``a = exp(-1 / scale)``. Gaussian: `scale`, an upper
-    bound that is nearly reached from a scale of 1 on (Canonne, Kamath and Steinke, NeurIPS 2020,
-    Corollary 9).
+    (Canonne, Kamath and Steinke, NeurIPS 2020, Corollary 9: nearly reached from a scale of 1 on.)
     """
     if gaussian:
         return scale

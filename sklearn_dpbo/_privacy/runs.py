@@ -34,17 +34,12 @@ _LEAST = 2.0**-60
 
 @dataclass(frozen=True)
 class Fit:
-    """The kind of guarantee that one fit has.
+    """The kind of guarantee that one fit has, with the parameters epsilon and delta.
 
-    Parameters
-    ----------
-    composition : {"pure", "zCDP", "GDP", "approximate"}
-        What an estimator with the parameters epsilon and delta is beside (epsilon, delta)-private:
-        epsilon-private; rho-zCDP for a rho of at most ``zcdp_within(epsilon, delta)``; mu-GDP for
-        a mu of at most ``gdp_within(epsilon, delta)``; or nothing more.
-    factor : int
-        1 if that holds for neighbours in which one unit is replaced; 2 if it does where one is
-        added or removed: a replacement is two of these steps.
+    By its `composition`, epsilon-private; rho-zCDP for a rho of at most ``zcdp_within(epsilon,
+    delta)``; mu-GDP for a mu of at most ``gdp_within(epsilon, delta)``; or (epsilon, delta)-private
+    alone. `factor` is 2 if that holds where one unit is added or removed: a replacement is two of
+    these steps.
     """
 
     composition: str
@@ -65,15 +60,7 @@ class Fit:
 
 @dataclass(frozen=True)
 class Composed:
-    """n fits whose losses are added up; all models could be released.
-
-    References
-    ----------
-    Basic composition of pure and approximate losses: Dwork and Roth, 2014, Theorem 3.16. zCDP: Bun
-    and Steinke, TCC 2016, Lemma 2.3 (sums), Proposition 1.4 (epsilon-DP is epsilon^2/2-zCDP) and
-    1.9 (groups). GDP: Dong, Roth and Su, JRSS B 2022, Corollary 2 (roots of sums of squares) and
-    Theorem 3 (groups).
-    """
+    """n fits whose losses are added up, as the guarantee says; all models could be released."""
 
     n: int
 
@@ -104,20 +91,9 @@ class Composed:
 class Repeated:
     """K fits, of which the best is released, and nothing of the others.
 
-    P(K = k) is proportional to (1 - gamma)^k (k + eta - 1 choose k).
-
-    Parameters
-    ----------
-    eta : float
-        Above -1. 0 is the logarithmic distribution, 1 the geometric one. Smaller numbers give less
-        privacy loss, and a distribution in which most searches have few runs and some very many.
-    gamma : float
-        In (0, 1).
-
-    References
-    ----------
-    Papernot and Steinke, "Hyperparameter tuning with Renyi differential privacy", ICLR 2022:
-    Theorem 2 for Renyi divergences, Corollary 3 for pure ones.
+    P(K = k) is proportional to (1 - gamma)^k (k + eta - 1 choose k). With a smaller eta, above -1,
+    the loss is smaller; most searches then have few runs, and some very many. Papernot and Steinke,
+    ICLR 2022: Theorem 2 for Renyi divergences, Corollary 3 for pure ones.
     """
 
     eta: float
@@ -222,9 +198,7 @@ Runs: TypeAlias = Composed | Repeated
 def gdp_within(epsilon: float, delta: float) -> float:
     """Return the largest mu (rounded down) for which mu-GDP implies (epsilon, delta)-DP.
 
-    References
-    ----------
-    Dong, Roth and Su, "Gaussian differential privacy", JRSS B 2022, Corollary 1.
+    Dong, Roth and Su, JRSS B 2022, Corollary 1.
     """
     return largest(lambda mu: _delta_of_gdp(mu, epsilon) <= delta, 1.0) * _DOWN
 

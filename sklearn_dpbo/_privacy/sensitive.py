@@ -71,17 +71,10 @@ class Secret:
 
 
 class Sensitive(Secret):
-    """Integers computed from protected records, and how far one unit can move them.
+    """Integers computed from protected records, a row per candidate, and how far a unit moves them.
 
-    Only `sklearn_dpbo._privacy.mechanisms` opens one, to release it with noise.
-
-    Parameters
-    ----------
-    value : array-like of int, shape (n_candidates, n_statistics)
-        One row per candidate.
-    sensitivity : int
-        Bounds ``sum_j |value(V)[i, j] - value(V')[i, j]|`` for every row i and all validation sets
-        V, V' that differ in one unit: how far a unit moves one candidate's statistics together.
+    `sensitivity` bounds ``sum_j |value(V)[i, j] - value(V')[i, j]|`` for every row i and all
+    validation sets V, V' that differ in one unit.
     """
 
     __slots__ = ("sensitivity", "shape")
@@ -124,14 +117,7 @@ class Sensitive(Secret):
         """Return ``q_l = offset_l + sum_j W_lj x_j`` for public integers W and offset.
 
         Here ``x_j = floor(clip(value_j, 0, largest) / 2^shift)`` for the one statistic that there
-        is, of sensitivity D; `shift` drops bits where the sums would not fit into 64. Clipping does
-        not make neighbours differ by more, and x has sensitivity ``ceil(D / 2^shift)``; so q has
-        ``ceil(D / 2^shift) max_l sum_j |W_lj|``. All of it is integers: the bound is exact.
-
-        Raises
-        ------
-        ValueError
-            If some public choice of values could overflow 64 bits.
+        is. Lemma 3 of the guarantee says why the sensitivity is right.
         """
         if self.shape[1] != 1:
             raise ValueError(f"a linear map takes one statistic; found {self.shape[1]}")
@@ -150,14 +136,8 @@ class Sensitive(Secret):
     def pooled(self, other: Sensitive, *, largest: int) -> Sensitive:
         """Return the sums of these statistics and of *other units*'; none exceeds `largest`.
 
-        No unit may be in both: that is for the caller to know. Then neighbours differ in a unit of
-        one of them, of which the statistics move by its sensitivity at most, and the others stay;
-        so the sum has the larger one of the two sensitivities.
-
-        Raises
-        ------
-        ValueError
-            If the shapes differ, or sums could overflow 64 bits.
+        No unit may be in both, which is for the caller to know: then a unit moves one of them, and
+        the sum has the larger one of the two sensitivities.
         """
         if self.shape != other.shape:
             raise ValueError(f"only tables of one shape add up; found {self.shape}, {other.shape}")

@@ -33,12 +33,8 @@ def delta_of_zcdp(rho: float, epsilon: float) -> float:
 def log_delta_of_renyi(a: Any, divergence: Any, epsilon: float) -> Any:
     """Return the logarithm of a delta, given the Renyi divergence of order a + 1.
 
-    ``delta = exp(a (divergence - epsilon)) / a (1 - 1 / (a + 1))^(a + 1)``.
-
-    References
-    ----------
-    Canonne, Kamath and Steinke, "The discrete Gaussian for differential privacy", NeurIPS 2020,
-    Proposition 12.
+    ``delta = exp(a (divergence - epsilon)) / a (1 - 1 / (a + 1))^(a + 1)``: Canonne, Kamath and
+    Steinke, NeurIPS 2020, Proposition 12.
     """
     return a * (divergence - epsilon) - np.log(a) - (a + 1) * np.log1p(1 / a)
 

@@ -404,9 +404,9 @@ class ClassifierEvaluation(Evaluation):
             raise ValueError(f'average is "macro", "micro" or "weighted"; found {average!r}')
         if average is not None and not self._binary:
             name = f"{name}_{average}"
-        counts, position = self._labels_at(threshold), self._design.histogram.positives[0]
+        counts, positions = self._labels_at(threshold), self._design.histogram.positives
         return self._score(
-            ConfusionScore(name, (0.0, 1.0), {}, counts=counts, position=position), 0
+            ConfusionScore(name, (0.0, 1.0), {}, counts=counts, positions=positions), 0
         )
 
     def _area(self, name: str, label: Any) -> Estimate:

@@ -74,24 +74,10 @@ def design_of(
     pos_label: Any = None,
     largest_error: float | None = None,
 ) -> Design:
-    """Return the counts to release for a fitted model.
+    """Return the counts to release for a fitted model, given its responses to public records.
 
-    Parameters
-    ----------
-    responses : Responses
-        Of the model, to public records.
-    m : int
-        Number of protected units.
-    epsilon : float
-        Privacy loss of all parts together.
-    spread : bool
-        Whether half of the bins are evenly spaced, because the model may have been fitted on them.
-    thresholds : tuple of float
-        Additional edges of bins.
-    pos_label : object
-        The positive class; None is the second one.
-    largest_error : float or None
-        Errors are clipped to this; None chooses it by the public records.
+    Additional edges lie at `thresholds`. With `spread`, half of the bins are evenly spaced, because
+    the model may have been fitted on the records.
     """
     if responses.classes is None:
         return _of_regressor(responses, m, epsilon, largest_error)

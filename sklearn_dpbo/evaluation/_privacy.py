@@ -19,19 +19,7 @@ def validation_report(
     released: str,
     assumption: str | None = None,
 ) -> PrivacyReport:
-    """Return the privacy report of a release from a validation set.
-
-    Parameters
-    ----------
-    problem : Problem
-        The training set and the validation set.
-    mechanisms : Mechanisms
-        The mechanisms of the release; their budget has the losses.
-    prediction : {"auto", "together", "separate"}
-        How the validation set was predicted.
-    title, not_protected, released, assumption
-        As in `PrivacyReport`.
-    """
+    """Return the privacy report of a release from a validation set."""
     return PrivacyReport.of(
         mechanisms,
         title=title,

@@ -19,6 +19,7 @@ from scipy.special import expit, xlogy
 from .._data.tables import dense
 from .._params import as_floats, check_number, is_finite
 from ._labels import encode
+from ._metrics import OF_CLASS, ratio
 
 __all__ = ["GAINS", "Custom", "Gain", "Named", "OfCell"]
 
@@ -103,14 +104,15 @@ class Custom:
 
 @dataclass(frozen=True, eq=False)
 class OfCell:
-    """M[true class, predicted class], of a public matrix; 0 if either is not known."""
+    """M[true class, predicted class], of a public matrix; -inf if either is not known."""
 
-    matrix: Floats
-    classes: NDArray[Any]
+    matrix: Any
+    classes: Any
 
     def __call__(self, y: Any, response: NDArray[Any], classes: Any) -> Floats:
         true, predicted = encode(y, self.classes), encode(response, self.classes)
-        return np.where((true >= 0) & (predicted >= 0), self.matrix[true, predicted], 0.0)
+        known = (true >= 0) & (predicted >= 0)
+        return np.where(known, np.asarray(self.matrix)[true, predicted], -np.inf)
 
 
 # ------------------------------------------------------------ of labels
@@ -122,10 +124,8 @@ def _correct(y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
 
 def _weighted(y: Any, response: NDArray[Any], classes: Any, class_weight: Any) -> Floats:
     """w(y) [y = prediction], with public class weights w."""
-    # The last weight is for labels that are not among the classes (position -1).
-    weight = [class_weight.get(c, 0.0) for c in np.asarray(classes).tolist()] + [0.0]
-    gains: Floats = np.array(weight)[encode(y, classes)] * (y == response)
-    return gains
+    matrix = np.diag([class_weight.get(c, 0.0) for c in np.asarray(classes).tolist()])
+    return OfCell(matrix, classes)(y, response, classes)
 
 
 def _class_weights(y: Any, class_weight: Any = None) -> dict[str, Any]:
@@ -145,9 +145,7 @@ def _class_weights(y: Any, class_weight: Any = None) -> dict[str, Any]:
 
 def _cost(y: Any, response: NDArray[Any], classes: Any, cost_matrix: Any) -> Floats:
     """-C[y, prediction], with a public matrix C of costs; classes in sorted order."""
-    true, predicted = encode(y, classes), encode(response, classes)
-    cost = np.array(cost_matrix)[true, predicted]
-    return np.where((true >= 0) & (predicted >= 0), -cost, -np.inf)
+    return OfCell(-np.array(cost_matrix), classes)(y, response, classes)
 
 
 def _costs(y: Any, cost_matrix: Any = None) -> dict[str, Any]:
@@ -160,13 +158,13 @@ def _costs(y: Any, cost_matrix: Any = None) -> dict[str, Any]:
     return {"cost_matrix": C.tolist()}
 
 
-def _of_sample(ratio: Callable[[Any, Any, Any], tuple[Any, Any]]) -> Callable[..., Floats]:
-    """Make a gain of a ratio of numbers of labels of a record: t true, p predicted, b both."""
+def _of_sample(name: str) -> Callable[..., Floats]:
+    """Make a gain of a metric of one class, computed from the labels of each record."""
 
     def gain(y: Any, response: NDArray[Any], classes: Any) -> Floats:
-        t, p, b = ((a != 0).sum(axis=1) for a in (y, response, (y != 0) & (response != 0)))
-        over, under = ratio(t, p, b)
-        return np.where(under > 0, over / np.maximum(under, 1), 0.0)
+        true, predicted = y != 0, response != 0
+        pairs = (true & predicted, ~true & predicted, true & ~predicted)
+        return ratio(*OF_CLASS[name](*(1.0 * pair.sum(axis=1) for pair in pairs)))
 
     return gain
 
@@ -215,10 +213,6 @@ def _brier(y: Any, response: NDArray[Any], classes: Any) -> Floats:
     code, response = encode(y, classes), _one_column_per_class(response, classes)
     loss = ((response - (np.arange(len(classes)) == code[:, None])) ** 2).sum(axis=1)
     return np.where(code >= 0, -loss / (2 if len(classes) <= 2 else 1), -np.inf)
-
-
-def _brier_bounds(y: Any, params: dict[str, Any]) -> Bounds:
-    return (-1.0 if len(np.unique(dense(y))) <= 2 else -2.0, 0.0)
 
 
 def _log_loss(y: Any, response: NDArray[Any], classes: Any) -> Floats:
@@ -287,17 +281,13 @@ _LOSSES: dict[str, Callable[..., Any]] = {
     "squared_error": lambda y, p: (y - p) ** 2,
     "squared_log_error": lambda y, p: (np.log1p(y) - np.log1p(p)) ** 2,
 }
-_RATIOS: dict[str, Callable[[Any, Any, Any], tuple[Any, Any]]] = {
-    "f1": lambda t, p, b: (2 * b, t + p),
-    "jaccard": lambda t, p, b: (b, t + p - b),
-    "precision": lambda t, p, b: (b, p),
-    "recall": lambda t, p, b: (b, t),
-}
 _PROBABILITIES, _MARGINS = ("predict_proba",), ("decision_function",)
 
 GAINS: dict[str, Gain] = {
     "accuracy": Gain(_correct, counts=True, one_output=False),
-    "neg_brier_score": Gain(_brier, _brier_bounds, _PROBABILITIES),
+    "neg_brier_score": Gain(
+        _brier, lambda y, p: (-min(2.0, len(np.unique(dense(y))) - 1.0), 0.0), _PROBABILITIES
+    ),
     "neg_cost": Gain(
         _cost,
         lambda y, p: (-float(np.max(p["cost_matrix"])), -float(np.min(p["cost_matrix"]))),
@@ -330,7 +320,7 @@ GAINS: dict[str, Gain] = {
     ),
     **{f"neg_mean_{name}": _minus(loss) for name, loss in _LOSSES.items()},
     **{
-        f"{name}_samples": Gain(_of_sample(ratio), check=_zeros_and_ones, one_output=False)
-        for name, ratio in _RATIOS.items()
+        f"{name}_samples": Gain(_of_sample(name), check=_zeros_and_ones, one_output=False)
+        for name in ("f1", "jaccard", "precision", "recall")
     },
 }

@@ -41,20 +41,7 @@ def simulated_interval(
 ) -> tuple[float, float]:
     """Return an interval that contains a number without noise with about this probability.
 
-    Parameters
-    ----------
-    compute : callable
-        From counts of shape (n, n_counts), which may be negative, to numbers within `bounds`.
-    query : Query
-        Of which these are the counts.
-    noisy : NoisyCounts
-        What was released.
-    units : Units
-        Protected units; only their number, and whether they are groups, is used.
-    confidence : float
-        In (0, 1).
-    bounds : tuple of float
-        Lowest and highest possible number.
+    `compute` turns rows of counts, which may be negative, into numbers within `bounds`.
     """
     counts = draws(query, noisy, units)
     low, high = (compute(counts, end) for end in bounds)

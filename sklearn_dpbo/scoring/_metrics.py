@@ -16,10 +16,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.isotonic import isotonic_regression
 
 __all__ = [
     "AVERAGES",
     "CONFUSION",
+    "OF_CLASS",
     "average_precision",
     "confusion_metric",
     "gradient",
@@ -52,7 +54,7 @@ def _f(tp: Floats, fp: Floats, fn: Floats, beta: float = 1.0) -> tuple[Floats, F
     return (1 + b) * tp, (1 + b) * tp + b * fn + fp
 
 
-_OF_CLASS: dict[str, Callable[..., tuple[Floats, Floats]]] = {
+OF_CLASS: dict[str, Callable[..., tuple[Floats, Floats]]] = {
     "f1": _f,
     "fbeta": _f,
     "jaccard": lambda tp, fp, fn: (tp, tp + fp + fn),
@@ -112,35 +114,21 @@ _OF_MATRIX: dict[str, Callable[..., Floats]] = {
 # Names of metrics of the confusion matrix.
 CONFUSION = (
     *_OF_MATRIX,
-    *_OF_CLASS,
-    *(f"{name}_{average}" for name in _OF_CLASS for average in AVERAGES),
+    *OF_CLASS,
+    *(f"{name}_{average}" for name in OF_CLASS for average in AVERAGES),
 )
 
 
 def confusion_metric(
     name: str, C: Floats, undefined: float | None = None, positive: int = 1, **params: Any
 ) -> Floats:
-    """Return the metric of this name, one of `CONFUSION`, of each confusion matrix.
-
-    Parameters
-    ----------
-    name : str
-        One of `CONFUSION`.
-    C : ndarray of shape (..., K, K)
-        Confusion matrices.
-    undefined : float or None
-        See above.
-    positive : int
-        Position of the positive class, for metrics of one class.
-    **params
-        Of the metric.
-    """
+    """Return the metric of this name, one of `CONFUSION`, of each confusion matrix."""
     if name in _OF_MATRIX:
         return _OF_MATRIX[name](C, undefined, **params)
     base, _, average = name.partition("_")
     tp = np.diagonal(C, axis1=-2, axis2=-1)
     fp, fn = C.sum(axis=-2) - tp, C.sum(axis=-1) - tp
-    over, under = _OF_CLASS[base](tp, fp, fn, **params)
+    over, under = OF_CLASS[base](tp, fp, fn, **params)
     if not average:
         return ratio(over[..., positive], under[..., positive], undefined)
     if average == "micro":
@@ -192,15 +180,9 @@ def average_precision(table: Floats, undefined: float | None = None) -> Floats:
 def monotone(table: Floats) -> Floats:
     """Return the table (2, n_bins) in which the share of positive records rises with the score.
 
-    By pooling adjacent bins that violate it; each bin keeps its size. No count is negative.
+    Each bin keeps its size. No count is negative.
     """
     negative, positive = table
-    size = negative + positive
-    blocks: list[list[float]] = []  # positive records, all records, bins
-    for p, n in zip(positive.tolist(), size.tolist(), strict=True):
-        blocks.append([p, max(n, 1e-9), 1])
-        while len(blocks) > 1 and blocks[-2][0] * blocks[-1][1] >= blocks[-1][0] * blocks[-2][1]:
-            p, n, k = blocks.pop()
-            blocks[-1] = [blocks[-1][0] + p, blocks[-1][1] + n, blocks[-1][2] + k]
-    share = np.repeat([min(p / n, 1.0) for p, n, _ in blocks], [int(k) for _, _, k in blocks])
+    size = np.maximum(negative + positive, 1e-9)
+    share = isotonic_regression(positive / size, sample_weight=size, y_min=0.0, y_max=1.0)
     return np.stack([(1 - share) * size, share * size])

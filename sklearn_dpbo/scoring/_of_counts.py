@@ -49,6 +49,7 @@ __all__ = ["RANKING", "VARIANCE", "ConfusionScore", "RankingScore", "VarianceExp
 
 Floats = NDArray[np.float64]
 Q = TypeVar("Q", bound=Query)
+C = TypeVar("C", bound="_ClassScore")
 # As many numbers as the square of this are released.
 _MOST_CLASSES = 50
 # Share of correct predictions of each class, where nothing public is known.
@@ -75,12 +76,35 @@ def _first(given: Given, kind: type[Q]) -> Q | None:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ConfusionScore(PrivateScorer):
-    """A metric of the confusion matrix; classes and the positive one are set by `prepare`."""
+class _ClassScore(PrivateScorer):
+    """A score of labels of known classes; `positions` are those held against the others."""
 
     counts: Any = None
     classes: Any = None
-    position: int = 1
+    positions: tuple[int, ...] = ()
+
+    def _with_classes(self: C, y_train: Any, fewest: int, most: float, other: str) -> C:
+        """Return the scorer for these labels; the positive class is None or one of two."""
+        check_one_output(self.name, y_train)
+        classes = np.unique(dense(y_train))
+        K = len(classes)
+        if not fewest <= K <= most:
+            raise ValueError(f"scoring={self.name!r} is not for {K} classes, as in y: use {other}")
+        positions = tuple(range(K))
+        if most == 2:
+            label = self.params.get("pos_label", 1 if isinstance(self, ConfusionScore) else None)
+            positions = (1 if label is None else position_of(label, classes),)
+        return replace(self, classes=classes, positions=positions)
+
+    @property
+    def positive(self) -> Any:
+        """The positive one of two classes, if there is one."""
+        return self.classes[self.positions[0]] if len(self.positions) == 1 else None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ConfusionScore(_ClassScore):
+    """A metric of the confusion matrix."""
 
     @classmethod
     def of(cls, name: str, params: dict[str, Any]) -> ConfusionScore:
@@ -90,37 +114,14 @@ class ConfusionScore(PrivateScorer):
         return cls(name, (-1.0 if signed else 0.0, 1.0), params, choice_uses_public=varies)
 
     def prepare(self, y_train: Any) -> ConfusionScore:
-        check_one_output(self.name, y_train)
-        classes, sizes = np.unique(dense(y_train), return_counts=True)
-        if not 2 <= len(classes) <= _MOST_CLASSES:
-            raise ValueError(
-                f"scoring={self.name!r} takes from 2 to {_MOST_CLASSES} classes; y has "
-                f"{len(classes)}"
-                + (". Use 'accuracy' or 'top_k_accuracy'" if len(classes) > 2 else "")
-            )
-        prepared = replace(self, classes=classes, counts=Confusion(classes))
-        if self._of_one_class:
-            prepared = replace(prepared, position=self._position(classes))
+        of_one_class = self.name in ("f1", "fbeta", "jaccard", "precision", "recall")
+        most, other = (2, f"'{self.name}_macro'") if of_one_class else (_MOST_CLASSES, "'accuracy'")
+        prepared = self._with_classes(y_train, 2, most, other)
+        sizes = np.unique(dense(y_train), return_counts=True)[1]
         # As if each class were recognised equally well, and errors were as frequent as classes.
         assumed = np.outer(sizes, (1 - _ASSUMED_RECALL) * sizes / sizes.sum())
-        return prepared._linear_at(assumed + np.diag(_ASSUMED_RECALL * sizes))
-
-    @property
-    def _of_one_class(self) -> bool:
-        return self.name in ("f1", "fbeta", "jaccard", "precision", "recall")
-
-    def _position(self, classes: NDArray[Any]) -> int:
-        if len(classes) > 2:
-            raise ValueError(
-                f"scoring={self.name!r} is for two classes, and y has {len(classes)}: use "
-                f"'{self.name}_macro', '{self.name}_micro' or '{self.name}_weighted'"
-            )
-        return position_of(self.params.get("pos_label", 1), classes)
-
-    @property
-    def positive(self) -> Any:
-        """The positive class, if the metric has one."""
-        return self.classes[self.position] if self._of_one_class else None
+        counted = replace(prepared, counts=Confusion(prepared.classes))
+        return counted._linear_at(assumed + np.diag(_ASSUMED_RECALL * sizes))
 
     def choice(self, public: Predictions) -> ConfusionScore:
         return self._linear_at(self._matrix(public))
@@ -144,7 +145,7 @@ class ConfusionScore(PrivateScorer):
 
     def _metric(self, C: Floats, undefined: float | None = None) -> Floats:
         params = {key: value for key, value in self.params.items() if key != "pos_label"}
-        return confusion_metric(self.name, C, undefined, self.position, **params)
+        return confusion_metric(self.name, C, undefined, self.positions[0], **params)
 
     def release(
         self, public: Public = None, m: int = 1, epsilon: float = 1.0, given: Given = None
@@ -161,24 +162,11 @@ class ConfusionScore(PrivateScorer):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RankingScore(PrivateScorer):
-    """Area under the ROC curve (of several classes: each against the others), or average precision.
-
-    Parameters
-    ----------
-    response_method : tuple of str
-        Methods of the estimator; the first that it has is called.
-    classes, positions
-        Classes, and which are held against the others; set by `prepare`.
-    smooth : bool
-        Whether the histogram is smoothed for an estimate; set by `release`.
-    """
+class RankingScore(_ClassScore):
+    """Area under the ROC curve (several classes: each against the others), or average precision."""
 
     query: Pairs = UNSET
-    counts: Any = None
     response_method: tuple[str, ...] = ("decision_function", "predict_proba")
-    classes: Any = None
-    positions: tuple[int, ...] = ()
     smooth: bool = False
 
     @property
@@ -186,28 +174,12 @@ class RankingScore(PrivateScorer):
         return self.name == "roc_auc_ovr"
 
     def prepare(self, y_train: Any) -> RankingScore:
-        check_one_output(self.name, y_train)
-        classes, sizes = np.unique(dense(y_train), return_counts=True)
-        if self._several != (len(classes) > 2) or len(classes) < 2:
-            wanted, other = "two classes", "'roc_auc_ovr' or 'balanced_accuracy'"
-            if self._several:
-                wanted, other = "three classes or more", "'roc_auc'"
-            raise ValueError(
-                f"scoring={self.name!r} takes {wanted}; y has {len(classes)}. Use {other}"
-            )
-        positions = tuple(range(len(classes)))
-        if not self._several:
-            label = self.params.get("pos_label")
-            positions = (1 if label is None else position_of(label, classes),)
-        shares = tuple((sizes / sizes.sum())[list(positions)].tolist())
-        floor = _FLOORS.get(self.name, 0.0)
-        query = Pairs(classes, positions, shares, floor, self.response_method)
-        return replace(self, classes=classes, positions=positions, query=query)
-
-    @property
-    def positive(self) -> Any:
-        """The positive one of two classes; None if there are more."""
-        return None if self._several else self.classes[self.positions[0]]
+        takes = (3, math.inf, "'roc_auc'") if self._several else (2, 2, "'roc_auc_ovr'")
+        found = self._with_classes(y_train, *takes)
+        own = np.array(dense(y_train))[:, None] == found.classes[list(found.positions)]
+        shares, floor = tuple(own.mean(axis=0).tolist()), _FLOORS.get(self.name, 0.0)
+        query = Pairs(found.classes, found.positions, shares, floor, self.response_method)
+        return replace(found, query=query)
 
     def line(self, units: Units) -> tuple[float, float]:
         return self.query.floor, self.query.per_pair(units)
@@ -225,8 +197,7 @@ class RankingScore(PrivateScorer):
         if public is None:
             raise ValueError(
                 f"scoring={self.name!r} needs predictions of public records, and here all records "
-                "are protected. Use one that does not, such as 'accuracy', 'f1', 'roc_auc', "
-                "'neg_brier_score', 'r2' or 'neg_mean_absolute_error'"
+                "are protected. Use 'roc_auc', 'neg_brier_score' or 'balanced_accuracy', say"
             )
         methods = self.response_method if histogram is None else histogram.response_method
         found = public(methods)

@@ -74,17 +74,7 @@ class Query:
         )
 
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
-        """Return one value (or row of values) per record, which depends on that record alone.
-
-        Parameters
-        ----------
-        y : ndarray of shape (n,) or (n, n_outputs), or None
-            Labels of the records.
-        response : ndarray of shape (n,) or (n, k)
-            Response of the estimator to each record, see `response_method`.
-        classes : ndarray of shape (n_classes,), list of them or None
-            ``classes_`` of the fitted estimator: one array per output, None for regressors.
-        """
+        """Return one value (or row of values) per record, which depends on that record alone."""
         raise NotImplementedError
 
     def lowest_values(self, y: Any, n: int) -> NDArray[Any]:

@@ -257,14 +257,8 @@ class PrivateScorer(Query):
     def _moved(
         self, raw: Callable[..., Floats], noisy: NoisyCounts, units: Units, confidence: float
     ) -> tuple[float, float]:
-        low, high = simulated_interval(
-            lambda counts, undefined: raw(counts, units, undefined),
-            self.counts,
-            noisy,
-            units,
-            confidence,
-            self.bounds,
-        )
+        found = (self.counts, noisy, units, confidence, self.bounds)
+        low, high = simulated_interval(lambda counts, end: raw(counts, units, end), *found)
         low, high = low + self.shift - self.allowance, high + self.shift + self.allowance
         return max(low, self.bounds[0]), min(high, self.bounds[1])
 
@@ -357,15 +351,7 @@ class PrivateScorer(Query):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MeanScore(PrivateScorer):
-    """Mean over units of a gain, or minus the square root of a mean loss.
-
-    Parameters
-    ----------
-    gain : Named or Custom
-        Of each record.
-    response_method : tuple of str
-        Methods of the estimator; the first that it has is called.
-    """
+    """Mean over units of a gain, or minus the square root of a mean loss."""
 
     query: MeanOf = UNSET
     counts: MeanOf = UNSET
