@@ -79,22 +79,16 @@ def check_number(
         )
 
 
-def check_named(estimator: Any, unnamed: tuple[Any, ...], fit_params: Iterable[str] = ()) -> None:
-    """Raise TypeError if protected records were given to `fit` by position or by another name.
+def check_named(estimator: Any, fit_params: Iterable[str]) -> None:
+    """Raise TypeError if protected records were given to `fit` by another name.
 
     Names that the `fit` of ``estimator.estimator`` takes are passed on to it.
     """
-    named = "as in fit(X_train, y_train, X_val=X_val, y_val=y_val)"
     other = [name for name in fit_params if _NAMES_OF_VALIDATION.fullmatch(name)]
     if other and not fit_takes(estimator.estimator, other):
         raise TypeError(
             f"{type(estimator).__name__}.fit was given {other}: the protected records are called "
-            f"X_val, y_val and groups_val here, {named}"
-        )
-    if unnamed:
-        raise TypeError(
-            f"{type(estimator).__name__}.fit takes X and y by position; {len(unnamed)} more were "
-            f"given. Name the protected records, {named}, so that they cannot be taken for others"
+            "X_val, y_val and groups_val here"
         )
 
 

@@ -8,20 +8,18 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
-from sklearn.utils import check_random_state
 
 from ._data.split import Problem
 from ._data.units import unit_name
 from ._evaluation.evaluator import Evaluator
 from ._evaluation.fitting import FitOptions
 from ._evaluation.progress import CallbackSupportMixin, watched
-from ._params import check_named
-from ._privacy.accounting import Budget, warn_of_weak_guarantee
+from ._privacy.accounting import Budget
 from ._privacy.mechanisms import Mechanisms
 from ._privacy.noise import noise_source
 from ._sklearn.delegation import DelegatesToBest, RoutesToEstimator, replace_fitted
 from ._sklearn.one_table import fit_in_secret, fit_one_table
-from ._sklearn.pipelines import refuse_learning_steps, refuse_raw_validation_set
+from ._sklearn.pipelines import refuse_steps_before
 from ._sklearn.results import already_released, note_on_error, results_of, spent_before
 from ._sklearn.search_parameters import (
     Setup,
@@ -87,8 +85,8 @@ class PrivateBayesSearchCV(
     n_iter : int or None, default=None
         Maximum number of fits, including those that explore within the training set. Good
         candidates are fitted several times, so fewer candidates are tried. None fits each
-        candidate of a grid of lists once, and is 64 if there is a distribution. If it is smaller
-        than the grid, a warning says so.
+        candidate of a grid of lists once, and is 64 if there is a distribution or the grid has
+        more than 100,000. If it is smaller than the grid, a warning says so.
     scoring : str, PrivateScorer, list, dict or None, default=None
         The metric. None is accuracy for classifiers and R2 for regressors. Otherwise a name, such
         as "f1", "roc_auc" or "neg_mean_absolute_error" (the documentation's page "Choose a
@@ -259,7 +257,7 @@ class PrivateBayesSearchCV(
         self,
         X: Any,
         y: Any = None,
-        *unnamed: Any,
+        *,
         X_val: Any = None,
         y_val: Any = None,
         groups_val: Any = None,
@@ -275,8 +273,6 @@ class PrivateBayesSearchCV(
             protected: an array of numbers or a pandas.DataFrame.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
             Targets of X.
-        *unnamed
-            Nothing: all other arguments must be given by name.
         X_val : array-like of shape (n_val, n_features), default=None
             The validation set: protected, and used for scores only.
         y_val : array-like of shape (n_val,) or (n_val, n_outputs), default=None
@@ -297,24 +293,19 @@ class PrivateBayesSearchCV(
         Raises
         ------
         TypeError
-            If protected records are given by position.
+            If protected records are given by position, or by another name.
         ValueError
             If an argument is malformed, or one that may hold records is not marked as public:
             nothing is fitted, released or spent. Also if a candidate does not predict row by row,
             or if all candidates fail: nothing is released, and nothing is spent except on noisy
             selections in earlier rounds.
         """
-        check_named(self, unnamed, fit_params)
         if self.protect == "all":
             return self._fit_one_table(X, y, X_val, y_val, groups_val, fit_params)
-        if X_val is not None:
-            refuse_raw_validation_set(self)
         setup = self._checked(groups_val, held_out=X_val is None)
         scorers, space, strategy, mechanisms, options = setup
-        rng = check_random_state(self.random_state)
-        problem = self._hold_out(rng, X, y, fit_params, X_val, y_val, groups_val)
-        units = problem.units
-        warn_of_weak_guarantee(mechanisms.budget, units.m, units.name, stacklevel=3)
+        given = {"X_val": X_val, "y_val": y_val, "groups_val": groups_val}
+        problem, rng = self._hold_out(X, y, fit_params, mechanisms.budget, **given)
         evaluates = self.release == "evaluation"
         oracle = Evaluator(
             options,
@@ -323,16 +314,13 @@ class PrivateBayesSearchCV(
             report=needs(self.estimator, problem.training.y) if evaluates else (),
             releases_all=self.release == "all",
         )
-        public_rng = np.random.default_rng(rng.randint(2**31 - 1, size=4))
         n_iter = n_iter_of(self, space, strategy)
         with (
             closing(oracle),
             watched(self, int(min(n_iter, space.n_points)), self.verbose) as oracle.progress,
         ):
             with note_on_error(lambda: spent_before(mechanisms.budget)):
-                release = strategy.run(
-                    space, oracle, n_iter=n_iter, rng=public_rng, mechanisms=mechanisms
-                )
+                release = strategy.run(space, oracle, n_iter=n_iter, rng=rng, mechanisms=mechanisms)
             privacy = self._privacy_report(problem, strategy, mechanisms, release, list(scorers))
             fitted = results_of(self, release, list(scorers), oracle, privacy)
             with note_on_error(lambda: already_released(fitted)):
@@ -345,7 +333,7 @@ class PrivateBayesSearchCV(
     def _fit_one_table(
         self, X: Any, y: Any, X_val: Any, y_val: Any, groups: Any, fit_params: dict[str, Any]
     ) -> Self:
-        refuse_learning_steps(self)
+        refuse_steps_before(self, protects_all=True)
         groups = fit_params.pop("groups", None) if groups is None else groups
         others = {"X_val": X_val, "y_val": y_val, **fit_params, "cv": self.cv}
         if names := [name for name, value in others.items() if value is not None]:

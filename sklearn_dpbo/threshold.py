@@ -8,7 +8,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ._data.pickles import fresh, packed
@@ -29,12 +28,9 @@ from ._evaluation.threshold_grid import (
     public_responses,
     public_thresholds,
 )
-from ._params import check_named
-from ._privacy.accounting import warn_of_weak_guarantee
 from ._privacy.mechanisms import Mechanisms
 from ._privacy.noise import noise_source
 from ._sklearn.delegation import Delegates, RoutesToEstimator, replace_fitted
-from ._sklearn.pipelines import refuse_raw_validation_set
 from ._sklearn.two_classes import (
     RESPONSE_METHODS,
     check_fitted_classes,
@@ -191,7 +187,7 @@ class PrivateThresholdClassifier(
         self,
         X: Any,
         y: Any,
-        *unnamed: Any,
+        *,
         X_val: Any = None,
         y_val: Any = None,
         groups_val: Any = None,
@@ -206,8 +202,6 @@ class PrivateThresholdClassifier(
             validation set (see `cv`).
         y : array-like of shape (n_samples,)
             Labels of X, of two classes.
-        *unnamed
-            Nothing; pass the rest by name.
         X_val : array-like of shape (n_val, n_features), default=None
             The validation set, protected and used only for the threshold and its score.
         y_val : array-like of shape (n_val,), default=None
@@ -226,14 +220,11 @@ class PrivateThresholdClassifier(
         Raises
         ------
         TypeError
-            If protected records are passed by position.
+            If protected records are passed by position, or by another name.
         ValueError
             If a parameter is invalid, or predictions are not made row by row. Nothing is released
             or spent then.
         """
-        check_named(self, unnamed, fit_params)
-        if X_val is not None:
-            refuse_raw_validation_set(self)
         check_parameters(self)
         unit, scorer = unit_name(groups_val), label_scorer(self.scoring, self.estimator)
         noise = noise_source(self.noise_random_state, stacklevel=3)
@@ -245,18 +236,16 @@ class PrivateThresholdClassifier(
             unit=unit,
             estimator=self.estimator,
         )
-        mechanisms, rng = Mechanisms(budget, noise), check_random_state(self.random_state)
-        problem = self._hold_out(rng, X, y, fit_params, X_val, y_val, groups_val)
+        given = {"X_val": X_val, "y_val": y_val, "groups_val": groups_val}
+        problem, rng = self._hold_out(X, y, fit_params, budget, **given)
         check_two_classes(problem.training.y)
         scorer = scorer.prepare(problem.training.y)
-        public_rng = np.random.default_rng(rng.randint(2**31 - 1, size=4))
-        warn_of_weak_guarantee(budget, problem.units.m, unit, stacklevel=3)
         with watched(self):
             estimator = fit(clone(self.estimator), problem.training)
             check_fitted_classes(estimator, problem.training.y)
             with without_autologging():
-                scorer = self._selecting(estimator, problem, scorer, public_rng)
-                released = self._tune(estimator, problem, scorer, mechanisms)
+                scorer = self._selecting(estimator, problem, scorer, rng)
+                released = self._tune(estimator, problem, scorer, Mechanisms(budget, noise))
                 replace_fitted(self, {"estimator_": estimator, "scorer_": scorer, **released})
         return self
 

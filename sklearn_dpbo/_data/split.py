@@ -19,12 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.base import is_classifier
-from sklearn.model_selection import (
-    GroupShuffleSplit,
-    ShuffleSplit,
-    StratifiedShuffleSplit,
-    check_cv,
-)
+from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit, check_cv, train_test_split
 from sklearn.utils import get_tags, indexable
 
 from ..exceptions import PrivacyWarning
@@ -234,10 +229,10 @@ def split_training(
     if cv is None:
         share = {"test_size": _PUBLIC_TEST_SIZE, "random_state": int(rng.integers(2**31))}
         rows = np.arange(n_rows(training.X))
-        cv = [next(ShuffleSplit(1, **share).split(rows))]
+        cv = [train_test_split(rows, **share)]
         if is_classifier(estimator) and training.y is not None:
             with suppress(ValueError):  # a class of one record, several outputs, ...
-                cv = [next(StratifiedShuffleSplit(1, **share).split(rows, dense(training.y)))]
+                cv = [train_test_split(rows, **share, stratify=dense(training.y))]
     parts = _one_split("public_cv", cv, estimator, training, {})
     return PublicSplit(*_divide(estimator, training, *parts))
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn import get_config
 from sklearn.base import BaseEstimator
-from sklearn.utils import get_tags
+from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
     MethodMapping,
@@ -20,11 +20,21 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._data.split import Problem, hold_out
+from .._params import check_named
+from .._privacy.accounting import Budget, warn_of_weak_guarantee
 from ..report._report import PrivacyReport
 from ..scoring._make import NO_WEIGHTS, selecting_scorer
 from ..scoring._scorers import PrivateScorer
+from .pipelines import refuse_steps_before
 
-__all__ = ["Delegates", "DelegatesToBest", "RoutesToEstimator", "delegate", "replace_fitted"]
+__all__ = [
+    "Delegates",
+    "DelegatesToBest",
+    "RoutesToEstimator",
+    "delegate",
+    "public_generator",
+    "replace_fitted",
+]
 
 
 def _has(name: str) -> Callable[[Any], bool]:
@@ -110,14 +120,10 @@ class DelegatesToBest(Delegates):
     def _delegate(self, name: str) -> Any:
         if self.refit:
             return getattr(self, "best_estimator_", self.estimator)
-        again = (
-            "the estimator refitted with best_params_. Refit it yourself with "
-            "clone(search.estimator).set_params(**search.best_params_).fit(X_train, y_train)"
-        )
-        if getattr(self, "protect", None) == "all":
-            again = "the model that was chosen, which was dropped. Another fit costs again"
         raise AttributeError(
-            f"This {type(self).__name__} was made with refit=False: {name} needs {again}"
+            f"This {type(self).__name__} was made with refit=False: {name} needs a model. Fit one "
+            "with clone(search.estimator).set_params(**search.best_params_), on records that need "
+            "no protection: another fit on protected ones costs again"
         )
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
@@ -152,6 +158,11 @@ class DelegatesToBest(Delegates):
         return tags
 
 
+def public_generator(random_state: Any) -> np.random.Generator:
+    """Return a generator of public randomness that depends on a `random_state`."""
+    return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1, size=4))
+
+
 def replace_fitted(estimator: Any, fitted: dict[str, Any]) -> None:
     """Replace all fitted attributes at once, so that an interrupted `fit` cannot mix old and new.
 
@@ -167,31 +178,22 @@ class RoutesToEstimator:
     estimator: Any
     cv: Any
     scoring: Any
+    random_state: Any
 
     def _hold_out(
-        self,
-        rng: np.random.RandomState,
-        X: Any,
-        y: Any,
-        fit_params: dict[str, Any],
-        X_val: Any,
-        y_val: Any,
-        groups_val: Any,
-    ) -> Problem:
-        """Return the training set, and the validation set, which is held out if none is given."""
-        routed = self._route(fit_params)
-        return hold_out(
-            self.estimator,
-            X,
-            y,
-            routed["estimator"],
-            cv=self.cv,
-            rng=rng,
-            X_val=X_val,
-            y_val=y_val,
-            groups_val=groups_val,
-            split_params=routed["splitter"],
+        self, X: Any, y: Any, fit_params: dict[str, Any], budget: Budget, **given: Any
+    ) -> tuple[Problem, np.random.Generator]:
+        """Return training and validation set, given or held out, and a public generator."""
+        check_named(self, fit_params)
+        if given["X_val"] is not None:
+            refuse_steps_before(self)
+        rng, routed = check_random_state(self.random_state), self._route(fit_params)
+        params, split_params = routed["estimator"], routed["splitter"]
+        problem = hold_out(
+            self.estimator, X, y, params, cv=self.cv, rng=rng, split_params=split_params, **given
         )
+        warn_of_weak_guarantee(budget, problem.units.m, problem.units.name, stacklevel=4)
+        return problem, public_generator(rng)
 
     def _route(self, fit_params: dict[str, Any]) -> dict[str, dict[str, Any]]:
         """Return the fit parameters of "estimator" and of "splitter".

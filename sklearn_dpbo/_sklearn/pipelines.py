@@ -9,36 +9,26 @@ from typing import Any
 
 from ..learners._private_training import learns_nothing
 
-__all__ = ["refuse_learning_steps", "refuse_raw_validation_set"]
+__all__ = ["refuse_steps_before"]
 
 
-def refuse_learning_steps(estimator: Any) -> None:
-    """Raise ValueError if a pipeline that fits this estimator has learnt from the records before.
-
-    To be called by a `fit` that protects all of its records.
-    """
-    for pipeline in _pipelines_around(estimator, sys._getframe(1)):
-        if learn := [name for name, step in pipeline.steps[:-1] if not learns_nothing(step)]:
-            raise ValueError(
-                f"the steps {learn} of the pipeline have learnt from X, which nothing protects. "
-                "Search over the whole pipeline, with steps that learn nothing: it says which"
-            )
-
-
-def refuse_raw_validation_set(estimator: Any) -> None:
+def refuse_steps_before(estimator: Any, *, protects_all: bool = False) -> None:
     """Raise ValueError if a pipeline that fits this estimator has transformed X, and not X_val.
 
-    To be called by a `fit` with an X_val. A pipeline does not tell its last step that it is one; so
-    this looks for it among the callers.
+    Of a `fit` that protects all of its records: if the pipeline has learnt from them. A pipeline
+    does not tell its last step that it is one; so this looks for it among the callers.
     """
+    what = "transformed X, and X_val came as it was"
+    if protects_all:
+        what = "learnt from X, which nothing protects"
     for pipeline in _pipelines_around(estimator, sys._getframe(1)):
-        before = [name for name, step in pipeline.steps[:-1] if step not in (None, "passthrough")]
-        transformed = getattr(pipeline, "transform_input", None) or ()
-        if before and "X_val" not in transformed:
+        if not protects_all and "X_val" in (getattr(pipeline, "transform_input", None) or ()):
+            continue
+        harmless = learns_nothing if protects_all else (lambda step: step in (None, "passthrough"))
+        if harmful := [name for name, step in pipeline.steps[:-1] if not harmless(step)]:
             raise ValueError(
-                f"the steps {before} of the pipeline have transformed X, and X_val came as it was: "
-                f"search over the whole pipeline, {type(estimator).__name__}(make_pipeline(...), "
-                "...); or route X_val through it, with Pipeline(steps, transform_input=['X_val'])"
+                f"the steps {harmful} of the pipeline have {what}: search over the whole pipeline, "
+                f"{type(estimator).__name__}(make_pipeline(...), ...)"
             )
 
 

@@ -130,18 +130,13 @@ def space_of(search: Any) -> SearchSpace:
 def n_iter_of(search: Any, space: SearchSpace, strategy: Strategy) -> int:
     """Return the most candidates to fit: unless it was given, all of a grid."""
     is_grid = math.isfinite(space.n_points) and strategy.assumption is None
-    if search.n_iter is None and is_grid and space.n_points > _LARGEST_GRID:
-        raise ValueError(
-            f"param_grid has {space.n_points:,} candidates: say how many may be fitted, as in "
-            f"n_iter={_N_ITER}"
-        )
-    if search.n_iter is None:
-        return int(space.n_points) if is_grid else _N_ITER
-    n_iter = int(search.n_iter)
-    if is_grid and n_iter < space.n_points <= _LARGEST_GRID and strategy.protects == "validation":
+    listed = is_grid and space.n_points <= _LARGEST_GRID
+    n_iter = int(search.n_iter or (space.n_points if listed else _N_ITER))
+    if is_grid and n_iter < space.n_points and strategy.protects == "validation":
         warnings.warn(
             f"param_grid has {space.n_points:,} candidates; with n_iter={n_iter:,} fits, the "
-            "search tries only some of them. Leave n_iter out to try all, as GridSearchCV does",
+            "search tries only some of them. Without n_iter it tries all, as GridSearchCV does, "
+            f"unless there are more than {_LARGEST_GRID:,}",
             UserWarning,
             stacklevel=3,
         )
@@ -156,10 +151,9 @@ def resolve_strategy(strategy: Any) -> Strategy:
         return found
     if isinstance(strategy, Strategy):
         return strategy
-    hint = f"; did you mean {strategy.__name__}()?" if isinstance(strategy, type) else ""
     raise ValueError(
         f"strategy is one of {sorted(_STRATEGIES)} or a strategy object, such as WorstCase(); "
-        f"found {strategy!r}{hint}"
+        f"found {strategy!r}"
     )
 
 

@@ -10,9 +10,8 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 
-from .._params import check_named
 from .._sklearn.delegation import DelegatesToBest, replace_fitted
-from .._sklearn.pipelines import refuse_raw_validation_set
+from .._sklearn.pipelines import refuse_steps_before
 from .._sklearn.results import already_released, note_on_error
 from ..ledger._ledger import PrivacyLedger
 from ..strategies._utility import noise_hints, warn_of_low_utility
@@ -182,7 +181,7 @@ class PrivateFederatedSearch(DelegatesToBest, MetaEstimatorMixin, BaseEstimator)
         self,
         X: Any,
         y: Any = None,
-        *unnamed: Any,
+        *,
         sites: Mapping[str, Any] | None = None,
         ledgers: Mapping[str, PrivacyLedger | None] | None = None,
         **fit_params: Any,
@@ -195,8 +194,6 @@ class PrivateFederatedSearch(DelegatesToBest, MetaEstimatorMixin, BaseEstimator)
             The training set: not protected.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
             Targets of X.
-        *unnamed
-            Not used. All further arguments must be passed by name.
         sites : mapping of str to tuple
             The protected records of each site, by its name: ``(X_val, y_val)``, or ``(X_val,
             y_val, groups_val)`` to protect all records of a group (for example, of a patient)
@@ -220,8 +217,7 @@ class PrivateFederatedSearch(DelegatesToBest, MetaEstimatorMixin, BaseEstimator)
         BudgetExceededError, LedgerError
             If a ledger refuses epsilon. The error's notes name the sites that have been charged.
         """
-        check_named(self, unnamed)
-        refuse_raw_validation_set(self)
+        refuse_steps_before(self)
         plan = Plan.of(self)
         records = _records(sites)
         ledgers = dict(ledgers or {})

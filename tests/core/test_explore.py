@@ -437,8 +437,8 @@ def test_part_of_a_grid_that_is_tried_fills_it(guidance):
     assert len({p["x"] for p in first}) >= 6 and len({p["y"] for p in first}) >= 6
 
 
-def test_grid_too_large_to_be_fitted_whole_asks_for_n_iter():
+def test_grid_too_large_to_be_fitted_whole_is_fitted_in_part_with_a_warning():
     huge = {"x": np.linspace(0, 1, 1000).tolist(), "y": np.linspace(0, 1, 1000).tolist()}
-    with pytest.raises(ValueError, match=r"1,000,000 candidates: say how many .* n_iter=64"):
-        search_of(space=huge, n_iter=None)
+    with pytest.warns(UserWarning, match="1,000,000 candidates; with n_iter=64 fits"):
+        assert len(search_of(space=huge, n_iter=None).cv_results_["params"]) <= 64
     assert len(search_of(space=huge, n_iter=12).cv_results_["params"]) == 12

@@ -499,7 +499,7 @@ def test_a_last_step_refuses_raw_validation_records_beside_transformed_ones(make
     pipe = Pipeline([("scale", StandardScaler()), ("tune", make(ledger=ledger))])
     says = (
         r"steps \['scale'\] of the pipeline have transformed X, and X_val came as it was: "
-        r".*\(make_pipeline\(...\), ...\).*transform_input=\['X_val'\]"
+        r".*\(make_pipeline\(...\), ...\)"
     )
     with pytest.raises(ValueError, match=says):
         pipe.fit(table(X), Y, tune__X_val=table(X_VAL), tune__y_val=Y_VAL)

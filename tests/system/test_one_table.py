@@ -468,7 +468,8 @@ def test_a_model_that_was_dropped_is_not_to_be_fitted_again():
     assert "best_estimator_" not in search.privacy_.released
     with pytest.raises(AttributeError) as caught:
         search.predict(table()[0])
-    assert "Another fit costs again" in str(caught.value.__cause__ or caught.value)
+    said = str(caught.value.__cause__ or caught.value)
+    assert "another fit on protected ones costs again" in said
 
 
 def test_text_targets_are_refused_by_their_type_before_anything_is_spent(tmp_path):
