@@ -113,7 +113,9 @@ def test_scores_that_are_mostly_noise_are_warned_of(two_classes):
 def test_a_warning_of_noise_that_is_an_error_loses_no_result(two_classes):
     """The score is released, and charged for, before anyone can know how wide its interval is."""
     X, y, X_val, y_val = two_classes
-    search = PrivateBayesSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, epsilon=0.1)
+    search = PrivateBayesSearchCV(
+        LogisticRegression(), {"C": [0.1, 1.0]}, epsilon=0.1, noise_random_state=0
+    )
     with warnings.catch_warnings(), pytest.raises(LowUtilityWarning, match="noise of the score"):
         warnings.filterwarnings("ignore", "The noise of the choice")
         warnings.filterwarnings("error", "The noise of the score")
