@@ -205,9 +205,6 @@ class PrivateScorer(Query):
     def sensitivity(self, units: Units) -> int:
         return self.query.sensitivity(units)
 
-    def unclipped(self, y: Any, response: NDArray[Any], classes: Any) -> Floats:
-        return self.query.unclipped(y, response, classes)
-
     def share_clipped(self, y: Any, response: NDArray[Any], classes: Any) -> float:
         return self.query.share_clipped(y, response, classes)
 
