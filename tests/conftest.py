@@ -123,20 +123,30 @@ class EveryFourth:
         yield rows[rows % 4 != 1], rows[rows % 4 == 1]
 
 
+@pytest.fixture
+def trusted_models(request):
+    """Models of the test's module predict all records at once, as those of known libraries do."""
+    from sklearn_dpbo._evaluation import own_code
+
+    # Not the fixture `monkeypatch`: tests expect that it is undone before their own fixtures are.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(own_code, "_KNOWN", own_code._KNOWN | {request.path.stem, *HELPERS})
+        yield
+
+
 @pytest.fixture(autouse=True)
-def models_of_statistical_tests_are_trusted(request):
+def statistical_tests_trust_models(request):
     """Predict all records at once, unchecked, where thousands of small searches are made.
 
     The check of public rows and predictions one by one draw nothing, and take most of their time.
     `test_hostile.py` keeps them.
     """
-    path = request.node.path
-    # Not the fixture `monkeypatch`: tests expect that it is undone before their own fixtures are.
-    with pytest.MonkeyPatch.context() as patch:
-        if path.parent.name == "statistical" and path.stem != "test_hostile":
-            from sklearn_dpbo._evaluation import own_code
-            from sklearn_dpbo._evaluation.row_by_row import RowByRowCheck
+    if request.path.parent.name != "statistical" or request.path.stem == "test_hostile":
+        yield
+        return
+    from sklearn_dpbo._evaluation.row_by_row import RowByRowCheck
 
-            patch.setattr(RowByRowCheck, "check", lambda *_: None)
-            patch.setattr(own_code, "_KNOWN", own_code._KNOWN | {path.stem, *HELPERS})
+    request.getfixturevalue("trusted_models")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(RowByRowCheck, "check", lambda *_: None)
         yield

@@ -15,7 +15,6 @@ from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr
 
 from .rounding import largest
@@ -104,14 +103,7 @@ class Repeated:
         """Return the distribution with so many runs on average, more than 1."""
         if not (mean > 1 and math.isfinite(mean)):
             raise ValueError(f"the mean number of runs must be above 1; found {mean!r}")
-
-        def excess(log_gamma: float) -> float:
-            return cls(eta, math.exp(log_gamma)).mean - mean
-
-        low = -1.0
-        while excess(low) < 0:
-            low *= 2
-        return cls(eta, math.exp(brentq(excess, low, -1e-12, xtol=1e-14)))
+        return cls(eta, math.exp(-largest(lambda x: cls(eta, math.exp(-x)).mean <= mean, 1.0)))
 
     @property
     def number(self) -> str:

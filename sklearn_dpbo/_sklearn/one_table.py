@@ -23,6 +23,7 @@ from .._privacy.accounting import TRAINING, Budget, PrivacyLoss, warn_of_weak_gu
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import Noise
 from ..exceptions import LowUtilityWarning, PrivacyWarning
+from ..learners._base import PrivateLearner
 from ..learners._labels import public_classes
 from ..learners._private_training import PrivateTraining, private_training
 from ..report._report import PREDICTION_CONDITIONS, PrivacyReport
@@ -37,6 +38,9 @@ __all__ = ["fit_in_secret", "fit_one_table"]
 
 # Into how many parts the range of targets is cut to say how frequent they are.
 _N_TARGETS = 16
+# Predictions of a regressor that differ by less, as a share of the range of targets, are alike.
+_ALIKE = 1e-3
+_N_MADE_UP = 1000
 # Share of the records that candidates are evaluated on, if no model is released.
 _TEST_SIZE = 0.2
 _NOT_PROTECTED = (
@@ -46,9 +50,12 @@ _NOT_PROTECTED = (
 )
 _NOT_IN_SECRET = ", and any model that is fitted on them without privacy, with best_params_, say"
 
+# Fitted attributes, and what to warn of once they are set.
+Fitted = tuple[dict[str, Any], tuple[str, ...]]
 
-def fit_one_table(search: Any, X: Any, y: Any, groups: Any, setup: Setup) -> dict[str, Any]:
-    """Return the fitted attributes of a search whose candidates train privately."""
+
+def fit_one_table(search: Any, X: Any, y: Any, groups: Any, setup: Setup) -> Fitted:
+    """Return the fitted attributes of a search whose candidates train privately, and hints."""
     training, name = private_training(search.estimator), type(search.estimator).__name__
     scorers, _, strategy, mechanisms, options = setup
     budget, rng, m_val = mechanisms.budget, public_generator(search.random_state), strategy.n_val
@@ -79,6 +86,7 @@ def fit_one_table(search: Any, X: Any, y: Any, groups: Any, setup: Setup) -> dic
             shares = strategy.frequent_labels(table, on_second_part)
         with closing(_oracle(options, table, scorers, shares, rng)) as oracle:
             release, estimator = strategy.search(plan, table, oracle, on_second_part)
+            _warn_if_constant(_last_step(estimator), labels, rng)
     report = _report(
         table,
         mechanisms,
@@ -94,10 +102,10 @@ def fit_one_table(search: Any, X: Any, y: Any, groups: Any, setup: Setup) -> dic
     if hasattr(last := _last_step(estimator), "privacy_"):
         last.privacy_ = report
     fitted = results_of(search, release, list(scorers), oracle, report)
-    return fitted | ({"best_estimator_": estimator} if search.refit else {})
+    return fitted | ({"best_estimator_": estimator} if search.refit else {}), release.hints
 
 
-def fit_in_secret(search: Any, X: Any, y: Any, groups: Any, setup: Setup) -> dict[str, Any]:
+def fit_in_secret(search: Any, X: Any, y: Any, groups: Any, setup: Setup) -> Fitted:
     """Return the fitted attributes of a search whose models stay secret, as they are not private.
 
     What is released of them rests on the strategy's assumption.
@@ -133,7 +141,7 @@ def fit_in_secret(search: Any, X: Any, y: Any, groups: Any, setup: Setup) -> dic
         released=strategy.released,
         assumption=strategy.assumption,
     )
-    return results_of(search, release, list(scorers), oracle, report)
+    return results_of(search, release, list(scorers), oracle, report), release.hints
 
 
 def _m(table: DividedTable) -> int:
@@ -267,6 +275,26 @@ def _last_step(estimator: Any) -> Any:
     while isinstance(estimator, Pipeline):
         estimator = estimator[-1]
     return estimator
+
+
+def _warn_if_constant(model: Any, labels: NDArray[Any], rng: np.random.Generator) -> None:
+    """Warn if a released learner predicts the same for made-up records all over its bounds."""
+    if not isinstance(model, PrivateLearner) or model.bounds is None:
+        return
+    low, high = (np.asarray(each, dtype=float) for each in model.bounds)
+    made_up = low + (high - low) * rng.random((_N_MADE_UP, model.n_features_in_))
+    predicted = np.unique(model.predict(made_up))
+    if len(predicted) == 1 or (
+        not is_classifier(model) and np.ptp(predicted) < _ALIKE * np.ptp(labels)
+    ):
+        warnings.warn(
+            f"The chosen model predicts one value, {predicted.tolist()[0]!r}, for made-up records "
+            "all over its bounds. Perhaps the columns are in units far from `bounds`, the bounds "
+            "are so wide that records hardly differ within them (zeros of one-hot columns become "
+            "-1 with bounds=(0, 1)), or the records are too few for this epsilon",
+            LowUtilityWarning,
+            stacklevel=5,
+        )
 
 
 def _conditions(search: Any, training: PrivateTraining) -> str:

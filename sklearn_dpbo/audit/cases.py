@@ -360,7 +360,7 @@ def opposed_models(m: int = 21, ones: int | None = None) -> tuple[Table, Table, 
     >>> search = PrivateBayesSearchCV(
     ...     cases.ConstantClassifier(), {"label": [0, 1]}, epsilon=2.0
     ... )
-    >>> report = audit_search(search, *cases.opposed_models(), n=300, random_state=0)
+    >>> report = audit_search(search, *cases.opposed_models(), n=100, random_state=0)
     >>> report.refuted
     False
     """

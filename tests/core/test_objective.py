@@ -466,6 +466,7 @@ def test_no_raw_score_is_kept_or_said(fail, recwarn, capfd):
         scoring="accuracy",
         epsilon=EPSILON,
         n_calls=4,
+        prediction="together",
     )
     for which in COUNTS:
         objective({"which": which})

@@ -1,15 +1,19 @@
 """Strategies of `protect="validation"` where every record of one table is protected."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV, make_private_scorer
 from sklearn_dpbo._privacy.accounting import Budget, PrivacyLoss
-from sklearn_dpbo.exceptions import BatchDependentError
+from sklearn_dpbo.exceptions import BatchDependentError, LowUtilityWarning
 from sklearn_dpbo.kusner2015 import GPNoisy
-from sklearn_dpbo.learners import PrivateLogisticRegression
+from sklearn_dpbo.learners import PrivateLogisticRegression, PrivateRidge
 from sklearn_dpbo.scoring._of_counts import RankingScore
 from sklearn_dpbo.scoring._scorers import MeanScore
 from sklearn_dpbo.strategies import OneTable, WorstCase
@@ -170,3 +174,36 @@ def test_correlation_with_a_report_is_released(two_classes):
         LogisticRegression(), {"C": [0.01, 1.0]}, scoring="matthews_corrcoef", release="evaluation"
     ).fit(X, y, X_val=X_val, y_val=y_val)
     assert -1 <= search.best_score_ <= 1 and "f1" in search.evaluation_.to_dict()["scores"]
+
+
+# ------------------------------------------------------------ models that predict one value
+LOGISTIC = PrivateLogisticRegression(bounds=(-1, 1), classes=["no", "yes"])
+RIDGE = PrivateRidge(bounds=([-1, -1], [1, 1]), y_bounds=(0, 100))
+
+
+@pytest.mark.parametrize(
+    ("estimator", "space", "found"),
+    [
+        (LOGISTIC, {"C": [1e-3, 1e-2]}, "one value, 'no'"),
+        (make_pipeline(FunctionTransformer(), LOGISTIC), {"max_iter": [20]}, None),
+        (make_pipeline(FunctionTransformer(), LOGISTIC), {"C": [1e-3]}, "one value, 'no'"),
+        (RIDGE, {"alpha": [1e9]}, "one value"),
+        (RIDGE, {"alpha": [1.0]}, None),
+    ],
+)
+def test_model_that_predicts_one_value_all_over_its_bounds_is_warned_of(estimator, space, found):
+    X, y = data(2000)
+    y = 100.0 * y if estimator is RIDGE else np.where(X[:, 0] > 0.5, "yes", "no")
+    if estimator not in (LOGISTIC, RIDGE):
+        space = {f"privatelogisticregression__{name}": values for name, values in space.items()}
+    search = PrivateBayesSearchCV(
+        estimator, space, epsilon=5.0, delta=1e-6, protect="all", noise_random_state=0
+    )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        search.fit(X, y)
+    caught = [each for each in caught if "chosen model predicts" in str(each.message)]
+    assert len(caught) == (found is not None)
+    for each in caught:
+        assert found in str(each.message) and each.filename == __file__
+        assert each.category is LowUtilityWarning
