@@ -1213,8 +1213,10 @@ def test_axis_orders_numbers_of_mixed_types(values):
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: make_private_scorer("neg_cost", cost_matrix=[[0, 10**400], [1, 0]]),
-        lambda: make_private_scorer("weighted_accuracy", class_weight={0: 10**400, 1: 1}),
+        lambda: make_private_scorer("neg_cost", cost_matrix=[[0, 10**400], [1, 0]]).prepare(HALVES),
+        lambda: make_private_scorer("weighted_accuracy", class_weight={0: 10**400, 1: 1}).prepare(
+            HALVES
+        ),
         lambda: make_private_scorer("normalized_sigmoid", slope=10**400),
         lambda: make_private_scorer("neg_mean_absolute_error", bounds=(0, 10**400)),
         lambda: PrivateThresholdClassifier(Cut(), thresholds=[0, 10**400]).fit(

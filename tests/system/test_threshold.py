@@ -351,9 +351,9 @@ def test_invalid_parameters_raise_errors(rare, params, says):
 @pytest.mark.parametrize("cost", [None, [[1, 1], [1, 1]], [[0, 1]], [[0, math.nan], [1, 0]], "x"])
 def test_invalid_cost_matrix_raises_value_error(cost):
     with pytest.raises(ValueError, match="cost_matrix is a square table"):
-        make_private_scorer("neg_cost", cost_matrix=cost)
+        make_private_scorer("neg_cost", cost_matrix=cost).prepare([0, 1])
     with pytest.raises(ValueError, match="cost_matrix"):
-        make_private_scorer("neg_cost")
+        make_private_scorer("neg_cost").prepare([0, 1])
 
 
 def test_neg_cost_equals_mean_cost(rare):
