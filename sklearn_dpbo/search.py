@@ -41,6 +41,7 @@ from .report._report import TRAINING_NOT_PROTECTED, PrivacyReport
 from .scoring._make import is_several
 from .strategies._base import Release, Strategy
 from .strategies._one_table import OneTable
+from .strategies._utility import warn_of_low_utility
 
 __all__ = ["PrivateBayesSearchCV"]
 
@@ -326,6 +327,7 @@ class PrivateBayesSearchCV(
                 if self.refit:
                     fitted["best_estimator_"] = oracle.fitted(fitted["best_params_"])
             replace_fitted(self, fitted)
+        warn_of_low_utility(release.hints)
         return self
 
     def _fit_one_table(
@@ -341,7 +343,9 @@ class PrivateBayesSearchCV(
             )
         setup = self._checked(groups, held_out=False)
         fit = fit_one_table if isinstance(setup.strategy, OneTable) else fit_in_secret
-        replace_fitted(self, fit(self, X, y, groups, setup))
+        fitted, hints = fit(self, X, y, groups, setup)
+        replace_fitted(self, fitted)
+        warn_of_low_utility(hints, 4)
         return self
 
     def _checked(self, groups: Any, held_out: bool) -> Setup:

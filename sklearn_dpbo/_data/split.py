@@ -107,11 +107,10 @@ def hold_out(
             "X and X_val are the same table: models would be trained on the records that are to be "
             "protected. Pass other records as X, or X and cv= without X_val"
         )
-    if given and (cv is not None or split_params):
+    if given and (splits := ["cv"] * (cv is not None) + sorted(split_params)):
         raise ValueError(
-            f"X_val is what is held out: leave cv out, and {sorted(split_params) or 'groups'}. To "
-            "protect all records of a person together, pass groups_val: one entry for each row of "
-            "X_val"
+            f"X_val is what is held out: leave {' and '.join(splits)} out. To protect all records "
+            "of a person together, pass groups_val: one entry for each row of X_val"
         )
     refuse_complex(y, y_val)
     X, y, groups = indexable(X, y, None if given else groups_val)
@@ -247,7 +246,7 @@ def _one_split(
         (train, test), *others = islice(splitter.split(whole.X, whole.y, **split_params), 2)
         if others:
             raise ValueError("it makes several splits")
-        train, test = (np.arange(n)[part] for part in (train, test))
+        train, test = (np.arange(n)[part].reshape(-1) for part in (train, test))
         if not (len(train) and len(test)):
             raise ValueError(f"n = {len(train)} rows to fit on, m = {len(test)} to hold out")
         if len(np.union1d(train, test)) < len(np.unique(train)) + len(test):

@@ -5,10 +5,11 @@ The validation set is not within reach of this module.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,16 +54,6 @@ class PublicEvaluation:
         )
 
 
-class PublicScorer(Protocol):
-    """A score on records that need no protection, as scikit-learn's scorers compute it."""
-
-    def __call__(self, estimator: Any, X: Any, y: Any = None) -> float:
-        """Return the score of a fitted estimator."""
-
-    def record_gains(self, estimator: Any, X: Any, y: Any = None) -> NDArray[np.float64]:
-        """Return what each record adds to the mean that is the score, shape (n_records,)."""
-
-
 @dataclass(frozen=True)
 class PublicEvaluator:
     """The public oracle: candidates in, `PublicEvaluation` out.
@@ -73,7 +64,7 @@ class PublicEvaluator:
         How candidates are fitted.
     split : PublicSplit
         The training set, cut in two.
-    scorer : PublicScorer
+    scorer : PrivateScorer
         Prepared for the problem.
     progress : Progress
         Is told of fits.
@@ -81,7 +72,7 @@ class PublicEvaluator:
 
     options: FitOptions
     split: PublicSplit
-    scorer: PublicScorer
+    scorer: Any
     progress: Progress = field(default_factory=Progress)
 
     def __call__(
@@ -105,12 +96,10 @@ def explore(
 ) -> list[PublicEvaluation]:
     """Score candidates on several cuts of the training set, all in parallel."""
     options, progress, n = oracles[0].options, oracles[0].progress, len(candidate_params)
-    uses = [
-        _Score(each.scorer, each.split.X_test, each.split.y_test, by_record) for each in oracles
-    ]
+    scores = [each.scorer.record_gains if by_record else each.scorer for each in oracles]
     jobs = (
-        (params, oracle.split.training, use)
-        for oracle, use in zip(oracles, uses, strict=True)
+        (params, each.split.training, partial(_score, score, each.split.X_test, each.split.y_test))
+        for each, score in zip(oracles, scores, strict=True)
         for params in candidate_params
     )
     fits: list[Fit] = []
@@ -121,15 +110,5 @@ def explore(
     return [PublicEvaluation.of(fits[k * n : (k + 1) * n], by_record) for k in range(len(oracles))]
 
 
-@dataclass(frozen=True, eq=False)
-class _Score:
-    """Scores a fitted candidate on public records."""
-
-    scorer: PublicScorer
-    X: Any
-    y: Any
-    by_record: bool
-
-    def __call__(self, estimator: Any) -> Any:
-        score = self.scorer.record_gains if self.by_record else self.scorer
-        return score(estimator, self.X, self.y)
+def _score(score: Callable[..., Any], X: Any, y: Any, estimator: Any) -> Any:
+    return score(estimator, X, y)

@@ -6,7 +6,7 @@ The validation set is not within reach of this module.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from .._data.tables import dense, n_rows, take_rows
 from .._data.units import Units
 from ..scoring._response import Predictions, class_scores, respond
 from .fitting import fit, without_callbacks
+from .suppress_output import drop_errors
 
 __all__ = ["labels_at_best_threshold", "public_responses", "public_thresholds"]
 
@@ -29,24 +30,8 @@ _TRUST = 200.0
 _N_TRIED = 100
 
 
-class PublicGains(Protocol):
-    """What is asked of gains here; see `LabelGains`."""
-
-    @property
-    def response_method(self) -> tuple[str, ...]:
-        """Methods of the estimator; the first that it has is called."""
-
-    def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
-        """Return one row of values per record; the first is the response."""
-
-    def shares(
-        self, values: NDArray[Any], units: Units, grid: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        """Return the mean gain at each threshold of a grid, in [0, 1]."""
-
-
 def public_thresholds(
-    estimator: Any, label_gains: PublicGains, training: Training, n: int
+    estimator: Any, label_gains: Any, training: Training, n: int
 ) -> NDArray[np.float64]:
     """Return n thresholds, ascending, some of them several times: where they lie is a prior.
 
@@ -95,40 +80,20 @@ def public_responses(
 ) -> tuple[NDArray[Any], NDArray[np.float64]]:
     """Return labels of training records, and responses; if possible, of a model without them.
 
-    A copy is fitted on four fifths of the training set, and responds to the rest. If that fails, if
-    a fit would spend a privacy budget, and for a `FrozenEstimator`, `estimator` responds to all.
-
-    Parameters
-    ----------
-    estimator : estimator
-        A fitted classifier.
-    model : estimator
-        What is copied and fitted; of a search, its best estimator.
-    training : Training
-        What the estimator was fitted on.
-    response_method : tuple of str
-        Methods of the estimator; the first that it has is called.
-    rng : numpy.random.Generator
-        Cuts the training set.
+    A copy of `model` is fitted on four fifths of the training set, and responds to the rest. If
+    that fails, if a fit would spend a privacy budget, and for a `FrozenEstimator`, the fitted
+    `estimator` responds to all.
     """
-    if not isinstance(model, FrozenEstimator) and not _spends(model):
+    names = (name.rpartition("__")[2] for name in model.get_params(deep=True))
+    if not isinstance(model, FrozenEstimator) and "ledger" not in names:  # a fit spends nothing
         split = split_training(training, model, None, rng)
-        try:
+        with drop_errors():  # a search before this may have left traces of protected records
             fitted = fit(without_callbacks(clone(model)), split.training)
             if np.array_equal(fitted.classes_, estimator.classes_):
                 found = respond(fitted, split.X_test, response_method)
                 return dense(split.y_test), class_scores(found)[:, 0]
-        except KeyboardInterrupt:
-            raise
-        except BaseException:  # a search before this may have left traces of protected records
-            pass
     X = take_rows(training.X, np.arange(n_rows(training.X)))
     return dense(training.y), class_scores(respond(estimator, X, response_method))[:, 0]
-
-
-def _spends(estimator: Any) -> bool:
-    """Whether fitting an estimator, or a part of it, would spend a privacy budget."""
-    return any(name.rpartition("__")[2] == "ledger" for name in estimator.get_params(deep=True))
 
 
 def labels_at_best_threshold(
@@ -139,14 +104,7 @@ def labels_at_best_threshold(
 ) -> NDArray[Any]:
     """Return the labels that public records get from the threshold with the best score.
 
-    Parameters
-    ----------
-    score : callable
-        Takes `Predictions`.
-    y, responses : ndarray of shape (n,)
-        Labels of public records, and responses to them.
-    classes : ndarray of shape (2,)
-        The second one is predicted from a threshold on upwards.
+    `score` takes `Predictions`; the second class is predicted from a threshold on upwards.
     """
     places, finite = (np.arange(_N_TRIED) + 0.5) / _N_TRIED, np.isfinite(responses)
     of_classes = [responses[finite & (y == label)] for label in classes]

@@ -50,9 +50,12 @@ _NOT_PROTECTED = (
 )
 _NOT_IN_SECRET = ", and any model that is fitted on them without privacy, with best_params_, say"
 
+# Fitted attributes, and what to warn of once they are set.
+Fitted = tuple[dict[str, Any], tuple[str, ...]]
 
-def fit_one_table(search: Any, X: Any, y: Any, groups: Any, setup: Setup) -> dict[str, Any]:
-    """Return the fitted attributes of a search whose candidates train privately."""
+
+def fit_one_table(search: Any, X: Any, y: Any, groups: Any, setup: Setup) -> Fitted:
+    """Return the fitted attributes of a search whose candidates train privately, and hints."""
     training, name = private_training(search.estimator), type(search.estimator).__name__
     scorers, _, strategy, mechanisms, options = setup
     budget, rng, m_val = mechanisms.budget, public_generator(search.random_state), strategy.n_val
@@ -99,10 +102,10 @@ def fit_one_table(search: Any, X: Any, y: Any, groups: Any, setup: Setup) -> dic
     if hasattr(last := _last_step(estimator), "privacy_"):
         last.privacy_ = report
     fitted = results_of(search, release, list(scorers), oracle, report)
-    return fitted | ({"best_estimator_": estimator} if search.refit else {})
+    return fitted | ({"best_estimator_": estimator} if search.refit else {}), release.hints
 
 
-def fit_in_secret(search: Any, X: Any, y: Any, groups: Any, setup: Setup) -> dict[str, Any]:
+def fit_in_secret(search: Any, X: Any, y: Any, groups: Any, setup: Setup) -> Fitted:
     """Return the fitted attributes of a search whose models stay secret, as they are not private.
 
     What is released of them rests on the strategy's assumption.
@@ -138,7 +141,7 @@ def fit_in_secret(search: Any, X: Any, y: Any, groups: Any, setup: Setup) -> dic
         released=strategy.released,
         assumption=strategy.assumption,
     )
-    return results_of(search, release, list(scorers), oracle, report)
+    return results_of(search, release, list(scorers), oracle, report), release.hints
 
 
 def _m(table: DividedTable) -> int:

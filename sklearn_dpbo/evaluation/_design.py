@@ -26,9 +26,9 @@ __all__ = ["METHODS", "check_task", "design_of", "error_sums", "needs"]
 METHODS = ("predict_proba", "decision_function")
 # As many numbers as the square of this are released.
 _MOST_CLASSES = 50
-# Steps of squares, of absolute errors, and of labels and errors themselves: what matters less for
+# Steps of squares, of labels and errors themselves, and of absolute errors: what matters less for
 # the numbers computed from them gets a smaller part of the noise's scale.
-_STEPS = (GRID, GRID, GRID // 2, GRID // 4, GRID // 4)
+_STEPS = (GRID, GRID, GRID // 4, GRID // 4, GRID // 2)
 # The largest error that counts, as a multiple of the quantile of absolute errors of public records;
 # and the share of labels whose distance from their mean counts fully.
 _QUANTILE, _REACH, _COUNTED = 0.95, 2.0, 0.99

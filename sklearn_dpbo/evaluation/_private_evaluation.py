@@ -169,10 +169,11 @@ def private_evaluation(
     problem = hold_out(estimator, X, y, {}, **split, **protected)
     warn_of_weak_guarantee(budget, problem.units.m, problem.units.name, stacklevel=3)
     with without_autologging():
-        model = without_callbacks(estimator)
+        model, X, y = without_callbacks(estimator), problem.training.X, problem.training.y
+        rows = spread_rows(X, y, _MOST_RECORDS)
         asked = [("predict",), *([] if is_regressor(model) else [METHODS])]
         design = design_of(
-            Responses.of(model, *_some(problem), asked),
+            Responses.of(model, take_rows(X, rows), take_rows(y, rows), asked),
             m=problem.units.m,
             epsilon=budget.epsilon,
             spread=True,
@@ -202,13 +203,6 @@ def private_evaluation(
     evaluation: ClassifierEvaluation | RegressorEvaluation
     evaluation = design.evaluation(noisy, problem.units, report)
     return evaluation
-
-
-def _some(problem: Problem) -> tuple[Any, Any]:
-    """Return some of the public records."""
-    X, y = problem.training.X, problem.training.y
-    rows = spread_rows(X, y, _MOST_RECORDS)
-    return take_rows(X, rows), take_rows(y, rows)
 
 
 def _counted(

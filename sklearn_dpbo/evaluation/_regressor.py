@@ -60,12 +60,12 @@ class RegressorEvaluation(Evaluation):
     def mean_absolute_error(self) -> Estimate:
         """Return the mean absolute error."""
         c = self.largest_error
-        return self._estimate(lambda n, _: c * self._means(n)[2], 0, (0.0, c))
+        return self._estimate(lambda n, _: c * self._means(n)[4], 0, (0.0, c))
 
     def mean_error(self) -> Estimate:
         """Return the mean of label minus prediction."""
         c = self.largest_error
-        return self._estimate(lambda n, _: c * self._means(n)[4], 0, (-c, c))
+        return self._estimate(lambda n, _: c * self._means(n)[3], 0, (-c, c))
 
     def residual_quantile(self, q: float) -> Estimate:
         """Return a quantile of label minus prediction, at most `largest_error` in size.
@@ -145,7 +145,7 @@ class RegressorEvaluation(Evaluation):
         }
 
     def _means(self, counts: Floats) -> Floats:
-        """Return the means of e^2, t^2, |e|, t and e, see `Moments`."""
+        """Return the means of e^2, t^2, t, e and |e|, see `Moments`."""
         means: Floats = self._design.labels.means(counts, self.m)
         return means
 

@@ -14,7 +14,7 @@ from .._sklearn.delegation import DelegatesToBest, replace_fitted
 from .._sklearn.pipelines import refuse_steps_before
 from .._sklearn.results import already_released, note_on_error
 from ..ledger._ledger import PrivacyLedger
-from ..strategies._utility import warn_of_noise
+from ..strategies._utility import noise_hints, warn_of_low_utility
 from ._coordinator import FederatedCoordinator
 from ._holding import evaluate
 from ._plan import Plan, checked_names, together
@@ -244,12 +244,12 @@ class PrivateFederatedSearch(DelegatesToBest, MetaEstimatorMixin, BaseEstimator)
                 released = _pooled if self.trust == "coordinator" else _by_messages
                 result = released(plan, held, X, y)
             fitted = result.attributes()
-            _warn_of_noise(plan, held, result)
             with note_on_error(lambda: already_released(fitted)):
                 if self.refit:
                     first = next(iter(held.values()))
                     fitted["best_estimator_"] = first._holding.oracle.fitted(fitted["best_params_"])
             replace_fitted(self, fitted)
+            warn_of_low_utility(_hints(plan, held, result))
         return self
 
 
@@ -302,12 +302,13 @@ def _charged(held: Mapping[str, FederatedSite]) -> str:
     return f"epsilon counts as spent at the sites {names}; there is no result" if names else ""
 
 
-def _warn_of_noise(plan: Plan, held: Mapping[str, FederatedSite], result: Result) -> None:
-    """Warn if the noise of the largest vote, or of the score, hides differences of candidates."""
+def _hints(plan: Plan, held: Mapping[str, FederatedSite], result: Result) -> tuple[str, ...]:
+    """Say if the noise of the largest vote, or of the score, hides differences of candidates."""
     several = [site._holding.units for site in held.values()]
     units = together(result.scorer, several)
     voter = units if plan.trust == "coordinator" else max(several, key=lambda each: each.m)
-    if len(plan.candidates) > 1:
-        epsilon, interval = plan.epsilon * (1 - plan.score_share), result.scores[result.best][1]
-        warn_of_noise(result.scorer, voter, (), epsilon=epsilon)
-        warn_of_noise(result.scorer, units, (), interval=interval)
+    if len(plan.candidates) == 1:
+        return ()
+    epsilon, interval = plan.epsilon * (1 - plan.score_share), result.scores[result.best][1]
+    choice = noise_hints(result.scorer, voter, (), epsilon=epsilon)
+    return choice + noise_hints(result.scorer, units, (), interval=interval)

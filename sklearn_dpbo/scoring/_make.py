@@ -54,10 +54,8 @@ _OF_CLUSTERERS = (
 def _parameters(name: str) -> tuple[str, ...]:
     if name in GAINS:
         return GAINS[name].params
-    own: tuple[str, ...] = ("adjusted",) * (name == "balanced_accuracy")
-    own += ("weights",) * (name == "cohen_kappa")
-    own += ("beta",) * name.startswith("fbeta") + ("largest_error",) * (name in VARIANCE)
-    return own + ("pos_label",) * (name in _POSITIVE)
+    own = ("weights",) * (name == "cohen_kappa") + ("beta",) * name.startswith("fbeta")
+    return own + ("largest_error",) * (name in VARIANCE) + ("pos_label",) * (name in _POSITIVE)
 
 
 # All names, with their parameters.
@@ -177,14 +175,11 @@ def is_several(scoring: Any) -> bool:
 
 def resolve_scorers(scoring: Any, estimator: Any, selects: str | None) -> dict[str, PrivateScorer]:
     """Return the scorers for ``scoring=``, by name: first the one called `selects`, if not None."""
-    if isinstance(scoring, Mapping):
-        named = [(name, resolve_scorer(each, estimator)) for name, each in scoring.items()]
-    elif is_several(scoring):
-        scorers = [resolve_scorer(each, estimator) for each in scoring]
-        named = [(scorer.name, scorer) for scorer in scorers]
-    else:
-        scorer = resolve_scorer(scoring, estimator)
-        named = [(scorer.name, scorer)]
+    each = list(scoring) if is_several(scoring) else [scoring]
+    values = scoring.values() if isinstance(scoring, Mapping) else each
+    scorers = [resolve_scorer(value, estimator) for value in values]
+    names = each if isinstance(scoring, Mapping) else [scorer.name for scorer in scorers]
+    named = list(zip(names, scorers, strict=True))
     found = dict(named)
     if not named or len(found) < len(named) or not all(isinstance(n, str) for n in found):
         raise ValueError(
@@ -245,11 +240,10 @@ def references() -> dict[str, Any]:
         "fbeta": metrics.make_scorer(metrics.fbeta_score, beta=1),
     }
     for average in AVERAGES:
-        extra[f"fbeta_{average}"] = metrics.make_scorer(
-            metrics.fbeta_score, beta=1, average=average
-        )
+        made = metrics.make_scorer(metrics.fbeta_score, beta=1, average=average)
+        extra[f"fbeta_{average}"] = made
     known = set(metrics.get_scorer_names()) & set(NAMES)
-    return {**{name: metrics.get_scorer(name) for name in known}, **extra}
+    return {name: metrics.get_scorer(name) for name in known} | extra
 
 
 def _like(theirs: Any) -> PrivateScorer:

@@ -76,16 +76,10 @@ def _accuracy(C: Floats, undefined: float | None) -> Floats:
     return ratio(np.trace(C, axis1=-2, axis2=-1), C.sum(axis=(-2, -1)), undefined)
 
 
-def _balanced_accuracy(C: Floats, undefined: float | None, adjusted: bool = False) -> Floats:
+def _balanced_accuracy(C: Floats, undefined: float | None) -> Floats:
     size = C.sum(axis=-1)
     recalls = ratio(np.diagonal(C, axis1=-2, axis2=-1), size, undefined)
-    mean = _mean(recalls, size > 0, undefined)
-    if not adjusted:
-        return mean
-    n = (size > 0).sum(axis=-1) if undefined is None else C.shape[-1]
-    chance = 1 / np.maximum(n, 2)
-    found: Floats = (mean - chance) / (1 - chance)
-    return found
+    return _mean(recalls, size > 0, undefined)
 
 
 def _matthews(C: Floats, undefined: float | None) -> Floats:

@@ -62,9 +62,9 @@ RANKING = ("average_precision", "roc_auc", "roc_auc_ovr")
 # which on the noise of a histogram is less than what smoothing it changes.
 _ENOUGH_FOR_PAIRS, _CLEAR = 1_000, 4_000
 VARIANCE = ("explained_variance", "r2")
-# Steps for e^2, t^2, |e| (not needed), t and e. All sums get the same noise: so the shares of
-# epsilon are about .49, .37, .08 and .06, near the best for models of all kinds.
-_STEPS = (GRID, 3 * GRID // 4, 0, 2 * GRID // 25, 3 * GRID // 50)
+# Steps for e^2, t^2, t and e. All sums get the same noise: so the shares of epsilon are about .49,
+# .37, .08 and .06, near the best for models of all kinds.
+_STEPS = (GRID, 3 * GRID // 4, 2 * GRID // 25, 3 * GRID // 50)
 # Share of the training labels whose distance from their mean counts fully.
 _COUNTED = 0.99
 # For guidance: the largest squared error, in variances of the labels.
@@ -109,7 +109,7 @@ class ConfusionScore(_ClassScore):
     @classmethod
     def of(cls, name: str, params: dict[str, Any]) -> ConfusionScore:
         """The gradient of recalls is the same everywhere, as they are means over one class."""
-        signed = name in ("matthews_corrcoef", "cohen_kappa") or params.get("adjusted", False)
+        signed = name in ("matthews_corrcoef", "cohen_kappa")
         varies = name not in ("accuracy", "balanced_accuracy", "recall")
         return cls(name, (-1.0 if signed else 0.0, 1.0), params, choice_uses_public=varies)
 
@@ -169,12 +169,10 @@ class RankingScore(_ClassScore):
     response_method: tuple[str, ...] = ("decision_function", "predict_proba")
     smooth: bool = False
 
-    @property
-    def _several(self) -> bool:
-        return self.name == "roc_auc_ovr"
-
     def prepare(self, y_train: Any) -> RankingScore:
-        takes = (3, math.inf, "'roc_auc'") if self._several else (2, 2, "'roc_auc_ovr'")
+        takes = (
+            (3, math.inf, "'roc_auc'") if self.name == "roc_auc_ovr" else (2, 2, "'roc_auc_ovr'")
+        )
         found = self._with_classes(y_train, *takes)
         own = np.array(dense(y_train))[:, None] == found.classes[list(found.positions)]
         shares, floor = tuple(own.mean(axis=0).tolist()), _FLOORS.get(self.name, 0.0)
@@ -205,7 +203,7 @@ class RankingScore(_ClassScore):
             histogram = ScoreHistogram.at(
                 found, self.classes, self.positions, methods, n_bins(m, epsilon)
             )
-        smooth = m * epsilon < _CLEAR and not self._several
+        smooth = m * epsilon < _CLEAR and len(self.positions) == 1
         placed = replace(self, counts=histogram, smooth=smooth)
         shift, allowance = placed._public_error(found, m)
         return replace(placed, shift=shift, allowance=allowance)
@@ -229,7 +227,7 @@ class RankingScore(_ClassScore):
         return area(table, undefined)
 
     def exact(self, public: Predictions, sample_weight: Any = None) -> float:
-        if self._several:
+        if len(self.positions) > 1:
             options = {"multi_class": "ovr", "labels": self.classes}
             return float(
                 roc_auc_score(public.y, public.response, sample_weight=sample_weight, **options)
@@ -292,16 +290,16 @@ class VarianceExplained(PrivateScorer):
         return (self.counts.c_e / self.counts.c_y) ** 2
 
     def raw(self, counts: Floats, units: Units, undefined: float | None = None) -> Floats:
-        ee, tt, _, t, e = self.counts.means(counts, units.m)
+        ee, tt, t, e = self.counts.means(counts, units.m)[:4]
         errors = self._scale * np.maximum(ee - self._centred * e**2, 0.0)
         return 1 - ratio(errors, tt - t**2, 1.0)
 
     def interval(self, noisy: NoisyCounts, units: Units, confidence: float) -> tuple[float, float]:
         """The square of a noisy number is too large on average: one end takes a smaller one."""
-        _, _, _, t0, e0 = self.counts.means(noisy.counts, units.m)
+        _, _, t0, e0 = self.counts.means(noisy.counts, units.m)[:4]
 
         def compute(counts: Floats, units: Units, end: float | None) -> Floats:
-            ee, tt, _, t, e = self.counts.means(counts, units.m)
+            ee, tt, t, e = self.counts.means(counts, units.m)[:4]
             small_t, small_e = (
                 np.maximum(abs(at) - abs(x - at), 0) ** 2 for at, x in ((t0, t), (e0, e))
             )

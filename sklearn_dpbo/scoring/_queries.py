@@ -306,35 +306,28 @@ class Residuals(Cells):
 
 @dataclass(frozen=True, eq=False)
 class Moments(Query):
-    """Sums of squares and absolute values of errors, of labels and their squares; all clipped.
+    """Sums of squares of errors and labels, of labels and of errors; all clipped.
 
     With e = (y - prediction) / c_e and t = (y - centre) / c_y, clipped to [-1, 1]: the sums over
-    units of e^2, t^2, |e|, t and e, each in steps of its own.
-
-    Parameters
-    ----------
-    centre, c_y, c_e : float
-        Public.
-    steps : tuple of int
-        Steps of each sum; 0 for one that is left out. All sums get the same noise, so that these
-        say how epsilon is shared.
+    units of e^2, t^2, t, e and, if there is a fifth number of steps, |e|, each in steps of its own.
+    All sums get the same noise, so that steps say how epsilon is shared.
     """
 
     centre: float
     c_y: float
     c_e: float
-    steps: tuple[int, int, int, int, int]
+    steps: tuple[int, ...]
     what = "sums of errors and labels"
 
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.int64]:
-        """A row (e^2, t^2, |e|, t, e) in steps; NaN has the largest error."""
+        """A row (e^2, t^2, t, e, |e|) in steps; NaN has the largest error."""
         y = numbers(y)
         with np.errstate(all="ignore"):
             e, t = (y - response) / self.c_e, (y - self.centre) / self.c_y
         e = np.clip(np.where(np.isnan(e), 1.0, e), -1, 1)
         t = np.clip(np.where(np.isnan(t), 0.0, t), -1, 1)
-        columns = self._counted(np.stack([e**2, t**2, np.abs(e), t, e], axis=1))
-        found: Floats = np.rint(columns * self._counted(self.steps))
+        columns = np.stack([e**2, t**2, t, e, np.abs(e)][: len(self.steps)], axis=1)
+        found: Floats = np.rint(columns * self.steps)
         return found.astype(np.int64)
 
     def lowest_values(self, y: Any, n: int) -> NDArray[np.int64]:
@@ -346,19 +339,11 @@ class Moments(Query):
 
     def sensitivity(self, units: Units) -> int:
         """e^2, t^2 and |e| lie in [0, 1], t and e in [-1, 1], in steps."""
-        return sum(self.steps[:3]) + 2 * sum(self.steps[3:])
+        return sum(self.steps) + sum(self.steps[2:4])
 
     def means(self, counts: ArrayLike, m: int) -> Floats:
-        """Return the means of e^2, t^2, |e|, t and e, shape (5, ...); NaN for what is left out."""
-        counts = np.asarray(counts)
-        means = np.full((*counts.shape[:-1], 5), np.nan)
-        means[..., np.array(self.steps) > 0] = counts / self._counted(self.steps) / m
-        return np.moveaxis(means, -1, 0)
-
-    def _counted(self, columns: ArrayLike) -> NDArray[Any]:
-        """Leave out the sums that are."""
-        found: NDArray[Any] = np.asarray(columns)[..., np.array(self.steps) > 0]
-        return found
+        """Return the means of e^2, t^2, t, e and, if counted, |e|; shape (4 or 5, ...)."""
+        return np.moveaxis(np.asarray(counts) / np.array(self.steps) / m, -1, 0)
 
 
 def same(a: Any, b: Any) -> bool:

@@ -79,6 +79,8 @@ class Release:
         Returns the evaluation of the chosen candidate for its units and privacy report.
     all_scores : dict of int to list of (float, tuple of float), or None, default=None
         All scores with their intervals, by number of the candidate, if they are released.
+    hints : tuple of str, default=()
+        What to warn of once the results are set.
     """
 
     candidates: tuple[Candidate, ...]
@@ -86,6 +88,7 @@ class Release:
     scores: Scores
     report: Callable[..., Any] | None = None
     all_scores: dict[int, Scores] | None = None
+    hints: tuple[str, ...] = ()
 
 
 class Strategy(BaseEstimator):

@@ -27,7 +27,7 @@ from .._space.space import SearchSpace, divide
 from ._base import Candidate, Release, Strategy
 from ._proposals import Domain
 from ._release import count_scores
-from ._utility import warn_of_noise
+from ._utility import noise_hints
 
 __all__ = ["OneTable", "Plan"]
 
@@ -230,15 +230,15 @@ class OneTable(Strategy):
             params, statistic, oracle, left, lambda _: (estimator, made_up.X, made_up.y)
         )
         units = oracle.problem.units
-        if len(plan.params) > 1:
-            warn_of_noise(oracle.scorer, units, (), epsilon=epsilon, stacklevel=6)
         scores, _ = counted.release(units, mechanisms)
+        hints: tuple[str, ...] = ()
         if len(plan.params) > 1:
-            warn_of_noise(oracle.scorer, units, (), interval=scores[0][1], stacklevel=6)
+            hints = noise_hints(oracle.scorer, units, (), epsilon=epsilon)
+            hints += noise_hints(oracle.scorer, units, (), interval=scores[0][1])
         # If the number of fits is secret, so is which were made.
         validated = None if isinstance(plan.runs, Repeated) else True
         candidates = tuple(Candidate(each, validated) for each in plan.params)
-        return Release(candidates, index, scores), estimator
+        return Release(candidates, index, scores, hints=hints), estimator
 
 
 @ClearFrames()

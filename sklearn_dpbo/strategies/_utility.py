@@ -14,7 +14,7 @@ from .._data.units import Units
 from ..exceptions import LowUtilityWarning
 from ..scoring._scorers import PrivateScorer
 
-__all__ = ["warn_of_noise"]
+__all__ = ["noise_hints", "warn_of_low_utility"]
 
 # With fewer public scores than this, differences between candidates are assumed to be a share of
 # the largest possible one.
@@ -28,16 +28,21 @@ _CONSEQUENCES = {
 _HALF_WIDTH = 1.96
 
 
-def warn_of_noise(
+def warn_of_low_utility(hints: Sequence[str], stacklevel: int = 3) -> None:
+    """Warn, for what is released after it is set: a user may turn warnings into errors."""
+    for hint in hints:
+        warnings.warn(hint, LowUtilityWarning, stacklevel=stacklevel)
+
+
+def noise_hints(
     scorer: PrivateScorer,
     units: Units,
     public_scores: Sequence[float],
     *,
     epsilon: float | None = None,
     interval: tuple[float, float] = (0.0, 0.0),
-    stacklevel: int = 4,
-) -> None:
-    """Warn if noise hides differences: of a choice at epsilon, or of a score in its interval."""
+) -> tuple[str, ...]:
+    """Say if noise hides differences: of a choice at epsilon, or of a score in its interval."""
     what, noise = "score", (interval[1] - interval[0]) / 2 / _HALF_WIDTH
     if epsilon is not None:
         what, noise = "choice", 2 * scorer.sensitivity(units) * scorer.line(units)[1] / epsilon
@@ -47,13 +52,12 @@ def warn_of_noise(
     if len(known) >= _FEWEST:
         spread = float(np.std(known))
         how = f"measured: {len(known)} scores within the training set"
-    if noise > spread:
-        size = f"a standard deviation of {noise:.2g}" if np.isfinite(noise) else "no known limit"
-        warnings.warn(
-            f"The noise of the {what} is larger than the differences between candidates, so "
-            f"{_CONSEQUENCES[what]}. In units of {scorer.name} the noise has {size}, and "
-            f"candidates differ by {spread:.2g} ({how}). Use more (validation) records, of a rare "
-            "class especially, or a larger epsilon; plan_search computes how many",
-            LowUtilityWarning,
-            stacklevel=stacklevel,
-        )
+    if noise <= spread:
+        return ()
+    size = f"a standard deviation of {noise:.2g}" if np.isfinite(noise) else "no known limit"
+    return (
+        f"The noise of the {what} is larger than the differences between candidates, so "
+        f"{_CONSEQUENCES[what]}. In units of {scorer.name} the noise has {size}, and "
+        f"candidates differ by {spread:.2g} ({how}). Use more (validation) records, of a rare "
+        "class especially, or a larger epsilon; plan_search computes how many",
+    )

@@ -17,7 +17,7 @@ from ._base import Release, Strategy
 from ._guidance import Guidance
 from ._one_table import OneTable
 from ._release import count_scores, release_all_scores
-from ._utility import warn_of_noise
+from ._utility import noise_hints, warn_of_low_utility
 from ._warm_start import check_initial_points, is_fitted_search
 
 __all__ = ["WorstCase"]
@@ -178,7 +178,7 @@ class WorstCase(Strategy):
 
         epsilon, units = mechanisms.budget.epsilon_beside(self.score_share), oracle.problem.units
         if len(history.fitted) > 1:
-            warn_of_noise(oracle.scorer, units, public, epsilon=epsilon)
+            warn_of_low_utility(noise_hints(oracle.scorer, units, public, epsilon=epsilon), 4)
         chosen = mechanisms.select(
             history.statistics.plus(guidance.prior()),
             epsilon,
@@ -195,6 +195,7 @@ class WorstCase(Strategy):
             params, model = candidates[best].params, guidance.public_model
             counted = count_scores(params, statistic, oracle, left, model)
             scores, report = counted.release(units, mechanisms)
+        hints: tuple[str, ...] = ()
         if len(history.fitted) > 1:
-            warn_of_noise(oracle.scorer, units, public, interval=scores[0][1])
-        return Release(candidates, best, scores, report, all_scores)
+            hints = noise_hints(oracle.scorer, units, public, interval=scores[0][1])
+        return Release(candidates, best, scores, report, all_scores, hints)

@@ -546,7 +546,7 @@ def test_bad_parameters_are_named(params, message):
         ({"a": HELD["north"][0]}, "the records of a site"),
         ({"a": (HELD["north"][0], None)}, "y"), ({"a": (None, None)}, "found None"),
         ({"a": (HELD["north"][0][:0], HELD["north"][1][:0])}, "empty"),
-        ({"a": (HELD["north"][0][:, :2], HELD["north"][1])}, "columns|features"),
+        ({"a": (HELD["north"][0][:, :2], HELD["north"][1])}, "columns|features|shape"),
     ],
 )  # fmt: skip
 def test_bad_sites_are_named(sites, message):

@@ -1,6 +1,7 @@
 """``release="all"``: the scores of all validated candidates, and why there are none otherwise."""
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -107,6 +108,19 @@ def test_the_noise_has_the_scale_that_it_says(n):
 def test_scores_that_are_mostly_noise_are_warned_of(two_classes):
     with pytest.warns(LowUtilityWarning, match="noise of the score"):
         searched(two_classes, epsilon=0.1)
+
+
+def test_a_warning_of_noise_that_is_an_error_loses_no_result(two_classes):
+    """The score is released, and charged for, before anyone can know how wide its interval is."""
+    X, y, X_val, y_val = two_classes
+    search = PrivateBayesSearchCV(
+        LogisticRegression(), {"C": [0.1, 1.0]}, epsilon=0.1, noise_random_state=0
+    )
+    with warnings.catch_warnings(), pytest.raises(LowUtilityWarning, match="noise of the score"):
+        warnings.filterwarnings("ignore", "The noise of the choice")
+        warnings.filterwarnings("error", "The noise of the score")
+        search.fit(X, y, X_val=X_val, y_val=y_val)
+    assert search.best_params_ and search.best_score_ is not None and search.predict(X).any()
 
 
 @pytest.mark.parametrize(

@@ -117,6 +117,7 @@ def test_a_split_with_rows_in_both_parts_is_refused():
     [
         (np.arange(30), [35] * 5, "more than once"),
         (np.arange(40), [-1, -2], "a row is in both parts"),
+        (np.arange(30), np.arange(25, 35)[None], "a row is in both parts"),
         ([], np.arange(40), "n = 0 rows to fit on"),
         (np.arange(20), [45], "row numbers of X"),
         (np.arange(40), [], "m = 0"),

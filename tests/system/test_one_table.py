@@ -234,7 +234,7 @@ def gain(y, predicted):
 
 
 def test_a_record_that_a_gain_cannot_value_changes_no_other(cut, monkeypatch):
-    """Models that follow from one release are evaluated together, but not by a user's gain."""
+    """Also of models that follow from one release."""
     from sklearn_dpbo._privacy.mechanisms import Mechanisms
 
     X, y = table()
