@@ -302,7 +302,7 @@ class PrivateBayesSearchCV(
         """
         if self.protect == "all":
             return self._fit_one_table(X, y, X_val, y_val, groups_val, fit_params)
-        setup = self._checked(groups_val, held_out=X_val is None)
+        setup = self._checked(groups_val)
         scorers, space, strategy, mechanisms, options = setup
         given = {"X_val": X_val, "y_val": y_val, "groups_val": groups_val}
         problem, rng = self._hold_out(X, y, fit_params, mechanisms.budget, **given)
@@ -341,20 +341,20 @@ class PrivateBayesSearchCV(
                 f'protect="all" takes one table, as X and y (and groups), and cuts it itself; '
                 f"found {names} as well"
             )
-        setup = self._checked(groups, held_out=False)
+        setup = self._checked(groups)
         fit = fit_one_table if isinstance(setup.strategy, OneTable) else fit_in_secret
         fitted, hints = fit(self, X, y, groups, setup)
         replace_fitted(self, fitted)
         warn_of_low_utility(hints, 4)
         return self
 
-    def _checked(self, groups: Any, held_out: bool) -> Setup:
+    def _checked(self, groups: Any) -> Setup:
         """Return what the search does, or raise an error for wrong parameters."""
         check_parameters(self)
         scorers, space = scorers_of(self), space_of(self)
         strategy = resolve_strategy(self.strategy).protecting(self.protect)
         strategy.check(Budget(self.epsilon, self.delta))
-        check_strategy(self, strategy, scorers, held_out)
+        check_strategy(self, strategy, scorers)
         noise, name = noise_source(self.noise_random_state, stacklevel=4), type(strategy).__name__
         budget = budget_on(
             self.ledger,

@@ -54,7 +54,7 @@ class PublicEvaluation:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PublicEvaluator:
     """The public oracle: candidates in, `PublicEvaluation` out.
 

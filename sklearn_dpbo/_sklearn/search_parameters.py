@@ -18,7 +18,6 @@ from .._space.space import SearchSpace
 from ..scoring._make import resolve_scorers
 from ..scoring._scorers import PrivateScorer
 from ..strategies._base import Strategy
-from ..strategies._warm_start import is_fitted_search
 
 __all__ = [
     "Setup",
@@ -157,19 +156,11 @@ def resolve_strategy(strategy: Any) -> Strategy:
     )
 
 
-def check_strategy(
-    search: Any, strategy: Strategy, scorers: dict[str, PrivateScorer], held_out: bool
-) -> None:
-    """Raise ValueError if a strategy does not do what a search is to do, which may hold out."""
-    name, start = type(strategy).__name__, getattr(strategy, "initial_points", None)
+def check_strategy(search: Any, strategy: Strategy, scorers: dict[str, PrivateScorer]) -> None:
+    """Raise ValueError if a strategy does not do what a search is to do."""
+    name = type(strategy).__name__
     only_one = strategy.protects == "all" or strategy.assumption is not None
     for wrong, why in (
-        (
-            held_out and is_fitted_search(start),
-            "initial_points is a search, and what it found follows from the records that it was "
-            "fitted on. Some of these could be held out, and be protected, here: hold out by "
-            "yourself records that are not among them, as X_val",
-        ),
         (
             search.refit and strategy.protects == "all" and strategy.assumption is not None,
             f"{name} releases no model, since it fits models that are not private, and with "

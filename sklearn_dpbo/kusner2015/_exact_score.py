@@ -79,10 +79,6 @@ class ExactScore(PrivateScorer):
     def response_method(self) -> tuple[str, ...]:  # type: ignore[override]
         return self.query.response_method
 
-    @property
-    def definition(self) -> tuple[Any, ...]:
-        return self.score.definition  # type: ignore[no-any-return]
-
     def raw(
         self, counts: NDArray[np.float64], units: Units, undefined: float | None = None
     ) -> NDArray[np.float64]:

@@ -136,12 +136,6 @@ class PrivateScorer(Query):
         """Whether public predictions determine what is released, or correct it."""
         return self.counts is None or self.learns_bounds
 
-    @property
-    def definition(self) -> tuple[Any, ...]:
-        """What `make_private_scorer` was given: of equal ones, scores are comparable."""
-        function = getattr(getattr(self, "gain", None), "function", None)
-        return self.name, sorted(self.params.items()), function
-
     # ------------------------------------------------------------ what is set when
     def prepare(self, y_train: Any) -> PrivateScorer:
         """Return this scorer with everything set that depends on the training labels.

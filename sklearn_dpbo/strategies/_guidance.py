@@ -22,7 +22,6 @@ from ._history import History
 from ._private import PrivateGuide, affordable_draws
 from ._proposals import Domain, PublicModel, choose_batch, validation_batch
 from ._release import public_model, rehearse
-from ._warm_start import Start
 
 __all__ = ["Guidance"]
 
@@ -74,7 +73,14 @@ class Guidance:
             self._pool = Domain.of(space, [space.fill(n_iter, rng), self._pool]).points
         whole = len(self._pool) < n_iter or space.n_points <= n_iter
         own = {} if whole else oracle.options.estimator.get_params(deep=True)
-        self._start = Start.of(space, options.initial_points, own, n_iter, oracle.scorer)
+        start = [space.none, *map(space.locate, options.initial_points or ())]
+        if len(start) > n_iter + 1:
+            raise ValueError(
+                f"initial_points has {len(start) - 1} candidates, more than n_iter={n_iter}: "
+                "increase n_iter, or leave some out"
+            )
+        #: What is validated first: points that were given, and the estimator's own.
+        self._start = Domain.of(space, [*start, space.own_points(own)]).points.take(slice(n_iter))
 
     def run(self) -> History:
         """Evaluate n_iter candidates, or all of a smaller space.
@@ -121,9 +127,7 @@ class Guidance:
 
     def _without_draws(self, n: int) -> Points:
         """Return n points to validate that depend on no validation score."""
-        return validation_batch(
-            self._space, self._model, self._start.points, self._pool, n, self._rng
-        )
+        return validation_batch(self._space, self._model, self._start, self._pool, n, self._rng)
 
     def _draws(self) -> Price | None:
         """Return how many candidates are drawn, and what that costs; None if it is not worth it."""
@@ -131,7 +135,7 @@ class Guidance:
         budget, share = self._mechanisms.budget, Fraction(self._options.guidance_share)
         return affordable_draws(
             self._n_left,
-            self._n_left - len(self._start.points),
+            self._n_left - len(self._start),
             round_down(Fraction(budget.epsilon) * share),
             budget.delta,
             scorer.sensitivity(units) / scorer.largest(units),
@@ -205,7 +209,7 @@ class Guidance:
     def _explore(self) -> None:
         """Explore within the training set, and decide how many candidates are validated then."""
         # There is room to validate every point to start with.
-        fewest = max(1, len(self._start.points))
+        fewest = max(1, len(self._start))
         n = min(math.ceil(_PUBLIC_SHARE * self._n_iter), self._n_iter - fewest)
         if n < _LEAST_EXPLORED:
             return
@@ -222,18 +226,14 @@ class Guidance:
             self._score_again(self._model, fewest)
 
     def _first_explored(self, n: int) -> Points:
-        """Return half of where to start, and fill the space unless an earlier search has."""
-        start = self._start.points.take(slice(n // 2))
-        filled = 0 if len(self._start.scores) else math.ceil(_INITIAL_SHARE * n)
+        """Return half of where to start, and points that fill the space."""
+        start, filled = self._start.take(slice(n // 2)), math.ceil(_INITIAL_SHARE * n)
         everything = Domain.of(self._space, [start, self._pool]).points
         return everything.take(slice(max(len(start), filled)))
 
     @single_threaded
     def _learn(self) -> PublicModel:
-        scores = self.history.public_scores
-        earlier = self._start.level(self.history.points, scores)
-        points = Points.concatenate([self.history.points, self._start.explored])
-        return PublicModel.learn(self._space, points, np.concatenate([scores, earlier]))
+        return PublicModel.learn(self._space, self.history.points, self.history.public_scores)
 
     @single_threaded
     def _promising(self, model: PublicModel, n: int) -> Points:
@@ -251,8 +251,7 @@ class Guidance:
         n_succeeded = int(np.isfinite(self.history.public_scores).sum())
         if n := min(n_fits // _N_OTHER_CUTS, n_succeeded):
             explored = self.history.points.identities()
-            best = [key for key in model.best(len(model.points)).identities() if key in explored]
-            positions = [explored.index(key) for key in best[:n]]
+            positions = [explored.index(key) for key in model.best(n).identities()]
             others = [self._oracle.public(None, self._rng) for _ in range(_N_OTHER_CUTS)]
             params = tuple(self.history.candidates[i].params for i in positions)
             self.history.score_again(positions, explore(others, params))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from .._evaluation.evaluator import Evaluator
 from .._evaluation.fitting import report_failures
@@ -18,7 +18,6 @@ from ._guidance import Guidance
 from ._one_table import OneTable
 from ._release import count_scores, release_all_scores
 from ._utility import noise_hints, warn_of_low_utility
-from ._warm_start import check_initial_points, is_fitted_search
 
 __all__ = ["WorstCase"]
 
@@ -68,12 +67,9 @@ class WorstCase(Strategy):
     public_cv : splitter or iterable of one (train, test) pair, default=None
         How to split the training set for the exploration; must make one split. None holds out a
         fifth of its rows.
-    initial_points : list of dict or fitted search, default=None
+    initial_points : list of dict, default=None
         Candidates to try first. Each must lie in the search space; all are scored on the validation
-        set. From a fitted `PrivateBayesSearchCV` these are its `best_params_` and the four
-        candidates with the best public scores, and the exploration continues from all its public
-        scores. No record that is protected now may have been a training record of that search, so
-        X_val is required. This search is charged in full.
+        set.
     prior_weight : float, default=None
         The choice is made by the validation score plus this times the public score (its posterior
         mean), so that public scores help where the noise is large; 0 leaves them out. None is
@@ -138,28 +134,14 @@ class WorstCase(Strategy):
                 "leave nothing of epsilon for the choice of the candidate: make their sum less "
                 "than 1"
             )
-        check_initial_points(self.initial_points)
-
-    def __sklearn_clone__(self) -> WorstCase:
-        """Return a copy for another fit: a search in `initial_points` stays fitted."""
-        params = self.get_params(deep=False)
-        return type(self)(
-            **{
-                name: value if is_fitted_search(value) else clone(value, safe=False)
-                for name, value in params.items()
-            }
-        )
-
-    @property
-    def released(self) -> str:
-        """Results of the search that may be published, in words."""
-        if not is_fitted_search(self.initial_points):
-            return super().released
-        return (
-            f"{super().released} It began with the results of an earlier search, from which the "
-            "evaluated candidates also follow. For validation records that both searches used, the "
-            "privacy losses of the two searches add up"
-        )
+        start = self.initial_points
+        if start is not None and not (
+            isinstance(start, list | tuple) and all(isinstance(each, Mapping) for each in start)
+        ):
+            raise ValueError(
+                "initial_points is a list of dicts, such as [search.best_params_] of another "
+                f"search; found {type(start).__name__}"
+            )
 
     def run(
         self,

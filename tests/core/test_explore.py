@@ -9,10 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import loguniform, randint, uniform
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
-from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
 
-from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
+from sklearn_dpbo import PrivateBayesSearchCV
 from sklearn_dpbo._gp.surrogate import Kernel, Surrogate
 from sklearn_dpbo._privacy.sensitive import Sensitive
 from sklearn_dpbo._space.space import SearchSpace
@@ -23,7 +22,6 @@ from sklearn_dpbo.strategies._proposals import (
     choose_batch,
     validation_batch,
 )
-from sklearn_dpbo.strategies._warm_start import Start
 
 UNIT = {"x": uniform(0, 1), "y": uniform(0, 1)}
 
@@ -264,61 +262,15 @@ def test_prior_helps_where_noise_hides_validation_scores():
     assert mean_distance(None) < 0.7 * mean_distance(0.0)
 
 
-# ---------------------------------------------------------------- warm start
-def test_search_begins_where_another_ended():
-    first = search_of(n_iter=48)
-    second = search_of(n_iter=24, strategy=WorstCase(initial_points=first), random_state=1)
-    found = second.cv_results_
-    validated = [p for p, v in zip(found["params"], found["validated"], strict=True) if v]
-    assert validated[0] == first.best_params_
-    scores = first.cv_results_["public_score"]
-    best = [
-        first.cv_results_["params"][i]
-        for i in np.argsort(-np.nan_to_num(scores), kind="stable")[:4]
-    ]
-    assert validated[1:5] == [p for p in best if p != first.best_params_][:4]
-    explored = [p for p, v in zip(found["params"], found["validated"], strict=True) if not v]
-    fresh = search_of(n_iter=24, random_state=1).cv_results_
-    blank = [p for p, v in zip(fresh["params"], fresh["validated"], strict=True) if not v]
-
-    def share(params):
-        return np.mean([Level(**p).predict(numbered(1000)[0]).mean() for p in params])
-
-    assert share(explored) > share(blank) + 0.2, "it need not fill the space again"
-    assert sum(loss.epsilon for loss in second.privacy_.spends) == pytest.approx(1.0)
-
-
-def test_scores_of_an_earlier_search_are_moved_to_the_level_of_this_one():
-    space = SearchSpace(UNIT)
-    points = space.fill(4, np.random.default_rng(0))
-    start = Start(space.none, points, np.array([0.1, 0.2, 0.3, 0.4]))
-    others = space.fill(9, np.random.default_rng(5))
-    assert (start.level(others, np.zeros(9)) == start.scores).all()
-    moved = start.level(points.take([1, 3, 0]), np.array([0.7, 0.7, np.nan]))
-    assert moved == pytest.approx(start.scores + 0.4)
-
-
-def test_candidates_of_an_earlier_search_outside_of_the_space_are_left_out():
-    first = search_of(n_iter=48)
-    near = {"x": uniform(0.5, 0.5), "y": uniform(0, 0.5)}
-    search = search_of(space=near, strategy=WorstCase(initial_points=first))
-    assert all(p["x"] >= 0.5 and p["y"] <= 0.5 for p in search.cv_results_["params"])
-    with pytest.raises(ValueError, match="no candidate of the search"):
-        far = {"x": uniform(5, 1), "y": uniform(5, 1)}
-        search_of(space=far, strategy=WorstCase(initial_points=first))
-
-
-def test_search_that_is_not_fitted_is_refused_as_initial_points():
-    X, y = numbered(40)
-    public = GridSearchCV(Level(), {"x": [0.1, 0.2]}, cv=2).fit(X, y)
-    for start, hint in (
-        (PrivateBayesSearchCV(SVC(), UNIT), "call its fit first"),
-        (public, r"pass \[search.best_params_\]"),
-        ({"x": 0.1, "y": 0.1}, "a list of dicts"),
-        (pd.DataFrame([{"x": 0.1}]), "found DataFrame"),
-        (iter([{"x": 0.1, "y": 0.1}]), "a list of dicts"),
+# ---------------------------------------------------------------- where a search begins
+def test_initial_points_are_a_list_of_dicts():
+    for start in (
+        PrivateBayesSearchCV(SVC(), UNIT),
+        {"x": 0.1, "y": 0.1},
+        pd.DataFrame([{"x": 0.1}]),
+        iter([{"x": 0.1, "y": 0.1}]),
     ):
-        with pytest.raises(ValueError, match=hint):
+        with pytest.raises(ValueError, match=f"a list of dicts.*found {type(start).__name__}"):
             search_of(strategy=WorstCase(initial_points=start))
 
 
@@ -329,58 +281,6 @@ def test_strategy_with_fewer_parameters_can_be_cloned():
 
     assert clone(Mine("none")).guidance == "none"
     assert search_of(strategy=Mine(), n_iter=12).best_params_
-
-
-def test_clone_keeps_the_fitted_search():
-    strategy = WorstCase(initial_points=search_of(n_iter=16), batch_size=3)
-    copy = clone(PrivateBayesSearchCV(SVC(), UNIT, strategy=strategy)).strategy
-    assert copy is not strategy and copy.batch_size == 3
-    assert copy.initial_points is strategy.initial_points
-
-
-def test_search_that_holds_out_by_itself_does_not_begin_where_another_ended():
-    """Its protected records could be among the other's training records."""
-    first, (X, y) = search_of(n_iter=16), numbered(400)
-    search = PrivateBayesSearchCV(Level(), UNIT, strategy=WorstCase(initial_points=first))
-    with pytest.raises(ValueError, match="hold out by yourself"):
-        search.fit(X, y)
-
-
-def test_search_does_not_begin_with_itself():
-    search = search_of(n_iter=16)
-    search.set_params(strategy=WorstCase(initial_points=search))
-    with pytest.raises(ValueError, match=r"let clone\(search\) begin"):
-        search.fit(*numbered(40), X_val=numbered(9)[0], y_val=numbered(9)[1])
-
-
-def test_report_names_the_earlier_search():
-    first = search_of(n_iter=16)
-    second = search_of(n_iter=16, strategy=WorstCase(initial_points=first))
-    assert "losses of the two searches add up" in second.privacy_.released
-    assert "losses of the two searches add up" not in first.privacy_.released
-
-
-def test_public_scores_of_another_score_are_left_out():
-    first = search_of(n_iter=48, scoring="weighted_accuracy")
-    with pytest.warns(UserWarning, match="used another metric"):
-        search = search_of(strategy=WorstCase(initial_points=first))
-    assert (~search.cv_results_["validated"]).sum() == 11
-    assert search.cv_results_["params"][0] == first.best_params_
-
-
-def test_public_scores_of_another_function_of_the_same_name_are_left_out():
-    def of(function):
-        return make_private_scorer(function, bounds=(0, 1))
-
-    right, wrong = (lambda y, p: 1.0 * (y == p)), (lambda y, p: 1.0 * (y != p))
-    first = search_of(n_iter=48, scoring=of(right))
-    assert repr(of(right)) == repr(of(wrong))
-    strategy = WorstCase(initial_points=first)
-    with pytest.warns(UserWarning, match="used another metric"):
-        search_of(scoring=of(wrong), strategy=strategy)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("error", "The search in initial_points")
-        search_of(scoring=of(right), strategy=strategy)
 
 
 # ---------------------------------------------------------------- scores that diverge
