@@ -34,7 +34,7 @@ def draw_confusion(e: Any, threshold: Any, ax: Axes | None, kwargs: Any) -> Conf
     """Draw the matrix; beneath each number stands its interval, if there is room for it."""
     display = ConfusionMatrixDisplay(e.confusion_matrix(threshold), display_labels=e.classes)
     options = {"values_format": ",d", "cmap": "Blues", "colorbar": False} | kwargs
-    display.plot(ax=_axes(ax), **options)
+    display.plot(ax=ax, **options)
     if display.text_ is not None and len(e.classes) <= 4:
         ends = (end.flat for end in e.confusion_matrix_interval(threshold))
         for text, low, high in zip(display.text_.flat, *ends, strict=True):
@@ -47,7 +47,7 @@ def draw_roc(e: Any, label: Any, ax: Axes | None, kwargs: Any) -> RocCurveDispla
     c, (fpr, tpr, _) = e._score_of(label), e.roc_curve(label)
     display = RocCurveDisplay(fpr=fpr, tpr=tpr)
     options = {"plot_chance_level": ax is None or not ax.lines} | kwargs
-    display.plot(ax=_axes(ax), name=_label(label, "AUC", e.roc_auc(label)), **options)
+    display.plot(ax=ax, name=_label(label, "AUC", e.roc_auc(label)), **options)
     _draw_band(display, e._band(lambda n, _: curves.tpr_at(e._tables(n)[c], _GRID)))
     display.ax_.legend(loc="lower right", fontsize="small")
     return display
@@ -61,7 +61,7 @@ def draw_precision_recall(
     # Where no positive record lies above the threshold, the precision is 1 or 0, and means nothing.
     precision, recall = precision[recall > 0], recall[recall > 0]
     display = PrecisionRecallDisplay(np.append(precision, precision[-1:]), np.append(recall, 0.0))
-    display.plot(ax=_axes(ax), name=_label(label, "AP", e.average_precision(label)), **kwargs)
+    display.plot(ax=ax, name=_label(label, "AP", e.average_precision(label)), **kwargs)
     # Between two edges records are taken to be spread evenly: lines, and no steps.
     _line(display).set_drawstyle("default")
     _draw_band(display, e._band(lambda n, u: curves.precision_at(e._tables(n)[c], _GRID, u)))
@@ -79,7 +79,7 @@ def draw_calibration(
     prob_true, prob_pred = e.calibration_curve(label, n_bins=n_bins)
     low, high = e._band(lambda n, u: curves.calibration(e._tables(n)[c], mean, groups, u)[0])
     display = CalibrationDisplay(prob_true, prob_pred, None)
-    display.plot(ax=_axes(ax), name=_against(label) or "classifier", **kwargs)
+    display.plot(ax=ax, name=_against(label) or "classifier", **kwargs)
     reach = np.clip([prob_true - low, high - prob_true], 0, None)
     options = {"color": display.line_.get_color(), "label": "95 % interval of the noise"}
     display.ax_.errorbar(prob_pred, prob_true, reach, fmt="none", alpha=0.5, **options)
@@ -89,7 +89,9 @@ def draw_calibration(
 
 def draw_residuals(e: Any, ax: Axes | None) -> Axes:
     """Draw the density of residuals between the outermost edges, with a band for each bin."""
-    ax = _axes(ax) or _new_axes()
+    import matplotlib.pyplot as plt
+
+    ax = ax or plt.subplots(layout="constrained")[1]
     shares, edges = e._shares(e._counts())[0], e._edges
     interval = e._band(lambda n, _: np.clip(e._shares(n), 0, 1))
     density, low, high = (each[1:-1] / np.diff(edges) for each in (shares, *interval))
@@ -125,18 +127,3 @@ def _line(display: Any) -> Any:
     """Return the curve; newer displays may have several."""
     line = display.line_
     return line[0] if isinstance(line, list) else line
-
-
-def _axes(ax: Axes | None) -> Axes | None:
-    """Return these axes; raise ImportError if there is nothing to draw with."""
-    try:
-        import matplotlib.pyplot  # noqa: F401
-    except ImportError as error:
-        raise ImportError('figures need matplotlib: pip install "sklearn_dpbo[plots]"') from error
-    return ax
-
-
-def _new_axes() -> Axes:
-    import matplotlib.pyplot as plt
-
-    return plt.subplots(layout="constrained")[1]

@@ -10,25 +10,15 @@ __all__ = ["validation_report"]
 
 
 def validation_report(
-    problem: Problem,
-    mechanisms: Mechanisms,
-    prediction: str,
-    *,
-    title: str,
-    not_protected: str,
-    released: str,
-    assumption: str | None = None,
+    problem: Problem, mechanisms: Mechanisms, prediction: str, **texts: str | None
 ) -> PrivacyReport:
-    """Return the privacy report of a release from a validation set."""
+    """Return the privacy report of a release from a validation set, with these texts."""
     return PrivacyReport.of(
         mechanisms,
-        title=title,
         unit=problem.units.name,
         m=problem.units.m,
         data="validation set",
         protected=problem.protected,
-        not_protected=not_protected,
-        assumption=assumption,
         condition=PREDICTION_CONDITIONS[prediction],
-        released=released,
+        **texts,
     )

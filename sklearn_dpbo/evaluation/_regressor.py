@@ -126,14 +126,11 @@ class RegressorEvaluation(Evaluation):
         scores : dict of str to Estimate
         """
         names = ("r2", "mean_absolute_error", "root_mean_squared_error", "mean_error")
-        quantiles = {
-            "median_residual": 0.5,
-            "residual_quantile_5": 0.05,
-            "residual_quantile_95": 0.95,
-        }
         return {
             **{name: getattr(self, name)() for name in names},
-            **{name: self.residual_quantile(q) for name, q in quantiles.items()},
+            "median_residual": self.residual_quantile(0.5),
+            "residual_quantile_5": self.residual_quantile(0.05),
+            "residual_quantile_95": self.residual_quantile(0.95),
             "share_of_larger_errors": self.share_of_larger_errors(),
         }
 

@@ -128,7 +128,7 @@ def _score_per_gain(scorer: PrivateScorer, public: Predictions, score: float) ->
     """Return the derivative of the score by the mean gain, in shares of the gains' range."""
     query: Any = scorer.query
     low, high = query.bounds
-    gains = scorer.unclipped(public.y, public.response, public.classes)
+    gains = query.unclipped(public.y, public.response, public.classes)
     # If all errors grow alike, the gains that are clipped do not show it.
     hidden = float(gains.sum() / gains[gains >= low].sum()) if (gains < low).any() else 1.0
     if isinstance(scorer, VarianceExplained):  # of 1 + g / var(y)

@@ -87,7 +87,7 @@ def _matthews(C: Floats, undefined: float | None) -> Floats:
     a, b = n**2 - (true**2).sum(axis=-1), n**2 - (predicted**2).sum(axis=-1)
     under = np.sqrt(np.where((a > 0) & (b > 0), a * b, 0.0))
     over = np.trace(C, axis1=-2, axis2=-1) * n - (true * predicted).sum(axis=-1)
-    return ratio(np.where(under > 0, over, 0.0), under, undefined)
+    return ratio(over, under, undefined)
 
 
 def _kappa(C: Floats, undefined: float | None, weights: str | None = None) -> Floats:
@@ -154,7 +154,7 @@ def roc_auc(table: Floats, undefined: float | None = None) -> Floats:
     n, p = negative.sum(axis=-1), positive.sum(axis=-1)
     below = np.cumsum(negative, axis=-1) - negative / 2
     pairs = np.where((n > 0) & (p > 0), n * p, 0.0)
-    return ratio(np.where(pairs > 0, (positive * below).sum(axis=-1), 0.0), pairs, undefined)
+    return ratio((positive * below).sum(axis=-1), pairs, undefined)
 
 
 def average_precision(table: Floats, undefined: float | None = None) -> Floats:
@@ -166,9 +166,7 @@ def average_precision(table: Floats, undefined: float | None = None) -> Floats:
     for part in (np.arange(_PARTS) + 0.5) / _PARTS:
         found = ratio(tp + part * positive, both + part * (positive + negative), 0.5)
         precision += np.clip(found, 0, 1) / _PARTS
-    total = positive.sum(axis=-1)
-    found = np.where(total > 0, (positive * precision).sum(axis=-1), 0.0)
-    return ratio(found, total, undefined)
+    return ratio((positive * precision).sum(axis=-1), positive.sum(axis=-1), undefined)
 
 
 def monotone(table: Floats) -> Floats:

@@ -109,8 +109,7 @@ class PairCounts(Pairs):
     def area(self, counts: Floats, units: Units, undefined: float | None = None) -> Floats:
         """Return the area under the ROC curve, of counts of shape (..., 2)."""
         p = counts[..., 1] / self._times(units)
-        both = 2 * np.where(p > 0, p, 0.0) * (total_weight(units) - p)
-        return ratio(np.where(both > 0, counts[..., 0], 0.0), both, undefined)
+        return ratio(counts[..., 0], 2 * p * (total_weight(units) - p), undefined)
 
     def _times(self, units: Units) -> int:
         return max(1, super().sensitivity(units) // unit_weight(units))

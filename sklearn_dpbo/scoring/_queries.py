@@ -96,10 +96,6 @@ class Query:
         """Return the largest possible integer, if there is one only; the smallest is 0."""
         raise NotImplementedError
 
-    def unclipped(self, y: Any, response: NDArray[Any], classes: Any) -> Floats:
-        """Return the gain of each record, outside of the bounds, too; only if it is a gain."""
-        raise NotImplementedError
-
     def share_clipped(self, y: Any, response: NDArray[Any], classes: Any) -> float:
         """Return the share of these public records whose gains lie outside of chosen bounds."""
         return 0.0
@@ -153,6 +149,7 @@ class MeanOf(Query):
         return np.zeros(n, dtype=np.int64)
 
     def unclipped(self, y: Any, response: NDArray[Any], classes: Any) -> Floats:
+        """Return the gain of each record, outside of the bounds, too."""
         if not self.custom:
             return self._gains(y, response, classes)
         # A user's gain gets each record alone, and so cannot depend on the others.

@@ -199,9 +199,6 @@ class PrivateScorer(Query):
     def sensitivity(self, units: Units) -> int:
         return self.query.sensitivity(units)
 
-    def unclipped(self, y: Any, response: NDArray[Any], classes: Any) -> Floats:
-        return self.query.unclipped(y, response, classes)
-
     def share_clipped(self, y: Any, response: NDArray[Any], classes: Any) -> float:
         return self.query.share_clipped(y, response, classes)
 
@@ -314,13 +311,12 @@ class PrivateScorer(Query):
         """
         rng, errors, n = np.random.default_rng(0), [], len(public.response)
         units = Units.of(max(1, round(m * n / (m + n))))
-        classes, sizes = (
-            np.unique(public.y, return_counts=True) if public.classes is not None else ((), (n,))
-        )
+        labels = np.zeros(n) if public.classes is None else public.y
+        sizes = np.unique(labels, return_counts=True)[1]
         for _ in range(_N_SAMPLES):
             rows = rng.integers(n, size=units.m)
             y, response = public.y[rows], public.response[rows]
-            if len(classes) and len(np.unique(y)) < len(classes):
+            if len(np.unique(labels[rows])) < len(sizes):
                 continue  # there are areas and shares that are not defined without a class
             values = self.counts.record_values(y, response, public.classes)
             counts = np.array([self.counts.statistics(values, y, units)], dtype=float)
@@ -391,9 +387,7 @@ class MeanScore(PrivateScorer):
                 f"scoring={self.name!r}: the training labels are so large that the loss of their "
                 "median exceeds the range of floats. Rescale the labels"
             )
-        if (
-            not self.is_mean and "bounds" not in self.params
-        ):  # of several outputs, it is a mean of roots
+        if not self.is_mean and "bounds" not in self.params:
             bounds = (-math.sqrt(-bounds[0]), 0.0)
         return replace(self, gain=Named(self.gain.name, params))._with_bounds(bounds)
 
