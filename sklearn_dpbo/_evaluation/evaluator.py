@@ -12,8 +12,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing, nullcontext
-from dataclasses import dataclass, field, replace
-from functools import cached_property, reduce
+from dataclasses import dataclass, field
+from functools import cached_property, partial, reduce
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,7 @@ from .fitting import (
     without_callbacks,
     without_side_effects,
 )
-from .model import MakeModel, Model, Models
+from .model import Model, Models, make_model
 from .progress import Progress, call_hook, in_parallel
 from .protected_values import ProtectedTable
 from .public import PublicEvaluator
@@ -48,14 +48,9 @@ __all__ = ["Evaluation", "Evaluator", "counted"]
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What evaluating some candidates gave.
+    """Statistics that compare candidates, one a row (0 where the fit failed), and why fits failed.
 
-    Parameters
-    ----------
-    statistics : Sensitive of shape (n_candidates, 1)
-        By which they are compared; zero where the fit failed.
-    fit_errors : tuple of str or None, length n_candidates
-        Why a fit failed; public, as it depends on the training set alone.
+    The latter is public, as it depends on the training set alone.
     """
 
     statistics: Sensitive
@@ -71,26 +66,10 @@ class Evaluation:
 class Evaluator:
     """The sensitive oracle: candidates in, `Evaluation` out.
 
-    Parameters
-    ----------
-    options : FitOptions
-        How candidates are fitted.
-    problem : Problem
-        What is trained on, and what is protected.
-    scorers : tuple of PrivateScorer
-        Prepared for the problem; the first one selects.
-    accept : callable or None, default=None
-        Called with a fitted estimator and the training set; raises if the fit is to count as
-        failed.
-    progress : Progress
-        Is told of fits.
-    report : tuple of Query, default=()
-        What a report of the candidate chosen needs of predictions; () if there is to be none.
-    releases_all : bool, default=False
-        Whether the scores of all candidates are to be released.
-    on_protected : Training or None, default=None
-        Protected records that candidates are fitted on, in secret. The problem then has made-up
-        ones in place of a training set.
+    Of the `scorers`, prepared for the problem, the first selects. `accept` raises if a fit is to
+    count as failed. `report` is what a report of the candidate chosen needs of predictions. With
+    `on_protected`, candidates are fitted on these protected records in secret, and the problem has
+    made-up ones in place of a training set.
     """
 
     options: FitOptions
@@ -105,13 +84,7 @@ class Evaluator:
     _validation_set_used: bool = field(default=False, init=False, repr=False)
 
     def __call__(self, candidate_params: tuple[dict[str, Any], ...]) -> Evaluation:
-        """Evaluate candidates, in parallel: fit all, and then let all predict.
-
-        Raises
-        ------
-        BatchDependentError
-            If the predictions of a fitted candidate are not made row by row.
-        """
+        """Evaluate candidates, in parallel: fit all, and then let all predict."""
         with ClearFrames(fit.__code__, call_hook.__code__), without_autologging():
             self._fit(candidate_params)
             errors = [self._models.error(params) for params in candidate_params]
@@ -137,9 +110,8 @@ class Evaluator:
         state; a failure is not reported, but gives None: all of that could tell the candidate.
         """
         training = self.trained_on
-        make = replace(self.make_model, training=training)
-        if self.on_protected is not None:  # on made-up records the check has been made before
-            make = replace(make, check=None)
+        # On made-up records the check has been made before.
+        make = self.make_model(training, check=self.on_protected is None)
         with suppress_output(), drop_errors():
             estimator = without_side_effects(self.options.candidate(params))
             model = fit_one(estimator, training, self.options.error_score, make).result
@@ -184,11 +156,7 @@ class Evaluator:
     def fitted(self, params: dict[str, Any]) -> Any:
         """Return a candidate, fitted on the training set: as it was evaluated, if it was.
 
-        Raises
-        ------
-        ValueError
-            If it was evaluated, and cannot be unpickled. The text is always the same: a class may
-            remember protected records.
+        The error if it cannot be unpickled is always the same: a class may remember records.
         """
         if params not in self._models:
             return fit(self.options.candidate(params), self.problem.training)
@@ -201,13 +169,7 @@ class Evaluator:
         return self._models[params].classes
 
     def remembered(self, params: dict[str, Any]) -> Responses:
-        """Return what a candidate answered to the companions at first.
-
-        Parameters
-        ----------
-        params : dict
-            A candidate that was evaluated.
-        """
+        """Return what a candidate that was evaluated answered to the companions at first."""
         model = self._models[params]
         estimator = fresh(model.pickled)
         responses = {
@@ -242,25 +204,24 @@ class Evaluator:
     def _check(self) -> RowByRowCheck:
         return RowByRowCheck.on(self.companions, self.problem)
 
-    @property
-    def make_model(self) -> MakeModel:
-        """Makes models of fitted candidates; it has no access to the validation set."""
-        return MakeModel(
-            (*self.scorers, *self.report),
-            self.companions,
-            self.options.prediction,
-            self._check,
-            self.accept,
-            self.problem.training,
+    def make_model(self, training: Training, check: bool = True) -> Callable[[Any], Model]:
+        """Return what makes models of fitted candidates, without access to the validation set."""
+        return partial(
+            make_model,
+            queries=(*self.scorers, *self.report),
+            companions=self.companions,
+            prediction=self.options.prediction,
+            check=self._check if check else None,
+            accept=self.accept,
+            training=training,
         )
 
     def _fit(self, candidate_params: tuple[dict[str, Any], ...]) -> None:
         """Fit those candidates that have not been fitted yet, and keep the models."""
         pending = tuple(params for params in candidate_params if params not in self._models)
-        checked, make = to_check(pending), self.make_model
-        unchecked, training = replace(make, check=None), self.problem.training
+        checked, training = to_check(pending), self.problem.training
         jobs = (
-            (params, training, make if i in checked else unchecked)
+            (params, training, self.make_model(training, i in checked))
             for i, params in enumerate(pending)
         )
         with closing(fit_all(self.options, jobs)) as fits:

@@ -56,18 +56,9 @@ _ADVICE = {
 
 @dataclass(frozen=True, eq=False)
 class FitOptions:
-    """How candidates are fitted, whatever they are scored on.
+    """How candidates are fitted, whatever they are scored on, and predict (`predicts_separately`).
 
-    Parameters
-    ----------
-    estimator : estimator
-        What candidates are parameters of.
-    error_score : "raise" or float, default=np.nan
-        Whether a failed fit raises. Whatever its value, a failed candidate is never chosen.
-    n_jobs : int or None, default=None
-        As joblib takes it.
-    prediction : {"auto", "together", "separate"}, default="together"
-        Whether each protected unit is predicted by itself; see `predicts_separately`.
+    Whatever `error_score`, a failed candidate is never chosen.
     """
 
     estimator: Any

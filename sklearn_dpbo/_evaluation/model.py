@@ -20,7 +20,7 @@ from .own_code import own_code, predicts_separately
 from .responses import Kind
 from .row_by_row import RowByRowCheck
 
-__all__ = ["MakeModel", "Model", "Models", "Response"]
+__all__ = ["Model", "Models", "Response", "make_model"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,22 +42,10 @@ class Response:
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A fitted estimator, pickled before it predicts anything.
+    """A fitted estimator, pickled before it predicts anything, and its responses to companions.
 
-    Parameters
-    ----------
-    pickled : bytes
-        The estimator.
-    classes : object
-        Its `classes_`; None if it has none.
-    responses : dict of tuple of str to Response
-        To the companions, by the response methods of each query.
-    values : tuple of ndarray
-        What each query makes of these responses.
-    clipped : tuple of float
-        For each query, the share of the companions whose gains are outside of its bounds.
-    own_code : str
-        The name of code in it that is of no known library; empty if there is none.
+    For each query: `values` is what it makes of these, `clipped` the share of gains outside of its
+    bounds. `own_code` names code of no known library, if there is some.
     """
 
     pickled: bytes
@@ -101,42 +89,23 @@ def _values(query: Any, y: Any, response: NDArray[Any], classes: Any) -> tuple[N
         ) from error
 
 
-@dataclass(frozen=True, eq=False)
-class MakeModel:
-    """Makes a model of a fitted candidate, or refuses it.
-
-    Parameters
-    ----------
-    queries : tuple of Query
-        Prepared; what they need of a prediction is checked.
-    companions : Companions
-        Training rows that will stand beside protected ones.
-    prediction : {"auto", "together", "separate"}
-        As `FitOptions` has it.
-    check : RowByRowCheck or None
-        Finds estimators that do not predict row by row.
-    accept : callable or None
-        As in `Evaluator`.
-    training : Training
-        What candidates are fitted on.
-    """
-
-    queries: tuple[Any, ...]
-    companions: Companions
-    prediction: str
-    check: RowByRowCheck | None
-    accept: Callable[[Any, Training], None] | None
-    training: Training
-
-    def __call__(self, estimator: Any) -> Model:
-        """Return the model; BatchDependentError if predictions depend on the batch."""
-        if self.accept is not None:
-            self.accept(estimator, self.training)
-        model = Model.of(without_callbacks(estimator), self.queries, self.companions)
-        if self.check is not None and not predicts_separately(self.prediction, model.own_code):
-            for methods in model.responses:
-                self.check.check(model.pickled, methods)
-        return model
+def make_model(
+    estimator: Any,
+    queries: tuple[Any, ...],
+    companions: Companions,
+    prediction: str,
+    check: RowByRowCheck | None,
+    accept: Callable[[Any, Training], None] | None,
+    training: Training,
+) -> Model:
+    """Return the model of a fitted candidate, or raise what `accept` or `check` do."""
+    if accept is not None:
+        accept(estimator, training)
+    model = Model.of(without_callbacks(estimator), queries, companions)
+    if check is not None and not predicts_separately(prediction, model.own_code):
+        for methods in model.responses:
+            check.check(model.pickled, methods)
+    return model
 
 
 class Models:

@@ -45,17 +45,7 @@ _FEW = 0.1
 
 @dataclass(frozen=True, eq=False)
 class ProtectedTable:
-    """Protected records with their companions.
-
-    Parameters
-    ----------
-    X, y, units
-        As in `Problem`.
-    companions : Companions
-        Stand above and below.
-    prediction : {"auto", "together", "separate"}
-        Whether each unit is predicted by itself in any case; see `predicts_separately`.
-    """
+    """Protected records with their companions, which stand above and below."""
 
     X: Any
     y: NDArray[Any] | None

@@ -26,16 +26,7 @@ __all__ = ["PublicEvaluation", "PublicEvaluator", "explore"]
 class PublicEvaluation:
     """What exploring some candidates gave; all of it is public.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (n_candidates,)
-        NaN where the fit (or the score) failed.
-    fit_times : ndarray of shape (n_candidates,)
-        In seconds.
-    fit_errors : tuple of str or None, length n_candidates
-        Why a fit failed.
-    gains : list of (ndarray of shape (n_records,) or None)
-        What each public record adds to the mean that is the score, if that was asked for.
+    Scores are NaN where a fit failed; gains, if asked for, are what each record adds to the mean.
     """
 
     scores: NDArray[np.float64]
@@ -56,19 +47,7 @@ class PublicEvaluation:
 
 @dataclass(frozen=True, eq=False)
 class PublicEvaluator:
-    """The public oracle: candidates in, `PublicEvaluation` out.
-
-    Parameters
-    ----------
-    options : FitOptions
-        How candidates are fitted.
-    split : PublicSplit
-        The training set, cut in two.
-    scorer : PrivateScorer
-        Prepared for the problem.
-    progress : Progress
-        Is told of fits.
-    """
+    """The public oracle: candidates in, `PublicEvaluation` out; the scorer is prepared."""
 
     options: FitOptions
     split: PublicSplit

@@ -26,17 +26,7 @@ _TOLERANCE = {"f4": (1e-4, 1e-5), "f8": (1e-6, 1e-10)}
 
 @dataclass(frozen=True, eq=False)
 class Kind:
-    """Type and shape of the response to one record.
-
-    Parameters
-    ----------
-    dtype : numpy.dtype
-        Of an array of responses.
-    shape : tuple of int
-        Of the response to one record.
-    cells : Cells or None
-        Kinds of single entries, if they are read one by one.
-    """
+    """Type and shape of the response to one record; `cells` if entries are read one by one."""
 
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
@@ -57,12 +47,8 @@ class Kind:
     def read(self, raw: Any, n: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
         """Return the response to n records, and which of them have one of another kind.
 
-        Their entries are replaced by that of the first record, which is public.
-
-        Raises
-        ------
-        ValueError
-            If it is of another kind as a whole.
+        Their entries are replaced by that of the first record, which is public. ValueError if it is
+        of another kind as a whole.
         """
         if self.cells is None:
             response = dense(raw) if _declares_type(raw) else None
@@ -135,14 +121,7 @@ def _leaves(entries: list[Any]) -> list[Any]:
 def agree(a: NDArray[Any], b: NDArray[Any], sample: NDArray[Any], classifier: bool) -> bool:
     """Whether responses to the same records agree: labels exactly, numbers up to rounding errors.
 
-    Parameters
-    ----------
-    a, b : ndarray of the same shape
-        Responses.
-    sample : ndarray
-        Responses whose range says what a rounding error is.
-    classifier : bool
-        Whether whole numbers are labels.
+    The range of `sample` says what a rounding error is. A classifier's whole numbers are labels.
     """
     if a.shape != b.shape:
         return False

@@ -51,17 +51,10 @@ _OddRows = tuple[tuple[int, ...], Callable[[tuple[int, ...]], Any]]
 
 @dataclass(frozen=True, eq=False)
 class RowByRowCheck:
-    """Training rows (public), and odd ones made of them, to repeat predictions on.
+    """Companions, whose predictions are repeated, and training rows that odd rows are made of.
 
-    Parameters
-    ----------
-    companions : Companions
-        Whose predictions are repeated.
-    X : table
-        Training rows, in canonical form, that odd rows are made of.
-    size : int
-        Of the largest batch: the number of validation records; with groups, whose sizes are
-        protected, a constant.
+    `size` is that of the largest batch: the number of validation records; with groups, whose sizes
+    are protected, a constant.
     """
 
     companions: Companions

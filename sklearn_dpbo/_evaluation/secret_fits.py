@@ -170,7 +170,7 @@ def try_out(fits: Sequence[SecretFit], training: Training, oracle: Evaluator) ->
             if fit_params or isinstance(oracle.options.estimator, Pipeline):  # fitted another way
                 job.fitted(each.params)
             estimator = without_side_effects(oracle.options.candidate(each.params))
-            model = oracle.make_model(fit(estimator, made_up))
+            model = oracle.make_model(made_up)(fit(estimator, made_up))
             _check_classes(model.classes, made_up.y)
             oracle.table.rehearse(model, oracle.scorer)
             estimator = fresh(model.pickled)

@@ -30,21 +30,8 @@ __all__ = ["fit_last_step"]
 def fit_last_step(estimator: Any, training: Training, made_up: Training, prediction: str) -> Any:
     """Return an estimator, fitted; of a pipeline, the last step on records, the others on made-up.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Not fitted yet.
-    training : Training
-        Protected records; arguments of `fit` have the names of steps in front of theirs.
-    made_up : Training
-        With the same columns.
-    prediction : {"auto", "together", "separate"}
-        Whether each record is transformed by itself in any case.
-
-    Raises
-    ------
-    ValueError
-        If made-up records are not transformed into numbers.
+    Arguments of `fit` have the names of steps in front of theirs. ValueError if made-up records are
+    not transformed into numbers.
     """
     if not isinstance(estimator, Pipeline):
         return fit(estimator, training)
@@ -64,13 +51,7 @@ def fit_last_step(estimator: Any, training: Training, made_up: Training, predict
 
 @dataclass(frozen=True)
 class _Rows(Query):
-    """What steps make of records, in place of the values of a score.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        Of what they make of one record.
-    """
+    """What steps make of records, in place of the values of a score."""
 
     shape: tuple[int, ...] = ()
     response_method = ("transform",)

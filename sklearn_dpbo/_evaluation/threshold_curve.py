@@ -27,15 +27,7 @@ __all__ = ["LabelGains", "counts_at", "label_values", "threshold_curve"]
 
 @dataclass(frozen=True)
 class LabelGains(Query):
-    """Per record: the response, and what either label is worth and counted as; shape (n, 5).
-
-    Parameters
-    ----------
-    scorer : PrivateScorer
-        Of labels.
-    response_method : tuple of str
-        Methods of the estimator, to whose response thresholds are applied.
-    """
+    """Per record: the response, and what either label is worth and counted as; shape (n, 5)."""
 
     scorer: PrivateScorer
     response_method: tuple[str, ...]
@@ -66,21 +58,6 @@ class LabelGains(Query):
         np.add.at(change, place, jumps)
         found: NDArray[np.int64] = start + np.cumsum(change[:-1])
         return found
-
-    def shares(
-        self, values: NDArray[Any], units: Units, grid: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        """Return the mean gain of public records at each threshold of a grid, in [0, 1]."""
-        found: NDArray[np.float64] = self.total(values, units, grid) / self.scorer.largest(units)
-        return found
-
-    def counted(
-        self, values: NDArray[Any], y: Any, units: Units, threshold: float
-    ) -> tuple[int, ...]:
-        """Return what `counts` are for the labels that a threshold gives."""
-        column = np.where(values[:, 0] >= threshold, values[:, 4], values[:, 3])
-        counts: Query = self.scorer.counts
-        return counts.statistics(column.astype(np.int64), y, units)
 
 
 def _of_either_label(counted: Query, y: Any, classes: Any) -> list[NDArray[Any]]:
@@ -115,10 +92,13 @@ def counts_at(
 
     A unit's values say what it adds to the counts, so their sensitivity is that of `counts`.
     """
-    return values.measured(
-        lambda v: [label_gains.counted(v, table.y, table.units, threshold)],
-        label_gains.scorer.counts.sensitivity(table.units),
-    )
+    query = label_gains.scorer.counts
+
+    def counted(values: NDArray[Any]) -> list[tuple[int, ...]]:
+        column = np.where(values[:, 0] >= threshold, values[:, 4], values[:, 3])
+        return [query.statistics(column.astype(np.int64), table.y, table.units)]
+
+    return values.measured(counted, query.sensitivity(table.units))
 
 
 def _jumps(

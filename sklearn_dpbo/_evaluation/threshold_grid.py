@@ -45,7 +45,8 @@ def public_thresholds(
         dense(take_rows(training.y, index)), response, estimator.classes_
     )
     spread = _spread(values[:, 0], response.ndim == 2, n - n // 2, type(estimator).__name__)
-    u = label_gains.shares(values, Units.of(len(index)), spread)
+    units = Units.of(len(index))
+    u = label_gains.total(values, units, spread) / label_gains.scorer.largest(units)
     cumulated = np.cumsum(np.exp(_TRUST * (u - u.max())))
     shares = (np.arange(n // 2) + 0.5) / (n // 2)
     promising = spread[np.searchsorted(cumulated, shares * cumulated[-1])]
