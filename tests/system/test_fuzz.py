@@ -1146,7 +1146,7 @@ def of_call(case, opened):
         asked = table(case["X"], 8, rng), labels(case["y"], 8, rng)
         if case["by_record"] and scorer.is_mean:
             return scorer.prepare(y).record_gains(model, *asked).mean()
-        return scorer(model, *asked, sample_weight=weights_of(case["weights"], 8))
+        return scorer.prepare(y)(model, *asked, sample_weight=weights_of(case["weights"], 8))
 
     return run, lambda score: float(score), None
 
