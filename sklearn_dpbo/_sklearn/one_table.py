@@ -24,8 +24,9 @@ from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import Noise
 from ..exceptions import LowUtilityWarning, PrivacyWarning
 from ..learners._base import PrivateLearner
+from ..learners._declaration import PrivateTraining
 from ..learners._labels import public_classes
-from ..learners._private_training import PrivateTraining, private_training
+from ..learners._private_training import private_training
 from ..report._report import PREDICTION_CONDITIONS, PrivacyReport
 from ..scoring._scorers import PrivateScorer
 from ..strategies._one_table import Plan

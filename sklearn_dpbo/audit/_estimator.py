@@ -16,7 +16,8 @@ from sklearn.base import clone, is_regressor
 from sklearn.pipeline import Pipeline
 
 from .._data.tables import n_rows, take_rows
-from ..learners._private_training import PrivateTraining, private_training
+from ..learners._declaration import PrivateTraining
+from ..learners._private_training import private_training
 from ._report import AuditReport
 from ._runs import check, check_neighbours, differing, fits_on, report_on, rough_bound, seeds_from
 from ._training_sets import Neighbours, training_neighbours

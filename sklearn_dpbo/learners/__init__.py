@@ -4,8 +4,8 @@ They protect the records that they are fitted on, so the fitted model may be pub
 protects the records that candidates are compared on.)
 """
 
+from ._declaration import PrivateTraining
 from ._logistic import PrivateLogisticRegression
-from ._private_training import PrivateTraining
 from ._ridge import PrivateRidge, PrivateRidgeClassifier
 
 __all__ = [

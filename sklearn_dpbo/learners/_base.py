@@ -18,8 +18,8 @@ from .._privacy.noise import noise_source
 from ..ledger._budget import budget_on
 from ..report._html import ShowsPrivacy
 from ..report._report import PrivacyReport
+from ._declaration import PrivateTraining
 from ._labels import as_declared
-from ._private_training import PrivateTraining
 from ._rows import within_ball
 
 __all__ = ["PrivateLearner"]

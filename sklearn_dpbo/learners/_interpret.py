@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, NoReturn
 
 from .._params import as_floats, check_number
-from ._private_training import PrivateTraining
+from ._declaration import PrivateTraining
 
 __all__ = ["KNOWN"]
 

@@ -286,7 +286,7 @@ _PROBABILITIES, _MARGINS = ("predict_proba",), ("decision_function",)
 GAINS: dict[str, Gain] = {
     "accuracy": Gain(_correct, counts=True, one_output=False),
     "neg_brier_score": Gain(
-        _brier, lambda y, p: (-min(2.0, len(np.unique(dense(y))) - 1.0), 0.0), _PROBABILITIES
+        _brier, lambda y, p: (-1.0 if len(np.unique(dense(y))) <= 2 else -2.0, 0.0), _PROBABILITIES
     ),
     "neg_cost": Gain(
         _cost,

@@ -161,8 +161,8 @@ class MeanOf(Query):
         gain = np.asarray(self.gain(y, response, classes))
         if gain.shape != (len(response),) or gain.dtype.kind not in "biufO":
             raise ValueError(
-                f"the gain of {self.name} must return one number per record: expected shape "
-                f"({len(response)},), found an array of {gain.dtype} of shape {gain.shape}"
+                f"the gain of {self.name} must return one number per record; found an array of "
+                f"{gain.dtype} of shape {gain.shape} for {len(response)} records"
             )
         return gain.astype(float)
 

@@ -107,7 +107,7 @@ def check_response(estimator: Any, raw: Any, n: int, response_method: tuple[str,
     found = f"an object of type {type(raw).__name__}"
     if hasattr(raw, "shape") or is_list:
         shape = tuple(raw.shape) if hasattr(raw, "shape") else (len(raw),)
-        if shape[:1] == (n,) and getattr(getattr(raw, "dtype", None), "kind", "") != "c":
+        if shape[:1] == (n,) and not np.iscomplexobj(raw):
             return
         found = f"an array of shape {shape}, dtype {getattr(raw, 'dtype', None)}"
     raise ValueError(

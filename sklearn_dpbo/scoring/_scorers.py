@@ -15,7 +15,8 @@ Each returns a new scorer, or a number. `_of_counts` has the scores that are no 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, TypeVar
 
@@ -289,15 +290,16 @@ class PrivateScorer(Query):
         found = scorer.predictions(estimator, X, labels)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, found.response)
-        return scorer.exact(found, sample_weight)
+        with _computing(scorer):
+            return scorer.exact(found, sample_weight)
 
     def _labels(self, X: Any, y: Any) -> Any:
         """Return y as an array; raise ValueError unless there are rows, and a label for each."""
         labels, n = dense(y), n_rows(X)
-        if n == 0 or (labels is None and not self.custom):
-            raise ValueError(f"scoring={self.name!r} takes records with labels; X has {n} rows")
-        if labels is not None and labels.shape[:1] != (n,):
-            raise ValueError(f"X has {n} rows, and y has shape {labels.shape}")
+        shape = (n,) if labels is None and self.custom else np.shape(labels)
+        if n == 0 or shape[:1] != (n,):
+            found = f"X has {n} rows, and y {'is None' if labels is None else f'has shape {shape}'}"
+            raise ValueError(f"scoring={self.name!r} takes records with a label each: {found}")
         return labels
 
     def _public_error(self, public: Predictions, m: int) -> tuple[float, float]:
@@ -446,7 +448,17 @@ class MeanScore(PrivateScorer):
 
     def record_gains(self, estimator: Any, X: Any, y: Any = None) -> Floats:
         found = self.predictions(estimator, X, y)
-        return self.counts.clipped(found.y, found.response, found.classes)
+        with _computing(self):
+            return self.counts.clipped(found.y, found.response, found.classes)
+
+
+@contextmanager
+def _computing(scorer: PrivateScorer) -> Iterator[None]:
+    """Raise ValueError if public labels or predictions are no numbers, or exceed floats."""
+    try:
+        yield
+    except (OverflowError, TypeError) as error:
+        raise ValueError(f"{scorer!r} cannot be computed: {error}") from error
 
 
 def check_one_output(name: str, y_train: Any) -> None:

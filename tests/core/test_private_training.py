@@ -382,8 +382,8 @@ def test_types_that_are_no_numbers_are_refused_whatever_the_values():
 def test_the_size_of_a_group_does_not_change_the_numbers_of_others():
     """Else a group that is replaced would change who is in which part of the table."""
     ids = ["late", *range(20), "late", 2**70, "früh"]
-    numbers = dict(zip(ids, Units.of(len(ids), ids).labels().tolist(), strict=True))
-    fewer = dict(zip(ids[1:], Units.of(len(ids) - 1, ids[1:]).labels().tolist(), strict=True))
+    numbers = dict(zip(ids, Units.of(len(ids), ids).labels.tolist(), strict=True))
+    fewer = dict(zip(ids[1:], Units.of(len(ids) - 1, ids[1:]).labels.tolist(), strict=True))
     assert fewer == numbers
 
 
