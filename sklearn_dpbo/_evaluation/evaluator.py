@@ -258,12 +258,12 @@ class Evaluator:
 
 def count(model: Model, table: ProtectedTable, query: Query) -> InTransit[Sensitive]:
     """Return the statistics of a model, in a table of one row, sealed: what workers call."""
-    with suppress_output():
+    with suppress_output(registries=False):
         statistics = [table.statistics(model, query)]
         return InTransit(Sensitive(statistics, query.sensitivity(table.units)))
 
 
 def counted(table: ProtectedTable, model: Model, query: Query) -> Sensitive:
     """Return what is released of one model, without noise yet, in a table of one row."""
-    with ClearFrames():
+    with ClearFrames(), suppress_output():
         return count(model, table, query).content
