@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property, partial, reduce
 from typing import Any
@@ -95,8 +95,9 @@ class Evaluator:
                     self.table.rehearse(self._models[fitted[0]], scorer)
             self._validation_set_used = True
             tasks = ((self._models[params], self.table, self.scorer) for params in fitted)
-            # Around all of them, which is faster, but for worker processes that may be started.
-            with suppress_output(descriptors=effective_n_jobs(self.options.n_jobs) == 1):
+            # Around all of them is faster than around each, which is enough in other processes:
+            # there, this process's other threads lose nothing.
+            with suppress_output() if effective_n_jobs(self.options.n_jobs) == 1 else nullcontext():
                 found = iter(list(in_parallel(count, tasks, self.options.n_jobs)))
             nothing = Sensitive([[0]], self.scorer.sensitivity(self.table.units))
             rows = (nothing if error else next(found).content for error in errors)
@@ -257,12 +258,12 @@ class Evaluator:
 
 def count(model: Model, table: ProtectedTable, query: Query) -> InTransit[Sensitive]:
     """Return the statistics of a model, in a table of one row, sealed: what workers call."""
-    with suppress_output():
+    with suppress_output(registries=False):
         statistics = [table.statistics(model, query)]
         return InTransit(Sensitive(statistics, query.sensitivity(table.units)))
 
 
 def counted(table: ProtectedTable, model: Model, query: Query) -> Sensitive:
     """Return what is released of one model, without noise yet, in a table of one row."""
-    with ClearFrames():
+    with ClearFrames(), suppress_output():
         return count(model, table, query).content

@@ -33,17 +33,20 @@ _REGISTRY = "__warningregistry__"
 
 
 @contextlib.contextmanager
-def suppress_output(descriptors: bool = True) -> Iterator[None]:
+def suppress_output(descriptors: bool = True, registries: bool = True) -> Iterator[None]:
     """Drop warnings, logging and what is written to stdout and stderr; leave no trace of them.
 
     Native code writes to file descriptors 1 and 2. Processes that are started while they are
     redirected inherit that, so joblib starts threads. Without `descriptors` it may start processes.
+    Modules' registries of warnings take long to keep: not once for each candidate in a worker.
     """
     with contextlib.ExitStack() as stack:
         stack.enter_context(without_autologging())
         if descriptors:
             stack.enter_context(_redirection())
             stack.enter_context(parallel_config("threading"))
+        if registries:
+            stack.enter_context(_registries())
         stack.enter_context(_suppression())
         stack.enter_context(np.errstate(all="ignore"))
         yield
@@ -111,7 +114,6 @@ def _suspend_autologging(stack: contextlib.ExitStack) -> None:
 
 
 def _begin_suppression(stack: contextlib.ExitStack) -> None:
-    _keep_registries(stack)
     # Python calls it to show or to record a warning, whatever the filters say.
     stack.callback(setattr, warnings, "_showwarnmsg", getattr(warnings, "_showwarnmsg"))  # noqa: B009
     setattr(warnings, "_showwarnmsg", lambda message: None)  # noqa: B010
@@ -206,4 +208,5 @@ def _flush() -> None:
 
 # Suspends what MLflow's autologging does with fits and predictions, if it is loaded.
 without_autologging = _Shared(_suspend_autologging)
-_redirection, _suppression = _Shared(_redirect_descriptors), _Shared(_begin_suppression)
+_redirection, _registries = _Shared(_redirect_descriptors), _Shared(_keep_registries)
+_suppression = _Shared(_begin_suppression)

@@ -93,7 +93,11 @@ class Responses:
 
 def class_scores(response: NDArray[Any], classes: Sequence[int] = (1,)) -> NDArray[np.float64]:
     """Return how strongly each record is taken for each of these classes: one of two, or all."""
-    s, K = np.array(response, dtype=float), max(2, len(classes))
+    K = max(2, len(classes))
+    try:
+        s = np.array(response, dtype=float)
+    except OverflowError:
+        raise ValueError("scores are floats; found an integer beyond any float") from None
     s = np.stack([-s, s], axis=1) if s.ndim == 1 and K == 2 else s
     if s.shape[1:] != (K,):
         raise ValueError(f"scores of shape {s.shape[1:]} per record; {K} classes need one for each")

@@ -17,6 +17,8 @@ from sklearn_dpbo._data.split import Problem, Training
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo._evaluation.evaluator import Evaluator
 from sklearn_dpbo._evaluation.fitting import FitOptions, report_failures
+from sklearn_dpbo._evaluation.progress import in_parallel
+from sklearn_dpbo._evaluation.suppress_output import _suppression as suppressing
 from sklearn_dpbo._evaluation.suppress_output import suppress_output
 from sklearn_dpbo.exceptions import BatchDependentError
 
@@ -198,6 +200,19 @@ def test_output_and_warnings_of_validation_predictions_are_suppressed(two_classe
     assert "54321" not in text
     if n_jobs == 1:
         assert text.count("secret") > 3, "output about training records is public and is shown"
+
+
+def test_threads_of_this_process_keep_their_output_while_others_predict(two_classes, monkeypatch):
+    depths = []
+
+    def noted(*args):
+        depths.append(suppressing.depth)
+        return in_parallel(*args)
+
+    monkeypatch.setattr("sklearn_dpbo._evaluation.evaluator.in_parallel", noted)
+    for n_jobs in (1, 2):
+        evaluate(LogisticRegression(), problem_of(two_classes), n_jobs=n_jobs)
+    assert depths == [1, 0]
 
 
 def test_suppression_is_shared_by_threads_and_ends_with_the_last(capsys):

@@ -55,8 +55,8 @@ CASES = {
     "large": (16_000, 0.05, 0.7, 0.05, 1.0),
     "small": (60, 0.3, 0.8, 0.2, 1.0),
 }
-METRICS = ["f1", "precision", "recall", "jaccard", "matthews_corrcoef", "balanced_accuracy",
-           "cohen_kappa", "f1_macro", "f1_weighted"]  # fmt: skip
+# Intervals of all metrics are made in one way; these are one of each form.
+METRICS = ["f1", "precision", "matthews_corrcoef", "balanced_accuracy", "f1_macro"]
 
 
 QUICK = [(name, case) for name in ("f1", "matthews_corrcoef") for case in ("rare", "small")]
