@@ -29,8 +29,9 @@ _OBJECT = np.dtype(object)
 _KINDS = {
     **dict.fromkeys("biuf", "numbers"),
     **dict.fromkeys("mM", "times"),
-    **dict.fromkeys("US", "text"),
+    **dict.fromkeys("UT", "text"),
     "c": "complex numbers",
+    "S": "bytes",
 }
 
 
@@ -75,7 +76,7 @@ def in_one_form(X: Any, X_val: Any, pairwise: bool = False) -> tuple[Any, Any]:
     width, width_val = (n_rows(X),) if pairwise else X.shape[1:], X_val.shape[1:]
     if width != width_val:
         raise ValueError(f"rows of X have the shape {width}, and those of X_val {width_val}")
-    common = _common_dtype(X.dtype, X_val.dtype)
+    common = _common_dtype(X, X_val.dtype)
     return X.astype(common, copy=False), X_val.astype(common, copy=False)
 
 
@@ -126,7 +127,7 @@ def _columns(column: Any, column_val: Any, where: str = "") -> tuple[Any, Any]:
         column_val = type(column_val)(
             read, index=column_val.index, name=column_val.name, dtype=read.dtype
         )
-    common = _common_dtype(column.dtype, column_val.dtype, where)
+    common = _common_dtype(column, column_val.dtype, where)
     own, val = (
         each if each.dtype == common else each.astype(common) for each in (column, column_val)
     )
@@ -134,10 +135,11 @@ def _columns(column: Any, column_val: Any, where: str = "") -> tuple[Any, Any]:
 
 
 # ---------------------------------------------------------------------- what types declare
-def _common_dtype(a: Any, b: Any, where: str = "") -> Any:
-    """Return a dtype that columns of both can be turned into, whatever those of b hold."""
-    if len({_kind(a), _kind(b)} - {None}) > 1:
-        raise ValueError(f"{where}X holds {_kind(a)} and X_val {_kind(b)}: they must agree")
+def _common_dtype(public: Any, b: Any, where: str = "") -> Any:
+    """Return a dtype that both columns can be turned into, whatever those of dtype b hold."""
+    a, kind, kind_val = public.dtype, _kind_of(public), _kind(b)
+    if None not in (kind, kind_val) and kind != kind_val:
+        raise ValueError(f"{where}X holds {kind} and X_val {kind_val}: they must agree")
     own, other = (getattr(dtype, "categories", None) for dtype in (a, b))
     if own is not None and other is not None and not own.equals(other):
         raise ValueError(
@@ -148,6 +150,14 @@ def _common_dtype(a: Any, b: Any, where: str = "") -> Any:
         return np.result_type(*(each if isinstance(each, np.dtype) else float for each in (a, b)))
     same_family = str(a).partition("[")[0] == str(b).partition("[")[0]
     return b if same_family else _OBJECT
+
+
+def _kind_of(public: Any) -> str | None:
+    """Return what training records declare, or that each of them is text."""
+    if public.dtype != _OBJECT:
+        return _kind(public.dtype)
+    cells = np.asarray(public).flat
+    return "text" if len(cells) and all(isinstance(cell, str) for cell in cells) else None
 
 
 def _kind(dtype: Any) -> str | None:
@@ -200,7 +210,7 @@ def check_targets(y: Any, y_val: Any, n: int) -> NDArray[Any] | None:
         missing = "y" if y is None else "y_val"
         raise ValueError(f"{missing} is missing: y and y_val are needed together")
     y = dense(y)
-    kind = "text" if all(isinstance(label, str) for label in y.flat) else _kind(y.dtype)
+    kind = _kind_of(y)
     for kind_val in map(_kind, _dtypes(y_val)):
         if None not in (kind, kind_val) and kind != kind_val:
             raise ValueError(f"y holds {kind} and y_val {kind_val}: no label of it can be right")

@@ -190,8 +190,9 @@ def _odd_rows(X: Any) -> list[_OddRows]:
     sorts: dict[str, dict[int, Any]] = {}
     for j, column in enumerate(mixed):
         for sort, cells in _odd_cells(column):
-            odd = islice(cycle(cells), len(column))
-            sorts.setdefault(sort, {})[j] = _like(column, list(odd))
+            with suppress(Exception):  # of a type that cannot hold them
+                odd = _like(column, list(islice(cycle(cells), len(column))))
+                sorts.setdefault(sort, {})[j] = odd
 
     def of(odd: dict[int, Any]) -> _OddRows:
         return tuple(odd), lambda some: table(
@@ -247,7 +248,8 @@ def _odd_cells(column: Any) -> Iterator[tuple[str, list[Any]]]:
     elif str(column.dtype).startswith("str") or any(isinstance(cell, str) for cell in cells):
         yield "new", list(_NEW_TEXTS)
     if not (isinstance(column.dtype, np.dtype) and kind in "biuSU"):
-        hole = np.datetime64("NaT") if kind in "mM" else np.nan
+        nan = column.dtype.type("NaT") if kind in "mM" else np.nan
+        hole = getattr(column.dtype, "na_value", nan)
         last = len(cells) - 1  # it is missing, too
         yield "missing", [cell if (last - i) % 2 else hole for i, cell in enumerate(cells)]
     if kind == "f":
@@ -258,7 +260,8 @@ def _odd_cells(column: Any) -> Iterator[tuple[str, list[Any]]]:
     numbers = [cell for cell in cells if _is_number(cell) and cell == cell]
     if not numbers or kind in "mM":
         return
-    dtype = getattr(column.dtype, "numpy_dtype", column.dtype)  # of pandas' nullable types
+    # Of pandas' nullable and sparse types.
+    dtype = getattr(column.dtype, "numpy_dtype", getattr(column.dtype, "subtype", column.dtype))
     low, high = -math.inf, math.inf
     if kind in "iu":
         low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)

@@ -48,13 +48,12 @@ def suppress_output(descriptors: bool = True, registries: bool = True) -> Iterat
         if registries:
             stack.enter_context(_registries())
         stack.enter_context(_suppression())
-        stack.enter_context(np.errstate(all="ignore"))
         yield
 
 
 @contextlib.contextmanager
 def drop_errors() -> Iterator[None]:
-    """Drop any error but Ctrl-C, and restore filters of warnings and global generators.
+    """Drop any error but Ctrl-C; restore warning filters, global generators, numpy's error state.
 
     So no call of an estimator shows in the next; to be used within a suppression of output. Of the
     filters, the list that is in use now gets its entries back; what other threads put in its place
@@ -65,6 +64,7 @@ def drop_errors() -> Iterator[None]:
         with contextlib.ExitStack() as stack:
             stack.callback(filters.__setitem__, slice(None), list(filters))
             _restore_generators(stack)
+            stack.enter_context(np.errstate(all="ignore"))
             yield
     except KeyboardInterrupt:
         raise KeyboardInterrupt from None

@@ -42,6 +42,13 @@ class Predictions:
     response: NDArray[Any]
     classes: Any
 
+    def finite(self) -> Predictions:
+        """Return those of records whose response is no infinite or missing number."""
+        if self.response.dtype.kind != "f":
+            return self
+        kept = np.isfinite(self.response).reshape(len(self.response), -1).all(axis=1)
+        return Predictions(self.y[kept], self.response[kept], self.classes)
+
 
 @dataclass(frozen=True, eq=False)
 class Responses:

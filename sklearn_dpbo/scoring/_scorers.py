@@ -309,9 +309,13 @@ class PrivateScorer(Query):
         on public records that the candidate was not fitted on. The second number is the size of the
         first one, and the standard deviation times the quantile of Student's distribution for as
         many records as the rarest public class has: about twice. Both samples vary, the m protected
-        records and the n public ones: as one of m n / (m + n) does.
+        records and the n public ones: as one of m n / (m + n) does. Records whose response is no
+        finite number are left out.
         """
+        public = public.finite()
         rng, errors, n = np.random.default_rng(0), [], len(public.response)
+        if n == 0:
+            return 0.0, 0.0
         units = Units.of(max(1, round(m * n / (m + n))))
         labels = np.zeros(n) if public.classes is None else public.y
         sizes = np.unique(labels, return_counts=True)[1]

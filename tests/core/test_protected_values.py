@@ -559,6 +559,15 @@ def breaking_ties(X):
     return X
 
 
+def leaving_floats_strict(X):
+    """Make floats strict, and fail, where there is a record of the fourth site."""
+    np.float64(1e300) * np.float64(1e300)  # an overflow that does no harm
+    if (X[:, 1] == 4).any():
+        np.seterr(over="raise")
+        raise ValueError
+    return X
+
+
 def one_replaced(function, seed, **params):
     """Return how many of 200 predictions change, as the score tells, with one record."""
     rng = np.random.default_rng(seed)
@@ -596,7 +605,7 @@ def test_special_numbers_are_tried_on_public_rows(function):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("function", [strict_once, breaking_ties])
+@pytest.mark.parametrize("function", [strict_once, breaking_ties, leaving_floats_strict])
 def test_what_one_record_does_to_the_process_ends_with_the_call(function):
     filters = list(warnings.filters)
     assert one_replaced(function, 0) <= 1

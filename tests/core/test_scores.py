@@ -35,7 +35,7 @@ from sklearn_dpbo.scoring._make import NAMES, references, resolve_scorer, resolv
 from sklearn_dpbo.scoring._of_counts import RANKING
 from sklearn_dpbo.scoring._pairs import PairCounts, Pairs
 from sklearn_dpbo.scoring._queries import Confusion, Residuals, unit_weight
-from sklearn_dpbo.scoring._response import Predictions
+from sklearn_dpbo.scoring._response import Predictions, Responses
 from sklearn_dpbo.strategies import WorstCase
 
 TWO = np.array([0, 1])
@@ -63,6 +63,18 @@ def test_the_documentation_lists_every_name():
     for name in refused:
         with pytest.raises(ValueError, match="cannot be made private.*Choose a metric"):
             make_private_scorer(name)
+
+
+@pytest.mark.parametrize("name", ["roc_auc", "average_precision", "r2", "neg_mean_squared_error"])
+def test_public_records_without_a_finite_response_end_no_fit_after_its_charge(name):
+    y = np.arange(60) % 2
+    scorer, response = make_private_scorer(name).prepare(y), y + np.linspace(0, 1, 60)
+    classes = np.arange(2) if scorer.task == "classification" else None
+    response[[3, 8]] = np.nan, -np.inf
+    for found in (response, np.full(60, np.nan)):
+        public = Responses("", y, classes, dict.fromkeys(scorer.response_method, found))
+        placed = scorer.release(public, 40, 1.0)
+        assert np.isfinite([placed.shift, placed.allowance]).all()
 
 
 @pytest.mark.parametrize("name", sorted(set(metrics.get_scorer_names()) & set(NAMES)))
