@@ -85,7 +85,8 @@ class _Shared:
     """A context of the whole process: the first thread to enter begins it, the last one ends it."""
 
     def __init__(self, begin: Callable[[contextlib.ExitStack], None]) -> None:
-        self._begin, self._lock = begin, threading.Lock()
+        # Re-entrant: the collector may end an interrupted context while this thread enters one.
+        self._begin, self._lock = begin, threading.RLock()
         self.depth, self._stack = 0, contextlib.ExitStack()
 
     @contextlib.contextmanager
@@ -94,10 +95,10 @@ class _Shared:
         entered = 0
         try:
             with self._lock:
-                if self.depth == 0:
+                self.depth, entered = self.depth + 1, 1
+                if self.depth == 1:
                     self._stack = contextlib.ExitStack()
                     self._begin(self._stack)
-                self.depth, entered = self.depth + 1, 1
             yield
         finally:  # also after an error on the way in
             with self._lock:

@@ -56,6 +56,7 @@ def several():
         search()
 
 
+search()  # an interrupted import, of OpenDP say, would leave a lock of Python's own behind
 for _ in range(2):
     threads = [threading.Thread(target=several) for _ in range(3)]
     for thread in threads:

@@ -416,10 +416,6 @@ class FaultySplit(ShuffleSplit):
         fault("split")
         return super().split(X, y, groups)
 
-    def get_n_splits(self, X=None, y=None, groups=None):
-        fault("n_splits")
-        return super().get_n_splits(X, y, groups)
-
 
 class FaultyPoints(list):
     def __iter__(self):
@@ -430,7 +426,7 @@ class FaultyPoints(list):
 STAGES = {
     "clone": {}, "set_params": {}, "first fit": {}, "third fit": {}, "probe": {}, "predict": {},
     "gain of a probe": {}, "gain": {},
-    "split": dict(guidance="public"), "n_splits": dict(guidance="public"),
+    "split": dict(guidance="public"),
     "initial points": dict(guidance="private"),
 }  # fmt: skip
 FAILED_FITS = ("first fit", "third fit", "probe", "gain of a probe")
