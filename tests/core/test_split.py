@@ -394,6 +394,7 @@ def test_rows_of_one_table_with_other_indices_are_refused(what):
 
 TEXTS = ["a b", "c"] * 20
 WORDS = np.array([TEXTS, TEXTS]).T
+STRING = getattr(np.dtypes, "StringDType", lambda: "U")()  # of NumPy 2
 
 
 @pytest.mark.parametrize(
@@ -405,7 +406,7 @@ WORDS = np.array([TEXTS, TEXTS]).T
         (pd.Series(TEXTS), np.array(TEXTS), "X is a Series and X_val a ndarray"),
         (WORDS.astype(object), SAME, "X holds text and X_val numbers"),
         (WORDS.astype("S"), WORDS, "X holds bytes and X_val text"),
-        (SAME, WORDS.astype(np.dtypes.StringDType()), "X holds numbers and X_val text"),
+        (SAME, WORDS.astype(STRING), "X holds numbers and X_val text"),
     ],
 )
 def test_tables_of_two_kinds_are_refused(table, table_val, message):
