@@ -89,11 +89,6 @@ class PrivateScorer(Query):
         Scores that the lowest and the highest integer of `query` stand for, about.
     shift, allowance : float, default=0.0
         By how much the score exceeds that of the counts, and how uncertain that is.
-
-    Attributes
-    ----------
-    response_method : tuple of str
-        Methods of the estimator; the first one that it has is called.
     task : "classification", "regression" or None
         Kind of problem that the score is for; None for both.
     custom : bool
@@ -111,6 +106,11 @@ class PrivateScorer(Query):
     lowest_at_zero : bool
         Whether a margin of 0 has the lowest gain, which a record also has if it cannot be
         predicted.
+
+    Attributes
+    ----------
+    response_method : tuple of str
+        Methods of the estimator; the first one that it has is called.
     """
 
     name: str

@@ -59,8 +59,9 @@ def test_the_documentation_lists_every_name():
     table = text.split("### Refused")[1].split("`make_scorer(")[0]
     reasons = (row.split("|")[1] for row in table.splitlines() if row.startswith('| `"'))
     refused = {name for cell in reasons for name in re.findall(r'"(\w+)"', cell)}
-    assert refused == set(metrics.get_scorer_names()) - set(NAMES)
-    for name in refused:
+    known = set(metrics.get_scorer_names())  # fewer in older versions of scikit-learn
+    assert refused & known == known - set(NAMES)
+    for name in refused & known:
         with pytest.raises(ValueError, match="cannot be made private.*Choose a metric"):
             make_private_scorer(name)
 
