@@ -350,6 +350,11 @@ def outcome_of(estimator, run, ledger, counts):
             error = raised
         finally:
             sys.settrace(None)
+    if isinstance(error, KeyboardInterrupt):  # within a line that switches output, it stays off
+        for shared in (suppress_output._suppression, suppress_output._redirection):
+            shared.depth = 0
+            shared._stack.close()
+        sys.stdout = stdout
     assert sys.stdout is stdout and suppress_output._suppression.depth == 0, (
         "output is no longer suppressed"
     )
