@@ -350,11 +350,6 @@ def outcome_of(estimator, run, ledger, counts):
             error = raised
         finally:
             sys.settrace(None)
-    if isinstance(error, KeyboardInterrupt):  # within a line that switches output, it stays off
-        for shared in (suppress_output._suppression, suppress_output._redirection):
-            shared.depth = 0
-            shared._stack.close()
-        sys.stdout = stdout
     assert sys.stdout is stdout and suppress_output._suppression.depth == 0, (
         "output is no longer suppressed"
     )
@@ -617,8 +612,17 @@ def test_interrupt_at_any_line_keeps_ledger_and_reveals_no_raw_score(name, n, ne
         lines = Lines(k)
 
         def traced(estimator):
+            stdout = sys.stdout
             sys.settrace(lines)
-            run(estimator)
+            try:
+                run(estimator)
+            finally:
+                sys.settrace(None)
+                # An interrupt within a line that switches output may leave it off.
+                for shared in (suppress_output._suppression, suppress_output._redirection):
+                    shared.depth = 0
+                    shared._stack.close()
+                sys.stdout = stdout
 
         return lines.places, outcome_of(estimator, traced, ledger, counts)
 
