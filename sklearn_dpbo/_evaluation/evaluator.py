@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import closing, nullcontext
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cached_property, partial, reduce
 from typing import Any
@@ -41,7 +41,12 @@ from .progress import Progress, call_hook, in_parallel
 from .protected_values import ProtectedTable
 from .public import PublicEvaluator
 from .row_by_row import RowByRowCheck, to_check
-from .suppress_output import drop_errors, suppress_output, without_autologging
+from .suppress_output import (
+    drop_errors,
+    kept_registries,
+    suppress_output,
+    without_autologging,
+)
 
 __all__ = ["Evaluation", "Evaluator", "counted"]
 
@@ -95,9 +100,10 @@ class Evaluator:
                     self.table.rehearse(self._models[fitted[0]], scorer)
             self._validation_set_used = True
             tasks = ((self._models[params], self.table, self.scorer) for params in fitted)
-            # Around all of them is faster than around each, which is enough in other processes:
-            # there, this process's other threads lose nothing.
-            with suppress_output() if effective_n_jobs(self.options.n_jobs) == 1 else nullcontext():
+            # Around all of them is faster than around each, which is enough for several workers:
+            # then other threads lose nothing. But these may be threads of this process.
+            alone = effective_n_jobs(self.options.n_jobs) == 1
+            with suppress_output() if alone else kept_registries():
                 found = iter(list(in_parallel(count, tasks, self.options.n_jobs)))
             nothing = Sensitive([[0]], self.scorer.sensitivity(self.table.units))
             rows = (nothing if error else next(found).content for error in errors)

@@ -27,7 +27,7 @@ from typing import Any, TextIO
 import numpy as np
 from joblib import parallel_config
 
-__all__ = ["drop_errors", "suppress_output", "without_autologging"]
+__all__ = ["drop_errors", "kept_registries", "suppress_output", "without_autologging"]
 
 _REGISTRY = "__warningregistry__"
 
@@ -46,7 +46,7 @@ def suppress_output(descriptors: bool = True, registries: bool = True) -> Iterat
             stack.enter_context(_redirection())
             stack.enter_context(parallel_config("threading"))
         if registries:
-            stack.enter_context(_registries())
+            stack.enter_context(kept_registries())
         stack.enter_context(_suppression())
         yield
 
@@ -209,5 +209,5 @@ def _flush() -> None:
 
 # Suspends what MLflow's autologging does with fits and predictions, if it is loaded.
 without_autologging = _Shared(_suspend_autologging)
-_redirection, _registries = _Shared(_redirect_descriptors), _Shared(_keep_registries)
+_redirection, kept_registries = _Shared(_redirect_descriptors), _Shared(_keep_registries)
 _suppression = _Shared(_begin_suppression)

@@ -5,6 +5,7 @@ import threading
 import warnings
 from collections import Counter
 
+import joblib
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -213,6 +214,21 @@ def test_threads_of_this_process_keep_their_output_while_others_predict(two_clas
     for n_jobs in (1, 2):
         evaluate(LogisticRegression(), problem_of(two_classes), n_jobs=n_jobs)
     assert depths == [1, 0]
+
+
+class WarnsOfLargest(LogisticRegression):
+    def predict(self, X):
+        warnings.warn(f"secret {X.max()}", stacklevel=1)
+        return super().predict(X)
+
+
+def test_threads_that_predict_leave_no_registry_of_warnings(two_classes):
+    X, y, X_val, y_val = two_classes
+    X_val = X_val.copy()
+    X_val[0, 0] = 54321.0
+    with joblib.parallel_config("threading"):
+        evaluate(WarnsOfLargest(), problem_of((X, y, X_val, y_val)), [{}] * 3, n_jobs=2)
+    assert "54321" not in str(globals().get("__warningregistry__"))
 
 
 def test_suppression_is_shared_by_threads_and_ends_with_the_last(capsys):
