@@ -226,7 +226,8 @@ def test_threads_that_predict_leave_no_registry_of_warnings(two_classes):
     X, y, X_val, y_val = two_classes
     X_val = X_val.copy()
     X_val[0, 0] = 54321.0
-    with joblib.parallel_config("threading"):
+    with warnings.catch_warnings(), joblib.parallel_config("threading"):
+        warnings.simplefilter("default")  # which remembers what has been shown
         evaluate(WarnsOfLargest(), problem_of((X, y, X_val, y_val)), [{}] * 3, n_jobs=2)
     assert "54321" not in str(globals().get("__warningregistry__"))
 
