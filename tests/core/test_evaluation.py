@@ -6,6 +6,7 @@ import warnings
 from collections import Counter
 
 import joblib
+import leaks
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -216,20 +217,14 @@ def test_threads_of_this_process_keep_their_output_while_others_predict(two_clas
     assert depths == [1, 0]
 
 
-class WarnsOfLargest(LogisticRegression):
-    def predict(self, X):
-        warnings.warn(f"secret {X.max()}", stacklevel=1)
-        return super().predict(X)
-
-
 def test_threads_that_predict_leave_no_registry_of_warnings(two_classes):
     X, y, X_val, y_val = two_classes
     X_val = X_val.copy()
     X_val[0, 0] = 54321.0
     with warnings.catch_warnings(), joblib.parallel_config("threading"):
         warnings.simplefilter("default")  # which remembers what has been shown
-        evaluate(WarnsOfLargest(), problem_of((X, y, X_val, y_val)), [{}] * 3, n_jobs=2)
-    assert "54321" not in str(globals().get("__warningregistry__"))
+        evaluate(leaks.WarnsOfLargest(), problem_of((X, y, X_val, y_val)), [{}] * 3, n_jobs=2)
+    assert "54321" not in str(vars(leaks).get("__warningregistry__"))
 
 
 def test_suppression_is_shared_by_threads_and_ends_with_the_last(capsys):
