@@ -16,11 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from .cells import Cells, as_number
+from .cells import as_number, is_number, read_like
 from .tables import as_table, dense, is_frame, is_series, n_rows
 
 __all__ = [
-    "as_array", "as_labels", "check_targets", "in_one_form", "refuse_complex", "training_table",
+    "as_array", "as_labels", "check_targets", "in_one_form", "refuse_complex", "single_cells",
+    "training_table",
 ]  # fmt: skip
 
 # Integers up to this size are exact as floats.
@@ -36,18 +37,13 @@ _KINDS = {
 
 
 def training_table(X: Any) -> Any:
-    """Return a training table; a list of records of one length as an array."""
+    """Return a training table; records of one length, of which it is a list, as a matrix."""
     X = as_table(X)
-    if not isinstance(X, list):
-        return X
-    lengths = {len(row) if isinstance(row, list | tuple | np.ndarray) else 0 for row in X}
-    if len(lengths) > 1 or 0 in lengths:
-        return X
-    array = np.empty((len(X), *lengths), dtype=object)
-    for i, row in enumerate(X):
-        array[i] = list(row)
-    numbers = all(isinstance(cell, int | float | np.number | np.bool_) for cell in array.flat)
-    return array.astype(float) if numbers else array
+    if isinstance(X, np.ndarray) and X.dtype == _OBJECT and X.ndim == 1:
+        with suppress(ValueError):  # of arrays of different shapes
+            X = np.array(X.tolist(), dtype=object)
+        return X.astype(float) if all(map(is_number, X.flat)) else X
+    return X
 
 
 def in_one_form(X: Any, X_val: Any, pairwise: bool = False) -> tuple[Any, Any]:
@@ -61,8 +57,6 @@ def in_one_form(X: Any, X_val: Any, pairwise: bool = False) -> tuple[Any, Any]:
             f"X is a {type(X).__name__} and X_val a {type(X_val).__name__}: pass both as the same "
             "kind of table"
         )
-    if isinstance(X, list):
-        return X, list(Cells.of(X).column(X_val))
     if is_series(X):
         return _columns(X, X_val)
     if is_frame(X):
@@ -86,12 +80,17 @@ def as_array(records: Iterable[Any], like: Any, missing: Any = None) -> NDArray[
     if like.ndim == 1:
         if numbers:
             return np.array([as_number(cell) for cell in records])
-        return Cells.of(like.tolist(), missing).column(records)
+        return read_like(like.tolist(), records, missing)
     rows = [_cells(record, like.shape[1]) for record in records]
     if numbers:
         return np.array([[as_number(cell) for cell in row] for row in rows])
     columns = zip(like.T.tolist(), zip(*rows, strict=True), strict=True)
-    return np.stack([Cells.of(own, missing).column(cells) for own, cells in columns], axis=1)
+    return np.stack([read_like(own, cells, missing) for own, cells in columns], axis=1)
+
+
+def single_cells(records: Iterable[Any]) -> list[Any]:
+    """Return records, of which those that are a sequence of one cell become that cell."""
+    return [r[0] if isinstance(r, list | tuple) and len(r) == 1 else r for r in records]
 
 
 def _cells(record: Any, width: int) -> list[Any]:
@@ -187,8 +186,7 @@ def as_labels(y: Any, like: NDArray[Any]) -> Any:
         y = y.itertuples(index=False, name=None)
     labels = y.tolist() if hasattr(y, "tolist") else list(y)
     if like.ndim == 1:
-        one = [isinstance(label, list | tuple) and len(label) == 1 for label in labels]
-        labels = [label[0] if single else label for single, label in zip(one, labels, strict=True)]
+        labels = single_cells(labels)
     whole = like.dtype.kind in "iu" and like.size > 0
     beyond_floats = whole and max(abs(int(like.min())), abs(int(like.max()))) > _EXACT
     return as_array(labels, like.astype(object) if beyond_floats else like)

@@ -1,8 +1,9 @@
-"""Rows of tables: arrays, sparse matrices, lists, frames and series of pandas (zone: public)."""
+"""Rows of tables: arrays, sparse matrices, frames and series of pandas (zone: public)."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,13 @@ from scipy import sparse
 from scipy.sparse import issparse
 
 __all__ = [
-    "as_table", "copy_rows", "dense", "is_frame", "is_series", "n_rows", "row_norms", "stack",
-    "take_rows",
+    "as_table", "copy_rows", "dense", "is_frame", "is_series", "n_rows", "objects", "row_norms",
+    "stack", "take_rows",
 ]  # fmt: skip
 
 
 def as_table(X: Any) -> Any:
-    """Return an array, a sparse matrix, a list, or a frame or series of pandas, of any table."""
+    """Return an array, a sparse matrix, or a frame or series of pandas, of any table."""
     if hasattr(X, "to_pandas"):
         X = X.to_pandas()
         if is_series(X):
@@ -25,9 +26,17 @@ def as_table(X: Any) -> Any:
         # There, a missing cell decides whether a column has integers, or truth values.
         kinds = {name: dtype.kind for name, dtype in X.dtypes.items() if dtype.kind in "iufbO"}
         return X.astype({name: float if k in "iuf" else object for name, k in kinds.items()})
-    if is_frame(X) or is_series(X) or issparse(X) or isinstance(X, np.ndarray | list):
+    if is_frame(X) or is_series(X) or issparse(X) or isinstance(X, np.ndarray):
         return X
-    return np.asarray(X) if hasattr(X, "__array__") else list(X)
+    return np.asarray(X) if hasattr(X, "__array__") else objects(X)
+
+
+def objects(records: Iterable[Any]) -> NDArray[Any]:
+    """Return records, which may be sequences, as a one-dimensional array of objects."""
+    records = list(records)
+    array = np.empty(len(records), dtype=object)
+    array[:] = records
+    return array
 
 
 def n_rows(X: Any) -> int:
@@ -62,8 +71,6 @@ def is_series(X: Any) -> bool:
 
 def stack(parts: list[Any]) -> Any:
     """Return the rows of tables of one kind, one table below the other, as a new table."""
-    if isinstance(parts[0], list):
-        return [row for part in parts for row in part]
     if issparse(parts[0]):
         return sparse.vstack(parts, format="csr")
     if isinstance(parts[0], np.ndarray):

@@ -17,27 +17,10 @@ from ..scoring._response import call_method, check_response
 from .companions import Companions
 from .fitting import without_callbacks
 from .own_code import own_code, predicts_separately
-from .responses import Kind
+from .responses import Response
 from .row_by_row import RowByRowCheck
 
-__all__ = ["Model", "Models", "Response", "make_model"]
-
-
-@dataclass(frozen=True, eq=False)
-class Response:
-    """What a model returns for the companions, and of which kind that is."""
-
-    kind: Kind
-    values: NDArray[Any]
-
-    @classmethod
-    def of(cls, estimator: Any, methods: tuple[str, ...], companions: Companions) -> Response:
-        """Ask an estimator for its response, by the first of these methods that it has."""
-        raw = call_method(estimator, copied(companions.X), methods)
-        check_response(estimator, raw, len(companions), methods)
-        kind = Kind.of(raw)
-        # A copy: an estimator may write what it returns later into the same array.
-        return cls(kind, kind.read(raw, len(companions))[0].copy())
+__all__ = ["Model", "Models", "make_model"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +43,11 @@ class Model:
         """Return the model of a fitted estimator; raises if a query of companions fails."""
         pickled = packed(estimator)
         methods = dict.fromkeys(query.response_method for query in queries)
-        responses = {each: Response.of(estimator, each, companions) for each in methods}
+        responses = {}
+        for each in methods:
+            raw = call_method(estimator, copied(companions.X), each)
+            check_response(estimator, raw, len(companions), each)
+            responses[each] = Response.of(raw)
         classes = deepcopy(getattr(estimator, "classes_", None))
         found = [
             _values(query, companions.y, responses[query.response_method].values, classes)

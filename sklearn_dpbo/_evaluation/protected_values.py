@@ -167,7 +167,7 @@ class _Predictions:
         own = slice(k, k + len(rows))
         expected = self.model.responses[query.response_method]
         raw = call_method(estimator, X, query.response_method)
-        response, odd = expected.kind.read(raw, total)
+        response, odd = expected.read(raw, total)
         values: NDArray[Any] = query.record_values(y, response.copy(), classes)
         beside = np.ones(total, dtype=bool)
         beside[own] = False

@@ -1,48 +1,48 @@
 """What estimators return, read so that no record changes how another is read (zone: public).
 
-numpy chooses one type for a whole array. So the *kind* of a response is what public records get:
-type and shape per record. Arrays of another kind are refused as a whole; entries of sequences, and
-of object arrays, one by one.
+numpy chooses one type for a whole array. So a response has to be of the *kind* that public records
+get: type and shape per record. Arrays of another kind are refused as a whole; entries of sequences,
+and of object arrays, one by one.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from .._data.cells import Cells
+from .._data.canonical import as_array, single_cells
 from .._data.tables import dense, is_frame
 
-__all__ = ["Kind", "agree"]
+__all__ = ["Response", "agree"]
 
 # By how much responses may differ, relative to their range (and to their size), through the
 # rounding of sums in another order.
 _TOLERANCE = {"f4": (1e-4, 1e-5), "f8": (1e-6, 1e-10)}
 
+# Stands for a cell of another kind.
+_ODD = object()
+
 
 @dataclass(frozen=True, eq=False)
-class Kind:
-    """Type and shape of the response to one record; `cells` if entries are read one by one."""
+class Response:
+    """What public records get, and whether it declares one type for all that it holds."""
 
-    dtype: np.dtype[Any]
-    shape: tuple[int, ...]
-    cells: Cells | None = None
+    values: NDArray[Any]
+    declared: bool
 
     @classmethod
-    def of(cls, raw: Any) -> Kind:
-        """Return the kind of a response to public records."""
-        if _declares_type(raw):
-            response = dense(raw)
-            return cls(response.dtype, response.shape[1:])
-        entries = _entries(raw)
-        response = dense(np.array(entries))
-        if response.dtype.kind in "biufUS":
-            return cls(response.dtype, response.shape[1:], Cells.of(_leaves(entries)))
-        return cls(np.dtype(object), (), Cells.of(entries))
+    def of(cls, raw: Any) -> Response:
+        """Return what an estimator returned for public records."""
+        declared = _declares_type(raw)
+        # A copy: an estimator may write what it returns later into the same array.
+        values = dense(raw).copy() if declared else dense(np.array(_entries(raw), dtype=object))
+        if not declared and (typed := np.array(values.tolist())).dtype.kind in "biuf":
+            values = typed
+        return cls(values, declared)
 
     def read(self, raw: Any, n: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
         """Return the response to n records, and which of them have one of another kind.
@@ -50,40 +50,24 @@ class Kind:
         Their entries are replaced by that of the first record, which is public. ValueError if it is
         of another kind as a whole.
         """
-        if self.cells is None:
+        like = self.values
+        if self.declared:
             response = dense(raw) if _declares_type(raw) else None
-            if response is None or response.shape != (n, *self.shape) or not self._same(response):
+            if response is None or response.shape != (n, *like.shape[1:]):
+                raise ValueError("a response of another kind")
+            # The length that texts declare is that of the longest one.
+            same = response.dtype.kind == like.dtype.kind in "US" or response.dtype == like.dtype
+            if not same:
                 raise ValueError("a response of another kind")
             return response, np.empty(0, dtype=np.intp)
         entries = _entries(raw)
         if len(entries) != n:
             raise ValueError("a response of another length")
-        fits = [self._fits(entry) for entry in entries]
-        entries = [entry if fit else entries[0] for entry, fit in zip(entries, fits, strict=True)]
-        return self._array(entries), np.flatnonzero(~np.array(fits))
-
-    def _same(self, response: NDArray[Any]) -> bool:
-        if self.dtype.kind in "US":  # whose length is that of the longest text
-            return response.dtype.kind == self.dtype.kind
-        return bool(response.dtype == self.dtype)
-
-    def _fits(self, entry: Any) -> bool:
-        cells = cast(Cells, self.cells)
-        try:
-            if self.dtype != object and np.shape(_squeezed(entry)) != self.shape:
-                return False
-            leaves = _leaves([entry]) if self.dtype != object else [entry]
-            return all(cells.has(leaf) for leaf in leaves)
-        except Exception:  # of an entry that has no shape
-            return False
-
-    def _array(self, entries: list[Any]) -> NDArray[Any]:
-        if self.dtype != object:
-            array: NDArray[Any] = dense(np.array(entries))
-            return array if self.dtype.kind in "US" else array.astype(self.dtype)
-        objects = np.empty(len(entries), dtype=object)
-        objects[:] = entries
-        return objects
+        entries = single_cells(entries) if like.ndim == 1 else entries
+        found = as_array(entries, like.astype(object), _ODD)
+        odd = np.array([any(cell is _ODD for cell in row) for row in found.reshape(n, -1)])
+        found[odd] = like[0]
+        return found.astype(like.dtype), np.flatnonzero(odd)
 
 
 def _declares_type(raw: Any) -> bool:
@@ -102,20 +86,6 @@ def _entries(raw: Any) -> list[Any]:
     if isinstance(raw, np.ndarray):
         return list(raw.tolist()) if raw.ndim else []
     return list(raw)
-
-
-def _squeezed(entry: Any) -> Any:
-    """Return the entry of a single column as `dense` has it."""
-    return entry[0] if np.shape(entry) == (1,) else entry
-
-
-def _leaves(entries: list[Any]) -> list[Any]:
-    """Return the scalars inside entries, which may be sequences."""
-    leaves: list[Any] = []
-    for entry in entries:
-        nested = isinstance(entry, list | tuple | np.ndarray)
-        leaves += _leaves(list(entry)) if nested else [entry]
-    return leaves
 
 
 def agree(a: NDArray[Any], b: NDArray[Any], sample: NDArray[Any], classifier: bool) -> bool:

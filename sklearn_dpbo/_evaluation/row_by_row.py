@@ -215,8 +215,6 @@ def _columns(X: Any) -> tuple[list[Any], Callable[[list[Any]], Any]]:
     if isinstance(X, np.ndarray):
         flat = X.reshape(len(X), -1)
         return list(flat.T), lambda cells: np.stack(cells, axis=1).reshape(-1, *X.shape[1:])
-    if isinstance(X, list) and all(isinstance(record, str) for record in X):
-        return [np.array(X, dtype=object)], lambda columns: columns[0].tolist()
     return [], lambda _: X
 
 

@@ -70,12 +70,14 @@ def _transformed(steps: Any, X: Any, made_up: Training, prediction: str) -> Any:
     companions = Companions.of(problem)
     model = Model.of(steps, (_Rows(),), companions)
     (response,) = model.responses.values()
-    if response.kind.dtype.kind not in "biuf":
+    if response.values.dtype.kind not in "biuf":
         raise ValueError(
             "the steps before the last one have to make numbers of records: let them encode "
-            f"columns of texts; they return {response.kind.dtype}"
+            f"columns of texts; they return {response.values.dtype}"
         )
     table = ProtectedTable.of(problem, companions, prediction)
-    values = table.values(model, _Rows(response.kind.shape)).astype(float).reshape(n_rows(X), -1)
+    values = (
+        table.values(model, _Rows(response.values.shape[1:])).astype(float).reshape(n_rows(X), -1)
+    )
     like = steps.transform(companions.X)
     return type(like)(values, columns=like.columns) if is_frame(like) else values

@@ -40,9 +40,9 @@ from sklearn_dpbo._data.units import Units
 from sklearn_dpbo._evaluation.companions import Companions
 from sklearn_dpbo._evaluation.evaluator import Evaluator
 from sklearn_dpbo._evaluation.fitting import FitOptions
-from sklearn_dpbo._evaluation.model import Response
 from sklearn_dpbo._evaluation.own_code import own_code, predicts_separately
 from sklearn_dpbo._evaluation.protected_values import ProtectedTable
+from sklearn_dpbo._evaluation.responses import Response
 from sklearn_dpbo._evaluation.suppress_output import suppress_output
 from sklearn_dpbo.exceptions import BatchDependentError
 
@@ -867,11 +867,8 @@ def test_expected_response_is_a_copy_of_what_an_estimator_returned(two_classes):
             buffer[: len(X)] = super().decision_function(X)
             return buffer[: len(X)]
 
-    training = Training(X, y)
-    problem = Problem(training, X_val, y_val, Units.of(len(X_val)), "")
-    companions = Companions.of(problem)
     model = OneArray().fit(X, y)
-    response = Response.of(model, ("decision_function",), companions)
+    response = Response.of(model.decision_function(X))
     before = response.values.copy()
     model.decision_function(X_val)
     assert (response.values == before).all()

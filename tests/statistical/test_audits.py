@@ -23,7 +23,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV
 from sklearn_dpbo._data.pickles import packed
 from sklearn_dpbo._evaluation.protected_values import ProtectedTable, _Predictions
-from sklearn_dpbo._evaluation.responses import Kind
+from sklearn_dpbo._evaluation.responses import Response
 from sklearn_dpbo._privacy.noise import SeededNoise
 from sklearn_dpbo.audit import audit_mechanism, audit_one_run, audit_search, cases
 from sklearn_dpbo.audit._events import as_tables, choose_events, epsilon_lower_bound
@@ -453,7 +453,7 @@ def test_audit_refutes_search_on_odd_record_if_and_only_if_records_reach_each_ot
     model, train, held_out, neighbour = critical_case(name)
     if planted:
         monkeypatch.setattr(_Predictions, "_as_expected", lambda *_: True)
-        monkeypatch.setattr(Kind, "read", read_by_numpy)
+        monkeypatch.setattr(Response, "read", read_by_numpy)
         monkeypatch.setattr(ProtectedTable, "values", all_or_nothing(ProtectedTable.values))
     tuned = PrivateBayesSearchCV(model, {}, epsilon=0.5)
     report = audit_search(tuned, train, held_out, neighbour, 250, random_state=0)
