@@ -33,26 +33,6 @@ __all__ = [
     "without_side_effects",
 ]
 
-_ENCODE_LABELS = (
-    "Encode the labels as 0, 1, 2, ... first: encoder = LabelEncoder().fit(y_train) of "
-    "sklearn.preprocessing, then pass encoder.transform(y_train) as y and encoder.transform(y_val) "
-    "as y_val"
-)
-_ENCODE_COLUMNS = (
-    "X has columns of text: let a pipeline encode them, and search over that, as in make_pipeline("
-    "make_column_transformer((OneHotEncoder(handle_unknown='ignore'), columns), "
-    "remainder='passthrough'), estimator), where columns is the list of their names"
-)
-# Part of the message of scikit-learn, XGBoost, LightGBM or CatBoost, and what to do.
-_ADVICE = {
-    "Invalid classes inferred from unique values of `y`": _ENCODE_LABELS,
-    "could not convert string to float": _ENCODE_COLUMNS,
-    "DataFrame.dtypes for data must be int": _ENCODE_COLUMNS,
-    "pandas dtypes must be int, float or bool": _ENCODE_COLUMNS,
-    "must be real number, not str": _ENCODE_COLUMNS,
-    "Input y contains NaN": "Leave out the training rows whose y is missing",
-}
-
 
 @dataclass(frozen=True, eq=False)
 class FitOptions:
@@ -102,8 +82,6 @@ def fit_one(estimator: Any, training: Training, error_score: Any, use: Callable[
         raise
     except Exception as error:
         if error_score == "raise":
-            if advice := _advice_on(str(error)):
-                error.add_note(advice)
             raise
         seconds = time.perf_counter() - start if seconds is None else seconds
         return Fit(f"{type(error).__name__}: {error}", seconds, None)
@@ -162,8 +140,7 @@ def report_failures(errors: tuple[str | None, ...]) -> None:
     failed = [error for error in errors if error is not None]
     if not failed:
         return
-    advice = next((f". {advice}" for error in failed if (advice := _advice_on(error))), "")
-    first = f"The first failed with {failed[0].rstrip('.')}{advice}"
+    first = f"The first failed with {failed[0]}"
     if len(failed) == len(errors):
         raise ValueError(
             f"All {len(errors)} candidates failed on the training set; nothing was released and "
@@ -175,8 +152,3 @@ def report_failures(errors: tuple[str | None, ...]) -> None:
         FitFailedWarning,
         stacklevel=4,
     )
-
-
-def _advice_on(error: str) -> str:
-    """Return what to do about an error of a fit on training records; "" if it is not known."""
-    return next((advice for part, advice in _ADVICE.items() if part in error), "")

@@ -1,6 +1,6 @@
-"""A bar, lines and scikit-learn's callbacks are told of fits, which are public (zone: public).
+"""Fits, which are public, are told to scikit-learn's callbacks, or printed (zone: public).
 
-They are told of no prediction of protected records, and of no time: those slow down later fits.
+No prediction of protected records is told, and no time: those slow down later fits.
 """
 
 from __future__ import annotations
@@ -38,18 +38,11 @@ def in_parallel(
 
 
 class Progress:
-    """Tells of each fit: at ``verbose=1`` by a bar (lines without tqdm), above by lines."""
+    """Tells of each fit: an estimator's callbacks and, if `verbose`, a line."""
 
     def __init__(self, estimator: Any = None, n_fits: int = 0, verbose: int = 0) -> None:
         self._estimator, self._verbose = estimator, verbose
-        self._n_fits, self._n_fitted, self._bar, self._root = n_fits, 0, None, None
-        if verbose == 1 and n_fits:
-            with contextlib.suppress(ImportError):
-                from tqdm.auto import tqdm
-
-                # Drawn at each step, without times: how often would tell of them, too.
-                shape = "{l_bar}{bar}| {n_fmt}/{total_fmt}"
-                self._bar = tqdm(total=n_fits, bar_format=shape, mininterval=0, miniters=1)
+        self._n_fits, self._n_fitted, self._root = n_fits, 0, None
         if hasattr(estimator, "_init_callback_context"):
             self._root = estimator._init_callback_context(max_subtasks=n_fits)
             call_hook(self._root.call_on_fit_task_begin, estimator=estimator)
@@ -58,10 +51,7 @@ class Progress:
         """Tell that one more candidate has been fitted."""
         self._n_fitted += 1
         self._n_fits = max(self._n_fits, self._n_fitted)
-        if self._bar is not None:
-            self._bar.total = self._n_fits
-            self._bar.update()
-        elif self._verbose:
+        if self._verbose:
             state = "failed" if error else "fitted"
             print(f"[{self._n_fitted}/{self._n_fits}] {params}: {state}", flush=True)
         if self._root is not None:
@@ -72,35 +62,24 @@ class Progress:
                 call_hook(hook, estimator=self._estimator)
 
     def end(self) -> None:
-        """Tell that the search has ended well, perhaps with fewer fits than it was allowed."""
-        if self._bar is not None:
-            self._bar.total = self._n_fitted
-            self._bar.refresh()
+        """Tell that the search has ended well."""
         if self._root is not None:
             call_hook(self._root.call_on_fit_task_end, estimator=self._estimator)
-
-    def close(self) -> None:
-        """Take down what was set up."""
-        if self._bar is not None:
-            self._bar.close()
-        _tear_down(self._estimator)
-
-
-# scikit-learn offers the clean-up after a fit as a decorator only.
-_tear_down = with_callbacks(lambda _estimator: None)
 
 
 @contextlib.contextmanager
 def watched(estimator: Any, n_fits: int = 0, verbose: int = 0) -> Iterator[Progress]:
-    """Set up an estimator's callbacks, and a bar if it is asked for; take them down at the end."""
+    """Set up an estimator's callbacks, and take them down at the end."""
     try:
         progress = Progress(estimator, n_fits, verbose)
-    except BaseException:
-        _tear_down(estimator)
-        raise
-    with contextlib.closing(progress):
         yield progress
         progress.end()
+    finally:
+        _tear_down(estimator)
+
+
+# scikit-learn offers the clean-up after a fit as a decorator only.
+_tear_down = with_callbacks(lambda _estimator: None)
 
 
 def call_hook(hook: Callable[..., Any], **facts: Any) -> Any:

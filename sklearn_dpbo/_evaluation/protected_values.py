@@ -15,7 +15,9 @@ by row.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -45,10 +47,13 @@ _FEW = 0.1
 
 @dataclass(frozen=True, eq=False)
 class ProtectedTable:
-    """Protected records with their companions, which stand above and below."""
+    """Protected records; their labels, which follow the companions'; their units and companions.
 
-    X: Any
-    y: NDArray[Any] | None
+    `rows` and `labels` begin with the companions, and end with the protected records.
+    """
+
+    rows: Any
+    labels: NDArray[Any] | None
     units: Units
     companions: Companions
     prediction: str
@@ -56,7 +61,22 @@ class ProtectedTable:
     @classmethod
     def of(cls, problem: Problem, companions: Companions, prediction: str) -> ProtectedTable:
         """Return the validation set of a problem."""
-        return cls(problem.X_val, problem.y_val, problem.units, companions, prediction)
+        rows, y = stack([companions.X, problem.X_val]), problem.y_val
+        if isinstance(rows, np.ndarray):  # whose layout sums depend on
+            rows = np.ascontiguousarray(rows)
+        if y is not None and companions.y is not None:
+            y = np.concatenate([companions.y, y])
+        return cls(rows, y, problem.units, companions, prediction)
+
+    @property
+    def y(self) -> Any:
+        """The protected labels."""
+        return None if self.labels is None else self.labels[len(self.companions) :]
+
+    @property
+    def n(self) -> int:
+        """Number of protected records."""
+        return n_rows(self.rows) - len(self.companions)
 
     def statistics(self, model: Model, query: Query) -> tuple[int, ...]:
         """Return the raw integers of the first query that the model was made for."""
@@ -64,26 +84,26 @@ class ProtectedTable:
 
     def values(self, model: Model, query: Query) -> NDArray[Any]:
         """Return one value per record: see the contract."""
-        predictions = _Predictions(self, model, packed(query))
+        predict = partial(self.beside_companions, model, packed(query))
         separate = predicts_separately(self.prediction, model.own_code)
         everyone = np.arange(self.n)
         if not separate:
-            values = predictions.beside_companions(everyone)
+            values = predict(everyone)
             if values is not None:
                 return values
         lowest = query.lowest_values(self.y, self.n)
-        failing = range(self.units.m) if separate else predictions.failing_units()
+        failing = range(self.units.m) if separate else self._failing_units(predict)
         single = [self.units.rows(u, u + 1) for u in failing]
         others = everyone.copy()
         for rows in single:
             others[rows] = -1
-        values = predictions.beside_companions(others) if len(single) < self.units.m else lowest
+        values = predict(others) if len(single) < self.units.m else lowest
         if values is None:  # of units that fail together, and not by themselves
             return replace(self, prediction="separate").values(model, query)
         values = values.copy()
         for rows in single:
             # Whatever it does to the companions, no other unit has a part in it.
-            own = predictions.beside_companions(rows, one_unit=True)
+            own = predict(rows, one_unit=True)
             values[rows] = lowest[rows] if own is None else own
         return values
 
@@ -92,17 +112,16 @@ class ProtectedTable:
 
         Public: the companions are predicted in the types, and in the place, of protected records.
         """
-        beside, none = self.companions, np.arange(0)
-        X = stack([take_rows(self.X, none), beside.X])
-        y = self.y if self.y is None else np.concatenate([self.y[none], beside.y])
-        public = replace(self, X=X, y=y, units=Units.of(len(beside)))
-        model = model.asked(query, beside)
+        k = len(self.companions)
+        twice = np.tile(np.arange(k), 2)
+        y = None if self.labels is None else self.labels[twice]
+        public = replace(self, rows=take_rows(self.rows, twice), labels=y, units=Units.of(k))
+        model = model.asked(query, self.companions)
         with suppress_output():
             found = public.values(model, query)
-        lowest = query.lowest_values(y, len(beside))
+        lowest = query.lowest_values(public.y, k)
         able, kept = (
-            (values != lowest).reshape(len(beside), -1).any(axis=1)
-            for values in (model.values[0], found)
+            (values != lowest).reshape(k, -1).any(axis=1) for values in (model.values[0], found)
         )
         if (able & kept).sum() < _FEW * able.sum():
             raise ValueError(
@@ -111,61 +130,37 @@ class ProtectedTable:
                 "as the worst. Does it take the types of X_val and y_val, and batches of any size?"
             )
 
-    @property
-    def n(self) -> int:
-        """Number of protected records."""
-        return n_rows(self.X)
-
-    def beside_companions(self, rows: NDArray[np.intp]) -> tuple[Any, NDArray[Any] | None]:
+    def batch(self, rows: NDArray[np.intp]) -> tuple[Any, NDArray[Any] | None]:
         """Return X and y of the companions above, these protected rows, the companions below.
 
         A row number of -1 stands for the first companion.
         """
-        beside, k = self.companions, self.companions.n_above
-        index = np.concatenate(
-            [np.arange(k), np.where(rows < 0, 0, rows + len(beside)), np.arange(k, len(beside))]
-        )
-        y = None
-        if self.y is not None and beside.y is not None:
-            y = np.concatenate([beside.y, self.y])[index]
-        if not isinstance(self.X, np.ndarray):
-            X = take_rows(stack([beside.X, self.X]), index)
-        else:  # one copy, always of the same memory layout
-            X = np.empty((len(index), *self.X.shape[1:]), dtype=np.result_type(beside.X, self.X))
-            own, kept = X[k : k + len(rows)], rows >= 0
-            in_place = len(rows) == self.n and (rows == np.arange(self.n))[kept].all()
-            own[:] = self.X if in_place else self.X[rows]
-            own[~kept] = beside.X[0]
-            X[:k], X[k + len(rows) :] = beside.X[:k], beside.X[k:]
-        return with_own_cells(X), y
-
-
-@dataclass(frozen=True)
-class _Predictions:
-    """Predictions of chosen protected rows by one model, for one pickled query."""
-
-    table: ProtectedTable
-    model: Model
-    query: bytes
+        k, n_above = len(self.companions), self.companions.n_above
+        own = np.where(rows < 0, 0, rows + k)
+        index = np.concatenate([np.arange(n_above), own, np.arange(n_above, k)])
+        y = None if self.labels is None else self.labels[index]
+        return with_own_cells(take_rows(self.rows, index)), y
 
     def beside_companions(
-        self, rows: NDArray[np.intp], one_unit: bool = False
+        self, model: Model, query: bytes, rows: NDArray[np.intp], one_unit: bool = False
     ) -> NDArray[Any] | None:
         """Return the values of these rows, or None: why it failed depends on protected records.
 
         Unless the rows are those of one unit, the companions must get what they should.
         """
         with drop_errors():
-            return self._values(rows, one_unit)
+            return self._values(model, fresh(query), rows, one_unit)
         return None
 
-    def _values(self, rows: NDArray[np.intp], one_unit: bool) -> NDArray[Any] | None:
-        X, y = self.table.beside_companions(rows)
-        estimator, query = fresh(self.model.pickled), fresh(self.query)
+    def _values(
+        self, model: Model, query: Query, rows: NDArray[np.intp], one_unit: bool
+    ) -> NDArray[Any] | None:
+        X, y = self.batch(rows)
+        estimator = fresh(model.pickled)
         classes = getattr(estimator, "classes_", None)
-        total, k = len(rows) + len(self.table.companions), self.table.companions.n_above
+        total, k = len(rows) + len(self.companions), self.companions.n_above
         own = slice(k, k + len(rows))
-        expected = self.model.responses[query.response_method]
+        expected = model.responses[query.response_method]
         raw = call_method(estimator, X, query.response_method)
         response, odd = expected.read(raw, total)
         values: NDArray[Any] = query.record_values(y, response.copy(), classes)
@@ -173,24 +168,19 @@ class _Predictions:
         beside[own] = False
         if not one_unit and (
             beside[odd].any()
-            or not self._as_expected(response[beside], values[beside], expected.values)
+            or not _as_expected(model, response[beside], values[beside], expected.values)
         ):
             return None
         values[odd] = query.lowest_values(y, total)[odd]
         return values[own]
 
-    def _as_expected(self, response: Any, values: Any, expected: NDArray[Any]) -> bool:
-        """Whether the companions got beside other records what they get alone."""
-        near = np.allclose(values, self.model.values[0], rtol=0, atol=_TOLERANCE, equal_nan=True)
-        return near and agree(response, expected, expected, self.model.classes is not None)
-
-    def failing_units(self) -> list[int]:
+    def _failing_units(self, predict: Callable[..., NDArray[Any] | None]) -> list[int]:
         """Return the units that fail beside companions, or change what those get, by halving."""
         failing: list[int] = []
-        pending = [(0, self.table.units.m)]
+        pending = [(0, self.units.m)]
         while pending:
             first, last = pending.pop()
-            if self.beside_companions(self.table.units.rows(first, last)) is not None:
+            if predict(self.units.rows(first, last)) is not None:
                 continue
             if last - first == 1:
                 failing.append(first)
@@ -198,3 +188,9 @@ class _Predictions:
                 middle = (first + last) // 2
                 pending += [(first, middle), (middle, last)]
         return failing
+
+
+def _as_expected(model: Model, response: Any, values: Any, expected: NDArray[Any]) -> bool:
+    """Whether the companions got beside other records what they get alone."""
+    near = np.allclose(values, model.values[0], rtol=0, atol=_TOLERANCE, equal_nan=True)
+    return near and agree(response, expected, expected, model.classes is not None)

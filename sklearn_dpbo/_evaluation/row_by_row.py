@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import cycle, islice
 from numbers import Real
 from typing import Any
@@ -39,7 +39,7 @@ _LARGEST, _SMALL = 2**12, 32
 # Copies of one row in a crowd, for each row that is compared.
 _MANY = 4
 # How often rows that are odd in some columns are tried.
-_MOST_TRIALS = 7
+_TRIALS = 7
 # A sparse table of more columns is left as it is.
 _MOST_COLUMNS = 10_000
 # Texts that no column has, of which one comes first and one last in any order.
@@ -77,14 +77,12 @@ class RowByRowCheck:
         classes = getattr(model, "classes_", None)
         predict = _Predict(pickled, methods, classes is not None)
         known = predict(self.companions.X)
-        changed = self._beside_ordinary(predict, known, every=2)
+        changed = known is None or self._beside_ordinary(predict, known)
         if "predict" in methods and isinstance(classes, np.ndarray):
-            for method in ("decision_function", "predict_proba"):
-                finer = replace(predict, methods=(method,))
-                with suppress(Exception):  # it is not there, or cannot be called
-                    predict, known = finer, finer(self.companions.X)
-                    changed |= self._beside_ordinary(predict, known)
-                    break
+            finer = replace(predict, methods=("decision_function", "predict_proba"))
+            if (found := finer(self.companions.X)) is not None:
+                predict, known = finer, found
+                changed = changed or self._beside_ordinary(predict, known)
         if changed or self._beside_odd(predict, known):
             raise BatchDependentError(
                 f"{type(model).__name__} predicts a training record differently beside other "
@@ -94,10 +92,9 @@ class RowByRowCheck:
                 'let each record be predicted by itself, prediction="separate"'
             )
 
-    def _beside_ordinary(self, predict: _Predict, known: NDArray[Any], every: int = 1) -> bool:
+    def _beside_ordinary(self, predict: _Predict, known: Any) -> bool:
         """Whether companions get something else beside training rows, or nothing in any batch."""
-        batches = self._ordinary[::every]
-        found = [predict.differs(batch, known[rows], len(known)) for batch, rows in batches]
+        found = [predict.differs(batch, known[rows]) for batch, rows in self._ordinary]
         return True in found or set(found) == {None}
 
     @cached_property
@@ -117,7 +114,7 @@ class RowByRowCheck:
             for rows in (copies, everyone[:4], everyone[-4:])
         ]
 
-    def _beside_odd(self, predict: _Predict, known: NDArray[Any]) -> bool:
+    def _beside_odd(self, predict: _Predict, known: Any) -> bool:
         """Whether companions or odd rows get something else below ordinary, or copies of odd ones.
 
         Where an estimator refuses rows that are odd in several columns, each half of the columns
@@ -125,16 +122,12 @@ class RowByRowCheck:
         """
         for columns, make in self._odd:
             pending = [columns]
-            for _ in range(_MOST_TRIALS):
-                if not pending:
-                    break
-                some = pending.pop(0)
+            for some in pending:
                 rows = stack([self.companions.X, make(some)])
-                try:
-                    expected = predict(rows)
-                except Exception:  # rows that cannot be predicted
+                expected = predict(rows)
+                if expected is None:
                     half = len(some) // 2
-                    pending += [some[:half], some[half:]] if half else []
+                    pending += [some[:half], some[half:]] * (half > 0 and len(pending) < _TRIALS)
                     continue
                 expected[: len(known)] = known
                 n = n_rows(rows)
@@ -153,55 +146,56 @@ class RowByRowCheck:
 
 @dataclass(frozen=True)
 class _Predict:
-    """Predicts public rows: each call with a copy of the estimator, and of the rows."""
+    """Predicts public rows, or not (None): each call with a copy of the estimator and the rows."""
 
     pickled: bytes
     methods: tuple[str, ...]
     classifier: bool
 
-    def __call__(self, X: Any) -> NDArray[Any]:
-        X = with_own_labels(copied(X))
-        with np.errstate(all="ignore"):  # of numbers that nobody asked for
-            return respond(fresh(self.pickled), X, self.methods).copy()
+    def __call__(self, X: Any) -> Any:
+        # Of a method that is not there, odd rows, or many copies of one.
+        with suppress(Exception), np.errstate(all="ignore"):
+            return respond(fresh(self.pickled), with_own_labels(copied(X)), self.methods).copy()
+        return None
 
-    def differs(self, batch: Any, expected: NDArray[Any], n_companions: int) -> bool | None:
-        """Whether the last rows, in reverse, get something else; None if the batch is refused."""
-        try:
-            found = self(batch)[-len(expected) :][::-1]
-        except Exception:  # of odd rows, or many copies of one
+    def differs(self, batch: Any, expected: NDArray[Any], n: int | None = None) -> bool | None:
+        """Whether the last rows, in reverse, get something else; None if the batch is refused.
+
+        What a rounding error is depends on the first n of them, and for the others on these.
+        """
+        found = self(batch)
+        if found is None:
             return None
+        found = found[-len(expected) :][::-1]
         return not all(
             agree(found[part], expected[part], expected[part], self.classifier)
-            for part in (slice(n_companions), slice(n_companions, None))
-            if len(expected[part])
+            for part in (slice(n), slice(n, None) if n else slice(0))
         )
 
 
 # ---------------------------------------------------------------------- odd rows
 def _odd_rows(X: Any) -> list[_OddRows]:
-    """Return sorts of odd rows, see `_odd_cells`; the last one has just cells of several records.
+    """Return sorts of odd rows, see `_odd_cells`; the first one has just cells of several records.
 
     Rows of a table without columns are only taken in another order.
     """
-    rows = np.random.default_rng(0).permutation(n_rows(X))[:_SMALL]
     columns, table = _columns(X)
     rng = np.random.default_rng(1)
+    if not columns:
+        rows = rng.permutation(n_rows(X))[:_SMALL]
+        return [((), lambda _: take_rows(X, rows))]
     mixed = [take_rows(column, rng.permutation(n_rows(X))[:_SMALL]) for column in columns]
-    sorts: dict[str, dict[int, Any]] = {}
+    sorts: dict[str, dict[int, Any]] = {"none": {}}
     for j, column in enumerate(mixed):
         for sort, cells in _odd_cells(column):
             with suppress(Exception):  # of a type that cannot hold them
                 odd = _like(column, list(islice(cycle(cells), len(column))))
                 sorts.setdefault(sort, {})[j] = odd
 
-    def of(odd: dict[int, Any]) -> _OddRows:
-        return tuple(odd), lambda some: table(
-            [odd[j] if j in some else own for j, own in enumerate(mixed)]
-        )
+    def make(odd: dict[int, Any], some: tuple[int, ...]) -> Any:
+        return table([odd[j] if j in some else own for j, own in enumerate(mixed)])
 
-    if not columns:
-        return [((), lambda _: take_rows(X, rows))]
-    return [of(odd) for odd in (*sorts.values(), {})]
+    return [(tuple(odd), partial(make, odd)) for odd in sorts.values()]
 
 
 def _columns(X: Any) -> tuple[list[Any], Callable[[list[Any]], Any]]:
@@ -252,9 +246,6 @@ def _odd_cells(column: Any) -> Iterator[tuple[str, list[Any]]]:
         yield "missing", [cell if (last - i) % 2 else hole for i, cell in enumerate(cells)]
     if kind == "f":
         yield "infinite", [math.inf, -math.inf]
-    if kind in "mM":
-        ordered = np.sort(np.asarray(column))
-        yield "larger", [ordered[0], ordered[-1]]
     numbers = [cell for cell in cells if _is_number(cell) and cell == cell]
     if not numbers or kind in "mM":
         return
@@ -286,28 +277,30 @@ def to_check(candidate_params: tuple[dict[str, Any], ...]) -> set[int]:
     """Return which candidates to check for row-by-row predictions, by number.
 
     How an estimator predicts depends on what it is made of, and rarely on the size of a number. So
-    these are one of each combination of parameters that are not numbers and of numbers at their
-    smallest or not, with numbers as large as there are, and those with the largest value of each.
+    of candidates that differ in numbers alone, these are the ones with the smallest and the largest
+    of each.
     """
-    values: dict[str, dict[int, Any]] = {}
+    alike: dict[Any, dict[int, list[Any]]] = {}
     for i, params in enumerate(candidate_params):
-        for name, value in params.items():
-            if _is_number(value):  # one of Python's: NumPy casts to a common type to compare
-                plain = value.item() if isinstance(value, np.generic) else value
-                values.setdefault(name, {})[i] = plain
-    smallest = {name: min(found.values()) for name, found in values.items()}
+        numbers = {name: value for name, value in params.items() if _is_number(value)}
+        key = frozenset(
+            (name, "number" if name in numbers else _name(value)) for name, value in params.items()
+        )
+        # Numbers of Python's: NumPy casts to a common type to compare.
+        plain = [np.asarray(numbers[name]).item() for name in sorted(numbers)]
+        alike.setdefault(key, {})[i] = plain
+    chosen = set()
+    for found in alike.values():
+        ids = list(found)
+        ends = {
+            ids[column.index(end(column))]
+            for column in zip(*found.values(), strict=True)
+            for end in (min, max)
+        }
+        chosen |= ends or {ids[0]}
+    return chosen
 
-    def key(i: int, name: str, value: Any) -> str:
-        if i in values.get(name, ()):
-            return f"number {values[name][i] > smallest[name]}"
-        plain = value is None or isinstance(value, str | bool | np.bool_)
-        return repr(value) if plain else f"object {id(value)}"
 
-    def size(i: int) -> list[Any]:
-        return [found[i] for found in values.values() if i in found]
-
-    one_each: dict[Any, int] = {}
-    for i, params in enumerate(candidate_params):
-        alike = frozenset((name, key(i, name, value)) for name, value in params.items())
-        one_each[alike] = max(one_each.get(alike, i), i, key=size)
-    return {*one_each.values(), *(max(found, key=found.__getitem__) for found in values.values())}
+def _name(value: Any) -> str:
+    plain = value is None or isinstance(value, str | bool | np.bool_)
+    return repr(value) if plain else f"object {id(value)}"

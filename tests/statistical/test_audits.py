@@ -22,7 +22,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV
 from sklearn_dpbo._data.pickles import packed
-from sklearn_dpbo._evaluation.protected_values import ProtectedTable, _Predictions
+from sklearn_dpbo._evaluation import protected_values
+from sklearn_dpbo._evaluation.protected_values import ProtectedTable
 from sklearn_dpbo._evaluation.responses import Response
 from sklearn_dpbo._privacy.noise import SeededNoise
 from sklearn_dpbo.audit import audit_mechanism, audit_one_run, audit_search, cases
@@ -452,7 +453,7 @@ def test_audit_refutes_search_on_odd_record_if_and_only_if_records_reach_each_ot
     """The bugs of once, planted: a failing record takes all others; one type for all responses."""
     model, train, held_out, neighbour = critical_case(name)
     if planted:
-        monkeypatch.setattr(_Predictions, "_as_expected", lambda *_: True)
+        monkeypatch.setattr(protected_values, "_as_expected", lambda *_: True)
         monkeypatch.setattr(Response, "read", read_by_numpy)
         monkeypatch.setattr(ProtectedTable, "values", all_or_nothing(ProtectedTable.values))
     tuned = PrivateBayesSearchCV(model, {}, epsilon=0.5)
@@ -464,8 +465,7 @@ def all_or_nothing(values):
     """Return the lowest values for all records if one fails."""
 
     def found(table, model, query):
-        predictions = _Predictions(table, model, packed(query))
-        together = predictions.beside_companions(np.arange(table.n))
+        together = table.beside_companions(model, packed(query), np.arange(table.n))
         return query.lowest_values(table.y, table.n) if together is None else together
 
     return found

@@ -1,7 +1,6 @@
 """Callbacks and progress bars receive what is public of a search, in order, and nothing else."""
 
 import sys
-import time
 from importlib.util import find_spec
 
 import joblib
@@ -374,65 +373,10 @@ def test_scikit_learn_progress_bar_shows_all_candidates(
 
 
 # ------------------------------------------------------------ verbose
-def bar_of(err):
-    """Return the successive texts of a progress bar."""
-    return [line.strip() for line in err.replace("\n", "\r").split("\r") if line.strip()]
-
-
-@pytest.mark.parametrize(("backend", "n_jobs"), BACKENDS)
-def test_verbose_1_shows_a_bar_of_fits(n_jobs, backend, capfd):
-    pytest.importorskip("tqdm")
-    public, protected = data()
-    search = search_of(strategy=WorstCase("public"), n_jobs=n_jobs, verbose=1)
-    with joblib.parallel_config(backend):
-        search.fit(**public, **protected)
-    out, err = capfd.readouterr()
-    assert out == ""
-    counts = [int(line.rpartition("| ")[2].partition("/")[0]) for line in bar_of(err)]
-    assert set(counts) == set(range(17)) and counts == sorted(counts)
-    assert bar_of(err)[-1].startswith("100%")
-
-
-def test_progress_bar_does_not_show_time(capsys):
-    pytest.importorskip("tqdm")
-
-    class Slow(Known):
-        def predict(self, X):
-            time.sleep(0.3 * (X[:, 1] > 0).any())
-            return super().predict(X)
-
-    public, protected = data()
-    shown = []
-    for spoilt in (0, 1):
-        protected["X_val"][0, 1] = spoilt
-        search = search_of(verbose=1, noise_random_state=0)
-        search.estimator = Slow()
-        search.fit(**public, **protected)
-        shown.append(capsys.readouterr().err)
-    assert shown[0] == shown[1] != ""
-
-
-def test_progress_bar_ends_full_with_fewer_candidates(capsys):
-    pytest.importorskip("tqdm")
-    gp_search_of(GPNoisy(**NOISY), n_iter=8, verbose=1).fit(**known_data())
-    assert bar_of(capsys.readouterr().err)[-1].endswith("1/1")
-
-
-def test_progress_bar_is_closed_after_an_error(capsys):
-    pytest.importorskip("tqdm")
-    public, protected = data()
-    with pytest.raises(KeyboardInterrupt):
-        search_of(fail="interrupt", verbose=1).fit(**public, **protected)
-    assert capsys.readouterr().err.endswith("4/4\n")
-
-
 @pytest.mark.parametrize("n_jobs", [1, 2])
-@pytest.mark.parametrize("verbose", [1, 2])
-def test_lines_of_fits_without_tqdm_and_with_more_verbosity(monkeypatch, capfd, n_jobs, verbose):
-    if verbose == 1:
-        monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+def test_lines_of_fits(capfd, n_jobs):
     public, protected = data()
-    search_of(verbose=verbose, n_jobs=n_jobs).fit(**public, **protected)
+    search_of(verbose=1, n_jobs=n_jobs).fit(**public, **protected)
     lines = [f"[{i + 1}/4] {{'which': {i}}}: fitted\n" for i in range(4)]
     assert capfd.readouterr() == ("".join(lines), "")
 
