@@ -28,7 +28,7 @@ from .fit_parameters import check_fit_params, per_row
 from .tables import as_table, dense, n_rows, take_rows
 from .units import Units
 
-__all__ = ["Problem", "PublicSplit", "Training", "check_same_index", "hold_out", "split_training"]
+__all__ = ["Problem", "Training", "check_same_index", "hold_out", "split_training"]
 
 _TEST_SIZE = 0.25
 # Modules that take from each argument of `fit` as long as X the rows of a fold.
@@ -130,7 +130,8 @@ def hold_out(
     else:
         train, test, origin = _chosen_rows(estimator, training, cv, rng, groups, split_params)
         units = Units.of(len(test), None if groups is None else take_rows(groups, test))
-        training, X_val, y_val = _divide(estimator, training, train, test)
+        training, validation = _divide(estimator, training, train, test)
+        X_val, y_val = validation.X, validation.y
     # The training part alone says how records are read.
     training = replace(training, X=training_table(training.X))
     X_public, X_val = in_one_form(training.X, as_table(X_val), pairwise)
@@ -212,18 +213,9 @@ def _chosen_rows(
     return train, test, "hold-out chosen at random" if by_default else f"test part of {name}"
 
 
-@dataclass(frozen=True, eq=False)
-class PublicSplit:
-    """The training set, divided: models are fitted on one part, and scored on the other."""
-
-    training: Training
-    X_test: Any
-    y_test: Any
-
-
 def split_training(
     training: Training, estimator: Any, cv: Any, rng: np.random.Generator
-) -> PublicSplit:
+) -> tuple[Training, Training]:
     """Divide a training set for scores that cost no privacy: by cv, or else a fifth of the rows."""
     if cv is None:
         share = {"test_size": _PUBLIC_TEST_SIZE, "random_state": int(rng.integers(2**31))}
@@ -232,8 +224,7 @@ def split_training(
         if is_classifier(estimator) and training.y is not None:
             with suppress(ValueError):  # a class of one record, several outputs, ...
                 cv = [train_test_split(rows, **share, stratify=dense(training.y))]
-    parts = _one_split("public_cv", cv, estimator, training, {})
-    return PublicSplit(*_divide(estimator, training, *parts))
+    return _divide(estimator, training, *_one_split("public_cv", cv, estimator, training, {}))
 
 
 def _one_split(
@@ -262,8 +253,8 @@ def _one_split(
     return train, test
 
 
-def _divide(estimator: Any, whole: Training, train: Rows, test: Rows) -> tuple[Training, Any, Any]:
-    """Return the training rows, and X and y of the test rows."""
+def _divide(estimator: Any, whole: Training, train: Rows, test: Rows) -> tuple[Training, Training]:
+    """Return the training rows and the test rows, these without arguments of `fit`."""
     X, n = whole.X, n_rows(whole.X)
     y, y_test = (None if whole.y is None else take_rows(whole.y, rows) for rows in (train, test))
     fit_params = {
@@ -272,7 +263,7 @@ def _divide(estimator: Any, whole: Training, train: Rows, test: Rows) -> tuple[T
     }
     if get_tags(estimator).input_tags.pairwise:  # a kernel matrix: columns are rows, too
         X = (X if issparse(X) else np.asarray(X))[:, train]
-    return Training(take_rows(X, train), y, fit_params), take_rows(X, test), y_test
+    return Training(take_rows(X, train), y, fit_params), Training(take_rows(X, test), y_test)
 
 
 def _warn(text: str) -> None:

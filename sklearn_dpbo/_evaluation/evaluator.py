@@ -156,8 +156,8 @@ class Evaluator:
 
     def public(self, cv: Any, rng: np.random.Generator) -> PublicEvaluator:
         """Return an oracle that scores on a part of the training set, and costs no privacy."""
-        split = split_training(self.problem.training, self.options.estimator, cv, rng)
-        return PublicEvaluator(self.options, split, self.scorer, self.progress)
+        parts = split_training(self.problem.training, self.options.estimator, cv, rng)
+        return PublicEvaluator(self.options, *parts, self.scorer, self.progress)
 
     def fitted(self, params: dict[str, Any]) -> Any:
         """Return a candidate, fitted on the training set: as it was evaluated, if it was.

@@ -58,6 +58,11 @@ class Fit(NamedTuple):
     seconds: float
     result: Any
 
+    @property
+    def score(self) -> float:
+        """The result, or its mean over records; NaN if the fit failed."""
+        return np.nan if self.error else float(np.mean(self.result))
+
 
 def fit_all(
     options: FitOptions, jobs: Iterable[tuple[dict[str, Any], Training, Callable[[Any], Any]]]

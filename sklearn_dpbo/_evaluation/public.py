@@ -12,51 +12,28 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .._data.split import PublicSplit
+from .._data.split import Training
 from .fitting import Fit, FitOptions, fit_all, fit_one
 from .progress import Progress
 from .suppress_output import without_autologging
 
-__all__ = ["PublicEvaluation", "PublicEvaluator", "explore"]
-
-
-@dataclass(frozen=True, eq=False)
-class PublicEvaluation:
-    """What exploring some candidates gave; all of it is public.
-
-    Scores are NaN where a fit failed; gains, if asked for, are what each record adds to the mean.
-    """
-
-    scores: NDArray[np.float64]
-    fit_times: NDArray[np.float64]
-    fit_errors: tuple[str | None, ...]
-    gains: list[NDArray[np.float64] | None]
-
-    @classmethod
-    def of(cls, fits: Sequence[Fit], by_record: bool) -> PublicEvaluation:
-        """Return fits of candidates, with their score or what each record adds to it."""
-        return cls(
-            np.array([np.nan if each.error else np.mean(each.result) for each in fits], float),
-            np.array([each.seconds for each in fits]),
-            tuple(each.error for each in fits),
-            [each.result if by_record else None for each in fits],
-        )
+__all__ = ["PublicEvaluator", "explore"]
 
 
 @dataclass(frozen=True, eq=False)
 class PublicEvaluator:
-    """The public oracle: candidates in, `PublicEvaluation` out; the scorer is prepared."""
+    """The public oracle: candidates in, fits with scores out; the scorer is prepared."""
 
     options: FitOptions
-    split: PublicSplit
+    training: Training
+    test: Training
     scorer: Any
     progress: Progress = field(default_factory=Progress)
 
     def __call__(
         self, candidate_params: tuple[dict[str, Any], ...], *, by_record: bool = False
-    ) -> PublicEvaluation:
+    ) -> list[Fit]:
         """Fit candidates on one part of the training set, score them on the other, in parallel."""
         return explore([self], candidate_params, by_record=by_record)[0]
 
@@ -64,7 +41,7 @@ class PublicEvaluator:
         """Return a candidate fitted on one part of the training set; None if that fails."""
         with without_autologging():
             estimator = self.options.candidate(params)
-            return fit_one(estimator, self.split.training, np.nan, lambda fitted: fitted).result
+            return fit_one(estimator, self.training, np.nan, lambda fitted: fitted).result
 
 
 def explore(
@@ -72,13 +49,19 @@ def explore(
     candidate_params: tuple[dict[str, Any], ...],
     *,
     by_record: bool = False,
-) -> list[PublicEvaluation]:
-    """Score candidates on several cuts of the training set, all in parallel."""
+) -> list[list[Fit]]:
+    """Score candidates on several cuts of the training set, all in parallel.
+
+    The results are scores, or what each record adds to the mean if that is asked for.
+    """
     options, progress, n = oracles[0].options, oracles[0].progress, len(candidate_params)
-    scores = [each.scorer.record_gains if by_record else each.scorer for each in oracles]
     jobs = (
-        (params, each.split.training, partial(_score, score, each.split.X_test, each.split.y_test))
-        for each, score in zip(oracles, scores, strict=True)
+        (
+            params,
+            each.training,
+            partial(_score, each.scorer.record_gains if by_record else each.scorer, each.test),
+        )
+        for each in oracles
         for params in candidate_params
     )
     fits: list[Fit] = []
@@ -86,8 +69,8 @@ def explore(
         for each in found:
             progress.fitted(candidate_params[len(fits) % n], each.error)
             fits.append(each)
-    return [PublicEvaluation.of(fits[k * n : (k + 1) * n], by_record) for k in range(len(oracles))]
+    return [fits[k * n : (k + 1) * n] for k in range(len(oracles))]
 
 
-def _score(score: Callable[..., Any], X: Any, y: Any, estimator: Any) -> Any:
-    return score(estimator, X, y)
+def _score(score: Callable[..., Any], test: Training, estimator: Any) -> Any:
+    return score(estimator, test.X, test.y)

@@ -87,12 +87,12 @@ def public_responses(
     """
     names = (name.rpartition("__")[2] for name in model.get_params(deep=True))
     if not isinstance(model, FrozenEstimator) and "ledger" not in names:  # a fit spends nothing
-        split = split_training(training, model, None, rng)
+        part, test = split_training(training, model, None, rng)
         with drop_errors():  # a search before this may have left traces of protected records
-            fitted = fit(without_callbacks(clone(model)), split.training)
+            fitted = fit(without_callbacks(clone(model)), part)
             if np.array_equal(fitted.classes_, estimator.classes_):
-                found = respond(fitted, split.X_test, response_method)
-                return dense(split.y_test), class_scores(found)[:, 0]
+                found = respond(fitted, test.X, response_method)
+                return dense(test.y), class_scores(found)[:, 0]
     X = take_rows(training.X, np.arange(n_rows(training.X)))
     return dense(training.y), class_scores(respond(estimator, X, response_method))[:, 0]
 

@@ -116,10 +116,10 @@ def _look_at_good_candidate(first: Holding, others: Sequence[Holding]) -> None:
     public = oracle.public(None, np.random.default_rng(first.plan.seeds))
     places = np.unique(np.linspace(0, len(candidates) - 1, _N_LOOKED_AT).astype(int))
     few = tuple(candidates[i] for i in places)
-    scores = public(few).scores
+    scores = [each.score for each in public(few)]
     if np.isnan(scores).all():
         return
     model = public.fitted(few[int(np.nanargmax(scores))])
-    found = oracle.scorer.predictions(model, public.split.X_test, public.split.y_test)
+    found = oracle.scorer.predictions(model, public.test.X, public.test.y)
     for holding in (first, *others):
         holding.oracle.select_at(found)

@@ -258,7 +258,7 @@ class GPStrategy(Strategy):
         }
         if known["k1"] is not None:
             return {**found, "k1": known["k1"]}
-        ours, theirs = neighbouring_scores([explored.found.gains[i] for i in ok], m, _N_PAIRS, rng)
+        ours, theirs = neighbouring_scores([explored.found[i].result for i in ok], m, _N_PAIRS, rng)
         estimate = estimate_dataset_kernel(
             ours, theirs, X, kernel=self.kernel, grid=LOG_GRID, **found
         )
@@ -312,10 +312,9 @@ def assemble(model: Model, oracle: Evaluator, chosen: int, noisy: NoisyCounts | 
     """Return the release; it contains nothing of the path."""
     candidates = [Candidate(params, validated=None) for params in model.candidates]
     if model.explored is not None:
-        found = model.explored.found
-        facts = zip(found.scores.tolist(), found.fit_times.tolist(), found.fit_errors, strict=True)
-        for i, of in zip(model.explored.positions, facts, strict=True):
-            candidates[i] = Candidate(model.candidates[i], None, *of)
+        for i, fit in zip(model.explored.positions, model.explored.found, strict=True):
+            facts = fit.score, fit.seconds, fit.error
+            candidates[i] = Candidate(model.candidates[i], None, *facts)
     scorer, units = oracle.scorer, oracle.problem.units
     scores = [] if noisy is None else [score_and_interval(scorer, units, noisy)]
     return Release(tuple(candidates), chosen, scores)

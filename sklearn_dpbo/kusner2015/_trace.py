@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._evaluation.evaluator import Evaluator
-from .._evaluation.public import PublicEvaluation
+from .._evaluation.fitting import Fit
 from .._gp.surrogate import Kernel, Surrogate
 from ..acquisition import ExpectedImprovement, UpperConfidenceBound
 from ._in_secret import next_candidate
@@ -28,17 +28,17 @@ class Explored:
     ----------
     positions : ndarray of int, shape (n,)
         Their positions among all candidates.
-    found : PublicEvaluation
+    found : list of Fit
         Their scores, fit times and failures, in the same order.
     """
 
     positions: np.ndarray
-    found: PublicEvaluation
+    found: list[Fit]
 
     @property
     def scores(self) -> np.ndarray:
         """Public scores; NaN where the fit or the score failed."""
-        return self.found.scores
+        return np.array([each.score for each in self.found])
 
     @property
     def scored(self) -> np.ndarray:

@@ -200,7 +200,7 @@ class Guidance:
         if not candidates:
             places = np.unique(np.linspace(0, len(self._pool) - 1, _N_LOOKED_AT).astype(int))
             candidates = self._space.params(self._pool.take(places))
-            self._scores_of_few = self._public(candidates).scores.tolist()
+            self._scores_of_few = [each.score for each in self._public(candidates)]
         scores = np.array(self.public_scores)
         if not np.isnan(scores).all():
             model = self.public_model(candidates[int(np.nanargmax(scores))])

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._evaluation.evaluator import Evaluation
-from .._evaluation.public import PublicEvaluation
+from .._evaluation.fitting import Fit
 from .._privacy.sensitive import Sensitive
 from .._space.space import Points
 from ._base import Candidate
@@ -43,19 +43,18 @@ class History:
         """Scores within the training set; NaN where there is none."""
         return np.array([each.public_score for each in self.candidates], dtype=float)
 
-    def add_explored(self, points: Points, params: Params, found: PublicEvaluation) -> None:
+    def add_explored(self, points: Points, params: Params, found: Sequence[Fit]) -> None:
         """Record candidates that were scored within the training set."""
         self.points = Points.concatenate([self.points, points])
-        for i, each in enumerate(params):
-            score, time = float(found.scores[i]), float(found.fit_times[i])
-            self.candidates.append(Candidate(each, False, score, time, found.fit_errors[i]))
+        for each, fit in zip(params, found, strict=True):
+            self.candidates.append(Candidate(each, False, fit.score, fit.seconds, fit.error))
 
-    def score_again(self, positions: Sequence[int], others: Sequence[PublicEvaluation]) -> None:
+    def score_again(self, positions: Sequence[int], others: Sequence[Sequence[Fit]]) -> None:
         """Let explored candidates have the mean of their score and of those on other cuts."""
         for k, i in enumerate(positions):
             known = self.candidates[i]
-            scores = [known.public_score, *(float(each.scores[k]) for each in others)]
-            times = [known.fit_time, *(float(each.fit_times[k]) for each in others)]
+            scores = [known.public_score, *(each[k].score for each in others)]
+            times = [known.fit_time, *(each[k].seconds for each in others)]
             self.candidates[i] = replace(
                 known, public_score=float(np.nanmean(scores)), fit_time=float(np.mean(times))
             )

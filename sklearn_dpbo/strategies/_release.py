@@ -117,9 +117,9 @@ def public_model(params: dict[str, Any], public: PublicEvaluator, oracle: Evalua
 
     If it cannot be fitted without these, as it was evaluated, and all rows.
     """
-    estimator, split = public.fitted(params), public.split
+    estimator = public.fitted(params)
     if estimator is not None:
-        return estimator, split.X_test, split.y_test
+        return estimator, public.test.X, public.test.y
     training = oracle.problem.training
     return oracle.fitted(params), training.X, training.y
 

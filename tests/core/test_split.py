@@ -433,7 +433,7 @@ def test_a_splitter_that_counts_its_splits_by_X_is_used():
     with pytest.raises(ValueError, match="LeaveOneOut.* cannot be used: it makes several splits"):
         split(cv=LeaveOneOut())
     training = Training(X, Y)
-    assert len(split_training(training, LogisticRegression(), cv, np.random.default_rng()).y_test)
+    assert len(split_training(training, LogisticRegression(), cv, np.random.default_rng())[1].y)
 
 
 class Opaque:
