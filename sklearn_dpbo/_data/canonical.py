@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from .cells import as_number, is_number, read_like
-from .tables import as_table, dense, is_frame, is_series, n_rows
+from .tables import as_number, as_table, dense, is_frame, is_number, is_series, n_rows, read_like
 
 __all__ = [
     "as_array", "as_labels", "check_targets", "in_one_form", "refuse_complex", "single_cells",
@@ -163,8 +162,7 @@ def _kind(dtype: Any) -> str | None:
     """Return what a dtype declares, if need be by its categories; None if it may be anything."""
     categories = getattr(dtype, "categories", None)
     if categories is not None:
-        texts = len(categories) and all(isinstance(each, str) for each in categories)
-        return "text" if texts else _kind(categories.dtype)
+        return _kind_of(categories)
     return "text" if str(dtype).startswith("str") else _KINDS.get(getattr(dtype, "kind", "O"))
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .cells import is_missing
+from .tables import is_missing
 
 __all__ = ["Units", "unit_name"]
 

@@ -132,7 +132,7 @@ class Evaluator:
         """Take a model, public or released, as the one that these parameters were fitted to."""
         queries = (*self.scorers, *self.report)
         model = Model.of(without_callbacks(estimator), queries, self.companions)
-        self._models.add(params, None, model)
+        self._models.add(params, model)
 
     def share_fits(
         self, candidate_params: tuple[dict[str, Any], ...], others: Sequence[Evaluator]
@@ -148,7 +148,7 @@ class Evaluator:
                 if error is None:
                     other.add(params, fresh(self._models[params].pickled))
                 else:
-                    other._models.add(params, error, None)
+                    other._models.add(params, error)
 
     def select_at(self, public: Predictions) -> None:
         """Prepare the score that selects, before anything is evaluated; see `PrivateScorer`."""
@@ -232,7 +232,7 @@ class Evaluator:
         )
         with closing(fit_all(self.options, jobs)) as fits:
             for params, (error, _, model) in zip(pending, fits, strict=True):
-                self._models.add(params, error, model)
+                self._models.add(params, error or model)
                 self.progress.fitted(params, error)
 
     def _warn(self, fitted: Iterable[dict[str, Any]]) -> None:

@@ -13,11 +13,10 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
 
-from .._data.cells import copied
 from .._data.fit_parameters import unmarked
 from .._data.pickles import packed
 from .._data.split import Training
-from .._data.tables import copy_rows
+from .._data.tables import copied, copy_rows
 from ..exceptions import BatchDependentError
 from .progress import in_parallel
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from .._data.cells import copied
 from .._data.pickles import packed
 from .._data.split import Training
+from .._data.tables import copied
 from ..scoring._response import call_method, check_response
 from .companions import Companions
 from .fitting import without_callbacks
@@ -65,15 +65,9 @@ class Model:
 
 def _values(query: Any, y: Any, response: NDArray[Any], classes: Any) -> tuple[NDArray[Any], float]:
     """Return what a query makes of responses, and the share of gains that its bounds clip."""
-    try:
-        # Copies, as a user's gain may write into what it gets.
-        values = query.record_values(*deepcopy((y, response)), classes)
-        return values, query.share_clipped(*deepcopy((y, response)), classes)
-    except OverflowError as error:
-        raise ValueError(
-            f"{query!r} meets numbers among the training labels, their predictions or gains "
-            f"that no float can hold: rescale the labels ({error})"
-        ) from error
+    # Copies, as a user's gain may write into what it gets.
+    values = query.record_values(*deepcopy((y, response)), classes)
+    return values, query.share_clipped(*deepcopy((y, response)), classes)
 
 
 def make_model(
@@ -102,29 +96,29 @@ class Models:
 
     def __init__(self) -> None:
         self._file = tempfile.SpooledTemporaryFile(max_size=self._IN_MEMORY)
-        self._kept: dict[int, tuple[dict[str, Any], str | None, Model | None, int, int]] = {}
+        self._kept: dict[int, tuple[dict[str, Any], Model | str, int, int]] = {}
 
-    def add(self, params: dict[str, Any], error: str | None, model: Model | None) -> None:
+    def add(self, params: dict[str, Any], model: Model | str) -> None:
         """Keep a model, or why its fit failed."""
-        self._file.seek(0, 2)
-        start, length = self._file.tell(), 0
-        if model is not None:
-            length = self._file.write(model.pickled)
-            model = replace(model, pickled=b"")
-        self._kept[id(params)] = params, error, model, start, length
+        start, pickled = self._file.seek(0, 2), b""
+        if isinstance(model, Model):
+            pickled, model = model.pickled, replace(model, pickled=b"")
+        self._file.write(pickled)
+        self._kept[id(params)] = params, model, start, len(pickled)
 
     def __contains__(self, params: dict[str, Any]) -> bool:
         return id(params) in self._kept
 
     def error(self, params: dict[str, Any]) -> str | None:
         """Return why a candidate failed, or None."""
-        return self._kept[id(params)][1]
+        model = self._kept[id(params)][1]
+        return model if isinstance(model, str) else None
 
     def __getitem__(self, params: dict[str, Any]) -> Model:
         """Return the model of a candidate whose fit succeeded."""
-        _, error, model, start, length = self._kept[id(params)]
-        if model is None:
-            raise KeyError(error)
+        _, model, start, length = self._kept[id(params)]
+        if isinstance(model, str):
+            raise KeyError(model)
         self._file.seek(start)
         return replace(model, pickled=self._file.read(length))
 

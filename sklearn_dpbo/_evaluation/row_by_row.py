@@ -21,10 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .._data.cells import copied
 from .._data.pickles import fresh
 from .._data.split import Problem
-from .._data.tables import is_frame, is_series, n_rows, stack, take_rows
+from .._data.tables import copied, is_frame, is_series, n_rows, stack, take_rows
 from ..exceptions import BatchDependentError
 from ..scoring._response import respond
 from .companions import SPECIAL, Companions, spread_rows, with_own_labels

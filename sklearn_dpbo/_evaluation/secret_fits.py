@@ -1,7 +1,10 @@
 """Models fitted on protected records, and evaluated on others, in secret (zone: sensitive).
 
 Nothing of a model is seen before one of them is chosen and released: no failure, no message, no
-output, and not how many there were.
+output, and not how many there were. Of pipelines only the last step learns from protected records:
+the steps before it are fitted on made-up ones. Then they transform protected records as models
+predict them (`ProtectedTable`): by copies, which are dropped, and so that a record that cannot be
+transformed, or changes what others become, has no part in what these become.
 """
 
 from __future__ import annotations
@@ -16,26 +19,34 @@ from typing import Any
 
 import numpy as np
 from joblib.parallel import get_active_backend
+from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
+from .._data.divided_table import DividedTable
 from .._data.pickles import fresh, packed
-from .._data.split import Training
-from .._data.tables import n_rows
+from .._data.split import Problem, Training
+from .._data.tables import is_frame, n_rows
+from .._data.units import Units
 from .._privacy.frames import ClearFrames
 from .._privacy.sensitive import InTransit, Secret, Sensitive
 from ..exceptions import BatchDependentError
+from ..learners._labels import targets_of
 from ..learners._private_training import refitted
+from ..scoring._labels import encode
+from ..scoring._queries import Query, unit_weight
 from ..scoring._scorers import PrivateScorer
+from .companions import Companions
 from .evaluator import Evaluator
 from .fitting import FitOptions, fit, without_callbacks, without_side_effects
 from .model import Model
 from .progress import in_parallel
 from .protected_values import ProtectedTable
 from .row_by_row import to_check
-from .secret_pipelines import fit_last_step
 from .suppress_output import drop_errors, suppress_output
 
-__all__ = ["SecretFit", "SecretModel", "fit_secretly", "try_out"]
+__all__ = [
+    "SecretFit", "SecretModel", "count_labels", "fit_last_step", "fit_secretly", "try_out",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,3 +203,82 @@ def _check_classes(classes: Any, y: Any) -> None:
             f"of the labels {np.unique(y)} it makes the classes {np.asarray(classes)}, and would "
             "never be right: give labels of a kind that it keeps, such as integers"
         )
+
+
+# ---------------------------------------------------------------------- pipelines
+def fit_last_step(estimator: Any, training: Training, made_up: Training, prediction: str) -> Any:
+    """Return an estimator, fitted; of a pipeline, the last step on records, the others on made-up.
+
+    Arguments of `fit` have the names of steps in front of theirs. ValueError if made-up records are
+    not transformed into numbers.
+    """
+    if not isinstance(estimator, Pipeline):
+        return fit(estimator, training)
+    name, last = estimator.steps[-1]
+    before = estimator.steps[:-1]
+    if any(step not in (None, "passthrough") for _, step in before):
+        steps = Pipeline(before)
+        steps.fit(made_up.X, made_up.y)
+        training = replace(training, X=_transformed(steps, training.X, made_up, prediction))
+        made_up = replace(made_up, X=steps.transform(made_up.X))
+        before = steps.steps
+    fit_params = {k.removeprefix(f"{name}__"): v for k, v in training.fit_params.items()}
+    last = fit_last_step(last, Training(training.X, training.y, fit_params), made_up, prediction)
+    estimator.steps = [*before, (name, last)]
+    return estimator
+
+
+@dataclass(frozen=True)
+class _Rows(Query):
+    """What steps make of records, in place of the values of a score."""
+
+    shape: tuple[int, ...] = ()
+    response_method = ("transform",)
+
+    def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
+        return response
+
+    def lowest_values(self, y: Any, n: int) -> NDArray[Any]:
+        """Return zeros: what a record counts as that cannot be transformed."""
+        return np.zeros((n, *self.shape))
+
+
+def _transformed(steps: Any, X: Any, made_up: Training, prediction: str) -> Any:
+    """Return what steps make of protected records: an array of floats, or a frame if they do."""
+    problem = Problem(made_up, X, None, Units.of(n_rows(X)), "")
+    companions = Companions.of(problem)
+    model = Model.of(steps, (_Rows(),), companions)
+    (response,) = model.responses.values()
+    if response.values.dtype.kind not in "biuf":
+        raise ValueError(
+            "the steps before the last one have to make numbers of records: let them encode "
+            f"columns of texts; they return {response.values.dtype}"
+        )
+    table = ProtectedTable.of(problem, companions, prediction)
+    values = (
+        table.values(model, _Rows(response.values.shape[1:])).astype(float).reshape(n_rows(X), -1)
+    )
+    like = steps.transform(companions.X)
+    return type(like)(values, columns=like.columns) if is_frame(like) else values
+
+
+# ---------------------------------------------------------------------- labels
+@np.errstate(all="ignore")  # a warning would tell of a record
+def count_labels(table: DividedTable) -> Sensitive:
+    """Return the weight of the second part's records that have each label, or one nearest to it.
+
+    A unit adds W to the counts, and so does what replaces it: they move by 2 W together.
+    """
+    y, labels, units = table.y_val, table.labels, table.units_val
+    place = encode(y, labels) if table.classes else _nearest(targets_of(y, len(y)), labels)
+    W = unit_weight(units)
+    counts = np.zeros(len(labels), dtype=np.int64)
+    np.add.at(counts, place[place >= 0], units.record_weights(W)[place >= 0])
+    return Sensitive([counts], 2 * W)
+
+
+def _nearest(y: NDArray[np.float64], labels: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Return the position of the label that is nearest; -1 of what is no number."""
+    edges = (labels[1:] + labels[:-1]) / 2
+    found: NDArray[np.intp] = np.where(np.isnan(y), -1, np.searchsorted(edges, y))
+    return found

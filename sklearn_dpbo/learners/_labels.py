@@ -11,8 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from .._data.canonical import as_array, as_labels, refuse_complex
-from .._data.cells import is_missing, is_number
-from .._data.tables import dense, is_frame
+from .._data.tables import dense, is_frame, is_missing, is_number
 from ..scoring._labels import encode
 from ..scoring._queries import numbers
 

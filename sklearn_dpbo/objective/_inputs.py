@@ -10,8 +10,8 @@ from typing import Any
 import joblib
 import numpy as np
 
-from .._data.cells import copied
 from .._data.split import Problem, hold_out
+from .._data.tables import copied
 from .._params import check_number
 
 __all__ = ["check_parameters", "identity", "problem_of"]

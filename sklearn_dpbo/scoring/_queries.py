@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._data.cells import as_number
+from .._data.tables import as_number
 from .._data.units import Units
 from ._labels import encode
 

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from .._data.divided_table import DividedTable
 from .._data.split import Training
 from .._evaluation.evaluator import Evaluator
-from .._evaluation.label_counts import count_labels
-from .._evaluation.secret_fits import SecretFit, SecretModel, fit_secretly
+from .._evaluation.secret_fits import SecretFit, SecretModel, count_labels, fit_secretly
 from .._params import check_number
 from .._privacy.accounting import CHOICE, Budget
 from .._privacy.frames import ClearFrames

@@ -33,7 +33,7 @@ from sklearn.preprocessing import (
 
 from sklearn_dpbo._data.split import Training
 from sklearn_dpbo._data.units import Units
-from sklearn_dpbo._evaluation.secret_pipelines import fit_last_step
+from sklearn_dpbo._evaluation.secret_fits import fit_last_step
 from sklearn_dpbo.learners import (
     PrivateLogisticRegression,
     PrivateRidge,

@@ -41,8 +41,12 @@ from sklearn_dpbo._data.units import Units
 from sklearn_dpbo._evaluation.companions import Companions
 from sklearn_dpbo._evaluation.model import Model
 from sklearn_dpbo._evaluation.protected_values import ProtectedTable
-from sklearn_dpbo._evaluation.threshold_curve import LabelGains, label_values, threshold_curve
-from sklearn_dpbo._evaluation.threshold_grid import public_thresholds
+from sklearn_dpbo._evaluation.threshold_curve import (
+    LabelGains,
+    label_values,
+    public_thresholds,
+    threshold_curve,
+)
 from sklearn_dpbo.exceptions import BatchDependentError, InsecureNoiseWarning
 from sklearn_dpbo.scoring._make import resolve_scorer
 

@@ -25,8 +25,13 @@ from sklearn_dpbo._data.units import Units
 from sklearn_dpbo._evaluation.companions import Companions
 from sklearn_dpbo._evaluation.model import Model
 from sklearn_dpbo._evaluation.protected_values import ProtectedTable
-from sklearn_dpbo._evaluation.threshold_curve import LabelGains, counts_at, label_values
-from sklearn_dpbo._evaluation.threshold_grid import labels_at_best_threshold, public_responses
+from sklearn_dpbo._evaluation.threshold_curve import (
+    LabelGains,
+    counts_at,
+    label_values,
+    labels_at_best_threshold,
+    public_responses,
+)
 from sklearn_dpbo.scoring._make import resolve_scorer
 
 pytestmark = pytest.mark.usefixtures("trusted_models")
