@@ -49,23 +49,11 @@ class Training:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """One training set, one validation set.
+    """A public training set, and a protected validation set in canonical form.
 
-    Parameters
-    ----------
-    training : Training
-        Public; the only data that models are fitted on.
-    X_val : table of shape (n_val, n_features)
-        Validation records, in canonical form: protected.
-    y_val : ndarray of shape (n_val,) or (n_val, n_outputs), or None
-        Their targets, in canonical form: protected. None if the training set has no targets.
-    units : Units
-        Protected units of the validation records.
-    protected : str
-        Origin of the validation set, for the privacy report.
-    X_public : table of shape (n_samples, n_features), or None
-        The training records with the types of X_val, to stand beside them; None if X has these.
-        Models are fitted on X: nothing about the validation set has a part in them.
+    `protected` says where the latter comes from. `X_public` is the training table with the types of
+    X_val, to stand beside it (None: X has them). Models are fitted on X: nothing about the
+    validation set has a part in them.
     """
 
     training: Training

@@ -253,18 +253,13 @@ def _odd_cells(column: Any) -> Iterator[tuple[str, list[Any]]]:
     low, high = -math.inf, math.inf
     if kind in "iu":
         low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
-
-    def scaled(*by: float) -> list[Any]:
-        return [
-            type(cell)(min(max(cell * scale, low), high)) if _is_number(cell) else cell
-            for cell, scale in zip(cells, cycle(by), strict=False)
-        ]
-
-    yield "larger", scaled(10.0, 0.1)
-    yield "negative", scaled(-10.0)
     frequent = Counter(numbers).most_common(1)[0][0]
-    special = [type(frequent)(min(max(number, low), high)) for number in SPECIAL]
-    yield "special", [*special, frequent]
+    for sort, odd in {
+        "larger": [c * scale for c, scale in zip(numbers, cycle((10.0, 0.1)), strict=False)],
+        "negative": [-10.0 * c for c in numbers],
+        "special": [*SPECIAL, frequent],
+    }.items():
+        yield sort, [type(frequent)(min(max(c, low), high)) for c in odd]
 
 
 def _is_number(cell: Any) -> bool:
