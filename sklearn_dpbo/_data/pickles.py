@@ -33,9 +33,8 @@ def packed(value: Any, *, by_value: bool = False) -> bytes:
     except Exception as error:
         raise TypeError(
             f"{type(value).__name__} cannot be copied by pickling ({type(error).__name__}: "
-            f"{error}). Each prediction of protected records is made by a copy. Define its classes "
-            "and functions at the top level of a module that can be imported, rather than in a "
-            "function, a notebook or the main script"
+            f"{error}), and protected records are predicted by copies. Define its classes and "
+            "functions at the top level of a module"
         ) from None
     return pickled
 

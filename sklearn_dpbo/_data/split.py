@@ -92,13 +92,13 @@ def hold_out(
         raise ValueError("y_val was given without X_val: give both, or neither")
     if given and X_val is X:
         raise ValueError(
-            "X and X_val are the same table: models would be trained on the records that are to be "
-            "protected. Pass other records as X, or X and cv= without X_val"
+            "X and X_val are the same table: models would be trained on protected records. Pass "
+            "other records as X, or X and cv= without X_val"
         )
     if given and (splits := ["cv"] * (cv is not None) + sorted(split_params)):
         raise ValueError(
-            f"X_val is what is held out: leave {' and '.join(splits)} out. To protect all records "
-            "of a person together, pass groups_val: one entry for each row of X_val"
+            f"X_val is what is held out: leave {' and '.join(splits)} out. To protect groups, "
+            "pass groups_val: one entry for each row of X_val"
         )
     refuse_complex(y, y_val)
     X, y, groups = indexable(X, y, None if given else groups_val)
@@ -132,10 +132,9 @@ def _warn_if_cut(n: int, n_val: int) -> None:
     callers = (str(frame.f_globals.get("__name__")) for frame, _ in traceback.walk_stack(None))
     if n == n_val and any(name.startswith(_CUTTING) for name in callers):
         warnings.warn(
-            f"X_val has as many rows ({n_val}) as X within a cross-validation. If it is as long as "
-            "the whole table that is cross-validated, scikit-learn has cut it as it cuts that "
-            "table, and each fold uses a part of it. Pass X_val and y_val of another length, for "
-            "example without one record: params={'X_val': X_val[:-1], 'y_val': y_val[:-1]}",
+            f"X_val has as many rows ({n_val}) as X within a cross-validation: if it is as long as "
+            "the whole table, scikit-learn cuts it into folds, too. Pass another length, such as "
+            "params={'X_val': X_val[:-1], 'y_val': y_val[:-1]}",
             UserWarning,
             stacklevel=4,
         )
@@ -150,8 +149,7 @@ def check_same_index(name: str, X: Any, **others: Any) -> None:
                     continue
             raise ValueError(
                 f"{name} and {other} have different indices: their rows may not belong together. "
-                f"If they do, by position, pass {name}.reset_index(drop=True) and "
-                f"{other}.reset_index(drop=True); otherwise bring them into the same order"
+                "Bring them into one order; if they are, use reset_index(drop=True) on both"
             )
 
 
@@ -174,29 +172,25 @@ def _chosen_rows(
     unit = Units.of(n_rows(whole.X), groups).labels
     if unit is not None and np.isin(unit[train], unit[test]).any():
         raise ValueError(
-            "groups of groups_val have rows in both the training and the validation part of cv; "
-            "training records are not protected, so hold out whole groups, e.g. with "
-            "cv=GroupShuffleSplit(n_splits=1)"
+            "groups of groups_val have rows in both parts of cv, and training records are not "
+            "protected: hold out whole groups, as cv=GroupShuffleSplit(n_splits=1) does"
         )
     if by_default:
         what = f"{len(test)} records" if unit is None else f"{len(np.unique(unit[test]))} groups"
         _warn(
             f"No X_val and no cv: {what}, chosen by number at random, are held out as the "
-            f"validation set. Only those {what} are protected; the rest is the training set, and "
-            "is not. Pass the sensitive records as X_val and y_val. If all of them are sensitive, "
-            'use PrivateBayesSearchCV with protect="all" and an estimator that trains privately.'
+            "validation set, and only they are protected. Pass the sensitive records as X_val and "
+            'y_val; if all are, use protect="all" with an estimator that trains privately.'
         )
     if "Stratified" in name:
         _warn(
-            f"{name} chooses the validation records by their labels, which are to be protected: "
-            "the guarantee holds given the split, not for the split itself. "
-            "ShuffleSplit(n_splits=1) does not use labels."
+            f"{name} chooses the validation records by their protected labels: the guarantee does "
+            "not cover the split itself. ShuffleSplit(n_splits=1) does not use labels."
         )
     if "groups" in split_params and groups is None:
         _warn(
-            f"groups= tells {name} how to split; what is protected is still each *record* by "
-            "itself. If several records belong to one person, protect them together: pass "
-            "groups_val= (an entry for each row of X) in place of groups=."
+            f"groups= tells {name} how to split; what is protected is each *record* by itself. To "
+            "protect all records of a group together, pass groups_val= in place of groups=."
         )
     return train, test, "hold-out chosen at random" if by_default else f"test part of {name}"
 
@@ -232,11 +226,9 @@ def _one_split(
             raise ValueError("a row is in both parts, or held out more than once")
     except (AttributeError, IndexError, TypeError, ValueError) as error:
         raise ValueError(
-            f"{name}={reprlib.repr(cv)} cannot be used: {error}. One part is held out: pass a "
-            "splitter that makes one split, such as ShuffleSplit(n_splits=1, test_size=0.2), or "
-            f"{name}=[(train, test)], with arrays of row numbers of X (0 to {n - 1})"
-            + ", or the sensitive records as X_val and y_val"
-            * (name == "cv")
+            f"{name}={reprlib.repr(cv)} cannot be used: {error}. Pass a splitter that makes one "
+            "split, such as ShuffleSplit(n_splits=1, test_size=0.2), or "
+            f"{name}=[(train, test)], with row numbers of X (0 to {n - 1})"
         ) from None
     return train, test
 

@@ -243,20 +243,19 @@ class Evaluator:
             if clipped > 1 / 2:
                 warnings.warn(
                     f"The bounds of {scorer!r} clip the gains of {clipped:.0%} of the training "
-                    "records looked at, so that the score hardly tells candidates apart. Choose "
-                    "wider bounds, by what is known without the validation data",
+                    "records looked at: the score hardly tells candidates apart. Choose wider "
+                    "bounds, by what is known without the validation data",
                     UserWarning,
                     stacklevel=6,
                 )
         own = next((model.own_code for model in models if model.own_code), "")
         if own and self.options.prediction == "auto":
             warnings.warn(
-                f"The model contains {own}, which belongs to no library that is known to predict "
-                f"row by row. So each of the {self.problem.units.m} validation "
-                f"{self.problem.units.name}s is predicted by a call of its own, which takes "
-                'longer. Pass prediction="together" to predict them at once, if you know that this '
-                "code treats each record independently of the others, or "
-                'prediction="separate" to keep the calls without this warning',
+                f"The model contains {own}, which is not known to predict row by row. So each of "
+                f"the {self.problem.units.m} validation {self.problem.units.name}s is predicted by "
+                'a call of its own, which takes longer. Pass prediction="together" to predict all '
+                "at once, if this code treats each record independently of the others, or "
+                '"separate" to keep the calls without this warning',
                 UserWarning,
                 stacklevel=6,
             )

@@ -85,9 +85,8 @@ class RowByRowCheck:
         if changed or self._beside_odd(predict, known):
             raise BatchDependentError(
                 f"{type(model).__name__} predicts a training record differently beside other "
-                "records, or not at all. One validation record could then change the predictions "
-                "of all, and no noise of size 1/m would hide it. Use an estimator that predicts "
-                "row by row and deterministically (no statistics of the batch, no randomness); or "
+                "records, or not at all, so one validation record could change the predictions of "
+                "all. Use an estimator without statistics of the batch and without randomness, or "
                 'let each record be predicted by itself, prediction="separate"'
             )
 

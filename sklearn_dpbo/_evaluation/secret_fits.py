@@ -74,9 +74,8 @@ class SecretModel:
         params, member = self.fit.params, self.fit.members[self.member]
         if self.pickled is None:
             raise ValueError(
-                f"the model that was chosen could not be fitted: {dict(params, **member)}. Why is "
-                "not said, as that depends on protected records. Try its parameters on made-up "
-                "records of the same kind"
+                f"the model that was chosen could not be fitted: {dict(params, **member)}. Why "
+                "depends on protected records. Try its parameters on made-up ones"
             )
         return _member(fresh(self.pickled), member)
 
@@ -191,8 +190,8 @@ def try_out(fits: Sequence[SecretFit], training: Training, oracle: Evaluator) ->
             raise
         except Exception as error:
             raise ValueError(
-                f"{each.params} fails on made-up records of the same columns and dtypes, so that "
-                f"nothing has been fitted on yours, and nothing spent: {error}"
+                f"{each.params} fails on made-up records of the same columns and dtypes; nothing "
+                f"has been fitted on yours, and nothing spent: {error}"
             ) from error
 
 
@@ -200,8 +199,8 @@ def _check_classes(classes: Any, y: Any) -> None:
     """Raise ValueError if a model can predict none of some labels that it was fitted on."""
     if classes is not None and not {*np.unique(y).tolist()} <= {*np.asarray(classes).tolist()}:
         raise ValueError(
-            f"of the labels {np.unique(y)} it makes the classes {np.asarray(classes)}, and would "
-            "never be right: give labels of a kind that it keeps, such as integers"
+            f"of the labels {np.unique(y)} it makes the classes {np.asarray(classes)}: give labels "
+            "of a kind that it keeps, such as integers"
         )
 
 
@@ -251,8 +250,8 @@ def _transformed(steps: Any, X: Any, made_up: Training, prediction: str) -> Any:
     (response,) = model.responses.values()
     if response.values.dtype.kind not in "biuf":
         raise ValueError(
-            "the steps before the last one have to make numbers of records: let them encode "
-            f"columns of texts; they return {response.values.dtype}"
+            "the steps before the last one have to make numbers of records; they return "
+            f"{response.values.dtype}"
         )
     table = ProtectedTable.of(problem, companions, prediction)
     values = (
