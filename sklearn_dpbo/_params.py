@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from numbers import Real
 from typing import Any
 
@@ -16,7 +16,6 @@ __all__ = [
     "as_floats",
     "check_named",
     "check_number",
-    "check_params",
     "fit_takes",
     "is_finite",
     "is_number",
@@ -25,13 +24,6 @@ __all__ = [
 
 # What others call a validation set: records given by these names would not be protected.
 _NAMES_OF_VALIDATION = re.compile("[Xxy]_?(valid|validation|test|holdout|hold_out|dev|eval)")
-
-
-def check_params(owner: Any, constraints: Mapping[str, tuple[Callable[[Any], bool], str]]) -> None:
-    """Raise ValueError for a parameter that breaks its constraint: a check, and words for it."""
-    for name, (holds, expected) in constraints.items():
-        if not holds(value := getattr(owner, name)):
-            raise ValueError(f"{name} is {expected}; found {value!r} ({type(value).__name__})")
 
 
 def is_number(

@@ -27,14 +27,8 @@ from ..scoring._make import NO_WEIGHTS, selecting_scorer
 from ..scoring._scorers import PrivateScorer
 from .pipelines import refuse_steps_before
 
-__all__ = [
-    "Delegates",
-    "DelegatesToBest",
-    "RoutesToEstimator",
-    "delegate",
-    "public_generator",
-    "replace_fitted",
-]
+__all__ = ["Delegates", "DelegatesToBest", "RoutesToEstimator", "delegate"]
+__all__ += ["public_generator", "replace_fitted"]
 
 
 def _has(name: str) -> Callable[[Any], bool]:
@@ -187,16 +181,16 @@ class RoutesToEstimator:
         check_named(self, fit_params)
         if given["X_val"] is not None:
             refuse_steps_before(self)
-        rng, routed = check_random_state(self.random_state), self._route(fit_params)
-        params, split_params = routed["estimator"], routed["splitter"]
+        rng = check_random_state(self.random_state)
+        params, split_params = self._route(fit_params)
         problem = hold_out(
             self.estimator, X, y, params, cv=self.cv, rng=rng, split_params=split_params, **given
         )
         warn_of_weak_guarantee(budget, problem.units.m, problem.units.name, stacklevel=4)
         return problem, public_generator(rng)
 
-    def _route(self, fit_params: dict[str, Any]) -> dict[str, dict[str, Any]]:
-        """Return the fit parameters of "estimator" and of "splitter".
+    def _route(self, fit_params: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the fit parameters of the estimator and of the splitter.
 
         Without metadata routing, "groups" is the splitter's and the rest the estimator's.
         """
@@ -205,13 +199,9 @@ class RoutesToEstimator:
             if scores and (given := scores.consumes("score", fit_params)):
                 raise ValueError(f"the score of estimator requests {sorted(given)}: {NO_WEIGHTS}")
             routed = process_routing(self, "fit", **fit_params)
-            return {
-                "estimator": routed["estimator"]["fit"],
-                "splitter": routed["splitter"]["split"],
-            }
-        groups = {k: v for k, v in fit_params.items() if k == "groups"}
-        rest = {k: v for k, v in fit_params.items() if k != "groups"}
-        return {"estimator": rest, "splitter": groups}
+            return routed["estimator"]["fit"], routed["splitter"]["split"]
+        groups = {name: fit_params[name] for name in fit_params.keys() & {"groups"}}
+        return {k: v for k, v in fit_params.items() if k not in groups}, groups
 
     def get_metadata_routing(self) -> Any:
         """Return the routing of metadata: to the estimator's `fit` and the splitter's `split`.
@@ -229,12 +219,7 @@ class RoutesToEstimator:
         if self.scoring is None and unset and scores is not None:
             requested = scores.requests.get("sample_weight")
             own.score.add_request(param="sample_weight", alias=requested)
-        return (
-            MetadataRouter(owner=self)
-            .add_self_request(own)
-            .add(
-                estimator=self.estimator,
-                method_mapping=MethodMapping().add(caller="fit", callee="fit"),
-            )
-            .add(splitter=self.cv, method_mapping=MethodMapping().add(caller="fit", callee="split"))
-        )
+        fits, splits = (MethodMapping().add(caller="fit", callee=each) for each in ("fit", "split"))
+        router = MetadataRouter(owner=self).add_self_request(own)
+        router.add(estimator=self.estimator, method_mapping=fits)
+        return router.add(splitter=self.cv, method_mapping=splits)

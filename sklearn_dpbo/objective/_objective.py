@@ -30,7 +30,7 @@ from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import noise_source
 from .._privacy.noisy_counts import NoisyCounts, noise_std
 from .._privacy.sensitive import Sensitive
-from .._sklearn.search_parameters import prepared
+from .._sklearn.parameters import prepared
 from ..evaluation._privacy import validation_report
 from ..exceptions import BudgetExceededError, LowUtilityWarning
 from ..ledger._budget import budget_on

@@ -1,9 +1,10 @@
-"""What is wrong with the parameters of a search, before anything is fitted (zone: released)."""
+"""Parameters of searches, checked before anything is fitted (zone: released)."""
 
 from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from importlib import import_module
 from numbers import Integral
 from typing import Any, NamedTuple
@@ -11,24 +12,21 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
+from .._data.units import unit_name
 from .._evaluation.fitting import FitOptions, set_candidate
-from .._params import check_params, is_number, one_of
+from .._params import as_floats, is_number, one_of
+from .._privacy.accounting import Budget
 from .._privacy.mechanisms import Mechanisms
+from .._privacy.noise import noise_source
 from .._space.space import SearchSpace
+from ..exceptions import GuaranteeAssumptionWarning
+from ..ledger._budget import budget_on
 from ..scoring._make import resolve_scorers
 from ..scoring._scorers import PrivateScorer
 from ..strategies._base import Strategy
 
-__all__ = [
-    "Setup",
-    "check_parameters",
-    "check_strategy",
-    "n_iter_of",
-    "prepared",
-    "resolve_strategy",
-    "scorers_of",
-    "space_of",
-]
+__all__ = ["RESPONSE_METHODS", "Setup", "check_parameters", "n_iter_of", "prepared"]
+__all__ += ["setup_of", "space_of"]
 
 # Candidates that are fitted in a space with distributions, if n_iter is None.
 _N_ITER = 64
@@ -41,14 +39,31 @@ _STRATEGIES = {
     "gp_noise_free": ("kusner2015", "GPNoiseFree"),
     "lipschitz": ("kusner2015", "LipschitzConvex"),
 }
+RESPONSE_METHODS = {
+    "auto": ("predict_proba", "decision_function"),
+    "predict_proba": ("predict_proba",),
+    "decision_function": ("decision_function",),
+}
 _BOOL = (bool, np.bool_)
-_CONSTRAINTS = {
+
+
+def _are_thresholds(thresholds: Any) -> bool:
+    """Whether these are thresholds, or how many of them to place."""
+    if np.ndim(thresholds) == 0:
+        return is_number(lambda n: 4 <= n <= 2**24, Integral)(thresholds)
+    given = as_floats(thresholds)
+    return given is not None and given.ndim == 1 and len(given) >= 2
+
+
+# By name, a check and words for it: of whichever of these parameters an estimator has.
+_CONSTRAINTS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "estimator": (
         lambda e: hasattr(e, "fit") and hasattr(e, "get_params") and not isinstance(e, type),
         "an object with a fit method, and with get_params as BaseEstimator has it",
     ),
     "epsilon": (is_number(lambda e: e >= 1e-9), "a number from 1e-9 up"),
     "delta": (is_number(lambda d: 0 <= d < 1), "in [0, 1)"),
+    "score_share": (is_number(lambda s: 0 < s <= 1 - 1e-6), "in (0, 1)"),
     "n_iter": (
         is_number(lambda n: 1 <= n <= _MOST_FITS, Integral, optional=True),
         f"None or a whole number from 1 to {_MOST_FITS:,}",
@@ -66,6 +81,14 @@ _CONSTRAINTS = {
     "prediction": one_of("auto", "together", "separate"),
     "release": one_of("best", "evaluation", "all"),
     "protect": one_of("validation", "all"),
+    "response_method": one_of(*RESPONSE_METHODS),
+    "thresholds": (_are_thresholds, "a whole number, 4 to 2**24, or two finite numbers or more"),
+    "trust": one_of("nobody", "coordinator"),
+    "weights": one_of("units", "equal"),
+    "finalists": (
+        is_number(lambda n: n >= 1, Integral, optional=True),
+        "None or a whole number from 1 up",
+    ),
 }
 
 
@@ -74,17 +97,52 @@ class Setup(NamedTuple):
 
     scorers: dict[str, PrivateScorer]
     space: SearchSpace
+    n_iter: int
     strategy: Any
     mechanisms: Mechanisms
     options: FitOptions
 
 
-def check_parameters(search: Any) -> None:
+def setup_of(search: Any, groups: Any) -> Setup:
+    """Return what the search does, or raise an error for wrong parameters."""
+    check_parameters(search)
+    scorers, space = _scorers_of(search), space_of(search)
+    strategy = _resolve_strategy(search.strategy).protecting(search.protect)
+    strategy.check(Budget(search.epsilon, search.delta))
+    _check_strategy(search, strategy, scorers)
+    n_iter = n_iter_of(search, space, strategy)
+    noise, name = noise_source(search.noise_random_state, stacklevel=4), type(strategy).__name__
+    budget = budget_on(
+        search.ledger,
+        search.epsilon,
+        search.delta,
+        what="choice and score of a candidate"
+        if search.protect == "validation"
+        else "a fitted model and its score",
+        mechanism=f"{type(search).__name__}, {name}",
+        unit=unit_name(groups),
+        assumption=strategy.assumption,
+        estimator=search.estimator,
+    )
+    if strategy.assumption is not None:
+        warnings.warn(
+            f"The privacy of {name} is not worst case. It rests on {strategy.assumption}.",
+            GuaranteeAssumptionWarning,
+            stacklevel=3 + (search.protect == "all"),
+        )
+    options = FitOptions(search.estimator, search.error_score, search.n_jobs, search.prediction)
+    return Setup(scorers, space, n_iter, strategy, Mechanisms(budget, noise), options)
+
+
+def check_parameters(estimator: Any) -> None:
     """Raise ValueError for a parameter that makes no sense by itself."""
-    check_params(search, _CONSTRAINTS)
+    for name, value in estimator.get_params(deep=False).items():
+        holds, expected = _CONSTRAINTS.get(name, (lambda _: True, ""))
+        if not holds(value):
+            raise ValueError(f"{name} is {expected}; found {value!r} ({type(value).__name__})")
 
 
-def scorers_of(search: Any) -> dict[str, PrivateScorer]:
+def _scorers_of(search: Any) -> dict[str, PrivateScorer]:
     """Return the scorers by name, the one that selects first."""
     named = search.refit if isinstance(search.refit, str) else None
     scorers = resolve_scorers(search.scoring, search.estimator, named)
@@ -137,12 +195,12 @@ def n_iter_of(search: Any, space: SearchSpace, strategy: Strategy) -> int:
             "search tries only some of them. Without n_iter it tries all, as GridSearchCV does, "
             f"unless there are more than {_LARGEST_GRID:,}",
             UserWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
     return n_iter
 
 
-def resolve_strategy(strategy: Any) -> Strategy:
+def _resolve_strategy(strategy: Any) -> Strategy:
     """Return the strategy of this name, or this one."""
     if isinstance(strategy, str) and strategy in _STRATEGIES:
         module, name = _STRATEGIES[strategy]
@@ -156,30 +214,18 @@ def resolve_strategy(strategy: Any) -> Strategy:
     )
 
 
-def check_strategy(search: Any, strategy: Strategy, scorers: dict[str, PrivateScorer]) -> None:
+def _check_strategy(search: Any, strategy: Strategy, scorers: dict[str, PrivateScorer]) -> None:
     """Raise ValueError if a strategy does not do what a search is to do."""
-    name = type(strategy).__name__
-    only_one = strategy.protects == "all" or strategy.assumption is not None
-    for wrong, why in (
-        (
-            search.refit and strategy.protects == "all" and strategy.assumption is not None,
-            f"{name} releases no model, since it fits models that are not private, and with "
-            'protect="all" best_estimator_ would be one of protected records: pass refit=False',
-        ),
-        (
-            search.refit and not strategy.releases_candidate,
-            f"{strategy!r} releases a score and no candidate, so there is nothing to refit with: "
-            "pass refit=False, or let it release a candidate (candidate_share=0.5)",
-        ),
-        (
-            len(scorers) > 1 and strategy.assumption is not None,
-            f"{name} releases one score, and scoring has {list(scorers)}. Use "
-            "strategy='worst_case' for several",
-        ),
-        (
-            search.release != "best" and only_one,
-            f"{name} releases one candidate's score: leave out release={search.release!r}",
-        ),
-    ):
-        if wrong:
-            raise ValueError(why)
+    name, assumes = type(strategy).__name__, strategy.assumption is not None
+    on_table = strategy.protects == "all"
+    if search.refit and (not strategy.releases_candidate or (assumes and on_table)):
+        what = (
+            "a score and no candidate" if not on_table else "no model, as its fits are not private"
+        )
+        raise ValueError(f"{name} releases {what}: pass refit=False")
+    if assumes and len(scorers) > 1:
+        raise ValueError(f"{name} releases one score; scoring has {list(scorers)}")
+    if search.release != "best" and (assumes or on_table):
+        raise ValueError(
+            f"{name} releases one candidate's score: leave out release={search.release!r}"
+        )
