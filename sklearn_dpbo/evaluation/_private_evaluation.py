@@ -30,10 +30,8 @@ from ..ledger._budget import budget_on
 from ..ledger._ledger import PrivacyLedger
 from ..scoring._queries import Query
 from ..scoring._response import Responses
-from ._classifier import ClassifierEvaluation
 from ._design import METHODS, check_task, design_of
 from ._privacy import validation_report
-from ._regressor import RegressorEvaluation
 
 __all__ = ["private_evaluation"]
 
@@ -61,7 +59,7 @@ def private_evaluation(
     largest_error: float | None = None,
     prediction: str = "auto",
     noise_random_state: int | None = None,
-) -> ClassifierEvaluation | RegressorEvaluation:
+) -> Any:
     """Evaluate a fitted model on protected records: numbers and figures, all from one release.
 
     The release is pure epsilon-DP with respect to one record (or group of records) of the
@@ -139,7 +137,7 @@ def private_evaluation(
     >>> X, X_val, y, y_val = train_test_split(X, y, test_size=0.5, random_state=0)
     >>> model = LogisticRegression(solver="liblinear").fit(X, y)
     >>> evaluation = private_evaluation(model, X_val, y_val, X=X, y=y, epsilon=1.0)
-    >>> evaluation.roc_auc()  # doctest: +SKIP
+    >>> evaluation.score("roc_auc")  # doctest: +SKIP
     0.9867 (95 %: 0.9585 to 0.9958)
     """
     check_number("epsilon", epsilon, "a number from 1e-9 up", lambda e: e >= 1e-9)
@@ -181,7 +179,7 @@ def private_evaluation(
             pos_label=pos_label,
             largest_error=largest_error,
         )
-        tables = _counted(model, design.parts, problem, prediction)
+        tables = _counted(model, design._parts, problem, prediction)
     mechanisms = Mechanisms(budget, noise)
     noisy = tuple(
         mechanisms.release_counts(
@@ -190,7 +188,7 @@ def private_evaluation(
             purpose="evaluation of the model",
             detail=part.what if len(tables) > 1 else "",
         )
-        for i, (table, part) in enumerate(zip(tables, design.parts, strict=True))
+        for i, (table, part) in enumerate(zip(tables, design._parts, strict=True))
     )
     report = validation_report(
         problem,
@@ -200,9 +198,7 @@ def private_evaluation(
         not_protected=_NOT_PROTECTED,
         released="the evaluation: all numbers and figures follow from the same released counts",
     )
-    evaluation: ClassifierEvaluation | RegressorEvaluation
-    evaluation = design.evaluation(noisy, problem.units, report)
-    return evaluation
+    return design.released(noisy, problem.units, report)
 
 
 def _counted(

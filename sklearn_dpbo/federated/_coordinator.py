@@ -54,11 +54,6 @@ class FederatedCoordinator:
     done : bool
         Whether all sites have answered.
 
-    Raises
-    ------
-    ValueError
-        If a parameter or the training set is invalid.
-
     See Also
     --------
     FederatedSite : The side that holds records.
@@ -121,11 +116,6 @@ class FederatedCoordinator:
         ----------
         site : str
             Its name.
-
-        Raises
-        ------
-        ValueError
-            If there is no such site, or if no candidate could be fitted at all sites.
         """
         self._check_site(site)
         ask = {"type": "ask", "version": VERSION}
@@ -187,11 +177,6 @@ class FederatedCoordinator:
         ----------
         site : str
             Its name.
-
-        Raises
-        ------
-        ValueError
-            If there is no such site, or no other.
         """
         self._check_site(site)
         if len(self.sites) == 1:
@@ -208,11 +193,6 @@ class FederatedCoordinator:
         -------
         search : PrivateFederatedSearch
             With `best_params_`, `best_score_` and all other fitted attributes.
-
-        Raises
-        ------
-        ValueError
-            If answers of sites are missing.
         """
         found = self.released()
         fitted = found.attributes()
@@ -224,13 +204,7 @@ class FederatedCoordinator:
         return search
 
     def released(self) -> Result:
-        """Return what follows from the answers of all sites.
-
-        Raises
-        ------
-        ValueError
-            If some are missing.
-        """
+        """Return what follows from the answers of all sites."""
         if self.waiting:
             raise ValueError(
                 f"the sites {self.waiting} have not answered yet; drop(name) goes on without one"

@@ -203,10 +203,6 @@ class PrivateFederatedSearch(DelegatesToBest, MetaEstimatorMixin, BaseEstimator)
         **fit_params : dict
             For the estimator's `fit`, as in `PrivateBayesSearchCV.fit`.
 
-        Returns
-        -------
-        self : PrivateFederatedSearch
-
         Raises
         ------
         TypeError

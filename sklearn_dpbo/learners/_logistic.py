@@ -127,10 +127,6 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateLearner):
         groups : array-like of shape (n_samples,), default=None
             Group of each record. All records of a group are then one privacy unit, which
             contributes the mean of their gradients.
-
-        Returns
-        -------
-        self : PrivateLogisticRegression
         """
         self._check()
         X = self._table(X, reset=True)

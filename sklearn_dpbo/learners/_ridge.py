@@ -81,15 +81,6 @@ class _FromGram(PrivateLearner):
         ----------
         **params : object
             New values of `alpha`, `columns` or `n_components`.
-
-        Returns
-        -------
-        self : estimator
-
-        Raises
-        ------
-        ValueError
-            If another parameter is given, because the released sums depend on it.
         """
         check_is_fitted(self, "gram_")
         if others := sorted(set(params) - set(self.from_release)):
@@ -247,10 +238,6 @@ class PrivateRidge(RegressorMixin, _FromGram):
         groups : array-like of shape (n_samples,), default=None
             Group of each record. All records of a group are then one privacy unit, and together
             have the weight of one record.
-
-        Returns
-        -------
-        self : PrivateRidge
         """
         self._check()
         low, high = self._target_bounds()
@@ -379,10 +366,6 @@ class PrivateRidgeClassifier(ClassifierMixin, _FromGram):
             Protected labels. A label that is not among the classes counts for no class.
         groups : array-like of shape (n_samples,), default=None
             As for `PrivateRidge`.
-
-        Returns
-        -------
-        self : PrivateRidgeClassifier
         """
         self._check()
         X = self._table(X, reset=True)

@@ -232,11 +232,6 @@ class PrivacyLedger:
             The assumption that the losses depend on; None for a worst-case guarantee.
         unit : str or None, default=None
             The unit of the losses; None is the ledger's own.
-
-        Raises
-        ------
-        BudgetExceededError, LedgerError, ValueError
-            As for `charge`.
         """
         losses = [_loss(*charge, assumption) for charge in charges]
         state = self._ends()

@@ -311,11 +311,6 @@ class PrivateObjective:
         -------
         best : Best
             With `params`, `score` and `interval`.
-
-        Raises
-        ------
-        ValueError
-            If no candidate has been scored yet.
         """
         with self._lock:
             if not self._scored:

@@ -99,11 +99,6 @@ class UtilityBounds:
     counts : bool, default=True
         Whether each gain is either the lowest or the highest, as for the accuracy of single
         records. Otherwise gains are rounded to 2^20 steps, and the rounding error is added.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of its range.
     """
 
     m: int

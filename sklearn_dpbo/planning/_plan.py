@@ -117,11 +117,6 @@ class SearchPlan(UtilityBounds):
             Axes to draw on; None makes a new figure.
         **kwargs : dict
             Passed to `sklearn_dpbo.plotting.PrivacyUtilityDisplay.from_bounds`.
-
-        Returns
-        -------
-        display : PrivacyUtilityDisplay
-            The display, drawn.
         """
         from ..plotting._utility import PrivacyUtilityDisplay
 
@@ -168,11 +163,6 @@ class SearchPlan(UtilityBounds):
         simulation : Simulation
             ``regret`` and ``score_error`` of each run, and whether its interval contains the exact
             score. Print it for a summary.
-
-        Raises
-        ------
-        ValueError
-            If there are too few records, or the search does not match the plan.
 
         Notes
         -----

@@ -151,7 +151,7 @@ class ConfusionScore(_ClassScore):
         self, public: Public = None, m: int = 1, epsilon: float = 1.0, given: Given = None
     ) -> ConfusionScore:
         histogram = _first(given, ScoreHistogram)
-        follows = histogram is not None and histogram.cut is not None
+        follows = histogram is not None and histogram.follows
         return replace(self, counts=histogram) if follows else self
 
     def raw(self, counts: Floats, units: Units, undefined: float | None = None) -> Floats:

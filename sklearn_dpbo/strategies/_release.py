@@ -19,7 +19,7 @@ from .._privacy.mechanisms import Mechanisms, Price
 from .._privacy.noisy_counts import NoisyCounts
 from .._privacy.rounding import round_down
 from .._privacy.sensitive import Sensitive
-from ..evaluation._base import Design
+from ..evaluation._base import Evaluation
 from ..evaluation._design import design_of
 from ..scoring._queries import Query
 from ..scoring._response import Responses
@@ -48,7 +48,7 @@ class CountedScores:
     """All scores of one candidate, and its report, before noise; made by `count_scores`."""
 
     scorers: list[PrivateScorer]
-    design: Design | None
+    design: Evaluation | None
     parts: list[_Part]
     tables: list[Sensitive]
 
@@ -71,7 +71,7 @@ class CountedScores:
         scores = [score_and_interval(each, units, of(each.counts)) for each in self.scorers]
         if self.design is None:
             return scores, None
-        return scores, partial(self.design.evaluation, tuple(map(of, self.design.parts)))
+        return scores, partial(self.design.released, tuple(map(of, self.design._parts)))
 
 
 def count_scores(
@@ -89,7 +89,7 @@ def count_scores(
     called if public predictions are needed.
     """
     scorers, design = _prepared(params, oracle, public_model, epsilon)
-    parts = _parts(scorers, () if design is None else design.parts)
+    parts = _parts(scorers, () if design is None else design._parts)
     tables = [
         statistic if part.counts is oracle.scorer.query else oracle.counts(params, part.counts)
         for part in parts
@@ -103,7 +103,7 @@ def rehearse(params: dict[str, Any], oracle: Evaluator, epsilon: float) -> None:
     The candidate was evaluated; it may be any if no score needs public predictions.
     """
     scorers, design = _prepared(params, oracle, None, epsilon)
-    parts = _parts(scorers, () if design is None else design.parts)
+    parts = _parts(scorers, () if design is None else design._parts)
     y, units, n = oracle.companions.y, oracle.problem.units, len(oracle.companions)
     made_up = [
         NoisyCounts(counts.statistics(counts.lowest_values(y, n), y, Units(n)), scale=1.0)
@@ -195,7 +195,7 @@ def _prepared(
     oracle: Evaluator,
     public_model: Callable[[dict[str, Any]], PublicFit] | None,
     epsilon: float,
-) -> tuple[list[PrivateScorer], Design | None]:
+) -> tuple[list[PrivateScorer], Evaluation | None]:
     """Return scorers and design of the report, with all set that public predictions say."""
     scorers = list(oracle.scorers)
     if not oracle.report and not any(scorer.release_uses_public for scorer in scorers):
@@ -207,7 +207,7 @@ def _prepared(
     if oracle.report:
         positive = getattr(oracle.scorer, "positive", None)
         design = design_of(public, m=m, epsilon=epsilon, spread=False, pos_label=positive)
-    given = design.parts if design else () if len(scorers) > 1 else None
+    given = design._parts if design else () if len(scorers) > 1 else None
     return [scorer.release(public, m, epsilon, given) for scorer in scorers], design
 
 
