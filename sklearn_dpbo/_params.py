@@ -12,15 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "as_floats",
-    "check_named",
-    "check_number",
-    "fit_takes",
-    "is_finite",
-    "is_number",
-    "one_of",
-]
+__all__ = ["as_floats", "check_named", "check_number", "fit_takes", "is_finite"]
+__all__ += ["is_number", "one_of"]
 
 # What others call a validation set: records given by these names would not be protected.
 _NAMES_OF_VALIDATION = re.compile("[Xxy]_?(valid|validation|test|holdout|hold_out|dev|eval)")

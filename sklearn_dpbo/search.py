@@ -11,9 +11,8 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from ._evaluation.evaluator import Evaluator
 from ._evaluation.progress import CallbackSupportMixin, watched
 from ._sklearn.delegation import DelegatesToBest, RoutesToEstimator, replace_fitted
-from ._sklearn.one_table import fit_in_secret, fit_one_table
+from ._sklearn.one_table import fit_one_table
 from ._sklearn.parameters import prepared, setup_of
-from ._sklearn.pipelines import refuse_steps_before
 from ._sklearn.results import (
     already_released,
     also_released,
@@ -27,7 +26,6 @@ from .ledger._ledger import PrivacyLedger
 from .report._html import ShowsEstimatorAndPrivacy
 from .report._report import TRAINING_NOT_PROTECTED
 from .strategies._base import Strategy
-from .strategies._one_table import OneTable
 from .strategies._utility import warn_of_low_utility
 
 __all__ = ["PrivateBayesSearchCV"]
@@ -288,7 +286,11 @@ class PrivateBayesSearchCV(
             selections in earlier rounds.
         """
         if self.protect == "all":
-            return self._fit_one_table(X, y, X_val, y_val, groups_val, fit_params)
+            others = {"X_val": X_val, "y_val": y_val, **fit_params}
+            fitted, hints = fit_one_table(self, X, y, groups_val, others)
+            replace_fitted(self, fitted)
+            warn_of_low_utility(hints)
+            return self
         scorers, space, n_iter, strategy, mechanisms, options = setup_of(self, groups_val)
         given = {"X_val": X_val, "y_val": y_val, "groups_val": groups_val}
         problem, rng = self._hold_out(X, y, fit_params, mechanisms.budget, **given)
@@ -321,22 +323,4 @@ class PrivateBayesSearchCV(
                     fitted["best_estimator_"] = oracle.fitted(fitted["best_params_"])
             replace_fitted(self, fitted)
         warn_of_low_utility(release.hints)
-        return self
-
-    def _fit_one_table(
-        self, X: Any, y: Any, X_val: Any, y_val: Any, groups: Any, fit_params: dict[str, Any]
-    ) -> Self:
-        refuse_steps_before(self, protects_all=True)
-        groups = fit_params.pop("groups", None) if groups is None else groups
-        others = {"X_val": X_val, "y_val": y_val, **fit_params, "cv": self.cv}
-        if names := [name for name, value in others.items() if value is not None]:
-            raise ValueError(
-                f'protect="all" takes one table, as X and y (and groups), and cuts it itself; '
-                f"found {names} as well"
-            )
-        setup = setup_of(self, groups)
-        fit = fit_one_table if isinstance(setup.strategy, OneTable) else fit_in_secret
-        fitted, hints = fit(self, X, y, groups, setup)
-        replace_fitted(self, fitted)
-        warn_of_low_utility(hints, 4)
         return self

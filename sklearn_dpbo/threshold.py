@@ -15,19 +15,12 @@ from ._data.pickles import fresh, packed
 from ._data.split import Problem
 from ._data.tables import dense
 from ._data.units import unit_name
-from ._evaluation.companions import Companions
-from ._evaluation.fitting import fit
-from ._evaluation.model import make_model
+from ._evaluation.evaluator import Evaluator
+from ._evaluation.fitting import FitOptions, fit
 from ._evaluation.progress import CallbackSupportMixin, watched
-from ._evaluation.protected_values import ProtectedTable
-from ._evaluation.row_by_row import RowByRowCheck
 from ._evaluation.suppress_output import without_autologging
 from ._evaluation.threshold_curve import LabelGains, counts_at, label_values, threshold_curve
-from ._evaluation.threshold_grid import (
-    labels_at_best_threshold,
-    public_responses,
-    public_thresholds,
-)
+from ._evaluation.threshold_grid import best_labels, public_responses, public_thresholds
 from ._params import fit_takes
 from ._privacy.mechanisms import Mechanisms
 from ._privacy.noise import noise_source
@@ -285,24 +278,23 @@ class PrivateThresholdClassifier(
         y, responses = public_responses(
             fresh(packed(estimator)), estimator, problem.training, methods, rng
         )
-        labels = labels_at_best_threshold(scorer.exact, y, responses, classes)
+        labels = best_labels(scorer.exact, y, responses, classes)
         return scorer.choice(Predictions(y, labels, classes))
 
     def _tune(
         self, estimator: Any, problem: Problem, scorer: PrivateScorer, mechanisms: Mechanisms
     ) -> dict[str, Any]:
         """Return the fitted attributes that are released."""
-        label_gains = LabelGains(scorer, RESPONSE_METHODS[self.response_method])
-        companions = Companions.of(problem)
-        table = ProtectedTable.of(problem, companions, self.prediction)
-        check, training = RowByRowCheck.on(companions, problem), problem.training
-        model = make_model(
-            estimator, (label_gains,), companions, self.prediction, check, None, training
-        )
+        label_gains: Any = LabelGains(scorer, RESPONSE_METHODS[self.response_method])
+        options = FitOptions(self.estimator, prediction=self.prediction)
+        oracle = Evaluator(options, problem, (label_gains,))
+        model, table = oracle.make_model(problem.training)(estimator), oracle.table
         table.rehearse(model, label_gains)
-        grid = self._grid(fresh(model.pickled), label_gains, problem)
-
-        units = problem.units
+        grid, units = self.thresholds, problem.units
+        if isinstance(grid, Integral):
+            public = fresh(model.pickled), label_gains, problem.training
+            grid = public_thresholds(*public, int(grid))
+        grid = np.sort(np.asarray(grid, dtype=float))
         values = label_values(model, label_gains, table)
         index = mechanisms.draw_grid_point(
             threshold_curve(values, label_gains, table, grid),
@@ -331,14 +323,6 @@ class PrivateThresholdClassifier(
                 released="best_threshold_, best_score_, best_score_interval_",
             ),
         }
-
-    def _grid(
-        self, estimator: Any, label_gains: LabelGains, problem: Problem
-    ) -> NDArray[np.float64]:
-        if isinstance(self.thresholds, Integral):
-            n = int(self.thresholds)
-            return public_thresholds(estimator, label_gains, problem.training, n)
-        return np.sort(np.asarray(self.thresholds, dtype=float))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the second class where the response is at least `best_threshold_`.

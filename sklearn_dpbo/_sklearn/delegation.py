@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
 from copy import deepcopy
 from typing import Any
 
 import numpy as np
 from sklearn import get_config
 from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
@@ -22,23 +23,13 @@ from sklearn.utils.validation import check_is_fitted
 from .._data.split import Problem, hold_out
 from .._params import check_named
 from .._privacy.accounting import Budget, warn_of_weak_guarantee
+from ..learners._private_training import learns_nothing
 from ..report._report import PrivacyReport
 from ..scoring._make import NO_WEIGHTS, selecting_scorer
 from ..scoring._scorers import PrivateScorer
-from .pipelines import refuse_steps_before
 
 __all__ = ["Delegates", "DelegatesToBest", "RoutesToEstimator", "delegate"]
-__all__ += ["public_generator", "replace_fitted"]
-
-
-def _has(name: str) -> Callable[[Any], bool]:
-    """Return a check that the fitted estimator (the given one before `fit`) has this."""
-
-    def check(self: Any) -> bool:
-        getattr(self._delegate(name), name)
-        return True
-
-    return check
+__all__ += ["public_generator", "refuse_steps_before", "replace_fitted"]
 
 
 def delegate(name: str, summary: str) -> Any:
@@ -60,7 +51,7 @@ def delegate(name: str, summary: str) -> Any:
         -------
         result : what the fitted estimator's `{name}` returns
         """
-    return available_if(_has(name))(method)
+    return available_if(lambda self: callable(getattr(self._delegate(name), name)))(method)
 
 
 def _attribute(name: str, what: str) -> property:
@@ -164,6 +155,32 @@ def replace_fitted(estimator: Any, fitted: dict[str, Any]) -> None:
     """
     kept = {k: v for k, v in vars(estimator).items() if not k.endswith("_")}
     estimator.__dict__ = {**kept, **fitted}
+
+
+def refuse_steps_before(estimator: Any, *, protects_all: bool = False) -> None:
+    """Raise ValueError if a pipeline that fits this estimator has transformed X, and not X_val.
+
+    Of a `fit` that protects all of its records: if the pipeline has learnt from them. A pipeline
+    does not tell its steps that it fits them, so this looks for it among the callers.
+    """
+    what = "transformed X, and X_val came as it was"
+    if protects_all:
+        what = "learnt from X, which nothing protects"
+    harmless = learns_nothing if protects_all else (lambda step: step in (None, "passthrough"))
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        pipeline = frame.f_locals.get("self")
+        if isinstance(pipeline, Pipeline) and frame.f_code.co_name.startswith("fit"):
+            passed = not protects_all and "X_val" in (
+                getattr(pipeline, "transform_input", None) or ()
+            )
+            harmful = [name for name, step in pipeline.steps[:-1] if not harmless(step)]
+            if harmful and not passed:
+                raise ValueError(
+                    f"the steps {harmful} of the pipeline have {what}: search over the whole "
+                    f"pipeline, {type(estimator).__name__}(make_pipeline(...), ...)"
+                )
+        frame = frame.f_back
 
 
 class RoutesToEstimator:

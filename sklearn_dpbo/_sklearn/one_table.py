@@ -30,13 +30,13 @@ from ..learners._labels import public_classes
 from ..learners._private_training import private_training
 from ..report._report import PREDICTION_CONDITIONS, PrivacyReport
 from ..scoring._scorers import PrivateScorer
-from ..strategies._one_table import Plan
+from ..strategies._one_table import OneTable, Plan
 from ..strategies._release import rehearse
-from .delegation import public_generator
-from .parameters import Setup
+from .delegation import public_generator, refuse_steps_before
+from .parameters import Setup, setup_of
 from .results import note_on_error, results_of, spent_before
 
-__all__ = ["fit_in_secret", "fit_one_table"]
+__all__ = ["fit_one_table"]
 
 # Into how many parts the range of targets is cut to say how frequent they are.
 _N_TARGETS = 16
@@ -56,7 +56,25 @@ _NOT_IN_SECRET = ", and any model that is fitted on them without privacy, with b
 Fitted = tuple[dict[str, Any], tuple[str, ...]]
 
 
-def fit_one_table(search: Any, X: Any, y: Any, groups: Any, setup: Setup) -> Fitted:
+def fit_one_table(search: Any, X: Any, y: Any, groups: Any, others: dict[str, Any]) -> Fitted:
+    """Return the fitted attributes of a search that protects all of X and y, and hints.
+
+    `others` are all other arguments of `fit`, of which there may be groups alone.
+    """
+    refuse_steps_before(search, protects_all=True)
+    groups = others.pop("groups", None) if groups is None else groups
+    others["cv"] = search.cv
+    if names := [name for name, value in others.items() if value is not None]:
+        raise ValueError(
+            'protect="all" takes one table, as X and y (and groups), and cuts it itself; found '
+            f"{names} as well"
+        )
+    setup = setup_of(search, groups)
+    fit = _fit_privately if isinstance(setup.strategy, OneTable) else _fit_in_secret
+    return fit(search, X, y, groups, setup)
+
+
+def _fit_privately(search: Any, X: Any, y: Any, groups: Any, setup: Setup) -> Fitted:
     """Return the fitted attributes of a search whose candidates train privately, and hints."""
     training, name = private_training(search.estimator), type(search.estimator).__name__
     scorers, space, n_iter, strategy, mechanisms, options = setup
@@ -125,7 +143,7 @@ def fit_one_table(search: Any, X: Any, y: Any, groups: Any, setup: Setup) -> Fit
     return fitted | ({"best_estimator_": estimator} if search.refit else {}), release.hints
 
 
-def fit_in_secret(search: Any, X: Any, y: Any, groups: Any, setup: Setup) -> Fitted:
+def _fit_in_secret(search: Any, X: Any, y: Any, groups: Any, setup: Setup) -> Fitted:
     """Return the fitted attributes of a search whose models stay secret, as they are not private.
 
     What is released of them rests on the strategy's assumption.
@@ -142,12 +160,9 @@ def fit_in_secret(search: Any, X: Any, y: Any, groups: Any, setup: Setup) -> Fit
     table = DividedTable.divide(X, y, None, labels, True, lambda m: round(_TEST_SIZE * m), rng)
     oracle = _oracle(options, table, scorers, np.full(len(labels), 1 / len(labels)), rng)
     oracle = replace(oracle, on_protected=table.training)
-    warn_of_weak_guarantee(mechanisms.budget, _m(table), "record", stacklevel=5)
-    with (
-        closing(oracle),
-        watched(search),
-        note_on_error(lambda: spent_before(mechanisms.budget)),
-    ):
+    budget = mechanisms.budget
+    warn_of_weak_guarantee(budget, _m(table), "record", stacklevel=5)
+    with closing(oracle), watched(search), note_on_error(lambda: spent_before(budget)):
         release = strategy.run(space, oracle, n_iter=n_iter, rng=rng, mechanisms=mechanisms)
     report = _report(
         search,
@@ -256,14 +271,13 @@ def _warn_if_constant(model: Any, labels: NDArray[Any], rng: np.random.Generator
     low, high = (np.asarray(each, dtype=float) for each in model.bounds)
     made_up = low + (high - low) * rng.random((_N_MADE_UP, model.n_features_in_))
     predicted = np.unique(model.predict(made_up))
-    if len(predicted) == 1 or (
-        not is_classifier(model) and np.ptp(predicted) < _ALIKE * np.ptp(labels)
-    ):
+    alike = not is_classifier(model) and np.ptp(predicted) < _ALIKE * np.ptp(labels)
+    if len(predicted) == 1 or alike:
         warnings.warn(
             f"The chosen model predicts one value, {predicted.tolist()[0]!r}, for made-up records "
-            "all over its bounds. Perhaps the columns are in units far from `bounds`, the bounds "
-            "are so wide that records hardly differ within them (zeros of one-hot columns become "
-            "-1 with bounds=(0, 1)), or the records are too few for this epsilon",
+            "all over its bounds. Perhaps the columns are in units far from `bounds`, records "
+            "hardly differ within bounds that are too wide (zeros of one-hot columns become -1 "
+            "with bounds=(0, 1)), or the records are too few for this epsilon",
             LowUtilityWarning,
             stacklevel=5,
         )

@@ -44,6 +44,11 @@ RESPONSE_METHODS = {
     "predict_proba": ("predict_proba",),
     "decision_function": ("decision_function",),
 }
+# What a ledger says of a search, by whose records it protects.
+_CHARGED = {
+    "validation": "choice and score of a candidate",
+    "all": "a fitted model and its score",
+}
 _BOOL = (bool, np.bool_)
 
 
@@ -80,7 +85,7 @@ _CONSTRAINTS: dict[str, tuple[Callable[[Any], bool], str]] = {
     ),
     "prediction": one_of("auto", "together", "separate"),
     "release": one_of("best", "evaluation", "all"),
-    "protect": one_of("validation", "all"),
+    "protect": one_of(*_CHARGED),
     "response_method": one_of(*RESPONSE_METHODS),
     "thresholds": (_are_thresholds, "a whole number, 4 to 2**24, or two finite numbers or more"),
     "trust": one_of("nobody", "coordinator"),
@@ -116,9 +121,7 @@ def setup_of(search: Any, groups: Any) -> Setup:
         search.ledger,
         search.epsilon,
         search.delta,
-        what="choice and score of a candidate"
-        if search.protect == "validation"
-        else "a fitted model and its score",
+        what=_CHARGED[search.protect],
         mechanism=f"{type(search).__name__}, {name}",
         unit=unit_name(groups),
         assumption=strategy.assumption,
@@ -172,15 +175,17 @@ def space_of(search: Any) -> SearchSpace:
             set_candidate(clone(search.estimator), params)
         except (AttributeError, ValueError) as error:  # AttributeError: "a__b", a is no estimator
             raise ValueError(f"param_grid cannot be set on the estimator: {error}") from None
-    for name in space.perhaps_ranges:
-        warnings.warn(
-            f"param_grid[{name!r}] is a tuple of two numbers, which lists two candidates, as in "
-            "GridSearchCV. If you mean the range between them, write scipy.stats.uniform(low, "
-            "width), loguniform(low, high) or randint(low, high + 1); if you do mean two "
-            "candidates, write a list",
-            UserWarning,
-            stacklevel=4,
-        )
+    for name, values in (item for grid in space.grids for item in grid.items()):
+        pair = isinstance(values, tuple) and len(values) == 2 and all(map(is_number(), values))
+        if pair and values[0] < values[1]:
+            warnings.warn(
+                f"param_grid[{name!r}] is a tuple of two numbers, which lists two candidates, as "
+                "in GridSearchCV. Write a list if you mean that, and a distribution if you mean "
+                "the range: scipy.stats.uniform(low, width), loguniform(low, high) or "
+                "randint(low, high + 1)",
+                UserWarning,
+                stacklevel=4,
+            )
     return space
 
 
@@ -192,8 +197,7 @@ def n_iter_of(search: Any, space: SearchSpace, strategy: Strategy) -> int:
     if is_grid and n_iter < space.n_points and strategy.protects == "validation":
         warnings.warn(
             f"param_grid has {space.n_points:,} candidates; with n_iter={n_iter:,} fits, the "
-            "search tries only some of them. Without n_iter it tries all, as GridSearchCV does, "
-            f"unless there are more than {_LARGEST_GRID:,}",
+            f"search tries only some of them. Without n_iter it tries all, up to {_LARGEST_GRID:,}",
             UserWarning,
             stacklevel=4,
         )
@@ -219,9 +223,7 @@ def _check_strategy(search: Any, strategy: Strategy, scorers: dict[str, PrivateS
     name, assumes = type(strategy).__name__, strategy.assumption is not None
     on_table = strategy.protects == "all"
     if search.refit and (not strategy.releases_candidate or (assumes and on_table)):
-        what = (
-            "a score and no candidate" if not on_table else "no model, as its fits are not private"
-        )
+        what = "no model" if on_table else "a score and no candidate"
         raise ValueError(f"{name} releases {what}: pass refit=False")
     if assumes and len(scorers) > 1:
         raise ValueError(f"{name} releases one score; scoring has {list(scorers)}")

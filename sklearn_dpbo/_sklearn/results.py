@@ -125,14 +125,11 @@ def param_columns(candidates: Sequence[dict[str, Any]]) -> dict[str, np.ma.Maske
 
 def _kind_of(values: list[Any]) -> type:
     """Return bool, int or float if that type represents all values exactly, else object."""
-    values = [v.item() if isinstance(v, np.generic) else v for v in values]
-    kinds = {type(v) for v in values}
-    if kinds == {bool}:
-        return bool
-    whole = [v for v in values if isinstance(v, int)]
-    if not kinds or not kinds <= {int, float} or not all(abs(v) <= 2**53 for v in whole):
-        return object
-    return int if kinds == {int} else float
+    plain = [v.item() if isinstance(v, np.generic) else v for v in values]
+    kinds, exact = {type(v) for v in plain}, all(abs(v) <= 2**53 for v in plain if type(v) is int)
+    if kinds and exact and kinds <= {int, float}:
+        return float if float in kinds else int
+    return bool if kinds == {bool} else object
 
 
 @contextlib.contextmanager

@@ -92,14 +92,6 @@ class SearchSpace:
             {str(name): axis_of(name, grid[name]) for name in sorted(grid, key=str)}
             for grid in grids
         ]
-        #: Names of tuples of two numbers, which may stand for ranges.
-        self.perhaps_ranges = [
-            name
-            for axes, grid in zip(self.subspaces, grids, strict=True)
-            for name, values in grid.items()
-            if isinstance(values, tuple) and len(values) == 2
-            if axes[str(name)].ordered and values[0] < values[1]
-        ]
         self.names = sorted({name for axes in self.subspaces for name in axes})
         self._column = {name: i for i, name in enumerate(self.names)}
         self._levels = {name: _levels([s.get(name) for s in self.subspaces]) for name in self.names}
