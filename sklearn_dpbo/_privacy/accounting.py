@@ -177,9 +177,8 @@ def warn_of_weak_guarantee(budget: Budget, m: int, unit: str, *, stacklevel: int
     if reasons := weak_because(budget.epsilon, budget.delta, m):
         warnings.warn(
             f"epsilon={budget.epsilon:g} and delta={budget.delta:g} promise little to each of "
-            f"{m:,} {unit}s, as {reasons}. With so large an epsilon, the result may depend on one "
-            f"{unit} almost without limit; with so large a delta, it may be a {unit} picked at "
-            f"random. Use an epsilon of about 1, and a delta of 0 or far below 1/{m:,}",
+            f"{m:,} {unit}s, as {reasons}: the result may depend on one {unit} almost without "
+            f"limit. Use an epsilon of about 1, and a delta of 0 or far below 1/{m:,}",
             PrivacyWarning,
             stacklevel=stacklevel,
         )

@@ -25,7 +25,7 @@ from .rounding import round_up
 from .sensitive import Secret, Sensitive
 from .zcdp import zcdp_within
 
-__all__ = ["Mechanisms", "Price", "Series"]
+__all__ = ["CHOICES", "COUNTS", "GAUSSIAN_ONLY", "Mechanisms", "Price", "Series"]
 
 R = TypeVar("R")
 # Of a protected value as it is sealed, and as it is opened.
@@ -33,6 +33,8 @@ Draw: TypeAlias = Callable[[Any, Any], R]
 # Of noise of a given scale.
 Sampler: TypeAlias = Callable[[float], NoisyMax]
 
+# Noise of draws without delta, in units of n / epsilon: see `Price.shared`.
+CHOICES, COUNTS, GAUSSIAN_ONLY = 2.0, math.sqrt(2), math.inf
 # A run of several points is scored in steps so fine that rounding costs a millionth of epsilon.
 _FINE = 2**20
 
@@ -58,23 +60,12 @@ class Price:
     spread: float = 0.0
 
     @classmethod
-    def of_choices(cls, n: int, epsilon: float, delta: float) -> Price:
-        """Return the way to share (epsilon, delta) among n choices that has the smaller scale."""
-        return cls._smaller(n, epsilon, delta, 2.0)
+    def shared(cls, n: int, epsilon: float, delta: float, pure: float = CHOICES) -> Price:
+        """Return the way to share (epsilon, delta) among n draws that has the smaller noise.
 
-    @classmethod
-    def of_counts(cls, n: int, epsilon: float, delta: float) -> Price:
-        """Return the way to share (epsilon, delta) among n releases that has the smaller noise."""
-        return cls._smaller(n, epsilon, delta, math.sqrt(2))
-
-    @classmethod
-    def of_tables(cls, n: int, epsilon: float, delta: float) -> Price:
-        """Share (epsilon, delta) among n releases of Gaussian noise."""
-        return cls._smaller(n, epsilon, delta, math.inf)
-
-    @classmethod
-    def _smaller(cls, n: int, epsilon: float, delta: float, pure: float) -> Price:
-        """Compare with ``pure n / epsilon``, the noise of draws of epsilon / n."""
+        Draws of epsilon / n have noise of ``pure n / epsilon``: twice the sensitivity for choices,
+        the deviation of Laplace noise for counts; infinite if only Gaussian noise will do.
+        """
         n = int(n)  # small integers of NumPy overflow
         if delta > 0:
             spread = math.sqrt(n / (2 * zcdp_within(epsilon, delta))) * (1 + 1e-12)

@@ -15,7 +15,7 @@ from .._evaluation.evaluator import Evaluator
 from .._evaluation.public import PublicEvaluator
 from .._evaluation.suppress_output import drop_errors, suppress_output
 from .._privacy.accounting import SCORE
-from .._privacy.mechanisms import Mechanisms, Price
+from .._privacy.mechanisms import COUNTS, Mechanisms, Price
 from .._privacy.noisy_counts import NoisyCounts
 from .._privacy.rounding import round_down
 from .._privacy.sensitive import Sensitive
@@ -140,11 +140,11 @@ def release_all_scores(
     released: dict[int, dict[int, Score]] = {i: {} for i in candidates}
     for left, (_, group) in zip(range(len(shared), 0, -1), shared, strict=True):
         tables = {i: oracle.counts(candidates[i], scorers[i][group[0]].counts) for i in candidates}
-        share = (
+        epsilon, delta = (
             round_down(Fraction(each) / left) for each in (budget.epsilon_left, budget.delta_left)
         )
         release = mechanisms.answers(
-            Price.of_counts(len(tables), *share),
+            Price.shared(len(tables), epsilon, delta, COUNTS),
             purpose="scores of all candidates",
             detail=_names(oracle.scorers, group),
         )
