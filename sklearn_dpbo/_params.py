@@ -55,8 +55,8 @@ def check_number(
 ) -> None:
     """Raise ValueError unless a value is a number of this kind of which this holds.
 
-    True and False are no numbers. The message says that the parameter *is* what is `expected`, in
-    words. Numbers that are not `finite`, also integers beyond any float, are refused.
+    True and False are not numbers. The message says what is `expected`. Numbers that are not
+    `finite`, and integers beyond any float, are refused.
     """
     if not is_number(holds, kind, optional=optional, finite=finite)(value):
         raise ValueError(

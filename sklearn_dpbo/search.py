@@ -12,7 +12,7 @@ from ._evaluation.evaluator import Evaluator
 from ._evaluation.progress import CallbackSupportMixin, watched
 from ._sklearn.delegation import DelegatesToBest, RoutesToEstimator, replace_fitted
 from ._sklearn.one_table import fit_one_table
-from ._sklearn.parameters import prepared, setup_of
+from ._sklearn.parameters import prepare_scorer, setup_of
 from ._sklearn.results import (
     already_released,
     also_released,
@@ -298,7 +298,7 @@ class PrivateBayesSearchCV(
         oracle = Evaluator(
             options,
             problem,
-            tuple(prepared(scorer, problem.training.y) for scorer in scorers.values()),
+            tuple(prepare_scorer(scorer, problem.training.y) for scorer in scorers.values()),
             report=needs(self.estimator, problem.training.y) if evaluates else (),
             releases_all=self.release == "all",
         )

@@ -244,7 +244,7 @@ class PrivateThresholdClassifier(
                     f"of y: its classes_ are {classes}"
                 )
             with without_autologging():
-                scorer = self._selecting(estimator, problem, scorer, rng)
+                scorer = self._linearised(estimator, problem, scorer, rng)
                 released = self._tune(estimator, problem, scorer, Mechanisms(budget, noise))
                 replace_fitted(self, {"estimator_": estimator, "scorer_": scorer, **released})
         return self
@@ -268,10 +268,10 @@ class PrivateThresholdClassifier(
             )
         return scorer
 
-    def _selecting(
+    def _linearised(
         self, estimator: Any, problem: Problem, scorer: PrivateScorer, rng: np.random.Generator
     ) -> PrivateScorer:
-        """Return the scorer, prepared to tell thresholds apart that are good on public records."""
+        """Return the scorer, linearised at a threshold that is good on public records."""
         if not scorer.choice_uses_public:
             return scorer
         methods, classes = RESPONSE_METHODS[self.response_method], estimator.classes_

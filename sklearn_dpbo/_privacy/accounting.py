@@ -16,11 +16,11 @@ from .rounding import round_down
 __all__ = ["CHOICE", "SCORE", "TRAINING", "Budget", "PrivacyLoss", "Receipt"]
 __all__ += ["warn_of_weak_guarantee", "weak_because"]
 
-# Purposes by which parts of a budget are told apart, in the words of privacy reports.
+# Purposes that identify parts of a budget, as privacy reports name them.
 TRAINING = "training of models"
 CHOICE = "choice of the candidate"
 SCORE = "score of the chosen candidate"
-# With a larger epsilon, hardly anybody would speak of privacy.
+# A larger epsilon is hardly any privacy.
 _LARGEST = 10
 
 
@@ -57,7 +57,7 @@ class PrivacyLoss:
     assumption : str or None
         What the loss rests on besides the sensitivity; None for a worst-case guarantee.
     detail : str, default=""
-        Which of several releases of the same purpose: the name of the score, say.
+        Which of several releases of the same purpose, such as the name of the score.
     """
 
     epsilon: float

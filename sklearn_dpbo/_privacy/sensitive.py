@@ -19,8 +19,8 @@ __all__ = ["InTransit", "Secret", "Sensitive"]
 class Secret:
     """Anything computed from protected records. It cannot be printed, stored or compared.
 
-    Where even the *order* of computation depends on protected records (a sequence of evaluations
-    that is not released, say), all of it happens inside. `measured` is the only way out.
+    Where even the *order* of computation depends on protected records, all of it happens inside.
+    `measured` is the only way out.
     """
 
     __slots__ = ("__value",)

@@ -50,7 +50,7 @@ _NOT_PROTECTED = (
     "records and columns, dtypes, group identifiers, classes and bounds; and whatever else is "
     "computed from the records, including another run of this fit"
 )
-_NOT_IN_SECRET = ", and any model that is fitted on them without privacy, with best_params_, say"
+_NOT_IN_SECRET = "; and models fitted on them without privacy, for example with best_params_"
 
 # Fitted attributes, and what to warn of once they are set.
 Fitted = tuple[dict[str, Any], tuple[str, ...]]
@@ -59,7 +59,7 @@ Fitted = tuple[dict[str, Any], tuple[str, ...]]
 def fit_one_table(search: Any, X: Any, y: Any, groups: Any, others: dict[str, Any]) -> Fitted:
     """Return the fitted attributes of a search that protects all of X and y, and hints.
 
-    `others` are all other arguments of `fit`, of which there may be groups alone.
+    `others` are the other arguments of `fit`; only groups are allowed.
     """
     refuse_steps_before(search, protects_all=True)
     groups = others.pop("groups", None) if groups is None else groups
@@ -231,7 +231,7 @@ def _with_budget(
 
 
 def _seeded(estimator: Any, noise: Noise) -> Any:
-    """Return the estimator; in tests, where the search's noise is seeded, with a seed, too."""
+    """Return the estimator, with seeds if the noise of the search is seeded, as in tests."""
     names = [] if noise.secure else list(estimator.get_params(deep=True))
     seeds = [name for name in names if name.rpartition("__")[2] == "noise_random_state"]
     return estimator.set_params(**{name: noise.uniform(2**31) for name in seeds})
@@ -253,7 +253,7 @@ def _oracle(
 
 
 def _depends_on_labels(scorer: PrivateScorer, labels: NDArray[Any]) -> bool:
-    """Whether a score is another where the labels are differently frequent."""
+    """Whether a score depends on how frequent the labels are."""
     rare = np.concatenate([labels, np.repeat(labels[:1], 9 * len(labels))])
     return packed(scorer.prepare(labels)) != packed(scorer.prepare(rare))
 

@@ -25,7 +25,7 @@ from ..scoring._make import resolve_scorers
 from ..scoring._scorers import PrivateScorer
 from ..strategies._base import Strategy
 
-__all__ = ["RESPONSE_METHODS", "Setup", "check_parameters", "n_iter_of", "prepared"]
+__all__ = ["RESPONSE_METHODS", "Setup", "check_parameters", "n_iter_of", "prepare_scorer"]
 __all__ += ["setup_of", "space_of"]
 
 # Candidates that are fitted in a space with distributions, if n_iter is None.
@@ -157,8 +157,8 @@ def _scorers_of(search: Any) -> dict[str, PrivateScorer]:
     return scorers
 
 
-def prepared(scorer: PrivateScorer, y: Any) -> PrivateScorer:
-    """Return a scorer that knows the training labels."""
+def prepare_scorer(scorer: PrivateScorer, y: Any) -> PrivateScorer:
+    """Return a scorer prepared for the training labels."""
     if y is None and not scorer.custom:
         raise ValueError(
             f"scoring={scorer.name!r} compares predictions with y, and y is None: pass y, or a "
@@ -219,7 +219,7 @@ def _resolve_strategy(strategy: Any) -> Strategy:
 
 
 def _check_strategy(search: Any, strategy: Strategy, scorers: dict[str, PrivateScorer]) -> None:
-    """Raise ValueError if a strategy does not do what a search is to do."""
+    """Raise ValueError if a strategy does not support what the search asks for."""
     name, assumes = type(strategy).__name__, strategy.assumption is not None
     on_table = strategy.protects == "all"
     if search.refit and (not strategy.releases_candidate or (assumes and on_table)):

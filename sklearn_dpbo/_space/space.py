@@ -30,15 +30,10 @@ Index = slice | Sequence[int] | NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """Points of the search space.
+    """Points of the search space: by `subspace`, which dict of param_grid each belongs to.
 
-    Parameters
-    ----------
-    subspace : ndarray of int, shape (n_points,)
-        Position in param_grid of the dict that each point belongs to.
-    unit : ndarray of shape (n_points, n_parameters)
-        Coordinates in [0, 1], one column per parameter of the whole space in alphabetical order;
-        NaN if the dict does not have the parameter.
+    `unit` has their coordinates in [0, 1], one column per parameter of the whole space in
+    alphabetical order; NaN if the dict does not have the parameter.
     """
 
     subspace: NDArray[np.int_]
@@ -68,17 +63,8 @@ class Points:
 class SearchSpace:
     """The candidates that `param_grid` describes.
 
-    Parameters
-    ----------
-    param_grid : dict or list of dict
-        Each dict maps parameter names to lists of values (any Python objects) or to distributions
-        with a ``ppf`` (or ``icdf``) method, such as those of scipy.stats; both may be mixed. A
-        candidate has the parameters of one of the dicts, so that spaces can be conditional.
-
-    Raises
-    ------
-    ValueError
-        If param_grid is empty or malformed; the message names the parameter.
+    Each of its dicts maps names to lists of values (any Python objects) or to distributions with a
+    ``ppf`` (or ``icdf``) method. A candidate has the parameters of one of the dicts.
     """
 
     def __init__(self, param_grid: Any) -> None:

@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 
 from .._data.units import Units
 from .._evaluation.fitting import FitOptions
-from .._sklearn.parameters import check_parameters, n_iter_of, prepared, space_of
+from .._sklearn.parameters import check_parameters, n_iter_of, prepare_scorer, space_of
 from .._space.space import SearchSpace
 from ..scoring._make import resolve_scorer
 from ..scoring._of_counts import RankingScore
@@ -79,7 +79,7 @@ class Plan:
 
         Bounds that come from the labels stay as they are; what they cut off is not estimated.
         """
-        return prepared(self.scorer, y).release()
+        return prepare_scorer(self.scorer, y).release()
 
     @cached_property
     def facts(self) -> dict[str, Any]:

@@ -37,7 +37,7 @@ _ACCOUNTING = ("auto", "compose", "repeat")
 _COMPOSED = 4
 # Records times epsilon, from which on noise is so little that many models can be fitted.
 _LARGE = 10_000
-# Labels that are hardly more frequent than the noise (in scales of it) are taken to be absent.
+# Labels whose noisy count is below this many noise scales are taken to be absent.
 _CLEAR = 3
 
 
@@ -252,7 +252,7 @@ class OneTable(Strategy):
         oracle: Evaluator,
         mechanisms: Mechanisms,
     ) -> tuple[Release, Any]:
-        """Fit, choose, release; returns the model chosen, too. What fits cost has been charged."""
+        """Fit, choose, release; also return the chosen model. The caller has charged the fits."""
         epsilon = mechanisms.budget.epsilon_beside(self.score_share)
         model, statistic = _choose(plan, table.training, oracle, epsilon, mechanisms)
         index = plan.position(model.fit, model.member)
