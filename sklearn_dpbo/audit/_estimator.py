@@ -80,18 +80,17 @@ def audit_estimator(
     confidence : float, default=0.99
         Probability that the bound holds, in (0.5, 1).
     n_events : int, default=1
-        Number of events to test in each direction, 1 or more.
+        Number of events to test in each direction.
     output : callable, default=None
         Takes a fitted estimator and returns what to compare: a number, a text, or a sequence or
         dict of them. None compares the numbers in its fitted attributes and, without `coef_`, its
         predictions for the records in which the training sets differ and a few others. A fit that
         raises an error counts as an output.
     random_state : int, default=None
-        Seeds the noise of estimators with `noise_random_state` or `random_state`. This makes the
-        audit reproducible, but it then audits the seeded generator and not the noise that is used
-        in production.
+        Seeds the noise, if the estimator allows that: the audit is then reproducible, but of the
+        seeded generator and not of the noise that is used in production.
     n_jobs : int or None, default=None
-        Number of parallel jobs, as joblib takes it.
+        Number of parallel jobs, as in joblib.
     progress : bool, default=False
         Whether to show progress bars (needs tqdm).
 
@@ -99,18 +98,6 @@ def audit_estimator(
     -------
     report : AuditReport
         Print it, or plot it.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of its range, the estimator declares nothing, or the training sets are
-        not neighbours.
-
-    References
-    ----------
-    Jagielski, Ullman and Oprea, "Auditing differentially private machine learning", NeurIPS 2020;
-    Nasr, Songi, Thakurta, Papernot and Carlini, "Adversary instantiation: lower bounds for
-    differentially private machine learning", IEEE S&P 2021.
 
     Examples
     --------
@@ -148,10 +135,9 @@ def audit_estimator(
 
 @dataclass(frozen=True, eq=False)
 class _Fit:
-    """Fits an estimator on a training set, and returns what is compared.
+    """Fits a clone of an estimator, and returns what is compared.
 
-    `estimator`: not fitted; each fit is of a clone; `training`: what it declares; `probes`: records
-    that are predicted; `output`: as `audit_estimator` takes it.
+    `training`: what it declares; `probes`: records that are predicted.
     """
 
     estimator: Any

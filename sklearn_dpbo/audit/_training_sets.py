@@ -34,7 +34,7 @@ def training_neighbours(
     y : array-like of shape (n_samples,)
         Labels, at least two of which differ.
     groups : array-like of shape (n_samples,), default=None
-        Whom each record belongs to; all records of the largest group are then replaced.
+        Whom each record belongs to; the largest group is then replaced.
     regression : bool, default=False
         Whether labels are numbers. Then some pairs have labels far outside of their range.
 
@@ -42,11 +42,6 @@ def training_neighbours(
     -------
     pairs : dict of str to pair of tuples (X, y) or (X, y, groups)
         Both data sets, by what is replaced, in words.
-
-    Raises
-    ------
-    ValueError
-        If X is not a table of numbers, or all labels are the same.
 
     Examples
     --------

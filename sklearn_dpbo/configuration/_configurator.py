@@ -47,7 +47,9 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
 
     where U(S, rho) is the mean utility over the sample S. It can be computed exactly, because it is
     constant between the instances' critical points. Then the mean utility of the selected parameter
-    is released with discrete Laplace noise at epsilon_2; epsilon_1 + epsilon_2 = epsilon.
+    is released with discrete Laplace noise at epsilon_2; epsilon_1 + epsilon_2 = epsilon. For
+    errata of Balcan, Dick and Vitercik (2018) and proofs see the documentation, "Tune an algorithm
+    on sensitive instances".
 
     Parameters
     ----------
@@ -72,7 +74,7 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
         to [0, H], and count as 0 if they cannot be computed. The guarantee then holds for instances
         of any kind, as long as the family leaves no traces of them (for example in files).
     n_jobs : int or None, default=None
-        Number of parallel jobs over instances, as in joblib. The result does not depend on it.
+        Parallel jobs over instances, as in joblib.
     noise_random_state : int or None, default=None
         For tests only: an integer seeds the noise, which then protects nothing. Warns.
     ledger : PrivacyLedger or None, default=None
@@ -81,13 +83,11 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
     Attributes
     ----------
     best_parameter_ : float
-        A point of the public grid (private).
+        A point of the grid (private).
     best_score_ : float
-        The mean utility of the sample at `best_parameter_`, with noise, within [0, H] (private).
-        Only if score_share is positive.
+        Mean utility of the sample at `best_parameter_`, with noise (private); if score_share > 0.
     best_score_interval_ : tuple of float
-        Contains that mean without noise with probability 95 % (private). Only if score_share is
-        positive.
+        Contains that mean without noise with probability 95 % (private).
     n_instances_ : int
         Size of the sample (public).
     privacy_ : PrivacyReport
@@ -97,11 +97,6 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
     --------
     excess_utility_bound : Bound on the utility that the selected parameter loses.
     sklearn_dpbo.PrivateThresholdClassifier : The same mechanism for a decision threshold.
-
-    References
-    ----------
-    Balcan, Dick and Vitercik, "Private algorithm configuration", 2018. For errata and proofs see
-    the documentation, "Tune an algorithm on sensitive instances".
 
     Examples
     --------
@@ -159,16 +154,6 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
             a copy of each.
         y : ignored
             For scikit-learn's conventions.
-
-        Returns
-        -------
-        self : PrivateConfigurator
-
-        Raises
-        ------
-        ValueError
-            If a parameter is invalid, the sample is empty, or (with ``invalid="raise"``) an
-            instance has no utility in [0, H]. Nothing is released then.
         """
         interval = self._validate()
         instances = _sequence(instances)

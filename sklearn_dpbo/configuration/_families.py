@@ -24,20 +24,19 @@ class Family(Protocol):
     """An algorithm with one real parameter, and the utility of its solutions.
 
     Any object with these two methods is a family. What they return must depend on the instance, the
-    parameter and public facts alone; randomness must come from a fixed seed. Instances can have any
-    type and are passed on unchanged.
+    parameter and public facts alone; fix the seed of random numbers. Instances can have any type.
 
     A family can also have ``utilities(instance, parameters)``, for an array of parameters at once;
     ``check(interval)``, which raises an error if the family's parameters are invalid, and is called
-    before any instance is used (later errors are withheld); and an attribute ``interval``, the
-    default of the configurator's.
+    before any instance is used (later errors are withheld); and ``interval``, the default of the
+    configurator's.
     """
 
     def breakpoints(self, instance: Any) -> ArrayLike | None:
         """Return all parameters at which the utility can change, in any order.
 
-        Extra parameters do no harm; missing ones do. None means that they are not known: then the
-        utility is computed at every point of the grid.
+        Extra parameters do no harm; missing ones do. With None, the utility is computed at every
+        point of the grid.
         """
 
     def utility(self, instance: Any, parameter: float) -> float:
@@ -45,14 +44,7 @@ class Family(Protocol):
 
 
 class BaseFamily(BaseEstimator):
-    """Base of the families that come with the package.
-
-    Parameters
-    ----------
-    utility_as : {"share", "objective"}, default="share"
-        "share" is the objective as a share of an upper bound for all solutions, in [0, 1];
-        "objective" is the objective itself, as in the paper.
-    """
+    """Base of the families that come with the package."""
 
     interval: tuple[float, float]
 
@@ -98,8 +90,7 @@ def piecewise_utility(
     interval : tuple (low, high) of float
         The parameters, both ends included.
     grid_size : int, default=2**16
-        If the family knows no breakpoints, the utility is computed at this number of points and is
-        constant from each to the next.
+        Number of points at which the utility is computed if the family knows no breakpoints.
 
     Returns
     -------

@@ -85,18 +85,17 @@ class LipschitzConvex(Strategy):
     with ``G = min(g*, L / lmin)`` if the gain of w = 0 is the lowest, as for the ramp, else
     ``G = g*``. This holds for models that minimise ``lambda / 2 |w|^2 + 1/n sum_i loss_i(w)`` with
     lambda in [lmin, lmax] and a convex, 1-Lipschitz loss, and for gains in an interval of length g*
-    that are L-Lipschitz in w. No Gaussian process is assumed, and the search may evaluate any
-    candidates.
+    that are L-Lipschitz in w, whatever candidates are evaluated. See the documentation, "The
+    algorithms of Kusner et al.".
 
     The estimator must be ``LogisticRegression`` or ``LinearSVC(loss="hinge")``, with
     ``penalty="l2"`` and ``fit_intercept=False``, in a pipeline after
     `sklearn_dpbo.kusner2015.UnitBall`. The space has one parameter, C: ``lambda = 1 / (n C)`` for n
     training rows. The metric is "ramp", "normalized_sigmoid", or your own gain.
 
-    With ``protect="all"`` training records are protected, too: replacing one of n moves a model by
-    at most ``2 / (n lambda)``, and ``max(G / m, 2 L / (n lmin))`` replaces ``G / m``. The estimator
-    must then be a ``LogisticRegression`` after ``UnitBall(radius=...)``, and no step before them
-    may learn from records. No model is released.
+    With ``protect="all"``, ``max(G / m, 2 L / (n lmin))`` replaces ``G / m``. The estimator must
+    then be a ``LogisticRegression`` after ``UnitBall(radius=...)``, and no step before them may
+    learn from records. No model is released.
 
     Parameters
     ----------
@@ -109,8 +108,8 @@ class LipschitzConvex(Strategy):
         Range of lambda in which the candidates lie, ``0 < lmin <= lmax``. None means the range of
         the candidates.
     acquisition : ExpectedImprovement or UpperConfidenceBound, default=None
-        From `sklearn_dpbo.acquisition`. None means ``ExpectedImprovement()``. The theorem holds for
-        any acquisition function, but other classes are refused: they would see secret scores.
+        From `sklearn_dpbo.acquisition`; other classes are refused, because they would see secret
+        scores. None means ``ExpectedImprovement()``.
     candidate_share : float, default=0.0
         Share of epsilon, in [0, 1), for releasing a candidate as well. The evaluated candidates
         then fill the space instead of following the scores, and permute-and-flip selects one. This
@@ -119,14 +118,8 @@ class LipschitzConvex(Strategy):
     Notes
     -----
     Solvers must converge: use a small ``tol`` (1e-8) and a large ``max_iter``. A logistic
-    regression whose gradient has a norm above 1e-6 counts as a failed fit, and Delta includes the
-    effect of smaller gradients. Fits that fail in secret are left out and not reported.
-
-    References
-    ----------
-    Kusner, Gardner, Garnett and Weinberger, "Differentially Private Bayesian Optimization", ICML
-    2015, Algorithm 3, Theorems 7 and 8. The documentation, "Algorithms", lists its errors;
-    `sklearn_dpbo.kusner2015.published.PublishedLipschitzConvex` is the paper's form.
+    regression whose gradient has a norm above 1e-6 counts as a failed fit. Fits that fail in secret
+    are left out and not reported.
     """
 
     def __init__(
@@ -287,8 +280,7 @@ class LipschitzConvex(Strategy):
     ) -> Release:
         """Evaluate candidates that depend on no score, choose one, and release the best score.
 
-        The models have the same lambda for neighbouring sets, so only the second term of Delta
-        remains.
+        Only the second term of Delta remains, as lambda is the same on neighbouring sets.
         """
         steps = _steps(oracle, bounds.between(bounds.lambda_bounds[0], bounds.lambda_bounds[0]))
         statistics, errors = self._evaluate_all(candidates, oracle, steps)
@@ -365,8 +357,7 @@ def _largest(statistics: tuple[int, ...]) -> int:
 def _steps(oracle: Evaluator, sensitivity: float) -> int:
     """Return a sensitivity of the score in steps of its statistic, rounded up.
 
-    A unit's gain is rounded to the grid, and a group's mean once more. In total this adds one step
-    on each of two neighbours.
+    Rounding a unit's gain, and a group's mean once more, adds one step.
     """
     units = oracle.problem.units
     _, b = oracle.scorer.line(units)

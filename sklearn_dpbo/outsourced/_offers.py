@@ -24,10 +24,7 @@ class MessageError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class RowsOffered:
-    """Rows by number, each with a candidate if there is an objective.
-
-    `n`: number of rows; `settings`: the candidate of each row.
-    """
+    """Rows by number, each with a candidate if there is an objective."""
 
     n: int
     settings: tuple[dict[str, Any], ...] | None = None
@@ -75,10 +72,7 @@ class RowsOffered:
 
 @dataclass(frozen=True, eq=False)
 class SpaceOffered:
-    """Candidates of a search space.
-
-    `axes`: for each parameter its values, or a range of numbers, whole ones or not.
-    """
+    """Candidates of a space: for each parameter its values, or a range of numbers."""
 
     axes: dict[str, Any]
     name = "settings"

@@ -31,7 +31,8 @@ def create_app(
 
     ``GET /terms`` and ``GET /table`` return what `CuratorSide.terms` and `CuratorSide.table` do;
     ``POST /messages`` takes a message and returns the answer (204 if there is none). Requests need
-    the token: ``Authorization: Bearer <token>``. Install FastAPI and limits with ``.[http]``.
+    the token: ``Authorization: Bearer <token>``. The documentation, "Let another party optimise",
+    lists the status codes. Install FastAPI and limits with ``.[http]``.
 
     The application speaks plain HTTP. Let a reverse proxy or the ASGI server terminate TLS;
     otherwise the token and the outcomes can be read on the way. Run it in *one* process, because
@@ -52,18 +53,6 @@ def create_app(
     -------
     app : fastapi.FastAPI
         Run it with an ASGI server such as uvicorn.
-
-    Raises
-    ------
-    ImportError
-        If FastAPI or limits is not installed.
-    ValueError
-        If a parameter is out of its range.
-
-    Notes
-    -----
-    Status 401 means a wrong token, 409 that the budget is spent, and 422 that a message was
-    malformed. For any other error, such as that of a fit, the modeler receives only status 500.
     """
     _check(side, token, requests_per_minute, largest_request)
 

@@ -70,11 +70,8 @@ def legend_above(ax: Axes, ncols: int = 2) -> Legend:
 class ReleasedCandidates:
     """The candidates that a search released, in the order of ``cv_results_``.
 
-    `columns`: values of each parameter, masked for candidates without the parameter; `validated`:
-    whether each was scored on the validation set; None if that is not released; `public_scores`:
-    scores within the training set; NaN for candidates without one; `failed`: whether fitting
-    failed; `chosen`: position of the chosen candidate; `score_name`: name of the score that
-    selects.
+    `columns`: values of each parameter, masked where it is not set; `validated`: None if it is not
+    released which ones were; `public_scores`: NaN where there is none.
     """
 
     columns: dict[str, np.ma.MaskedArray[Any, Any]]
