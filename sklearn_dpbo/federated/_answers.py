@@ -26,11 +26,7 @@ _TOLERANCE = 1e-6
 
 @dataclass(frozen=True)
 class Vote:
-    """One site's vote.
-
-    `candidate`: that it voted for; `failed`: candidates that could not be fitted there; `units`:
-    their number, and whether they are groups.
-    """
+    """One site's vote, the candidates that failed there, and its protected units."""
 
     candidate: int
     failed: frozenset[int]
@@ -53,10 +49,7 @@ class Vote:
 
 @dataclass(frozen=True)
 class Counts:
-    """What one site released of the finalists.
-
-    `noisy`: by candidate; `spent`: in all.
-    """
+    """What one site released of the finalists (by candidate), and what it spent in all."""
 
     noisy: dict[int, NoisyCounts]
     spent: Spent

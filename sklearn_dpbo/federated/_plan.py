@@ -29,9 +29,7 @@ __all__ = ["Plan", "checked_names", "refuse_in_process", "together", "units_of"]
 class Plan:
     """The candidates, how they are fitted and scored, and what a site spends on what.
 
-    `candidates`: the public list; `options`: how candidates are fitted; `scorer`: not prepared for
-    training labels yet; `epsilon`: of each site; `score_share`: of epsilon; `seeds`: for public
-    randomness; `trust`, `weights`, `finalists`, `noise_random_state`: as the search has them.
+    `scorer` is not prepared for training labels yet; `seeds` are for public randomness.
     """
 
     candidates: tuple[dict[str, Any], ...]
@@ -75,10 +73,7 @@ class Plan:
         )
 
     def prepared(self, y: Any) -> PrivateScorer:
-        """Return the scorer, with all set that training labels say: the same at every site.
-
-        Bounds that come from the labels stay as they are; what they cut off is not estimated.
-        """
+        """Return the scorer, prepared by training labels alone: the same at every site."""
         return prepare_scorer(self.scorer, y).release()
 
     @cached_property

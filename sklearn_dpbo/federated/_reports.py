@@ -26,11 +26,7 @@ _RELEASED = {
 
 @dataclass(frozen=True)
 class Spent:
-    """What a site spent on a search, and where its noise came from.
-
-    `epsilon`: in all; `losses`: the charges, in order; `noise`: where the noise came from;
-    `secure`: whether nobody can predict it; `receipts`: the charges of its ledger.
-    """
+    """What a site spent on a search, by which charges, and where its noise came from."""
 
     epsilon: float
     losses: tuple[PrivacyLoss, ...]

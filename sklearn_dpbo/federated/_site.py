@@ -29,9 +29,9 @@ __all__ = ["FederatedSite"]
 class FederatedSite:
     """One site of a `PrivateFederatedSearch`: holds validation records and answers messages.
 
-    Whatever it is asked, it votes once and releases one set of counts. Both together are pure
-    epsilon-DP with respect to one of its records (or groups). To a repeated question it sends the
-    same answer.
+    Whatever a `FederatedCoordinator` asks, it votes once and releases one set of counts. Both
+    together are pure epsilon-DP with respect to one of its records (or groups). To a repeated
+    question it sends the same answer.
 
     Parameters
     ----------
@@ -59,20 +59,8 @@ class FederatedSite:
     Attributes
     ----------
     name : str
-        As given.
     result : dict or None
         The result, as the coordinator sent it at the end.
-
-    Raises
-    ------
-    ValueError
-        If a parameter or the data are invalid. Nothing is charged then.
-    BudgetExceededError, LedgerError
-        If the ledger would refuse epsilon.
-
-    See Also
-    --------
-    FederatedCoordinator : The side that adds up the answers.
     """
 
     def __init__(
@@ -116,23 +104,13 @@ class FederatedSite:
     def answer(self, message: dict[str, Any]) -> dict[str, Any] | None:
         """Return the answer to a message. The final message is kept in `result`: None is returned.
 
-        Parameters
-        ----------
-        message : dict
-            As `FederatedCoordinator.ask` returns it.
-
-        Returns
-        -------
-        answer : dict or None
-            For `FederatedCoordinator.tell`; JSON can represent it.
+        Messages come from `FederatedCoordinator.ask`; `FederatedCoordinator.tell` takes the answer.
 
         Raises
         ------
         MessageError
             If the message is malformed, is about another search, or asks for counts before the vote
             or for other counts than before: nothing is released then. It is a ValueError.
-        ValueError
-            If no candidate can be fitted: nothing is released then.
         BudgetExceededError, LedgerError
             If the ledger refuses epsilon: nothing is released then.
         """

@@ -33,11 +33,7 @@ _NOT_PROTECTED = (
 
 
 class PrivateLearner(ShowsPrivacy, BaseEstimator):
-    """Linear model fitted from noisy sums over privacy units.
-
-    Subclasses have the parameters `epsilon`, `delta`, `bounds`, `max_norm`, `noise_random_state`
-    and `ledger`.
-    """
+    """Linear model fitted from noisy sums over privacy units."""
 
     epsilon: Any
     delta: Any

@@ -25,8 +25,7 @@ _KINDS = {**dict.fromkeys("biuf", "number"), **dict.fromkeys("UT", "text"), "S":
 def as_declared(X: Any) -> Any:
     """Return a table whose type no record decides: lists and objects are read cell by cell.
 
-    A cell of theirs that is no number is missing. What declares no numbers raises ValueError here,
-    since messages of scikit-learn quote X.
+    A cell that is no number is missing. ValueError here, since scikit-learn's messages quote X.
     """
     if is_frame(X):
         other = [c for c, dtype in X.dtypes.items() if not _is_of_numbers(dtype)]
@@ -105,8 +104,8 @@ def class_numbers(y: Any, classes: NDArray[Any], n: int) -> NDArray[np.intp]:
 def _one_each(y: Any, like: NDArray[Any], n: int) -> NDArray[Any]:
     """Return one label for each of n rows.
 
-    Those that declare no type are read one by one, as numbers or objects: numpy would choose one
-    type for all, so that a record whose label is a text would change the labels of all others.
+    Those without a type are read one by one: numpy would choose one type for all, so that one
+    record would change the labels of all others.
     """
     if y is None:
         raise ValueError("fit requires y to be passed, but the target y is None")

@@ -46,10 +46,7 @@ class ServerError(OSError):
 
 
 class Connection:
-    """A connection whose socket is shut if a statement is not answered in time.
-
-    `raw`: the connection, with autocommit.
-    """
+    """A connection (`raw`) whose socket is shut if a statement is not answered in time."""
 
     def __init__(self, raw: Any) -> None:
         self._raw = raw
@@ -69,9 +66,8 @@ class Connection:
         return cursor.fetchall() if cursor.description else []
 
     def commit(self) -> None:
-        """Commit; treat warnings as errors.
+        """Commit; treat warnings as errors: no transaction was open, or no standby confirmed.
 
-        The server warns if no transaction was open, or if a standby has not confirmed the commit.
         No setting limits the wait for a standby: it is cancelled after ``TIMEOUT`` seconds.
         """
         found: list[str] = []

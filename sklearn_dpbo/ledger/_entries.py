@@ -47,11 +47,9 @@ class Loss(NamedTuple):
 
 
 class Totals(NamedTuple):
-    """Sums over all charges; rounded up if they have more than 700 decimals.
+    """Sums over all charges, and over those on assumptions; rounded up beyond 700 decimals.
 
-    `epsilon`, `delta`, `squares`: sums of epsilon, of delta and of the square of epsilon;
-    `epsilon_on_assumptions`, `delta_on_assumptions`: sums over the charges that depend on
-    assumptions.
+    `squares`: of epsilon.
     """
 
     epsilon: Fraction = Fraction(0)
@@ -71,10 +69,8 @@ class Totals(NamedTuple):
 class Opening(NamedTuple):
     """The first line: which data set this is, and its budget.
 
-    `ledger`: identifier, drawn at random when the ledger was created; `dataset`: name of the data
-    set; `unit`: what one protected unit is; `epsilon`, `delta`: the budget, per unit;
-    `worst_case_only`: whether charges that depend on assumptions are refused; `time`: when the
-    ledger was created, in UTC, in ISO 8601 format; `hash`: hash of the line.
+    `ledger`: drawn at random when it was created; `time`: then, in UTC, in ISO 8601 format; `hash`:
+    of the line.
     """
 
     ledger: str
@@ -124,14 +120,10 @@ class Opening(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """One charge.
+    """One charge; texts are "" if they are not known.
 
-    `number`: position of the charge in the ledger, from 1; `loss`: the privacy loss, per unit;
-    `time`: time of the charge in UTC, in ISO 8601 format; `what`, `mechanism`, `estimator`,
-    `purpose`: what was released, by which mechanism, of which class of estimators, and for which
-    purpose of the user's; "" if this is not known; `totals`: over all charges up to this one;
-    `previous`: hash of the line before; `hash`: hash of the line, and so of all lines up to this
-    one.
+    `number`: from 1; `totals`: over all charges up to this one; `time`: UTC, in ISO 8601 format;
+    `previous`, `hash`: of the line before and of this one, and so of all lines up to it.
     """
 
     number: int
@@ -219,7 +211,7 @@ def verified_entries(opening: Opening, lines: Iterable[str]) -> Iterator[Entry]:
 def salvaged(pieces: Iterable[str]) -> Loss | None:
     """Return the sum of the losses that can be read in lines that were cut off; None for none.
 
-    A release waits until its line is on the disk. A line that was cut off was never released.
+    Nothing was released for them: a release waits until its line is on the disk.
     """
     epsilon = delta = Fraction(0)
     for found in filter(None, map(_BEGINNING.match, pieces)):

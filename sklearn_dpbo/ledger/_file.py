@@ -45,10 +45,7 @@ _open_books: weakref.WeakSet[FileBook] = weakref.WeakSet()
 
 
 class FileStore:
-    """The ledger of one data set in one file.
-
-    `path`: absolute path of the file.
-    """
+    """The ledger of one data set in one file, at an absolute path."""
 
     def __init__(self, path: str) -> None:
         if not _HAS_FLOCK:
@@ -59,10 +56,7 @@ class FileStore:
         self.path = path
 
     def create(self, lines: list[str]) -> None:
-        """Create the file with these lines, durably, unless it exists.
-
-        It gets its name when it is complete: no other process ever finds a part of it.
-        """
+        """Create the file with these lines, durably; it gets its name when complete."""
         if os.path.lexists(self.path):
             return
         folder = os.path.dirname(self.path)
@@ -80,11 +74,8 @@ class FileStore:
 class FileBook(io.FileIO):
     """The lines of a file, which is locked by the first look at them.
 
-    To leave its `with` statement closes the file, and so releases the lock. As that is not written
-    in Python, no interrupt can come between, and leave the lock to who keeps the exception.
-
-    `path`: absolute path of the file; `write`: whether lines are to be added. Otherwise the lock
-    ends when the last line has been read.
+    Leaving its `with` statement closes the file, and so releases the lock: as that is not written
+    in Python, no interrupt can come between.
     """
 
     def __init__(self, path: str, write: bool) -> None:
@@ -158,7 +149,7 @@ class FileBook(io.FileIO):
     def last(self) -> tuple[str, list[str]]:
         """Return the last whole line, and the pieces of lines after it that a crash cut off.
 
-        Who only reads needs the lock no longer: lines are added after this end.
+        A reader then releases the lock: lines are added after this end.
         """
         self._end = end = os.fstat(self.descriptor).st_size
         size = _BLOCK

@@ -136,10 +136,7 @@ def datasets(url: str) -> list[str]:
 
 
 class ServerStore:
-    """The ledger of one data set on a server.
-
-    `url`: URL of the database; `dataset`: name of the data set.
-    """
+    """The ledger of one data set on a server."""
 
     def __init__(self, url: str, dataset: str) -> None:
         self.url, self.dataset = url, dataset
@@ -170,10 +167,7 @@ class ServerStore:
 
 
 class ServerBook:
-    """The lines of one ledger, in a transaction.
-
-    `connection`: whose transaction has locked the ledger; `dataset`: name of the data set.
-    """
+    """The lines of one ledger, in a transaction that has locked it."""
 
     def __init__(self, connection: Connection, dataset: str) -> None:
         self._connection, self._dataset = connection, dataset

@@ -94,9 +94,10 @@ class PrivateObjective:
 
     Call the objective with a candidate. It fits the candidate on the training set, which is not
     protected, scores it on the validation set, which is protected, and returns the score with
-    noise. All calls and `best` together are (epsilon, delta)-differentially private with respect
-    to one record (or group of records) of the validation set. This holds for every optimiser:
-    each candidate may depend on all earlier scores.
+    noise. All calls and `best` together are (epsilon, delta)-differentially private with respect to
+    one record (or group of records) of the validation set. This holds for every optimiser: each
+    candidate may depend on all earlier scores (proof: "Use Optuna or your own optimiser" in the
+    documentation). A `PrivateBayesSearchCV` releases far less, with far less noise.
 
     Parameters
     ----------
@@ -151,8 +152,7 @@ class PrivateObjective:
     Attributes
     ----------
     noise_std_ : float
-        Standard deviation of the noise of a call's score, in the units of the score. Known before
-        the first call.
+        Standard deviation of the noise of a call's score.
     n_calls_left_ : int
         How many more candidates can be scored.
     calls_ : list of Call
@@ -161,23 +161,6 @@ class PrivateObjective:
         The metric. Calling it as ``scorer_(estimator, X, y)`` is not private.
     privacy_ : PrivacyReport
         The privacy report: print it.
-
-    Raises
-    ------
-    ValueError
-        If a parameter or the data are invalid. Nothing is released or spent then.
-    BudgetExceededError
-        If less than (epsilon, delta) is left in the ledger.
-
-    See Also
-    --------
-    PrivateBayesSearchCV : A complete search. It releases one candidate and one score, with far less
-        noise than the scores of an objective.
-
-    Notes
-    -----
-    For the theorem, its proof and its assumptions see the documentation, "Use Optuna or your own
-    optimiser".
 
     Examples
     --------
@@ -267,29 +250,17 @@ class PrivateObjective:
         self._warn_of_noise(delta)
 
     def __call__(self, params: Mapping[str, Any]) -> float:
-        """Return the validation score of a candidate, with noise.
+        """Return the validation score of a candidate, with noise: larger is better.
 
-        For the same candidate again, it returns the same number and uses no call. (The integer 1
-        and the float 1.0 make two candidates.)
+        The score may lie outside the metric's range, and is NaN if the candidate cannot be fitted.
+        The same candidate again gets the same number and uses no call. (The integer 1 and the float
+        1.0 make two candidates.) BudgetExceededError is raised, and nothing released, if all calls
+        have been used, `best` has chosen, or the ledger refuses the charge.
 
         Parameters
         ----------
         params : dict
             Parameters of the estimator, as its `set_params` takes them.
-
-        Returns
-        -------
-        score : float
-            The score with noise: larger is better. It may lie outside the metric's range. NaN if
-            the candidate cannot be fitted.
-
-        Raises
-        ------
-        BudgetExceededError
-            If all calls have been used, `best` has chosen, or the ledger refuses the charge.
-            Nothing is released then.
-        ValueError
-            If the estimator has no such parameters, or does not predict row by row.
         """
         params = self._checked(params)
         key = identity(params)
@@ -306,11 +277,6 @@ class PrivateObjective:
         The choice is a private selection, after which no more candidates can be scored. With
         ``best_share=0`` it is the candidate with the largest score that a call returned, with an
         interval that holds for all calls together. Further calls of `best` return the same.
-
-        Returns
-        -------
-        best : Best
-            With `params`, `score` and `interval`.
         """
         with self._lock:
             if not self._scored:
@@ -325,34 +291,24 @@ class PrivateObjective:
     def optuna(self, space: Mapping[str, Any] | Callable[[Any], dict[str, Any]]) -> Any:
         """Return the objective of an Optuna study, for ``study.optimize``.
 
+        The study must maximise, and stops when all calls have been used. Trials cannot be pruned:
+        each intermediate score would be a separate release.
+
         Parameters
         ----------
         space : dict or callable
             A dict from parameter names to lists (categories), Optuna distributions, or
             scipy.stats' `uniform`, `loguniform` and `randint`. Or a define-by-run function: it
             takes a trial, suggests parameters and returns them as a dict.
-
-        Returns
-        -------
-        objective : callable
-            Takes a trial. The study must maximise, and stops when all calls have been used. Trials
-            cannot be pruned: each intermediate score would be a separate release.
         """
         return on_trials(self, space)
 
     def skopt(self, dimensions: list[Any]) -> Any:
         """Return the objective for `gp_minimize` and other functions of scikit-optimize.
 
-        Parameters
-        ----------
-        dimensions : list of skopt.space.Dimension
-            Each with the name of its parameter.
-
-        Returns
-        -------
-        objective : callable
-            Takes a list of values, one for each dimension, and returns the *negative* score. For a
-            candidate that cannot be fitted it returns the negative of the lowest score so far.
+        It takes a list of values, one for each of `dimensions` (each with the name of its
+        parameter), and returns the *negative* score. For a candidate that cannot be fitted it
+        returns the negative of the lowest score so far.
         """
         return on_vectors(self, dimensions, self._lowest)
 
@@ -405,8 +361,7 @@ class PrivateObjective:
     def _prepare_proxy(self) -> float:
         """Compare scores near the estimator's own parameters; return what the line misses there.
 
-        Fits the estimator as it is within the training set, and compares its score on other public
-        records with the line's value there. If it cannot be fitted, nothing is known.
+        The estimator is fitted within the training set; if that fails, nothing is known.
         """
         oracle = self._evaluator
         try:
@@ -453,13 +408,7 @@ class PrivateObjective:
         return min(known, default=lowest if math.isfinite(lowest) else 0.0)
 
     def check(self, params: Mapping[str, Any]) -> None:
-        """Raise ValueError unless the estimator has these parameters. Nothing is scored.
-
-        Parameters
-        ----------
-        params : dict
-            Parameters of the estimator, as its `set_params` takes them.
-        """
+        """Raise ValueError unless the estimator has these parameters. Nothing is scored."""
         self._checked(params)
 
     def _checked(self, params: Mapping[str, Any]) -> dict[str, Any]:

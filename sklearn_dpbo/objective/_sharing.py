@@ -23,8 +23,8 @@ _QUANTILES, _GAPS = 2_000, 100
 class Sharing:
     """How (epsilon, delta) is shared.
 
-    `calls`: what all calls together cost, and their noise; `epsilon_choice`: for the choice of the
-    best candidate by a draw of its own; 0 if the best is the one with the largest noisy score.
+    `calls`: cost and noise of all calls together; `epsilon_choice`: for a choice by a draw of its
+    own; 0 if the best is the one with the largest noisy score.
     """
 
     calls: Price
@@ -64,8 +64,7 @@ class Sharing:
 def error_of_noisy_max(n: int, noise: stats.rv_frozen) -> float:
     """Return the largest expected loss of choosing the largest of n numbers with noise.
 
-    All but the best are worse by the same gap; the gap at which the expected loss is largest is
-    taken.
+    All but the best are worse by the same gap, the worst one.
     """
     of_best = noise.ppf((np.arange(_QUANTILES) + 0.5) / _QUANTILES)
     width = noise.ppf(1 - 0.01 / n) - noise.ppf(0.01)

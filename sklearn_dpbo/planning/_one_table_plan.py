@@ -51,13 +51,7 @@ class OneTablePlan(SearchPlan):
         return self.epsilon * self.score_share
 
     def simulate(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Raise ValueError: the noise of fits is not in the errors that a simulation is for.
-
-        Parameters
-        ----------
-        *args, **kwargs : object
-            As `SearchPlan` takes them.
-        """
+        """Raise ValueError: the noise of fits is not in the errors that a simulation is for."""
         raise ValueError(
             'a plan for protect="all" cannot be simulated: its models differ from run to run. Fit '
             "the search several times on public data like yours"

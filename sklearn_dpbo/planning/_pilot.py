@@ -38,8 +38,7 @@ _N_RESAMPLES = 200
 class Pilot:
     """A score, and public predictions of a model about as good as those to come.
 
-    `scorer`: prepared to tell candidates apart that are about as good as the pilot; `predictions`:
-    of public records that the pilot was not fitted on.
+    `scorer`: prepared for candidates as good as the pilot, which was not fitted on these records.
     """
 
     scorer: PrivateScorer
@@ -71,10 +70,7 @@ class Pilot:
 
     @cached_property
     def spread(self) -> float:
-        """Standard deviation of the pilot's score on one record (bootstrap).
-
-        That is, the standard deviation on n records times the square root of n.
-        """
+        """Bootstrap deviation of the pilot's score on n records, times the square root of n."""
         rng, n, scores = np.random.default_rng(0), self.n_records, []
         kinds = _n_kinds(self.predictions)
         for _ in range(_N_RESAMPLES):
@@ -84,10 +80,7 @@ class Pilot:
         return float(np.std(scores) * math.sqrt(n)) if scores else math.nan
 
     def half_width(self, m: int, epsilon: float) -> float:
-        """Return half the width of the interval of the released score: its median over draws.
-
-        The pilot's public predictions stand for those of the candidate chosen, on m records.
-        """
+        """Return half the width of the released score's interval on m such records (median)."""
         if (m, epsilon) not in self._widths:
             self._widths[m, epsilon] = self._half_width(m, epsilon)
         return self._widths[m, epsilon]
@@ -107,10 +100,9 @@ class Pilot:
         return sorted(widths)[N_DRAWS // 2]
 
     def score_per_step(self, m: int) -> float | None:
-        """Return what one step of the statistic that ranks candidates is in the score.
+        """Return one step of the statistic that ranks candidates, in the score, to first order.
 
-        To first order, where the pilot is; None if that is not known: average precision, and more
-        than two classes, are not the limit of anything that the statistic says.
+        None if that is not known: for average precision, and for more than two classes.
         """
         scorer, public, units = self.scorer, self.predictions, Units.of(m)
         if isinstance(scorer, RankingScore):

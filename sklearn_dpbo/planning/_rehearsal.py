@@ -29,10 +29,7 @@ Draw = tuple[float, float, float, bool]
 
 
 class Rehearsal(WorstCase):
-    """`WorstCase`, with choice and release repeated; `draws` has the outcomes.
-
-    Made by `of`. Guidance, choice and release are those of a search.
-    """
+    """`WorstCase`, with choice and release repeated; `draws` has the outcomes."""
 
     bounds: UtilityBounds
     n_draws: int

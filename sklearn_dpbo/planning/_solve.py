@@ -44,12 +44,13 @@ def plan_search(
     Give two of m, n_iter and epsilon, and None for the one to find.
 
     *Means over records*, such as accuracy. The answer is exact: the theorems guarantee the targets
-    with it, but not with a smaller m, a smaller epsilon or a larger n_iter. It is computed from
-    these numbers alone, so it costs no privacy.
+    with it, but not with a smaller m, a smaller epsilon or a larger n_iter. ValueError says why
+    targets cannot be reached.
 
     *All other metrics*, such as F1 and AUC. How noise affects them depends on the predictions. So
     pass ``scoring``, a fitted pilot model and public records. The answer is an estimate for a
-    candidate that predicts as the pilot does; it is found to within 2 %.
+    candidate that predicts as the pilot does, to within 2 %, for m up to 1,000,000 and epsilon in
+    [0.001, 1000].
 
     *One table*, ``protect="all"``. Pass m, epsilon, delta and an estimator that trains privately.
     The plan tells how many models are fitted, how private each fit is, and how far off the choice
@@ -108,19 +109,7 @@ def plan_search(
     Returns
     -------
     plan : SearchPlan
-        Print it to see the errors, guaranteed or estimated; see also its `table`, `plot` and
-        `simulate`. With ``protect="all"``, a `OneTablePlan`.
-
-    Raises
-    ------
-    ValueError
-        If there is not exactly one number to find and at least one target; if a parameter is out
-        of its range; or if the targets cannot be reached, with the reason.
-
-    Notes
-    -----
-    The theorems are about means of gains in [a, b] and ``strategy="worst_case"``. With `scoring`,
-    m is at most 1,000,000, and epsilon lies in [0.001, 1000].
+        Print it to see the errors; see also its `table`, `plot` and `simulate`.
 
     Examples
     --------
