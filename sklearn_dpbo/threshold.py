@@ -14,13 +14,9 @@ from ._data.pickles import fresh, packed
 from ._data.split import Problem
 from ._data.tables import dense
 from ._data.units import unit_name
-from ._evaluation.companions import Companions
+from ._evaluation.evaluator import table_and_model
 from ._evaluation.fitting import fit
-from ._evaluation.model import Model
-from ._evaluation.own_code import predicts_separately
 from ._evaluation.progress import CallbackSupportMixin, watched
-from ._evaluation.protected_values import ProtectedTable
-from ._evaluation.row_by_row import RowByRowCheck
 from ._evaluation.suppress_output import without_autologging
 from ._evaluation.threshold_curve import LabelGains, counts_at, label_values, threshold_curve
 from ._evaluation.threshold_grid import (
@@ -267,12 +263,7 @@ class PrivateThresholdClassifier(
     ) -> dict[str, Any]:
         """Return the fitted attributes that are released."""
         label_gains = LabelGains(scorer, RESPONSE_METHODS[self.response_method])
-        companions = Companions.of(problem)
-        table = ProtectedTable.of(problem, companions, self.prediction)
-        model = Model.of(estimator, (label_gains,), companions)
-        if not predicts_separately(self.prediction, model.own_code):
-            RowByRowCheck.on(companions, problem).check(model.pickled, label_gains.response_method)
-        table.rehearse(model, label_gains)
+        table, model = table_and_model(estimator, (label_gains,), problem, self.prediction)
         grid = self._grid(fresh(model.pickled), label_gains, problem)
 
         units = problem.units
