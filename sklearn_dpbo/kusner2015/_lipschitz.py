@@ -207,8 +207,10 @@ class LipschitzConvex(Strategy):
 
     def _bounds(self, oracle: Evaluator, lambdas: np.ndarray) -> LipschitzBounds:
         scorer = oracle.scorer
-        L = scorer.lipschitz if self.lipschitz is None else self.lipschitz
-        if L is None or not (scorer.custom or scorer.lipschitz):
+        own = {"ramp": 1.0, "normalized_sigmoid": scorer.params.get("slope", 1.0) / 4}
+        known = None if scorer.custom else own.get(scorer.name)
+        L = known if self.lipschitz is None else self.lipschitz
+        if L is None or not (scorer.custom or known):
             raise ValueError(
                 f"how much the gain of scoring={scorer.name!r} changes with the model is not known "
                 "(accuracy jumps at the decision boundary): use scoring='ramp' or "
@@ -216,7 +218,7 @@ class LipschitzConvex(Strategy):
             )
         a, b = scorer.bounds
         g_star = b - a if self.g_star is None else self.g_star
-        for name, value, least in (("g_star", g_star, b - a), ("lipschitz", L, scorer.lipschitz)):
+        for name, value, least in (("g_star", g_star, b - a), ("lipschitz", L, known)):
             if least is not None and value < least * (1 - 1e-9):
                 raise ValueError(
                     f"{name}={value!r} is less than the {least:g} of scoring={scorer!r}, and would "
@@ -233,7 +235,8 @@ class LipschitzConvex(Strategy):
             (float(low), float(high)),
             float(L),
             float(g_star),
-            lowest_at_zero=scorer.lowest_at_zero,
+            # A margin of 0 has the lowest gain, which a record that cannot be predicted has, too.
+            lowest_at_zero=scorer.name == "ramp" and not scorer.custom,
             tolerance=TOLERANCE,
             n=n_rows(oracle.trained_on.X) if self.protects == "all" else None,
         )

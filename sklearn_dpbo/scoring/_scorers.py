@@ -28,7 +28,7 @@ from sklearn.utils.validation import _check_sample_weight
 from .._data.tables import dense, n_rows
 from .._data.units import Units
 from .._privacy.noisy_counts import NoisyCounts
-from ._gains import Custom, Named
+from ._gains import GAINS, Named
 from ._intervals import likely, simulated_interval
 from ._queries import MeanOf, Query
 from ._response import Predictions, respond
@@ -100,12 +100,6 @@ class PrivateScorer(Query):
         Whether bounds follow from the training labels. What they cut off is estimated.
     choice_uses_public : bool
         Whether public predictions determine how records count in the choice.
-    lipschitz : float or None
-        For scores of a linear classifier's margin: the Lipschitz constant of a record's gain as a
-        function of its margin.
-    lowest_at_zero : bool
-        Whether a margin of 0 has the lowest gain, which a record also has if it cannot be
-        predicted.
 
     Attributes
     ----------
@@ -126,8 +120,6 @@ class PrivateScorer(Query):
     is_mean: bool = False
     learns_bounds: bool = False
     choice_uses_public: bool = False
-    lipschitz: float | None = None
-    lowest_at_zero: bool = False
 
     # What users give (labels, functions, tables) need not be comparable.
     __eq__, __hash__ = object.__eq__, object.__hash__
@@ -351,43 +343,37 @@ class MeanScore(PrivateScorer):
 
     query: MeanOf = UNSET
     counts: MeanOf = UNSET
-    gain: Any = None
+    gain: str = ""
     response_method: tuple[str, ...] = ("predict",)
 
     @classmethod
-    def of(
-        cls, name: str, gain: Any, params: dict[str, Any], methods: Any, root: bool = False
-    ) -> MeanScore:
-        """Return the scorer; it can be used without training labels if nothing depends on them."""
-        known = gain.known
+    def of(cls, name: str, gain: str, params: dict[str, Any]) -> MeanScore:
+        """Return the score that is the mean of a gain of `GAINS`, or the root of one."""
+        known, root = GAINS[gain], gain != name
         bounds = params.get("bounds", known.bounds)
-        learns_bounds = known.takes_bounds and callable(bounds)
-        scorer = cls(
+        learns = known.takes_bounds and callable(bounds)
+        return cls(
             name,
-            (-math.inf, 0.0),
+            (-math.inf, 0.0) if callable(bounds) else bounds,
             params,
             task=known.task,
-            custom=isinstance(gain, Custom),
             is_mean=not root,
-            learns_bounds=learns_bounds,
-            choice_uses_public=root and learns_bounds,
-            lipschitz=known.lipschitz(params),
-            lowest_at_zero=name == "ramp",
+            learns_bounds=learns,
+            choice_uses_public=root and learns,
             gain=gain,
-            response_method=methods,
+            response_method=known.methods,
         )
-        return scorer if callable(bounds) else scorer._with_bounds(bounds)
 
     def prepare(self, y_train: Any) -> MeanScore:
         if self.custom:
             return self
-        known = self.gain.known
+        known = GAINS[self.gain]
         if not self.is_mean or known.one_output:
             check_one_output(self.name, y_train)
         own = {key: value for key, value in self.params.items() if key != "bounds"}
-        params = known.check(y_train, **own)
+        gain = known.make(y_train, **own) if known.make else Named(self.gain, own)
         bounds = self.params.get("bounds", known.bounds)
-        bounds = bounds(y_train, params) if callable(bounds) else bounds
+        bounds = bounds(y_train, gain) if callable(bounds) else bounds
         if not np.isfinite(bounds).all():
             raise ValueError(
                 f"scoring={self.name!r}: the training labels are so large that the loss of their "
@@ -395,16 +381,16 @@ class MeanScore(PrivateScorer):
             )
         if not self.is_mean and "bounds" not in self.params:
             bounds = (-math.sqrt(-bounds[0]), 0.0)
-        return replace(self, gain=Named(self.gain.name, params))._with_bounds(bounds)
+        return self.with_gain(gain, bounds, counts=known.counts)
 
-    def _with_bounds(self, bounds: tuple[float, float]) -> MeanScore:
+    def with_gain(self, gain: Any, bounds: tuple[float, float], counts: bool = False) -> MeanScore:
+        """Return the score with this gain between these bounds."""
         a, b = bounds
         query = MeanOf(
-            self.gain,
+            gain,
             bounds if self.is_mean else (-(a**2), -(b**2)),
             self.response_method,
-            counts=self.gain.known.counts,
-            clips=self.gain.known.takes_bounds,
+            counts=counts,
             custom=self.custom,
             name=repr(self),
         )
@@ -470,8 +456,8 @@ def check_one_output(name: str, y_train: Any) -> None:
     if dense(y_train).ndim > 1:
         raise ValueError(
             f"scoring={name!r} takes one label per record; y has shape {dense(y_train).shape}. "
-            f"Use 'accuracy' (all labels right), '{name.split('_')[0]}_samples', "
-            "'neg_mean_squared_error', or make_private_scorer(gain, bounds=(a, b))"
+            "Use 'accuracy' (all labels right), 'neg_mean_squared_error', or "
+            "make_private_scorer(gain, bounds=(a, b))"
         )
 
 

@@ -1262,7 +1262,7 @@ def test_gains_outside_bounds_are_clipped_without_overflow():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert narrow.record_values(np.ones(2), np.array([1.0, 0.0]), None).tolist() == [2**20, 0]
-        squared = make_private_scorer("neg_mean_squared_error", bounds=(-1, 0))
+        squared = make_private_scorer("neg_mean_squared_error", bounds=(-1, 0)).prepare([0.0])
         assert squared.record_values(np.ones(2), np.array([1e300, 1.0]), None).tolist() == [
             0,
             2**20,
