@@ -113,7 +113,6 @@ def units_of(m: int, grouped: bool) -> Units:
 
 
 def together(scorer: PrivateScorer, several: Sequence[Units]) -> Units:
-    """Return the units of several sites as one."""
     if len({units.grouped for units in several}) > 1:
         raise ValueError(
             "some sites protect records and others groups, so their counts do not add up. At the "
@@ -130,7 +129,6 @@ def together(scorer: PrivateScorer, several: Sequence[Units]) -> Units:
 
 
 def _check_parameters(search: Any) -> None:
-    """Raise ValueError for a parameter that makes no sense by itself."""
     if not hasattr(search, "finalists"):
         raise ValueError(f"search must be a PrivateFederatedSearch; found {search!r}")
     check_number("epsilon", search.epsilon, "a number from 1e-9 up", lambda e: e >= 1e-9)
