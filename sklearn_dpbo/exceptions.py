@@ -45,5 +45,5 @@ class CrossValidationBudgetError(BaseException):
 
     `cross_val_score`, `GridSearchCV` and their like put nan in place of a fold's score for any
     `Exception`, so this is none: catch it by its name. A worker of `multiprocessing.Pool` dies of
-    it, and the pool waits for ever; joblib's and `concurrent.futures`' pass it on.
+    it, and the pool waits forever; joblib's and `concurrent.futures`' pass it on.
     """

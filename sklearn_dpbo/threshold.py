@@ -15,8 +15,8 @@ from ._data.pickles import fresh, packed
 from ._data.split import Problem
 from ._data.tables import dense
 from ._data.units import unit_name
-from ._evaluation.evaluator import Evaluator
-from ._evaluation.fitting import FitOptions, fit
+from ._evaluation.evaluator import table_and_model
+from ._evaluation.fitting import fit
 from ._evaluation.progress import CallbackSupportMixin, watched
 from ._evaluation.suppress_output import without_autologging
 from ._evaluation.threshold_curve import LabelGains, counts_at, label_values, threshold_curve
@@ -285,11 +285,8 @@ class PrivateThresholdClassifier(
         self, estimator: Any, problem: Problem, scorer: PrivateScorer, mechanisms: Mechanisms
     ) -> dict[str, Any]:
         """Return the fitted attributes that are released."""
-        label_gains: Any = LabelGains(scorer, RESPONSE_METHODS[self.response_method])
-        options = FitOptions(self.estimator, prediction=self.prediction)
-        oracle = Evaluator(options, problem, (label_gains,))
-        model, table = oracle.make_model(problem.training)(estimator), oracle.table
-        table.rehearse(model, label_gains)
+        label_gains = LabelGains(scorer, RESPONSE_METHODS[self.response_method])
+        table, model = table_and_model(estimator, (label_gains,), problem, self.prediction)
         grid, units = self.thresholds, problem.units
         if isinstance(grid, Integral):
             public = fresh(model.pickled), label_gains, problem.training

@@ -36,10 +36,8 @@ class FederatedCoordinator:
     ----------
     search : PrivateFederatedSearch
         The same as at the sites. It is not fitted.
-    X : array-like of shape (n_samples, n_features)
-        The training set, which is public.
-    y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
-        Targets of X.
+    X, y : array-like
+        The training set and its targets, which are public.
     sites : iterable of str
         Names of the sites.
     **fit_params : dict

@@ -53,7 +53,6 @@ class Holding:
 
     @property
     def units(self) -> Units:
-        """Protected units."""
         return self.problem.units
 
     @property
@@ -88,7 +87,6 @@ class Holding:
         self._statistics = None
 
     def close(self) -> None:
-        """Forget the fitted models, too."""
         self.forget()
         self.oracle.close()
 

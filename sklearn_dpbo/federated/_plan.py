@@ -114,7 +114,6 @@ def units_of(m: int, grouped: bool) -> Units:
 
 
 def together(scorer: PrivateScorer, several: Sequence[Units]) -> Units:
-    """Return the units of several sites as one."""
     if len({units.grouped for units in several}) > 1:
         raise ValueError(
             "some sites protect records and others groups, so their counts do not add up. At the "

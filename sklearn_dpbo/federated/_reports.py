@@ -36,12 +36,10 @@ class Spent:
 
     @classmethod
     def of(cls, mechanisms: Mechanisms) -> Self:
-        """Return what has been released by these mechanisms."""
         budget, noise = mechanisms.budget, mechanisms.noise
         return cls(budget.epsilon, budget.losses, noise.description, noise.secure, budget.receipts)
 
     def to_message(self) -> dict[str, Any]:
-        """Return it in terms of JSON."""
         losses = [{**asdict(loss), "purpose": str(loss.purpose)} for loss in self.losses]
         return {
             "epsilon": self.epsilon, "spent": losses, "noise": self.noise, "secure": self.secure,
@@ -50,7 +48,6 @@ class Spent:
 
     @classmethod
     def from_message(cls, message: dict[str, Any]) -> Self:
-        """Return what a message says."""
         try:
             losses = tuple(PrivacyLoss(**loss) for loss in message["spent"])
             receipts = tuple(Receipt(**receipt) for receipt in message.get("ledger", ()))

@@ -86,10 +86,8 @@ class PrivateFederatedSearch(DelegatesToBest, MetaEstimatorMixin, BaseEstimator)
 
     Attributes
     ----------
-    best_params_ : dict
-        The chosen candidate (private).
-    best_index_ : int
-        Its position in `cv_results_` (private).
+    best_params_, best_index_ : dict, int
+        The chosen candidate and its position in `cv_results_` (private).
     best_score_ : float
         Its score on the records of all sites, with the noise of all sites (private).
     best_score_interval_ : tuple of float
@@ -175,10 +173,8 @@ class PrivateFederatedSearch(DelegatesToBest, MetaEstimatorMixin, BaseEstimator)
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The training set: not protected.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
-            Targets of X.
+        X, y : array-like
+            The training set and its targets: not protected.
         sites : mapping of str to tuple
             The protected records of each site, by its name: ``(X_val, y_val)``, or ``(X_val,
             y_val, groups_val)`` to protect all records of a group (for example, of a patient)

@@ -38,17 +38,12 @@ class FederatedSite:
     search : PrivateFederatedSearch
         A search with the same parameters at all sites and at the coordinator. It is not fitted. If
         candidates are sampled from distributions, its `random_state` must be an integer.
-    X : array-like of shape (n_samples, n_features)
-        The training set, which is public and the same at all sites.
-    y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
-        Targets of X.
-    X_val : array-like of shape (n_val, n_features)
-        The site's validation records, which are protected.
-    y_val : array-like of shape (n_val,) or (n_val, n_outputs), default=None
-        Targets of X_val, also protected.
+    X, y : array-like
+        The training set and its targets, which are public and the same at all sites.
+    X_val, y_val : array-like
+        The site's validation records and their targets, which are protected.
     groups_val : array-like of shape (n_val,), default=None
-        The group of each validation record. All records of a group are then protected together, as
-        one privacy unit.
+        The group of each validation record, to be protected together.
     name : str, default="site"
         Name of the site, for its privacy report and its ledger's history.
     ledger : PrivacyLedger or None, default=None

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 
 __all__ = ["n_finalists", "ranked"]
 
-# Of a score's range: the noise of a difference of two finalists' sums that more of them may bring.
+# More than two finalists may bring this noise of a difference, as a share of the score's range.
 _NOISE = 0.002
-# Two finalists cost little, and nothing where all sites vote alike.
+# Two finalists cost little, and nothing if all sites vote for the same candidate.
 _FEWEST = 2
 
 

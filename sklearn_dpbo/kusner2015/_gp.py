@@ -103,7 +103,6 @@ class GPStrategy(Strategy):
 
     @property
     def released(self) -> str:
-        """The results that may be published, in words."""
         rest = (
             "Models are not released."
             if self.protects == "all"
@@ -135,7 +134,6 @@ class GPStrategy(Strategy):
         return found
 
     def check(self, budget: Budget) -> None:
-        """Raise ValueError for an invalid parameter."""
         self._check("score_share", "in [0, 1)", lambda v: 0 <= v < 1)
         check_acquisition(self.acquisition)
         if self.acquisition is not None and self.score_share > 0:

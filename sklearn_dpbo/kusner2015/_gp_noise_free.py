@@ -125,7 +125,6 @@ class GPNoiseFree(GPStrategy):
         self.score_share = score_share
 
     def check(self, budget: Budget) -> None:
-        """Raise ValueError if a parameter makes no sense."""
         without_score = self.score_share == 0
         if not without_score and (self.A is None or self.tau is None):
             raise ValueError(
@@ -213,7 +212,7 @@ def _branch_and_bound(trace: Trace, d: int, level: int, T: int, beta: float) -> 
     def function(x: np.ndarray) -> float:
         nonlocal trace
         index = int(np.rint(x * 2**level).astype(int) @ side)
-        if index != 0:  # which comes first, and only once
+        if index != 0:  # the first one has been evaluated
             trace = trace.evaluate(index)
         return trace.model.standardised(trace.statistics[-1])
 

@@ -111,7 +111,6 @@ class GPNoisy(GPStrategy):
         self.score_share = score_share
 
     def check(self, budget: Budget) -> None:
-        """Raise ValueError if a parameter makes no sense."""
         super().check(budget)
         self._check("noise", "positive", lambda v: v > 0, optional=True)
         self._check("n_candidates", "1 or more", lambda v: v >= 1, Integral)

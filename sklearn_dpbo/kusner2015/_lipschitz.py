@@ -147,7 +147,6 @@ class LipschitzConvex(Strategy):
 
     @property
     def released(self) -> str:
-        """What of the search may be published, in words."""
         if self.protects == "all":
             both = "best_params_, best_index_, "
             score = "best_score_ (the best score seen) and best_score_interval_."
@@ -155,7 +154,6 @@ class LipschitzConvex(Strategy):
         return _RELEASED_BOTH if self.releases_candidate else _RELEASED_SCORE
 
     def check(self, budget: Budget) -> None:
-        """Raise ValueError for an invalid parameter."""
         self._check("g_star", "positive", lambda v: v > 0, optional=True)
         self._check("lipschitz", "positive", lambda v: v > 0, optional=True)
         self._check("candidate_share", "in [0, 1)", lambda v: 0 <= v < 1)
@@ -208,7 +206,6 @@ class LipschitzConvex(Strategy):
         return self._released(candidates, oracle, best, mechanisms)
 
     def _bounds(self, oracle: Evaluator, lambdas: np.ndarray) -> LipschitzBounds:
-        """Return the bounds for this scorer and these candidates."""
         scorer = oracle.scorer
         own = {"ramp": 1.0, "normalized_sigmoid": scorer.params.get("slope", 1.0) / 4}
         known = None if scorer.custom else own.get(scorer.name)

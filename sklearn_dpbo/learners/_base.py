@@ -83,10 +83,10 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
             return within_ball(np.nan_to_num(X), float(self.max_norm))
 
     def _bounds(self, d: int) -> tuple[Floats, Floats]:
-        with contextlib.suppress(TypeError, ValueError):  # of another shape
+        with contextlib.suppress(TypeError, ValueError):  # wrong shape
             numbers = (np.array(as_floats(each), dtype=float) for each in self.bounds)
             low, high = (np.broadcast_to(each, d) for each in numbers)
-            if (low < high).all():  # of None, an array has NaN
+            if (low < high).all():  # None becomes NaN
                 return low, high
         given = as_floats(self.bounds)
         in_pairs = given is not None and d != 2 and given.shape == (d, 2)

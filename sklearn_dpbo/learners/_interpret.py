@@ -14,8 +14,8 @@ from ._declaration import PrivateTraining
 
 __all__ = ["KNOWN"]
 
-# Where the floating-point search for the scale of the noise errs by less than the margin that it
-# leaves, and where sums cannot overflow.
+# Here the floating-point search for the scale of the noise errs by less than its margin, and sums
+# cannot overflow.
 _CALIBRATED = "the range in which its noise is known to be calibrated"
 _RANGES = (
     ("epsilon", (1e-5, 10.0), _CALIBRATED),

@@ -35,10 +35,8 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateLearner):
     C : float, default=1.0
         Inverse regularisation strength, as in scikit-learn's `LogisticRegression`, for columns
         scaled by `bounds` and `max_norm`.
-    epsilon : float, default=1.0
-        Privacy loss of the fitted model.
-    delta : float, default=1e-6
-        Privacy parameter delta of the fitted model, in (0, 1).
+    epsilon, delta : float, default=1.0 and 1e-6
+        The fitted model is (epsilon, delta)-private; delta in (0, 1).
     clip : float, default=0.7
         Norm to which a record's gradient is clipped; the noise is proportional to it. At 0.7 only
         wrongly predicted records are clipped; much smaller values favour frequent labels.
@@ -168,7 +166,7 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateLearner):
         of_steps = "a whole number from 1 up", lambda n: n >= 1, Integral
         check_number("max_iter", self.max_iter, *of_steps)
 
-    @np.errstate(all="ignore")  # a warning would tell of a record
+    @np.errstate(all="ignore")  # a warning would reveal a record
     def _errors(self, X: Floats, code: NDArray[np.intp], W: Floats) -> Floats:
         """Return e of each record: its gradient e x^T, in units of `clip`, has norm at most 1."""
         errors = _probabilities(X @ W.T)

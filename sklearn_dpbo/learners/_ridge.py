@@ -36,19 +36,18 @@ class _FromGram(PrivateLearner):
     columns: Any
     n_components: Any
     gram_: Floats
-    # What `_reduced` returned last, with what it depends on.
+    # The last result of `_reduced`, and its parameters.
     _kept: tuple[Any, tuple[Floats, Floats, Floats]] | None = None
     from_release = ("alpha", "columns", "n_components")
 
     def _release(self, X: Floats, targets: Floats, groups: Any) -> None:
-        """Release the sums of products."""
         n, d = X.shape
         self._check_solved(d)
         units = Units.of(n, groups)
         unit = units.labels
         parts: list[Floats] = [X, np.ones((n, 1)), targets]
         steps = (_STEPS, _STEPS // 2, _STEPS // 2)
-        if unit is not None:  # a unit's rows weigh one together
+        if unit is not None:  # the rows of a unit have the weight of one
             parts = [part / np.sqrt(np.bincount(unit)[unit])[:, None] for part in parts]
         each = [integer_rows(part, k, unit) for part, k in zip(parts, steps, strict=True)]
         b, c = (steps[0] + 1) ** 2, (steps[1] + 1) ** 2
@@ -101,8 +100,8 @@ class _FromGram(PrivateLearner):
     def _solved(self) -> tuple[Floats, Floats]:
         """Return coefficients, shape (n_features, n_targets), and the constant of each target."""
         basis, squares, products = self._reduced()
-        # The noise's largest eigenvalue is about 2 sqrt(k) deviations: a matrix with a smaller one
-        # than half of that may be far from any that records have.
+        # The noise's largest eigenvalue is about 2 sqrt(k) deviations: a matrix with less than half
+        # of that may be far from any that records have.
         least = math.sqrt(len(squares)) * self.noise_
         ridge = float(self.alpha) + max(0.0, least - squares.min())
         w: Floats = basis @ (products / (squares + ridge)[:, None])
@@ -145,10 +144,8 @@ class PrivateRidge(RegressorMixin, _FromGram):
     n_components : int or None, default=None
         Number of principal components of these columns that the model uses, computed from the
         released sums. None uses the columns themselves.
-    epsilon : float, default=1.0
-        Privacy loss of the fitted model.
-    delta : float, default=1e-6
-        Privacy parameter delta of the fitted model, in (0, 1).
+    epsilon, delta : float, default=1.0 and 1e-6
+        The fitted model is (epsilon, delta)-private; delta in (0, 1).
     bounds : tuple of two floats or arrays, default=None
         Lowest and highest value of each column, chosen without looking at the data. Columns are
         scaled to [-1, 1] and clipped there. None uses the columns as they are, for data that is
@@ -222,7 +219,7 @@ class PrivateRidge(RegressorMixin, _FromGram):
         self._check()
         low, high = self._target_bounds()
         X = self._table(X, reset=True)
-        with np.errstate(all="ignore"):  # a warning would tell of a record
+        with np.errstate(all="ignore"):  # a warning would reveal a record
             y = targets_of(y, len(X))
             target = np.clip(np.nan_to_num((2 * y - low - high) / (high - low)), -1, 1)
         self._release(X, target[:, None], groups)
@@ -259,8 +256,8 @@ class PrivateRidgeClassifier(ClassifierMixin, _FromGram):
         As in `PrivateRidge`, like all parameters but `classes`.
     n_components : int or None, default=None
         Number of principal components of these columns.
-    epsilon, delta : float
-        Privacy loss of the fitted model: 1 and 1e-6 by default.
+    epsilon, delta : float, default=1.0 and 1e-6
+        The fitted model is (epsilon, delta)-private.
     bounds : tuple of two floats or arrays, default=None
         Lowest and highest value of each column, chosen without looking at the data.
     max_norm : float, default=1.0
@@ -321,12 +318,10 @@ class PrivateRidgeClassifier(ClassifierMixin, _FromGram):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Protected records. Missing numbers count as 0 after scaling.
+        X, groups : array-like
+            As for `PrivateRidge`.
         y : array-like of shape (n_samples,)
             Protected labels. A label that is not among the classes counts for no class.
-        groups : array-like of shape (n_samples,), default=None
-            As for `PrivateRidge`.
         """
         self._check()
         X = self._table(X, reset=True)

@@ -39,7 +39,7 @@ def exact_gram(rows: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def within_ball(rows: Floats, radius: float) -> Floats:
-    """Divide rows by the radius; those that are longer then 1 are scaled down to it."""
+    """Divide rows by the radius; those that are longer than 1 then are scaled down to it."""
     with np.errstate(all="ignore"):
         norms = np.sqrt((rows**2).sum(axis=1))
         scaled: Floats = rows / np.maximum(norms, radius)[:, None]
@@ -47,9 +47,9 @@ def within_ball(rows: Floats, radius: float) -> Floats:
     return scaled
 
 
-# Steps of columns, and of what they are multiplied with.
+# Steps of columns, and of their factors.
 _COLUMN_STEPS, _FACTOR_STEPS = 2**13, 2**18
-# Rows of which floats can add up products exactly.
+# Number of rows whose products floats can sum exactly.
 _BLOCK = 2**21
 
 
@@ -60,8 +60,7 @@ class IntegerRows:
     `sensitivity`: how far replacing one unit moves a sum, in the Frobenius norm.
     """
 
-    # S: the norm of a unit's part is at most this. That it holds is checked in numbers whose
-    # rounding is a tiny part of the margin.
+    # S: the largest norm of a unit's part, checked with rounding errors far below the margin.
     _largest = float(_COLUMN_STEPS * _FACTOR_STEPS)
     sensitivity = 2 * _largest * (1 + 1e-9)
 

@@ -73,12 +73,10 @@ def refuse_other_unit(opening: Opening, unit: str | None, what: str) -> None:
 
 
 def format_loss(epsilon: Fraction, delta: Fraction) -> str:
-    """Return a loss in words."""
     return f"epsilon={float(epsilon):g}, delta={float(delta):g}"
 
 
 def format_budget(epsilon: Fraction, delta: Fraction, worst_case_only: bool = False) -> str:
-    """Return a budget in words."""
     halves = (
         " (one half for charges, one for composition: a ledger takes twice the sum of the deltas)"
     ) * (delta > 0)

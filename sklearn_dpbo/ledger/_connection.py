@@ -1,4 +1,4 @@
-"""A connection to a PostgreSQL server on which nothing waits for ever (zone: boundary).
+"""A connection to a PostgreSQL server with time limits for all waits (zone: boundary).
 
 The timeouts of a server are of no use if the server itself falls silent. Here the client keeps
 the time: it connects in a thread, which it leaves behind if that takes too long (the look-up of a
@@ -160,7 +160,7 @@ def _connect(url: str) -> Any:
             return
         if result.set_running_or_notify_cancel():
             result.set_result(raw)
-        else:  # nobody waits any more
+        else:  # the caller gave up
             raw.close()
 
     _start(connect)

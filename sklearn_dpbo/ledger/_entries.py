@@ -27,7 +27,7 @@ _MAX_TEXT = 500
 _MAX_DECIMALS = 700
 _MAX_DENOMINATOR = 10**_MAX_DECIMALS
 _HASH = re.compile(r'(.*), "hash": "([0-9a-f]{64})"\}', re.DOTALL)
-# As `decimal_text` writes numbers: a piece of a line has no hash that would show other ones.
+# Numbers as `decimal_text` writes them: no hash protects a piece of a line.
 _NUMBER = r'"(\d{1,1000}(?:\.\d{1,20}|e-\d{1,4}|/[1-9]\d{0,999})?)"'
 _BEGINNING = re.compile(rf'\{{"charge": \d+, "epsilon": {_NUMBER}, "delta": {_NUMBER}', re.ASCII)
 # Cached because parsing takes microseconds and a long history has few different numbers.
@@ -59,7 +59,6 @@ class Totals(NamedTuple):
     delta_on_assumptions: Fraction = Fraction(0)
 
     def plus(self, loss: Loss) -> Totals:
-        """Return the totals after another charge."""
         epsilon, delta, assumption = loss
         assumed = assumption is not None
         added = (epsilon, delta, epsilon * epsilon, epsilon * assumed, delta * assumed)
@@ -84,17 +83,14 @@ class Opening(NamedTuple):
 
     @property
     def budget(self) -> tuple[Fraction, Fraction, bool]:
-        """Epsilon, delta and worst_case_only."""
         return self.epsilon, self.delta, self.worst_case_only
 
     @property
     def number(self) -> int:
-        """Position in the ledger: 0, before all charges."""
         return 0
 
     @property
     def totals(self) -> Totals:
-        """Of no charges."""
         return Totals()
 
     def line(self) -> str:
@@ -173,7 +169,7 @@ class Entry(NamedTuple):
                         previous=fields["previous"], hash=fields["hash"])  # fmt: skip
         except (TypeError, ValueError, KeyError, ZeroDivisionError):
             raise DamagedError(_DAMAGED) from None
-        # A hash is right if somebody computed it: a loss below 0 would give back what was spent.
+        # Anybody can compute a valid hash, and a loss below 0 would give back what was spent.
         if not (loss.epsilon > 0 and loss.delta >= 0 and min(totals) >= 0):
             raise DamagedError(_DAMAGED)
         return entry

@@ -33,7 +33,7 @@ _LOCK_TIMEOUT = 60.0
 _RETRY_INTERVAL = 0.002
 # What is appended to a piece of a line, so that the next line can follow it.
 _TORN = b" <torn>"
-# Bytes that are read at first to find a line, and at most to find the end of the first one.
+# Bytes to read first in search of a line, and at most in search of the end of the first one.
 _BLOCK = 4096
 _MAX_LINE = 2**20
 # Bytes that are read at once if all lines are read.
@@ -85,7 +85,7 @@ class FileBook(io.FileIO):
     def _open_file(self) -> None:
         """Open the file at the path, and close the one that was open."""
         flags = os.O_RDWR | os.O_APPEND if self._adds else os.O_RDONLY
-        flags |= os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY  # do not wait for what is a pipe
+        flags |= os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY  # do not wait for a pipe
         mode = "r+" if self._adds else "r"
         try:
             super().__init__(self._path, mode, opener=lambda path, _: os.open(path, flags))
@@ -173,7 +173,6 @@ class FileBook(io.FileIO):
         return line, [piece.decode("ascii", "replace") for piece in reversed(pieces)]
 
     def lines(self) -> Iterator[str]:
-        """Yield all lines up to that which `last` returned, in order."""
         start, rest, place = 0, b"", 0
         while start < self._end:
             stop = min(self._end, start + _CHUNK)
@@ -187,7 +186,7 @@ class FileBook(io.FileIO):
     def append(self, lines: list[str]) -> None:
         """Add lines, durably and one after the other, and release the lock."""
         if self._end == len(placed([self._first()])):
-            # The first charge. Whoever created the file may have died before its name was durable.
+            # The first charge: the creator may have died before the file's name was durable.
             sync_folder(os.path.dirname(os.path.realpath(self._path)))
         ended = self._read(self._end - 1, self._end) == b"\n"
         mark = b"" if ended else _TORN + b"\n"
@@ -202,7 +201,7 @@ class FileBook(io.FileIO):
             _write(self.descriptor, content)
             _sync(self.descriptor)
         except OSError:
-            # The disk is full, say. Nothing was released. If this fails, what was written counts.
+            # The disk is full, perhaps. Nothing was released. If this fails, the charge counts.
             with contextlib.suppress(OSError):
                 os.ftruncate(self.descriptor, end)
             raise
@@ -292,7 +291,7 @@ def _create_without_name(folder: str, content: bytes, path: str) -> bool:
         descriptor = os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o666)
     except FileNotFoundError:
         raise
-    except OSError:  # the file system does not have it
+    except OSError:  # the file system does not support it
         return False
     try:
         _write(descriptor, content)
@@ -322,7 +321,7 @@ def sync_folder(folder: str) -> None:
     """Make the new name durable, on systems that can synchronise folders."""
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    except PermissionError:  # others may use the file, and not list the folder
+    except PermissionError:  # the file may be used without the right to list the folder
         return
     try:
         os.fsync(descriptor)

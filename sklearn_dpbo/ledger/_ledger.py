@@ -341,7 +341,6 @@ class PrivacyLedger:
         return Path(path)
 
     def _verify(self, reports: dict[str, Any]) -> Receipt:
-        """Verify, with names for the reports."""
         with ledger_errors(self.path), self._transaction() as book:
             ledger, heads = read_heads(book, self.dataset)
         refuse_missing(ledger, heads, reports)

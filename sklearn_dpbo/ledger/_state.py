@@ -44,7 +44,6 @@ def read_state(book: Book, dataset: str) -> State:
 
 
 def read_all(book: Book, dataset: str) -> tuple[Opening, list[Entry]]:
-    """Return the opening and all charges, with the whole chain verified."""
     state, entries = _verified(book, dataset)
     return state.opening, [*entries, *state.salvaged]
 

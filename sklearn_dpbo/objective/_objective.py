@@ -103,14 +103,10 @@ class PrivateObjective:
     ----------
     estimator : estimator object
         As in `PrivateBayesSearchCV`.
-    X_train : array-like of shape (n_samples, n_features)
-        The training set: not protected.
-    y_train : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        Targets of X_train.
-    X_val : array-like of shape (n_val, n_features)
-        The validation set: protected, and used for scores only.
-    y_val : array-like of shape (n_val,) or (n_val, n_outputs)
-        Targets of X_val, also protected.
+    X_train, y_train : array-like
+        The training set and its targets: not protected.
+    X_val, y_val : array-like
+        The validation set and its targets: protected, and used for scores only.
     scoring : str, PrivateScorer or None, default=None
         One metric, as in `PrivateBayesSearchCV`. If it is not an average over records ("f1",
         "roc_auc" and "r2", for example), calls return a proxy. The proxy ranks candidates about as
@@ -124,8 +120,7 @@ class PrivateObjective:
         Largest number of candidates that can be scored. It determines the noise, even if you score
         fewer.
     groups_val : array-like of shape (n_val,), default=None
-        The group (for example, the patient) of each validation record. All records of a group are
-        then protected together, as one privacy unit.
+        The group (for example, the patient) of each validation record, to be protected together.
     best_share : float or None, default=None
         Share of epsilon that is reserved for `best`: 0.6 of it for a selection by permute-and-flip,
         the rest for the score of the selected candidate. With 0, `best` takes the largest score
@@ -240,7 +235,7 @@ class PrivateObjective:
         )
         self._prediction, self._call_seconds = prediction, call_seconds
         self._lock = threading.RLock()
-        self._known: dict[Any, Call] = {}  # by what the candidate is
+        self._known: dict[Any, Call] = {}  # by `identity` of the candidate
         self._scored: list[_Scored] = []
         self._choosing = False
         self._chosen: int | None = None
@@ -366,7 +361,7 @@ class PrivateObjective:
         oracle = self._evaluator
         try:
             model = public_model({}, self._public, oracle)
-        except Exception:  # whatever a fit raises: candidates that are asked for may do better
+        except Exception:  # other candidates may be fitted without an error
             return 0.0
         public = oracle.scorer.predictions(*model)
         if oracle.scorer.choice_uses_public:
@@ -460,7 +455,7 @@ class PrivateObjective:
             self._known[key] = Call(params, np.nan)
             return
         noisy = self._answer(evaluation.statistics)
-        # One step: after an interrupt, all of a candidate is there, or nothing.
+        # One step: an interrupt leaves all of a candidate, or nothing.
         self._scored.append(_Scored(params, evaluation.statistics, noisy))
         offset, slope = oracle.scorer.line(oracle.problem.units)
         self._known[key] = Call(params, offset + slope * noisy.counts[0] + self._offset)
@@ -468,7 +463,7 @@ class PrivateObjective:
     def _largest(self) -> Best:
         scorer, units = self._evaluator.scorer, self._evaluator.problem.units
         params, _, noisy = max(self._scored, key=lambda each: each.noisy.counts)
-        # The noise of the largest is not that of any, and when to stop may depend on the scores:
+        # The largest was chosen by its noise, and when to stop may depend on the scores:
         # the intervals of all possible calls hold together.
         confidence = 1 - (1 - CONFIDENCE) / self._sharing.calls.n
         value = scorer.value(noisy.counts, units)

@@ -13,7 +13,7 @@ from .._privacy.rounding import round_down
 
 __all__ = ["Sharing", "error_of_noisy_max"]
 
-# Of epsilon, what `best` has if it selects by a draw of its own; and of that, what the score has.
+# Share of epsilon for `best` if it selects by a draw of its own; and of that, for the score.
 _BEST_SHARE, _SCORE_SHARE = 0.7, 0.4
 # Points at which the error of a noisy maximum is computed.
 _QUANTILES, _GAPS = 2_000, 100
@@ -34,7 +34,6 @@ class Sharing:
     def of(
         cls, n_calls: int, epsilon: float, delta: float, best_share: float | None, *, is_mean: bool
     ) -> Sharing:
-        """Share a budget."""
         if best_share is None:
             kept, none = (cls._with(n_calls, epsilon, delta, share) for share in (_BEST_SHARE, 0.0))
             return none if is_mean and none.error <= kept.error else kept

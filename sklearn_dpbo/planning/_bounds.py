@@ -26,8 +26,7 @@ from ..scoring._scorers import PrivateScorer
 
 __all__ = ["GRID_STEPS", "UtilityBounds", "tail_of_choice", "utility_of"]
 
-# Steps between a unit's lowest and highest gain, if there are gains in between: gains are rounded
-# to this grid in `sklearn_dpbo.scoring`.
+# `sklearn_dpbo.scoring` rounds gains to this many steps between the lowest and the highest.
 GRID_STEPS = 2**20
 _HALVINGS = 100
 

@@ -29,7 +29,7 @@ from ..scoring._scorers import MeanScore, PrivateScorer, score_and_interval
 
 __all__ = ["N_DRAWS", "Pilot"]
 
-# Draws of the noise, with seeds of their own, of whose intervals the median is taken.
+# Number of seeded draws of the noise; the median of their intervals is taken.
 N_DRAWS = 9
 _N_RESAMPLES = 200
 
@@ -75,7 +75,7 @@ class Pilot:
         kinds = _n_kinds(self.predictions)
         for _ in range(_N_RESAMPLES):
             sample = _rows_of(self.predictions, rng.integers(n, size=n))
-            if _n_kinds(sample) == kinds:  # areas are not defined without a class
+            if _n_kinds(sample) == kinds:  # AUC is not defined without a class
                 scores.append(_exact(self.scorer, sample))
         return float(np.std(scores) * math.sqrt(n)) if scores else math.nan
 
@@ -121,7 +121,7 @@ def _score_per_gain(scorer: PrivateScorer, public: Predictions, score: float) ->
     query: Any = scorer.query
     low, high = query.bounds
     gains = query.unclipped(public.y, public.response, public.classes)
-    # If all errors grow alike, the gains that are clipped do not show it.
+    # Gains that are clipped are taken to grow like the others.
     hidden = float(gains.sum() / gains[gains >= low].sum()) if (gains < low).any() else 1.0
     if isinstance(scorer, VarianceExplained):  # of 1 + g / var(y)
         variance = float(np.var(np.asarray(public.y, dtype=float)))

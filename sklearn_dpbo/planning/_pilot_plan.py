@@ -1,4 +1,4 @@
-"""Plans for scores that are no means, by public predictions of a pilot model (zone: released)."""
+"""Plans for scores other than means, by public predictions of a pilot model (zone: released)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ._plan import SOLVED, SearchPlan, three_digits
 
 __all__ = ["PilotPlan"]
 
-# Epsilons drawn below and above the plan's: this factor, and how many in all.
+# Plots cover the plan's epsilon divided and multiplied by this, with so many points.
 _RANGE_FACTOR, _N_POINTS = 10.0, 25
 
 

@@ -25,7 +25,7 @@ MAX_CANDIDATES = 10**6
 # Factors of the plan's m and epsilon in its table.
 _FACTORS = (0.25, 0.5, 1, 2, 4)
 
-# What a notebook shows on a click.
+# Notebooks show these on a click.
 _FOLDED = ("Not covered",)
 
 SOLVED = {
@@ -57,7 +57,7 @@ class SearchPlan(UtilityBounds):
     target_regret: float | None = None
     target_score_error: float | None = None
     solved_for: str = "m"
-    # The error that each target is for; where an answer is looked for, and how closely.
+    # The error of each target; where an answer is searched, and how closely.
     errors_of_targets: ClassVar[dict[str, str]] = {
         "target_regret": "regret",
         "target_score_error": "score_error",
@@ -137,10 +137,8 @@ class SearchPlan(UtilityBounds):
         search : PrivateBayesSearchCV
             A search with `WorstCase`. The plan's epsilon, n_iter and shares of epsilon replace its
             own. The search object is not changed, and its ledger is not charged.
-        X : array-like of shape (n_samples, n_features)
-            Public records, more than m.
-        y : array-like of shape (n_samples,)
-            Their targets.
+        X, y : array-like
+            Public records, more than m, and their targets.
         n_runs : int, default=100
             Number of runs, 1 or more.
         random_state : int, RandomState instance or None, default=None

@@ -23,8 +23,8 @@ from ._bounds import UtilityBounds
 
 __all__ = ["Draw", "Rehearsal"]
 
-# Regret, error of the released score, and the half-width of its interval; whether the interval has
-# the exact score in it.
+# Regret, error of the released score, half-width of its interval, and whether the interval contains
+# the exact score.
 Draw = tuple[float, float, float, bool]
 
 
@@ -39,7 +39,6 @@ class Rehearsal(WorstCase):
 
     @classmethod
     def of(cls, strategy: WorstCase, bounds: UtilityBounds, n_draws: int) -> Rehearsal:
-        """Return a rehearsal of a strategy."""
         rehearsal = cls(**strategy.get_params(deep=False))
         rehearsal.bounds, rehearsal.n_draws = bounds, n_draws
         return rehearsal

@@ -93,11 +93,9 @@ def plan_search(
     estimator : estimator or None, default=None
         With `scoring`, the pilot: a fitted model about as good as those to come. With
         ``protect="all"``, an estimator that trains privately, not fitted.
-    X : array-like of shape (n_samples, n_features), or None, default=None
-        Public records like those to be protected, on which the pilot was not fitted. Never pass the
-        protected records. With `scoring`.
-    y : array-like of shape (n_samples,), or None, default=None
-        Targets of X.
+    X, y : array-like or None, default=None
+        Public records like those to be protected, on which the pilot was not fitted, and their
+        targets. Never pass the protected records. With `scoring`.
     protect : {"validation", "all"}, default="validation"
         As in the search. With "all" nothing is solved for, and there are no targets.
     delta : float, default=0.0
@@ -161,7 +159,6 @@ def plan_search(
 
 
 def _missing(given: dict[str, float | None], *, has_target: bool) -> str:
-    """Return the name of the number to find."""
     missing = [name for name, value in given.items() if value is None]
     if not missing:
         what = "over-determined" if has_target else "nothing to solve for"
@@ -263,7 +260,7 @@ def _check_exact_targets(plan: SearchPlan) -> None:
 
 
 def _solve_m(plan: SearchPlan) -> SearchPlan:
-    """Also with twice the records the targets are to be met: estimates go up and down a little."""
+    """Return a plan that meets the targets with twice the records, too: estimates fluctuate."""
     high, most = plan.range_of_m
     if _meets_targets(plan, m=high):
         return replace(plan, m=high)

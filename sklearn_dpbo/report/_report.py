@@ -150,7 +150,6 @@ class PrivacyReport:
         return report
 
     def to_json(self) -> str:
-        """Return `to_dict` as JSON."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
 
     def to_html(self) -> str:
@@ -288,7 +287,6 @@ class PrivacyReport:
         return f"{self.data}s in which {one} replaced"
 
     def _spent(self) -> list[dict[str, Any]]:
-        """Return what was spent on each purpose, in order."""
         spent = []
         for purpose, losses in self._by_purpose().items():
             epsilon = sum(loss.epsilon for loss in losses)
@@ -340,7 +338,7 @@ def _first_clauses(text: str) -> str:
         return text
     first, *rest = re.split(r";\s+(?![^(]*\))", text)  # not within brackets
     if len(first) > _SUMMARY_WIDTH - len("; ..."):
-        first = re.sub(r"\s*\([^()]*\)", "", first)  # what is in brackets is said in full elsewhere
+        first = re.sub(r"\s*\([^()]*\)", "", first)  # the details have all of it
     kept = first
     for clause in rest:
         if len(f"{kept}; {clause}; ...") > _SUMMARY_WIDTH:
