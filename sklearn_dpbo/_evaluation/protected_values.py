@@ -30,13 +30,12 @@ from .._data.units import Units
 from ..scoring._queries import Query
 from ..scoring._response import call_method
 from .companions import Companions
-from .model import Model, make_model
+from .model import Model
 from .own_code import predicts_separately
 from .responses import agree
-from .row_by_row import RowByRowCheck
 from .suppress_output import drop_errors, suppress_output
 
-__all__ = ["ProtectedTable", "prepare"]
+__all__ = ["ProtectedTable"]
 
 # By how much the companions' values may differ through rounding, in steps of their grid. One unit's
 # is what 65,536 records would make together of such a difference.
@@ -188,19 +187,6 @@ class ProtectedTable:
                 middle = (first + last) // 2
                 pending += [(first, middle), (middle, last)]
         return failing
-
-
-def prepare(
-    estimator: Any, queries: tuple[Query, ...], problem: Problem, prediction: str
-) -> tuple[Model, ProtectedTable]:
-    """Return the model of a fitted estimator, and what it is to predict, all checked in public."""
-    companions = Companions.of(problem)
-    table = ProtectedTable.of(problem, companions, prediction)
-    check = RowByRowCheck.on(companions, problem)
-    model = make_model(estimator, queries, companions, prediction, check, None, problem.training)
-    for query in queries:
-        table.rehearse(model, query)
-    return model, table
 
 
 def _as_expected(model: Model, response: Any, values: Any, expected: NDArray[Any]) -> bool:

@@ -31,8 +31,13 @@ from .protected_values import ProtectedTable
 from .suppress_output import drop_errors, suppress_output
 
 __all__ = [
-    "LabelGains", "counts_at", "label_values", "labels_at_best_threshold", "public_responses",
-    "public_thresholds", "threshold_curve",
+    "LabelGains",
+    "best_labels",
+    "counts_at",
+    "label_values",
+    "public_responses",
+    "public_thresholds",
+    "threshold_curve",
 ]  # fmt: skip
 
 # Training records that say where thresholds may lie.
@@ -212,7 +217,7 @@ def public_responses(
     return dense(training.y), class_scores(respond(estimator, X, response_method))[:, 0]
 
 
-def labels_at_best_threshold(
+def best_labels(
     score: Callable[..., float],
     y: NDArray[Any],
     responses: NDArray[np.float64],

@@ -25,15 +25,15 @@ Score: TypeAlias = Callable[[Floats], Floats]
 # Returns an event in words, given the threshold of its score.
 Text: TypeAlias = Callable[[float], str]
 
-# A column with at most so many different values is compared with each of them.
+# Columns with at most this many distinct values are compared with each of them.
 _FEW_VALUES = 16
-# Larger numbers count as this one, NaN as twice it, below zero.
+# Larger numbers count as this one, and NaN as minus twice this number.
 _HUGE = 1e30
 # Number of folds in the cross-validation of learnt scores.
 _FOLDS = 4
-# How many columns an event names.
+# Number of columns that an event names.
 _FEW_NAMES = 6
-# The most thresholds that are tried on a score.
+# Largest number of thresholds to try on a score.
 _MAX_THRESHOLDS = 512
 
 
@@ -106,7 +106,7 @@ def _as_dict(output: Any) -> dict[str, Any]:
 def _as_numbers(values: list[Any]) -> tuple[Floats, list[str] | None]:
     """Return (numbers, labels), with labels as in `Column`."""
     if all(isinstance(v, Real) for v in values):
-        # A decision tree accepts neither NaN nor what single precision does not hold.
+        # Decision trees accept neither NaN nor numbers beyond single precision.
         numbers = np.clip(np.array(values, dtype=float), -_HUGE, _HUGE)
         return np.nan_to_num(numbers, nan=-2 * _HUGE), None
     labels, position = np.unique([repr(v) for v in values], return_inverse=True)

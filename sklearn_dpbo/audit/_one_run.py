@@ -25,10 +25,8 @@ class OneRunReport:
     ----------
     subject : str
         What was audited.
-    epsilon : float or None
-        The claimed epsilon; None if nothing is claimed.
-    delta : float
-        The claimed delta.
+    epsilon, delta : float
+        The claim; epsilon is None if nothing is claimed.
     epsilon_lower_bound, confidence : float
         A smaller epsilon is refuted, with this probability over the audit.
     n_canaries, n_guesses, n_right : int

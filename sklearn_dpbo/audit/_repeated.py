@@ -115,20 +115,16 @@ def audit_search(
         them.
     n : int, default=2000
         Number of fits on each validation set, 100 or more.
-    confidence : float, default=0.99
-        Probability that the bound holds, in (0.5, 1).
-    n_events : int, default=1
-        Number of events to test in each direction.
+    confidence, n_events : float and int, default=0.99 and 1
+        As in `audit_mechanism`.
     output : callable, default=None
         Takes a fitted estimator and returns what to compare, as a mechanism does. None compares the
         chosen candidate or threshold, the released score, and the mean of each parameter over the
         validated candidates.
     random_state : int, default=None
         Seeds the noise, as in `audit_estimator`.
-    n_jobs : int or None, default=None
-        Number of parallel jobs, as in joblib.
-    progress : bool, default=False
-        Whether to show a progress bar (needs tqdm).
+    n_jobs, progress : int or None and bool, default=None and False
+        As in `audit_mechanism`.
 
     Returns
     -------

@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 _N_CHUNKS = 100
-# How often a bound may fail that only decides which data sets get more runs.
+# Failure probability of bounds that only decide which data sets get more runs.
 _ROUGH = 0.1
 
 

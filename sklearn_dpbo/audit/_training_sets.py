@@ -13,7 +13,7 @@ __all__ = ["Neighbours", "training_neighbours"]
 # (X, y) or (X, y, groups), twice.
 Neighbours: TypeAlias = tuple[tuple[Any, ...], tuple[Any, ...]]
 
-# How far outside of its column a value lies that has to be clipped, in ranges of the column.
+# How far values to be clipped lie outside of their column, in ranges of the column.
 _FAR = 1e9
 
 

@@ -328,7 +328,7 @@ def _steps_of(
 ) -> PiecewiseConstant | None:
     """Return an instance's utility on the grid, in {0, ..., _STEPS}; None if it is not valid."""
     try:
-        with np.errstate(all="ignore"):  # and restored, whatever an instance makes of it
+        with np.errstate(all="ignore"):  # restored afterwards, if an instance changes it
             u = utility_on(fresh(family), fresh(instance), interval, grid)
         outside = (u.values < -_TOLERANCE * H) | (u.values > (1 + _TOLERANCE) * H)
         if outside.any() and not zero:

@@ -52,14 +52,12 @@ class BaseFamily(BaseEstimator):
         self.utility_as = utility_as
 
     def check(self, interval: tuple[float, float]) -> None:
-        """Raise ValueError if a parameter of the family, or the interval, is not valid."""
         if self.utility_as not in ("share", "objective"):
             raise ValueError(
                 f"utility_as must be 'share' or 'objective'; found {self.utility_as!r}"
             )
 
     def utility(self, instance: Any, parameter: float) -> float:
-        """Return the utility of the solution with this parameter."""
         return float(self.utilities(instance, np.array([parameter], dtype=float))[0])
 
     def utilities(self, instance: Any, parameters: ArrayLike) -> NDArray[np.float64]:
@@ -83,10 +81,8 @@ def piecewise_utility(
 
     Parameters
     ----------
-    family : Family
-        The algorithm.
-    instance : object
-        An instance, as the family takes it.
+    family, instance : Family, object
+        The algorithm, and an instance, as the family takes it.
     interval : tuple (low, high) of float
         The parameters, both ends included.
     grid_size : int, default=2**16

@@ -149,7 +149,6 @@ class IndependentSet(BaseFamily):
         self.degrees = degrees
 
     def check(self, interval: tuple[float, float]) -> None:
-        """Raise ValueError if a parameter of the family is not valid."""
         super().check(interval)
         if self.degrees not in ("updated", "fixed"):
             raise ValueError(f"degrees is 'updated' or 'fixed'; found {self.degrees!r}")

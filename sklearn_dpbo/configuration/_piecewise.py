@@ -25,10 +25,8 @@ class PiecewiseConstant:
     ----------
     interval : tuple (low, high) of float
         Where it is defined, both ends included.
-    breakpoints : ndarray of float, shape (n,)
-        Strictly increasing, within (low, high].
-    values : ndarray of int or float, shape (n + 1,)
-        Between two breakpoints each.
+    breakpoints, values : ndarray of shape (n,) and (n + 1,)
+        Strictly increasing, within (low, high]; and the values between them.
     """
 
     interval: tuple[float, float]
@@ -74,12 +72,12 @@ class PiecewiseConstant:
         """Return ``u(rho) = first + (sum of jumps at positions <= rho)``; exact for integers."""
         low, high = interval
         positions, jumps = np.asarray(positions, dtype=float), np.asarray(jumps)
-        jumps = jumps if jumps.size else jumps.astype(int)  # no jumps are no reason for floats
+        jumps = jumps if jumps.size else jumps.astype(int)  # an empty array would have floats
         first = first + jumps[positions <= low].sum()
         here = (positions > low) & (positions <= high)
         order = np.argsort(positions[here], kind="stable")
         b, value_after = positions[here][order], first + np.cumsum(jumps[here][order])
-        last = np.append(b[1:] != b[:-1], True)[: len(b)]  # of several jumps at one place
+        last = np.append(b[1:] != b[:-1], True)[: len(b)]  # the last of several jumps at one place
         return cls(interval, b[last], np.concatenate([[first], value_after[last]])).merged()
 
     @classmethod
@@ -122,7 +120,7 @@ class PiecewiseConstant:
         Run k holds the points ``starts[k], ..., starts[k + 1] - 1``; the last ends with the grid.
         """
         first = np.concatenate([[0], np.searchsorted(grid, self.breakpoints, side="left")])
-        held = first < np.append(first[1:], len(grid))  # of pieces that a grid point lies in
+        held = first < np.append(first[1:], len(grid))  # pieces that contain a grid point
         return first[held], self.values[held]
 
     def on(self, grid: NDArray[Any]) -> PiecewiseConstant:

@@ -64,7 +64,6 @@ class _Rounding(BaseFamily):
         self.random_state = random_state
 
     def check(self, interval: tuple[float, float]) -> None:
-        """Raise ValueError if a parameter is not valid, ImportError if there is no solver."""
         super().check(interval)
         check_number("n_directions", self.n_directions, "1 or more", lambda v: v >= 1, Integral)
         check_number("random_state", self.random_state, "0 and up", lambda v: v >= 0, Integral)
@@ -112,7 +111,6 @@ class OutwardRotation(_Rounding):
     interval = (0.0, np.pi / 2)
 
     def check(self, interval: tuple[float, float]) -> None:
-        """Raise ValueError if a parameter is not valid, or the interval not in [-pi/2, pi/2]."""
         super().check(interval)
         if not -np.pi / 2 <= interval[0] < interval[1] <= np.pi / 2:
             raise ValueError(f"gamma lies in [-pi/2, pi/2]; found the interval {interval!r}")
@@ -162,7 +160,6 @@ class SLinear(_Rounding):
     interval = (0.0, 5.0)
 
     def check(self, interval: tuple[float, float]) -> None:
-        """Raise ValueError if a parameter is not valid, or the interval has negative numbers."""
         super().check(interval)
         if interval[0] < 0:
             raise ValueError(

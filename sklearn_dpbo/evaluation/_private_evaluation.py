@@ -13,10 +13,9 @@ from .._data.split import hold_out
 from .._data.tables import take_rows
 from .._data.units import unit_name
 from .._evaluation.companions import spread_rows
-from .._evaluation.evaluator import counted
+from .._evaluation.evaluator import counted, table_and_model
 from .._evaluation.fitting import without_callbacks
 from .._evaluation.own_code import check_prediction
-from .._evaluation.protected_values import prepare
 from .._evaluation.suppress_output import without_autologging
 from .._params import as_floats, check_number
 from .._privacy.accounting import warn_of_weak_guarantee
@@ -175,10 +174,9 @@ def private_evaluation(
             pos_label=pos_label,
             largest_error=largest_error,
         )
-        prepared, table = prepare(model, design._parts, problem, prediction)
-        tables = [
-            counted(table, prepared.asked(part, table.companions), part) for part in design._parts
-        ]
+        table, model = table_and_model(model, design._parts, problem, prediction)
+        beside = table.companions
+        tables = [counted(table, model.asked(part, beside), part) for part in design._parts]
     mechanisms = Mechanisms(budget, noise)
     noisy = tuple(
         mechanisms.release_counts(

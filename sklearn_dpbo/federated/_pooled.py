@@ -19,10 +19,7 @@ __all__ = ["budget_of_all", "choose_together"]
 
 
 def budget_of_all(budgets: Sequence[Budget]) -> Budget:
-    """Return a budget that every site's ledger is charged for, before its first draw.
-
-    If one of them refuses then, those before it have been charged, and nothing is drawn.
-    """
+    """Return a budget that charges every site's ledger before its first draw, or draws nothing."""
 
     def charge_all() -> None:
         for budget in budgets:

@@ -15,7 +15,7 @@ from .._privacy.accounting import Budget
 from .._privacy.mechanisms import Mechanisms
 from .._space.axes import Distribution
 from .._space.space import SearchSpace
-from ..strategies._base import Release, positive
+from ..strategies._base import Release
 from ._branch_and_bound import branch_and_bound
 from ._exact_score import observing_scores
 from ._gp import ASSUMPTION_1, ASSUMPTION_1_ON_TABLE, GPStrategy, assemble
@@ -125,7 +125,6 @@ class GPNoiseFree(GPStrategy):
         self.score_share = score_share
 
     def check(self, budget: Budget) -> None:
-        """Raise ValueError if a parameter makes no sense."""
         without_score = self.score_share == 0
         if not without_score and (self.A is None or self.tau is None):
             raise ValueError(
@@ -136,8 +135,8 @@ class GPNoiseFree(GPStrategy):
                 "score (score_share=0), or use strategy='worst_case'"
             )
         super().check(budget)
-        self._check("A", "positive", positive, optional=without_score)
-        self._check("tau", "positive", positive, optional=without_score)
+        self._check("A", "positive", lambda v: v > 0, optional=without_score)
+        self._check("tau", "positive", lambda v: v > 0, optional=without_score)
         self._check("max_level", "0 or more", lambda v: v >= 0, Integral, optional=True)
 
     def run(
@@ -213,7 +212,7 @@ def _branch_and_bound(trace: Trace, d: int, level: int, T: int, beta: float) -> 
     def function(x: np.ndarray) -> float:
         nonlocal trace
         index = int(np.rint(x * 2**level).astype(int) @ side)
-        if index != 0:  # which comes first, and only once
+        if index != 0:  # the first one has been evaluated
             trace = trace.evaluate(index)
         return trace.model.standardised(trace.statistics[-1])
 

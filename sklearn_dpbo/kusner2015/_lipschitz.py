@@ -21,7 +21,7 @@ from .._privacy.sensitive import Secret, Sensitive
 from .._space.space import SearchSpace
 from ..acquisition import ExpectedImprovement
 from ..scoring._scorers import score_and_interval
-from ..strategies._base import Candidate, Release, Strategy, positive
+from ..strategies._base import Candidate, Release, Strategy
 from ._in_secret import (
     all_in_secret,
     begin_on_table,
@@ -147,7 +147,6 @@ class LipschitzConvex(Strategy):
 
     @property
     def released(self) -> str:
-        """What of the search may be published, in words."""
         if self.protects == "all":
             both = "best_params_, best_index_, "
             score = "best_score_ (the best score seen) and best_score_interval_."
@@ -155,9 +154,8 @@ class LipschitzConvex(Strategy):
         return _RELEASED_BOTH if self.releases_candidate else _RELEASED_SCORE
 
     def check(self, budget: Budget) -> None:
-        """Raise ValueError for an invalid parameter."""
-        self._check("g_star", "positive", positive, optional=True)
-        self._check("lipschitz", "positive", positive, optional=True)
+        self._check("g_star", "positive", lambda v: v > 0, optional=True)
+        self._check("lipschitz", "positive", lambda v: v > 0, optional=True)
         self._check("candidate_share", "in [0, 1)", lambda v: 0 <= v < 1)
         check_acquisition(self.acquisition)
         if self.lambda_bounds is not None:
@@ -208,10 +206,11 @@ class LipschitzConvex(Strategy):
         return self._released(candidates, oracle, best, mechanisms)
 
     def _bounds(self, oracle: Evaluator, lambdas: np.ndarray) -> LipschitzBounds:
-        """Return the bounds for this scorer and these candidates."""
         scorer = oracle.scorer
-        L = scorer.lipschitz if self.lipschitz is None else self.lipschitz
-        if L is None or not (scorer.custom or scorer.lipschitz):
+        own = {"ramp": 1.0, "normalized_sigmoid": scorer.params.get("slope", 1.0) / 4}
+        known = None if scorer.custom else own.get(scorer.name)
+        L = known if self.lipschitz is None else self.lipschitz
+        if L is None or not (scorer.custom or known):
             raise ValueError(
                 f"how much the gain of scoring={scorer.name!r} changes with the model is not known "
                 "(accuracy jumps at the decision boundary): use scoring='ramp' or "
@@ -219,7 +218,7 @@ class LipschitzConvex(Strategy):
             )
         a, b = scorer.bounds
         g_star = b - a if self.g_star is None else self.g_star
-        for name, value, least in (("g_star", g_star, b - a), ("lipschitz", L, scorer.lipschitz)):
+        for name, value, least in (("g_star", g_star, b - a), ("lipschitz", L, known)):
             if least is not None and value < least * (1 - 1e-9):
                 raise ValueError(
                     f"{name}={value!r} is less than the {least:g} of scoring={scorer!r}, and would "
@@ -236,7 +235,8 @@ class LipschitzConvex(Strategy):
             (float(low), float(high)),
             float(L),
             float(g_star),
-            lowest_at_zero=scorer.lowest_at_zero,
+            # A margin of 0 has the lowest gain, which a record that cannot be predicted has, too.
+            lowest_at_zero=scorer.name == "ramp" and not scorer.custom,
             tolerance=TOLERANCE,
             n=n_rows(oracle.trained_on.X) if self.protects == "all" else None,
         )

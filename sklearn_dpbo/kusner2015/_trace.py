@@ -67,7 +67,6 @@ class Model:
         return 0 if self.explored is None else len(self.explored.positions)
 
     def standardised(self, statistic: int) -> float:
-        """Return a score in units of the process."""
         a, b = self.line
         return (a + b * statistic - self.prior_mean) / self.prior_scale
 
@@ -91,7 +90,6 @@ class Trace:
         return self.observe(index, 0 if found is None else found[0])
 
     def observe(self, index: int, statistic: int) -> Trace:
-        """Return the trace after one more observation."""
         posterior = self.posterior.condition(index, self.model.standardised(statistic))
         return Trace(self.model, self.oracle, posterior, (*self.statistics, statistic))
 

@@ -51,17 +51,15 @@ def gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 1.0) -> fl
 
     Parameters
     ----------
-    epsilon : float
-        Privacy loss; positive.
-    delta : float
-        Probability with which the loss may be larger; in [1e-300, 1).
+    epsilon, delta : float
+        Privacy loss, positive, and the probability of a larger one, in [1e-300, 1).
     sensitivity : float, default=1.0
         Largest Euclidean distance between the values of neighbours; positive.
 
     Returns
     -------
     sigma : float
-        Standard deviation of the noise, in the units of `sensitivity`.
+        In the units of `sensitivity`.
     """
     check_number("epsilon", epsilon, "positive", lambda v: v > 0)
     check_number("delta", delta, "in [1e-300, 1)", lambda v: 1e-300 <= v < 1)

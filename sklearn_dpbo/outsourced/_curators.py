@@ -99,7 +99,6 @@ class Curator(ShowsPrivacy, BaseEstimator):
         return card("Released rows", rows, warning=warning)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Drop the rows."""
         return {name: v for name, v in super().__getstate__().items() if name != "_rows"}
 
     def _check(self) -> None:
@@ -107,7 +106,6 @@ class Curator(ShowsPrivacy, BaseEstimator):
         check_number("delta", self.delta, "in (0, 1)", lambda d: 1e-300 <= d < 1)
 
     def _release(self, X: NDArray[np.float64]) -> dict[str, Any]:
-        """Return the fitted attributes."""
         raise NotImplementedError
 
 
@@ -236,7 +234,7 @@ class GaussianCurator(Curator):
                 f"distance={self.distance!r} is too small beside max_norm={self.max_norm!r}: "
                 "rounding alone makes neighbouring rows more distant"
             )
-        # A limit to each number makes no two rows more distant; an error would reveal them.
+        # Limiting each number moves no two rows apart; an error would reveal them.
         with np.errstate(over="ignore"):
             whole = np.rint(np.clip(Y / step, -(2.0**60), 2.0**60)).astype(np.int64)
         price = Price(1, epsilon, delta, spread=sigma / step)

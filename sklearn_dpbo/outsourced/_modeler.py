@@ -19,7 +19,7 @@ from .bounds import ucb_beta
 
 __all__ = ["Modeler"]
 
-# Numbers of outcomes at which unknown parameters are learnt anew.
+# Numbers of outcomes at which unknown parameters are learnt again.
 _LEARN_AT = (5, 10, 20, 40, 80, 160, 320, 640)
 _LEARNT = ("length_scale", "noise", "prior_mean", "prior_scale")
 # The square of a larger outcome would overflow.
@@ -343,7 +343,7 @@ def _available_memory() -> int | None:
         return int(kib) * 1024
     except (OSError, ValueError):
         pass
-    try:  # the whole memory, free or not
+    try:  # total memory, free or not
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
         return None

@@ -217,7 +217,6 @@ class CuratorSide:
 def _offer(
     curator: Any, objective: PrivateObjective | None, settings: Any
 ) -> RowsOffered | SpaceOffered:
-    """Return the rows or candidates that may be asked for."""
     if objective is None:
         if curator is None or settings is not None:
             raise ValueError(

@@ -37,10 +37,8 @@ def projection_threshold(epsilon: float, delta: float, n_components: int) -> flo
 
     Parameters
     ----------
-    epsilon : float
-        Positive.
-    delta : float
-        In (0, 1).
+    epsilon, delta : float
+        Positive; delta below 1.
     n_components : int
         r, 1 or more.
 
@@ -205,7 +203,6 @@ class RegretBounds:
     constants: tuple[float, float] = (1.0, 1.0)
 
     def __post_init__(self) -> None:
-        """Check the parameters."""
         check_number("n_rows", self.n_rows, *_COUNT)
         check_number("T", self.T, "2 or more", lambda v: v >= 2, Integral)
         for name in ("diameter", "outcome_bound", "noise", "epsilon_ucb"):

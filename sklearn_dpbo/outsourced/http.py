@@ -94,14 +94,13 @@ def create_app(
     @app.post("/messages", dependencies=[admitted])
     async def messages(request: Request) -> Any:
         message = await _message_of(request, largest_request)
-        async with answering:  # one after another; who waits takes no thread
+        async with answering:  # one after another; waiting takes no thread
             return await run_in_threadpool(_answered, side.answer, message)
 
     return app
 
 
 def _check(side: Any, token: Any, requests_per_minute: Any, largest_request: Any) -> None:
-    """Raise ValueError for an invalid parameter."""
     if not callable(getattr(side, "answer", None)):
         raise ValueError(
             f"side must answer messages, as CuratorSide does; found {type(side).__name__}"
@@ -143,7 +142,6 @@ def _answered(answer: Callable[..., Any], *message: Any) -> Any:
 
 
 async def _message_of(request: Any, largest: int) -> Any:
-    """Return the message in a request's body."""
     body = b""
     async for part in request.stream():
         body += part

@@ -89,7 +89,6 @@ class ReleasedCandidates:
 
 
 def released_candidates(search: Any) -> ReleasedCandidates:
-    """Return the candidates that a fitted search released."""
     check_is_fitted(search, "cv_results_")
     if not hasattr(search, "best_index_"):
         raise ValueError(

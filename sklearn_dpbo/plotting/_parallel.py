@@ -36,14 +36,8 @@ class ParallelCoordinatesDisplay:
     ----------
     parameters : list of ParameterAxis
         The axes, from left to right, with the positions of the candidates.
-    public_scores : ndarray of shape (n_candidates,)
-        Scores within the training set; NaN for candidates without one.
-    failed : ndarray of bool, shape (n_candidates,)
-        Whether fitting the candidate failed.
-    chosen : int
-        Position of the chosen candidate.
-    score_name : str, default="score"
-        Name of the score, for the colour bar.
+    public_scores, failed, chosen, score_name : ndarray, ndarray, int, str
+        As in `SearchPathDisplay`.
     other : str, default="validated"
         Legend label of the candidates without a public score.
 

@@ -132,7 +132,6 @@ class ParameterAxis:
 
     @property
     def _numbers(self) -> NDArray[np.float64]:
-        """The distinct positions that are numbers."""
         return np.setdiff1d(self.positions, [position for position, _ in self.marks])
 
     # ------------------------------------------------------------ for parallel coordinates
@@ -174,7 +173,6 @@ def _scaled(scale: str, positions: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _unscaled(scale: str, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the positions that `_scaled` made these values of."""
     return 10**values if scale == "log" else values
 
 

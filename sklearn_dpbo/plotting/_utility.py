@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["PrivacyUtilityDisplay"]
 
 _N_POINTS = 120
-# The default range of epsilon: this factor below and above the given one.
+# The default range is the given epsilon, divided and multiplied by this.
 _RANGE_FACTOR = 30.0
 
 

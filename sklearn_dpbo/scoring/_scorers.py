@@ -18,7 +18,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ from sklearn.utils.validation import _check_sample_weight
 from .._data.tables import dense, n_rows
 from .._data.units import Units
 from .._privacy.noisy_counts import NoisyCounts
-from ._gains import Custom, Named
+from ._gains import GAINS, Named
 from ._intervals import likely, simulated_interval
 from ._queries import MeanOf, Query
 from ._response import Predictions, respond
@@ -96,16 +96,9 @@ class PrivateScorer(Query):
     is_mean : bool
         Whether it is the mean of gains of single records (`record_gains`), and so a linear function
         of its only integer.
-    learns_bounds : bool
-        Whether bounds follow from the training labels. What they cut off is estimated.
-    choice_uses_public : bool
-        Whether public predictions determine how records count in the choice.
-    lipschitz : float or None
-        For scores of a linear classifier's margin: the Lipschitz constant of a record's gain as a
-        function of its margin.
-    lowest_at_zero : bool
-        Whether a margin of 0 has the lowest gain, which a record also has if it cannot be
-        predicted.
+    choice_uses_public, release_uses_public : bool
+        Whether public predictions determine how records count in the choice; and what is released,
+        or how much the score exceeds that of the counts.
 
     Attributes
     ----------
@@ -124,18 +117,11 @@ class PrivateScorer(Query):
     task: str | None = "classification"
     custom: bool = False
     is_mean: bool = False
-    learns_bounds: bool = False
     choice_uses_public: bool = False
-    lipschitz: float | None = None
-    lowest_at_zero: bool = False
+    release_uses_public: bool = False
 
     # What users give (labels, functions, tables) need not be comparable.
     __eq__, __hash__ = object.__eq__, object.__hash__
-
-    @property
-    def release_uses_public(self) -> bool:
-        """Whether public predictions determine what is released, or correct it."""
-        return self.counts is None or self.learns_bounds
 
     # ------------------------------------------------------------ what is set when
     def prepare(self, y_train: Any) -> PrivateScorer:
@@ -275,7 +261,9 @@ class PrivateScorer(Query):
         gains : ndarray of shape (n,)
             Within `bounds`.
         """
-        raise NotImplementedError
+        found, query = self.predictions(estimator, X, y), cast(MeanOf, self.query)
+        with _computing(self):
+            return query.clipped(found.y, found.response, found.classes)
 
     def predictions(self, estimator: Any, X: Any, y: Any = None) -> Predictions:
         """Return what a fitted estimator predicts for records that need no protection."""
@@ -351,43 +339,37 @@ class MeanScore(PrivateScorer):
 
     query: MeanOf = UNSET
     counts: MeanOf = UNSET
-    gain: Any = None
+    gain: str = ""
     response_method: tuple[str, ...] = ("predict",)
 
     @classmethod
-    def of(
-        cls, name: str, gain: Any, params: dict[str, Any], methods: Any, root: bool = False
-    ) -> MeanScore:
-        """Return the scorer; it can be used without training labels if nothing depends on them."""
-        known = gain.known
+    def of(cls, name: str, gain: str, params: dict[str, Any]) -> MeanScore:
+        """Return the score that is the mean of a gain of `GAINS`, or the root of one."""
+        known, root = GAINS[gain], gain != name
         bounds = params.get("bounds", known.bounds)
-        learns_bounds = known.takes_bounds and callable(bounds)
-        scorer = cls(
+        learns = known.takes_bounds and callable(bounds)
+        return cls(
             name,
-            (-math.inf, 0.0),
+            (-math.inf, 0.0) if callable(bounds) else bounds,
             params,
             task=known.task,
-            custom=isinstance(gain, Custom),
             is_mean=not root,
-            learns_bounds=learns_bounds,
-            choice_uses_public=root and learns_bounds,
-            lipschitz=known.lipschitz(params),
-            lowest_at_zero=name == "ramp",
+            choice_uses_public=root and learns,
+            release_uses_public=learns,
             gain=gain,
-            response_method=methods,
+            response_method=known.methods,
         )
-        return scorer if callable(bounds) else scorer._with_bounds(bounds)
 
     def prepare(self, y_train: Any) -> MeanScore:
         if self.custom:
             return self
-        known = self.gain.known
+        known = GAINS[self.gain]
         if not self.is_mean or known.one_output:
             check_one_output(self.name, y_train)
         own = {key: value for key, value in self.params.items() if key != "bounds"}
-        params = known.check(y_train, **own)
+        gain = known.make(y_train, **own) if known.make else Named(self.gain, own)
         bounds = self.params.get("bounds", known.bounds)
-        bounds = bounds(y_train, params) if callable(bounds) else bounds
+        bounds = bounds(y_train, gain) if callable(bounds) else bounds
         if not np.isfinite(bounds).all():
             raise ValueError(
                 f"scoring={self.name!r}: the training labels are so large that the loss of their "
@@ -395,16 +377,16 @@ class MeanScore(PrivateScorer):
             )
         if not self.is_mean and "bounds" not in self.params:
             bounds = (-math.sqrt(-bounds[0]), 0.0)
-        return replace(self, gain=Named(self.gain.name, params))._with_bounds(bounds)
+        return self.with_gain(gain, bounds, counts=known.counts)
 
-    def _with_bounds(self, bounds: tuple[float, float]) -> MeanScore:
+    def with_gain(self, gain: Any, bounds: tuple[float, float], counts: bool = False) -> MeanScore:
+        """Return the score with this gain between these bounds."""
         a, b = bounds
         query = MeanOf(
-            self.gain,
+            gain,
             bounds if self.is_mean else (-(a**2), -(b**2)),
             self.response_method,
-            counts=self.gain.known.counts,
-            clips=self.gain.known.takes_bounds,
+            counts=counts,
             custom=self.custom,
             name=repr(self),
         )
@@ -421,10 +403,10 @@ class MeanScore(PrivateScorer):
     def release(
         self, public: Public = None, m: int = 1, epsilon: float = 1.0, given: Given = None
     ) -> MeanScore:
-        if not self.learns_bounds:
+        if not self.release_uses_public:
             return self
         if public is None:  # what bounds cut off stays cut off
-            return replace(self, learns_bounds=False)
+            return replace(self, release_uses_public=False)
         return self._with_clipping(public(self.response_method), m)
 
     def raw(self, counts: Floats, units: Units, undefined: float | None = None) -> Floats:
@@ -446,14 +428,9 @@ class MeanScore(PrivateScorer):
         return low - self.allowance, high + self.allowance
 
     def exact(self, public: Predictions, sample_weight: Any = None) -> float:
-        gains = self.counts.unclipped if self.learns_bounds else self.counts.clipped
+        gains = self.counts.unclipped if self.release_uses_public else self.counts.clipped
         found = gains(public.y, public.response, public.classes)
         return float(self._score(np.average(found, weights=sample_weight)))
-
-    def record_gains(self, estimator: Any, X: Any, y: Any = None) -> Floats:
-        found = self.predictions(estimator, X, y)
-        with _computing(self):
-            return self.counts.clipped(found.y, found.response, found.classes)
 
 
 @contextmanager
@@ -470,8 +447,8 @@ def check_one_output(name: str, y_train: Any) -> None:
     if dense(y_train).ndim > 1:
         raise ValueError(
             f"scoring={name!r} takes one label per record; y has shape {dense(y_train).shape}. "
-            f"Use 'accuracy' (all labels right), '{name.split('_')[0]}_samples', "
-            "'neg_mean_squared_error', or make_private_scorer(gain, bounds=(a, b))"
+            "Use 'accuracy' (all labels right), 'neg_mean_squared_error', or "
+            "make_private_scorer(gain, bounds=(a, b))"
         )
 
 

@@ -28,7 +28,7 @@ from sklearn_dpbo._evaluation.responses import agree
 from sklearn_dpbo._evaluation.row_by_row import RowByRowCheck
 from sklearn_dpbo.exceptions import BatchDependentError
 
-ACCURACY = make_private_scorer("accuracy")
+ACCURACY = make_private_scorer("accuracy").prepare([0, 1])
 
 
 def problem_of(X, y, X_val, y_val, groups=None):
