@@ -150,9 +150,9 @@ def _fit_in_secret(search: Any, X: Any, y: Any, groups: Any, setup: Setup) -> Fi
     """
     scorers, space, n_iter, strategy, mechanisms, options = setup
     name, rng = type(strategy).__name__, public_generator(search.random_state)
-    labels = public_classes(None, y) if is_classifier(search.estimator) else np.empty(0)
-    weighted = any(each.is_mean and _depends_on_labels(each, labels) for each in scorers.values())
-    if groups is not None or not len(labels) or weighted:
+    labels = public_classes(None, y) if is_classifier(search.estimator) else None
+    means = [scorer for scorer in scorers.values() if scorer.is_mean]
+    if groups is not None or labels is None or any(_depends_on_labels(s, labels) for s in means):
         raise ValueError(
             f'with protect="all", {name} takes classifiers, single records (no groups), and no '
             "scores that depend on how frequent the labels are. Use strategy='worst_case'"
