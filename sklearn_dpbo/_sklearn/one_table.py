@@ -38,12 +38,12 @@ from .results import note_on_error, results_of, spent_before
 
 __all__ = ["fit_one_table"]
 
-# Into how many parts the range of targets is cut to say how frequent they are.
+# Number of bins of the range of targets, in which frequencies are counted.
 _N_TARGETS = 16
-# Predictions of a regressor that differ by less, as a share of the range of targets, are alike.
+# Predictions of a regressor within this share of the range of targets count as one value.
 _ALIKE = 1e-3
 _N_MADE_UP = 1000
-# Share of the records that candidates are evaluated on, if no model is released.
+# Share of the records for evaluating candidates, if no model is released.
 _TEST_SIZE = 0.2
 _NOT_PROTECTED = (
     "how long the fit took, which says something about how many models were fitted; the number of "
