@@ -179,8 +179,8 @@ def _chosen_rows(
         what = f"{len(test)} records" if unit is None else f"{len(np.unique(unit[test]))} groups"
         _warn(
             f"No X_val and no cv: {what}, chosen by number at random, are held out as the "
-            "validation set, and only they are protected. Pass the sensitive records as X_val and "
-            'y_val; if all are, use protect="all" with an estimator that trains privately.'
+            f"validation set. Only those {what} are protected. Pass the sensitive records as X_val "
+            'and y_val; if all are, use protect="all" with an estimator that trains privately.'
         )
     if "Stratified" in name:
         _warn(
