@@ -229,6 +229,8 @@ def _one_split(
             f"{name}={reprlib.repr(cv)} cannot be used: {error}. Pass a splitter that makes one "
             "split, such as ShuffleSplit(n_splits=1, test_size=0.2), or "
             f"{name}=[(train, test)], with row numbers of X (0 to {n - 1})"
+            + ", or the sensitive records as X_val and y_val"
+            * (name == "cv")
         ) from None
     return train, test
 
