@@ -16,11 +16,11 @@ from .rounding import round_down
 __all__ = ["CHOICE", "SCORE", "TRAINING", "Budget", "PrivacyLoss", "Receipt"]
 __all__ += ["warn_of_weak_guarantee", "weak_because"]
 
-# Purposes by which parts of a budget are told apart, in the words of privacy reports.
+# Purposes that identify parts of a budget, as privacy reports name them.
 TRAINING = "training of models"
 CHOICE = "choice of the candidate"
 SCORE = "score of the chosen candidate"
-# With a larger epsilon, hardly anybody would speak of privacy.
+# A larger epsilon is hardly any privacy.
 _LARGEST = 10
 
 
@@ -57,7 +57,7 @@ class PrivacyLoss:
     assumption : str or None
         What the loss rests on besides the sensitivity; None for a worst-case guarantee.
     detail : str, default=""
-        Which of several releases of the same purpose: the name of the score, say.
+        Which of several releases of the same purpose, such as the name of the score.
     """
 
     epsilon: float
@@ -177,9 +177,8 @@ def warn_of_weak_guarantee(budget: Budget, m: int, unit: str, *, stacklevel: int
     if reasons := weak_because(budget.epsilon, budget.delta, m):
         warnings.warn(
             f"epsilon={budget.epsilon:g} and delta={budget.delta:g} promise little to each of "
-            f"{m:,} {unit}s, as {reasons}. With so large an epsilon, the result may depend on one "
-            f"{unit} almost without limit; with so large a delta, it may be a {unit} picked at "
-            f"random. Use an epsilon of about 1, and a delta of 0 or far below 1/{m:,}",
+            f"{m:,} {unit}s, as {reasons}: the result may depend on one {unit} almost without "
+            f"limit. Use an epsilon of about 1, and a delta of 0 or far below 1/{m:,}",
             PrivacyWarning,
             stacklevel=stacklevel,
         )

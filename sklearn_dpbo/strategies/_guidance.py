@@ -83,13 +83,7 @@ class Guidance:
         self._start = Domain.of(space, [*start, space.own_points(own)]).points.take(slice(n_iter))
 
     def run(self) -> History:
-        """Evaluate n_iter candidates, or all of a smaller space.
-
-        Raises
-        ------
-        ValueError
-            If none of them can be fitted.
-        """
+        """Evaluate n_iter candidates, or all of a smaller space; ValueError if all fits fail."""
         if self._kind == "public":
             self._explore()
         if self._oracle.scorer.choice_uses_public:
@@ -130,7 +124,7 @@ class Guidance:
         return validation_batch(self._space, self._model, self._start, self._pool, n, self._rng)
 
     def _draws(self) -> Price | None:
-        """Return how many candidates are drawn, and what that costs; None if it is not worth it."""
+        """Return the number and price of private draws; None if the noise would be too large."""
         scorer, units = self._oracle.scorer, self._oracle.problem.units
         budget, share = self._mechanisms.budget, Fraction(self._options.guidance_share)
         return affordable_draws(

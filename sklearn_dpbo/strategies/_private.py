@@ -38,7 +38,7 @@ def affordable_draws(n: int, most: int, epsilon: float, delta: float, step: floa
     One unit can change a score by `step`, as a share of the score's range.
     """
     for k in range(min(int(_DRAWN_SHARE * n), most), 0, -1):
-        price = Price.of_choices(k, epsilon, delta)
+        price = Price.shared(k, epsilon, delta)
         if price.scale_of_choice(step) <= _TOLERANCE:
             return price
     return None
