@@ -68,12 +68,9 @@ class PrivacyLoss:
     detail: str = ""
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.epsilon) and self.epsilon > 0):
-            raise ValueError(
-                f"the epsilon of a loss must be positive and finite; found {self.epsilon!r}"
-            )
-        if not 0 <= self.delta < 1:
-            raise ValueError(f"delta must lie in [0, 1); found {self.delta!r}")
+        if not (math.isfinite(self.epsilon) and self.epsilon > 0 and 0 <= self.delta < 1):
+            found = f"found {self.epsilon!r}, {self.delta!r}"
+            raise ValueError(f"a loss has a positive epsilon, and a delta in [0, 1); {found}")
 
     @property
     def release(self) -> str:

@@ -38,12 +38,12 @@ from .results import note_on_error, results_of, spent_before
 
 __all__ = ["fit_one_table"]
 
-# Into how many parts the range of targets is cut to say how frequent they are.
+# Number of bins of the range of targets, in which frequencies are counted.
 _N_TARGETS = 16
-# Predictions of a regressor that differ by less, as a share of the range of targets, are alike.
+# Predictions of a regressor within this share of the range of targets count as one value.
 _ALIKE = 1e-3
 _N_MADE_UP = 1000
-# Share of the records that candidates are evaluated on, if no model is released.
+# Share of the records for evaluating candidates, if no model is released.
 _TEST_SIZE = 0.2
 _NOT_PROTECTED = (
     "how long the fit took, which says something about how many models were fitted; the number of "
@@ -150,9 +150,9 @@ def _fit_in_secret(search: Any, X: Any, y: Any, groups: Any, setup: Setup) -> Fi
     """
     scorers, space, n_iter, strategy, mechanisms, options = setup
     name, rng = type(strategy).__name__, public_generator(search.random_state)
-    labels = public_classes(None, y) if is_classifier(search.estimator) else np.empty(0)
-    weighted = any(each.is_mean and _depends_on_labels(each, labels) for each in scorers.values())
-    if groups is not None or not len(labels) or weighted:
+    labels = public_classes(None, y) if is_classifier(search.estimator) else None
+    means = [scorer for scorer in scorers.values() if scorer.is_mean]
+    if groups is not None or labels is None or any(_depends_on_labels(s, labels) for s in means):
         raise ValueError(
             f'with protect="all", {name} takes classifiers, single records (no groups), and no '
             "scores that depend on how frequent the labels are. Use strategy='worst_case'"

@@ -35,7 +35,7 @@ __all__ = ["OneTable", "Plan"]
 _ACCOUNTING = ("auto", "compose", "repeat")
 # With more fits, a random number of them is better.
 _COMPOSED = 4
-# Records times epsilon, from which on noise is so little that many models can be fitted.
+# From this number of records times epsilon on, noise is small enough to fit many models.
 _LARGE = 10_000
 # Labels whose noisy count is below this many noise scales are taken to be absent.
 _CLEAR = 3
@@ -43,7 +43,7 @@ _CLEAR = 3
 
 @dataclass(frozen=True)
 class Plan:
-    """Models that may be fitted, how many of them (all, or a random number), and for what each."""
+    """Models that may be fitted, how many of them, and the epsilon and delta of each."""
 
     fits: tuple[SecretFit, ...]
     runs: Runs
@@ -281,8 +281,8 @@ def _choose(
 ) -> tuple[SecretModel, Sensitive]:
     """Fit in secret; return the model chosen, and its statistic.
 
-    How many models there were, and where among them this one is, is known in here alone: not in
-    the frame of a caller either, which an exception would show.
+    The number of models, and the position of this one, stay in this frame: an exception would show
+    the frames of callers.
     """
     models, statistics = fit_secretly(plan.draw(mechanisms.noise), training, oracle)
     i, model = mechanisms.best_of(models, statistics, epsilon, purpose=CHOICE, among=plan.among)
@@ -290,7 +290,7 @@ def _choose(
 
 
 def default_fits(n_units: int, epsilon: float) -> int:
-    """Return how many models to fit: the more, the less noise a fit has."""
+    """Return how many models to fit: more if fits have less noise."""
     if n_units * epsilon >= _LARGE:
         return 24
     return int(np.clip(np.rint(_COMPOSED * n_units * epsilon / _LARGE), 2, _COMPOSED))

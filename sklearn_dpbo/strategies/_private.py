@@ -23,8 +23,8 @@ from ._proposals import UCB, Domain
 
 __all__ = ["PrivateGuide", "affordable_draws", "linear_scores"]
 
-# Noise of a draw beyond this share of the score's range is not worth its privacy: then fewer
-# candidates are drawn, and in the end none.
+# A draw's noise must stay within this share of the score's range; otherwise fewer candidates are
+# drawn, or none.
 _TOLERANCE = 0.01
 # Share of the evaluations that may be drawn.
 _DRAWN_SHARE = 0.5

@@ -16,7 +16,7 @@ from ..acquisition import UpperConfidenceBound
 
 __all__ = ["KERNEL", "UCB", "Domain", "PublicModel", "choose_batch", "validation_batch"]
 
-# By which promising candidates are found, and the kernel of the surrogate.
+# The acquisition function for promising candidates, and the kernel of the surrogate.
 UCB, KERNEL = UpperConfidenceBound(1.0), "matern52"
 
 # Neighbourhoods are sampled on three scales, with this many points each.
