@@ -48,7 +48,7 @@ from .suppress_output import (
     without_autologging,
 )
 
-__all__ = ["Evaluation", "Evaluator", "counted"]
+__all__ = ["Evaluation", "Evaluator", "counted", "table_and_model"]
 
 
 @dataclass(frozen=True)
@@ -273,3 +273,16 @@ def counted(table: ProtectedTable, model: Model, query: Query) -> Sensitive:
     """Return what is released of one model, without noise yet, in a table of one row."""
     with ClearFrames(), suppress_output():
         return count(model, table, query).content
+
+
+def table_and_model(
+    estimator: Any, queries: tuple[Query, ...], problem: Problem, prediction: str
+) -> tuple[ProtectedTable, Model]:
+    """Return the protected table and a fitted estimator's model; it predicts row by row."""
+    companions = Companions.of(problem)
+    check = RowByRowCheck.on(companions, problem)
+    model = make_model(estimator, queries, companions, prediction, check, None, problem.training)
+    table = ProtectedTable.of(problem, companions, prediction)
+    for query in queries:
+        table.rehearse(model, query)
+    return table, model

@@ -155,7 +155,7 @@ def selections(
 
     The output is how often the second candidate was chosen.
     """
-    D, draws = sensitivity, Price.of_choices(n_draws, epsilon, delta)
+    D, draws = sensitivity, Price.shared(n_draws, epsilon, delta)
     call = partial(_times_chosen, draws, D, epsilon, delta, noise)
     how = "zCDP" if draws.concentrated else "sums"
     subject = f"{n_draws} selections, accounted by {how}"

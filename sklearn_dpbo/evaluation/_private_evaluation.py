@@ -9,26 +9,21 @@ import numpy as np
 from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted
 
-from .._data.split import Problem, hold_out
+from .._data.split import hold_out
 from .._data.tables import take_rows
 from .._data.units import unit_name
-from .._evaluation.companions import Companions, spread_rows
-from .._evaluation.evaluator import counted
+from .._evaluation.companions import spread_rows
+from .._evaluation.evaluator import counted, table_and_model
 from .._evaluation.fitting import without_callbacks
-from .._evaluation.model import Model
-from .._evaluation.own_code import check_prediction, predicts_separately
-from .._evaluation.protected_values import ProtectedTable
-from .._evaluation.row_by_row import RowByRowCheck
+from .._evaluation.own_code import check_prediction
 from .._evaluation.suppress_output import without_autologging
 from .._params import as_floats, check_number
 from .._privacy.accounting import warn_of_weak_guarantee
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import noise_source
 from .._privacy.rounding import round_down
-from .._privacy.sensitive import Sensitive
 from ..ledger._budget import budget_on
 from ..ledger._ledger import PrivacyLedger
-from ..scoring._queries import Query
 from ..scoring._response import Responses
 from ._design import METHODS, check_task, design_of
 from ._privacy import validation_report
@@ -179,7 +174,9 @@ def private_evaluation(
             pos_label=pos_label,
             largest_error=largest_error,
         )
-        tables = _counted(model, design._parts, problem, prediction)
+        table, model = table_and_model(model, design._parts, problem, prediction)
+        beside = table.companions
+        tables = [counted(table, model.asked(part, beside), part) for part in design._parts]
     mechanisms = Mechanisms(budget, noise)
     noisy = tuple(
         mechanisms.release_counts(
@@ -199,19 +196,3 @@ def private_evaluation(
         released="the evaluation: all numbers and figures follow from the same released counts",
     )
     return design.released(noisy, problem.units, report)
-
-
-def _counted(
-    estimator: Any, parts: tuple[Query, ...], problem: Problem, prediction: str
-) -> list[Sensitive]:
-    """Return what is counted, without noise yet; check predictions of public records before."""
-    companions = Companions.of(problem)
-    table = ProtectedTable.of(problem, companions, prediction)
-    models = [Model.of(estimator, (part,), companions) for part in parts]
-    if not predicts_separately(prediction, models[0].own_code):
-        check = RowByRowCheck.on(companions, problem)
-        for model, part in zip(models, parts, strict=True):
-            check.check(model.pickled, part.response_method)
-    for model, part in zip(models, parts, strict=True):
-        table.rehearse(model, part)
-    return [counted(table, model, part) for model, part in zip(models, parts, strict=True)]

@@ -10,8 +10,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 
-from .._sklearn.delegation import DelegatesToBest, replace_fitted
-from .._sklearn.pipelines import refuse_steps_before
+from .._sklearn.delegation import DelegatesToBest, refuse_steps_before, replace_fitted
 from .._sklearn.results import already_released, note_on_error
 from ..ledger._ledger import PrivacyLedger
 from ..strategies._utility import noise_hints, warn_of_low_utility

@@ -27,7 +27,7 @@ from .._privacy.rounding import round_down
 from .._privacy.sensitive import Secret
 from .._space.space import Points, SearchSpace
 from ..scoring._scorers import score_and_interval
-from ..strategies._base import Candidate, Release, Strategy, positive
+from ..strategies._base import Candidate, Release, Strategy
 from ._dataset_kernel import LOG_GRID, estimate_dataset_kernel, neighbouring_scores
 from ._in_secret import begin_on_table, check_acquisition, first_of_path
 from ._trace import Explored, Model, Trace
@@ -144,7 +144,7 @@ class GPStrategy(Strategy):
             raise ValueError(f"kernel must be one of {tuple(KERNEL_SHAPES)}; found {self.kernel!r}")
         self._check("k1", "in [-1, 1]", lambda v: -1 <= v <= 1, optional=True)
         self._check("prior_mean", "a number", optional=True)
-        self._check("prior_scale", "positive", positive, optional=True)
+        self._check("prior_scale", "positive", lambda v: v > 0, optional=True)
         scales = np.ravel(1.0 if self.length_scale is None else self.length_scale).tolist()
         if not scales or not all(
             isinstance(v, Real) and is_finite(v) and float(v) > 0 for v in scales

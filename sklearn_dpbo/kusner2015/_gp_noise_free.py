@@ -15,7 +15,7 @@ from .._privacy.accounting import Budget
 from .._privacy.mechanisms import Mechanisms
 from .._space.axes import Distribution
 from .._space.space import SearchSpace
-from ..strategies._base import Release, positive
+from ..strategies._base import Release
 from ._branch_and_bound import branch_and_bound
 from ._exact_score import observing_scores
 from ._gp import ASSUMPTION_1, ASSUMPTION_1_ON_TABLE, GPStrategy, assemble
@@ -135,8 +135,8 @@ class GPNoiseFree(GPStrategy):
                 "score (score_share=0), or use strategy='worst_case'"
             )
         super().check(budget)
-        self._check("A", "positive", positive, optional=without_score)
-        self._check("tau", "positive", positive, optional=without_score)
+        self._check("A", "positive", lambda v: v > 0, optional=without_score)
+        self._check("tau", "positive", lambda v: v > 0, optional=without_score)
         self._check("max_level", "0 or more", lambda v: v >= 0, Integral, optional=True)
 
     def run(

@@ -14,7 +14,7 @@ from .._evaluation.evaluator import Evaluator
 from .._privacy.accounting import Budget
 from .._privacy.mechanisms import Mechanisms
 from .._space.space import SearchSpace
-from ..strategies._base import Release, positive
+from ..strategies._base import Release
 from ._exact_score import observing_scores
 from ._gp import GPStrategy, assemble
 from ._trace import Trace
@@ -112,7 +112,7 @@ class GPNoisy(GPStrategy):
 
     def check(self, budget: Budget) -> None:
         super().check(budget)
-        self._check("noise", "positive", positive, optional=True)
+        self._check("noise", "positive", lambda v: v > 0, optional=True)
         self._check("n_candidates", "1 or more", lambda v: v >= 1, Integral)
 
     def run(

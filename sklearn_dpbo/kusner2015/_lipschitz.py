@@ -21,7 +21,7 @@ from .._privacy.sensitive import Secret, Sensitive
 from .._space.space import SearchSpace
 from ..acquisition import ExpectedImprovement
 from ..scoring._scorers import score_and_interval
-from ..strategies._base import Candidate, Release, Strategy, positive
+from ..strategies._base import Candidate, Release, Strategy
 from ._in_secret import (
     all_in_secret,
     begin_on_table,
@@ -154,8 +154,8 @@ class LipschitzConvex(Strategy):
         return _RELEASED_BOTH if self.releases_candidate else _RELEASED_SCORE
 
     def check(self, budget: Budget) -> None:
-        self._check("g_star", "positive", positive, optional=True)
-        self._check("lipschitz", "positive", positive, optional=True)
+        self._check("g_star", "positive", lambda v: v > 0, optional=True)
+        self._check("lipschitz", "positive", lambda v: v > 0, optional=True)
         self._check("candidate_share", "in [0, 1)", lambda v: 0 <= v < 1)
         check_acquisition(self.acquisition)
         if self.lambda_bounds is not None:

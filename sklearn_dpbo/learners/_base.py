@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .._data.units import Units
 from .._params import as_floats, check_number
 from .._privacy.accounting import Budget, warn_of_weak_guarantee
-from .._privacy.mechanisms import Mechanisms, Price, Series
+from .._privacy.mechanisms import GAUSSIAN_ONLY, Mechanisms, Price, Series
 from .._privacy.noise import noise_source
 from ..ledger._budget import budget_on
 from ..report._html import ShowsPrivacy
@@ -107,7 +107,7 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
             self.ledger, self.epsilon, self.delta, what=what, mechanism=mechanism, unit=units.name
         )
         warn_of_weak_guarantee(budget, units.m, units.name, stacklevel=4)
-        price = Price.of_tables(n, budget.epsilon, budget.delta)
+        price = Price.shared(n, budget.epsilon, budget.delta, GAUSSIAN_ONLY)
         noisy = Mechanisms(budget, noise).tables(price, sensitivity, purpose=what)
         return budget, noisy, price.scale(sensitivity), noise
 

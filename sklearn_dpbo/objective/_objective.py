@@ -30,7 +30,7 @@ from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import noise_source
 from .._privacy.noisy_counts import NoisyCounts, noise_std
 from .._privacy.sensitive import Sensitive
-from .._sklearn.search_parameters import prepared
+from .._sklearn.parameters import prepare_scorer
 from ..evaluation._privacy import validation_report
 from ..exceptions import BudgetExceededError, LowUtilityWarning
 from ..ledger._budget import budget_on
@@ -206,7 +206,7 @@ class PrivateObjective:
         rng = check_random_state(random_state)
         problem = problem_of(estimator, X_train, y_train, X_val, y_val, groups_val, fit_params, rng)
         options = FitOptions(clone(estimator), error_score, prediction=prediction)
-        scorer = prepared(scorer, problem.training.y)
+        scorer = prepare_scorer(scorer, problem.training.y)
         self._evaluator = Evaluator(options, problem, (scorer,))
         weakref.finalize(self, self._evaluator.close)
         self._public = self._evaluator.public(None, np.random.default_rng(rng.randint(2**31 - 1)))

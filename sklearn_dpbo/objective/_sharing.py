@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 from scipy import stats
 
-from .._privacy.mechanisms import Price
+from .._privacy.mechanisms import COUNTS, Price
 from .._privacy.rounding import round_down
 
 __all__ = ["Sharing", "error_of_noisy_max"]
@@ -44,7 +44,7 @@ class Sharing:
         best = Fraction(epsilon) * Fraction(best_share)
         for_calls = round_down(Fraction(epsilon) - best)
         return cls(
-            Price.of_counts(n_calls, for_calls, delta),
+            Price.shared(n_calls, for_calls, delta, COUNTS),
             round_down(best * (1 - Fraction(_SCORE_SHARE))),
         )
 

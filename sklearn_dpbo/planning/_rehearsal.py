@@ -17,7 +17,7 @@ from .._space.space import SearchSpace
 from ..scoring._scorers import PrivateScorer, Score
 from ..strategies._base import Release
 from ..strategies._guidance import Guidance
-from ..strategies._release import CountedScores, count_scores
+from ..strategies._release import UnreleasedScores, count_scores
 from ..strategies._worst_case import WorstCase
 from ._bounds import UtilityBounds
 
@@ -59,7 +59,7 @@ class Rehearsal(WorstCase):
         guidance = Guidance(self, space, oracle, n_iter, rng, mechanisms)
         history = guidance.run()
         params = [history.candidates[i].params for i in history.fitted]
-        exact, counted = _exact_scores(oracle, params), dict[int, CountedScores]()
+        exact, counted = _exact_scores(oracle, params), dict[int, UnreleasedScores]()
         self.scorer, self.n_candidates, self.draws = oracle.scorer, len(params), []
         statistics = history.statistics.plus(guidance.prior())
         for _ in range(self.n_draws):

@@ -18,7 +18,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,10 +96,9 @@ class PrivateScorer(Query):
     is_mean : bool
         Whether it is the mean of gains of single records (`record_gains`), and so a linear function
         of its only integer.
-    learns_bounds : bool
-        Whether bounds follow from the training labels. What they cut off is estimated.
-    choice_uses_public : bool
-        Whether public predictions determine how records count in the choice.
+    choice_uses_public, release_uses_public : bool
+        Whether public predictions determine how records count in the choice; and what is released,
+        or how much the score exceeds that of the counts.
 
     Attributes
     ----------
@@ -118,16 +117,11 @@ class PrivateScorer(Query):
     task: str | None = "classification"
     custom: bool = False
     is_mean: bool = False
-    learns_bounds: bool = False
     choice_uses_public: bool = False
+    release_uses_public: bool = False
 
     # What users give (labels, functions, tables) need not be comparable.
     __eq__, __hash__ = object.__eq__, object.__hash__
-
-    @property
-    def release_uses_public(self) -> bool:
-        """Whether public predictions determine what is released, or correct it."""
-        return self.counts is None or self.learns_bounds
 
     # ------------------------------------------------------------ what is set when
     def prepare(self, y_train: Any) -> PrivateScorer:
@@ -267,7 +261,9 @@ class PrivateScorer(Query):
         gains : ndarray of shape (n,)
             Within `bounds`.
         """
-        raise NotImplementedError
+        found, query = self.predictions(estimator, X, y), cast(MeanOf, self.query)
+        with _computing(self):
+            return query.clipped(found.y, found.response, found.classes)
 
     def predictions(self, estimator: Any, X: Any, y: Any = None) -> Predictions:
         """Return what a fitted estimator predicts for records that need no protection."""
@@ -358,8 +354,8 @@ class MeanScore(PrivateScorer):
             params,
             task=known.task,
             is_mean=not root,
-            learns_bounds=learns,
             choice_uses_public=root and learns,
+            release_uses_public=learns,
             gain=gain,
             response_method=known.methods,
         )
@@ -407,10 +403,10 @@ class MeanScore(PrivateScorer):
     def release(
         self, public: Public = None, m: int = 1, epsilon: float = 1.0, given: Given = None
     ) -> MeanScore:
-        if not self.learns_bounds:
+        if not self.release_uses_public:
             return self
         if public is None:  # what bounds cut off stays cut off
-            return replace(self, learns_bounds=False)
+            return replace(self, release_uses_public=False)
         return self._with_clipping(public(self.response_method), m)
 
     def raw(self, counts: Floats, units: Units, undefined: float | None = None) -> Floats:
@@ -432,14 +428,9 @@ class MeanScore(PrivateScorer):
         return low - self.allowance, high + self.allowance
 
     def exact(self, public: Predictions, sample_weight: Any = None) -> float:
-        gains = self.counts.unclipped if self.learns_bounds else self.counts.clipped
+        gains = self.counts.unclipped if self.release_uses_public else self.counts.clipped
         found = gains(public.y, public.response, public.classes)
         return float(self._score(np.average(found, weights=sample_weight)))
-
-    def record_gains(self, estimator: Any, X: Any, y: Any = None) -> Floats:
-        found = self.predictions(estimator, X, y)
-        with _computing(self):
-            return self.counts.clipped(found.y, found.response, found.classes)
 
 
 @contextmanager

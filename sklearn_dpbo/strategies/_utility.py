@@ -19,7 +19,7 @@ __all__ = ["noise_hints", "warn_of_low_utility"]
 # With fewer public scores than this, differences between candidates are assumed to be a share of
 # the largest possible one.
 _FEWEST, _ASSUMED_SPREAD = 3, 0.1
-# What follows for the reader.
+# What the reader should conclude.
 _CONSEQUENCES = {
     "choice": "best_params_ may be hardly better than a candidate picked at random",
     "score": "best_score_ says little: look at best_score_interval_",
@@ -29,7 +29,7 @@ _HALF_WIDTH = 1.96
 
 
 def warn_of_low_utility(hints: Sequence[str], stacklevel: int = 3) -> None:
-    """Warn, for what is released after it is set: a user may turn warnings into errors."""
+    """Warn once results are set: a user may turn warnings into errors."""
     for hint in hints:
         warnings.warn(hint, LowUtilityWarning, stacklevel=stacklevel)
 

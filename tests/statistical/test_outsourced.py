@@ -229,7 +229,7 @@ def test_rows_whose_norm_overflows_or_underflows_are_clipped():
 def test_seeded_noise_gives_no_guarantee_and_invalid_seeds_raise(X):
     assert "NONE" in curated(X).guarantee_
     for wrong in (False, 1.7, -1, np.random.RandomState(0)):
-        with pytest.raises(ValueError, match="noise_random_state must be None or a whole"):
+        with pytest.raises(ValueError, match="noise_random_state is a whole"):
             GaussianCurator(noise_random_state=wrong).fit(X)
 
 

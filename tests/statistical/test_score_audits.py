@@ -14,7 +14,7 @@ import pytest
 from sklearn_dpbo import make_private_scorer
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo._privacy.accounting import Budget
-from sklearn_dpbo._privacy.mechanisms import Mechanisms, Price
+from sklearn_dpbo._privacy.mechanisms import COUNTS, Mechanisms, Price
 from sklearn_dpbo._privacy.noise import SeededNoise
 from sklearn_dpbo._privacy.sensitive import Sensitive
 from sklearn_dpbo.audit import audit_mechanism
@@ -206,7 +206,7 @@ def test_audit_of_the_scores_of_all_candidates(n, delta, bug, refuted):
     def release(mechanisms, side):
         D = counts.sensitivity(family.units)
         tables = [sealed([row], D, bug) for row in side]
-        price = Price.of_counts(n, EPSILON, delta)
+        price = Price.shared(n, EPSILON, delta, COUNTS)
         series = mechanisms.answers(price, purpose="an audit")
         noisy = [series(table) for table in tables]
         assert noisy[0].gaussian == (delta > 0)

@@ -1188,7 +1188,7 @@ def test_brier_score_of_one_class_depends_on_own_record_only(other):
 
 @pytest.mark.parametrize("name", ["neg_brier_score", "neg_log_loss"])
 def test_probabilities_for_wrong_number_of_classes_raise_value_error(name):
-    gain = make_private_scorer(name).gain
+    gain = make_private_scorer(name).prepare([0, 1]).query.gain
     with pytest.raises(ValueError, match="one score per class"):
         gain(np.zeros(4, dtype=int), np.ones((4, 3)) / 3, np.array([0, 1]))
 
