@@ -31,13 +31,8 @@ from .protected_values import ProtectedTable
 from .suppress_output import drop_errors, suppress_output
 
 __all__ = [
-    "LabelGains",
-    "best_labels",
-    "counts_at",
-    "label_values",
-    "public_responses",
-    "public_thresholds",
-    "threshold_curve",
+    "LabelGains", "best_labels", "counts_at", "label_values", "public_responses",
+    "public_thresholds", "threshold_curve",
 ]  # fmt: skip
 
 # Training records that say where thresholds may lie.
@@ -58,7 +53,7 @@ class LabelGains(Query):
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
         """Return the response, the gains of both labels, and their values for `counts`."""
         scorer, counts = self.scorer, self.scorer.counts
-        gains = _of_either_label(scorer, y, classes)
+        gains = _of_either_label(scorer.query, y, classes)
         counted = gains if counts is scorer.query else _of_either_label(counts, y, classes)
         return np.stack([class_scores(response)[:, 0], *gains, *counted], axis=1)
 
@@ -166,7 +161,7 @@ def public_thresholds(
     )
     spread = _spread(values[:, 0], response.ndim == 2, n - n // 2, type(estimator).__name__)
     units = Units.of(len(index))
-    u = label_gains.total(values, units, spread) / label_gains.scorer.largest(units)
+    u = label_gains.total(values, units, spread) / label_gains.scorer.query.largest(units)
     cumulated = np.cumsum(np.exp(_TRUST * (u - u.max())))
     shares = (np.arange(n // 2) + 0.5) / (n // 2)
     promising = spread[np.searchsorted(cumulated, shares * cumulated[-1])]
