@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from functools import cached_property, partial, reduce
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,7 @@ from .fitting import (
     without_callbacks,
     without_side_effects,
 )
-from .model import Model, Models, make_model
+from .model import MakesModel, Model, Models
 from .progress import Progress, call_hook, in_parallel
 from .protected_values import ProtectedTable
 from .public import PublicEvaluator
@@ -213,16 +213,11 @@ class Evaluator:
     def _check(self) -> RowByRowCheck:
         return RowByRowCheck.on(self.companions, self.problem)
 
-    def make_model(self, training: Training, check: bool = True) -> Callable[[Any], Model]:
+    def make_model(self, training: Training, check: bool = True) -> MakesModel:
         """Return what makes models of fitted candidates, without access to the validation set."""
-        return partial(
-            make_model,
-            queries=self._queries,
-            companions=self.companions,
-            prediction=self.options.prediction,
-            check=self._check if check else None,
-            accept=self.accept,
-            training=training,
+        prediction, checked = self.options.prediction, self._check if check else None
+        return MakesModel(
+            self._queries, self.companions, prediction, checked, self.accept, training
         )
 
     def _fit(self, candidate_params: tuple[dict[str, Any], ...]) -> None:
@@ -281,10 +276,9 @@ def table_and_model(
     estimator: Any, queries: tuple[Query, ...], problem: Problem, prediction: str
 ) -> tuple[ProtectedTable, Model]:
     """Return the protected table and a fitted estimator's model; it predicts row by row."""
-    companions = Companions.of(problem)
-    check = RowByRowCheck.on(companions, problem)
-    model = make_model(estimator, queries, companions, prediction, check, None, problem.training)
-    table = ProtectedTable.of(problem, companions, prediction)
-    for query in queries:
-        table.rehearse(model, query)
-    return table, model
+    options = FitOptions(estimator, prediction=prediction)
+    with closing(Evaluator(options, problem, (), report=queries)) as oracle:
+        model = oracle.make_model(problem.training)(estimator)
+        for query in queries:
+            oracle.table.rehearse(model, query)
+        return oracle.table, model

@@ -20,7 +20,7 @@ from .own_code import own_code, predicts_separately
 from .responses import Response
 from .row_by_row import RowByRowCheck
 
-__all__ = ["Model", "Models", "make_model"]
+__all__ = ["MakesModel", "Model", "Models"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,23 +70,25 @@ def _values(query: Any, y: Any, response: NDArray[Any], classes: Any) -> tuple[N
     return values, query.share_clipped(*deepcopy((y, response)), classes)
 
 
-def make_model(
-    estimator: Any,
-    queries: tuple[Any, ...],
-    companions: Companions,
-    prediction: str,
-    check: RowByRowCheck | None,
-    accept: Callable[[Any, Training], None] | None,
-    training: Training,
-) -> Model:
-    """Return the model of a fitted candidate, or raise what `accept` or `check` do."""
-    if accept is not None:
-        accept(estimator, training)
-    model = Model.of(without_callbacks(estimator), queries, companions)
-    if check is not None and not predicts_separately(prediction, model.own_code):
-        for methods in model.responses:
-            check.check(model.pickled, methods)
-    return model
+@dataclass(frozen=True, eq=False)
+class MakesModel:
+    """Makes models of fitted candidates, or raises what `accept` or `check` do."""
+
+    queries: tuple[Any, ...]
+    companions: Companions
+    prediction: str
+    check: RowByRowCheck | None
+    accept: Callable[[Any, Training], None] | None
+    training: Training
+
+    def __call__(self, estimator: Any) -> Model:
+        if self.accept is not None:
+            self.accept(estimator, self.training)
+        model = Model.of(without_callbacks(estimator), self.queries, self.companions)
+        if self.check is not None and not predicts_separately(self.prediction, model.own_code):
+            for methods in model.responses:
+                self.check.check(model.pickled, methods)
+        return model
 
 
 class Models:
