@@ -5,33 +5,18 @@ from __future__ import annotations
 import inspect
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "as_floats",
-    "check_named",
-    "check_number",
-    "check_params",
-    "fit_takes",
-    "is_finite",
-    "is_number",
-    "one_of",
-]
+__all__ = ["as_floats", "check_named", "check_number", "fit_takes", "is_finite"]
+__all__ += ["is_number", "one_of"]
 
 # What others call a validation set: records given by these names would not be protected.
 _NAMES_OF_VALIDATION = re.compile("[Xxy]_?(valid|validation|test|holdout|hold_out|dev|eval)")
-
-
-def check_params(owner: Any, constraints: Mapping[str, tuple[Callable[[Any], bool], str]]) -> None:
-    """Raise ValueError for a parameter that breaks its constraint: a check, and words for it."""
-    for name, (holds, expected) in constraints.items():
-        if not holds(value := getattr(owner, name)):
-            raise ValueError(f"{name} is {expected}; found {value!r} ({type(value).__name__})")
 
 
 def is_number(
@@ -70,8 +55,8 @@ def check_number(
 ) -> None:
     """Raise ValueError unless a value is a number of this kind of which this holds.
 
-    True and False are no numbers. The message says that the parameter *is* what is `expected`, in
-    words. Numbers that are not `finite`, also integers beyond any float, are refused.
+    True and False are not numbers. The message says what is `expected`. Numbers that are not
+    `finite`, and integers beyond any float, are refused.
     """
     if not is_number(holds, kind, optional=optional, finite=finite)(value):
         raise ValueError(

@@ -44,7 +44,6 @@ class CrossValidationBudgetError(BaseException):
     """A `BudgetExceededError` inside scikit-learn's cross-validation, which it ends.
 
     `cross_val_score`, `GridSearchCV` and their like put nan in place of a fold's score for any
-    `Exception`, unless ``error_score="raise"``; so this is none. ``except BudgetExceededError`` and
-    ``except Exception`` do not catch it: catch it by its name. A worker of `multiprocessing.Pool`
-    dies of it, and the pool waits for ever; joblib's and `concurrent.futures`' pass it on.
+    `Exception`, so this is none: catch it by its name. A worker of `multiprocessing.Pool` dies of
+    it, and the pool waits forever; joblib's and `concurrent.futures`' pass it on.
     """

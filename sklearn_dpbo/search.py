@@ -2,45 +2,30 @@
 
 from __future__ import annotations
 
-import warnings
 from contextlib import closing
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 
-from ._data.split import Problem
-from ._data.units import unit_name
 from ._evaluation.evaluator import Evaluator
-from ._evaluation.fitting import FitOptions
 from ._evaluation.progress import CallbackSupportMixin, watched
-from ._privacy.accounting import Budget
-from ._privacy.mechanisms import Mechanisms
-from ._privacy.noise import noise_source
 from ._sklearn.delegation import DelegatesToBest, RoutesToEstimator, replace_fitted
-from ._sklearn.one_table import fit_in_secret, fit_one_table
-from ._sklearn.pipelines import refuse_steps_before
-from ._sklearn.results import already_released, note_on_error, results_of, spent_before
-from ._sklearn.search_parameters import (
-    Setup,
-    check_parameters,
-    check_strategy,
-    n_iter_of,
-    prepared,
-    resolve_strategy,
-    scorers_of,
-    space_of,
+from ._sklearn.one_table import fit_one_table
+from ._sklearn.parameters import prepare_scorer, setup_of
+from ._sklearn.results import (
+    already_released,
+    also_released,
+    note_on_error,
+    results_of,
+    spent_before,
 )
 from .evaluation._design import needs
 from .evaluation._privacy import validation_report
-from .exceptions import GuaranteeAssumptionWarning
-from .ledger._budget import budget_on
 from .ledger._ledger import PrivacyLedger
 from .report._html import ShowsEstimatorAndPrivacy
-from .report._report import TRAINING_NOT_PROTECTED, PrivacyReport
-from .scoring._make import is_several
-from .strategies._base import Release, Strategy
-from .strategies._one_table import OneTable
+from .report._report import TRAINING_NOT_PROTECTED
+from .strategies._base import Strategy
 from .strategies._utility import warn_of_low_utility
 
 __all__ = ["PrivateBayesSearchCV"]
@@ -301,27 +286,37 @@ class PrivateBayesSearchCV(
             selections in earlier rounds.
         """
         if self.protect == "all":
-            return self._fit_one_table(X, y, X_val, y_val, groups_val, fit_params)
-        setup = self._checked(groups_val)
-        scorers, space, strategy, mechanisms, options = setup
+            others = {"X_val": X_val, "y_val": y_val, **fit_params}
+            fitted, hints = fit_one_table(self, X, y, groups_val, others)
+            replace_fitted(self, fitted)
+            warn_of_low_utility(hints)
+            return self
+        scorers, space, n_iter, strategy, mechanisms, options = setup_of(self, groups_val)
         given = {"X_val": X_val, "y_val": y_val, "groups_val": groups_val}
         problem, rng = self._hold_out(X, y, fit_params, mechanisms.budget, **given)
         evaluates = self.release == "evaluation"
         oracle = Evaluator(
             options,
             problem,
-            tuple(prepared(scorer, problem.training.y) for scorer in scorers.values()),
+            tuple(prepare_scorer(scorer, problem.training.y) for scorer in scorers.values()),
             report=needs(self.estimator, problem.training.y) if evaluates else (),
             releases_all=self.release == "all",
         )
-        n_iter = n_iter_of(self, space, strategy)
         with (
             closing(oracle),
             watched(self, int(min(n_iter, space.n_points)), self.verbose) as oracle.progress,
         ):
             with note_on_error(lambda: spent_before(mechanisms.budget)):
                 release = strategy.run(space, oracle, n_iter=n_iter, rng=rng, mechanisms=mechanisms)
-            privacy = self._privacy_report(problem, strategy, mechanisms, release, list(scorers))
+            privacy = validation_report(
+                problem,
+                mechanisms,
+                self.prediction,
+                title="Differentially private hyper-parameter search",
+                not_protected=TRAINING_NOT_PROTECTED.format("best_estimator_"),
+                released=also_released(self, release, list(scorers)) + strategy.released,
+                assumption=strategy.assumption,
+            )
             fitted = results_of(self, release, list(scorers), oracle, privacy)
             with note_on_error(lambda: already_released(fitted)):
                 if self.refit:
@@ -329,72 +324,3 @@ class PrivateBayesSearchCV(
             replace_fitted(self, fitted)
         warn_of_low_utility(release.hints)
         return self
-
-    def _fit_one_table(
-        self, X: Any, y: Any, X_val: Any, y_val: Any, groups: Any, fit_params: dict[str, Any]
-    ) -> Self:
-        refuse_steps_before(self, protects_all=True)
-        groups = fit_params.pop("groups", None) if groups is None else groups
-        others = {"X_val": X_val, "y_val": y_val, **fit_params, "cv": self.cv}
-        if names := [name for name, value in others.items() if value is not None]:
-            raise ValueError(
-                f'protect="all" takes one table, as X and y (and groups), and cuts it itself; '
-                f"found {names} as well"
-            )
-        setup = self._checked(groups)
-        fit = fit_one_table if isinstance(setup.strategy, OneTable) else fit_in_secret
-        fitted, hints = fit(self, X, y, groups, setup)
-        replace_fitted(self, fitted)
-        warn_of_low_utility(hints, 4)
-        return self
-
-    def _checked(self, groups: Any) -> Setup:
-        """Return what the search does, or raise an error for wrong parameters."""
-        check_parameters(self)
-        scorers, space = scorers_of(self), space_of(self)
-        strategy = resolve_strategy(self.strategy).protecting(self.protect)
-        strategy.check(Budget(self.epsilon, self.delta))
-        check_strategy(self, strategy, scorers)
-        noise, name = noise_source(self.noise_random_state, stacklevel=4), type(strategy).__name__
-        budget = budget_on(
-            self.ledger,
-            self.epsilon,
-            self.delta,
-            what="choice and score of a candidate"
-            if self.protect == "validation"
-            else "a fitted model and its score",
-            mechanism=f"{type(self).__name__}, {name}",
-            unit=unit_name(groups),
-            assumption=strategy.assumption,
-            estimator=self.estimator,
-        )
-        if strategy.assumption is not None:
-            warnings.warn(
-                f"The privacy of {name} is not worst case. It rests on {strategy.assumption}.",
-                GuaranteeAssumptionWarning,
-                stacklevel=3 + (self.protect == "all"),
-            )
-        options = FitOptions(self.estimator, self.error_score, self.n_jobs, self.prediction)
-        return Setup(scorers, space, strategy, Mechanisms(budget, noise), options)
-
-    def _privacy_report(
-        self,
-        problem: Problem,
-        strategy: Strategy,
-        mechanisms: Mechanisms,
-        release: Release,
-        names: list[str],
-    ) -> PrivacyReport:
-        by_name = f"best_scores_ and best_score_intervals_ ({', '.join(names)}), "
-        return validation_report(
-            problem,
-            mechanisms,
-            self.prediction,
-            title="Differentially private hyper-parameter search",
-            not_protected=TRAINING_NOT_PROTECTED.format("best_estimator_"),
-            released="evaluation_, " * (release.report is not None)
-            + "the scores of all candidates in cv_results_, " * (release.all_scores is not None)
-            + by_name * is_several(self.scoring)
-            + strategy.released,
-            assumption=strategy.assumption,
-        )

@@ -8,41 +8,30 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from ._data.pickles import fresh, packed
 from ._data.split import Problem
 from ._data.tables import dense
 from ._data.units import unit_name
-from ._evaluation.companions import Companions
+from ._evaluation.evaluator import table_and_model
 from ._evaluation.fitting import fit
-from ._evaluation.model import Model
-from ._evaluation.own_code import predicts_separately
 from ._evaluation.progress import CallbackSupportMixin, watched
-from ._evaluation.protected_values import ProtectedTable
-from ._evaluation.row_by_row import RowByRowCheck
 from ._evaluation.suppress_output import without_autologging
 from ._evaluation.threshold_curve import LabelGains, counts_at, label_values, threshold_curve
-from ._evaluation.threshold_grid import (
-    labels_at_best_threshold,
-    public_responses,
-    public_thresholds,
-)
+from ._evaluation.threshold_grid import best_labels, public_responses, public_thresholds
+from ._params import fit_takes
 from ._privacy.mechanisms import Mechanisms
 from ._privacy.noise import noise_source
 from ._sklearn.delegation import Delegates, RoutesToEstimator, replace_fitted
-from ._sklearn.two_classes import (
-    RESPONSE_METHODS,
-    check_fitted_classes,
-    check_parameters,
-    check_two_classes,
-    label_scorer,
-)
+from ._sklearn.parameters import RESPONSE_METHODS, check_parameters
 from .evaluation._privacy import validation_report
 from .ledger._budget import budget_on
 from .ledger._ledger import PrivacyLedger
 from .report._html import ShowsEstimatorAndPrivacy
 from .report._report import TRAINING_NOT_PROTECTED, PrivacyReport
+from .scoring._make import resolve_scorer
 from .scoring._response import Predictions, class_scores, method_of
 from .scoring._scorers import PrivateScorer, score_and_interval
 
@@ -226,7 +215,7 @@ class PrivateThresholdClassifier(
             or spent then.
         """
         check_parameters(self)
-        unit, scorer = unit_name(groups_val), label_scorer(self.scoring, self.estimator)
+        scorer, unit = self._label_scorer(), unit_name(groups_val)
         noise = noise_source(self.noise_random_state, stacklevel=3)
         budget = budget_on(
             self.ledger,
@@ -238,28 +227,58 @@ class PrivateThresholdClassifier(
         )
         given = {"X_val": X_val, "y_val": y_val, "groups_val": groups_val}
         problem, rng = self._hold_out(X, y, fit_params, budget, **given)
-        check_two_classes(problem.training.y)
+        kind = type_of_target(problem.training.y, input_name="y")
+        labels = np.unique(dense(problem.training.y))
+        if kind != "binary" or len(labels) != 2:
+            raise ValueError(
+                "Only binary classification is supported. Unknown label type: "
+                f"{kind} (y has {len(labels)} classes)"
+            )
         scorer = scorer.prepare(problem.training.y)
         with watched(self):
             estimator = fit(clone(self.estimator), problem.training)
-            check_fitted_classes(estimator, problem.training.y)
+            classes: Any = getattr(estimator, "classes_", None)
+            if not np.array_equal(classes, labels):
+                raise ValueError(
+                    f"{type(estimator).__name__} is no classifier of the labels {labels.tolist()} "
+                    f"of y: its classes_ are {classes}"
+                )
             with without_autologging():
-                scorer = self._selecting(estimator, problem, scorer, rng)
+                scorer = self._linearised(estimator, problem, scorer, rng)
                 released = self._tune(estimator, problem, scorer, Mechanisms(budget, noise))
                 replace_fitted(self, {"estimator_": estimator, "scorer_": scorer, **released})
         return self
 
-    def _selecting(
+    def _label_scorer(self) -> PrivateScorer:
+        """Return the scorer, or raise ValueError if it or the estimator has no threshold."""
+        methods, name = RESPONSE_METHODS[self.response_method], type(self.estimator).__name__
+        if fit_takes(self.estimator, ["X_val"]):
+            raise ValueError(
+                f"{name} spends a privacy budget of its own: fit it first, and then tune "
+                "FrozenEstimator(search.best_estimator_). Both losses add up"
+            )
+        if not any(hasattr(self.estimator, method) for method in methods):
+            raise ValueError(f"{name} has no such method as {' or '.join(methods)}")
+        scorer: PrivateScorer = resolve_scorer(self.scoring, self.estimator)
+        if scorer.task == "regression" or scorer.response_method != ("predict",):
+            raise ValueError(
+                f"scoring={scorer.name!r} is not a metric of labels, so it says nothing about a "
+                'threshold. Use "f1", "balanced_accuracy", "accuracy", or '
+                "make_private_scorer(gain, bounds=(a, b)) with gain(y_true, labels)"
+            )
+        return scorer
+
+    def _linearised(
         self, estimator: Any, problem: Problem, scorer: PrivateScorer, rng: np.random.Generator
     ) -> PrivateScorer:
-        """Return the scorer, prepared to tell thresholds apart that are good on public records."""
+        """Return the scorer, linearised at a threshold that is good on public records."""
         if not scorer.choice_uses_public:
             return scorer
         methods, classes = RESPONSE_METHODS[self.response_method], estimator.classes_
         y, responses = public_responses(
             fresh(packed(estimator)), estimator, problem.training, methods, rng
         )
-        labels = labels_at_best_threshold(scorer.exact, y, responses, classes)
+        labels = best_labels(scorer.exact, y, responses, classes)
         return scorer.choice(Predictions(y, labels, classes))
 
     def _tune(
@@ -267,22 +286,19 @@ class PrivateThresholdClassifier(
     ) -> dict[str, Any]:
         """Return the fitted attributes that are released."""
         label_gains = LabelGains(scorer, RESPONSE_METHODS[self.response_method])
-        companions = Companions.of(problem)
-        table = ProtectedTable.of(problem, companions, self.prediction)
-        model = Model.of(estimator, (label_gains,), companions)
-        if not predicts_separately(self.prediction, model.own_code):
-            RowByRowCheck.on(companions, problem).check(model.pickled, label_gains.response_method)
-        table.rehearse(model, label_gains)
-        grid = self._grid(fresh(model.pickled), label_gains, problem)
-
-        units = problem.units
+        table, model = table_and_model(estimator, (label_gains,), problem, self.prediction)
+        grid, units = self.thresholds, problem.units
+        if isinstance(grid, Integral):
+            public = fresh(model.pickled), label_gains, problem.training
+            grid = public_thresholds(*public, int(grid))
+        grid = np.sort(np.asarray(grid, dtype=float))
         values = label_values(model, label_gains, table)
         index = mechanisms.draw_grid_point(
             threshold_curve(values, label_gains, table, grid),
-            scorer.sensitivity(units),
+            scorer.query.sensitivity(units),
             mechanisms.budget.epsilon_beside(float(self.score_share)),
             n_points=len(grid),
-            largest=scorer.largest(units),
+            largest=scorer.query.largest(units),
             purpose="choice of the threshold",
         )
         noisy = mechanisms.release_counts(
@@ -304,14 +320,6 @@ class PrivateThresholdClassifier(
                 released="best_threshold_, best_score_, best_score_interval_",
             ),
         }
-
-    def _grid(
-        self, estimator: Any, label_gains: LabelGains, problem: Problem
-    ) -> NDArray[np.float64]:
-        if isinstance(self.thresholds, Integral):
-            n = int(self.thresholds)
-            return public_thresholds(estimator, label_gains, problem.training, n)
-        return np.sort(np.asarray(self.thresholds, dtype=float))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the second class where the response is at least `best_threshold_`.

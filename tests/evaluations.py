@@ -39,7 +39,7 @@ class Known:
         kwargs = {"spread": True} | kwargs
         self.design = designed(model, *public, m=self.units.m, epsilon=epsilon, **kwargs)
         self.exact = []
-        for part in self.design.parts:
+        for part in self.design._parts:
             method = next(name for name in part.response_method if hasattr(model, name))
             values = part.record_values(
                 y, getattr(model, method)(X), getattr(model, "classes_", None)
@@ -47,7 +47,7 @@ class Known:
             self.exact.append(np.array(part.statistics(values, y, self.units)))
 
     def fresh(self, rng, factor=1.0):
-        parts = self.design.parts
+        parts = self.design._parts
         noisy = []
         for part, exact in zip(parts, self.exact, strict=True):
             scale = factor * len(parts) * part.sensitivity(self.units) / self.epsilon
@@ -56,7 +56,7 @@ class Known:
             claimed = scale / factor
             noisy.append(NoisyCounts(tuple((exact + noise).tolist()), claimed))
         report = report_of(self.epsilon, self.units.m)
-        return self.design.evaluation(tuple(noisy), self.units, report)
+        return self.design.released(tuple(noisy), self.units, report)
 
     def covered(self, truth, n, factor=1.0):
         """How often intervals of numbers, by name, cover the truth, of n evaluations."""
@@ -65,6 +65,6 @@ class Known:
         for _ in range(n):
             evaluation = self.fresh(rng, factor)
             for name, value in truth.items():
-                estimate = getattr(evaluation, name)()
+                estimate = evaluation.score(name)
                 hits[name] += estimate.low <= value <= estimate.high
         return hits

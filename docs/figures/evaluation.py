@@ -24,7 +24,7 @@ model = LogisticRegression().fit(X[:250], y[:250])
 evaluation = private_evaluation(
     model, X[250:], y[250:], X=X[:250], y=y[:250], epsilon=1.0, noise_random_state=0
 )
-print(evaluation.roc_auc(), evaluation.f1())
+print(evaluation.score("roc_auc"), evaluation.score("f1"))
 
 figure, axes = plt.subplots(2, 2, figsize=(7.4, 6.6), layout="constrained")
 evaluation.plot_confusion_matrix(ax=axes[0, 0])

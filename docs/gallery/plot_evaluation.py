@@ -72,17 +72,17 @@ ax.set(xlim=(0, min(1, 1.3 * high)), ylim=(0, min(1, 1.5 * high)))
 # %%
 # Figure 3: confusion matrices at the default threshold and at the prevalence. Where positives are
 # rare, hardly any risk exceeds 0.5.
-threshold = evaluation.prevalence().value
+threshold = evaluation.score("prevalence").value
 figure, axes = plt.subplots(1, 2, figsize=(9.5, 4.4), layout="constrained")
 evaluation.plot_confusion_matrix(ax=axes[0])
 evaluation.plot_confusion_matrix(threshold, ax=axes[1])
 axes[0].set_title(f"threshold {evaluation.threshold:.2f}")
 axes[1].set_title(f"threshold {threshold:.2f}")
-print("recall   ", evaluation.recall(threshold))
-print("precision", evaluation.precision(threshold))
+print("recall   ", evaluation.score("recall", threshold=threshold))
+print("precision", evaluation.score("precision", threshold=threshold))
 
 # %%
-# Supplement: all points of all curves, as JSON.
+# Supplement: the counts that all curves follow from, as JSON.
 print(evaluation.to_json()[:400])
 
 # %%

@@ -20,7 +20,7 @@ from ..scoring._response import Predictions, class_scores, respond
 from .fitting import fit, without_callbacks
 from .suppress_output import drop_errors
 
-__all__ = ["labels_at_best_threshold", "public_responses", "public_thresholds"]
+__all__ = ["best_labels", "public_responses", "public_thresholds"]
 
 # Training records that say where thresholds may lie.
 _MOST_RECORDS = 2**12
@@ -46,7 +46,7 @@ def public_thresholds(
     )
     spread = _spread(values[:, 0], response.ndim == 2, n - n // 2, type(estimator).__name__)
     units = Units.of(len(index))
-    u = label_gains.total(values, units, spread) / label_gains.scorer.largest(units)
+    u = label_gains.total(values, units, spread) / label_gains.scorer.query.largest(units)
     cumulated = np.cumsum(np.exp(_TRUST * (u - u.max())))
     shares = (np.arange(n // 2) + 0.5) / (n // 2)
     promising = spread[np.searchsorted(cumulated, shares * cumulated[-1])]
@@ -97,7 +97,7 @@ def public_responses(
     return dense(training.y), class_scores(respond(estimator, X, response_method))[:, 0]
 
 
-def labels_at_best_threshold(
+def best_labels(
     score: Callable[..., float],
     y: NDArray[Any],
     responses: NDArray[np.float64],

@@ -79,20 +79,8 @@ class Kernel:
     is ``exp(-r^2 / 2)`` for "squared_exponential", ``(1 + a) exp(-a)``, ``a = sqrt(3) r``, for
     "matern32", and ``(1 + a + a^2 / 3) exp(-a)``, ``a = sqrt(5) r``, for "matern52".
 
-    Parameters
-    ----------
-    shape : {"squared_exponential", "matern32", "matern52"}
-        The function h.
-    length_scale : float or array-like of shape (n_features,)
-        The l_d, in units of the features; one number stands for all.
-    variance : float, default=1.0
-        Variance of the function around its level.
-    bias : float, default=0.0
-        Variance of the level of the function, an unknown constant.
-
-    References
-    ----------
-    Rasmussen and Williams, "Gaussian Processes for Machine Learning", 2006, section 4.2.
+    `length_scale` has the l_d in units of the features, or one number for all; `bias` is the
+    variance of the function's level, an unknown constant.
     """
 
     shape: str
@@ -142,22 +130,9 @@ class _Rows:
 class Surrogate:
     """An immutable Gaussian process on a finite domain; made by `Surrogate.on`.
 
-    Attributes
-    ----------
-    kernel : Kernel
-        The prior covariance.
-    noise : float
-        Variance of an observation given the function.
-    picked : tuple of int
-        Positions in the domain that were observed, in order.
-    mean : ndarray of shape (n_points,)
-        Posterior mean of the function.
-    variance : ndarray of shape (n_points,)
-        Posterior variance of the function (without noise).
-
-    Notes
-    -----
-    It takes the memory of one array of n_points by the number of observations, besides vectors.
+    `noise` is the variance of an observation given the function; `picked` are the positions that
+    were observed, in order; `mean` and `variance` are those of the function at each point. It takes
+    the memory of one array of n_points by the number of observations, besides vectors.
     """
 
     kernel: Kernel

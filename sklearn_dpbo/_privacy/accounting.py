@@ -16,11 +16,11 @@ from .rounding import round_down
 __all__ = ["CHOICE", "SCORE", "TRAINING", "Budget", "PrivacyLoss", "Receipt"]
 __all__ += ["warn_of_weak_guarantee", "weak_because"]
 
-# Purposes by which parts of a budget are told apart, in the words of privacy reports.
+# Purposes that identify parts of a budget, as privacy reports name them.
 TRAINING = "training of models"
 CHOICE = "choice of the candidate"
 SCORE = "score of the chosen candidate"
-# With a larger epsilon, hardly anybody would speak of privacy.
+# A larger epsilon is hardly any privacy.
 _LARGEST = 10
 
 
@@ -57,7 +57,7 @@ class PrivacyLoss:
     assumption : str or None
         What the loss rests on besides the sensitivity; None for a worst-case guarantee.
     detail : str, default=""
-        Which of several releases of the same purpose: the name of the score, say.
+        Which of several releases of the same purpose, such as the name of the score.
     """
 
     epsilon: float
@@ -68,12 +68,9 @@ class PrivacyLoss:
     detail: str = ""
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.epsilon) and self.epsilon > 0):
-            raise ValueError(
-                f"the epsilon of a loss must be positive and finite; found {self.epsilon!r}"
-            )
-        if not 0 <= self.delta < 1:
-            raise ValueError(f"delta must lie in [0, 1); found {self.delta!r}")
+        if not (math.isfinite(self.epsilon) and self.epsilon > 0 and 0 <= self.delta < 1):
+            found = f"found {self.epsilon!r}, {self.delta!r}"
+            raise ValueError(f"a loss has a positive epsilon, and a delta in [0, 1); {found}")
 
     @property
     def release(self) -> str:
@@ -177,9 +174,8 @@ def warn_of_weak_guarantee(budget: Budget, m: int, unit: str, *, stacklevel: int
     if reasons := weak_because(budget.epsilon, budget.delta, m):
         warnings.warn(
             f"epsilon={budget.epsilon:g} and delta={budget.delta:g} promise little to each of "
-            f"{m:,} {unit}s, as {reasons}. With so large an epsilon, the result may depend on one "
-            f"{unit} almost without limit; with so large a delta, it may be a {unit} picked at "
-            f"random. Use an epsilon of about 1, and a delta of 0 or far below 1/{m:,}",
+            f"{m:,} {unit}s, as {reasons}: the result may depend on one {unit} almost without "
+            f"limit. Use an epsilon of about 1, and a delta of 0 or far below 1/{m:,}",
             PrivacyWarning,
             stacklevel=stacklevel,
         )

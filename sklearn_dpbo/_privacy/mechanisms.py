@@ -25,12 +25,16 @@ from .rounding import round_up
 from .sensitive import Secret, Sensitive
 from .zcdp import zcdp_within
 
-__all__ = ["Mechanisms", "Price", "Series"]
+__all__ = ["CHOICES", "COUNTS", "GAUSSIAN_ONLY", "Mechanisms", "Price", "Series"]
 
 R = TypeVar("R")
 # Of a protected value as it is sealed, and as it is opened.
 Draw: TypeAlias = Callable[[Any, Any], R]
+# Of noise of a given scale.
+Sampler: TypeAlias = Callable[[float], NoisyMax]
 
+# Noise of draws without delta, in units of n / epsilon: see `Price.shared`.
+CHOICES, COUNTS, GAUSSIAN_ONLY = 2.0, math.sqrt(2), math.inf
 # A run of several points is scored in steps so fine that rounding costs a millionth of epsilon.
 _FINE = 2**20
 
@@ -56,23 +60,12 @@ class Price:
     spread: float = 0.0
 
     @classmethod
-    def of_choices(cls, n: int, epsilon: float, delta: float) -> Price:
-        """Return the way to share (epsilon, delta) among n choices that has the smaller scale."""
-        return cls._smaller(n, epsilon, delta, 2.0)
+    def shared(cls, n: int, epsilon: float, delta: float, pure: float = CHOICES) -> Price:
+        """Return the way to share (epsilon, delta) among n draws that has the smaller noise.
 
-    @classmethod
-    def of_counts(cls, n: int, epsilon: float, delta: float) -> Price:
-        """Return the way to share (epsilon, delta) among n releases that has the smaller noise."""
-        return cls._smaller(n, epsilon, delta, math.sqrt(2))
-
-    @classmethod
-    def of_tables(cls, n: int, epsilon: float, delta: float) -> Price:
-        """Share (epsilon, delta) among n releases of Gaussian noise."""
-        return cls._smaller(n, epsilon, delta, math.inf)
-
-    @classmethod
-    def _smaller(cls, n: int, epsilon: float, delta: float, pure: float) -> Price:
-        """Compare with ``pure n / epsilon``, the noise of draws of epsilon / n."""
+        Draws of epsilon / n have noise of ``pure n / epsilon``: twice the sensitivity for choices,
+        the deviation of Laplace noise for counts; infinite if only Gaussian noise will do.
+        """
         n = int(n)  # small integers of NumPy overflow
         if delta > 0:
             spread = math.sqrt(n / (2 * zcdp_within(epsilon, delta))) * (1 + 1e-12)
@@ -147,9 +140,9 @@ class Mechanisms:
     budget: Budget
     noise: Noise
 
-    def _once(self, sealed: Secret, draw: Draw[R], epsilon: float, how: str, **record: Any) -> R:
-        loss = PrivacyLoss(epsilon, mechanism=how, **{"delta": 0.0, **record})
-        return Series(self.budget, 1, loss, draw)(sealed)
+    def _series(self, price: Price, how: str, draw: Draw[R], **record: Any) -> Series[R]:
+        loss = PrivacyLoss(price.epsilon, mechanism=how, **{"delta": price.delta, **record})
+        return Series(self.budget, price.n, loss, draw)
 
     def select(self, scores: Sensitive, epsilon: float, *, detail: str = "", **record: Any) -> int:
         """Choose the candidate with the largest score by permute-and-flip, at a cost of epsilon.
@@ -166,25 +159,20 @@ class Mechanisms:
         return self._choose(scores, epsilon, self.noise.exponential_mechanism, how, **record)
 
     def _choose(
-        self,
-        scores: Sensitive,
-        epsilon: float,
-        noisy_max: Callable[[float], NoisyMax],
-        how: str,
-        **record: Any,
+        self, scores: Sensitive, epsilon: float, sampler: Sampler, how: str, **record: Any
     ) -> int:
         if scores.shape == (1, 1):
             return 0
-        return self._once(scores, _choice(noisy_max, Price(1, epsilon)), epsilon, how, **record)
+        price = Price(1, epsilon)
+        return self._series(price, how, _choice(sampler, price), **record)(scores)
 
     def selections(self, price: Price, *, purpose: str) -> Series[int]:
         """Return a series of choices, by permute-and-flip or the exponential mechanism."""
-        how, noisy_max = f"permute-and-flip, {price.n} times", self.noise.permute_and_flip
+        how, sampler = f"permute-and-flip, {price.n} times", self.noise.permute_and_flip
         if price.concentrated:
             how = f"{price.n} draws of the exponential mechanism, {price.rho:.3g}-zCDP together"
-            noisy_max = self.noise.exponential_mechanism
-        loss = PrivacyLoss(price.epsilon, price.delta, purpose, how)
-        return Series(self.budget, price.n, loss, _choice(noisy_max, price))
+            sampler = self.noise.exponential_mechanism
+        return self._series(price, how, _choice(sampler, price), purpose=purpose)
 
     def best_of(
         self, models: Secret, scores: Sensitive, epsilon: float, *, purpose: str, among: str
@@ -196,7 +184,8 @@ class Mechanisms:
         charged before for what the model tells of the records that it was fitted on: others than
         the scores are computed from.
         """
-        choose = _choice(self.noise.permute_and_flip, Price(1, epsilon))
+        price = Price(1, epsilon)
+        choose = _choice(self.noise.permute_and_flip, price)
 
         def draw(_: Secret, opened: Any) -> tuple[int, Any]:
             fitted, N = opened
@@ -204,7 +193,7 @@ class Mechanisms:
             return index, fitted[index]
 
         both, how = Secret.gathered([models, scores]), f"permute-and-flip among {among}"
-        return self._once(both, draw, epsilon, how, purpose=purpose)
+        return self._series(price, how, draw, purpose=purpose)(both)
 
     def draw_grid_point(
         self,
@@ -234,7 +223,8 @@ class Mechanisms:
                 f"scores up to {largest:,} and epsilon={epsilon!r} are too much for 64 bits: take "
                 "a larger epsilon, or fewer instances"
             )
-        b = Price(1, epsilon).scale_of_choice(F * D + 2 * r)
+        price = Price(1, epsilon)
+        b = price.scale_of_choice(F * D + 2 * r)
 
         def draw(_: Secret, opened: tuple[NDArray[np.int64], NDArray[np.int64]]) -> int:
             starts, N = opened
@@ -244,7 +234,7 @@ class Mechanisms:
             return int(starts[k]) + self.noise.uniform(int(c[k]))
 
         how = f"the exponential mechanism over {G:,} points of a public grid"
-        return self._once(runs, draw, epsilon, how, purpose=purpose)
+        return self._series(price, how, draw, purpose=purpose)(runs)
 
     def release_counts(self, counts: Sensitive, epsilon: float, **record: Any) -> NoisyCounts:
         """Release candidates' statistics, one after another, at a cost of epsilon in all.
@@ -252,20 +242,19 @@ class Mechanisms:
         Every number gets discrete Laplace noise of scale ``n D / epsilon`` for n candidates, of
         which one unit moves the statistics of each by D together.
         """
-        q = math.prod(counts.shape)
+        q, price = math.prod(counts.shape), Price(1, epsilon)
         how = "discrete Laplace noise" + f" on {q} counts" * (q > 1)
-        return self._once(counts, self._noisy(Price(1, epsilon)), epsilon, how, **record)
+        return self._series(price, how, self._noisy(price), **record)(counts)
 
-    def answers(self, price: Price, *, purpose: str, detail: str = "") -> Series[NoisyCounts]:
+    def answers(self, price: Price, **record: Any) -> Series[NoisyCounts]:
         """Return a series of releases of candidates' statistics, as `release_counts` makes them.
 
         The noise is discrete Laplace noise of scale ``n D / epsilon``, or discrete Gaussian noise
         of deviation ``D sqrt(n / (2 rho))``; D bounds the Euclidean norm, too.
         """
-        kind = "Gaussian" if price.concentrated else "Laplace"
-        how = f"discrete {kind} noise for {price.n} candidates"
-        loss = PrivacyLoss(price.epsilon, price.delta, purpose, how, None, detail)
-        return Series(self.budget, price.n, loss, self._noisy(price))
+        how = f"discrete {'Gaussian' if price.concentrated else 'Laplace'} noise"
+        how += f" for {price.n} candidates"
+        return self._series(price, how, self._noisy(price), **record)
 
     def _noisy(self, price: Price) -> Draw[NoisyCounts]:
         def draw(counts: Sensitive, opened: NDArray[np.int64]) -> NoisyCounts:
@@ -290,16 +279,15 @@ class Mechanisms:
 
         how = f" on {price.n} tables, {price.rho:.3g}-zCDP together" * (price.n > 1)
         how = "discrete Gaussian noise" + how
-        loss = PrivacyLoss(price.epsilon, price.delta, purpose, how)
-        return Series(self.budget, price.n, loss, draw)
+        return self._series(price, how, draw, purpose=purpose)
 
 
-def _choice(noisy_max: Callable[[float], NoisyMax], price: Price) -> Draw[int]:
+def _choice(sampler: Sampler, price: Price) -> Draw[int]:
     """Return what draws the position of the largest noisy score."""
 
     def draw(scores: Sensitive, opened: NDArray[np.int64]) -> int:
         if scores.shape[1] != 1:
             raise ValueError(f"a selection compares one statistic; found {scores.shape[1]}")
-        return noisy_max(price.scale_of_choice(scores.sensitivity))(opened[:, 0].tolist())
+        return sampler(price.scale_of_choice(scores.sensitivity))(opened[:, 0].tolist())
 
     return draw

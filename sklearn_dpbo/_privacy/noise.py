@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from .._params import check_number
 from ..exceptions import InsecureNoiseWarning
 
 __all__ = ["Noise", "NoisyMax", "SeededNoise", "noise_source"]
@@ -105,11 +106,9 @@ class SeededNoise(Noise):
         """Return a sampler of permute-and-flip: the paper's Algorithm 1."""
 
         def sample(scores: list[int]) -> int:
-            best = max(scores)
-            for i in self._rng.permutation(len(scores)):
-                if self._rng.random() < math.exp((scores[i] - best) / scale):
-                    return int(i)
-            raise AssertionError("the best candidate is always accepted")
+            order, best = self._rng.permutation(len(scores)), max(scores)
+            accepts = (self._rng.random() < math.exp((scores[i] - best) / scale) for i in order)
+            return int(next(i for i, accepted in zip(order, accepts, strict=True) if accepted))
 
         return sample
 
@@ -154,10 +153,7 @@ def noise_source(noise_random_state: Any, *, stacklevel: int) -> Noise:
     seed = noise_random_state
     if seed is None:
         return Noise()
-    if isinstance(seed, bool | np.bool_) or not isinstance(seed, Integral) or seed < 0:
-        raise ValueError(
-            f"noise_random_state must be None or a whole number from 0 up; found {seed!r}"
-        )
+    check_number("noise_random_state", seed, "a whole number from 0 up", lambda n: n >= 0, Integral)
     warnings.warn(
         f"noise_random_state={seed!r} makes the noise predictable: what is released is NOT "
         "private. Use it in tests only.",

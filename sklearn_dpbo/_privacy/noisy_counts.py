@@ -97,12 +97,10 @@ class NoisyCounts:
         p, shape = -math.expm1(-1 / self.scale), (n, len(self.counts))
         if self.gaussian:
             return np.rint(self.scale * rng.standard_normal(shape)).astype(np.int64)
-        if self.draws > 1:
-            k = self.draws
-            found: NDArray[np.int64]
-            found = rng.negative_binomial(k, p, shape) - rng.negative_binomial(k, p, shape)
-            return found
-        return rng.geometric(p, shape) - rng.geometric(p, shape)
+        if (k := self.draws) == 1:
+            return rng.geometric(p, shape) - rng.geometric(p, shape)
+        found: NDArray[np.int64] = rng.negative_binomial(k, p, shape)
+        return found - rng.negative_binomial(k, p, shape)
 
 
 def _log_comb(n: NDArray[np.int64] | int, k: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -88,7 +88,7 @@ class Composed:
 
 @dataclass(frozen=True)
 class Repeated:
-    """K fits, of which the best is released, and nothing of the others.
+    """K fits, of which only the best is released.
 
     P(K = k) is proportional to (1 - gamma)^k (k + eta - 1 choose k). With a smaller eta, above -1,
     the loss is smaller; most searches then have few runs, and some very many. Papernot and Steinke,

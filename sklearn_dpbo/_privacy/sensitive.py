@@ -19,8 +19,8 @@ __all__ = ["InTransit", "Secret", "Sensitive"]
 class Secret:
     """Anything computed from protected records. It cannot be printed, stored or compared.
 
-    Where even the *order* of computation depends on protected records (a sequence of evaluations
-    that is not released, say), all of it happens inside. `measured` is the only way out.
+    Where even the *order* of computation depends on protected records, all of it happens inside.
+    `measured` is the only way out.
     """
 
     __slots__ = ("__value",)
@@ -82,15 +82,12 @@ class Sensitive(Secret):
     @ClearFrames()
     def __init__(self, value: Any, sensitivity: int) -> None:
         value = np.array(value, dtype=np.int64, ndmin=2)
-        if value.ndim != 2:
-            raise ValueError(
-                f"a Sensitive must have a row per candidate; found shape {value.shape}"
-            )
+        n_candidates, n_statistics = value.shape
         if not isinstance(sensitivity, int) or sensitivity < 1:
             raise ValueError(f"a sensitivity must be a positive integer; found {sensitivity!r}")
         super().__init__(value)
         self.sensitivity = sensitivity
-        self.shape: tuple[int, int] = value.shape
+        self.shape = n_candidates, n_statistics
 
     def take(self, index: Any) -> Sensitive:
         """Return the candidates at these (public) positions, of the same sensitivity."""
@@ -119,8 +116,6 @@ class Sensitive(Secret):
         Here ``x_j = floor(clip(value_j, 0, largest) / 2^shift)`` for the one statistic that there
         is. Lemma 3 of the guarantee says why the sensitivity is right.
         """
-        if self.shape[1] != 1:
-            raise ValueError(f"a linear map takes one statistic; found {self.shape[1]}")
         # In floats first, which cannot overflow; then the sums of integers are exact.
         rough = np.abs(weights.astype(float)).sum(axis=1).max() * (largest >> shift)
         if rough + np.abs(offsets.astype(float)).max() >= 2**62:

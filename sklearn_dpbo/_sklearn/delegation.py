@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
 from copy import deepcopy
 from typing import Any
 
 import numpy as np
 from sklearn import get_config
 from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
@@ -22,29 +23,13 @@ from sklearn.utils.validation import check_is_fitted
 from .._data.split import Problem, hold_out
 from .._params import check_named
 from .._privacy.accounting import Budget, warn_of_weak_guarantee
+from ..learners._private_training import learns_nothing
 from ..report._report import PrivacyReport
 from ..scoring._make import NO_WEIGHTS, selecting_scorer
 from ..scoring._scorers import PrivateScorer
-from .pipelines import refuse_steps_before
 
-__all__ = [
-    "Delegates",
-    "DelegatesToBest",
-    "RoutesToEstimator",
-    "delegate",
-    "public_generator",
-    "replace_fitted",
-]
-
-
-def _has(name: str) -> Callable[[Any], bool]:
-    """Return a check that the fitted estimator (the given one before `fit`) has this."""
-
-    def check(self: Any) -> bool:
-        getattr(self._delegate(name), name)
-        return True
-
-    return check
+__all__ = ["Delegates", "DelegatesToBest", "RoutesToEstimator", "delegate"]
+__all__ += ["public_generator", "refuse_steps_before", "replace_fitted"]
 
 
 def delegate(name: str, summary: str) -> Any:
@@ -66,7 +51,7 @@ def delegate(name: str, summary: str) -> Any:
         -------
         result : what the fitted estimator's `{name}` returns
         """
-    return available_if(_has(name))(method)
+    return available_if(lambda self: callable(getattr(self._delegate(name), name)))(method)
 
 
 def _attribute(name: str, what: str) -> property:
@@ -172,6 +157,32 @@ def replace_fitted(estimator: Any, fitted: dict[str, Any]) -> None:
     estimator.__dict__ = {**kept, **fitted}
 
 
+def refuse_steps_before(estimator: Any, *, protects_all: bool = False) -> None:
+    """Raise ValueError if a pipeline that fits this estimator has transformed X, and not X_val.
+
+    Of a `fit` that protects all of its records: if the pipeline has learnt from them. A pipeline
+    does not tell its steps that it fits them, so this looks for it among the callers.
+    """
+    what = "transformed X, and X_val came as it was"
+    if protects_all:
+        what = "learnt from X, which nothing protects"
+    harmless = learns_nothing if protects_all else (lambda step: step in (None, "passthrough"))
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        pipeline = frame.f_locals.get("self")
+        if isinstance(pipeline, Pipeline) and frame.f_code.co_name.startswith("fit"):
+            passed = not protects_all and "X_val" in (
+                getattr(pipeline, "transform_input", None) or ()
+            )
+            harmful = [name for name, step in pipeline.steps[:-1] if not harmless(step)]
+            if harmful and not passed:
+                raise ValueError(
+                    f"the steps {harmful} of the pipeline have {what}: search over the whole "
+                    f"pipeline, {type(estimator).__name__}(make_pipeline(...), ...)"
+                )
+        frame = frame.f_back
+
+
 class RoutesToEstimator:
     """Routes fit parameters to ``estimator`` and to the splitter ``cv``."""
 
@@ -187,16 +198,16 @@ class RoutesToEstimator:
         check_named(self, fit_params)
         if given["X_val"] is not None:
             refuse_steps_before(self)
-        rng, routed = check_random_state(self.random_state), self._route(fit_params)
-        params, split_params = routed["estimator"], routed["splitter"]
+        rng = check_random_state(self.random_state)
+        params, split_params = self._route(fit_params)
         problem = hold_out(
             self.estimator, X, y, params, cv=self.cv, rng=rng, split_params=split_params, **given
         )
         warn_of_weak_guarantee(budget, problem.units.m, problem.units.name, stacklevel=4)
         return problem, public_generator(rng)
 
-    def _route(self, fit_params: dict[str, Any]) -> dict[str, dict[str, Any]]:
-        """Return the fit parameters of "estimator" and of "splitter".
+    def _route(self, fit_params: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the fit parameters of the estimator and of the splitter.
 
         Without metadata routing, "groups" is the splitter's and the rest the estimator's.
         """
@@ -205,13 +216,9 @@ class RoutesToEstimator:
             if scores and (given := scores.consumes("score", fit_params)):
                 raise ValueError(f"the score of estimator requests {sorted(given)}: {NO_WEIGHTS}")
             routed = process_routing(self, "fit", **fit_params)
-            return {
-                "estimator": routed["estimator"]["fit"],
-                "splitter": routed["splitter"]["split"],
-            }
-        groups = {k: v for k, v in fit_params.items() if k == "groups"}
-        rest = {k: v for k, v in fit_params.items() if k != "groups"}
-        return {"estimator": rest, "splitter": groups}
+            return routed["estimator"]["fit"], routed["splitter"]["split"]
+        groups = {name: fit_params[name] for name in fit_params.keys() & {"groups"}}
+        return {k: v for k, v in fit_params.items() if k not in groups}, groups
 
     def get_metadata_routing(self) -> Any:
         """Return the routing of metadata: to the estimator's `fit` and the splitter's `split`.
@@ -229,12 +236,7 @@ class RoutesToEstimator:
         if self.scoring is None and unset and scores is not None:
             requested = scores.requests.get("sample_weight")
             own.score.add_request(param="sample_weight", alias=requested)
-        return (
-            MetadataRouter(owner=self)
-            .add_self_request(own)
-            .add(
-                estimator=self.estimator,
-                method_mapping=MethodMapping().add(caller="fit", callee="fit"),
-            )
-            .add(splitter=self.cv, method_mapping=MethodMapping().add(caller="fit", callee="split"))
-        )
+        fits, splits = (MethodMapping().add(caller="fit", callee=each) for each in ("fit", "split"))
+        router = MetadataRouter(owner=self).add_self_request(own)
+        router.add(estimator=self.estimator, method_mapping=fits)
+        return router.add(splitter=self.cv, method_mapping=splits)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from .._data.pickles import packed
 from .._evaluation.evaluator import Evaluator
 from .._evaluation.fitting import FitOptions, set_candidate
 from .._evaluation.progress import watched
-from .._evaluation.secret_fits import SecretFit, try_out
+from .._evaluation.secret_fits import try_out
 from .._params import as_floats
 from .._privacy.accounting import TRAINING, Budget, PrivacyLoss, warn_of_weak_guarantee
 from .._privacy.mechanisms import Mechanisms
@@ -29,54 +30,86 @@ from ..learners._labels import public_classes
 from ..learners._private_training import private_training
 from ..report._report import PREDICTION_CONDITIONS, PrivacyReport
 from ..scoring._scorers import PrivateScorer
-from ..strategies._one_table import Plan
+from ..strategies._one_table import OneTable, Plan
 from ..strategies._release import rehearse
-from .delegation import public_generator
+from .delegation import public_generator, refuse_steps_before
+from .parameters import Setup, setup_of
 from .results import note_on_error, results_of, spent_before
-from .search_parameters import Setup, n_iter_of
 
-__all__ = ["fit_in_secret", "fit_one_table"]
+__all__ = ["fit_one_table"]
 
-# Into how many parts the range of targets is cut to say how frequent they are.
+# Number of bins of the range of targets, in which frequencies are counted.
 _N_TARGETS = 16
-# Predictions of a regressor that differ by less, as a share of the range of targets, are alike.
+# Predictions of a regressor within this share of the range of targets count as one value.
 _ALIKE = 1e-3
 _N_MADE_UP = 1000
-# Share of the records that candidates are evaluated on, if no model is released.
+# Share of the records for evaluating candidates, if no model is released.
 _TEST_SIZE = 0.2
 _NOT_PROTECTED = (
     "how long the fit took, which says something about how many models were fitted; the number of "
     "records and columns, dtypes, group identifiers, classes and bounds; and whatever else is "
     "computed from the records, including another run of this fit"
 )
-_NOT_IN_SECRET = ", and any model that is fitted on them without privacy, with best_params_, say"
+_NOT_IN_SECRET = "; and models fitted on them without privacy, for example with best_params_"
 
 # Fitted attributes, and what to warn of once they are set.
 Fitted = tuple[dict[str, Any], tuple[str, ...]]
 
 
-def fit_one_table(search: Any, X: Any, y: Any, groups: Any, setup: Setup) -> Fitted:
+def fit_one_table(search: Any, X: Any, y: Any, groups: Any, others: dict[str, Any]) -> Fitted:
+    """Return the fitted attributes of a search that protects all of X and y, and hints.
+
+    `others` are the other arguments of `fit`; only groups are allowed.
+    """
+    refuse_steps_before(search, protects_all=True)
+    groups = others.pop("groups", None) if groups is None else groups
+    others["cv"] = search.cv
+    if names := [name for name, value in others.items() if value is not None]:
+        raise ValueError(
+            'protect="all" takes one table, as X and y (and groups), and cuts it itself; found '
+            f"{names} as well"
+        )
+    setup = setup_of(search, groups)
+    fit = _fit_privately if isinstance(setup.strategy, OneTable) else _fit_in_secret
+    return fit(search, X, y, groups, setup)
+
+
+def _fit_privately(search: Any, X: Any, y: Any, groups: Any, setup: Setup) -> Fitted:
     """Return the fitted attributes of a search whose candidates train privately, and hints."""
     training, name = private_training(search.estimator), type(search.estimator).__name__
-    scorers, _, strategy, mechanisms, options = setup
-    budget, rng, m_val = mechanisms.budget, public_generator(search.random_state), strategy.n_val
+    scorers, space, n_iter, strategy, mechanisms, options = setup
+    budget, rng = mechanisms.budget, public_generator(search.random_state)
     if groups is not None and training.groups is None:
         raise ValueError(
             f"{name} protects single records and no groups: leave groups out if each record is "
             "another person's, or keep one record of each"
         )
-    labels, classes = _labels(search.estimator, training, y), is_classifier(search.estimator)
-    table = DividedTable.divide(
-        X, y, groups, labels, classes, lambda m: m_val(m, budget.epsilon), rng
+    labels = _labels(search.estimator, training, y)
+    classes, n_val = (
+        is_classifier(search.estimator),
+        partial(strategy.n_val, epsilon=budget.epsilon),
     )
-    if groups is not None and training.groups is not None:
-        table = table.grouped(training.groups)
+    table = DividedTable.divide(X, y, groups, labels, classes, n_val, rng)
+    if groups is not None:
+        table = table.grouped(str(training.groups))
     warn_of_weak_guarantee(budget, _m(table), table.units.name, stacklevel=5)
-    plan = _plan(search, setup, training, table, rng)
-    options = replace(options, estimator=_prepared(search.estimator, plan, training, labels))
+    own = search.estimator.get_params(deep=True)
+    plan = strategy.plan(space, training, _m(table), budget, n_iter=n_iter, first=own, rng=rng)
+    if strategy.n_fits is None and len(plan.params) < (wanted := min(space.n_points, n_iter)):
+        warnings.warn(
+            f"{len(plan.params)} of {wanted:,} candidates are fitted, as each fit costs: "
+            f"{_m(table):,} {table.units.name}s with epsilon={search.epsilon:g} are few. One fit "
+            "with parameters that are known to be good, without a search, may be better. "
+            "OneTable(n_fits=...) sets another number",
+            LowUtilityWarning,
+            stacklevel=4,
+        )
+    options = replace(options, estimator=_with_budget(search.estimator, plan, training, labels))
     shares = np.full(len(labels), 1 / len(labels))
     with closing(_oracle(options, table, scorers, shares, rng)) as uncharged:
-        _try_out(plan, table, uncharged)
+        with warnings.catch_warnings():  # a fit's own budget is not what is spent
+            warnings.filterwarnings("ignore", ".* promise little", PrivacyWarning)
+            try_out(plan.fits, table.training, uncharged)
         rehearse({}, uncharged, budget.epsilon)
     options = replace(options, estimator=_seeded(options.estimator, mechanisms.noise))
     # Every record pays for what is released of its own part: two budgets, charged as one.
@@ -88,16 +121,20 @@ def fit_one_table(search: Any, X: Any, y: Any, groups: Any, setup: Setup) -> Fit
         with closing(_oracle(options, table, scorers, shares, rng)) as oracle:
             release, estimator = strategy.search(plan, table, oracle, on_second_part)
             _warn_if_constant(_last_step(estimator), labels, rng)
+    in_pipeline = isinstance(search.estimator, Pipeline) and search.prediction != "separate"
     report = _report(
+        search,
         table,
         mechanisms,
-        search,
         protected=oracle.problem.protected,
         released=strategy.released.removesuffix("" if search.refit else " and best_estimator_"),
         delta=budget.delta,
         spends=(*budget.losses, *on_second_part.budget.losses),
         noise=f"{mechanisms.noise.description}; of the models: {training.noise}",
-        condition=_conditions(search, training),
+        condition=f"{name} trains as privately as it declares ({training.composition}, "
+        f"{training.neighbours}); "
+        + f"{training.condition}; " * bool(training.condition)
+        + "what its other steps make of a record depends on that record alone; " * in_pipeline,
     )
     # A model, or the last step of a pipeline, reports all that was fitted: not its own fit.
     if hasattr(last := _last_step(estimator), "privacy_"):
@@ -106,36 +143,31 @@ def fit_one_table(search: Any, X: Any, y: Any, groups: Any, setup: Setup) -> Fit
     return fitted | ({"best_estimator_": estimator} if search.refit else {}), release.hints
 
 
-def fit_in_secret(search: Any, X: Any, y: Any, groups: Any, setup: Setup) -> Fitted:
+def _fit_in_secret(search: Any, X: Any, y: Any, groups: Any, setup: Setup) -> Fitted:
     """Return the fitted attributes of a search whose models stay secret, as they are not private.
 
     What is released of them rests on the strategy's assumption.
     """
-    scorers, space, strategy, mechanisms, options = setup
+    scorers, space, n_iter, strategy, mechanisms, options = setup
     name, rng = type(strategy).__name__, public_generator(search.random_state)
-    if groups is not None or not is_classifier(search.estimator):
+    labels = public_classes(None, y) if is_classifier(search.estimator) else None
+    means = [scorer for scorer in scorers.values() if scorer.is_mean]
+    if groups is not None or labels is None or any(_depends_on_labels(s, labels) for s in means):
         raise ValueError(
-            f'{name} takes classifiers and single records (no groups) with protect="all". '
-            "Use strategy='worst_case'"
+            f'with protect="all", {name} takes classifiers, single records (no groups), and no '
+            "scores that depend on how frequent the labels are. Use strategy='worst_case'"
         )
-    labels = public_classes(None, y)
-    for scorer in scorers.values():
-        if scorer.is_mean and _depends_on_labels(scorer, labels):
-            raise ValueError(
-                f"scoring={scorer.name!r} depends on how frequent the labels are, which "
-                f"{name} does not release. Use strategy='worst_case'"
-            )
     table = DividedTable.divide(X, y, None, labels, True, lambda m: round(_TEST_SIZE * m), rng)
     oracle = _oracle(options, table, scorers, np.full(len(labels), 1 / len(labels)), rng)
     oracle = replace(oracle, on_protected=table.training)
-    budget, n_iter = mechanisms.budget, n_iter_of(search, space, strategy)
+    budget = mechanisms.budget
     warn_of_weak_guarantee(budget, _m(table), "record", stacklevel=5)
     with closing(oracle), watched(search), note_on_error(lambda: spent_before(budget)):
         release = strategy.run(space, oracle, n_iter=n_iter, rng=rng, mechanisms=mechanisms)
     report = _report(
+        search,
         table,
         mechanisms,
-        search,
         protected=f"every record of X and y as given; models are fitted on {table.units.m:,} of "
         f"them and compared on the other {table.units_val.m:,}",
         not_protected=_NOT_PROTECTED + _NOT_IN_SECRET,
@@ -148,16 +180,6 @@ def fit_in_secret(search: Any, X: Any, y: Any, groups: Any, setup: Setup) -> Fit
 def _m(table: DividedTable) -> int:
     """Return the number of units of both parts."""
     return table.units.m + table.units_val.m
-
-
-def _refuse_own_noise(estimator: Any) -> None:
-    """Raise ValueError if a part of an estimator has a seed for its noise, or a ledger."""
-    for name, value in estimator.get_params(deep=True).items():
-        leaf = name.rpartition("__")[2]
-        if leaf in ("noise_random_state", "ledger") and value is not None:
-            raise ValueError(
-                f"give the {leaf} to the search, for all fits; the estimator has {name}"
-            )
 
 
 def _labels(estimator: Any, training: PrivateTraining, y: Any) -> NDArray[Any]:
@@ -177,50 +199,27 @@ def _labels(estimator: Any, training: PrivateTraining, y: Any) -> NDArray[Any]:
     return np.asarray(bounds[0] + steps * (bounds[1] - bounds[0]))
 
 
-def _plan(
-    search: Any,
-    setup: Setup,
-    training: PrivateTraining,
-    table: DividedTable,
-    rng: np.random.Generator,
-) -> Plan:
-    """Return what is fitted, and warn if that is less than elsewhere."""
-    _, space, strategy, mechanisms, _ = setup
-    budget, own = mechanisms.budget, search.estimator.get_params(deep=True)
-    if training.composition != "pure" and budget.delta == 0:
-        raise ValueError(
-            f"delta is 0, and {type(search.estimator).__name__} needs one: pass delta=1e-6, for "
-            "example; far less than 1 divided by the number of records"
-        )
-    n_iter, of_all = n_iter_of(search, space, strategy), (budget.epsilon, budget.delta)
-    plan: Plan = strategy.plan(
-        space.grids, training.fit, training.from_release, n_iter, _m(table), of_all, rng, own
-    )
-    wanted = min(space.n_points, n_iter)
-    if strategy.n_fits is None and len(plan.params) < wanted:
-        warnings.warn(
-            f"{len(plan.params)} of {wanted:,} candidates are fitted, as each fit costs: "
-            f"{_m(table):,} {table.units.name}s with epsilon={search.epsilon:g} are few. One fit "
-            "with parameters that are known to be good, without a search, may be better. "
-            "OneTable(n_fits=...) sets another number",
-            LowUtilityWarning,
-            stacklevel=5,
-        )
-    return plan
-
-
-def _prepared(estimator: Any, plan: Plan, training: PrivateTraining, labels: NDArray[Any]) -> Any:
+def _with_budget(
+    estimator: Any, plan: Plan, training: PrivateTraining, labels: NDArray[Any]
+) -> Any:
     """Return the estimator with epsilon, delta and classes set, which no candidate may change."""
     values: dict[str | None, Any] = {
-        training.epsilon: plan.epsilon, training.delta: plan.delta, training.classes: labels
-    }  # fmt: skip
+        training.epsilon: plan.epsilon,
+        training.delta: plan.delta,
+        training.classes: labels,
+    }
     own = {name: value for name, value in values.items() if name is not None}
-    prepared = clone(estimator).set_params(**own)
-    private_training(prepared)  # raises if its guarantee does not go so far
+    found = clone(estimator).set_params(**own)
+    private_training(found)  # raises if its guarantee does not go so far
     for each in plan.fits:
-        candidate = set_candidate(clone(prepared), each.params)
-        _refuse_own_noise(candidate)
+        candidate = set_candidate(clone(found), each.params)
         params = candidate.get_params(deep=True)
+        for name, value in params.items():
+            leaf = name.rpartition("__")[2]
+            if leaf in ("noise_random_state", "ledger") and value is not None:
+                raise ValueError(
+                    f"give the {leaf} to the search, for all fits; the estimator has {name}"
+                )
         changed = [name for name in own if not np.array_equal(params[name], own[name])]
         if changed or private_training(candidate) != training:
             raise ValueError(
@@ -228,11 +227,11 @@ def _prepared(estimator: Any, plan: Plan, training: PrivateTraining, labels: NDA
                 "sets itself so that all fits together keep its epsilon: leave that out, and "
                 "search over single parameters of one kind of estimator"
             )
-    return prepared
+    return found
 
 
 def _seeded(estimator: Any, noise: Noise) -> Any:
-    """Return the estimator; in tests, where the search's noise is seeded, with a seed, too."""
+    """Return the estimator, with seeds if the noise of the search is seeded, as in tests."""
     names = [] if noise.secure else list(estimator.get_params(deep=True))
     seeds = [name for name in names if name.rpartition("__")[2] == "noise_random_state"]
     return estimator.set_params(**{name: noise.uniform(2**31) for name in seeds})
@@ -248,28 +247,15 @@ def _oracle(
     """Return what evaluates models on the second part, with made-up records as the training set."""
     problem = table.problem(frequent, rng)
     y = problem.training.y
-    prepared = tuple(scorer.prepare(y).release() for scorer in scorers.values())
-    return Evaluator(options, problem, prepared)
+    return Evaluator(
+        options, problem, tuple(each.prepare(y).release() for each in scorers.values())
+    )
 
 
 def _depends_on_labels(scorer: PrivateScorer, labels: NDArray[Any]) -> bool:
-    """Whether a score is another where the labels are differently frequent."""
+    """Whether a score depends on how frequent the labels are."""
     rare = np.concatenate([labels, np.repeat(labels[:1], 9 * len(labels))])
     return packed(scorer.prepare(labels)) != packed(scorer.prepare(rare))
-
-
-def _try_out(plan: Plan, table: DividedTable, oracle: Evaluator) -> None:
-    """Fit some candidates, in which all values of parameters occur, on made-up records."""
-    seen: set[tuple[str, str]] = set()
-    chosen: list[SecretFit] = []
-    for each in plan.fits:
-        values = {(name, repr(value)) for name, value in each.params.items()}
-        if not values <= seen or not chosen:
-            chosen.append(each)
-        seen |= values
-    with warnings.catch_warnings():  # a fit's own budget is not what is spent
-        warnings.filterwarnings("ignore", ".* promise little", PrivacyWarning)
-        try_out(chosen, table.training, oracle)
 
 
 def _last_step(estimator: Any) -> Any:
@@ -285,32 +271,20 @@ def _warn_if_constant(model: Any, labels: NDArray[Any], rng: np.random.Generator
     low, high = (np.asarray(each, dtype=float) for each in model.bounds)
     made_up = low + (high - low) * rng.random((_N_MADE_UP, model.n_features_in_))
     predicted = np.unique(model.predict(made_up))
-    if len(predicted) == 1 or (
-        not is_classifier(model) and np.ptp(predicted) < _ALIKE * np.ptp(labels)
-    ):
+    alike = not is_classifier(model) and np.ptp(predicted) < _ALIKE * np.ptp(labels)
+    if len(predicted) == 1 or alike:
         warnings.warn(
             f"The chosen model predicts one value, {predicted.tolist()[0]!r}, for made-up records "
-            "all over its bounds. Perhaps the columns are in units far from `bounds`, the bounds "
-            "are so wide that records hardly differ within them (zeros of one-hot columns become "
-            "-1 with bounds=(0, 1)), or the records are too few for this epsilon",
+            "all over its bounds. Perhaps the columns are in units far from `bounds`, records "
+            "hardly differ within bounds that are too wide (zeros of one-hot columns become -1 "
+            "with bounds=(0, 1)), or the records are too few for this epsilon",
             LowUtilityWarning,
             stacklevel=5,
         )
 
 
-def _conditions(search: Any, training: PrivateTraining) -> str:
-    """Return on what the guarantee of the fits rests, in words."""
-    in_pipeline = isinstance(search.estimator, Pipeline) and search.prediction != "separate"
-    return (
-        f"{type(search.estimator).__name__} trains as privately as it declares "
-        f"({training.composition}, {training.neighbours}); "
-        + f"{training.condition}; " * bool(training.condition)
-        + "what its other steps make of a record depends on that record alone; " * in_pipeline
-    )
-
-
 def _report(
-    table: DividedTable, mechanisms: Mechanisms, search: Any, condition: str = "", **facts: Any
+    search: Any, table: DividedTable, mechanisms: Mechanisms, *, condition: str = "", **facts: Any
 ) -> PrivacyReport:
     row_by_row = PREDICTION_CONDITIONS[search.prediction].replace("training", "made-up")
     return PrivacyReport.of(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NoReturn
 
 import numpy as np
 from scipy.stats import rankdata
@@ -14,16 +15,22 @@ from .._privacy.accounting import Budget
 from ..report._report import PrivacyReport
 from ..scoring._make import is_several
 from ..strategies._base import Release
-from .cv_results import CVResults
 
-__all__ = [
-    "already_released",
-    "fitted_attributes",
-    "note_on_error",
-    "param_columns",
-    "results_of",
-    "spent_before",
-]
+__all__ = ["already_released", "also_released", "fitted_attributes", "note_on_error"]
+__all__ += ["param_columns", "results_of", "spent_before"]
+
+
+class CVResults(dict[str, Any]):
+    """A dict of columns, one entry per candidate; asked for raw scores, it says what there is."""
+
+    def __missing__(self, column: object) -> NoReturn:
+        if not re.search("_(test|train|score)_", str(column)):
+            raise KeyError(column)
+        raise KeyError(
+            f"no {column}: only the chosen candidate's score is released, with noise: best_score_. "
+            "With release='all' the scores of all candidates are, each with more noise; "
+            "cv_results_['public_score'] has those within the training set"
+        )
 
 
 def fitted_attributes(release: Release, names: list[str]) -> dict[str, Any]:
@@ -31,40 +38,30 @@ def fitted_attributes(release: Release, names: list[str]) -> dict[str, Any]:
 
     If `scoring` has several scores, `names` are theirs, in the order of the release; else none.
     """
-    candidates, scores = release.candidates, release.scores
-    params = tuple(each.params for each in candidates)
+    candidates, scores, best = release.candidates, release.scores, release.best_index
     fitted: dict[str, Any] = {}
     if names:
-        fitted = {
-            "best_scores_": {name: s for name, (s, _) in zip(names, scores, strict=True)},
-            "best_score_intervals_": {name: i for name, (_, i) in zip(names, scores, strict=True)},
-        }
-    if release.best_index is not None:
-        fitted |= {
-            "best_index_": release.best_index,
-            "best_params_": params[release.best_index],
-        }
+        fitted["best_scores_"] = dict(zip(names, [score for score, _ in scores], strict=True))
+        intervals = [interval for _, interval in scores]
+        fitted["best_score_intervals_"] = dict(zip(names, intervals, strict=True))
+    if best is not None:
+        fitted |= {"best_index_": best, "best_params_": candidates[best].params}
     if scores:
         fitted["best_score_"], fitted["best_score_interval_"] = scores[0]
-    times = np.array([each.fit_time for each in candidates])
+    params, times = [each.params for each in candidates], [each.fit_time for each in candidates]
     validated = np.array([bool(each.validated) for each in candidates])
     secret = [each.validated is None for each in candidates]
-    if any(secret):
-        validated = np.ma.array(validated, mask=secret)
-    return fitted | {
-        "cv_results_": CVResults(
-            {
-                "mean_fit_time": times,
-                "std_fit_time": 0 * times,  # one fit per candidate
-                **param_columns(params),
-                "params": list(params),
-                "validated": validated,
-                "public_score": np.array([each.public_score for each in candidates]),
-                "fit_error": np.array([each.fit_error for each in candidates], dtype=object),
-                **_score_columns(release, names),
-            }
-        ),
+    columns = {
+        "mean_fit_time": np.array(times),
+        "std_fit_time": 0 * np.array(times),  # one fit per candidate
+        **param_columns(params),
+        "params": params,
+        "validated": np.ma.array(validated, mask=secret) if any(secret) else validated,
+        "public_score": np.array([each.public_score for each in candidates]),
+        "fit_error": np.array([each.fit_error for each in candidates], dtype=object),
+        **_score_columns(release, names),
     }
+    return {**fitted, "cv_results_": CVResults(columns)}
 
 
 def _score_columns(release: Release, names: list[str]) -> dict[str, Any]:
@@ -103,15 +100,23 @@ def results_of(
     return fitted
 
 
-def param_columns(candidate_params: tuple[dict[str, Any], ...]) -> dict[str, np.ma.MaskedArray]:
+def also_released(search: Any, release: Release, names: list[str]) -> str:
+    """Return what a search releases beside what its strategy always does, in words."""
+    return (
+        "evaluation_, " * (release.report is not None)
+        + "the scores of all candidates in cv_results_, " * (release.all_scores is not None)
+        + f"best_scores_ and best_score_intervals_ ({', '.join(names)}), "
+        * is_several(search.scoring)
+    )
+
+
+def param_columns(candidates: Sequence[dict[str, Any]]) -> dict[str, np.ma.MaskedArray]:
     """Return a column per parameter, masked where a candidate does not have the parameter."""
     columns = {}
-    for name in sorted({name for params in candidate_params for name in params}):
-        kind = _kind_of([params[name] for params in candidate_params if name in params])
-        column: np.ma.MaskedArray = np.ma.MaskedArray(
-            np.zeros(len(candidate_params), kind), mask=True
-        )
-        for i, params in enumerate(candidate_params):
+    for name in sorted({name for params in candidates for name in params}):
+        kind = _kind_of([params[name] for params in candidates if name in params])
+        column: np.ma.MaskedArray = np.ma.MaskedArray(np.zeros(len(candidates), kind), mask=True)
+        for i, params in enumerate(candidates):
             if name in params:
                 column[i] = params[name]
         columns[f"param_{name}"] = column
@@ -120,14 +125,11 @@ def param_columns(candidate_params: tuple[dict[str, Any], ...]) -> dict[str, np.
 
 def _kind_of(values: list[Any]) -> type:
     """Return bool, int or float if that type represents all values exactly, else object."""
-    values = [v.item() if isinstance(v, np.generic) else v for v in values]
-    kinds = {type(v) for v in values}
-    if kinds == {bool}:
-        return bool
-    whole = [v for v in values if isinstance(v, int)]
-    if not kinds or not kinds <= {int, float} or not all(abs(v) <= 2**53 for v in whole):
-        return object
-    return int if kinds == {int} else float
+    plain = [v.item() if isinstance(v, np.generic) else v for v in values]
+    kinds, exact = {type(v) for v in plain}, all(abs(v) <= 2**53 for v in plain if type(v) is int)
+    if kinds and exact and kinds <= {int, float}:
+        return float if float in kinds else int
+    return bool if kinds == {bool} else object
 
 
 @contextlib.contextmanager

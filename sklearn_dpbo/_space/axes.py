@@ -196,7 +196,7 @@ def same(a: Any, b: Any) -> bool:
         return True
     try:
         return type(a) is type(b) and bool(a == b)
-    except Exception:  # the comparison of arrays, say, is no single truth value
+    except Exception:  # arrays, for example, have no single truth value
         return False
 
 

@@ -30,15 +30,10 @@ Index = slice | Sequence[int] | NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """Points of the search space.
+    """Points of the search space: by `subspace`, which dict of param_grid each belongs to.
 
-    Parameters
-    ----------
-    subspace : ndarray of int, shape (n_points,)
-        Position in param_grid of the dict that each point belongs to.
-    unit : ndarray of shape (n_points, n_parameters)
-        Coordinates in [0, 1], one column per parameter of the whole space in alphabetical order;
-        NaN if the dict does not have the parameter.
+    `unit` has their coordinates in [0, 1], one column per parameter of the whole space in
+    alphabetical order; NaN if the dict does not have the parameter.
     """
 
     subspace: NDArray[np.int_]
@@ -68,17 +63,8 @@ class Points:
 class SearchSpace:
     """The candidates that `param_grid` describes.
 
-    Parameters
-    ----------
-    param_grid : dict or list of dict
-        Each dict maps parameter names to lists of values (any Python objects) or to distributions
-        with a ``ppf`` (or ``icdf``) method, such as those of scipy.stats; both may be mixed. A
-        candidate has the parameters of one of the dicts, so that spaces can be conditional.
-
-    Raises
-    ------
-    ValueError
-        If param_grid is empty or malformed; the message names the parameter.
+    Each of its dicts maps names to lists of values (any Python objects) or to distributions with a
+    ``ppf`` (or ``icdf``) method. A candidate has the parameters of one of the dicts.
     """
 
     def __init__(self, param_grid: Any) -> None:
@@ -91,14 +77,6 @@ class SearchSpace:
         self.subspaces = [
             {str(name): axis_of(name, grid[name]) for name in sorted(grid, key=str)}
             for grid in grids
-        ]
-        #: Names of tuples of two numbers, which may stand for ranges.
-        self.perhaps_ranges = [
-            name
-            for axes, grid in zip(self.subspaces, grids, strict=True)
-            for name, values in grid.items()
-            if isinstance(values, tuple) and len(values) == 2
-            if axes[str(name)].ordered and values[0] < values[1]
         ]
         self.names = sorted({name for axes in self.subspaces for name in axes})
         self._column = {name: i for i, name in enumerate(self.names)}

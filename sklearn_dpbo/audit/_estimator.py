@@ -24,13 +24,13 @@ from ._training_sets import Neighbours, training_neighbours
 
 __all__ = ["audit_estimator"]
 
-# The largest array of a fitted model that is compared.
+# Size of the largest array of a fitted model that is compared.
 _LARGEST = 256
-# The fewest fits on a pair of training sets that may not be the worst.
+# Smallest number of fits to compare pairs of training sets by.
 _FEW = 50
-# How many of the given records are predicted, and how many of those that differ.
+# Number of given records to predict, and of those that differ.
 _N_PROBES = 4
-# Seeds that estimators of other libraries accept, too.
+# Other libraries' estimators accept seeds below this.
 _SEEDS = 2**31 - 1
 
 
@@ -64,11 +64,9 @@ def audit_estimator(
         ``protect="all"`` and a `random_state`, so that it always cuts the table the same way.
         Its noise must be fresh in each fit. At a small delta, thousands of fits show little of
         Gaussian noise: set its epsilon to 2 or 3, and its delta to 0.05.
-    X : array-like of shape (n_samples, n_features)
-        A few records that span the allowed range (see `training_neighbours`). An audit does not
-        protect them.
-    y : array-like of shape (n_samples,)
-        Their labels.
+    X, y : array-like
+        A few records that span the allowed range (see `training_neighbours`), and their labels. An
+        audit does not protect them.
     n : int, default=2000
         Number of fits on each of the two training sets, 100 or more. To choose the pair takes a
         tenth of it, for each pair.
@@ -77,40 +75,23 @@ def audit_estimator(
     pairs : dict of str to pair of tuples (X, y) or (X, y, groups), default=None
         Training sets to compare; the keys say what changes. None takes those of
         `training_neighbours`.
-    confidence : float, default=0.99
-        Probability that the bound holds, in (0.5, 1).
-    n_events : int, default=1
-        Number of events to test in each direction, 1 or more.
+    confidence, n_events : float and int, default=0.99 and 1
+        As in `audit_mechanism`.
     output : callable, default=None
         Takes a fitted estimator and returns what to compare: a number, a text, or a sequence or
         dict of them. None compares the numbers in its fitted attributes and, without `coef_`, its
         predictions for the records in which the training sets differ and a few others. A fit that
         raises an error counts as an output.
     random_state : int, default=None
-        Seeds the noise of estimators with `noise_random_state` or `random_state`. This makes the
-        audit reproducible, but it then audits the seeded generator and not the noise that is used
-        in production.
-    n_jobs : int or None, default=None
-        Number of parallel jobs, as joblib takes it.
-    progress : bool, default=False
-        Whether to show progress bars (needs tqdm).
+        Seeds the noise, if the estimator allows that: the audit is then reproducible, but of the
+        seeded generator and not of the noise that is used in production.
+    n_jobs, progress : int or None and bool, default=None and False
+        As in `audit_mechanism`.
 
     Returns
     -------
     report : AuditReport
         Print it, or plot it.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of its range, the estimator declares nothing, or the training sets are
-        not neighbours.
-
-    References
-    ----------
-    Jagielski, Ullman and Oprea, "Auditing differentially private machine learning", NeurIPS 2020;
-    Nasr, Songi, Thakurta, Papernot and Carlini, "Adversary instantiation: lower bounds for
-    differentially private machine learning", IEEE S&P 2021.
 
     Examples
     --------
@@ -148,10 +129,9 @@ def audit_estimator(
 
 @dataclass(frozen=True, eq=False)
 class _Fit:
-    """Fits an estimator on a training set, and returns what is compared.
+    """Fits a clone of an estimator, and returns what is compared.
 
-    `estimator`: not fitted; each fit is of a clone; `training`: what it declares; `probes`: records
-    that are predicted; `output`: as `audit_estimator` takes it.
+    `training`: what it declares; `probes`: records that are predicted.
     """
 
     estimator: Any

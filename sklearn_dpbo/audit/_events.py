@@ -25,15 +25,15 @@ Score: TypeAlias = Callable[[Floats], Floats]
 # Returns an event in words, given the threshold of its score.
 Text: TypeAlias = Callable[[float], str]
 
-# A column with at most so many different values is compared with each of them.
+# Columns with at most this many distinct values are compared with each of them.
 _FEW_VALUES = 16
-# Larger numbers count as this one, NaN as twice it, below zero.
+# Larger numbers count as this one, and NaN as minus twice this number.
 _HUGE = 1e30
 # Number of folds in the cross-validation of learnt scores.
 _FOLDS = 4
-# How many columns an event names.
+# Number of columns that an event names.
 _FEW_NAMES = 6
-# The most thresholds that are tried on a score.
+# Largest number of thresholds to try on a score.
 _MAX_THRESHOLDS = 512
 
 
@@ -41,9 +41,8 @@ _MAX_THRESHOLDS = 512
 class Event:
     """The event ``score(outputs) >= threshold``.
 
-    `text`: the event in words; `score`: takes a table of outputs and returns one number for each
-    output; `threshold`: from which score on the event has occurred; `bound`: of epsilon, on the
-    runs that chose the event: too large.
+    `score` returns a number for each output of a table. `bound`, of epsilon, is on the runs that
+    chose the event, and so too large.
     """
 
     text: str
@@ -61,10 +60,8 @@ def epsilon_lower_bound(
 ) -> Floats:
     """Return a lower bound of epsilon if an event occurred k and k' times in n runs each.
 
-    (epsilon, delta)-privacy means ``P(E) <= e^epsilon P'(E) + delta``, so
-    ``epsilon >= ln((p - delta) / p')``. Here p is the lower Clopper-Pearson bound of P(E) and p'
-    the upper one of P'(E); each fails with probability `tail`. The bound is -inf where
-    ``p <= delta``.
+    ``ln((p - delta) / p')`` with the lower Clopper-Pearson bound p of P(E) and the upper one p' of
+    P'(E), each of which fails with probability `tail`; -inf where ``p <= delta``.
     """
     k, k_neighbour = np.asarray(k), np.asarray(k_neighbour)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -75,11 +72,7 @@ def epsilon_lower_bound(
 
 @dataclass(frozen=True)
 class Column:
-    """One column of a table of outputs.
-
-    `name`: name of this part of an output; `labels`: what the numbers 0, 1, ... stand for; None if
-    the outputs are numbers.
-    """
+    """One column of a table of outputs; `labels`: what 0, 1, ... stand for, None for numbers."""
 
     name: str
     labels: list[str] | None
@@ -88,10 +81,9 @@ class Column:
 def as_tables(
     outputs: Sequence[Any], outputs_neighbour: Sequence[Any]
 ) -> tuple[list[Column], Floats, Floats]:
-    """Return (columns, table, table of the neighbour) of outputs of any kind.
+    """Return (columns, table, table of the neighbour) of outputs as in `audit_mechanism`.
 
-    An output is a number, a text, or a sequence or dict of these. Anything that is not a number
-    becomes the rank of its repr among those of the same column.
+    Anything that is not a number becomes the rank of its repr among those of the same column.
     """
     rows = [_as_dict(output) for output in [*outputs, *outputs_neighbour]]
     names = list(dict.fromkeys(name for row in rows for name in row))
@@ -114,7 +106,7 @@ def _as_dict(output: Any) -> dict[str, Any]:
 def _as_numbers(values: list[Any]) -> tuple[Floats, list[str] | None]:
     """Return (numbers, labels), with labels as in `Column`."""
     if all(isinstance(v, Real) for v in values):
-        # A decision tree accepts neither NaN nor what single precision does not hold.
+        # Decision trees accept neither NaN nor numbers beyond single precision.
         numbers = np.clip(np.array(values, dtype=float), -_HUGE, _HUGE)
         return np.nan_to_num(numbers, nan=-2 * _HUGE), None
     labels, position = np.unique([repr(v) for v in values], return_inverse=True)
@@ -132,10 +124,8 @@ def choose_events(
 ) -> list[Event]:
     """Return the events with the largest bounds on these runs, each with a different score.
 
-    Scores are: each column and its negative; equality with one value, for columns of few values;
-    and the probability, by a linear discriminant of the columns of numbers and by a decision tree,
-    that an output is from the first table. The thresholds are the best on these runs, so the
-    bounds themselves need other runs.
+    Scores are each column and its negative; equality with one value, for columns of few values; and
+    the probability, by a discriminant and by a tree, that an output is from the first table.
     """
     found = []
     for text, score in _plain_scores(columns, np.concatenate([table, table_neighbour])):
@@ -167,11 +157,7 @@ def _plain_scores(columns: Sequence[Column], both: Floats) -> Iterator[tuple[Tex
 def _learnt_scores(
     columns: Sequence[Column], table: Floats, table_neighbour: Floats
 ) -> Iterator[tuple[Text, Score, tuple[Floats, Floats]]]:
-    """Yield scores that are learnt, with their texts, and their values on both tables.
-
-    The values are cross-validated: on the runs that they were learnt from, scores of many columns
-    seem to tell the tables apart better than they do.
-    """
+    """Yield scores that are learnt, with texts, and cross-validated values on both tables."""
     both = np.concatenate([table, table_neighbour])
     n, first = len(table), np.arange(len(both)) < len(table)
     for name, model, used in _models(columns, both):

@@ -25,14 +25,10 @@ class OneRunReport:
     ----------
     subject : str
         What was audited.
-    epsilon : float or None
-        The claimed epsilon; None if nothing is claimed.
-    delta : float
-        The claimed delta.
-    epsilon_lower_bound : float
-        A smaller epsilon is refuted, with probability `confidence` over the audit.
-    confidence : float
-        Probability that the bound holds.
+    epsilon, delta : float
+        The claim; epsilon is None if nothing is claimed.
+    epsilon_lower_bound, confidence : float
+        A smaller epsilon is refuted, with this probability over the audit.
     n_canaries, n_guesses, n_right : int
         Numbers of canaries, of guessed canaries, and of right guesses.
     """
@@ -70,12 +66,8 @@ def chance_of_guesses(n_right: int, n_guesses: int, m: int, epsilon: float, delt
 
         P(W >= v) <= P(B >= v) + 2 m delta max_i P(v > B >= v - i) / i
 
-    where B is binomial with r trials of probability ``e^epsilon / (e^epsilon + 1)``.
-
-    References
-    ----------
-    Steinke, Nasr and Jagielski, "Privacy auditing with one (1) training run", NeurIPS 2023,
-    Theorem 5.2.
+    where B is binomial with r trials of probability ``e^epsilon / (e^epsilon + 1)`` (Steinke, Nasr
+    and Jagielski, NeurIPS 2023, Theorem 5.2).
     """
     v, B = n_right, binom(n_guesses, 1 / (1 + np.exp(-epsilon)))
     slack = 0.0
@@ -99,10 +91,11 @@ def audit_one_run(
 ) -> OneRunReport:
     """Bound epsilon from below by one release that depends on every record separately.
 
-    A coin decides which of two values each record has. The values are guessed from the release,
-    for the records where they are clearest. Use it for mechanisms that release something for each
-    record (`GaussianCurator`, or many counts at once). Where all records are combined into one
-    number it shows almost nothing: use `audit_search` or `audit_mechanism` there.
+    A coin decides which of two values each record has. The values are guessed from the release, for
+    the records where they are clearest (Steinke, Nasr and Jagielski, NeurIPS 2023). Use it for
+    mechanisms that release something for each record (`GaussianCurator`, or many counts at once).
+    Where all records are combined into one number it shows almost nothing: use `audit_search` or
+    `audit_mechanism` there.
 
     Parameters
     ----------
@@ -119,8 +112,7 @@ def audit_one_run(
     confidence : float, default=0.99
         Probability that the bound holds, in (0.5, 1).
     n_guesses : int, default=None
-        How many canaries to guess, 1 to m; choose it before the release. None is m / 100, but at
-        least 10.
+        How many canaries to guess; choose it before the release. None is m / 100, but at least 10.
     score : callable, default=None
         Takes the release and returns a number for each canary, larger where the first value is
         likelier and negative where the second one is. None compares squared distances.
@@ -133,15 +125,6 @@ def audit_one_run(
     -------
     report : OneRunReport
         Print it.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of its range, or shapes do not match.
-
-    References
-    ----------
-    Steinke, Nasr and Jagielski, "Privacy auditing with one (1) training run", NeurIPS 2023.
     """
     A, B = (np.asarray(values, dtype=float) for values in canaries)
     if A.shape != B.shape or A.ndim != 2 or not len(A):

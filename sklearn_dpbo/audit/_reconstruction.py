@@ -29,12 +29,6 @@ def reconstruct_from_projection(
     Returns
     -------
     X : ndarray of shape (n_rows, n_features)
-        The estimate.
-
-    Raises
-    ------
-    ValueError
-        If shapes do not match, numbers are not finite, or there are too few known rows.
     """
     Z, known = np.asarray(Z, dtype=float), np.asarray(known_rows, dtype=float)
     index = np.asarray(known_indices)

@@ -33,9 +33,8 @@ def audit_mechanism(
     """Bound the epsilon of any mechanism from below, by running it on two neighbours.
 
     Half of the runs choose an event E in which the outputs differ; the other half bound its
-    probabilities, ``epsilon >= ln((P(E) - delta) / P'(E))``. Both directions are tried, each with
-    `n_events` events. The confidence is shared among all of these (Bonferroni) and between the two
-    Clopper-Pearson bounds of each.
+    probabilities, ``epsilon >= ln((P(E) - delta) / P'(E))``, in both directions. See "Audits" in
+    the documentation.
 
     Parameters
     ----------
@@ -66,16 +65,6 @@ def audit_mechanism(
     -------
     report : AuditReport
         Print it, or plot it.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of its range.
-
-    References
-    ----------
-    Ding, Wang, Wang, Zhang and Kifer, "Detecting violations of differential privacy", CCS 2018;
-    Jagielski, Ullman and Oprea, "Auditing differentially private machine learning", NeurIPS 2020.
 
     Examples
     --------
@@ -126,31 +115,21 @@ def audit_search(
         them.
     n : int, default=2000
         Number of fits on each validation set, 100 or more.
-    confidence : float, default=0.99
-        Probability that the bound holds, in (0.5, 1).
-    n_events : int, default=1
-        Number of events to test in each direction, 1 or more.
+    confidence, n_events : float and int, default=0.99 and 1
+        As in `audit_mechanism`.
     output : callable, default=None
-        Takes a fitted estimator and returns what to compare: a number, a text, or a sequence or
-        dict of them. None compares the chosen candidate or threshold, the released score, and the
-        mean of each parameter over the validated candidates.
+        Takes a fitted estimator and returns what to compare, as a mechanism does. None compares the
+        chosen candidate or threshold, the released score, and the mean of each parameter over the
+        validated candidates.
     random_state : int, default=None
-        Seeds the noise. This makes the audit reproducible, but it then audits the seeded generator
-        and not the noise that is used in production.
-    n_jobs : int or None, default=None
-        Number of parallel jobs, as joblib takes it.
-    progress : bool, default=False
-        Whether to show a progress bar (needs tqdm).
+        Seeds the noise, as in `audit_estimator`.
+    n_jobs, progress : int or None and bool, default=None and False
+        As in `audit_mechanism`.
 
     Returns
     -------
     report : AuditReport
         Print it, or plot it.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of its range, or the validation sets are not neighbours.
     """
     check(n, None, 0.0, confidence, n_events)
     if getattr(search, "ledger", None) is not None:
@@ -190,11 +169,7 @@ def released(search: Any) -> dict[str, Any]:
 
 
 class _Fit:
-    """Fits a search on a validation set.
-
-    `search`: not fitted; each fit is of a clone; `train`: the training set; `output`: takes the
-    fitted search and returns what to compare.
-    """
+    """Fits a clone of a search on a validation set, and returns its `output`."""
 
     def __init__(self, search: Any, train: tuple[Any, ...], output: Callable[[Any], Any]) -> None:
         self.search, self.train, self.output = search, train, output
@@ -213,11 +188,7 @@ class _Fit:
 
 
 def _with_fixed_candidates(search: Any) -> Any:
-    """Return a clone that evaluates the same candidates in each fit.
-
-    The outputs then differ by the noise and the validation set alone, which makes an audit more
-    sensitive.
-    """
+    """Return a clone that evaluates the same candidates in each fit: a more sensitive audit."""
     search = clone(search)
     params = search.get_params(deep=False)
     if "random_state" in params and params["random_state"] is None:

@@ -25,14 +25,10 @@ class AuditReport:
     ----------
     subject : str
         What was audited.
-    epsilon : float or None
-        The claimed epsilon; None if nothing is claimed.
-    delta : float
-        The claimed delta.
-    epsilon_lower_bound : float
-        A smaller epsilon is refuted, with probability `confidence` over the audit.
-    confidence : float
-        Probability that the bound holds.
+    epsilon, delta : float
+        The claim; epsilon is None if nothing is claimed.
+    epsilon_lower_bound, confidence : float
+        A smaller epsilon is refuted, with this probability over the audit.
     n_runs : int
         Number of runs on each data set. One half of them chose the event, the other half bounded
         epsilon.
@@ -81,23 +77,7 @@ class AuditReport:
         return textwrap.fill(text, 100)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the scores on both data sets, the event, and the bound.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, default=None
-            Axes to draw on; None makes a figure.
-
-        Returns
-        -------
-        ax : matplotlib.axes.Axes
-            The axes.
-
-        Raises
-        ------
-        ImportError
-            Without matplotlib: ``pip install "sklearn_dpbo[plots]"``.
-        """
+        """Draw the scores on both data sets, the event, and the bound, on `ax` or a new one."""
         if ax is None:
             from matplotlib import pyplot as plt
 

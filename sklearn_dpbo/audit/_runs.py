@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 _N_CHUNKS = 100
-# How often a bound may fail that only decides which data sets get more runs.
+# Failure probability of bounds that only decide which data sets get more runs.
 _ROUGH = 0.1
 
 
@@ -142,10 +142,7 @@ def seeds_from(random_state: int | None, n: int, below: int = 2**62) -> list[int
 
 
 def check_neighbours(data: Any, neighbour: Any) -> None:
-    """Raise ValueError unless the data sets are neighbours.
-
-    An audit on other data sets would refute any mechanism.
-    """
+    """Raise ValueError unless the data sets are neighbours: others would refute any mechanism."""
     for part in (data, neighbour):
         if not isinstance(part, tuple | list) or len(part) not in (2, 3):
             raise ValueError("each data set must be (X, y) or (X, y, groups)")

@@ -13,7 +13,7 @@ __all__ = ["Neighbours", "training_neighbours"]
 # (X, y) or (X, y, groups), twice.
 Neighbours: TypeAlias = tuple[tuple[Any, ...], tuple[Any, ...]]
 
-# How far outside of its column a value lies that has to be clipped, in ranges of the column.
+# How far values to be clipped lie outside of their column, in ranges of the column.
 _FAR = 1e9
 
 
@@ -34,7 +34,7 @@ def training_neighbours(
     y : array-like of shape (n_samples,)
         Labels, at least two of which differ.
     groups : array-like of shape (n_samples,), default=None
-        Whom each record belongs to; all records of the largest group are then replaced.
+        Whom each record belongs to; the largest group is then replaced.
     regression : bool, default=False
         Whether labels are numbers. Then some pairs have labels far outside of their range.
 
@@ -42,11 +42,6 @@ def training_neighbours(
     -------
     pairs : dict of str to pair of tuples (X, y) or (X, y, groups)
         Both data sets, by what is replaced, in words.
-
-    Raises
-    ------
-    ValueError
-        If X is not a table of numbers, or all labels are the same.
 
     Examples
     --------

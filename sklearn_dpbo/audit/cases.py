@@ -64,9 +64,8 @@ class Case:
     Parameters
     ----------
     mechanism : callable
-        Takes a data set and returns an output.
+        Takes a data set of `pair`, the neighbours, and returns an output.
     pair : tuple of two data sets
-        The neighbours.
     epsilon, delta : float
         The claim.
     subject : str
@@ -80,19 +79,7 @@ class Case:
     subject: str
 
     def audit(self, n: int = 4000, **params: Any) -> AuditReport:
-        """Audit the mechanism on its neighbours.
-
-        Parameters
-        ----------
-        n : int, default=4000
-            Number of runs on each data set, 100 or more.
-        **params : dict
-            Passed to `audit_mechanism`.
-
-        Returns
-        -------
-        report : AuditReport
-        """
+        """Audit the mechanism, n runs on each neighbour; `params` go to `audit_mechanism`."""
         return audit_mechanism(
             self.mechanism,
             self.pair,
@@ -134,8 +121,7 @@ def permute_and_flip(
 def _initial_gap(D: int, epsilon: float) -> int:
     """Return the initial gap of two scores with which the better one is chosen in 7 of 8 runs.
 
-    The exponential mechanism reaches the ratio e^epsilon only in the limit of a large gap. If the
-    scores are equal at first, the ratio is ``(1 + e^epsilon) / 2``.
+    The exponential mechanism reaches the ratio e^epsilon only in the limit of a large gap.
     """
     return math.ceil(4 * D / epsilon)
 
@@ -169,7 +155,7 @@ def selections(
 
     The output is how often the second candidate was chosen.
     """
-    D, draws = sensitivity, Price.of_choices(n_draws, epsilon, delta)
+    D, draws = sensitivity, Price.shared(n_draws, epsilon, delta)
     call = partial(_times_chosen, draws, D, epsilon, delta, noise)
     how = "zCDP" if draws.concentrated else "sums"
     subject = f"{n_draws} selections, accounted by {how}"
@@ -290,14 +276,9 @@ def configurator(
 
 
 class ConstantClassifier(ClassifierMixin, BaseEstimator):
-    """Predicts the same label for every record, whatever it is fitted on.
+    """Predicts the same label for every record: 1 if `label` is at least 1/2, else 0.
 
-    Parameters
-    ----------
-    label : float, default=0
-        The label is 1 if this is at least 1/2, else 0.
-    x : float, default=0.0
-        Has no effect: a second dimension for the space of a search.
+    `x` has no effect: it is a second dimension for the space of a search.
     """
 
     def __init__(self, label: Any = 0, x: Any = 0.0) -> None:
@@ -316,13 +297,7 @@ class ConstantClassifier(ClassifierMixin, BaseEstimator):
 
 
 class ConstantRegressor(RegressorMixin, BaseEstimator):
-    """Predicts the same value for every record, whatever it is fitted on.
-
-    Parameters
-    ----------
-    value : float, default=0.0
-        The prediction.
-    """
+    """Predicts `value` for every record, whatever it is fitted on."""
 
     def __init__(self, value: Any = 0.0) -> None:
         self.value = value
@@ -345,8 +320,7 @@ def opposed_models(m: int = 21, ones: int | None = None) -> tuple[Table, Table, 
     m : int, default=21
         Number of validation records.
     ones : int or None, default=None
-        Number of records with the label 1, below m; the neighbour has one more. None is half of
-        them.
+        Number of them with the label 1, below m; the neighbour has one more. None is half.
 
     Returns
     -------
@@ -371,22 +345,10 @@ def opposed_models(m: int = 21, ones: int | None = None) -> tuple[Table, Table, 
 
 
 def far_targets(m: int = 21, far: float = 1e6) -> tuple[Table, Table, Table]:
-    """Return (training set, validation set, its neighbour) where one record's target is far away.
+    """Return (training set, validation set, its neighbour) where one record's target is `far` away.
 
-    For `ConstantRegressor`: if errors were not clipped to their bounds, that record alone would
-    decide the score.
-
-    Parameters
-    ----------
-    m : int, default=21
-        Number of validation records.
-    far : float, default=1e6
-        The target of one record on the neighbour; all other targets are 0.
-
-    Returns
-    -------
-    train, held_out, held_out_neighbour : tuple of two ndarray
-        X and y of each set, as `audit_search` takes them.
+    For `ConstantRegressor`, on m records whose other targets are 0: if errors were not clipped to
+    their bounds, that record alone would decide the score.
     """
     X, y = np.zeros((m, 1)), np.zeros(m)
     y_neighbour = y.copy()

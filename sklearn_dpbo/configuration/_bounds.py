@@ -36,14 +36,12 @@ def dispersion(
     width : float
         Width of the window, in units of the parameter; 0 or more.
     public : bool, default=False
-        True says that the instances need no protection, as they are simulated, for example.
-        Otherwise k, whose sensitivity is not bounded, is returned as a `Secret`, which cannot be
-        read.
+        Whether the instances need no protection, as they are simulated, for example. Otherwise k,
+        whose sensitivity is not bounded, cannot be read.
 
     Returns
     -------
     k : int or Secret
-        Number of critical points.
     """
     check_number("width", width, "0 or more", lambda v: v >= 0, finite=False)
     b = np.sort(np.concatenate([np.empty(0), *(u.breakpoints for u in functions)]))
@@ -71,9 +69,9 @@ def excess_utility_bound(
 
         H / n (2 (1 + 1e-5) / epsilon (ln(G / floor(w G / R)) + ln(1 / beta)) + k)  +  H / 2^17,
 
-    where R is the length of the interval and G the size of the grid, of which a window has
-    floor(w G / R) points or more. The factor 1 + 1e-5 and the last term account for rounding to
-    integers; they hold for epsilon of at least 1e-6.
+    where R is the length of the interval. The factor 1 + 1e-5 and the last term account for
+    rounding to integers; they hold for epsilon of at least 1e-6. Proof: "Tune an algorithm on
+    sensitive instances" in the documentation, after Balcan, Dick and Vitercik (2018).
 
     Parameters
     ----------
@@ -98,17 +96,6 @@ def excess_utility_bound(
     -------
     bound : float
         In units of the utility.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of its range.
-
-    References
-    ----------
-    Balcan, Dick and Vitercik, "Private algorithm configuration", 2018; Dispersion for data-driven
-    algorithm design, online learning, and private optimization, FOCS 2018. Proof in the
-    documentation, "Tune an algorithm on sensitive instances".
     """
     low, high = check_interval(interval)
     R, H, w = high - low, utility_bound, width
@@ -146,23 +133,13 @@ def expected_utility_bound(
         excess_utility_bound at beta / 3
             + H (sqrt(ln(3 / beta) / (2 n)) + sqrt(ln(3 G / beta) / (2 n))).
 
-    It goes to 0 as n grows if k / n does.
+    It goes to 0 as n grows if k / n does. Proof: "Tune an algorithm on sensitive instances" in the
+    documentation.
 
     Parameters
     ----------
-    n_instances : int
-        n, the size of the sample.
-    epsilon : float
-        Privacy loss of the choice of the parameter, without that of the score; positive.
-    utility_bound : float
-        H: utilities lie in [0, H].
-    interval : tuple (low, high) of float
-        The parameters to choose from.
-    width : float
-        w, in units of the parameter; at least R / G and at most R.
-    k : int
-        Largest number of critical points in a window. If it holds with a probability only, that it
-        fails adds to beta.
+    n_instances, epsilon, utility_bound, interval, width, k : int, float or tuple
+        As in `excess_utility_bound`. If k holds only with some probability, add the rest to beta.
     beta : float, default=0.05
         Probability, over the sample and the draw, that the bound fails; in (0, 1).
     grid_size : int, default=2**16
@@ -172,18 +149,6 @@ def expected_utility_bound(
     -------
     bound : float
         In units of the utility.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of its range.
-
-    References
-    ----------
-    Balcan, Dick and Vitercik, "Private algorithm configuration", 2018, say that "as the sample size
-    grows, the expected utility of the parameter approaches the optimal parameter's", and not how
-    fast. Hoeffding, JASA 1963. Proof in the documentation, "Tune an algorithm on sensitive
-    instances".
     """
     check_number("beta", beta, "in (0, 1)", lambda v: 0 < v < 1)
     excess = excess_utility_bound(
@@ -211,9 +176,10 @@ def rotation_dispersion_bound(
 
         2 m n w / pi + n L / 3 + sqrt((n L / 3)^2 + 4 m n^2 w L / pi)
 
-    with ``L = ln(ceil(pi / (2 w)) / beta)``, where m is the number of instances and n that of
-    variables; and never more than m n. With ``w = 1 / sqrt(m)``, `excess_utility_bound` is then of
-    the order of the abstract's ``H / m (1 / epsilon + n sqrt(m))``, up to logarithms.
+    with ``L = ln(ceil(pi / (2 w)) / beta)``, and never more than m n. With ``w = 1 / sqrt(m)``,
+    `excess_utility_bound` is then of the order of the abstract's ``H / m (1 / epsilon + n
+    sqrt(m))`` (Balcan, Dick and Vitercik, 2018), up to logarithms. Proof: "Tune outward rotations
+    for quadratic programmes" in the documentation.
 
     Parameters
     ----------
@@ -230,16 +196,6 @@ def rotation_dispersion_bound(
     -------
     k : int
         For one direction per programme (``n_directions=1``).
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of its range.
-
-    References
-    ----------
-    Balcan, Dick and Vitercik, "Private algorithm configuration", 2018, "Applications". Proof, by
-    Bernstein's inequality: documentation, "Tune outward rotations for quadratic programmes".
     """
     check_number("n_instances", n_instances, "1 or more", lambda v: v >= 1, Integral)
     check_number("n_variables", n_variables, "1 or more", lambda v: v >= 1, Integral)

@@ -47,7 +47,9 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
 
     where U(S, rho) is the mean utility over the sample S. It can be computed exactly, because it is
     constant between the instances' critical points. Then the mean utility of the selected parameter
-    is released with discrete Laplace noise at epsilon_2; epsilon_1 + epsilon_2 = epsilon.
+    is released with discrete Laplace noise at epsilon_2; epsilon_1 + epsilon_2 = epsilon. For
+    errata of Balcan, Dick and Vitercik (2018) and proofs see the documentation, "Tune an algorithm
+    on sensitive instances".
 
     Parameters
     ----------
@@ -72,7 +74,7 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
         to [0, H], and count as 0 if they cannot be computed. The guarantee then holds for instances
         of any kind, as long as the family leaves no traces of them (for example in files).
     n_jobs : int or None, default=None
-        Number of parallel jobs over instances, as in joblib. The result does not depend on it.
+        Parallel jobs over instances, as in joblib.
     noise_random_state : int or None, default=None
         For tests only: an integer seeds the noise, which then protects nothing. Warns.
     ledger : PrivacyLedger or None, default=None
@@ -81,13 +83,11 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
     Attributes
     ----------
     best_parameter_ : float
-        A point of the public grid (private).
+        A point of the grid (private).
     best_score_ : float
-        The mean utility of the sample at `best_parameter_`, with noise, within [0, H] (private).
-        Only if score_share is positive.
+        Mean utility of the sample at `best_parameter_`, with noise (private); if score_share > 0.
     best_score_interval_ : tuple of float
-        Contains that mean without noise with probability 95 % (private). Only if score_share is
-        positive.
+        Contains that mean without noise with probability 95 % (private).
     n_instances_ : int
         Size of the sample (public).
     privacy_ : PrivacyReport
@@ -97,11 +97,6 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
     --------
     excess_utility_bound : Bound on the utility that the selected parameter loses.
     sklearn_dpbo.PrivateThresholdClassifier : The same mechanism for a decision threshold.
-
-    References
-    ----------
-    Balcan, Dick and Vitercik, "Private algorithm configuration", 2018. For errata and proofs see
-    the documentation, "Tune an algorithm on sensitive instances".
 
     Examples
     --------
@@ -159,19 +154,11 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
             a copy of each.
         y : ignored
             For scikit-learn's conventions.
-
-        Returns
-        -------
-        self : PrivateConfigurator
-
-        Raises
-        ------
-        ValueError
-            If a parameter is invalid, the sample is empty, or (with ``invalid="raise"``) an
-            instance has no utility in [0, H]. Nothing is released then.
         """
         interval = self._validate()
-        instances = _sequence(instances)
+        instances = list(instances)
+        if not instances:
+            raise ValueError("the sample is empty: pass at least one instance")
         noise = noise_source(self.noise_random_state, stacklevel=3)
         grid = uniform_grid(interval, int(self.grid_size))
         grid.setflags(write=False)
@@ -293,21 +280,6 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
         return interval
 
 
-def _sequence(instances: Any) -> list[Any]:
-    if isinstance(instances, str | bytes | dict) or hasattr(instances, "columns"):
-        raise ValueError(f"fit takes a sequence of instances; found a {type(instances).__name__}")
-    try:
-        sample: list[Any] = list(instances)
-    except TypeError:
-        raise ValueError(
-            f"fit takes a sequence of instances; found a {type(instances).__name__}. Pass a "
-            "single instance in a list"
-        ) from None
-    if not sample:
-        raise ValueError("the sample is empty: pass at least one instance")
-    return sample
-
-
 def _packed(instance: Any) -> bytes | None:
     """Pickle an instance; None if it cannot be. Each is worked on as a copy, by itself."""
     try:
@@ -318,17 +290,10 @@ def _packed(instance: Any) -> bytes | None:
         return None
 
 
-def _total_of(
-    instances: list[bytes | None],
-    family: bytes,
-    interval: tuple[float, float],
-    grid: NDArray[np.float64],
-    H: float,
-    zero: bool,
-) -> PiecewiseConstant | None:
+def _total_of(instances: list[bytes | None], *task: Any) -> PiecewiseConstant | None:
     """Return the sum of instances' utilities in steps; None if one has none that is valid."""
     with suppress_output():
-        utilities = [_steps_of(x, family, interval, grid, H, zero) for x in instances]
+        utilities = [_steps_of(x, *task) for x in instances]
         valid = [u for u in utilities if u is not None]
         return PiecewiseConstant.total(valid) if len(valid) == len(utilities) else None
 
@@ -343,7 +308,7 @@ def _steps_of(
 ) -> PiecewiseConstant | None:
     """Return an instance's utility on the grid, in {0, ..., _STEPS}; None if it is not valid."""
     try:
-        with np.errstate(all="ignore"):  # and restored, whatever an instance makes of it
+        with np.errstate(all="ignore"):  # restored afterwards, if an instance changes it
             u = utility_on(fresh(family), fresh(instance), interval, grid)
         outside = (u.values < -_TOLERANCE * H) | (u.values > (1 + _TOLERANCE) * H)
         if outside.any() and not zero:

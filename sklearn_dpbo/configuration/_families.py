@@ -24,20 +24,19 @@ class Family(Protocol):
     """An algorithm with one real parameter, and the utility of its solutions.
 
     Any object with these two methods is a family. What they return must depend on the instance, the
-    parameter and public facts alone; randomness must come from a fixed seed. Instances can have any
-    type and are passed on unchanged.
+    parameter and public facts alone; fix the seed of random numbers. Instances can have any type.
 
     A family can also have ``utilities(instance, parameters)``, for an array of parameters at once;
     ``check(interval)``, which raises an error if the family's parameters are invalid, and is called
-    before any instance is used (later errors are withheld); and an attribute ``interval``, the
-    default of the configurator's.
+    before any instance is used (later errors are withheld); and ``interval``, the default of the
+    configurator's.
     """
 
     def breakpoints(self, instance: Any) -> ArrayLike | None:
         """Return all parameters at which the utility can change, in any order.
 
-        Extra parameters do no harm; missing ones do. None means that they are not known: then the
-        utility is computed at every point of the grid.
+        Extra parameters do no harm; missing ones do. With None, the utility is computed at every
+        point of the grid.
         """
 
     def utility(self, instance: Any, parameter: float) -> float:
@@ -45,14 +44,7 @@ class Family(Protocol):
 
 
 class BaseFamily(BaseEstimator):
-    """Base of the families that come with the package.
-
-    Parameters
-    ----------
-    utility_as : {"share", "objective"}, default="share"
-        "share" is the objective as a share of an upper bound for all solutions, in [0, 1];
-        "objective" is the objective itself, as in the paper.
-    """
+    """Base of the families that come with the package."""
 
     interval: tuple[float, float]
 
@@ -60,14 +52,12 @@ class BaseFamily(BaseEstimator):
         self.utility_as = utility_as
 
     def check(self, interval: tuple[float, float]) -> None:
-        """Raise ValueError if a parameter of the family, or the interval, is not valid."""
         if self.utility_as not in ("share", "objective"):
             raise ValueError(
                 f"utility_as must be 'share' or 'objective'; found {self.utility_as!r}"
             )
 
     def utility(self, instance: Any, parameter: float) -> float:
-        """Return the utility of the solution with this parameter."""
         return float(self.utilities(instance, np.array([parameter], dtype=float))[0])
 
     def utilities(self, instance: Any, parameters: ArrayLike) -> NDArray[np.float64]:
@@ -75,12 +65,17 @@ class BaseFamily(BaseEstimator):
         rho = np.asarray(parameters, dtype=float)
         blocks = [rho[i : i + _BLOCK] for i in range(0, len(rho), _BLOCK)]
         objective = np.concatenate([self._objectives(instance, block) for block in blocks])
-        return objective if self.utility_as == "objective" else self._share(instance, objective)
+        if self.utility_as == "objective":
+            return objective
+        low, high = self._range(instance)
+        width = high - low or np.inf
+        return np.clip((objective - low) / width, 0, 1)  # despite rounding
 
     def _objectives(self, instance: Any, parameters: NDArray[np.float64]) -> NDArray[np.float64]:
         raise NotImplementedError
 
-    def _share(self, instance: Any, objective: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _range(self, instance: Any) -> tuple[float, float]:
+        """Return bounds on the objective of all solutions."""
         raise NotImplementedError
 
 
@@ -91,15 +86,12 @@ def piecewise_utility(
 
     Parameters
     ----------
-    family : Family
-        The algorithm.
-    instance : object
-        An instance, as the family takes it.
+    family, instance : Family, object
+        The algorithm, and an instance, as the family takes it.
     interval : tuple (low, high) of float
         The parameters, both ends included.
     grid_size : int, default=2**16
-        If the family knows no breakpoints, the utility is computed at this number of points and is
-        constant from each to the next.
+        Number of points at which the utility is computed if the family knows no breakpoints.
 
     Returns
     -------

@@ -24,7 +24,7 @@ _SLIVER = 1e-12
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KnapsackItems:
-    """A knapsack problem.
+    """A knapsack problem; error messages do not quote its numbers, which are sensitive.
 
     Parameters
     ----------
@@ -34,11 +34,6 @@ class KnapsackItems:
         Size of each item; positive.
     capacity : float
         Largest sum of the sizes of the items taken; 0 or more.
-
-    Raises
-    ------
-    ValueError
-        If numbers are out of range. The message does not quote them, as they are sensitive.
     """
 
     values: NDArray[np.float64]
@@ -69,8 +64,7 @@ class Knapsack(BaseFamily):
     Parameters
     ----------
     utility_as : {"share", "objective"}, default="share"
-        Whether the utility is the value taken as a share of the value of all items, or the value
-        itself.
+        "share" is the value taken as a share of the value of all items.
     """
 
     interval = (0.0, 3.0)
@@ -90,15 +84,13 @@ class Knapsack(BaseFamily):
             taken += np.where(fits, v[item], 0)
         return taken
 
-    def _share(
-        self, instance: KnapsackItems, objective: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        return _share(objective, instance.values.sum())
+    def _range(self, instance: KnapsackItems) -> tuple[float, float]:
+        return 0.0, instance.values.sum()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Graph:
-    """A graph with weights on its nodes.
+    """A graph with weights on its nodes; error messages do not quote its numbers.
 
     Parameters
     ----------
@@ -106,11 +98,6 @@ class Graph:
         Weight of each node; 0 or more.
     edges : array-like of int, shape (n_edges, 2)
         Pairs of node numbers, in any order; duplicates are allowed.
-
-    Raises
-    ------
-    ValueError
-        If numbers are out of range. The message does not quote them, as they are sensitive.
     """
 
     weights: NDArray[np.float64]
@@ -142,16 +129,15 @@ class IndependentSet(BaseFamily):
     """Take nodes in the order of ``weight / (1 + degree)^rho``, never two neighbours.
 
     A node that is taken is removed together with its neighbours. ``rho = 0`` takes the heaviest
-    first; ``rho = 1`` is the rule of Sakai, Togasaki and Yamazaki, "A note on greedy algorithms for
-    the maximum weighted independent set problem", Discrete Applied Mathematics 126, 2003.
+    first; ``rho = 1`` is the rule of Sakai, Togasaki and Yamazaki (Discrete Applied Mathematics
+    126, 2003).
 
     Parameters
     ----------
     degrees : {"updated", "fixed"}, default="updated"
         Whether degrees are counted in the rest of the graph, or in the full graph.
     utility_as : {"share", "objective"}, default="share"
-        Whether the utility is the weight taken as a share of the weight of all nodes, or the weight
-        itself.
+        "share" is the weight taken as a share of the weight of all nodes.
     """
 
     interval = (0.0, 3.0)
@@ -161,7 +147,6 @@ class IndependentSet(BaseFamily):
         self.degrees = degrees
 
     def check(self, interval: tuple[float, float]) -> None:
-        """Raise ValueError if a parameter of the family is not valid."""
         super().check(interval)
         if self.degrees not in ("updated", "fixed"):
             raise ValueError(f"degrees is 'updated' or 'fixed'; found {self.degrees!r}")
@@ -169,10 +154,9 @@ class IndependentSet(BaseFamily):
     def breakpoints(self, instance: Graph) -> NDArray[np.float64]:
         """Return the parameters at which the order of the nodes taken can change.
 
-        With fixed degrees, these are ``ln(w_i / w_j) / ln((1 + d_i) / (1 + d_j))`` for all pairs.
-        With updated degrees, these are the ends of the intervals on which the same nodes are taken
-        in the same order: each step takes the same node as long as its score is at least that of
-        any other node left, a linear inequality in rho.
+        With fixed degrees, ``ln(w_i / w_j) / ln((1 + d_i) / (1 + d_j))`` for all pairs. With
+        updated degrees, the ends of the intervals on which each step takes the same node: its score
+        is at least that of any other node left, a linear inequality in rho.
         """
         if self.degrees == "fixed":
             degree = instance.adjacency.sum(axis=1)
@@ -182,16 +166,13 @@ class IndependentSet(BaseFamily):
     def _objectives(self, instance: Graph, parameters: NDArray[np.float64]) -> NDArray[np.float64]:
         return self._run(instance, parameters)[0]
 
-    def _share(self, instance: Graph, objective: NDArray[np.float64]) -> NDArray[np.float64]:
-        return _share(objective, instance.weights.sum())
+    def _range(self, instance: Graph) -> tuple[float, float]:
+        return 0.0, instance.weights.sum()
 
     def _run(
         self, instance: Graph, rho: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """Return, for each parameter, the weight taken, and the ends of the interval around it.
-
-        On the interval the same nodes are taken in the same order.
-        """
+        """Return the weight taken, and the ends of the interval of the same order, by parameter."""
         A, w, fixed = instance.adjacency, instance.weights, self.degrees == "fixed"
         log_w, runs = _log(w), np.arange(len(rho))
         left = np.ones((len(rho), len(w)), dtype=bool)
@@ -224,11 +205,6 @@ def _vector(name: str, numbers: ArrayLike) -> NDArray[np.float64]:
 def _log(w: NDArray[np.float64]) -> NDArray[np.float64]:
     with np.errstate(divide="ignore"):
         return np.log(w)
-
-
-def _share(objective: NDArray[np.float64], most: float) -> NDArray[np.float64]:
-    """Return objective / most, in [0, 1] despite rounding; 0 if `most` is 0."""
-    return np.minimum(objective / most, 1.0) if most > 0 else np.zeros(len(objective))
 
 
 def _crossings(log_w: NDArray[np.float64], log_d: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -264,10 +240,10 @@ def _narrow(
 def _ends_of_runs(
     run: Callable[[NDArray[np.float64]], tuple[NDArray[np.float64], NDArray[np.float64]]],
 ) -> NDArray[np.float64]:
-    """Return the ends of the intervals on which runs are the same, on the whole real line.
+    """Return the ends of the intervals of parameters, on the real line, whose runs are the same.
 
-    ``run(rho)`` returns, for an array of parameters, the lower and upper ends of the intervals
-    around them. It is called in the middle of each gap between intervals until there are no gaps.
+    ``run(rho)`` returns the ends of the intervals around parameters; it is called in the middle of
+    each gap until there are none.
     """
     found: list[np.ndarray] = []
     gaps = np.array([[-np.inf, np.inf]])

@@ -25,15 +25,8 @@ class PiecewiseConstant:
     ----------
     interval : tuple (low, high) of float
         Where it is defined, both ends included.
-    breakpoints : ndarray of float, shape (n,)
-        Strictly increasing, within (low, high].
-    values : ndarray of int or float, shape (n + 1,)
-        Between two breakpoints each.
-
-    Raises
-    ------
-    ValueError
-        If shapes, order or interval are wrong, or numbers are not finite.
+    breakpoints, values : ndarray of shape (n,) and (n + 1,)
+        Strictly increasing, within (low, high]; and the values between them.
     """
 
     interval: tuple[float, float]
@@ -61,17 +54,10 @@ class PiecewiseConstant:
         breakpoints: Any,
         interval: tuple[float, float],
     ) -> PiecewiseConstant:
-        """Return the step function that has these values between these points.
+        """Return the step function with the values of `evaluate` between these breakpoints.
 
-        Parameters
-        ----------
-        evaluate : callable
-            Takes an array of parameters and returns their utilities.
-        breakpoints : array-like of float
-            In any order; those outside the interval, or not finite, do not count. There may be too
-            many of them, not too few.
-        interval : tuple (low, high) of float
-            Where the function is defined.
+        `evaluate` takes an array of parameters and returns their utilities. Breakpoints come in any
+        order; extra ones do no harm, and those outside the interval, or not finite, do not count.
         """
         low, high = interval
         b = np.asarray(breakpoints, dtype=float).ravel()
@@ -83,31 +69,20 @@ class PiecewiseConstant:
     def from_jumps(
         cls, interval: tuple[float, float], first: Any, positions: Any, jumps: Any
     ) -> PiecewiseConstant:
-        """Return ``u(rho) = first + (the sum of jumps at positions <= rho)``; exact for integers.
-
-        Takes O(n log n) time for n jumps.
-        """
+        """Return ``u(rho) = first + (sum of jumps at positions <= rho)``; exact for integers."""
         low, high = interval
         positions, jumps = np.asarray(positions, dtype=float), np.asarray(jumps)
-        jumps = jumps if jumps.size else jumps.astype(int)  # no jumps are no reason for floats
+        jumps = jumps if jumps.size else jumps.astype(int)  # an empty array would have floats
         first = first + jumps[positions <= low].sum()
         here = (positions > low) & (positions <= high)
         order = np.argsort(positions[here], kind="stable")
         b, value_after = positions[here][order], first + np.cumsum(jumps[here][order])
-        last = np.append(b[1:] != b[:-1], True)[: len(b)]  # of several jumps at one place
+        last = np.append(b[1:] != b[:-1], True)[: len(b)]  # the last of several jumps at one place
         return cls(interval, b[last], np.concatenate([[first], value_after[last]])).merged()
 
     @classmethod
     def total(cls, functions: Iterable[PiecewiseConstant]) -> PiecewiseConstant:
-        """Return the exact sum of functions with integer values on one interval.
-
-        Takes O(B log B) time for B breakpoints in all.
-
-        Raises
-        ------
-        ValueError
-            If there are none, values are not integers, or intervals differ.
-        """
+        """Return the exact sum of functions with integer values on one interval."""
         functions = list(functions)
         if not functions:
             raise ValueError("the sample is empty: there are no utilities to add up")
@@ -121,13 +96,7 @@ class PiecewiseConstant:
         return cls.from_jumps(functions[0].interval, first, positions, jumps)
 
     def __call__(self, rho: Any) -> NDArray[Any]:
-        """Return the value at each parameter, in the shape of `rho`.
-
-        Raises
-        ------
-        ValueError
-            If a parameter lies outside the interval.
-        """
+        """Return the value at each parameter, in the shape of `rho`."""
         rho, (low, high) = np.asarray(rho, dtype=float), self.interval
         if not ((rho >= low) & (rho <= high)).all():
             raise ValueError(f"parameters must lie in [{low:g}, {high:g}]")
@@ -146,17 +115,12 @@ class PiecewiseConstant:
         return PiecewiseConstant(self.interval, self.breakpoints, q.astype(np.int64)).merged()
 
     def runs(self, grid: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return runs of points of a sorted grid on which the function is constant.
+        """Return (starts, values) of the runs of points of a sorted grid with the same value.
 
-        Returns
-        -------
-        starts : ndarray of int, shape (n_runs,)
-            Run k holds the points ``starts[k], ..., starts[k + 1] - 1``; the last ends with the
-            grid.
-        values : ndarray, shape (n_runs,)
+        Run k holds the points ``starts[k], ..., starts[k + 1] - 1``; the last ends with the grid.
         """
         first = np.concatenate([[0], np.searchsorted(grid, self.breakpoints, side="left")])
-        held = first < np.append(first[1:], len(grid))  # of pieces that a grid point lies in
+        held = first < np.append(first[1:], len(grid))  # pieces that contain a grid point
         return first[held], self.values[held]
 
     def on(self, grid: NDArray[Any]) -> PiecewiseConstant:
@@ -182,14 +146,13 @@ def uniform_grid(interval: tuple[float, float], size: int) -> NDArray[Any]:
     Parameters
     ----------
     interval : tuple (low, high) of float
-        What the cells divide.
+        The interval to divide.
     size : int
         Number of cells.
 
     Returns
     -------
     grid : ndarray of shape (size,)
-        Their centres.
     """
     low, high = check_interval(interval)
     if size < 1:

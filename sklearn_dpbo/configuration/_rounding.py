@@ -25,18 +25,13 @@ __all__ = ["OutwardRotation", "QuadraticProgram", "SLinear"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class QuadraticProgram:
-    """Maximise ``x' A x`` over x in {-1, 1}^n.
+    """Maximise ``x' A x`` over x in {-1, 1}^n; error messages do not quote A.
 
     Parameters
     ----------
     A : array-like of shape (n, n)
-        The matrix A; only its symmetric part counts. For a maximum cut, this is minus the matrix of
-        edge weights.
-
-    Raises
-    ------
-    ValueError
-        If A is not a square matrix of numbers below 1e100. The message does not quote them.
+        Numbers below 1e100; only the symmetric part counts. For a maximum cut, this is minus the
+        matrix of edge weights.
     """
 
     A: NDArray[np.float64]
@@ -51,10 +46,7 @@ class QuadraticProgram:
 
     @cached_property
     def vectors(self) -> NDArray[np.float64]:
-        """Unit vectors u_i that maximise ``sum_ij A_ij <u_i, u_j>``, shape (n, n).
-
-        They are computed at the first access. Needs cvxpy: ``pip install "sklearn_dpbo[sdp]"``.
-        """
+        """Unit vectors u_i, the rows, that maximise ``sum_ij A_ij <u_i, u_j>``. Needs cvxpy."""
         return _relaxation(self.A)
 
     def __repr__(self) -> str:
@@ -72,7 +64,6 @@ class _Rounding(BaseFamily):
         self.random_state = random_state
 
     def check(self, interval: tuple[float, float]) -> None:
-        """Raise ValueError if a parameter is not valid, ImportError if there is no solver."""
         super().check(interval)
         check_number("n_directions", self.n_directions, "1 or more", lambda v: v >= 1, Integral)
         check_number("random_state", self.random_state, "0 and up", lambda v: v >= 0, Integral)
@@ -92,13 +83,9 @@ class _Rounding(BaseFamily):
         )
         return projections
 
-    def _share(
-        self, instance: QuadraticProgram, objective: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def _range(self, instance: QuadraticProgram) -> tuple[float, float]:
         most = float(np.abs(instance.A).sum())
-        if most == 0:
-            return np.zeros(len(objective))
-        return np.clip((objective / most + 1) / 2, 0, 1)
+        return -most, most
 
 
 class OutwardRotation(_Rounding):
@@ -120,7 +107,6 @@ class OutwardRotation(_Rounding):
     interval = (0.0, np.pi / 2)
 
     def check(self, interval: tuple[float, float]) -> None:
-        """Raise ValueError if a parameter is not valid, or the interval not in [-pi/2, pi/2]."""
         super().check(interval)
         if not -np.pi / 2 <= interval[0] < interval[1] <= np.pi / 2:
             raise ValueError(f"gamma lies in [-pi/2, pi/2]; found the interval {interval!r}")
@@ -161,18 +147,15 @@ class SLinear(_Rounding):
 
     Parameters
     ----------
-    n_directions : int, default=1
-        Number of random directions per instance, over which the objective is averaged.
-    random_state : int, default=0
-        The directions depend on it and on the instance. It is public; 0 or more.
+    n_directions, random_state : int
+        As in `OutwardRotation`.
     utility_as : {"share", "objective"}, default="share"
-        "share" is ``(x' A x + |A|) / (2 |A|)`` with ``|A|`` the sum of the absolute entries.
+        As in `OutwardRotation`.
     """
 
     interval = (0.0, 5.0)
 
     def check(self, interval: tuple[float, float]) -> None:
-        """Raise ValueError if a parameter is not valid, or the interval has negative numbers."""
         super().check(interval)
         if interval[0] < 0:
             raise ValueError(
@@ -206,7 +189,7 @@ def _quadratics(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Return (a, b, c), each of shape (n + 1,): ``a_k + b_k / s + c_k / s^2`` above k borders.
 
-    With C the signs of the variables that are not random, and L the projections of the others,
+    With C the signs that are not random, and L the other variables' projections,
     ``E x' A x = (C + L / s)' (A - diag A) (C + L / s) + trace A``.
     """
     off, n = A - np.diag(np.diag(A)), len(y)

@@ -26,12 +26,10 @@ def published_distribution(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the draw as the paper's abstract prints it: **not** differentially private.
 
-    ``P(critical point rho)`` is proportional to ``exp(epsilon |S| U(S, rho) / H)``. Critical points
-    are computed from the instances: one that is drawn tells a sample that has it from all samples
-    that have not. Apart from that, it depends on the neighbours what the exponent costs. *Adding or
-    removing* an instance moves all exponents in the same direction, by epsilon at most: that costs
-    epsilon. *Replacing* one, as everywhere in this package, moves some up and others down: that
-    costs 2 epsilon.
+    ``P(critical point rho)`` is proportional to ``exp(epsilon |S| U(S, rho) / H)``. A critical
+    point that is drawn distinguishes samples that have it from all others. Besides, *replacing* an
+    instance, as everywhere in this package, moves some exponents up and others down, and costs 2
+    epsilon; only *adding or removing* one, which moves all in the same direction, costs epsilon.
 
     Parameters
     ----------
@@ -44,10 +42,8 @@ def published_distribution(
 
     Returns
     -------
-    points : ndarray of shape (n_breakpoints,)
-        The critical points, ascending.
-    probabilities : ndarray of shape (n_breakpoints,)
-        The probability of each.
+    points, probabilities : ndarray of shape (n_breakpoints,)
+        The critical points, ascending, and the probability of each.
     """
     exponent = epsilon * np.asarray(total.values[1:], dtype=float) / utility_bound
     weights = np.exp(exponent - exponent.max(initial=-np.inf))
@@ -64,12 +60,8 @@ def published_excess_utility_bound(
 
     Parameters
     ----------
-    n_instances : int
-        n, the size of the sample.
-    epsilon : float
-        The privacy loss; positive.
-    utility_bound : float
-        H: utilities lie in [0, H].
+    n_instances, epsilon, utility_bound : int or float
+        As in `excess_utility_bound`.
     width : float
         w, the width of a window, as a share of the interval; in (0, 1].
     k : int
@@ -79,11 +71,6 @@ def published_excess_utility_bound(
     -------
     bound : float
         In units of the utility.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of its range.
     """
     check_number("n_instances", n_instances, "1 or more", lambda v: v >= 1, Integral)
     check_number("epsilon", epsilon, "positive", lambda v: v > 0)
@@ -98,34 +85,20 @@ def published_rotation_rate(
 ) -> float:
     """Return the rate that the paper's abstract prints for integer quadratic programmes.
 
-    ``H / |S| (1 / epsilon + n sqrt(|S|))``, of which the abstract says that the utility lost is
-    within it up to logarithms and constants (it writes O with a tilde). So it is an order of
-    magnitude, and no bound: `excess_utility_bound` with `rotation_dispersion_bound` is one.
+    ``H / |S| (1 / epsilon + n sqrt(|S|))`` is an order of magnitude (the abstract writes O with a
+    tilde), not a bound; `excess_utility_bound` with `rotation_dispersion_bound` is one.
 
     Parameters
     ----------
-    n_instances : int
-        The size of the sample, 1 or more.
-    n_variables : int
-        n, 1 or more.
-    epsilon : float
-        The privacy loss; positive.
-    utility_bound : float
-        H: utilities lie in [0, H].
+    n_instances, n_variables : int
+        |S| and n, 1 or more.
+    epsilon, utility_bound : float
+        As in `excess_utility_bound`.
 
     Returns
     -------
     rate : float
         In units of the utility.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of its range.
-
-    References
-    ----------
-    Balcan, Dick and Vitercik, "Private algorithm configuration", 2018, "Applications".
     """
     check_number("n_instances", n_instances, "1 or more", lambda v: v >= 1, Integral)
     check_number("n_variables", n_variables, "1 or more", lambda v: v >= 1, Integral)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,16 +15,17 @@ from .._data.units import Units
 from .._privacy.noisy_counts import NoisyCounts
 from ..report._report import PrivacyReport
 from ..scoring._intervals import Compute, draws, likely, simulated_interval
-from ..scoring._queries import Query, unit_weight
-from ..scoring._scorers import CONFIDENCE, PrivateScorer, score_and_interval
+from ..scoring._queries import unit_weight
+from ..scoring._scorers import CONFIDENCE, UNSET, PrivateScorer, score_and_interval
 
-__all__ = ["Design", "Estimate", "Evaluation"]
+__all__ = ["Estimate", "Evaluation"]
 
 _N_DRAWS = 1000
 # Of numbers whose name is written otherwise.
 _LABELS = {"f1": "F1", "r2": "R2", "roc_auc": "ROC AUC", "brier_score": "Brier score"}
 
 Floats = NDArray[np.float64]
+E = TypeVar("E", bound="Evaluation")
 
 
 class Estimate(NamedTuple):
@@ -54,55 +55,31 @@ class Estimate(NamedTuple):
         return str(self)
 
 
-@dataclass(frozen=True, eq=False)
-class Design:
-    """What is counted for an evaluation.
-
-    Parameters
-    ----------
-    parts : tuple of Query
-        Released, each with the same share of epsilon.
-    histogram : ScoreHistogram or Residuals
-        The last part.
-    scorers : dict of str to PrivateScorer
-        Scores that are computed from a part, as a search releases them.
-    kind : type of Evaluation
-        What follows from the counts.
-    labels : Query
-        The first part; of a classifier, it has the confusion matrix (for two classes, it is the
-        histogram).
-    moments : tuple of ndarray of shape (2, n_bins), or None
-        Mean and mean square of the probabilities in each bin, per score.
-    """
-
-    parts: tuple[Query, ...]
-    histogram: Any
-    scorers: dict[str, PrivateScorer]
-    kind: Any
-    labels: Any
-    moments: tuple[Floats, ...] | None = None
-
-    def evaluation(
-        self, noisy: tuple[NoisyCounts, ...], units: Units, privacy: PrivacyReport
-    ) -> Any:
-        """Return the evaluation that follows from the noisy counts of each part."""
-        return self.kind(noisy, units.m, units.grouped, privacy, self)
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Evaluation:
-    """Base of evaluations: released counts, and all that follows from them."""
+    """Base of evaluations: what is counted, then the released counts, and all that follows."""
 
-    _noisy: tuple[NoisyCounts, ...]
-    m: int
-    _grouped: bool
-    privacy_: PrivacyReport
-    _design: Design
+    # Each is released with the same share of epsilon; the first has the labels, the last bins.
+    _parts: tuple[Any, ...]
+    # Scores that are computed from a part, as a search releases them.
+    _scorers: dict[str, PrivateScorer]
+    # Mean and mean square of the probabilities in each bin, per score.
+    _moments: tuple[Floats, ...] | None = None
+    _noisy: tuple[NoisyCounts, ...] = ()
+    _units: Units = UNSET
+    privacy_: PrivacyReport = UNSET
+
+    def released(
+        self: E, noisy: tuple[NoisyCounts, ...], units: Units, privacy: PrivacyReport
+    ) -> E:
+        """Return the evaluation with the noisy counts of each part; nothing else of the units."""
+        known = Units(units.m, np.empty(0, dtype=np.intp) if units.grouped else None)
+        return replace(self, _noisy=noisy, _units=known, privacy_=privacy)
 
     @property
-    def _units(self) -> Units:
-        """As many units as there were: of several records each if they were groups."""
-        return Units(self.m, np.empty(0, dtype=np.intp) if self._grouped else None)
+    def m(self) -> int:
+        """Number of protected records, or groups."""
+        return self._units.m
 
     @property
     def _weight(self) -> int:
@@ -148,7 +125,7 @@ class Evaluation:
     def __repr__(self) -> str:
         unit, epsilon = self.privacy_.unit, self.privacy_.epsilon
         private = "" if self.privacy_.secure else ", NOT PRIVATE: seeded noise"
-        units = f"{self.m:,} {unit}s{' (of the same weight each)' * self._grouped}"
+        units = f"{self.m:,} {unit}s{' (of the same weight each)' * self._units.grouped}"
         lines = [f"{type(self).__name__} on {units}, epsilon = {epsilon:g}{private}"]
         lines += [f"  {name:<26}{score}" for name, score in self._labelled().items()]
         return "\n".join(lines)
@@ -173,20 +150,20 @@ class Evaluation:
     ) -> Estimate:
         """Return a number within these bounds that is computed from the counts of one part."""
         value = float(compute(self._counts(part), None)[0])
-        query, noisy = self._design.parts[part], self._noisy[part]
+        query, noisy = self._parts[part], self._noisy[part]
         low, high = simulated_interval(compute, query, noisy, self._units, CONFIDENCE, bounds)
         return Estimate(value, min(low, value), max(high, value))
 
     def _band(self, compute: Callable[[Floats, float], Floats], part: int = -1) -> Any:
         """Return where each of several numbers lies without noise, each by itself."""
-        counts = draws(self._design.parts[part], self._noisy[part], self._units, _N_DRAWS)
+        counts = draws(self._parts[part], self._noisy[part], self._units, _N_DRAWS)
         outside = (1 - CONFIDENCE) / 2
         low = np.quantile(compute(counts, 0.0), outside, axis=0)
         return low, np.quantile(compute(counts, 1.0), 1 - outside, axis=0)
 
     def _counts(self, part: int = -1) -> Floats:
         """Return the counts of one part, in one row; no number of records is negative."""
-        return likely(self._design.parts[part], self._noisy[part].counts, self._units)
+        return likely(self._parts[part], self._noisy[part].counts, self._units)
 
 
 def _finite(score: Estimate) -> dict[str, float | None]:

@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._params import check_number
-from ..scoring._metrics import AVERAGES, average_precision, roc_auc
+from ..scoring._make import NAMES, make_private_scorer
+from ..scoring._metrics import CONFUSION, average_precision, roc_auc
 from ..scoring._of_counts import ConfusionScore
 from . import _curves as curves
 from ._base import Estimate, Evaluation
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from ._plots import ClassifierFigures
 
 __all__ = ["ClassifierEvaluation"]
 
 Floats = NDArray[np.float64]
+_OF_TABLE: dict[str, Callable[[Floats, float | None], Floats]] = {
+    "average_precision": average_precision,
+    "prevalence": lambda table, _: curves.prevalence(table),
+    "roc_auc": roc_auc,
+}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ClassifierEvaluation(Evaluation):
+class ClassifierEvaluation(ClassifierFigures, Evaluation):
     """Numbers and figures of a classifier on protected records, all from one release.
 
     Returned by `private_evaluation`, and kept by a search with ``release="evaluation"``.
@@ -46,13 +51,13 @@ class ClassifierEvaluation(Evaluation):
     @property
     def classes(self) -> NDArray[Any]:
         """Class labels in sorted order."""
-        found: NDArray[Any] = self._design.histogram.classes
+        found: NDArray[Any] = self._parts[-1].classes
         return found
 
     @property
     def pos_label(self) -> Any:
         """The positive class of two; None for more classes."""
-        return self.classes[self._design.histogram.positives[0]] if self._binary else None
+        return self.classes[self._parts[-1].positives[0]] if self._binary else None
 
     @property
     def thresholds(self) -> Floats:
@@ -64,7 +69,7 @@ class ClassifierEvaluation(Evaluation):
     @property
     def threshold(self) -> float:
         """The classifier's own threshold."""
-        return float(self.thresholds[self._design.labels.cut])
+        return float(self.thresholds[self._parts[0].cut])
 
     # ------------------------------------------------------------ labels
     def confusion_matrix(self, threshold: float | None = None) -> NDArray[np.int64]:
@@ -104,101 +109,60 @@ class ClassifierEvaluation(Evaluation):
         low, high = np.minimum(np.floor(low), found), np.maximum(np.ceil(high), found)
         return low.astype(np.int64), high.astype(np.int64)
 
-    def accuracy(self, threshold: float | None = None) -> Estimate:
-        """Return the share of correct labels.
+    # ------------------------------------------------------------ numbers
+    def score(
+        self, name: str, *, threshold: float | None = None, label: Any = None, **params: Any
+    ) -> Estimate:
+        """Return a number by name.
 
         Parameters
         ----------
+        name : str
+            A metric of the confusion matrix, as for ``scoring=``, such as "accuracy", "f1" (of more
+            than two classes, "f1_macro") or "matthews_corrcoef"; "roc_auc" or "average_precision";
+            "roc_auc_ovr", for more than two classes with probabilities; "prevalence", the share of
+            positive records; or "brier_score", the mean squared error of the probabilities, summed
+            over more than two classes.
         threshold : float, default=None
-            As in `confusion_matrix`.
-        """
-        return self._metric("accuracy", threshold)
-
-    def balanced_accuracy(self, threshold: float | None = None) -> Estimate:
-        """Return the mean recall of the classes.
-
-        Parameters
-        ----------
-        threshold : float, default=None
-            As in `confusion_matrix`.
-        """
-        return self._metric("balanced_accuracy", threshold)
-
-    def precision(self, threshold: float | None = None, *, average: str = "macro") -> Estimate:
-        """Return the share of correct predictions among those of the positive class.
-
-        Parameters
-        ----------
-        threshold : float, default=None
-            As in `confusion_matrix`.
-        average : {"macro", "micro", "weighted"}, default="macro"
-            How to average over classes, if there are more than two.
-        """
-        return self._metric("precision", threshold, average)
-
-    def recall(self, threshold: float | None = None, *, average: str = "macro") -> Estimate:
-        """Return the share of positive records that are predicted to be positive.
-
-        Parameters
-        ----------
-        threshold, average
-            As in `precision`.
-        """
-        return self._metric("recall", threshold, average)
-
-    def f1(self, threshold: float | None = None, *, average: str = "macro") -> Estimate:
-        """Return the harmonic mean of precision and recall.
-
-        Parameters
-        ----------
-        threshold, average
-            As in `precision`.
-        """
-        return self._metric("f1", threshold, average)
-
-    # ------------------------------------------------------------ scores
-    def roc_auc(self, label: Any = None) -> Estimate:
-        """Return the area under the ROC curve.
-
-        Parameters
-        ----------
+            For metrics of the confusion matrix; as in `confusion_matrix`.
         label : object, default=None
-            For more than two classes, the class to hold against the rest; None is the mean over
-            all classes.
+            For areas and the prevalence; as in `roc_curve`.
+        **params
+            Parameters of the metric, as for `make_private_scorer`.
         """
-        return self._area("roc_auc", label)
+        if name in CONFUSION:
+            own = {"pos_label": self.pos_label} if "pos_label" in NAMES[name] else {}
+            params = make_private_scorer(name, **(own | params)).params
+            scorer = ConfusionScore.of(name, params).prepare(self.classes)
+            return self._score(replace(scorer, counts=self._labels_at(threshold)), 0)
+        if name in self._scorers and label in (None, self.pos_label):
+            return self._score(self._scorers[name])
+        if name == "brier_score":
+            moments, most = self._known_moments(), 1.0 if self._binary else 2.0
+            brier = curves.brier_score
+            return self._estimate(
+                lambda n, _: np.sum([*map(brier, self._tables(n), moments)], axis=0),
+                bounds=(0, most),
+            )
+        if name not in _OF_TABLE:
+            names = [*CONFUSION, *self._scorers, *_OF_TABLE, "brier_score"]
+            raise ValueError(f"score takes one of {list(dict.fromkeys(names))}; found {name!r}")
+        c, compute = self._score_of(label), _OF_TABLE[name]
+        return self._estimate(lambda n, undefined: compute(self._tables(n)[c], undefined))
 
-    def average_precision(self, label: Any = None) -> Estimate:
-        """Return the mean precision over the positive records.
+    def scores(self) -> dict[str, Estimate]:
+        """Return the main numbers by name.
 
-        Parameters
-        ----------
-        label : object, default=None
-            As in `roc_auc`.
+        Returns
+        -------
+        scores : dict of str to Estimate
         """
-        return self._area("average_precision", label)
-
-    def brier_score(self) -> Estimate:
-        """Return the mean squared error of the probabilities; summed over more than two classes."""
-        moments = self._moments()
-
-        def total(counts: Floats, _: float | None) -> Floats:
-            losses = map(curves.brier_score, self._tables(counts), moments)
-            found: Floats = np.sum(list(losses), axis=0)
-            return found
-
-        return self._estimate(total, bounds=(0.0, 1.0 if self._binary else 2.0))
-
-    def prevalence(self, label: Any = None) -> Estimate:
-        """Return the share of positive records.
-
-        Parameters
-        ----------
-        label : object, default=None
-            As in `roc_curve`.
-        """
-        c = self._score_of(label)
-        return self._estimate(lambda n, _: curves.prevalence(self._tables(n)[c]))
+        macro = "" if self._binary else "_macro"
+        names = ["accuracy", "balanced_accuracy", f"precision{macro}", f"recall{macro}"]
+        names += [f"f1{macro}", *self._scorers]
+        names += ["brier_score"] * (self._moments is not None)
+        names += ["prevalence"] * self._binary
+        return {name: self.score(name) for name in names}
 
     # ------------------------------------------------------------ curves
     def roc_curve(self, label: Any = None) -> tuple[Floats, Floats, Floats]:
@@ -255,133 +219,28 @@ class ClassifierEvaluation(Evaluation):
         mean, groups = self._groups(label, n_bins)
         return curves.calibration(self._table(self._score_of(label)), mean, groups)
 
-    # ------------------------------------------------------------ figures
-    def plot_confusion_matrix(
-        self, threshold: float | None = None, *, ax: Axes | None = None, **kwargs: Any
-    ) -> Any:
-        """Draw the confusion matrix, with an interval for each number.
-
-        Parameters
-        ----------
-        threshold : float, default=None
-            As in `confusion_matrix`.
-        ax : matplotlib Axes, default=None
-            Axes to draw on; None creates a figure.
-        **kwargs : dict
-            Passed to the display's `plot`.
-
-        Returns
-        -------
-        display : sklearn.metrics.ConfusionMatrixDisplay
-        """
-        from ._plots import draw_confusion
-
-        return draw_confusion(self, threshold, ax, kwargs)
-
-    def plot_roc_curve(self, label: Any = None, *, ax: Axes | None = None, **kwargs: Any) -> Any:
-        """Draw the ROC curve, with a 95 % band at each false positive rate.
-
-        Parameters
-        ----------
-        label : object, default=None
-            As in `roc_curve`.
-        ax, **kwargs
-            As in `plot_confusion_matrix`.
-
-        Returns
-        -------
-        display : sklearn.metrics.RocCurveDisplay
-        """
-        from ._plots import draw_roc
-
-        return draw_roc(self, label, ax, kwargs)
-
-    def plot_precision_recall_curve(
-        self, label: Any = None, *, ax: Axes | None = None, **kwargs: Any
-    ) -> Any:
-        """Draw the precision-recall curve, with a 95 % band at each recall.
-
-        Parameters
-        ----------
-        label, ax, **kwargs
-            As in `plot_roc_curve`.
-
-        Returns
-        -------
-        display : sklearn.metrics.PrecisionRecallDisplay
-        """
-        from ._plots import draw_precision_recall
-
-        return draw_precision_recall(self, label, ax, kwargs)
-
-    def plot_calibration_curve(
-        self, label: Any = None, *, n_bins: int = 5, ax: Axes | None = None, **kwargs: Any
-    ) -> Any:
-        """Draw the calibration curve, with a 95 % interval for each share of positives.
-
-        Parameters
-        ----------
-        label, n_bins
-            As in `calibration_curve`.
-        ax, **kwargs
-            As in `plot_roc_curve`.
-
-        Returns
-        -------
-        display : sklearn.calibration.CalibrationDisplay
-        """
-        from ._plots import draw_calibration
-
-        return draw_calibration(self, label, n_bins, ax, kwargs)
-
-    def scores(self) -> dict[str, Estimate]:
-        """Return the main numbers by name.
-
-        Returns
-        -------
-        scores : dict of str to Estimate
-        """
-        names = ["accuracy", "balanced_accuracy", "precision", "recall", "f1"]
-        names += ["roc_auc", "average_precision"]
-        names += ["brier_score"] * (self._design.moments is not None)
-        names += ["prevalence"] * self._binary
-        return {name: getattr(self, name)() for name in names}
-
-    def _labelled(self) -> dict[str, Estimate]:
-        if self._binary:
-            return super()._labelled()
-        mean = ("precision", "recall", "F1", "ROC AUC", "average precision")
-        found = super()._labelled().items()
-        return {f"{name} (macro)" if name in mean else name: score for name, score in found}
-
     def _figures(self) -> dict[str, Any]:
         low, high = self.confusion_matrix_interval()
         matrix = {"value": self.confusion_matrix(), "low": low, "high": high}
         found: dict[str, Any] = {
             "classes": self.classes.tolist(),
             "confusion_matrix": {name: array.tolist() for name, array in matrix.items()},
-            "curves": [self._curves_of(c) for c in range(len(self._design.histogram.edges))],
+            "histograms": [self._histogram(c) for c in range(len(self._parts[-1].edges))],
         }
         if self._binary:
             found |= {"pos_label": self._class_of(0), "threshold": self.threshold}
         return found
 
-    def _curves_of(self, c: int) -> dict[str, Any]:
+    def _histogram(self, c: int) -> dict[str, Any]:
         """Return the histogram of one score, from which all curves follow."""
-        label = self._class_of(c)
-        fpr, tpr, _ = self.roc_curve(label)
-        precision, recall, _ = self.precision_recall_curve(label)
-        negative, positive = self._table(c) / self._weight
-        arrays = {
-            "thresholds": self._edges(c),
+        negative, positive = (self._table(c) / self._weight).tolist()
+        edges = self._edges(c).tolist()
+        return {
+            "label": self._class_of(c),
+            "thresholds": edges,
             "negative": negative,
             "positive": positive,
-            "fpr": fpr,
-            "tpr": tpr,
-            "precision": precision,
-            "recall": recall,
         }
-        return {"label": label, **{name: array.tolist() for name, array in arrays.items()}}
 
     # ------------------------------------------------------------ inside
     @property
@@ -391,42 +250,17 @@ class ClassifierEvaluation(Evaluation):
     def _labels_at(self, threshold: float | None) -> Any:
         """Return the query that has the confusion matrix of a threshold."""
         if threshold is None:
-            return self._design.labels
+            return self._parts[0]
         check_number("threshold", threshold, "a number")
-        return replace(self._design.labels, cut=int(np.argmin(np.abs(self.thresholds - threshold))))
+        return replace(self._parts[0], cut=int(np.argmin(np.abs(self.thresholds - threshold))))
 
     def _matrices(self, counts: Floats, threshold: float | None) -> Floats:
         matrices: Floats = self._labels_at(threshold).matrices(counts) / self._weight
         return matrices
 
-    def _metric(self, name: str, threshold: float | None, average: str | None = None) -> Estimate:
-        if average is not None and average not in AVERAGES:
-            raise ValueError(f'average is "macro", "micro" or "weighted"; found {average!r}')
-        if average is not None and not self._binary:
-            name = f"{name}_{average}"
-        counts, positions = self._labels_at(threshold), self._design.histogram.positives
-        return self._score(
-            ConfusionScore(name, (0.0, 1.0), {}, counts=counts, positions=positions), 0
-        )
-
-    def _area(self, name: str, label: Any) -> Estimate:
-        """Return what a search with this score releases, if there is such a score."""
-        every = label is None and not self._binary
-        scores = range(len(self.classes)) if every else [self._score_of(label)]
-        if name in self._design.scorers and (every or self._binary):
-            return self._score(self._design.scorers[name])
-        area = {"roc_auc": roc_auc, "average_precision": average_precision}[name]
-
-        def mean(counts: Floats, undefined: float | None) -> Floats:
-            tables = self._tables(counts)
-            found: Floats = np.mean([area(tables[c], undefined) for c in scores], axis=0)
-            return found
-
-        return self._estimate(mean)
-
     def _tables(self, counts: Floats) -> list[Floats]:
         """Return the tables of all scores, each of shape (n, 2, n_bins)."""
-        tables: list[Floats] = self._design.histogram.tables(counts)
+        tables: list[Floats] = self._parts[-1].tables(counts)
         return tables
 
     def _table(self, c: int) -> Floats:
@@ -435,26 +269,26 @@ class ClassifierEvaluation(Evaluation):
         return table
 
     def _edges(self, c: int) -> Floats:
-        return np.array(self._design.histogram.edges[c])
+        return np.array(self._parts[-1].edges[c])
 
-    def _moments(self) -> tuple[Floats, ...]:
+    def _known_moments(self) -> tuple[Floats, ...]:
         """Return mean and mean square of each score in each of its bins, shape (2, n_bins)."""
-        if self._design.moments is None:
+        if self._moments is None:
             raise ValueError(
                 "the scores are not probabilities: the classifier has no predict_proba. "
                 "CalibratedClassifierCV gives it one"
             )
-        return self._design.moments
+        return self._moments
 
     def _class_of(self, c: int) -> Any:
         """Return the positive class of a score, as a Python object."""
-        return self.classes.tolist()[self._design.histogram.positives[c]]
+        return self.classes.tolist()[self._parts[-1].positives[c]]
 
     def _score_of(self, label: Any) -> int:
         """Return the index of the score of this class."""
         if self._binary and label is None:
             return 0
-        positives = self.classes[list(self._design.histogram.positives)].tolist()
+        positives = self.classes[list(self._parts[-1].positives)].tolist()
         if label not in positives:
             raise ValueError(
                 f"label is one of {positives}, to hold against the others; found {label!r}"
@@ -465,4 +299,4 @@ class ClassifierEvaluation(Evaluation):
         """Return the mean probability of each bin, and which bins are taken together."""
         check_number("n_bins", n_bins, "a whole number from 1 up", lambda n: n >= 1, Integral)
         c = self._score_of(label)
-        return self._moments()[c][0], curves.calibration_groups(self._table(c), int(n_bins))
+        return self._known_moments()[c][0], curves.calibration_groups(self._table(c), int(n_bins))

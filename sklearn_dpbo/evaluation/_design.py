@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from ..scoring._labels import encode, position_of
 from ..scoring._make import make_private_scorer
 from ..scoring._queries import GRID, Confusion, Moments, Query, Residuals
 from ..scoring._response import Predictions, Responses, class_scores
-from ._base import Design
+from ._base import Evaluation
 from ._classifier import ClassifierEvaluation
 from ._curves import moments_of
 from ._regressor import RegressorEvaluation
@@ -59,7 +58,7 @@ def needs(estimator: Any, y: Any) -> tuple[Query, ...]:
     if is_regressor(estimator):
         return (Residuals((0.0,)),)
     classes = np.unique(dense(y))
-    positives = _positives(len(classes))
+    positives = (1,) if len(classes) == 2 else tuple(range(len(classes)))
     edges = ((0.5,),) * len(positives)
     return ScoreHistogram(edges, classes, positives, METHODS), Confusion(classes)
 
@@ -73,8 +72,8 @@ def design_of(
     thresholds: tuple[float, ...] = (),
     pos_label: Any = None,
     largest_error: float | None = None,
-) -> Design:
-    """Return the counts to release for a fitted model, given its responses to public records.
+) -> Evaluation:
+    """Return the evaluation to release for a fitted model, given its responses to public records.
 
     Additional edges lie at `thresholds`. With `spread`, half of the bins are evenly spaced, because
     the model may have been fitted on the records.
@@ -85,45 +84,41 @@ def design_of(
     K, public = len(classes), responses(METHODS)
     if K > 2 and (pos_label is not None or thresholds):
         raise ValueError(f"pos_label and thresholds are for two classes; the model has {K}")
+    own: dict[str, Any] = {}
     if K > 2:  # half of epsilon pays for the histograms; a record is in one bin of each
-        cut, positives, n = None, _positives(K), n_bins(m, epsilon / 2 / K)
+        positives, n = tuple(range(K)), n_bins(m, epsilon / 2 / K)
     else:
         positives = (1 if pos_label is None else position_of(pos_label, classes),)
-        cut, n = _cut_of(responses, public, classes, positives), n_bins(m, epsilon)
+        own, n = _cut_of(responses, public, classes, positives), n_bins(m, epsilon)
     histogram = ScoreHistogram.at(
-        public, classes, positives, METHODS, n, spread=spread, cut=cut, also=thresholds
+        public, classes, positives, METHODS, n, spread=spread, also=thresholds, **own
     )
-    labels: Any = Confusion(classes) if K > 2 else histogram
-    if K == 2 and cut is None:
-        histogram = replace(histogram, cut=None)
-    parts: tuple[Query, ...] = (labels, histogram) if K > 2 else (histogram,)
+    parts: tuple[Query, ...] = (histogram,) if K == 2 else (Confusion(classes), histogram)
     moments = None
     if responses.method(METHODS) == "predict_proba":
         columns = class_scores(public.response, positives).T
         moments = tuple(map(moments_of, columns, histogram.edges))
     if K == 2:
-        made = {
-            name: make_private_scorer(name, pos_label=pos_label)
+        made = [
+            make_private_scorer(name, pos_label=pos_label)
             for name in ("roc_auc", "average_precision")
-        }
+        ]
     else:
-        made = {} if moments is None else {"roc_auc": make_private_scorer("roc_auc_ovr")}
+        made = [make_private_scorer("roc_auc_ovr")] * (moments is not None)
     given = (responses, m, epsilon / len(parts), (histogram,))
-    scorers = {name: each.prepare(classes).release(*given) for name, each in made.items()}
-    return Design(parts, histogram, scorers, ClassifierEvaluation, labels, moments)
+    scorers = {each.name: each.prepare(classes).release(*given) for each in made}
+    return ClassifierEvaluation(parts, scorers, moments)
 
 
-def _positives(K: int) -> tuple[int, ...]:
-    return tuple(range(K)) if K > 2 else (1,)
-
-
-def _of_regressor(responses: Responses, m: int, epsilon: float, largest: float | None) -> Design:
+def _of_regressor(
+    responses: Responses, m: int, epsilon: float, largest: float | None
+) -> Evaluation:
     public = responses(("predict",))
     y, response = public.y.astype(float), public.response.astype(float)
     sums = error_sums(y, response, largest)
     histogram = Residuals.at(y - response, n_bins(m, epsilon / 2), sums.c_e)
     scorer = make_private_scorer("r2").prepare(y).release(responses, m, epsilon / 2, (sums,))
-    return Design((sums, histogram), histogram, {"r2": scorer}, RegressorEvaluation, sums)
+    return RegressorEvaluation((sums, histogram), {"r2": scorer})
 
 
 def error_sums(
@@ -140,10 +135,10 @@ def error_sums(
 
 def _cut_of(
     responses: Responses, public: Predictions, classes: NDArray[Any], positives: tuple[int, ...]
-) -> float | None:
-    """Return the score from which a classifier predicts the positive one of two classes.
+) -> dict[str, Any]:
+    """Return from which score on a classifier predicts the positive one of two classes.
 
-    None, with a warning, if public predictions follow no known threshold.
+    With a warning, if public predictions follow no known threshold.
     """
     scores = class_scores(public.response, positives)[:, 0]
     predicted = encode(responses(("predict",)).response, classes) == positives[0]
@@ -152,7 +147,7 @@ def _cut_of(
     others = [float(np.nextafter(whole - cut, np.inf)) for cut in responses.cuts]
     for cut in (usual, *responses.cuts, *others):
         if np.array_equal(scores >= cut, predicted):
-            return cut
+            return {"cut": cut, "follows": True}
     apart = float(np.mean((scores >= usual) != predicted))
     warnings.warn(
         f"{responses.name}.predict does not follow the scores of "
@@ -161,4 +156,4 @@ def _cut_of(
         UserWarning,
         stacklevel=4,
     )
-    return None
+    return {"cut": usual}

@@ -9,31 +9,24 @@ import numpy as np
 from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted
 
-from .._data.split import Problem, hold_out
+from .._data.split import hold_out
 from .._data.tables import take_rows
 from .._data.units import unit_name
-from .._evaluation.companions import Companions, spread_rows
-from .._evaluation.evaluator import counted
+from .._evaluation.companions import spread_rows
+from .._evaluation.evaluator import counted, table_and_model
 from .._evaluation.fitting import without_callbacks
-from .._evaluation.model import Model
-from .._evaluation.own_code import check_prediction, predicts_separately
-from .._evaluation.protected_values import ProtectedTable
-from .._evaluation.row_by_row import RowByRowCheck
+from .._evaluation.own_code import check_prediction
 from .._evaluation.suppress_output import without_autologging
 from .._params import as_floats, check_number
 from .._privacy.accounting import warn_of_weak_guarantee
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import noise_source
 from .._privacy.rounding import round_down
-from .._privacy.sensitive import Sensitive
 from ..ledger._budget import budget_on
 from ..ledger._ledger import PrivacyLedger
-from ..scoring._queries import Query
 from ..scoring._response import Responses
-from ._classifier import ClassifierEvaluation
 from ._design import METHODS, check_task, design_of
 from ._privacy import validation_report
-from ._regressor import RegressorEvaluation
 
 __all__ = ["private_evaluation"]
 
@@ -61,7 +54,7 @@ def private_evaluation(
     largest_error: float | None = None,
     prediction: str = "auto",
     noise_random_state: int | None = None,
-) -> ClassifierEvaluation | RegressorEvaluation:
+) -> Any:
     """Evaluate a fitted model on protected records: numbers and figures, all from one release.
 
     The release is pure epsilon-DP with respect to one record (or group of records) of the
@@ -139,7 +132,7 @@ def private_evaluation(
     >>> X, X_val, y, y_val = train_test_split(X, y, test_size=0.5, random_state=0)
     >>> model = LogisticRegression(solver="liblinear").fit(X, y)
     >>> evaluation = private_evaluation(model, X_val, y_val, X=X, y=y, epsilon=1.0)
-    >>> evaluation.roc_auc()  # doctest: +SKIP
+    >>> evaluation.score("roc_auc")  # doctest: +SKIP
     0.9867 (95 %: 0.9585 to 0.9958)
     """
     check_number("epsilon", epsilon, "a number from 1e-9 up", lambda e: e >= 1e-9)
@@ -181,7 +174,9 @@ def private_evaluation(
             pos_label=pos_label,
             largest_error=largest_error,
         )
-        tables = _counted(model, design.parts, problem, prediction)
+        table, model = table_and_model(model, design._parts, problem, prediction)
+        beside = table.companions
+        tables = [counted(table, model.asked(part, beside), part) for part in design._parts]
     mechanisms = Mechanisms(budget, noise)
     noisy = tuple(
         mechanisms.release_counts(
@@ -190,7 +185,7 @@ def private_evaluation(
             purpose="evaluation of the model",
             detail=part.what if len(tables) > 1 else "",
         )
-        for i, (table, part) in enumerate(zip(tables, design.parts, strict=True))
+        for i, (table, part) in enumerate(zip(tables, design._parts, strict=True))
     )
     report = validation_report(
         problem,
@@ -200,22 +195,4 @@ def private_evaluation(
         not_protected=_NOT_PROTECTED,
         released="the evaluation: all numbers and figures follow from the same released counts",
     )
-    evaluation: ClassifierEvaluation | RegressorEvaluation
-    evaluation = design.evaluation(noisy, problem.units, report)
-    return evaluation
-
-
-def _counted(
-    estimator: Any, parts: tuple[Query, ...], problem: Problem, prediction: str
-) -> list[Sensitive]:
-    """Return what is counted, without noise yet; check predictions of public records before."""
-    companions = Companions.of(problem)
-    table = ProtectedTable.of(problem, companions, prediction)
-    models = [Model.of(estimator, (part,), companions) for part in parts]
-    if not predicts_separately(prediction, models[0].own_code):
-        check = RowByRowCheck.on(companions, problem)
-        for model, part in zip(models, parts, strict=True):
-            check.check(model.pickled, part.response_method)
-    for model, part in zip(models, parts, strict=True):
-        table.rehearse(model, part)
-    return [counted(table, model, part) for model, part in zip(models, parts, strict=True)]
+    return design.released(noisy, problem.units, report)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from .._params import check_number
 from ._base import Estimate, Evaluation
+from ._plots import ALPHA, BAND
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,33 +41,38 @@ class RegressorEvaluation(Evaluation):
     @property
     def largest_error(self) -> float:
         """The largest possible error; larger ones were clipped to it."""
-        return float(self._design.labels.c_e)
+        return float(self._parts[0].c_e)
 
-    def r2(self) -> Estimate:
-        """Return the coefficient of determination R2.
+    def score(self, name: str) -> Estimate:
+        """Return a number by name.
 
-        It has no lower bound: if the noise may hide all variance of the labels, the interval
-        begins at -inf.
+        Parameters
+        ----------
+        name : str
+            "r2" (its interval begins at -inf if the noise may hide all variance of the labels),
+            "mean_squared_error", "root_mean_squared_error", "mean_absolute_error", "mean_error"
+            (of label minus prediction), or "share_of_larger_errors": of records whose error is
+            larger than `largest_error`.
         """
-        return self._score(self._design.scorers["r2"], 0)
-
-    def mean_squared_error(self) -> Estimate:
-        """Return the mean squared error."""
-        return self._estimate(lambda n, _: self._mse(n), 0, (0.0, self.largest_error**2))
-
-    def root_mean_squared_error(self) -> Estimate:
-        """Return the root of the mean squared error."""
-        return self._estimate(lambda n, _: np.sqrt(self._mse(n)), 0, (0.0, self.largest_error))
-
-    def mean_absolute_error(self) -> Estimate:
-        """Return the mean absolute error."""
+        if name in self._scorers:
+            return self._score(self._scorers[name], 0)
         c = self.largest_error
-        return self._estimate(lambda n, _: c * self._means(n)[4], 0, (0.0, c))
-
-    def mean_error(self) -> Estimate:
-        """Return the mean of label minus prediction."""
-        c = self.largest_error
-        return self._estimate(lambda n, _: c * self._means(n)[3], 0, (-c, c))
+        known: dict[str, tuple[Callable[[Floats], Floats], int, float, float]] = {
+            "mean_squared_error": (self._mse, 0, 0, c**2),
+            "root_mean_squared_error": (lambda n: np.sqrt(self._mse(n)), 0, 0, c),
+            "mean_absolute_error": (lambda n: c * self._means(n)[4], 0, 0, c),
+            "mean_error": (lambda n: c * self._means(n)[3], 0, -c, c),
+            "share_of_larger_errors": (
+                lambda n: self._shares(n)[:, [0, -1]].sum(axis=-1),
+                -1,
+                0,
+                1,
+            ),
+        }
+        if name not in known:
+            raise ValueError(f"score takes one of {[*self._scorers, *known]}; found {name!r}")
+        compute, part, low, high = known[name]
+        return self._estimate(lambda n, _: compute(n), part, (low, high))
 
     def residual_quantile(self, q: float) -> Estimate:
         """Return a quantile of label minus prediction, at most `largest_error` in size.
@@ -84,10 +91,6 @@ class RegressorEvaluation(Evaluation):
         surely_below = float(min(edges[low > q], default=edges[-1]))
         value = float(np.interp(q, self._below_edges(self._counts())[0], edges))
         return Estimate(value, min(value, surely_above), max(value, surely_below))
-
-    def share_of_larger_errors(self) -> Estimate:
-        """Return the share of records whose error is larger than `largest_error`."""
-        return self._estimate(lambda n, _: self._shares(n)[:, [0, -1]].sum(axis=-1))
 
     def residual_histogram(self) -> tuple[Floats, Floats]:
         """Return the histogram of label minus prediction.
@@ -114,9 +117,23 @@ class RegressorEvaluation(Evaluation):
         -------
         ax : matplotlib Axes
         """
-        from ._plots import draw_residuals
+        import matplotlib.pyplot as plt
 
-        return draw_residuals(self, ax)
+        ax = ax or plt.subplots(layout="constrained")[1]
+        shares, edges = self._shares(self._counts())[0], self._edges
+        interval = self._band(lambda n, _: np.clip(self._shares(n), 0, 1))
+        density, low, high = (each[1:-1] / np.diff(edges) for each in (shares, *interval))
+        ax.stairs(density, edges, color="C0")
+        ax.stairs(high, edges, baseline=low, color="C0", alpha=ALPHA, fill=True, label=BAND)
+        ax.axvline(0, color="k", ls=":", lw=1)
+        outside = shares[0] + shares[-1]
+        ax.set(
+            xlabel=f"label minus prediction ({outside:.1%} lie further out)",
+            ylabel="density",
+            ylim=(0, None),
+        )
+        ax.legend(loc="upper left", fontsize="small")
+        return ax
 
     def scores(self) -> dict[str, Estimate]:
         """Return the main numbers by name.
@@ -127,11 +144,11 @@ class RegressorEvaluation(Evaluation):
         """
         names = ("r2", "mean_absolute_error", "root_mean_squared_error", "mean_error")
         return {
-            **{name: getattr(self, name)() for name in names},
+            **{name: self.score(name) for name in names},
             "median_residual": self.residual_quantile(0.5),
             "residual_quantile_5": self.residual_quantile(0.05),
             "residual_quantile_95": self.residual_quantile(0.95),
-            "share_of_larger_errors": self.share_of_larger_errors(),
+            "share_of_larger_errors": self.score("share_of_larger_errors"),
         }
 
     def _figures(self) -> dict[str, Any]:
@@ -143,7 +160,7 @@ class RegressorEvaluation(Evaluation):
 
     def _means(self, counts: Floats) -> Floats:
         """Return the means of e^2, t^2, t, e and |e|, see `Moments`."""
-        means: Floats = self._design.labels.means(counts, self.m)
+        means: Floats = self._parts[0].means(counts, self.m)
         return means
 
     def _mse(self, counts: Floats) -> Floats:
@@ -152,7 +169,7 @@ class RegressorEvaluation(Evaluation):
 
     @property
     def _edges(self) -> Floats:
-        return np.array(self._design.histogram.edges)
+        return np.array(self._parts[-1].edges)
 
     def _shares(self, counts: Floats) -> Floats:
         """Return the share of records in each bin."""

@@ -18,19 +18,15 @@ from ._reports import Spent
 
 __all__ = ["Counts", "Vote"]
 
-# No site is taken to have more units, and no count to be larger.
+# Largest number of units of a site, and largest count, that is believed.
 _MOST_UNITS, _LARGEST_COUNT = 2**40, 2**62
-# A scale of noise is computed in floating point, and from an epsilon that a ledger has rounded.
+# Tolerance for a scale of noise: it is computed in floating point from a rounded epsilon.
 _TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
 class Vote:
-    """One site's vote.
-
-    `candidate`: that it voted for; `failed`: candidates that could not be fitted there; `units`:
-    their number, and whether they are groups.
-    """
+    """One site's vote, the candidates that failed there, and its protected units."""
 
     candidate: int
     failed: frozenset[int]
@@ -38,7 +34,6 @@ class Vote:
 
     @classmethod
     def read(cls, message: dict[str, Any], n: int) -> Self:
-        """Return the vote of a message, among n candidates."""
         candidate = field(message, "candidate", f"from 0 to {n - 1}", lambda c: 0 <= c < n)
         m = field(message, "m", f"from 1 to {_MOST_UNITS}", lambda m: 1 <= m <= _MOST_UNITS)
         failed = different_numbers(message.get("failed"), "failed candidates", n, or_none=True)
@@ -53,10 +48,7 @@ class Vote:
 
 @dataclass(frozen=True)
 class Counts:
-    """What one site released of the finalists.
-
-    `noisy`: by candidate; `spent`: in all.
-    """
+    """What one site released of the finalists (by candidate), and what it spent in all."""
 
     noisy: dict[int, NoisyCounts]
     spent: Spent
@@ -71,7 +63,6 @@ class Counts:
         y: Any,
         finalists: list[int],
     ) -> Self:
-        """Return the counts of a message."""
         if message.get("candidates") != finalists:
             found = message.get("candidates")
             raise MessageError(
@@ -80,7 +71,7 @@ class Counts:
         rows, t, q = message.get("counts"), len(finalists), _n_counts(scorer, y)
         if not isinstance(rows, list) or len(rows) != t or not all(_are(row, q) for row in rows):
             raise MessageError(f"expected {t} lists of {q} integers; found {rows!r:.200}")
-        # Where one candidate was left there was nothing to choose, and counts have all of epsilon.
+        # If only one candidate was left, there was no vote, and counts get all of epsilon.
         choice = len(plan.candidates) - len(vote.failed) > 1
         epsilon = plan.epsilon * (plan.score_share if choice else 1.0)
         scale = field(message, "scale", "a positive number", lambda s: s > 0, float)
@@ -92,7 +83,6 @@ class Counts:
 
 
 def _are(row: Any, q: int) -> bool:
-    """Whether this is a list of q counts."""
     whole = isinstance(row, list) and all(type(count) is int for count in row)
     return whole and len(row) == q and all(abs(count) < _LARGEST_COUNT for count in row)
 

@@ -28,18 +28,16 @@ __all__ = ["FederatedCoordinator"]
 class FederatedCoordinator:
     """The coordinator of a `PrivateFederatedSearch`: asks the sites and adds up their answers.
 
-    It holds no records. `ask` returns the next message for a site, and `tell` receives the site's
-    answer. You choose how messages travel. Nobody has to trust the coordinator: it learns votes
-    and noisy counts only.
+    It holds no records. `ask` returns the next message for a site, and `tell` receives the answer
+    of the `FederatedSite`. Nobody has to trust the coordinator: it learns votes and noisy counts
+    only.
 
     Parameters
     ----------
     search : PrivateFederatedSearch
-        A search with the same parameters as at the sites. It is not fitted.
-    X : array-like of shape (n_samples, n_features)
-        The training set, which is public.
-    y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
-        Targets of X.
+        The same as at the sites. It is not fitted.
+    X, y : array-like
+        The training set and its targets, which are public.
     sites : iterable of str
         Names of the sites.
     **fit_params : dict
@@ -53,15 +51,6 @@ class FederatedCoordinator:
         Sites whose answer is needed before anything else can be asked.
     done : bool
         Whether all sites have answered.
-
-    Raises
-    ------
-    ValueError
-        If a parameter or the training set is invalid.
-
-    See Also
-    --------
-    FederatedSite : The side that holds records.
 
     Examples
     --------
@@ -116,16 +105,6 @@ class FederatedCoordinator:
         """Return the next message for a site, or None while others have to answer first.
 
         The message stays the same until the site has answered. The last message is the result.
-
-        Parameters
-        ----------
-        site : str
-            Its name.
-
-        Raises
-        ------
-        ValueError
-            If there is no such site, or if no candidate could be fitted at all sites.
         """
         self._check_site(site)
         ask = {"type": "ask", "version": VERSION}
@@ -144,20 +123,9 @@ class FederatedCoordinator:
     def tell(self, site: str, message: dict[str, Any]) -> None:
         """Receive the answer of a site.
 
-        The same answer may arrive twice. A message that is refused changes nothing.
-
-        Parameters
-        ----------
-        site : str
-            Its name, as the connection has verified it. It is not taken from the message.
-        message : dict
-            As `FederatedSite.answer` returns it.
-
-        Raises
-        ------
-        MessageError
-            If the message is malformed, was not asked for, or differs from what the site said
-            before.
+        The site's name is as the connection has verified it, and not taken from the message. The
+        same answer may arrive twice. A message that is malformed, was not asked for, or differs
+        from what the site said before raises MessageError, and changes nothing.
         """
         self._check_site(site)
         check_message(message, "tell")
@@ -182,16 +150,6 @@ class FederatedCoordinator:
 
         Before the finalists are known, its vote does not count; afterwards its vote has counted,
         and the score is that of the other sites.
-
-        Parameters
-        ----------
-        site : str
-            Its name.
-
-        Raises
-        ------
-        ValueError
-            If there is no such site, or no other.
         """
         self._check_site(site)
         if len(self.sites) == 1:
@@ -202,18 +160,7 @@ class FederatedCoordinator:
             self._votes.pop(site, None)
 
     def result(self) -> Any:
-        """Return the search, fitted: a clone of the one that was given.
-
-        Returns
-        -------
-        search : PrivateFederatedSearch
-            With `best_params_`, `best_score_` and all other fitted attributes.
-
-        Raises
-        ------
-        ValueError
-            If answers of sites are missing.
-        """
+        """Return a clone of the search, fitted: with `best_params_` and all others."""
         found = self.released()
         fitted = found.attributes()
         if self._search.refit:
@@ -224,13 +171,7 @@ class FederatedCoordinator:
         return search
 
     def released(self) -> Result:
-        """Return what follows from the answers of all sites.
-
-        Raises
-        ------
-        ValueError
-            If some are missing.
-        """
+        """Return what follows from the answers of all sites."""
         if self.waiting:
             raise ValueError(
                 f"the sites {self.waiting} have not answered yet; drop(name) goes on without one"
@@ -269,14 +210,13 @@ class FederatedCoordinator:
         if self._plan.finalists is not None:
             return self._plan.finalists
         pooled = together(self._scorer, [vote.units for vote in self._votes.values()])
-        steps = self._scorer.largest(pooled) / self._scorer.sensitivity(pooled)
+        steps = self._scorer.query.largest(pooled) / self._scorer.query.sensitivity(pooled)
         return n_finalists(len(self._votes), steps, self._plan.epsilon * self._plan.score_share)
 
     def _scored(self) -> tuple[int, dict[int, Score]]:
-        """Return the best finalist, and the scores of all with their intervals.
+        """Return the best finalist, and the scores of all with intervals.
 
-        All intervals hold together with the probability that one has alone, so that the one of the
-        best holds, too, although it was chosen by what was released.
+        All intervals hold together: the best one is chosen by what was released.
         """
         confidence = 1 - (1 - CONFIDENCE) / len(self._finalists)
         units = together(self._scorer, [self._votes[name].units for name in self._counts])

@@ -22,10 +22,7 @@ _N_LOOKED_AT = 3
 
 
 class Holding:
-    """The records of one site, with what counts candidates on them.
-
-    `plan`: of the search; `problem`: the training set, and the site's validation set.
-    """
+    """The records of one site, with what counts candidates on them."""
 
     def __init__(self, plan: Plan, problem: Problem) -> None:
         scorer = plan.prepared(problem.training.y)
@@ -56,7 +53,6 @@ class Holding:
 
     @property
     def units(self) -> Units:
-        """Protected units."""
         return self.problem.units
 
     @property
@@ -91,16 +87,12 @@ class Holding:
         self._statistics = None
 
     def close(self) -> None:
-        """Forget the fitted models, too."""
         self.forget()
         self.oracle.close()
 
 
 def evaluate(holdings: Sequence[Holding]) -> None:
-    """Fit all candidates, once for all these holdings, and then count on each of them.
-
-    The row-by-row check is made with as many training records as the largest of them has.
-    """
+    """Fit all candidates, once for all these holdings, and then count on each of them."""
     first, *others = sorted(holdings, key=lambda holding: -holding.units.m)
     _look_at_good_candidate(first, others)
     first.oracle.share_fits(first.plan.candidates, [other.oracle for other in others])

@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -15,9 +14,7 @@ from sklearn.utils import check_random_state
 
 from .._data.units import Units
 from .._evaluation.fitting import FitOptions
-from .._evaluation.own_code import check_prediction
-from .._params import check_number
-from .._sklearn.search_parameters import n_iter_of, prepared, space_of
+from .._sklearn.parameters import check_parameters, n_iter_of, prepare_scorer, space_of
 from .._space.space import SearchSpace
 from ..scoring._make import resolve_scorer
 from ..scoring._of_counts import RankingScore
@@ -32,9 +29,7 @@ __all__ = ["Plan", "checked_names", "refuse_in_process", "together", "units_of"]
 class Plan:
     """The candidates, how they are fitted and scored, and what a site spends on what.
 
-    `candidates`: the public list; `options`: how candidates are fitted; `scorer`: not prepared for
-    training labels yet; `epsilon`: of each site; `score_share`: of epsilon; `seeds`: for public
-    randomness; `trust`, `weights`, `finalists`, `noise_random_state`: as the search has them.
+    `scorer` is not prepared for training labels yet; `seeds` are for public randomness.
     """
 
     candidates: tuple[dict[str, Any], ...]
@@ -53,7 +48,11 @@ class Plan:
         """Return the plan that follows from the parameters of a search; a plan as it is."""
         if isinstance(search, cls):
             return search
-        _check_parameters(search)
+        if not hasattr(search, "finalists"):
+            raise ValueError(f"search must be a PrivateFederatedSearch; found {search!r}")
+        check_parameters(search)
+        if isinstance(search.refit, str):
+            raise ValueError(f"refit is True or False; found {search.refit!r}")
         scorer = _scorer_of(search)
         space = space_of(search)
         n = n_iter_of(search, space, WorstCase())
@@ -74,11 +73,8 @@ class Plan:
         )
 
     def prepared(self, y: Any) -> PrivateScorer:
-        """Return the scorer, with all set that training labels say: the same at every site.
-
-        Bounds that come from the labels stay as they are; what they cut off is not estimated.
-        """
-        return prepared(self.scorer, y).release()
+        """Return the scorer, prepared by training labels alone: the same at every site."""
+        return prepare_scorer(self.scorer, y).release()
 
     @cached_property
     def facts(self) -> dict[str, Any]:
@@ -118,7 +114,6 @@ def units_of(m: int, grouped: bool) -> Units:
 
 
 def together(scorer: PrivateScorer, several: Sequence[Units]) -> Units:
-    """Return the units of several sites as one."""
     if len({units.grouped for units in several}) > 1:
         raise ValueError(
             "some sites protect records and others groups, so their counts do not add up. At the "
@@ -132,30 +127,6 @@ def together(scorer: PrivateScorer, several: Sequence[Units]) -> Units:
             "would not add up. Use records as units, or an average such as 'accuracy'"
         )
     return pooled
-
-
-def _check_parameters(search: Any) -> None:
-    """Raise ValueError for a parameter that makes no sense by itself."""
-    if not hasattr(search, "finalists"):
-        raise ValueError(f"search must be a PrivateFederatedSearch; found {search!r}")
-    check_number("epsilon", search.epsilon, "a number from 1e-9 up", lambda e: e >= 1e-9)
-    check_number("score_share", search.score_share, "in (0, 1)", lambda s: 0 < s <= 1 - 1e-6)
-    for name in ("n_iter", "finalists"):
-        value = getattr(search, name)
-        check_number(name, value, "1 or more", lambda n: n >= 1, Integral, optional=True)
-    for name, choices in (("trust", ("nobody", "coordinator")), ("weights", ("units", "equal"))):
-        if getattr(search, name) not in choices:
-            raise ValueError(f"{name} must be one of {choices}; found {getattr(search, name)!r}")
-    if not (hasattr(search.estimator, "fit") and hasattr(search.estimator, "get_params")):
-        raise ValueError(
-            "estimator must have fit and get_params, as subclasses of BaseEstimator do; found "
-            f"{search.estimator!r}"
-        )
-    if search.error_score != "raise":
-        check_number("error_score", search.error_score, '"raise" or a number', finite=False)
-    if not isinstance(search.refit, bool | np.bool_):
-        raise ValueError(f"refit must be True or False; found {search.refit!r}")
-    check_prediction(search.prediction)
 
 
 def _scorer_of(search: Any) -> PrivateScorer:

@@ -19,10 +19,7 @@ __all__ = ["budget_of_all", "choose_together"]
 
 
 def budget_of_all(budgets: Sequence[Budget]) -> Budget:
-    """Return a budget that every site's ledger is charged for, before its first draw.
-
-    If one of them refuses then, those before it have been charged, and nothing is drawn.
-    """
+    """Return a budget that charges every site's ledger before its first draw, or draws nothing."""
 
     def charge_all() -> None:
         for budget in budgets:
@@ -40,7 +37,7 @@ def choose_together(
     evaluate(several)
     scorer, fitted = several[0].oracle.scorer, several[0].fitted
     mechanisms = Mechanisms(budget, noise)
-    most = scorer.sensitivity(units) * units.m
+    most = scorer.query.sensitivity(units) * units.m
     chosen = mechanisms.select(
         _sum([holding.statistics for holding in several], most),
         budget.epsilon_beside(plan.score_share),

@@ -26,11 +26,7 @@ _RELEASED = {
 
 @dataclass(frozen=True)
 class Spent:
-    """What a site spent on a search, and where its noise came from.
-
-    `epsilon`: in all; `losses`: the charges, in order; `noise`: where the noise came from;
-    `secure`: whether nobody can predict it; `receipts`: the charges of its ledger.
-    """
+    """What a site spent on a search, by which charges, and where its noise came from."""
 
     epsilon: float
     losses: tuple[PrivacyLoss, ...]
@@ -40,12 +36,10 @@ class Spent:
 
     @classmethod
     def of(cls, mechanisms: Mechanisms) -> Self:
-        """Return what has been released by these mechanisms."""
         budget, noise = mechanisms.budget, mechanisms.noise
         return cls(budget.epsilon, budget.losses, noise.description, noise.secure, budget.receipts)
 
     def to_message(self) -> dict[str, Any]:
-        """Return it in terms of JSON."""
         losses = [{**asdict(loss), "purpose": str(loss.purpose)} for loss in self.losses]
         return {
             "epsilon": self.epsilon, "spent": losses, "noise": self.noise, "secure": self.secure,
@@ -54,7 +48,6 @@ class Spent:
 
     @classmethod
     def from_message(cls, message: dict[str, Any]) -> Self:
-        """Return what a message says."""
         try:
             losses = tuple(PrivacyLoss(**loss) for loss in message["spent"])
             receipts = tuple(Receipt(**receipt) for receipt in message.get("ledger", ()))

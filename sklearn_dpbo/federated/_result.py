@@ -20,9 +20,8 @@ __all__ = ["Result"]
 class Result:
     """What all sites released, added up.
 
-    `plan`: of the search; `scorer`: prepared; `best`: the candidate chosen; `scores`: of each
-    finalist: score and interval; `reports`: one for each site; `votes`: which candidate each site
-    voted for; empty if none voted; `failed`: candidates that could not be fitted at some site.
+    `scores`: score and interval of each finalist; `reports`, `votes`: by site; `failed`: candidates
+    that could not be fitted at some site.
     """
 
     plan: Plan

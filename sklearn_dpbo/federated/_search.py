@@ -10,8 +10,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 
-from .._sklearn.delegation import DelegatesToBest, replace_fitted
-from .._sklearn.pipelines import refuse_steps_before
+from .._sklearn.delegation import DelegatesToBest, refuse_steps_before, replace_fitted
 from .._sklearn.results import already_released, note_on_error
 from ..ledger._ledger import PrivacyLedger
 from ..strategies._utility import noise_hints, warn_of_low_utility
@@ -37,8 +36,9 @@ class PrivateFederatedSearch(DelegatesToBest, MetaEstimatorMixin, BaseEstimator)
     integers are added first, and noise is added once.
 
     `fit` runs all sites in one process. On several machines, use a `federated.FederatedSite` at
-    each site and one `federated.FederatedCoordinator`, all made from the same search. Both ways
-    run the same code.
+    each site and one `federated.FederatedCoordinator`, all made from the same search. For the
+    theorem, its proof, and what a malicious party can do, see the documentation, "Search across
+    several hospitals".
 
     Parameters
     ----------
@@ -62,9 +62,9 @@ class PrivateFederatedSearch(DelegatesToBest, MetaEstimatorMixin, BaseEstimator)
         Who may see integers without noise. "coordinator" means whoever calls `fit`: the sites'
         integers are added, and the result has as little noise as if all records were at one site.
     finalists : int or None, default=None
-        How many of the candidates with the most votes every site counts. 1 is plurality: the
-        candidate with the most votes wins, and its score has the least noise. None means 2, or more
-        while the noise of their difference stays within 0.002 of the score's range.
+        How many of the candidates with the most votes every site counts. With 1 the candidate with
+        the most votes wins, and its score has the least noise. None means 2, or more while the
+        noise of their difference stays within 0.002 of the score's range.
     weights : {"units", "equal"}, default="units"
         The weight of a site's vote: its number of units, or 1. Ties go to the candidate whose
         voters have more units, then to the first in the list.
@@ -86,10 +86,8 @@ class PrivateFederatedSearch(DelegatesToBest, MetaEstimatorMixin, BaseEstimator)
 
     Attributes
     ----------
-    best_params_ : dict
-        The chosen candidate (private).
-    best_index_ : int
-        Its position in `cv_results_` (private).
+    best_params_, best_index_ : dict, int
+        The chosen candidate and its position in `cv_results_` (private).
     best_score_ : float
         Its score on the records of all sites, with the noise of all sites (private).
     best_score_interval_ : tuple of float
@@ -108,25 +106,10 @@ class PrivateFederatedSearch(DelegatesToBest, MetaEstimatorMixin, BaseEstimator)
         Fitted on the training set with `best_params_`. Only if refit.
     scorer_ : PrivateScorer
         The metric. Calling it as ``scorer_(estimator, X, y)`` is not private.
-    multimetric_ : bool
-        Always False.
-    n_splits_ : int
-        Always 1.
-    n_features_in_ : int
-        Number of features. Only if refit.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of features, if they are all strings. Only if refit.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels. Only if refit and a classifier.
-
-    See Also
-    --------
-    PrivateBayesSearchCV : Search on one validation set.
-
-    Notes
-    -----
-    For the theorem, its proof, and what a malicious site or coordinator can do, see the
-    documentation, "Search across several hospitals".
+    multimetric_, n_splits_ : bool, int
+        Always False and 1.
+    n_features_in_, feature_names_in_, classes_ : int, ndarray, ndarray
+        Those of `best_estimator_`.
 
     Examples
     --------
@@ -190,10 +173,8 @@ class PrivateFederatedSearch(DelegatesToBest, MetaEstimatorMixin, BaseEstimator)
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The training set: not protected.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
-            Targets of X.
+        X, y : array-like
+            The training set and its targets: not protected.
         sites : mapping of str to tuple
             The protected records of each site, by its name: ``(X_val, y_val)``, or ``(X_val,
             y_val, groups_val)`` to protect all records of a group (for example, of a patient)
@@ -203,19 +184,11 @@ class PrivateFederatedSearch(DelegatesToBest, MetaEstimatorMixin, BaseEstimator)
         **fit_params : dict
             For the estimator's `fit`, as in `PrivateBayesSearchCV.fit`.
 
-        Returns
-        -------
-        self : PrivateFederatedSearch
-
         Raises
         ------
-        TypeError
-            If records are given by position.
-        ValueError
-            If a parameter or the data are invalid: nothing is fitted, released or spent then. Also
-            if predictions are not made row by row, or if all candidates fail: nothing is spent.
         BudgetExceededError, LedgerError
             If a ledger refuses epsilon. The error's notes name the sites that have been charged.
+            With any other error, nothing has been released or spent.
         """
         refuse_steps_before(self)
         plan = Plan.of(self)

@@ -29,26 +29,21 @@ __all__ = ["FederatedSite"]
 class FederatedSite:
     """One site of a `PrivateFederatedSearch`: holds validation records and answers messages.
 
-    Whatever it is asked, it votes once and releases one set of counts. Both together are pure
-    epsilon-DP with respect to one of its records (or groups). To a repeated question it sends the
-    same answer.
+    Whatever a `FederatedCoordinator` asks, it votes once and releases one set of counts. Both
+    together are pure epsilon-DP with respect to one of its records (or groups). To a repeated
+    question it sends the same answer.
 
     Parameters
     ----------
     search : PrivateFederatedSearch
         A search with the same parameters at all sites and at the coordinator. It is not fitted. If
         candidates are sampled from distributions, its `random_state` must be an integer.
-    X : array-like of shape (n_samples, n_features)
-        The training set, which is public and the same at all sites.
-    y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
-        Targets of X.
-    X_val : array-like of shape (n_val, n_features)
-        The site's validation records, which are protected.
-    y_val : array-like of shape (n_val,) or (n_val, n_outputs), default=None
-        Targets of X_val, also protected.
+    X, y : array-like
+        The training set and its targets, which are public and the same at all sites.
+    X_val, y_val : array-like
+        The site's validation records and their targets, which are protected.
     groups_val : array-like of shape (n_val,), default=None
-        The group of each validation record. All records of a group are then protected together, as
-        one privacy unit.
+        The group of each validation record, to be protected together.
     name : str, default="site"
         Name of the site, for its privacy report and its ledger's history.
     ledger : PrivacyLedger or None, default=None
@@ -59,20 +54,8 @@ class FederatedSite:
     Attributes
     ----------
     name : str
-        As given.
     result : dict or None
         The result, as the coordinator sent it at the end.
-
-    Raises
-    ------
-    ValueError
-        If a parameter or the data are invalid. Nothing is charged then.
-    BudgetExceededError, LedgerError
-        If the ledger would refuse epsilon.
-
-    See Also
-    --------
-    FederatedCoordinator : The side that adds up the answers.
     """
 
     def __init__(
@@ -116,23 +99,13 @@ class FederatedSite:
     def answer(self, message: dict[str, Any]) -> dict[str, Any] | None:
         """Return the answer to a message. The final message is kept in `result`: None is returned.
 
-        Parameters
-        ----------
-        message : dict
-            As `FederatedCoordinator.ask` returns it.
-
-        Returns
-        -------
-        answer : dict or None
-            For `FederatedCoordinator.tell`; JSON can represent it.
+        Messages come from `FederatedCoordinator.ask`; `FederatedCoordinator.tell` takes the answer.
 
         Raises
         ------
         MessageError
             If the message is malformed, is about another search, or asks for counts before the vote
             or for other counts than before: nothing is released then. It is a ValueError.
-        ValueError
-            If no candidate can be fitted: nothing is released then.
         BudgetExceededError, LedgerError
             If the ledger refuses epsilon: nothing is released then.
         """

@@ -10,16 +10,16 @@ from collections.abc import Mapping
 
 __all__ = ["n_finalists", "ranked"]
 
-# Of a score's range: the noise of a difference of two finalists' sums that more of them may bring.
+# More than two finalists may bring this noise of a difference, as a share of the score's range.
 _NOISE = 0.002
-# Two finalists cost little, and nothing where all sites vote alike.
+# Two finalists cost little, and nothing if all sites vote for the same candidate.
 _FEWEST = 2
 
 
 def ranked(votes: Mapping[str, int], m: Mapping[str, int], weights: str) -> list[int]:
     """Return the candidates that have a vote, the one with the most votes first.
 
-    Ties go to the candidate whose voters have more units, then to the smaller number.
+    Ties: see `weights` of `PrivateFederatedSearch`.
     """
     units: dict[int, int] = {}
     sites: dict[int, int] = {}
@@ -33,8 +33,7 @@ def ranked(votes: Mapping[str, int], m: Mapping[str, int], weights: str) -> list
 def n_finalists(k: int, steps: float, epsilon: float) -> int:
     """Return how many candidates to count, at most.
 
-    With t finalists, every count has noise of scale ``t D / epsilon``, and the sums of k sites for
-    two of them differ by noise of deviation ``2 sqrt(k) t D / epsilon``. Two are always counted;
-    more, as long as that stays within 0.002 of the score's range.
+    The sums of k sites for two of t finalists differ by noise of deviation
+    ``2 sqrt(k) t D / epsilon``: 2, or more while it stays within 0.002 of the score's range.
     """
     return max(_FEWEST, int(min(_NOISE * steps * epsilon / (2 * math.sqrt(k)), 2**31)))

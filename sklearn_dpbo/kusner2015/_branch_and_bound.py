@@ -33,10 +33,8 @@ class Path:
 
     Parameters
     ----------
-    points : list of tuple of float
-        Where the function was observed, in the unit cube.
-    values : list of float
-        Its value at each point.
+    points, values : list
+        Where the function was observed, in the unit cube, and its values.
     levels : list of int
         For each point, the lattice's spacing was ``2**-level`` when it was observed.
     """
@@ -63,8 +61,8 @@ def branch_and_bound(
     Parameters
     ----------
     function : callable
-        Takes a point, ndarray of shape (dimension,), and returns its value, without noise. The
-        function should look like a draw of a Gaussian process with mean 0 and this kernel.
+        Takes a point, ndarray of shape (dimension,), and returns its value, without noise. It
+        should look like a draw of a Gaussian process with mean 0 and this kernel.
     dimension : int
         Number of coordinates of a point, 1 or more.
     n_iter : int
@@ -72,8 +70,7 @@ def branch_and_bound(
     kernel : Kernel
         Prior covariance of the function.
     beta : float, default=9.0
-        Width of the confidence bounds ``mean +- sqrt(beta) std``. The guarantee of the paper
-        needs ``beta = 2 ln(|Lambda| t^2 pi^2 / (6 delta))`` or so.
+        Width of the confidence bounds ``mean +- sqrt(beta) std``.
     max_level : int, default=20
         The spacing of the finest lattice is ``2**-max_level``; 0 or more.
 

@@ -1,9 +1,8 @@
 """The correlation of scores of neighbouring data sets, from public pairs (zone: public).
 
-Assumption 1 of Kusner et al. (ICML 2015) makes the scores f of a data set V, and f' of a
-neighbour V', two tasks of one Gaussian process: ``cov(f(l), f'(l')) = k1 k2(l, l')``. With noise
-of variance s, the covariance of both together is ``[[1, k1], [k1, 1]] x K2 + s I``. The rotation
-``(f + f') / sqrt(2)``, ``(f - f') / sqrt(2)`` separates it into two independent vectors with
+Assumption 1 of Kusner et al. (ICML 2015) makes the scores f of a data set and f' of a neighbour
+two tasks of one Gaussian process, ``cov(f(l), f'(l')) = k1 k2(l, l')``, observed with noise of
+variance s. The vectors ``(f + f') / sqrt(2)`` and ``(f - f') / sqrt(2)`` are then independent, with
 covariances ``(1 + k1) K2 + s I`` and ``(1 - k1) K2 + s I``, which one eigendecomposition of K2
 makes diagonal for all k1 at once.
 """
@@ -39,10 +38,8 @@ class DatasetKernel:
     ----------
     k1 : float
         The most likely value on the grid.
-    grid : ndarray of shape (n_values,)
-        The values of k1 that were compared, ascending.
-    log_likelihood : ndarray of shape (n_values,)
-        Of all pairs together, at each value of the grid.
+    grid, log_likelihood : ndarray of shape (n_values,)
+        The values of k1 that were compared, ascending, and the log-likelihood of all pairs at each.
     kernel : Kernel
         k2, with variance 1.
     noise : float
@@ -72,10 +69,7 @@ def estimate_dataset_kernel(
     prior_scale: float | None = None,
     grid: ArrayLike | None = None,
 ) -> DatasetKernel:
-    """Choose k1 by the likelihood of public neighbouring pairs.
-
-    Pairs of data sets are assumed to be independent, so their log-likelihoods are added, as in
-    section 6 of the arXiv text of Kusner et al.
+    """Choose k1 by the likelihood of public neighbouring pairs, which are taken to be independent.
 
     Parameters
     ----------
@@ -87,14 +81,12 @@ def estimate_dataset_kernel(
     kernel : {"squared_exponential", "matern32", "matern52"}, default="squared_exponential"
         Shape of k2.
     length_scale : float or array-like of shape (n_features,), default=None
-        Length-scale of k2, in units of the features; positive. This parameter and the next three
-        are learnt if they are None, by the marginal likelihood of the mean scores over all pairs.
+        Length-scale of k2, in units of the features. This parameter and the next three are learnt
+        if they are None, by the marginal likelihood of the mean scores over all pairs.
     noise : float, default=None
-        Standard deviation of an observation, in units of prior_scale; positive.
-    prior_mean : float, default=None
-        Mean of scores under the prior.
-    prior_scale : float, default=None
-        Standard deviation of scores under the prior; positive.
+        Standard deviation of an observation, in units of prior_scale.
+    prior_mean, prior_scale : float, default=None
+        Mean and standard deviation of scores under the prior.
     grid : array-like of shape (n_values,), default=None
         Values of k1 to compare, in [-1, 1). None takes the paper's, .05 to .95, and values with
         1 - k1 spaced logarithmically from 1 down to 1e-12.
@@ -103,11 +95,6 @@ def estimate_dataset_kernel(
     -------
     estimate : DatasetKernel
         The most likely k1, and the parameters that it was estimated with.
-
-    Raises
-    ------
-    ValueError
-        If shapes do not match or a value is out of its range.
     """
     F, G, X = (np.asarray(a, dtype=float) for a in (scores, neighbour_scores, candidates))
     if F.ndim != 2 or F.shape != G.shape or X.ndim != 2 or X.shape[0] != F.shape[1]:

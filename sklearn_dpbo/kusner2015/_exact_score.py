@@ -1,9 +1,7 @@
-"""Scores that are no means of gains, computed in secret (zone: sensitive).
+"""Scores that are not means of gains, computed in secret (zone: sensitive).
 
-Theorems 1 to 6 are about the score itself, whatever it is computed from. A worst-case mechanism
-needs a statistic that one record hardly changes, and selects by that; here no sensitivity of the
-score is used but what the dataset kernel says. (One record can change the area under an ROC curve,
-or F1, from 0 to 1: think of a set with one positive record.)
+Theorems 1 to 6 are about the score itself, whatever it is computed from: no sensitivity is used
+but what the dataset kernel says.
 """
 
 from __future__ import annotations
@@ -69,15 +67,11 @@ class ExactScore(PrivateScorer):
 
     @classmethod
     def of(cls, score: PrivateScorer) -> ExactScore:
-        """Return this score, whose counts need no public predictions, on a line."""
+        """Return the score, which needs no public predictions, on a line with its statistic."""
         query = ExactQuery(score)
-        return cls(
-            score.name, score.bounds, score.params, query, query, ends=score.bounds, score=score
-        )
-
-    @property
-    def response_method(self) -> tuple[str, ...]:  # type: ignore[override]
-        return self.query.response_method
+        known = score.name, score.bounds, score.params, query, query
+        methods = query.response_method
+        return cls(*known, ends=score.bounds, response_method=methods, score=score)
 
     def raw(
         self, counts: NDArray[np.float64], units: Units, undefined: float | None = None

@@ -15,7 +15,7 @@ from .._privacy.accounting import Budget
 from .._privacy.mechanisms import Mechanisms
 from .._space.axes import Distribution
 from .._space.space import SearchSpace
-from ..strategies._base import Release, positive
+from ..strategies._base import Release
 from ._branch_and_bound import branch_and_bound
 from ._exact_score import observing_scores
 from ._gp import ASSUMPTION_1, ASSUMPTION_1_ON_TABLE, GPStrategy, assemble
@@ -45,56 +45,41 @@ class GPNoiseFree(GPStrategy):
     candidate is selected by its posterior mean, as in `GPNoisy`.
 
     **The guarantee is not worst-case**: see `assumption`. Besides the Gaussian process, the noise
-    on the score assumes that A and tau are known, which depend on the scores near their maximum. If
-    A is too small or tau too large, there is no privacy.
+    on the score assumes that A and tau are known. If A is too small or tau too large, there is no
+    privacy. See the documentation, "The algorithms of Kusner et al.".
 
     Parameters
     ----------
     A, tau : float
         Constants of the regret bound, A in units of prior_scale; both positive. There is no
-        default: no value is published, and none could hold for all problems. Not needed if no score
-        is released (``score_share=0``).
+        default, because they depend on the scores near their maximum. Not needed if no score is
+        released (``score_share=0``).
     k1 : float, default=None
-        Correlation, in [-1, 1], of the scores of validation sets that differ in one record. None
-        learns it from pairs of public data sets, as in `GPNoisy`.
+        As in `GPNoisy`, like all parameters that are not explained here.
     kernel : {"squared_exponential", "matern52", "matern32"}, default="squared_exponential"
         Shape of the covariance of scores over candidates.
     length_scale : float or array-like of shape (n_features,), default=None
-        Length-scale of the kernel in the unit cube, one for all features or one for each;
-        positive. None learns it from public scores, as in `GPNoisy`.
-    prior_mean : float, default=None
-        Mean of scores under the prior. None learns it from public scores.
-    prior_scale : float, default=None
-        Standard deviation of scores under the prior; positive. None learns it from public scores.
+        Length-scale of the kernel in the unit cube.
+    prior_mean, prior_scale : float, default=None
+        Mean and standard deviation of scores under the prior.
     max_level : int, default=None
         The finest lattice has ``2**max_level + 1`` points per parameter; 0 or more. None is the
         largest level with at most 2,048 points in total.
     public_share : float, default=1/3
-        Share of the evaluations to learn from, in (0, 1); not used if nothing is to be learnt.
+        Share of the evaluations to learn from.
     public_cv : splitter or iterable of one (train, test) pair, default=None
-        How to split the training set for learning, as in `WorstCase`.
+        How to split the training set for learning.
     k0 : float, default=None
-        Correlation, in [-1, 1], of the scores of training sets that differ in one record. For
-        ``protect="all"`` only. Give it then, and every other parameter that None would learn: there
-        are no public records to learn from. (The documentation, "The algorithms of Kusner et al.",
-        has measurements that contradict such a kernel.)
+        Correlation of the scores of neighbouring training sets, for ``protect="all"``.
     acquisition : ExpectedImprovement or UpperConfidenceBound, default=None
-        From `sklearn_dpbo.acquisition`, over the lattice. None means branch and bound, on which the
-        noise of the score depends; another one needs ``score_share=0``, as in `GPNoisy`.
+        Over the lattice. None means branch and bound, on which the noise of the score depends.
     score_share : float, default=0.5
-        Share of epsilon and of delta for the score, in [0, 1), as in `GPNoisy`.
+        Share of epsilon and of delta for the score, in [0, 1).
 
     Notes
     -----
     The space must be one dict of continuous distributions. The search ends early if no remaining
-    point of the lattice can be the best; the best score then counts as the last one. For failed
-    fits, and for metrics that are not averages of gains, see `GPNoisy`.
-
-    References
-    ----------
-    Kusner, Gardner, Garnett and Weinberger, "Differentially Private Bayesian Optimization", ICML
-    2015, Algorithm 2, Theorems 5 and 6. The documentation, "Algorithms", lists its errors;
-    `sklearn_dpbo.kusner2015.published.ArxivGPNoiseFree` is the form of the arXiv text.
+    point of the lattice can be the best; the best score then counts as the last one.
     """
 
     _assumption = f"{ASSUMPTION_1}. {_REGRET}"
@@ -140,7 +125,6 @@ class GPNoiseFree(GPStrategy):
         self.score_share = score_share
 
     def check(self, budget: Budget) -> None:
-        """Raise ValueError if a parameter makes no sense."""
         without_score = self.score_share == 0
         if not without_score and (self.A is None or self.tau is None):
             raise ValueError(
@@ -151,8 +135,8 @@ class GPNoiseFree(GPStrategy):
                 "score (score_share=0), or use strategy='worst_case'"
             )
         super().check(budget)
-        self._check("A", "positive", positive, optional=without_score)
-        self._check("tau", "positive", positive, optional=without_score)
+        self._check("A", "positive", lambda v: v > 0, optional=without_score)
+        self._check("tau", "positive", lambda v: v > 0, optional=without_score)
         self._check("max_level", "0 or more", lambda v: v >= 0, Integral, optional=True)
 
     def run(
@@ -174,9 +158,9 @@ class GPNoiseFree(GPStrategy):
             raise ValueError(
                 f"{type(self).__name__} needs 2 evaluations or more; n_iter leaves {T}"
             )
-        choice, score = self._parts(mechanisms.budget)
-        candidate_bounds = CandidateBounds(T, Lambda, choice.delta, model.k1)
-        beta = replace(candidate_bounds, delta=score.delta or choice.delta).beta(T)
+        (_, delta), (_, score_delta) = self._parts(mechanisms.budget)
+        candidate_bounds = CandidateBounds(T, Lambda, delta, model.k1)
+        beta = replace(candidate_bounds, delta=score_delta or delta).beta(T)
 
         def observe_all(trace: Trace) -> Trace:
             if self.acquisition is None:
@@ -190,7 +174,7 @@ class GPNoiseFree(GPStrategy):
         chosen = self._draw(trace, sensitivity, mechanisms)  # as in Algorithm 1
         if not self.score_share:
             return assemble(model, oracle, chosen, None)
-        bounds = self._bounds_type(T, Lambda, score.delta, model.k1, d, self.A, self.tau)
+        bounds = self._bounds_type(T, Lambda, score_delta, model.k1, d, self.A, self.tau)
         noisy = self._score(trace, self._select_score, model.steps(bounds.sensitivity), mechanisms)
         return assemble(model, oracle, chosen, noisy)  # 3-5
 
@@ -228,7 +212,7 @@ def _branch_and_bound(trace: Trace, d: int, level: int, T: int, beta: float) -> 
     def function(x: np.ndarray) -> float:
         nonlocal trace
         index = int(np.rint(x * 2**level).astype(int) @ side)
-        if index != 0:  # which comes first, and only once
+        if index != 0:  # the first one has been evaluated
             trace = trace.evaluate(index)
         return trace.model.standardised(trace.statistics[-1])
 

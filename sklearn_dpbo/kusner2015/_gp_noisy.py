@@ -14,7 +14,7 @@ from .._evaluation.evaluator import Evaluator
 from .._privacy.accounting import Budget
 from .._privacy.mechanisms import Mechanisms
 from .._space.space import SearchSpace
-from ..strategies._base import Release, positive
+from ..strategies._base import Release
 from ._exact_score import observing_scores
 from ._gp import GPStrategy, assemble
 from ._trace import Trace
@@ -32,10 +32,9 @@ class GPNoisy(GPStrategy):
     is released with Laplace noise of scale ``(Omega / T + c + q) / epsilon``. Here epsilon and
     delta are halves of the search's (see `score_share`).
 
-    **The guarantee is not worst-case**: see `assumption`. The sensitivities are several standard
-    deviations of the prior, so the candidate is almost uniformly random unless epsilon is in the
-    hundreds. ``WorstCase()`` was better in every respect that we measured. Use this strategy only
-    to reproduce and compare.
+    **The guarantee is not worst-case**: see `assumption`. The candidate is almost uniformly random
+    unless epsilon is in the hundreds. Use this strategy only to reproduce and compare. See the
+    documentation, "The algorithms of Kusner et al.".
 
     Parameters
     ----------
@@ -43,18 +42,15 @@ class GPNoisy(GPStrategy):
         Correlation, in [-1, 1], of the scores of validation sets that differ in one record. None
         learns it from pairs of public data sets that differ in one record.
     noise : float, default=None
-        Standard deviation of an observation, in units of prior_scale; positive. None learns it, as
-        it does for the next parameters, from public scores: those of a share of the evaluations,
-        made within the training set.
+        Standard deviation of an observation, in units of prior_scale. None learns it and the
+        next parameters from public scores: those of a share of the evaluations, made within the
+        training set.
     kernel : {"squared_exponential", "matern52", "matern32"}, default="squared_exponential"
         Shape of the covariance of scores over candidates.
     length_scale : float or array-like of shape (n_features,), default=None
-        Length-scale of the kernel in the unit cube, one for all features or one for each;
-        positive. None learns it from public scores.
-    prior_mean : float, default=None
-        Mean of scores under the prior. None learns it from public scores.
-    prior_scale : float, default=None
-        Standard deviation of scores under the prior; positive. None learns it from public scores.
+        Length-scale of the kernel in the unit cube, one for all features or one for each.
+    prior_mean, prior_scale : float, default=None
+        Mean and standard deviation of scores under the prior.
     n_candidates : int, default=256
         Size of the finite domain, 1 or more: all of a grid that has no more points, otherwise a
         Sobol sequence.
@@ -64,9 +60,8 @@ class GPNoisy(GPStrategy):
         How to split the training set for learning, as in `WorstCase`.
     k0 : float, default=None
         Correlation, in [-1, 1], of the scores of training sets that differ in one record. For
-        ``protect="all"`` only. Give it then, and every other parameter that None would learn: there
-        are no public records to learn from. (The documentation, "The algorithms of Kusner et al.",
-        has measurements that contradict such a kernel.)
+        ``protect="all"`` only, where there are no public records to learn from: give it and every
+        other parameter that None would learn.
     acquisition : ExpectedImprovement or UpperConfidenceBound, default=None
         From `sklearn_dpbo.acquisition`. None means the paper's, ``mean + sqrt(beta_t) std``, on
         which the noise of the score depends; another one needs ``score_share=0``, and evaluates no
@@ -81,15 +76,8 @@ class GPNoisy(GPStrategy):
     confusion matrix are observed exactly, in secret. Give k1 then, because it is learnt from gains
     of single records.
 
-    Candidates are evaluated one after another, in the process of the call. A fit that fails gets
-    the lowest score and is not reported, because that would reveal the path; for the same reason
-    ``error_score="raise"`` applies to the first candidate only, which is public.
-
-    References
-    ----------
-    Kusner, Gardner, Garnett and Weinberger, "Differentially Private Bayesian Optimization", ICML
-    2015, Algorithm 1, Theorems 1 to 4. The documentation, "Algorithms", lists its errors;
-    `sklearn_dpbo.kusner2015.published` has the uncorrected forms.
+    A fit that fails gets the lowest score and is not reported, because that would reveal the path;
+    so ``error_score="raise"`` applies to the first candidate only, which is public.
     """
 
     _bounds_type: type[NoisyBounds] = NoisyBounds
@@ -123,9 +111,8 @@ class GPNoisy(GPStrategy):
         self.score_share = score_share
 
     def check(self, budget: Budget) -> None:
-        """Raise ValueError if a parameter makes no sense."""
         super().check(budget)
-        self._check("noise", "positive", positive, optional=True)
+        self._check("noise", "positive", lambda v: v > 0, optional=True)
         self._check("n_candidates", "1 or more", lambda v: v >= 1, Integral)
 
     def run(
@@ -143,9 +130,9 @@ class GPNoisy(GPStrategy):
         T, Lambda = n_iter - model.n_explored, len(model)
         if self.acquisition is not None:
             T = min(T, Lambda)
-        choice, score = self._parts(mechanisms.budget)
-        candidate_bounds = CandidateBounds(T, Lambda, choice.delta, model.k1)
-        beta = replace(candidate_bounds, delta=score.delta or choice.delta).beta
+        (_, delta), (_, score_delta) = self._parts(mechanisms.budget)
+        candidate_bounds = CandidateBounds(T, Lambda, delta, model.k1)
+        beta = replace(candidate_bounds, delta=score_delta or delta).beta
         # 1-2: mu_0 = 0; all candidates have the same bound, so the first one is lambda_1.
         trace = self._begin(model, oracle, 0, mechanisms.budget)
         for t in range(2, T + 1):  # 3-8
@@ -154,7 +141,7 @@ class GPNoisy(GPStrategy):
         if not self.score_share:
             return assemble(model, oracle, chosen, None)
         gamma_T = information_gain_bound(model.features, model.kernel, model.noise, T)
-        bounds = self._bounds_type(T, Lambda, score.delta, model.k1, model.noise, gamma_T)
+        bounds = self._bounds_type(T, Lambda, score_delta, model.k1, model.noise, gamma_T)
         steps = model.steps(bounds.sensitivity_of_maximum)  # 9-11
         noisy = self._score(trace, max, steps, mechanisms)  # 13-15
         return assemble(model, oracle, chosen, noisy)  # 16

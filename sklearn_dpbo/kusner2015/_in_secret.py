@@ -46,14 +46,7 @@ def next_candidate(
 ) -> int:
     """Return the position with the largest acquisition among those not evaluated.
 
-    Parameters
-    ----------
-    posterior : Surrogate
-        Given one observation or more.
-    acquisition : ExpectedImprovement or UpperConfidenceBound
-        Which is given mean and standard deviation in units of the score.
-    scale : float, default=1.0
-        A unit of the posterior, in units of the score.
+    `scale` is a unit of the posterior in units of the score, which the acquisition is computed in.
     """
     mean, picked = scale * posterior.mean, list(posterior.picked)
     value = np.array(acquisition(mean, scale * posterior.std, mean[picked].max()))
@@ -64,22 +57,7 @@ def next_candidate(
 def begin_on_table(
     candidates: tuple[dict[str, Any], ...], oracle: Evaluator, budget: Budget
 ) -> None:
-    """Try candidates on made-up records; then charge, as fits on protected ones may fail.
-
-    Parameters
-    ----------
-    candidates : tuple of dict
-        One is tried of each kind that may predict in another way.
-    oracle : Evaluator
-        Has made-up records in place of a training set.
-    budget : Budget
-        Of the search.
-
-    Raises
-    ------
-    BatchDependentError, ValueError
-        If one fails. Nothing is charged then.
-    """
+    """Try candidates of each kind on made-up records; then charge: later fits fail in secret."""
     tried = sorted(to_check(candidates))
     fits = [SecretFit(candidates[i]) for i in tried]
     try_out(fits, oracle.problem.training, oracle)
@@ -87,10 +65,7 @@ def begin_on_table(
 
 
 def first_of_path(params: dict[str, Any], oracle: Evaluator) -> Secret:
-    """Return the statistic of the first candidate; None if it failed in secret.
-
-    Which one it is depends on no record, so it is fitted in public, unless on protected records.
-    """
+    """Return the first candidate's statistic, None if it failed; fitted in public if it can be."""
     if oracle.on_protected is not None:
         return all_in_secret((params,), oracle).then(lambda statistics: statistics[0])
     found = oracle((params,))

@@ -42,10 +42,7 @@ def check_estimator(estimator: Any, training: Training) -> str:
 
 
 def check_on_table(estimator: Any) -> None:
-    """Raise unless one training record moves the model as little as the theorem says.
-
-    To be called after `check_estimator`.
-    """
+    """Raise unless a training record moves the estimator that was checked as Theorem 7 says."""
     *before, (_, ball), (_, classifier) = estimator.steps
     learn = [name for name, step in before if not learns_nothing(step)]
     for holds, what, remedy in [
@@ -75,8 +72,7 @@ def check_on_table(estimator: Any) -> None:
 def check_converged(estimator: Any, training: Training) -> None:
     """Raise ValueError if a fitted logistic regression is not near its minimiser.
 
-    By strong convexity, ``|w - w_lambda| <= |gradient at w| / lambda``. The hinge loss has no
-    gradient, and is not checked.
+    ``|w - w_lambda| <= |gradient at w| / lambda``. The hinge loss is not checked.
     """
     _, _, classifier = _parts(estimator)
     if type(classifier) is not LogisticRegression:

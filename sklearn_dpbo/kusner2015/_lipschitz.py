@@ -21,7 +21,7 @@ from .._privacy.sensitive import Secret, Sensitive
 from .._space.space import SearchSpace
 from ..acquisition import ExpectedImprovement
 from ..scoring._scorers import score_and_interval
-from ..strategies._base import Candidate, Release, Strategy, positive
+from ..strategies._base import Candidate, Release, Strategy
 from ._in_secret import (
     all_in_secret,
     begin_on_table,
@@ -85,18 +85,17 @@ class LipschitzConvex(Strategy):
     with ``G = min(g*, L / lmin)`` if the gain of w = 0 is the lowest, as for the ramp, else
     ``G = g*``. This holds for models that minimise ``lambda / 2 |w|^2 + 1/n sum_i loss_i(w)`` with
     lambda in [lmin, lmax] and a convex, 1-Lipschitz loss, and for gains in an interval of length g*
-    that are L-Lipschitz in w. No Gaussian process is assumed, and the search may evaluate any
-    candidates.
+    that are L-Lipschitz in w, whatever candidates are evaluated. See the documentation, "The
+    algorithms of Kusner et al.".
 
     The estimator must be ``LogisticRegression`` or ``LinearSVC(loss="hinge")``, with
     ``penalty="l2"`` and ``fit_intercept=False``, in a pipeline after
     `sklearn_dpbo.kusner2015.UnitBall`. The space has one parameter, C: ``lambda = 1 / (n C)`` for n
     training rows. The metric is "ramp", "normalized_sigmoid", or your own gain.
 
-    With ``protect="all"`` training records are protected, too: replacing one of n moves a model by
-    at most ``2 / (n lambda)``, and ``max(G / m, 2 L / (n lmin))`` replaces ``G / m``. The estimator
-    must then be a ``LogisticRegression`` after ``UnitBall(radius=...)``, and no step before them
-    may learn from records. No model is released.
+    With ``protect="all"``, ``max(G / m, 2 L / (n lmin))`` replaces ``G / m``. The estimator must
+    then be a ``LogisticRegression`` after ``UnitBall(radius=...)``, and no step before them may
+    learn from records. No model is released.
 
     Parameters
     ----------
@@ -109,8 +108,8 @@ class LipschitzConvex(Strategy):
         Range of lambda in which the candidates lie, ``0 < lmin <= lmax``. None means the range of
         the candidates.
     acquisition : ExpectedImprovement or UpperConfidenceBound, default=None
-        From `sklearn_dpbo.acquisition`. None means ``ExpectedImprovement()``. The theorem holds for
-        any acquisition function, but other classes are refused: they would see secret scores.
+        From `sklearn_dpbo.acquisition`; other classes are refused, because they would see secret
+        scores. None means ``ExpectedImprovement()``.
     candidate_share : float, default=0.0
         Share of epsilon, in [0, 1), for releasing a candidate as well. The evaluated candidates
         then fill the space instead of following the scores, and permute-and-flip selects one. This
@@ -119,14 +118,8 @@ class LipschitzConvex(Strategy):
     Notes
     -----
     Solvers must converge: use a small ``tol`` (1e-8) and a large ``max_iter``. A logistic
-    regression whose gradient has a norm above 1e-6 counts as a failed fit, and Delta includes the
-    effect of smaller gradients. Fits that fail in secret are left out and not reported.
-
-    References
-    ----------
-    Kusner, Gardner, Garnett and Weinberger, "Differentially Private Bayesian Optimization", ICML
-    2015, Algorithm 3, Theorems 7 and 8. The documentation, "Algorithms", lists its errors;
-    `sklearn_dpbo.kusner2015.published.PublishedLipschitzConvex` is the paper's form.
+    regression whose gradient has a norm above 1e-6 counts as a failed fit. Fits that fail in secret
+    are left out and not reported.
     """
 
     def __init__(
@@ -154,7 +147,6 @@ class LipschitzConvex(Strategy):
 
     @property
     def released(self) -> str:
-        """What of the search may be published, in words."""
         if self.protects == "all":
             both = "best_params_, best_index_, "
             score = "best_score_ (the best score seen) and best_score_interval_."
@@ -162,9 +154,8 @@ class LipschitzConvex(Strategy):
         return _RELEASED_BOTH if self.releases_candidate else _RELEASED_SCORE
 
     def check(self, budget: Budget) -> None:
-        """Raise ValueError for an invalid parameter."""
-        self._check("g_star", "positive", positive, optional=True)
-        self._check("lipschitz", "positive", positive, optional=True)
+        self._check("g_star", "positive", lambda v: v > 0, optional=True)
+        self._check("lipschitz", "positive", lambda v: v > 0, optional=True)
         self._check("candidate_share", "in [0, 1)", lambda v: 0 <= v < 1)
         check_acquisition(self.acquisition)
         if self.lambda_bounds is not None:
@@ -215,10 +206,11 @@ class LipschitzConvex(Strategy):
         return self._released(candidates, oracle, best, mechanisms)
 
     def _bounds(self, oracle: Evaluator, lambdas: np.ndarray) -> LipschitzBounds:
-        """Return the bounds for this scorer and these candidates."""
         scorer = oracle.scorer
-        L = scorer.lipschitz if self.lipschitz is None else self.lipschitz
-        if L is None or not (scorer.custom or scorer.lipschitz):
+        own = {"ramp": 1.0, "normalized_sigmoid": scorer.params.get("slope", 1.0) / 4}
+        known = None if scorer.custom else own.get(scorer.name)
+        L = known if self.lipschitz is None else self.lipschitz
+        if L is None or not (scorer.custom or known):
             raise ValueError(
                 f"how much the gain of scoring={scorer.name!r} changes with the model is not known "
                 "(accuracy jumps at the decision boundary): use scoring='ramp' or "
@@ -226,7 +218,7 @@ class LipschitzConvex(Strategy):
             )
         a, b = scorer.bounds
         g_star = b - a if self.g_star is None else self.g_star
-        for name, value, least in (("g_star", g_star, b - a), ("lipschitz", L, scorer.lipschitz)):
+        for name, value, least in (("g_star", g_star, b - a), ("lipschitz", L, known)):
             if least is not None and value < least * (1 - 1e-9):
                 raise ValueError(
                     f"{name}={value!r} is less than the {least:g} of scoring={scorer!r}, and would "
@@ -243,7 +235,8 @@ class LipschitzConvex(Strategy):
             (float(low), float(high)),
             float(L),
             float(g_star),
-            lowest_at_zero=scorer.lowest_at_zero,
+            # A margin of 0 has the lowest gain, which a record that cannot be predicted has, too.
+            lowest_at_zero=scorer.name == "ramp" and not scorer.custom,
             tolerance=TOLERANCE,
             n=n_rows(oracle.trained_on.X) if self.protects == "all" else None,
         )
@@ -284,8 +277,7 @@ class LipschitzConvex(Strategy):
     ) -> Release:
         """Evaluate candidates that depend on no score, choose one, and release the best score.
 
-        The models have the same lambda for neighbouring sets, so only the second term of Delta
-        remains.
+        Only the second term of Delta remains, as lambda is the same on neighbouring sets.
         """
         steps = _steps(oracle, bounds.between(bounds.lambda_bounds[0], bounds.lambda_bounds[0]))
         statistics, errors = self._evaluate_all(candidates, oracle, steps)
@@ -362,9 +354,8 @@ def _largest(statistics: tuple[int, ...]) -> int:
 def _steps(oracle: Evaluator, sensitivity: float) -> int:
     """Return a sensitivity of the score in steps of its statistic, rounded up.
 
-    A unit's gain is rounded to the grid, and a group's mean once more. In total this adds one step
-    on each of two neighbours.
+    Rounding a unit's gain, and a group's mean once more, adds one step.
     """
     units = oracle.problem.units
     _, b = oracle.scorer.line(units)
-    return min(math.ceil(sensitivity / b) + 2 * units.m, oracle.scorer.largest(units))
+    return min(math.ceil(sensitivity / b) + 2 * units.m, oracle.scorer.query.largest(units))

@@ -22,15 +22,7 @@ __all__ = ["Explored", "Model", "Trace"]
 
 @dataclass(frozen=True, eq=False)
 class Explored:
-    """Candidates that were scored within the training set.
-
-    Parameters
-    ----------
-    positions : ndarray of int, shape (n,)
-        Their positions among all candidates.
-    found : PublicEvaluation
-        Their scores, fit times and failures, in the same order.
-    """
+    """Candidates (`positions` among all) that were scored within the training set (`found`)."""
 
     positions: np.ndarray
     found: PublicEvaluation
@@ -50,25 +42,10 @@ class Explored:
 class Model:
     """What is known or assumed before the validation set is used; all of it is public.
 
-    Parameters
-    ----------
-    candidates : tuple of dict
-        The finite domain Lambda.
-    features : ndarray of shape (n_candidates, n_features)
-        Places of the candidates, in the unit cube.
-    kernel : Kernel
-        k2, of variance 1.
-    noise : float
-        Standard deviation of an observation, in units of prior_scale.
-    k1 : float
-        Correlation of the scores of neighbouring validation sets, in [-1, 1]; of neighbouring
-        tables, if all records are protected.
-    prior_mean, prior_scale : float
-        ``(score - prior_mean) / prior_scale`` has prior mean 0 and variance 1.
-    line : tuple (a, b) of float
-        ``score = a + b statistic``.
-    explored : Explored or None
-        Candidates that were scored within the training set, if anything had to be learnt.
+    `features`: places of the candidates in the unit cube; `kernel`: k2, of variance 1; `noise`: in
+    units of prior_scale; `k1`: correlation of the scores of neighbours; `line`: (a, b) with ``score
+    = a + b statistic``; `explored`: what was scored within the training set, if anything was
+    learnt.
     """
 
     candidates: tuple[dict[str, Any], ...]
@@ -90,7 +67,6 @@ class Model:
         return 0 if self.explored is None else len(self.explored.positions)
 
     def standardised(self, statistic: int) -> float:
-        """Return a score in units of the process."""
         a, b = self.line
         return (a + b * statistic - self.prior_mean) / self.prior_scale
 
@@ -101,19 +77,7 @@ class Model:
 
 @dataclass(frozen=True)
 class Trace:
-    """A path and the observations on it: kept inside a `Secret`.
-
-    Parameters
-    ----------
-    model : Model
-        What is known before the path begins.
-    oracle : Evaluator
-        Evaluates candidates on the validation set.
-    posterior : Surrogate
-        The Gaussian process given the observations.
-    statistics : tuple of int
-        The observations, in the order of ``posterior.picked``.
-    """
+    """A path and the observations (`statistics`) on it: kept inside a `Secret`."""
 
     model: Model
     oracle: Evaluator
@@ -126,7 +90,6 @@ class Trace:
         return self.observe(index, 0 if found is None else found[0])
 
     def observe(self, index: int, statistic: int) -> Trace:
-        """Return the trace after one more observation."""
         posterior = self.posterior.condition(index, self.model.standardised(statistic))
         return Trace(self.model, self.oracle, posterior, (*self.statistics, statistic))
 

@@ -32,9 +32,7 @@ class UnitBall(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     radius_ : float
         The radius used.
     n_features_in_ : int
-        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, if X had names that are all strings.
 
     Examples
     --------
@@ -49,15 +47,7 @@ class UnitBall(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.radius = radius
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn the radius, if it is not given.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Training rows.
-        y : None
-            Ignored.
-        """
+        """Learn the radius from rows, if it is not given."""
         X = validate_data(self, X, dtype=np.float64)
         if self.radius is None:
             self.radius_ = float(row_norms(X).max()) or 1.0
@@ -69,18 +59,7 @@ class UnitBall(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> np.ndarray:
-        """Return the rows, scaled.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows to scale.
-
-        Returns
-        -------
-        X_scaled : ndarray of shape (n_samples, n_features)
-            Rows of norm at most 1.
-        """
+        """Return the rows, scaled, each of norm at most 1."""
         check_is_fitted(self)
         rows: np.ndarray = validate_data(self, X, dtype=np.float64, reset=False)
         scaled: np.ndarray = rows / np.maximum(row_norms(rows)[:, None], self.radius_)

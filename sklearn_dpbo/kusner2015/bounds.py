@@ -30,7 +30,7 @@ def information_gain_bound(features: ArrayLike, kernel: Kernel, noise: float, T:
 
     ``gamma_T = max over x_1, ..., x_T of 1/2 ln det(I + K / noise^2)`` is monotone and submodular,
     so it is at most ``e / (e - 1)`` times the gain of the greedy choice, which always observes
-    where the variance is largest: ``sum_t 1/2 ln(1 + variance_{t-1}(x_t) / noise^2)``.
+    where the variance is largest (Nemhauser, Wolsey and Fisher, 1978; Krause and Guestrin, 2005).
 
     Parameters
     ----------
@@ -47,11 +47,6 @@ def information_gain_bound(features: ArrayLike, kernel: Kernel, noise: float, T:
     -------
     bound : float
         In nats.
-
-    References
-    ----------
-    Nemhauser, Wolsey and Fisher, 1978; Krause and Guestrin, UAI 2005. For growing T: Srinivas,
-    Krause, Kakade and Seeger, ICML 2010, Theorem 5.
     """
     model = Surrogate.on(np.asarray(features, dtype=float), kernel, noise**2, capacity=T)
     gained = 0.0
@@ -66,8 +61,9 @@ def information_gain_bound(features: ArrayLike, kernel: Kernel, noise: float, T:
 class CandidateBounds:
     """Theorems 1 and 2: a candidate drawn over the posterior mean, after a search of any path.
 
-    They use the confidence band after the last of T observations and nothing of the path, so they
-    hold for any acquisition function, and with noise as without.
+    They hold for any acquisition function, and with noise as without. In all methods, `epsilon` is
+    the privacy loss of the release, positive, and bounds hold with probability ``1 - (delta +
+    e^-a)``.
 
     Parameters
     ----------
@@ -98,8 +94,7 @@ class CandidateBounds:
     def sensitivity_of_mean(self) -> float:
         """Theorem 1: ``2 sqrt(beta_{T+1}) + 2 sqrt((1 - k1) ln(3 |Lambda| / delta))``.
 
-        With probability 1 - delta over the prior, it bounds the difference of the posterior means
-        of neighbours everywhere in Lambda.
+        With probability 1 - delta over the prior, it bounds the difference of neighbours' means.
         """
         return 2 * math.sqrt(self.beta(self.T + 1)) + self._c(3)
 
@@ -107,39 +102,20 @@ class CandidateBounds:
         """Theorem 2: the posterior mean of the drawn candidate is this close to the largest.
 
         Returns ``2 Delta / epsilon (ln |Lambda| + a)``, where Delta is `sensitivity_of_mean`.
-
-        Parameters
-        ----------
-        epsilon : float
-            Of the draw; positive.
-        a : float
-            The bound holds with probability ``1 - (delta + e^-a)``.
         """
         return 2 * self.sensitivity_of_mean / epsilon * (math.log(self.n_candidates) + a)
 
     def mean_regret(self, epsilon: float, a: float) -> float:
         """Theorem 2 of the arXiv text: from the drawn candidate's posterior mean to the best value.
 
-        Returns ``sqrt(beta_{T+1}) + candidate_error(epsilon, a)``. The text has
-        ``2 sqrt(beta_T) + q`` in place of the first term, which is more, by a step that fails.
-
-        Parameters
-        ----------
-        epsilon, a
-            As in `candidate_error`.
+        Returns ``sqrt(beta_{T+1}) + candidate_error(epsilon, a)``, less than the text's.
         """
         return self._band + self.candidate_error(epsilon, a)
 
     def candidate_regret(self, epsilon: float, a: float) -> float:
         """The value of the drawn candidate is this close to the best value of the function.
 
-        Returns ``2 sqrt(beta_{T+1}) + candidate_error(epsilon, a)``: the posterior mean is within
-        ``sqrt(beta_{T+1})`` of the function, at the drawn candidate and at the best one.
-
-        Parameters
-        ----------
-        epsilon, a
-            As in `candidate_error`.
+        Returns ``2 sqrt(beta_{T+1}) + candidate_error(epsilon, a)``.
         """
         return 2 * self._band + self.candidate_error(epsilon, a)
 
@@ -152,26 +128,15 @@ class CandidateBounds:
 class NoisyBounds(CandidateBounds):
     """Constants of Algorithm 1, and Theorems 1 to 4, for one release at (epsilon, delta).
 
-    The paper's proof of Theorem 3 bounds the noise at places that depend on the data as if they
-    were fixed. This class has the corrected q, with a union bound over all 2 T observations, at
-    delta / 3. The other events of the proof, the confidence events of two searches and c, fail with
-    probability .49 delta at most, so that everything together fails with less than delta.
-
-    Theorems 3 and 4 are for the path of GP-UCB with `beta`; for another one there is
-    `CandidateBounds`.
-
-    `sklearn_dpbo.kusner2015.published.PublishedNoisyBounds` has the paper's form.
+    q is corrected: `sklearn_dpbo.kusner2015.published.PublishedNoisyBounds` has the paper's form.
+    Theorems 3 and 4 are for the path of GP-UCB with `beta`.
 
     Parameters
     ----------
-    T : int
-        Number of evaluations, 1 or more.
-    n_candidates : int
-        Size of the finite domain Lambda.
-    delta : float
-        In (0, 1).
-    k1 : float
-        Correlation of the scores of neighbouring validation sets, in [-1, 1].
+    T, n_candidates : int
+        As in `CandidateBounds`.
+    delta, k1 : float
+        As in `CandidateBounds`.
     noise : float
         Standard deviation sigma of an observation, in prior standard deviations; positive.
     gamma : float
@@ -198,10 +163,7 @@ class NoisyBounds(CandidateBounds):
 
     @property
     def regret(self) -> float:
-        """``Omega / T = sqrt(C_1 beta_T gamma_T / T)``: from the best evaluated to the best value.
-
-        Srinivas et al., ICML 2010, Theorem 1.
-        """
+        """``Omega / T = sqrt(C_1 beta_T gamma_T / T)``: from the best evaluated to the best."""
         return math.sqrt(self.C1 * self.beta(self.T) * self.gamma / self.T)
 
     @property
@@ -213,15 +175,7 @@ class NoisyBounds(CandidateBounds):
         """Theorem 4: the released score is this close to the best value of the function.
 
         Returns ``sigma sqrt(2 ln(2 T / delta)) + Omega / T + a Delta / epsilon``, where Delta is
-        `sensitivity_of_maximum`. (The first term is corrected as q is; the arXiv text has it but
-        for sigma.)
-
-        Parameters
-        ----------
-        epsilon : float
-            Of the release; positive.
-        a : float
-            The bound holds with probability ``1 - (delta + e^-a)``.
+        `sensitivity_of_maximum`.
         """
         return self._noise_of_best + self.regret + a * self.sensitivity_of_maximum / epsilon
 
@@ -235,30 +189,20 @@ class NoisyBounds(CandidateBounds):
 class NoiseFreeBounds(CandidateBounds):
     """Constants of Algorithm 2, and Theorems 1, 2, 5 and 6, for one release at (epsilon, delta).
 
-    Theorems 5 and 6 are for the path of branch and bound; for another one there is
-    `CandidateBounds`.
+    Theorems 5 and 6 are for the path of branch and bound.
 
     Parameters
     ----------
-    T : int
-        Number of evaluations, 2 or more.
-    n_candidates : int
-        Size of the finite domain Lambda.
-    delta : float
-        In (0, 1).
-    k1 : float
-        Correlation of the scores of neighbouring validation sets, in [-1, 1].
+    T, n_candidates : int
+        As in `CandidateBounds`, but T is 2 or more.
+    delta, k1 : float
+        As in `CandidateBounds`.
     dimension : int
         Number of hyper-parameters d.
     A, tau : float
-        Constants of the regret bound ``A exp(-t tau / (ln t)^(d/4))``, A in prior standard
-        deviations. They depend on the function near its maximum, so nobody can compute them
-        beforehand.
-
-    References
-    ----------
-    de Freitas, Smola and Zoghi, "Exponential regret bounds for Gaussian process bandits with
-    deterministic observations", ICML 2012, Theorem 2.
+        Constants of the regret bound ``A exp(-t tau / (ln t)^(d/4))`` of de Freitas, Smola and
+        Zoghi (ICML 2012, Theorem 2), A in prior standard deviations. They depend on the function
+        near its maximum, so nobody can compute them beforehand.
     """
 
     dimension: int
@@ -284,17 +228,7 @@ class NoiseFreeBounds(CandidateBounds):
         return self.regret + self.c
 
     def score_error(self, epsilon: float, a: float) -> float:
-        """Theorem 6: the released value is this close to the best value of the function.
-
-        Returns ``Omega + a (Omega + c) / epsilon``.
-
-        Parameters
-        ----------
-        epsilon : float
-            Of the release; positive.
-        a : float
-            The bound holds with probability ``1 - (delta + e^-a)``.
-        """
+        """Theorem 6: the released value is within ``Omega + a Delta / epsilon`` of the best."""
         return self.regret + a * self.sensitivity / epsilon
 
 
@@ -302,14 +236,9 @@ class NoiseFreeBounds(CandidateBounds):
 class LipschitzBounds:
     """Theorems 7 and 8, for Algorithm 3; no Gaussian process, and delta = 0.
 
-    If training records are protected, too, replacing one of n moves a model by
-    ``2 / (n lambda)`` at most. A unit is in one of the two sets, so the larger effect counts.
-
-    The paper bounds the change of a model's mean gain by one record with
-    ``min(g* / m, L / (m lambda_min))``. This requires that w = 0 has the lowest gain for every
-    record. Otherwise gains can lie ``L |w|`` to either side of the gain of w = 0, and a record that
-    cannot be predicted counts as the lowest gain for every w; the bound is then ``g* / m``.
-    `sklearn_dpbo.kusner2015.published.PublishedLipschitzBounds` has the paper's form.
+    If training records are protected, too, replacing one of n moves a model by ``2 / (n lambda)``
+    at most. A unit is in one of the two sets, so the larger effect counts. The term of one record
+    is corrected: `sklearn_dpbo.kusner2015.published.PublishedLipschitzBounds` has the paper's form.
 
     Parameters
     ----------
@@ -327,8 +256,7 @@ class LipschitzBounds:
         Largest norm of the gradient at the solver's solution, which is then within
         ``tolerance / lambda`` of the minimiser; adds ``2 L tolerance / lambda_min``.
     n : int or None, default=None
-        Number of training records, if one of them may be the one that is replaced; None if the
-        training set is public.
+        Number of training records, if they are protected, too.
     """
 
     m: int
@@ -340,15 +268,10 @@ class LipschitzBounds:
     n: int | None = None
 
     def between(self, lowest: float, highest: float) -> float:
-        """Theorem 7: bounds the difference of two models' scores on neighbouring sets.
+        """Theorem 7: bounds the difference of neighbours' scores, for ``lowest <= highest``.
 
-        Returns ``(lambda' - lambda) L / (lambda' lambda)`` plus the change by one record (see
-        above), of either set, plus the term of `tolerance`.
-
-        Parameters
-        ----------
-        lowest, highest : float
-            ``lambda <= lambda'`` of the two models, within `lambda_bounds`.
+        Returns ``(lambda' - lambda) L / (lambda' lambda)`` plus the change by one record of either
+        set, plus the term of `tolerance`.
         """
         L = self.lipschitz
         solver = 2 * L * self.tolerance / self.lambda_bounds[0]
@@ -373,15 +296,8 @@ class LipschitzBounds:
         return self.between(*self.lambda_bounds)
 
     def score_error(self, epsilon: float, a: float) -> float:
-        """Theorem 8: the released score is this close to the best score found.
+        """Theorem 8: the released score is within ``a Delta / epsilon`` of the best score found.
 
-        Returns ``a Delta / epsilon``, where Delta is `sensitivity`.
-
-        Parameters
-        ----------
-        epsilon : float
-            Of the release; positive.
-        a : float
-            The bound holds with probability ``1 - e^-a``.
+        Delta is `sensitivity`. It holds with probability ``1 - e^-a``.
         """
         return a * self.sensitivity / epsilon

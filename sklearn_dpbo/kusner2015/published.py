@@ -63,11 +63,7 @@ class ArxivNoisyBounds(PublishedNoisyBounds):
         return math.sqrt(2 * math.log(2 * self.T / self.delta))
 
     def mean_regret(self, epsilon: float, a: float) -> float:
-        """Theorem 2: ``2 sqrt(beta_T) + q + candidate_error(epsilon, a)``.
-
-        Its proof claims that the largest posterior mean is at least the last observation, which is
-        false; `NoisyBounds.mean_regret` is smaller, and proven.
-        """
+        """Theorem 2: ``2 sqrt(beta_T) + q + candidate_error(epsilon, a)``, by a step that fails."""
         return 2 * math.sqrt(self.beta(self.T)) + self.noise_term + self.candidate_error(epsilon, a)
 
 
@@ -117,11 +113,9 @@ class ArxivGPNoisy(GPNoisy):
 
 
 class ArxivGPNoiseFree(GPNoiseFree):
-    """`GPNoiseFree` as in the arXiv text, which releases another score with more noise.
+    """`GPNoiseFree` as in the arXiv text: the best score from the second on, with Omega at T = 2.
 
-    It releases the best of the scores from the second on, with `ArxivNoiseFreeBounds`: Omega at
-    T = 2, so that more evaluations do not reduce the noise. Parameters as in
-    `sklearn_dpbo.kusner2015.GPNoiseFree`.
+    Parameters as in `sklearn_dpbo.kusner2015.GPNoiseFree`.
     """
 
     _assumption = (

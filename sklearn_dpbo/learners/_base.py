@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .._data.units import Units
 from .._params import as_floats, check_number
 from .._privacy.accounting import Budget, warn_of_weak_guarantee
-from .._privacy.mechanisms import Mechanisms, Price, Series
+from .._privacy.mechanisms import GAUSSIAN_ONLY, Mechanisms, Price, Series
 from .._privacy.noise import noise_source
 from ..ledger._budget import budget_on
 from ..report._html import ShowsPrivacy
@@ -33,11 +33,7 @@ _NOT_PROTECTED = (
 
 
 class PrivateLearner(ShowsPrivacy, BaseEstimator):
-    """Linear model fitted from noisy sums over privacy units.
-
-    Subclasses have the parameters `epsilon`, `delta`, `bounds`, `max_norm`, `noise_random_state`
-    and `ledger`.
-    """
+    """Linear model fitted from noisy sums over privacy units."""
 
     epsilon: Any
     delta: Any
@@ -87,10 +83,10 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
             return within_ball(np.nan_to_num(X), float(self.max_norm))
 
     def _bounds(self, d: int) -> tuple[Floats, Floats]:
-        with contextlib.suppress(TypeError, ValueError):  # of another shape
+        with contextlib.suppress(TypeError, ValueError):  # wrong shape
             numbers = (np.array(as_floats(each), dtype=float) for each in self.bounds)
             low, high = (np.broadcast_to(each, d) for each in numbers)
-            if (low < high).all():  # of None, an array has NaN
+            if (low < high).all():  # None becomes NaN
                 return low, high
         given = as_floats(self.bounds)
         in_pairs = given is not None and d != 2 and given.shape == (d, 2)
@@ -111,7 +107,7 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
             self.ledger, self.epsilon, self.delta, what=what, mechanism=mechanism, unit=units.name
         )
         warn_of_weak_guarantee(budget, units.m, units.name, stacklevel=4)
-        price = Price.of_tables(n, budget.epsilon, budget.delta)
+        price = Price.shared(n, budget.epsilon, budget.delta, GAUSSIAN_ONLY)
         noisy = Mechanisms(budget, noise).tables(price, sensitivity, purpose=what)
         return budget, noisy, price.scale(sensitivity), noise
 

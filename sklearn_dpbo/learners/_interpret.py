@@ -14,8 +14,8 @@ from ._declaration import PrivateTraining
 
 __all__ = ["KNOWN"]
 
-# Where the floating-point search for the scale of the noise errs by less than the margin that it
-# leaves, and where sums cannot overflow.
+# Here the floating-point search for the scale of the noise errs by less than its margin, and sums
+# cannot overflow.
 _CALIBRATED = "the range in which its noise is known to be calibrated"
 _RANGES = (
     ("epsilon", (1e-5, 10.0), _CALIBRATED),
@@ -38,23 +38,13 @@ def classifier(estimator: Any) -> PrivateTraining:
     """Return what `DPExplainableBoostingClassifier` guarantees: mu-GDP, one record added.
 
     A fit is a sequence of Gaussian mechanisms. A record is in one cell of each column's histogram
-    (`utils/_privacy.py`, line 97), and in one leaf of each tree, to whose sum it adds a gradient,
-    a probability minus a label: at most 1 (`glassbox/_ebm/_boost.py`, line 280). Cuts follow from
-    noisy counts, splits from random numbers, and sums are divided by noisy counts. The histograms
+    (`utils/_privacy.py`, line 97), and adds a gradient, at most 1, to one leaf of each tree
+    (`glassbox/_ebm/_boost.py`, line 280); all else follows from these noisy sums. The histograms
     are private at (f epsilon, delta / 2), f = `bin_budget_frac`, and the trees at the rest
-    (`glassbox/_ebm/_ebm.py`, lines 816 and 968), each by Gaussian noise: mu_1 and mu_2. Together
-    they are mu-GDP with mu^2 = mu_1^2 + mu_2^2, like one Gaussian mechanism. As that is
-    (epsilon, delta)-private by basic composition, mu is at most what implies (epsilon, delta).
-    With ``composition="classic"`` there is more noise.
-
-    The number of records is used as it is, and published (`bag_weights_`). So neighbours in which
-    one record is replaced are two steps of these sums, with that number the same.
-
-    References
-    ----------
-    Nori, Caruana, Bu, Shen and Kulkarni, "Accuracy, interpretability, and differential privacy via
-    explainable boosting", ICML 2021; Dong, Roth and Su, "Gaussian differential privacy", JRSS B
-    2022, Corollary 2.
+    (`glassbox/_ebm/_ebm.py`, lines 816 and 968): together mu-GDP with mu^2 = mu_1^2 + mu_2^2, at
+    most what implies (epsilon, delta), by basic composition. With ``composition="classic"`` there
+    is more noise. The number of records is published (`bag_weights_`), so replacing one is two
+    steps with that number the same.
     """
     if estimator.random_state is not None:
         raise ValueError(
@@ -78,8 +68,7 @@ def classifier(estimator: Any) -> PrivateTraining:
 def regressor(estimator: Any) -> NoReturn:
     """Refuse `DPExplainableBoostingRegressor`: its noise is not scaled for what it sums.
 
-    That is in proportion to the range of targets. What is summed are residuals, targets minus
-    predictions, whatever these are: nothing clips them, and predictions start at 0.
+    It is scaled for the range of targets; residuals, which nothing clips, are summed.
     """
     raise ValueError(
         "DPExplainableBoostingRegressor is less private than its epsilon says: its noise suffices "

@@ -18,15 +18,14 @@ from ..scoring._queries import numbers
 
 __all__ = ["as_declared", "class_numbers", "public_classes", "targets_of"]
 
-# What labels of each kind of dtype can be equal to.
+# Types that labels of each kind of dtype can be equal to.
 _KINDS = {**dict.fromkeys("biuf", "number"), **dict.fromkeys("UT", "text"), "S": "bytes"}
 
 
 def as_declared(X: Any) -> Any:
     """Return a table whose type no record decides: lists and objects are read cell by cell.
 
-    A cell of theirs that is no number is missing. What declares no numbers raises ValueError here,
-    since messages of scikit-learn quote X.
+    Cells that are not numbers are missing. ValueError here, since scikit-learn's messages quote X.
     """
     if is_frame(X):
         other = [c for c, dtype in X.dtypes.items() if not _is_of_numbers(dtype)]
@@ -74,13 +73,13 @@ def public_classes(classes: Any, y: Any) -> NDArray[Any]:
         labels = np.array([*y, None], dtype=object)[:-1] if listed else column_or_1d(dense(y))
         if labels.dtype.kind in "fO":
             known = [label for label in labels.tolist() if not is_missing(label)]
-            numeric = all(map(is_number, known))  # perhaps among objects, where one is missing
+            numeric = all(map(is_number, known))  # they may be objects because one is missing
             labels = np.array(known, dtype=None if numeric else object)
         with np.errstate(all="ignore"):
             check_classification_targets(labels)
         classes = labels
     found = np.unique(np.asarray(classes))
-    # Of an array the dtype is public; what objects and lists hold is not.
+    # The dtype of an array is public; the types in objects and lists are not.
     kinds = {_KINDS.get(getattr(dtype, "kind", "O"), "") for dtype in (declared, found.dtype)}
     if len(kinds - {""}) > 1:
         raise ValueError(f"y has dtype {declared}, but the classes are {found}: none would occur")
@@ -90,7 +89,7 @@ def public_classes(classes: Any, y: Any) -> NDArray[Any]:
 
 
 def targets_of(y: Any, n: int) -> NDArray[np.float64]:
-    """Return one number for each of n rows; NaN for what is no number."""
+    """Return one number for each of n rows; NaN for other objects."""
     targets = _one_each(y, np.zeros(1), n)
     if targets.dtype.kind not in "biufO":
         raise ValueError(f"y has to be numbers; found an array of {targets.dtype}")
@@ -98,15 +97,15 @@ def targets_of(y: Any, n: int) -> NDArray[np.float64]:
 
 
 def class_numbers(y: Any, classes: NDArray[Any], n: int) -> NDArray[np.intp]:
-    """Return the position of each label among the classes; -1 for one that is none of them."""
+    """Return the position of each label among the classes; -1 for other labels."""
     return encode(_one_each(y, classes, n), classes)
 
 
 def _one_each(y: Any, like: NDArray[Any], n: int) -> NDArray[Any]:
     """Return one label for each of n rows.
 
-    Those that declare no type are read one by one, as numbers or objects: numpy would choose one
-    type for all, so that a record whose label is a text would change the labels of all others.
+    Those without a type are read one by one: numpy would choose one type for all, so that one
+    record would change the labels of all others.
     """
     if y is None:
         raise ValueError("fit requires y to be passed, but the target y is None")

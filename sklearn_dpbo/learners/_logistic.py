@@ -25,19 +25,18 @@ Floats = NDArray[np.float64]
 class PrivateLogisticRegression(ClassifierMixin, PrivateLearner):
     """Logistic regression that is (epsilon, delta)-private for each training record.
 
-    Fitted by full-batch gradient descent from 0, with momentum. The gradient of each record's loss
-    is clipped to a norm, rounded to integers and summed; discrete Gaussian noise is added to the
-    sum. All steps together are rho-zCDP for the largest rho that implies (epsilon, delta).
+    Fitted by full-batch gradient descent from 0, with momentum (Bassily, Smith and Thakurta, FOCS
+    2014; Polyak, 1964). The gradient of each record's loss is clipped to a norm, rounded to
+    integers and summed; discrete Gaussian noise is added to the sum. All steps together are
+    rho-zCDP for the largest rho that implies (epsilon, delta).
 
     Parameters
     ----------
     C : float, default=1.0
         Inverse regularisation strength, as in scikit-learn's `LogisticRegression`, for columns
         scaled by `bounds` and `max_norm`.
-    epsilon : float, default=1.0
-        Privacy loss of the fitted model.
-    delta : float, default=1e-6
-        Privacy parameter delta of the fitted model, in (0, 1).
+    epsilon, delta : float, default=1.0 and 1e-6
+        The fitted model is (epsilon, delta)-private; delta in (0, 1).
     clip : float, default=0.7
         Norm to which a record's gradient is clipped; the noise is proportional to it. At 0.7 only
         wrongly predicted records are clipped; much smaller values favour frequent labels.
@@ -57,8 +56,7 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateLearner):
     classes : array-like, default=None
         All labels, which are public. None uses the labels in y, which then become public.
     noise_random_state : int or None, default=None
-        An integer replaces the noise by that of a seeded generator, with a warning: for tests
-        only.
+        For tests only: an integer seeds the noise, which then protects nothing. Warns.
     ledger : PrivacyLedger or None, default=None
         The ledger to which (epsilon, delta) is charged, before noise is generated.
 
@@ -71,19 +69,10 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateLearner):
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercept (private).
     n_iter_ : int
-        Number of steps.
     privacy_ : PrivacyReport
         The privacy report; print it.
     n_features_in_ : int
-        Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of features, if all of them are strings.
-
-    References
-    ----------
-    Bassily, Smith and Thakurta, "Private empirical risk minimization", FOCS 2014; Bun and Steinke,
-    "Concentrated differential privacy", TCC 2016, for zCDP of sequences; Polyak, "Some methods of
-    speeding up the convergence of iteration methods", 1964, for momentum.
     """
 
     def __init__(
@@ -127,10 +116,6 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateLearner):
         groups : array-like of shape (n_samples,), default=None
             Group of each record. All records of a group are then one privacy unit, which
             contributes the mean of their gradients.
-
-        Returns
-        -------
-        self : PrivateLogisticRegression
         """
         self._check()
         X = self._table(X, reset=True)
@@ -159,34 +144,16 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateLearner):
         return self
 
     def decision_function(self, X: Any) -> Floats:
-        """Return the logits, shape (n_samples,) or (n_samples, n_classes).
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Records.
-        """
+        """Return the logits of records, shape (n_samples,) or (n_samples, n_classes)."""
         found = self._linear(X)
         return found[:, 0] if len(self.classes_) == 2 else found
 
     def predict_proba(self, X: Any) -> Floats:
-        """Return probabilities of all classes, shape (n_samples, n_classes).
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Records.
-        """
+        """Return probabilities of all classes, shape (n_samples, n_classes)."""
         return _probabilities(self._linear(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return labels.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Records.
-        """
+        """Return labels of records."""
         code = self.predict_proba(X).argmax(axis=1)
         labels: NDArray[Any] = self.classes_[code]
         return labels
@@ -199,7 +166,7 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateLearner):
         of_steps = "a whole number from 1 up", lambda n: n >= 1, Integral
         check_number("max_iter", self.max_iter, *of_steps)
 
-    @np.errstate(all="ignore")  # a warning would tell of a record
+    @np.errstate(all="ignore")  # a warning would reveal a record
     def _errors(self, X: Floats, code: NDArray[np.intp], W: Floats) -> Floats:
         """Return e of each record: its gradient e x^T, in units of `clip`, has norm at most 1."""
         errors = _probabilities(X @ W.T)

@@ -34,7 +34,7 @@ def private_training(estimator: Any) -> PrivateTraining:
                 )
         step, last = estimator.steps[-1]
         return private_training(last).within(step)
-    # Of the class, because a FrozenEstimator has all attributes of the estimator inside it.
+    # Ask the class: a FrozenEstimator has all attributes of the estimator inside it.
     if callable(getattr(type(estimator), "private_training", None)):
         found: PrivateTraining = estimator.private_training()
         return found
@@ -74,7 +74,7 @@ def learns_nothing(transformer: Any) -> bool:
 
 
 def _learning(transformer: Any) -> Any:
-    """Return a part of a transformer of which that is not known; None if there is none."""
+    """Return a part of a transformer that may learn from records, or None."""
     if transformer is None or isinstance(transformer, str | FrozenEstimator):
         return None
     if isinstance(transformer, Pipeline):

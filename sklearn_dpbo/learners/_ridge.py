@@ -28,31 +28,26 @@ class _FromGram(PrivateLearner):
     """Solves from noisy sums of products of rows (x, 1, targets).
 
     Columns are counted in `_STEPS` steps, 1 and targets in half as many: their sums have twice the
-    noise so, those of columns less. A unit adds A, the sum of z z^T over its rows z: positive
-    semidefinite, of a trace of at most b for columns and c for each of 1 and targets. What replaces
-    it adds A' alike, and D = A - A' has |D|^2 = |A|^2 + |A'|^2 - 2 <A, A'> <= 2 (b + 2 c)^2 in the
-    Frobenius norm. Released are products of columns (each pair once), of columns with 1 and
-    targets, and of 1 with targets: half of |D|^2 at most, and half of what D has on the diagonal of
-    columns once more, whose squares are b^2 + b^2 at most.
+    noise so. The documentation, "The guarantee", bounds the sensitivity by (b + 2 c)^2 + b^2, with
+    traces of at most b for columns and c for each of 1 and targets.
     """
 
     alpha: Any
     columns: Any
     n_components: Any
     gram_: Floats
-    # What `_reduced` returned last, with what it depends on.
+    # The last result of `_reduced`, and its parameters.
     _kept: tuple[Any, tuple[Floats, Floats, Floats]] | None = None
     from_release = ("alpha", "columns", "n_components")
 
     def _release(self, X: Floats, targets: Floats, groups: Any) -> None:
-        """Release the sums of products."""
         n, d = X.shape
         self._check_solved(d)
         units = Units.of(n, groups)
         unit = units.labels
         parts: list[Floats] = [X, np.ones((n, 1)), targets]
         steps = (_STEPS, _STEPS // 2, _STEPS // 2)
-        if unit is not None:  # a unit's rows weigh one together
+        if unit is not None:  # the rows of a unit have the weight of one
             parts = [part / np.sqrt(np.bincount(unit)[unit])[:, None] for part in parts]
         each = [integer_rows(part, k, unit) for part, k in zip(parts, steps, strict=True)]
         b, c = (steps[0] + 1) ** 2, (steps[1] + 1) ** 2
@@ -75,22 +70,7 @@ class _FromGram(PrivateLearner):
         self.privacy_ = self._report(budget, noise, units.m, units.name)
 
     def refitted(self, **params: Any) -> Self:
-        """Solve again from the released sums, without further privacy loss.
-
-        Parameters
-        ----------
-        **params : object
-            New values of `alpha`, `columns` or `n_components`.
-
-        Returns
-        -------
-        self : estimator
-
-        Raises
-        ------
-        ValueError
-            If another parameter is given, because the released sums depend on it.
-        """
+        """Solve again for other `alpha`, `columns` or `n_components`, at no privacy loss."""
         check_is_fitted(self, "gram_")
         if others := sorted(set(params) - set(self.from_release)):
             raise ValueError(
@@ -120,8 +100,8 @@ class _FromGram(PrivateLearner):
     def _solved(self) -> tuple[Floats, Floats]:
         """Return coefficients, shape (n_features, n_targets), and the constant of each target."""
         basis, squares, products = self._reduced()
-        # The noise's largest eigenvalue is about 2 sqrt(k) deviations: a matrix with a smaller one
-        # than half of that may be far from any that records have.
+        # The noise's largest eigenvalue is about 2 sqrt(k) deviations: a matrix with less than half
+        # of that may be far from any that records have.
         least = math.sqrt(len(squares)) * self.noise_
         ridge = float(self.alpha) + max(0.0, least - squares.min())
         w: Floats = basis @ (products / (squares + ridge)[:, None])
@@ -129,10 +109,7 @@ class _FromGram(PrivateLearner):
         return w, (self.gram_[d, d + 1 :] - self.gram_[d, :d] @ w) / self.gram_[d, d]
 
     def _reduced(self) -> tuple[Floats, Floats, Floats]:
-        """Return uncorrelated directions of centred columns, their squares, products with targets.
-
-        Kept: they are the same for all `alpha`.
-        """
+        """Return uncorrelated directions of centred columns, squares, products with targets."""
         key = (None if self.columns is None else tuple(self.columns), self.n_components)
         if self._kept is not None and self._kept[0] == key:
             return self._kept[1]
@@ -151,7 +128,7 @@ class _FromGram(PrivateLearner):
 
 
 class PrivateRidge(RegressorMixin, _FromGram):
-    """Ridge regression that is (epsilon, delta)-private for each training record.
+    """Ridge regression that is (epsilon, delta)-private for each training record (Wang, UAI 2018).
 
     The sums of products of columns and target are released once, with discrete Gaussian noise. The
     coefficients for any `alpha`, `columns` and `n_components` follow from them (`refitted`) without
@@ -167,10 +144,8 @@ class PrivateRidge(RegressorMixin, _FromGram):
     n_components : int or None, default=None
         Number of principal components of these columns that the model uses, computed from the
         released sums. None uses the columns themselves.
-    epsilon : float, default=1.0
-        Privacy loss of the fitted model.
-    delta : float, default=1e-6
-        Privacy parameter delta of the fitted model, in (0, 1).
+    epsilon, delta : float, default=1.0 and 1e-6
+        The fitted model is (epsilon, delta)-private; delta in (0, 1).
     bounds : tuple of two floats or arrays, default=None
         Lowest and highest value of each column, chosen without looking at the data. Columns are
         scaled to [-1, 1] and clipped there. None uses the columns as they are, for data that is
@@ -181,8 +156,7 @@ class PrivateRidge(RegressorMixin, _FromGram):
     max_norm : float, default=1.0
         Rows with a larger norm (after `bounds`) are scaled down to this norm.
     noise_random_state : int or None, default=None
-        An integer replaces the noise by that of a seeded generator, with a warning: for tests
-        only.
+        For tests only: an integer seeds the noise, which then protects nothing. Warns.
     ledger : PrivacyLedger or None, default=None
         The ledger to which (epsilon, delta) is charged, before noise is generated.
 
@@ -201,13 +175,7 @@ class PrivateRidge(RegressorMixin, _FromGram):
     privacy_ : PrivacyReport
         The privacy report; print it.
     n_features_in_ : int
-        Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of features, if all of them are strings.
-
-    References
-    ----------
-    Wang, "Revisiting differentially private linear regression", UAI 2018 (AdaSSP).
     """
 
     def __init__(
@@ -247,15 +215,11 @@ class PrivateRidge(RegressorMixin, _FromGram):
         groups : array-like of shape (n_samples,), default=None
             Group of each record. All records of a group are then one privacy unit, and together
             have the weight of one record.
-
-        Returns
-        -------
-        self : PrivateRidge
         """
         self._check()
         low, high = self._target_bounds()
         X = self._table(X, reset=True)
-        with np.errstate(all="ignore"):  # a warning would tell of a record
+        with np.errstate(all="ignore"):  # a warning would reveal a record
             y = targets_of(y, len(X))
             target = np.clip(np.nan_to_num((2 * y - low - high) / (high - low)), -1, 1)
         self._release(X, target[:, None], groups)
@@ -267,13 +231,7 @@ class PrivateRidge(RegressorMixin, _FromGram):
         self.coef_, self.intercept_ = half * w[:, 0], float(half * constants[0] + (low + high) / 2)
 
     def predict(self, X: Any) -> Floats:
-        """Return predictions.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Records.
-        """
+        """Return predictions."""
         return self._linear(X)
 
     def _target_bounds(self) -> tuple[float, float]:
@@ -295,25 +253,19 @@ class PrivateRidgeClassifier(ClassifierMixin, _FromGram):
         Regularisation strength, as in scikit-learn's `RidgeClassifier`, for scaled columns. It is
         increased as far as the noise requires, see `noise_`.
     columns : array-like of int, default=None
-        Positions of the columns that the model uses; None uses all.
+        As in `PrivateRidge`, like all parameters but `classes`.
     n_components : int or None, default=None
-        Number of principal components of these columns that the model uses, computed from the
-        released sums. None uses the columns themselves.
-    epsilon : float, default=1.0
-        Privacy loss of the fitted model.
-    delta : float, default=1e-6
-        Privacy parameter delta of the fitted model, in (0, 1).
+        Number of principal components of these columns.
+    epsilon, delta : float, default=1.0 and 1e-6
+        The fitted model is (epsilon, delta)-private.
     bounds : tuple of two floats or arrays, default=None
-        Lowest and highest value of each column, chosen without looking at the data. Columns are
-        scaled to [-1, 1] and clipped there. None uses the columns as they are, for data that is
-        already scaled; then only `max_norm` limits the influence of a record.
+        Lowest and highest value of each column, chosen without looking at the data.
     max_norm : float, default=1.0
         Rows with a larger norm (after `bounds`) are scaled down to this norm.
     classes : array-like, default=None
         All labels, which are public. None uses the labels in y, which then become public.
     noise_random_state : int or None, default=None
-        An integer replaces the noise by that of a seeded generator, with a warning: for tests
-        only.
+        For tests only: an integer seeds the noise, which then protects nothing. Warns.
     ledger : PrivacyLedger or None, default=None
         The ledger to which (epsilon, delta) is charged, before noise is generated.
 
@@ -326,21 +278,14 @@ class PrivateRidgeClassifier(ClassifierMixin, _FromGram):
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercept (private).
     gram_ : ndarray of shape (n_features + 1, n_features + 1 + n_targets)
-        Noisy sums of products of the columns and 1 with the columns, 1 and one target per class
-        (one for two classes), all scaled (private).
+        Noisy sums of products, as in `PrivateRidge`, with one target per class (one for two
+        classes) (private).
     noise_ : float
-        Standard deviation of the noise in `gram_`, for products of two columns. It is twice as
-        large for other entries, and four times for the sums of the targets.
+        Standard deviation of the noise in `gram_`, as in `PrivateRidge`.
     privacy_ : PrivacyReport
         The privacy report; print it.
     n_features_in_ : int
-        Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of features, if all of them are strings.
-
-    References
-    ----------
-    Wang, "Revisiting differentially private linear regression", UAI 2018 (AdaSSP).
     """
 
     def __init__(
@@ -373,16 +318,10 @@ class PrivateRidgeClassifier(ClassifierMixin, _FromGram):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Protected records. Missing numbers count as 0 after scaling.
+        X, groups : array-like
+            As for `PrivateRidge`.
         y : array-like of shape (n_samples,)
             Protected labels. A label that is not among the classes counts for no class.
-        groups : array-like of shape (n_samples,), default=None
-            As for `PrivateRidge`.
-
-        Returns
-        -------
-        self : PrivateRidgeClassifier
         """
         self._check()
         X = self._table(X, reset=True)
@@ -398,24 +337,12 @@ class PrivateRidgeClassifier(ClassifierMixin, _FromGram):
         self.coef_, self.intercept_ = w.T, constants
 
     def decision_function(self, X: Any) -> Floats:
-        """Return the regression values, shape (n_samples,) or (n_samples, n_classes).
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Records.
-        """
+        """Return the regression values, shape (n_samples,) or (n_samples, n_classes)."""
         found = self._linear(X)
         return found[:, 0] if len(self.classes_) == 2 else found
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return labels.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Records.
-        """
+        """Return labels of records."""
         found = self.decision_function(X)
         code = found.argmax(axis=1) if found.ndim == 2 else (found > 0).astype(int)
         labels: NDArray[Any] = self.classes_[code]

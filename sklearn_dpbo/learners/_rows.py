@@ -15,8 +15,8 @@ def integer_rows(
 ) -> NDArray[np.int64]:
     """Round rows towards 0, in so many steps, such that no unit's rows are too long together.
 
-    A unit's sum of squares is at most 1 before, and ``(steps + 1)^2`` after. That is checked in
-    integers, so that it holds whatever rounding did before: rows of a unit that has more are 0.
+    A unit's sum of squares is at most 1 before, and ``(steps + 1)^2`` after, which is checked in
+    integers: rows of a unit that has more are 0.
     """
     with np.errstate(all="ignore"):
         found = np.trunc(np.clip(np.nan_to_num(rows), -2, 2) * steps).astype(np.int64)
@@ -30,11 +30,7 @@ def integer_rows(
 
 
 def exact_gram(rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return ``rows.T @ rows``, exactly.
-
-    In floats, whose products are quick: they hold integers up to 2^53, which sums over 2^20 rows of
-    a norm of up to 2^16 do not reach.
-    """
+    """Return ``rows.T @ rows``, exact for up to 2^20 rows of a norm of up to 2^16."""
     total = np.zeros((rows.shape[1], rows.shape[1]), dtype=np.int64)
     for first in range(0, len(rows), 2**20):
         part = rows[first : first + 2**20].astype(float)
@@ -43,7 +39,7 @@ def exact_gram(rows: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def within_ball(rows: Floats, radius: float) -> Floats:
-    """Divide rows by the radius; those that are longer then 1 are scaled down to it."""
+    """Divide rows by the radius; those that are longer than 1 then are scaled down to it."""
     with np.errstate(all="ignore"):
         norms = np.sqrt((rows**2).sum(axis=1))
         scaled: Floats = rows / np.maximum(norms, radius)[:, None]
@@ -51,23 +47,20 @@ def within_ball(rows: Floats, radius: float) -> Floats:
     return scaled
 
 
-# Steps of columns, and of what they are multiplied with.
+# Steps of columns, and of their factors.
 _COLUMN_STEPS, _FACTOR_STEPS = 2**13, 2**18
-# Rows of which floats can add up products exactly.
+# Number of rows whose products floats can sum exactly.
 _BLOCK = 2**21
 
 
 class IntegerRows:
     """Rows x of which sums over e x^T are taken, in integers, for bounded e that change.
 
-    `rows`: x, of which each number is at most 1; `sizes`: how many rows the unit has that a row
-    belongs to; None if each is one.
-
-    `sensitivity`: how far one unit moves a sum, in the Frobenius norm, if it is replaced.
+    `rows`: x, each number at most 1; `sizes`: how many rows the unit of a row has; None: one each;
+    `sensitivity`: how far replacing one unit moves a sum, in the Frobenius norm.
     """
 
-    # S: the norm of a unit's part is at most this. That it holds is checked in numbers whose
-    # rounding is a tiny part of the margin.
+    # S: the largest norm of a unit's part, checked with rounding errors far below the margin.
     _largest = float(_COLUMN_STEPS * _FACTOR_STEPS)
     sensitivity = 2 * _largest * (1 + 1e-9)
 
@@ -78,10 +71,7 @@ class IntegerRows:
         self._sizes = 1 if sizes is None else sizes[:, None]
 
     def total(self, factors: Floats) -> NDArray[np.int64]:
-        """Return the sum over e x^T, each of norm at most 1, in steps; of a unit's rows, the mean.
-
-        A row whose part is too long is left out.
-        """
+        """Return the sum over e x^T, in steps (of a unit the mean), without too long rows."""
         with np.errstate(all="ignore"):
             steps = np.trunc(np.nan_to_num(factors) * _FACTOR_STEPS / self._sizes)
             fits = np.sqrt((steps**2).sum(axis=1)) * self._norms <= self._each * (1 + 1e-10)

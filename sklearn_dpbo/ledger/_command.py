@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status."""
     options = _parser().parse_args(arguments)
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # a terminal may lack a character of a name
+        if hasattr(stream, "reconfigure"):  # the terminal's encoding may lack characters of a name
             stream.reconfigure(errors="backslashreplace")
     try:
         options.run(options)

@@ -42,10 +42,7 @@ def refuse_excess(opening: Opening, spent: Totals, losses: Iterable[Loss], what:
 
 
 def concentrated(E: Fraction, D: Fraction, squares: Fraction) -> bool:
-    """Whether charges fit (E, D / 2) by zero-concentrated differential privacy (zCDP).
-
-    Rounding errors can only make the answer False.
-    """
+    """Whether charges fit (E, D / 2) by zCDP; False in doubt of a rounding error."""
     rho = squares / 2
     if D == 0 or rho > 2**1000:  # more than any budget allows, and close to the largest float
         return False
@@ -56,9 +53,7 @@ def concentrated(E: Fraction, D: Fraction, squares: Fraction) -> bool:
 def refuse_other_unit(opening: Opening, unit: str | None, what: str) -> None:
     """Raise BudgetExceededError unless a loss per this unit bounds the loss per unit of the ledger.
 
-    Replacing all records of a group, one of them included, changes more than replacing a record,
-    and that changes more than moving it. So a loss per group is a loss per record, too, and that
-    one is a loss per moved row; not the other way round.
+    A loss per group is one per record, and that is one per moved row; not the other way round.
     """
     counted = opening.unit
     moved = counted.startswith("row within ")
@@ -78,12 +73,10 @@ def refuse_other_unit(opening: Opening, unit: str | None, what: str) -> None:
 
 
 def format_loss(epsilon: Fraction, delta: Fraction) -> str:
-    """Return a loss in words."""
     return f"epsilon={float(epsilon):g}, delta={float(delta):g}"
 
 
 def format_budget(epsilon: Fraction, delta: Fraction, worst_case_only: bool = False) -> str:
-    """Return a budget in words."""
     halves = (
         " (one half for charges, one for composition: a ledger takes twice the sum of the deltas)"
     ) * (delta > 0)

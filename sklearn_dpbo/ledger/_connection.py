@@ -1,4 +1,4 @@
-"""A connection to a PostgreSQL server on which nothing waits for ever (zone: boundary).
+"""A connection to a PostgreSQL server with time limits for all waits (zone: boundary).
 
 The timeouts of a server are of no use if the server itself falls silent. Here the client keeps
 the time: it connects in a thread, which it leaves behind if that takes too long (the look-up of a
@@ -46,10 +46,7 @@ class ServerError(OSError):
 
 
 class Connection:
-    """A connection whose socket is shut if a statement is not answered in time.
-
-    `raw`: the connection, with autocommit.
-    """
+    """A connection (`raw`) whose socket is shut if a statement is not answered in time."""
 
     def __init__(self, raw: Any) -> None:
         self._raw = raw
@@ -69,9 +66,8 @@ class Connection:
         return cursor.fetchall() if cursor.description else []
 
     def commit(self) -> None:
-        """Commit; treat warnings as errors.
+        """Commit; treat warnings as errors: no transaction was open, or no standby confirmed.
 
-        The server warns if no transaction was open, or if a standby has not confirmed the commit.
         No setting limits the wait for a standby: it is cancelled after ``TIMEOUT`` seconds.
         """
         found: list[str] = []
@@ -164,7 +160,7 @@ def _connect(url: str) -> Any:
             return
         if result.set_running_or_notify_cancel():
             result.set_result(raw)
-        else:  # nobody waits any more
+        else:  # the caller gave up
             raw.close()
 
     _start(connect)

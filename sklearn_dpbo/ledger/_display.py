@@ -27,12 +27,12 @@ __all__ = [
     "write_csv",
 ]
 
-# Of a history: in the order of `Entry.row`, and as a table for people, who look for losses first.
+# Columns of a history: in the order of `Entry.row`, and for people, who look for losses first.
 _COLUMNS = ("number", "time", "what", "mechanism", "estimator", "purpose", "epsilon", "delta",
             "assumption")  # fmt: skip
 _SHOWN = ("number", "time", "epsilon", "delta", "estimator", "purpose", "mechanism", "what",
           "assumption")  # fmt: skip
-# Longer texts are cut off in a table, and the number of charges that `print` and HTML show.
+# Longest text in a table, and the number of charges that `print` and HTML show.
 _MAX_WIDTH = 60
 _N_PRINTED = 20
 _N_ON_CARD = 5
@@ -69,7 +69,6 @@ def overview(opening: Opening, last: Opening | Entry) -> dict[str, Any]:
 
 
 def overview_text(opening: Opening, last: Opening | Entry) -> str:
-    """Return the overview as lines of text."""
     lines = [f"  {label:9}{text}" for label, text in _facts(opening, last)]
     return "\n".join([_title(opening), *lines])
 
@@ -88,7 +87,6 @@ def history_table(entries: Sequence[Entry]) -> str:
 
 
 def as_text(opening: Opening, entries: Sequence[Entry]) -> str:
-    """Return the overview and the last charges."""
     lines = [overview_text(opening, entries[-1] if entries else opening)]
     if (n_earlier := len(entries) - _N_PRINTED) > 0:
         lines.append(f"... and {n_earlier} earlier")
@@ -114,7 +112,6 @@ def as_html(opening: Opening, entries: Sequence[Entry]) -> str:
 
 
 def write_csv(table: TextIO, entries: Sequence[Entry]) -> None:
-    """Write the history as CSV."""
     writer = csv.DictWriter(table, _COLUMNS)
     writer.writeheader()
     writer.writerows(entry.row() for entry in entries)

@@ -27,7 +27,7 @@ _MAX_TEXT = 500
 _MAX_DECIMALS = 700
 _MAX_DENOMINATOR = 10**_MAX_DECIMALS
 _HASH = re.compile(r'(.*), "hash": "([0-9a-f]{64})"\}', re.DOTALL)
-# As `decimal_text` writes numbers: a piece of a line has no hash that would show other ones.
+# Numbers as `decimal_text` writes them: no hash protects a piece of a line.
 _NUMBER = r'"(\d{1,1000}(?:\.\d{1,20}|e-\d{1,4}|/[1-9]\d{0,999})?)"'
 _BEGINNING = re.compile(rf'\{{"charge": \d+, "epsilon": {_NUMBER}, "delta": {_NUMBER}', re.ASCII)
 # Cached because parsing takes microseconds and a long history has few different numbers.
@@ -47,11 +47,9 @@ class Loss(NamedTuple):
 
 
 class Totals(NamedTuple):
-    """Sums over all charges; rounded up if they have more than 700 decimals.
+    """Sums over all charges, and over those on assumptions; rounded up beyond 700 decimals.
 
-    `epsilon`, `delta`, `squares`: sums of epsilon, of delta and of the square of epsilon;
-    `epsilon_on_assumptions`, `delta_on_assumptions`: sums over the charges that depend on
-    assumptions.
+    `squares`: of epsilon.
     """
 
     epsilon: Fraction = Fraction(0)
@@ -61,7 +59,6 @@ class Totals(NamedTuple):
     delta_on_assumptions: Fraction = Fraction(0)
 
     def plus(self, loss: Loss) -> Totals:
-        """Return the totals after another charge."""
         epsilon, delta, assumption = loss
         assumed = assumption is not None
         added = (epsilon, delta, epsilon * epsilon, epsilon * assumed, delta * assumed)
@@ -71,10 +68,8 @@ class Totals(NamedTuple):
 class Opening(NamedTuple):
     """The first line: which data set this is, and its budget.
 
-    `ledger`: identifier, drawn at random when the ledger was created; `dataset`: name of the data
-    set; `unit`: what one protected unit is; `epsilon`, `delta`: the budget, per unit;
-    `worst_case_only`: whether charges that depend on assumptions are refused; `time`: when the
-    ledger was created, in UTC, in ISO 8601 format; `hash`: hash of the line.
+    `ledger`: drawn at random when it was created; `time`: then, in UTC, in ISO 8601 format; `hash`:
+    of the line.
     """
 
     ledger: str
@@ -88,17 +83,14 @@ class Opening(NamedTuple):
 
     @property
     def budget(self) -> tuple[Fraction, Fraction, bool]:
-        """Epsilon, delta and worst_case_only."""
         return self.epsilon, self.delta, self.worst_case_only
 
     @property
     def number(self) -> int:
-        """Position in the ledger: 0, before all charges."""
         return 0
 
     @property
     def totals(self) -> Totals:
-        """Of no charges."""
         return Totals()
 
     def line(self) -> str:
@@ -124,14 +116,10 @@ class Opening(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """One charge.
+    """One charge; texts are "" if they are not known.
 
-    `number`: position of the charge in the ledger, from 1; `loss`: the privacy loss, per unit;
-    `time`: time of the charge in UTC, in ISO 8601 format; `what`, `mechanism`, `estimator`,
-    `purpose`: what was released, by which mechanism, of which class of estimators, and for which
-    purpose of the user's; "" if this is not known; `totals`: over all charges up to this one;
-    `previous`: hash of the line before; `hash`: hash of the line, and so of all lines up to this
-    one.
+    `number`: from 1; `totals`: over all charges up to this one; `time`: UTC, in ISO 8601 format;
+    `previous`, `hash`: of the line before and of this one, and so of all lines up to it.
     """
 
     number: int
@@ -181,7 +169,7 @@ class Entry(NamedTuple):
                         previous=fields["previous"], hash=fields["hash"])  # fmt: skip
         except (TypeError, ValueError, KeyError, ZeroDivisionError):
             raise DamagedError(_DAMAGED) from None
-        # A hash is right if somebody computed it: a loss below 0 would give back what was spent.
+        # Anybody can compute a valid hash, and a loss below 0 would give back what was spent.
         if not (loss.epsilon > 0 and loss.delta >= 0 and min(totals) >= 0):
             raise DamagedError(_DAMAGED)
         return entry
@@ -219,7 +207,7 @@ def verified_entries(opening: Opening, lines: Iterable[str]) -> Iterator[Entry]:
 def salvaged(pieces: Iterable[str]) -> Loss | None:
     """Return the sum of the losses that can be read in lines that were cut off; None for none.
 
-    A release waits until its line is on the disk. A line that was cut off was never released.
+    Nothing was released for them: a release waits until its line is on the disk.
     """
     epsilon = delta = Fraction(0)
     for found in filter(None, map(_BEGINNING.match, pieces)):

@@ -33,7 +33,7 @@ _LOCK_TIMEOUT = 60.0
 _RETRY_INTERVAL = 0.002
 # What is appended to a piece of a line, so that the next line can follow it.
 _TORN = b" <torn>"
-# Bytes that are read at first to find a line, and at most to find the end of the first one.
+# Bytes to read first in search of a line, and at most in search of the end of the first one.
 _BLOCK = 4096
 _MAX_LINE = 2**20
 # Bytes that are read at once if all lines are read.
@@ -45,10 +45,7 @@ _open_books: weakref.WeakSet[FileBook] = weakref.WeakSet()
 
 
 class FileStore:
-    """The ledger of one data set in one file.
-
-    `path`: absolute path of the file.
-    """
+    """The ledger of one data set in one file, at an absolute path."""
 
     def __init__(self, path: str) -> None:
         if not _HAS_FLOCK:
@@ -59,10 +56,7 @@ class FileStore:
         self.path = path
 
     def create(self, lines: list[str]) -> None:
-        """Create the file with these lines, durably, unless it exists.
-
-        It gets its name when it is complete: no other process ever finds a part of it.
-        """
+        """Create the file with these lines, durably; it gets its name when complete."""
         if os.path.lexists(self.path):
             return
         folder = os.path.dirname(self.path)
@@ -80,11 +74,8 @@ class FileStore:
 class FileBook(io.FileIO):
     """The lines of a file, which is locked by the first look at them.
 
-    To leave its `with` statement closes the file, and so releases the lock. As that is not written
-    in Python, no interrupt can come between, and leave the lock to who keeps the exception.
-
-    `path`: absolute path of the file; `write`: whether lines are to be added. Otherwise the lock
-    ends when the last line has been read.
+    Leaving its `with` statement closes the file, and so releases the lock: as that is not written
+    in Python, no interrupt can come between.
     """
 
     def __init__(self, path: str, write: bool) -> None:
@@ -94,7 +85,7 @@ class FileBook(io.FileIO):
     def _open_file(self) -> None:
         """Open the file at the path, and close the one that was open."""
         flags = os.O_RDWR | os.O_APPEND if self._adds else os.O_RDONLY
-        flags |= os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY  # do not wait for what is a pipe
+        flags |= os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY  # do not wait for a pipe
         mode = "r+" if self._adds else "r"
         try:
             super().__init__(self._path, mode, opener=lambda path, _: os.open(path, flags))
@@ -158,7 +149,7 @@ class FileBook(io.FileIO):
     def last(self) -> tuple[str, list[str]]:
         """Return the last whole line, and the pieces of lines after it that a crash cut off.
 
-        Who only reads needs the lock no longer: lines are added after this end.
+        A reader then releases the lock: lines are added after this end.
         """
         self._end = end = os.fstat(self.descriptor).st_size
         size = _BLOCK
@@ -182,7 +173,6 @@ class FileBook(io.FileIO):
         return line, [piece.decode("ascii", "replace") for piece in reversed(pieces)]
 
     def lines(self) -> Iterator[str]:
-        """Yield all lines up to that which `last` returned, in order."""
         start, rest, place = 0, b"", 0
         while start < self._end:
             stop = min(self._end, start + _CHUNK)
@@ -196,7 +186,7 @@ class FileBook(io.FileIO):
     def append(self, lines: list[str]) -> None:
         """Add lines, durably and one after the other, and release the lock."""
         if self._end == len(placed([self._first()])):
-            # The first charge. Whoever created the file may have died before its name was durable.
+            # The first charge: the creator may have died before the file's name was durable.
             sync_folder(os.path.dirname(os.path.realpath(self._path)))
         ended = self._read(self._end - 1, self._end) == b"\n"
         mark = b"" if ended else _TORN + b"\n"
@@ -211,7 +201,7 @@ class FileBook(io.FileIO):
             _write(self.descriptor, content)
             _sync(self.descriptor)
         except OSError:
-            # The disk is full, say. Nothing was released. If this fails, what was written counts.
+            # The disk is full, perhaps. Nothing was released. If this fails, the charge counts.
             with contextlib.suppress(OSError):
                 os.ftruncate(self.descriptor, end)
             raise
@@ -301,7 +291,7 @@ def _create_without_name(folder: str, content: bytes, path: str) -> bool:
         descriptor = os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o666)
     except FileNotFoundError:
         raise
-    except OSError:  # the file system does not have it
+    except OSError:  # the file system does not support it
         return False
     try:
         _write(descriptor, content)
@@ -331,7 +321,7 @@ def sync_folder(folder: str) -> None:
     """Make the new name durable, on systems that can synchronise folders."""
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    except PermissionError:  # others may use the file, and not list the folder
+    except PermissionError:  # the file may be used without the right to list the folder
         return
     try:
         os.fsync(descriptor)

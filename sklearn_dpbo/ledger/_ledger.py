@@ -44,8 +44,8 @@ class PrivacyLedger:
     A charge fits the budget if the epsilons of all charges add up to at most epsilon; or, with a
     positive delta, if all charges are within (epsilon, delta / 2) by zero-concentrated differential
     privacy, where each counts as ``epsilon_i^2 / 2``-zCDP. In either case the deltas of the charges
-    may add up to delta / 2; the other half pays for the conversion. Sums of decimal numbers are
-    exact: ten charges of 0.1 fit a budget of 1.0, an eleventh does not.
+    may add up to delta / 2. The documentation, "How a ledger keeps its promise", has the proof.
+    Sums of decimal numbers are exact: ten charges of 0.1 fit a budget of 1.0, an eleventh does not.
 
     Parameters
     ----------
@@ -81,14 +81,6 @@ class PrivacyLedger:
         data set. Nothing may be released then.
     ValueError
         If a parameter is invalid, or the URL contains a password.
-
-    References
-    ----------
-    Rogers, Roth, Ullman and Vadhan, "Privacy odometers and filters", NeurIPS 2016 (charges that
-    depend on earlier releases); Feldman and Zrnic, "Individual privacy accounting via a
-    Renyi filter", NeurIPS 2021 (the same for zCDP); Bun and Steinke, "Concentrated differential
-    privacy", TCC 2016. The page "How a ledger keeps its promise" of the documentation proves the
-    combination of both.
 
     Examples
     --------
@@ -152,7 +144,7 @@ class PrivacyLedger:
     ) -> Receipt:
         """Record a privacy loss durably. Call it before generating the noise.
 
-        Texts are cut off after 500 characters.
+        Texts are for the history, and cut off after 500 characters.
 
         Parameters
         ----------
@@ -161,20 +153,20 @@ class PrivacyLedger:
         delta : float, str or Fraction, default=0.0
             Delta of the release, in [0, 1), per unit.
         what : str
-            What is released, for the history.
+            What is released.
         mechanism : str, default=""
-            The mechanism that releases it, for the history.
+            The mechanism that releases it.
         assumption : str or None, default=None
             The assumption that the loss depends on; None for a worst-case guarantee.
         estimator : str, default=""
-            Class of the model that is tuned or evaluated, for the history.
+            Class of the model that is tuned or evaluated.
         purpose : str or None, default=None
-            What the charge is for, for the history; None is the ledger's `purpose`.
+            What the charge is for; None is the ledger's `purpose`.
         unit : str or None, default=None
             The unit of the loss: "record", "group" or another; None is the ledger's own.
         time : datetime.datetime or None, default=None
-            Time of the charge in the history; None is now. Pass the time at which the work began
-            if its duration depends on protected records.
+            Time of the charge; None is now. Pass the time at which the work began if its duration
+            depends on protected records.
 
         Returns
         -------
@@ -189,8 +181,6 @@ class PrivacyLedger:
             nothing may be released.
         LedgerError
             If the ledger cannot be read or written. Nothing may be released.
-        ValueError
-            If epsilon or delta is invalid.
         """
         # Call str() of a user's object before the ledger is locked.
         what, assumption = str(what), None if assumption is None else str(assumption)
@@ -218,25 +208,14 @@ class PrivacyLedger:
         assumption: str | None = None,
         unit: str | None = None,
     ) -> None:
-        """Raise the error that `charge` would raise for all these charges together.
-
-        Nothing is recorded.
+        """Raise the error that `charge` would raise for all these charges together; record nothing.
 
         Parameters
         ----------
         *charges : tuple (epsilon, delta)
             As `charge` takes them.
-        what : str
-            What will be released, for the error message.
-        assumption : str or None, default=None
-            The assumption that the losses depend on; None for a worst-case guarantee.
-        unit : str or None, default=None
-            The unit of the losses; None is the ledger's own.
-
-        Raises
-        ------
-        BudgetExceededError, LedgerError, ValueError
-            As for `charge`.
+        what, assumption, unit : str
+            As in `charge`.
         """
         losses = [_loss(*charge, assumption) for charge in charges]
         state = self._ends()
@@ -249,6 +228,7 @@ class PrivacyLedger:
         Reads the whole ledger. The chain of hashes reveals damage and careless changes. Published
         reports reveal the rest: that an older copy was restored, that the ledger was lost and
         started anew, or that a server failed over to one that had not received the last charges.
+        LedgerError says what is wrong.
 
         Parameters
         ----------
@@ -261,13 +241,6 @@ class PrivacyLedger:
         receipt : Receipt
             Identifier of the ledger, and number and hash of its last charge (0, and the hash of
             the opening, if there is none). A charge whose line a crash cut off has no hash yet.
-
-        Raises
-        ------
-        LedgerError
-            If the ledger is damaged or lacks one of the charges.
-        ValueError
-            If a report does not belong to a release that was charged to a ledger.
         """
         return self._verify({f"reports[{i}]": report for i, report in enumerate(reports)})
 
@@ -300,13 +273,7 @@ class PrivacyLedger:
         return display.what_is_left(state.opening, state.last.totals)
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write the history as a CSV file.
-
-        Parameters
-        ----------
-        path : str or path
-            Path of the file, which is overwritten.
-        """
+        """Write the history as a CSV file, which is overwritten."""
         entries = self._verified()[1]
         with self._other_file(path).open("w", newline="", encoding="utf-8") as table:
             display.write_csv(table, entries)
@@ -314,24 +281,15 @@ class PrivacyLedger:
     def to_dict(self) -> dict[str, Any]:
         """Return the content of the ledger, read in one transaction.
 
-        Returns
-        -------
-        content : dict
-            With the keys "dataset", "ledger" (its identifier), "unit", "budget", "spent", "left",
-            "charges" (their number) and "history".
+        Keys are "dataset", "ledger" (its identifier), "unit", "budget", "spent", "left", "charges"
+        (their number) and "history".
         """
         opening, entries = self._verified()
         content = display.overview(opening, entries[-1] if entries else opening)
         return content | {"history": [entry.row() for entry in entries]}
 
     def to_json(self, path: str | os.PathLike[str]) -> None:
-        """Write the result of `to_dict` as a JSON file.
-
-        Parameters
-        ----------
-        path : str or path
-            Path of the file, which is overwritten.
-        """
+        """Write the result of `to_dict` as a JSON file, which is overwritten."""
         content = json.dumps(self.to_dict(), indent=1)
         self._other_file(path).write_text(content, encoding="utf-8")
 
@@ -383,7 +341,6 @@ class PrivacyLedger:
         return Path(path)
 
     def _verify(self, reports: dict[str, Any]) -> Receipt:
-        """Verify, with names for the reports."""
         with ledger_errors(self.path), self._transaction() as book:
             ledger, heads = read_heads(book, self.dataset)
         refuse_missing(ledger, heads, reports)

@@ -26,8 +26,7 @@ FROM {server.SCHEMA}.charges_format_1 WHERE dataset = %s ORDER BY number
 def convert_server(url: str, unit: str = "record") -> dict[str, int]:
     """Convert all ledgers of a database in one transaction, after verifying their chains.
 
-    The old tables stay, as ``datasets_format_1`` and ``charges_format_1``. Rights to the new ones
-    have to be granted anew.
+    The old tables stay, as ``datasets_format_1`` and ``charges_format_1``. Grant rights anew.
     """
     url, unit = checked_place(url), checked_name("unit", unit)
     try:

@@ -45,7 +45,6 @@ def store_at(place: str, dataset: str) -> Store:
 
 
 def datasets_at(place: str) -> list[str]:
-    """Return the data sets whose ledgers are kept at a checked path or URL."""
     with ledger_errors(place):
         if server.is_url(place):
             return server.datasets(place)

@@ -29,9 +29,9 @@ SCHEMA = "sklearn_dpbo_ledger"
 # This comment marks the schema as a ledger; dumps of the database keep it.
 COMMENT = "privacy ledger of sklearn_dpbo, format {}"
 _TABLES = ("datasets", "entries")
-# Who may not add data sets cannot begin another ledger: each line 0 needs one. Each further line
-# needs the line before it, with totals that are less by its loss. PostgreSQL's numbers are exact,
-# and what may be null, infinite or no number has no row before it.
+# Each line 0 refers to a data set, so that without the right to add these nobody can begin another
+# ledger. Each further line refers to the line before it, with totals that are less by its loss.
+# PostgreSQL's numbers are exact, and null, infinity and NaN have no row before them.
 _CREATE_TABLES = f"""
 CREATE TABLE {SCHEMA}.datasets (name text PRIMARY KEY);
 CREATE TABLE {SCHEMA}.entries (
@@ -78,7 +78,7 @@ FROM {SCHEMA}.entries, (VALUES (%s::numeric, %s::numeric)) AS loss (epsilon, del
 WHERE dataset = %s AND number = %s
 RETURNING number
 """
-# Decimals of the numbers in columns, in which losses are rounded down: those of 1/3, say.
+# Decimals of the numbers in columns; losses such as 1/3 are rounded down.
 _SCALE = 10**350
 # An advisory lock until the end of the transaction needs no rights.
 _LOCK = "SELECT pg_catalog.pg_advisory_xact_lock{}(%s::bigint)"
@@ -97,7 +97,7 @@ _SELECT_SERVER_STATE = """
 SELECT current_setting('fsync'), current_setting('full_page_writes'),
     pg_is_in_recovery(), current_setting('transaction_read_only')
 """
-# Internal triggers are those of foreign keys.
+# Foreign keys are internal triggers.
 _SELECT_TABLES = """
 SELECT obj_description(s.oid, 'pg_namespace'), t.relname, t.relkind::text, t.relpersistence::text,
     t.relhasrules OR t.relrowsecurity
@@ -128,7 +128,6 @@ def checked_url(url: str) -> str:
 
 
 def datasets(url: str) -> list[str]:
-    """Return the names of the data sets that have a ledger on a server."""
     with transaction(url, write=False) as connection:
         _require_tables(connection)
         found = connection.execute(f"SELECT name FROM {SCHEMA}.datasets ORDER BY name")
@@ -136,10 +135,7 @@ def datasets(url: str) -> list[str]:
 
 
 class ServerStore:
-    """The ledger of one data set on a server.
-
-    `url`: URL of the database; `dataset`: name of the data set.
-    """
+    """The ledger of one data set on a server."""
 
     def __init__(self, url: str, dataset: str) -> None:
         self.url, self.dataset = url, dataset
@@ -149,7 +145,7 @@ class ServerStore:
         with transaction(self.url) as connection:
             if self._exists(connection):
                 return
-            lock(connection, "")  # of no data set: of the schema
+            lock(connection, "")  # the lock of the schema, not of a data set
             if not _has_tables(connection):
                 connection.execute(f"CREATE SCHEMA {SCHEMA}")
                 create_tables(connection)
@@ -158,7 +154,6 @@ class ServerStore:
 
     @contextlib.contextmanager
     def transaction(self, *, write: bool) -> Iterator[ServerBook]:
-        """Lock the ledger, and yield its lines."""
         with transaction(self.url, write=write) as connection:
             lock(connection, self.dataset, shared=not write)
             _require_tables(connection)
@@ -170,17 +165,13 @@ class ServerStore:
 
 
 class ServerBook:
-    """The lines of one ledger, in a transaction.
-
-    `connection`: whose transaction has locked the ledger; `dataset`: name of the data set.
-    """
+    """The lines of one ledger, in a transaction that has locked it."""
 
     def __init__(self, connection: Connection, dataset: str) -> None:
         self._connection, self._dataset = connection, dataset
         self._ends: list[tuple[Any, ...]] = []
 
     def first(self) -> str:
-        """Return the first line, which is the opening."""
         return str(self._rows()[0][1])
 
     def last(self) -> tuple[str, list[str]]:
@@ -191,14 +182,12 @@ class ServerBook:
         return str(line), []
 
     def lines(self) -> Iterator[str]:
-        """Yield all lines, in order."""
         number = -1
         while page := self._connection.execute(_SELECT_PAGE, (self._dataset, number)):
             for number, line in page:  # noqa: B007
                 yield line
 
     def append(self, lines: list[str]) -> None:
-        """Add lines, which are durable when the transaction has ended."""
         self._ends = []
         _insert_charges(self._connection, self._dataset, lines)
 
@@ -224,7 +213,6 @@ def _refuse_less(number: int, line: str, totals: list[Any]) -> None:
 
 
 def insert(connection: Connection, dataset: str, lines: list[str]) -> None:
-    """Insert a whole ledger, whose first line is the opening."""
     connection.execute(f"INSERT INTO {SCHEMA}.datasets VALUES (%s)", (dataset,))
     connection.execute(_INSERT_OPENING, (dataset, lines[0]))
     _insert_charges(connection, dataset, lines[1:])
@@ -264,15 +252,13 @@ def transaction(url: str, *, write: bool = True) -> Iterator[Connection]:
 
 
 def lock(connection: Connection, dataset: str, *, shared: bool = False) -> None:
-    """Lock a ledger until the end of the transaction."""
-    # Two names with one key wait for each other, which does no harm.
+    # Two names with the same key wait for each other, which does no harm.
     digest = hashlib.sha256(f"sklearn_dpbo ledger {dataset}".encode()).digest()
     key = int.from_bytes(digest[:8], "big", signed=True)
     connection.execute(_LOCK.format("_shared" if shared else ""), (key,))
 
 
 def create_tables(connection: Connection) -> None:
-    """Create the tables in the schema."""
     connection.execute(f"COMMENT ON SCHEMA {SCHEMA} IS '{COMMENT.format(2)}'")
     connection.execute(_CREATE_TABLES)
 

@@ -14,10 +14,9 @@ _CUT_OFF = "what a crash cut off: nothing was released"
 
 
 class State(NamedTuple):
-    """What decides on a charge.
+    """What decides on a charge: the opening, and the last line.
 
-    `opening`: the first line; `last`: what the next charge follows; `salvaged`: one charge for all
-    whose lines were cut off, to be written before the next one, or none.
+    `salvaged`: one charge for all lines that were cut off, to be written before the next one.
     """
 
     opening: Opening
@@ -45,16 +44,12 @@ def read_state(book: Book, dataset: str) -> State:
 
 
 def read_all(book: Book, dataset: str) -> tuple[Opening, list[Entry]]:
-    """Return the opening and all charges, with the whole chain verified."""
     state, entries = _verified(book, dataset)
     return state.opening, [*entries, *state.salvaged]
 
 
 def read_heads(book: Book, dataset: str) -> tuple[str, list[str]]:
-    """Return the identifier of the ledger, and the hashes of all its whole lines, verified.
-
-    What can be read of a line that was cut off has none yet: a crash can still change it.
-    """
+    """Return the identifier of the ledger, and the verified hashes of all its whole lines."""
     state, entries = _verified(book, dataset)
     return state.opening.ledger, [state.opening.hash, *(entry.hash for entry in entries)]
 

@@ -1,4 +1,4 @@
-"""What a ledger asks of the place where its lines are kept (zone: public)."""
+"""Interfaces of the places that store a ledger's lines (zone: public)."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def identity(params: dict[str, Any]) -> Any:
     """Return a key that is equal for equal candidates; a unique key if they cannot be compared."""
     try:
         return joblib.hash(params)
-    except Exception:  # of functions without a name, for example
+    except Exception:  # for example, lambdas cannot be pickled
         return object()
 
 
@@ -34,7 +34,6 @@ def check_parameters(
     error_score: Any,
     call_seconds: Any,
 ) -> None:
-    """Raise ValueError for a parameter that makes no sense by itself."""
     if not (hasattr(estimator, "fit") and hasattr(estimator, "get_params")):
         raise ValueError(
             "estimator must have fit and get_params, as subclasses of BaseEstimator do; found "

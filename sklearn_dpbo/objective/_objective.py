@@ -30,7 +30,7 @@ from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import noise_source
 from .._privacy.noisy_counts import NoisyCounts, noise_std
 from .._privacy.sensitive import Sensitive
-from .._sklearn.search_parameters import prepared
+from .._sklearn.parameters import prepare_scorer
 from ..evaluation._privacy import validation_report
 from ..exceptions import BudgetExceededError, LowUtilityWarning
 from ..ledger._budget import budget_on
@@ -94,22 +94,19 @@ class PrivateObjective:
 
     Call the objective with a candidate. It fits the candidate on the training set, which is not
     protected, scores it on the validation set, which is protected, and returns the score with
-    noise. All calls and `best` together are (epsilon, delta)-differentially private with respect
-    to one record (or group of records) of the validation set. This holds for every optimiser:
-    each candidate may depend on all earlier scores.
+    noise. All calls and `best` together are (epsilon, delta)-differentially private with respect to
+    one record (or group of records) of the validation set. This holds for every optimiser: each
+    candidate may depend on all earlier scores (proof: "Use Optuna or your own optimiser" in the
+    documentation). A `PrivateBayesSearchCV` releases far less, with far less noise.
 
     Parameters
     ----------
     estimator : estimator object
         As in `PrivateBayesSearchCV`.
-    X_train : array-like of shape (n_samples, n_features)
-        The training set: not protected.
-    y_train : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        Targets of X_train.
-    X_val : array-like of shape (n_val, n_features)
-        The validation set: protected, and used for scores only.
-    y_val : array-like of shape (n_val,) or (n_val, n_outputs)
-        Targets of X_val, also protected.
+    X_train, y_train : array-like
+        The training set and its targets: not protected.
+    X_val, y_val : array-like
+        The validation set and its targets: protected, and used for scores only.
     scoring : str, PrivateScorer or None, default=None
         One metric, as in `PrivateBayesSearchCV`. If it is not an average over records ("f1",
         "roc_auc" and "r2", for example), calls return a proxy. The proxy ranks candidates about as
@@ -123,8 +120,7 @@ class PrivateObjective:
         Largest number of candidates that can be scored. It determines the noise, even if you score
         fewer.
     groups_val : array-like of shape (n_val,), default=None
-        The group (for example, the patient) of each validation record. All records of a group are
-        then protected together, as one privacy unit.
+        The group (for example, the patient) of each validation record, to be protected together.
     best_share : float or None, default=None
         Share of epsilon that is reserved for `best`: 0.6 of it for a selection by permute-and-flip,
         the rest for the score of the selected candidate. With 0, `best` takes the largest score
@@ -151,8 +147,7 @@ class PrivateObjective:
     Attributes
     ----------
     noise_std_ : float
-        Standard deviation of the noise of a call's score, in the units of the score. Known before
-        the first call.
+        Standard deviation of the noise of a call's score.
     n_calls_left_ : int
         How many more candidates can be scored.
     calls_ : list of Call
@@ -161,23 +156,6 @@ class PrivateObjective:
         The metric. Calling it as ``scorer_(estimator, X, y)`` is not private.
     privacy_ : PrivacyReport
         The privacy report: print it.
-
-    Raises
-    ------
-    ValueError
-        If a parameter or the data are invalid. Nothing is released or spent then.
-    BudgetExceededError
-        If less than (epsilon, delta) is left in the ledger.
-
-    See Also
-    --------
-    PrivateBayesSearchCV : A complete search. It releases one candidate and one score, with far less
-        noise than the scores of an objective.
-
-    Notes
-    -----
-    For the theorem, its proof and its assumptions see the documentation, "Use Optuna or your own
-    optimiser".
 
     Examples
     --------
@@ -228,7 +206,7 @@ class PrivateObjective:
         rng = check_random_state(random_state)
         problem = problem_of(estimator, X_train, y_train, X_val, y_val, groups_val, fit_params, rng)
         options = FitOptions(clone(estimator), error_score, prediction=prediction)
-        scorer = prepared(scorer, problem.training.y)
+        scorer = prepare_scorer(scorer, problem.training.y)
         self._evaluator = Evaluator(options, problem, (scorer,))
         weakref.finalize(self, self._evaluator.close)
         self._public = self._evaluator.public(None, np.random.default_rng(rng.randint(2**31 - 1)))
@@ -257,7 +235,7 @@ class PrivateObjective:
         )
         self._prediction, self._call_seconds = prediction, call_seconds
         self._lock = threading.RLock()
-        self._known: dict[Any, Call] = {}  # by what the candidate is
+        self._known: dict[Any, Call] = {}  # by `identity` of the candidate
         self._scored: list[_Scored] = []
         self._choosing = False
         self._chosen: int | None = None
@@ -267,29 +245,17 @@ class PrivateObjective:
         self._warn_of_noise(delta)
 
     def __call__(self, params: Mapping[str, Any]) -> float:
-        """Return the validation score of a candidate, with noise.
+        """Return the validation score of a candidate, with noise: larger is better.
 
-        For the same candidate again, it returns the same number and uses no call. (The integer 1
-        and the float 1.0 make two candidates.)
+        The score may lie outside the metric's range, and is NaN if the candidate cannot be fitted.
+        The same candidate again gets the same number and uses no call. (The integer 1 and the float
+        1.0 make two candidates.) BudgetExceededError is raised, and nothing released, if all calls
+        have been used, `best` has chosen, or the ledger refuses the charge.
 
         Parameters
         ----------
         params : dict
             Parameters of the estimator, as its `set_params` takes them.
-
-        Returns
-        -------
-        score : float
-            The score with noise: larger is better. It may lie outside the metric's range. NaN if
-            the candidate cannot be fitted.
-
-        Raises
-        ------
-        BudgetExceededError
-            If all calls have been used, `best` has chosen, or the ledger refuses the charge.
-            Nothing is released then.
-        ValueError
-            If the estimator has no such parameters, or does not predict row by row.
         """
         params = self._checked(params)
         key = identity(params)
@@ -306,16 +272,6 @@ class PrivateObjective:
         The choice is a private selection, after which no more candidates can be scored. With
         ``best_share=0`` it is the candidate with the largest score that a call returned, with an
         interval that holds for all calls together. Further calls of `best` return the same.
-
-        Returns
-        -------
-        best : Best
-            With `params`, `score` and `interval`.
-
-        Raises
-        ------
-        ValueError
-            If no candidate has been scored yet.
         """
         with self._lock:
             if not self._scored:
@@ -330,41 +286,31 @@ class PrivateObjective:
     def optuna(self, space: Mapping[str, Any] | Callable[[Any], dict[str, Any]]) -> Any:
         """Return the objective of an Optuna study, for ``study.optimize``.
 
+        The study must maximise, and stops when all calls have been used. Trials cannot be pruned:
+        each intermediate score would be a separate release.
+
         Parameters
         ----------
         space : dict or callable
             A dict from parameter names to lists (categories), Optuna distributions, or
             scipy.stats' `uniform`, `loguniform` and `randint`. Or a define-by-run function: it
             takes a trial, suggests parameters and returns them as a dict.
-
-        Returns
-        -------
-        objective : callable
-            Takes a trial. The study must maximise, and stops when all calls have been used. Trials
-            cannot be pruned: each intermediate score would be a separate release.
         """
         return on_trials(self, space)
 
     def skopt(self, dimensions: list[Any]) -> Any:
         """Return the objective for `gp_minimize` and other functions of scikit-optimize.
 
-        Parameters
-        ----------
-        dimensions : list of skopt.space.Dimension
-            Each with the name of its parameter.
-
-        Returns
-        -------
-        objective : callable
-            Takes a list of values, one for each dimension, and returns the *negative* score. For a
-            candidate that cannot be fitted it returns the negative of the lowest score so far.
+        It takes a list of values, one for each of `dimensions` (each with the name of its
+        parameter), and returns the *negative* score. For a candidate that cannot be fitted it
+        returns the negative of the lowest score so far.
         """
         return on_vectors(self, dimensions, self._lowest)
 
     @property
     def noise_std_(self) -> float:
         scorer, units = self._evaluator.scorer, self._evaluator.problem.units
-        scale = self._sharing.calls.scale(scorer.sensitivity(units))
+        scale = self._sharing.calls.scale(scorer.query.sensitivity(units))
         return scorer.line(units)[1] * noise_std(scale, self._sharing.calls.concentrated)
 
     @property
@@ -410,20 +356,19 @@ class PrivateObjective:
     def _prepare_proxy(self) -> float:
         """Compare scores near the estimator's own parameters; return what the line misses there.
 
-        Fits the estimator as it is within the training set, and compares its score on other public
-        records with the line's value there. If it cannot be fitted, nothing is known.
+        The estimator is fitted within the training set; if that fails, nothing is known.
         """
         oracle = self._evaluator
         try:
             model = public_model({}, self._public, oracle)
-        except Exception:  # whatever a fit raises: candidates that are asked for may do better
+        except Exception:  # other candidates may be fitted without an error
             return 0.0
         public = oracle.scorer.predictions(*model)
         if oracle.scorer.choice_uses_public:
             oracle.select_at(public)
         scorer, units = oracle.scorer, Units.of(len(public.response))
-        values = scorer.record_values(public.y, public.response, public.classes)
-        (statistic,) = scorer.statistics(values, public.y, units)
+        values = scorer.query.record_values(public.y, public.response, public.classes)
+        (statistic,) = scorer.query.statistics(values, public.y, units)
         offset, slope = scorer.line(units)
         missing = scorer.exact(public)
         missing -= offset + slope * statistic
@@ -431,7 +376,7 @@ class PrivateObjective:
 
     def _warn_of_noise(self, delta: float) -> None:
         scorer, units = self._evaluator.scorer, self._evaluator.problem.units
-        limit = _TOO_MUCH_NOISE * scorer.line(units)[1] * scorer.largest(units)
+        limit = _TOO_MUCH_NOISE * scorer.line(units)[1] * scorer.query.largest(units)
         if self.noise_std_ > limit:
             advice = "" if delta else ", pass delta (for example 1e-6)"
             warnings.warn(
@@ -458,13 +403,7 @@ class PrivateObjective:
         return min(known, default=lowest if math.isfinite(lowest) else 0.0)
 
     def check(self, params: Mapping[str, Any]) -> None:
-        """Raise ValueError unless the estimator has these parameters. Nothing is scored.
-
-        Parameters
-        ----------
-        params : dict
-            Parameters of the estimator, as its `set_params` takes them.
-        """
+        """Raise ValueError unless the estimator has these parameters. Nothing is scored."""
         self._checked(params)
 
     def _checked(self, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -516,7 +455,7 @@ class PrivateObjective:
             self._known[key] = Call(params, np.nan)
             return
         noisy = self._answer(evaluation.statistics)
-        # One step: after an interrupt, all of a candidate is there, or nothing.
+        # One step: an interrupt leaves all of a candidate, or nothing.
         self._scored.append(_Scored(params, evaluation.statistics, noisy))
         offset, slope = oracle.scorer.line(oracle.problem.units)
         self._known[key] = Call(params, offset + slope * noisy.counts[0] + self._offset)
@@ -524,7 +463,7 @@ class PrivateObjective:
     def _largest(self) -> Best:
         scorer, units = self._evaluator.scorer, self._evaluator.problem.units
         params, _, noisy = max(self._scored, key=lambda each: each.noisy.counts)
-        # The noise of the largest is not that of any, and when to stop may depend on the scores:
+        # The largest was chosen by its noise, and when to stop may depend on the scores:
         # the intervals of all possible calls hold together.
         confidence = 1 - (1 - CONFIDENCE) / self._sharing.calls.n
         value = scorer.value(noisy.counts, units)

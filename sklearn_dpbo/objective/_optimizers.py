@@ -58,7 +58,6 @@ class _WithoutPruning:
         return getattr(self._trial, name)
 
     def report(self, *_args: Any, **_kwargs: Any) -> NoReturn:
-        """Refuse."""
         raise ValueError(
             "a trial of a PrivateObjective cannot be pruned: each intermediate validation score "
             "would be a separate release, with as much noise and cost as the last. Remove "

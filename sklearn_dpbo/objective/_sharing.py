@@ -8,12 +8,12 @@ from fractions import Fraction
 import numpy as np
 from scipy import stats
 
-from .._privacy.mechanisms import Price
+from .._privacy.mechanisms import COUNTS, Price
 from .._privacy.rounding import round_down
 
 __all__ = ["Sharing", "error_of_noisy_max"]
 
-# Of epsilon, what `best` has if it selects by a draw of its own; and of that, what the score has.
+# Share of epsilon for `best` if it selects by a draw of its own; and of that, for the score.
 _BEST_SHARE, _SCORE_SHARE = 0.7, 0.4
 # Points at which the error of a noisy maximum is computed.
 _QUANTILES, _GAPS = 2_000, 100
@@ -23,8 +23,8 @@ _QUANTILES, _GAPS = 2_000, 100
 class Sharing:
     """How (epsilon, delta) is shared.
 
-    `calls`: what all calls together cost, and their noise; `epsilon_choice`: for the choice of the
-    best candidate by a draw of its own; 0 if the best is the one with the largest noisy score.
+    `calls`: cost and noise of all calls together; `epsilon_choice`: for a choice by a draw of its
+    own; 0 if the best is the one with the largest noisy score.
     """
 
     calls: Price
@@ -34,7 +34,6 @@ class Sharing:
     def of(
         cls, n_calls: int, epsilon: float, delta: float, best_share: float | None, *, is_mean: bool
     ) -> Sharing:
-        """Share a budget."""
         if best_share is None:
             kept, none = (cls._with(n_calls, epsilon, delta, share) for share in (_BEST_SHARE, 0.0))
             return none if is_mean and none.error <= kept.error else kept
@@ -45,7 +44,7 @@ class Sharing:
         best = Fraction(epsilon) * Fraction(best_share)
         for_calls = round_down(Fraction(epsilon) - best)
         return cls(
-            Price.of_counts(n_calls, for_calls, delta),
+            Price.shared(n_calls, for_calls, delta, COUNTS),
             round_down(best * (1 - Fraction(_SCORE_SHARE))),
         )
 
@@ -64,8 +63,7 @@ class Sharing:
 def error_of_noisy_max(n: int, noise: stats.rv_frozen) -> float:
     """Return the largest expected loss of choosing the largest of n numbers with noise.
 
-    All but the best are worse by the same gap; the gap at which the expected loss is largest is
-    taken.
+    All but the best are worse by the same gap, the worst one.
     """
     of_best = noise.ppf((np.arange(_QUANTILES) + 0.5) / _QUANTILES)
     width = noise.ppf(1 - 0.01 / n) - noise.ppf(0.01)

@@ -19,8 +19,7 @@ def delta_of_gaussian(sigma: float, epsilon: float, sensitivity: float = 1.0) ->
     """Return the smallest delta for which Gaussian noise is (epsilon, delta)-private, rounded up.
 
     ``delta = Phi(D / (2 sigma) - epsilon sigma / D) - e^epsilon Phi(-D / (2 sigma) - epsilon sigma
-    / D)`` with D the sensitivity in Euclidean norm. Where the difference cancels (for epsilon
-    below about 1e-7), the rounding error is added to delta.
+    / D)`` with D the sensitivity in Euclidean norm (Balle and Wang, ICML 2018, Theorem 8).
 
     Parameters
     ----------
@@ -35,16 +34,6 @@ def delta_of_gaussian(sigma: float, epsilon: float, sensitivity: float = 1.0) ->
     -------
     delta : float
         Rounded up; where it is nearly 1, it can be slightly above 1.
-
-    Raises
-    ------
-    ValueError
-        Unless all three are positive and finite.
-
-    References
-    ----------
-    Balle and Wang, "Improving the Gaussian mechanism for differential privacy: analytical
-    calibration and optimal denoising", ICML 2018, Theorem 8.
     """
     check_number("sigma", sigma, "positive", lambda v: v > 0)
     check_number("epsilon", epsilon, "positive", lambda v: v > 0)
@@ -62,22 +51,15 @@ def gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 1.0) -> fl
 
     Parameters
     ----------
-    epsilon : float
-        Privacy loss; positive.
-    delta : float
-        Probability with which the loss may be larger; in [1e-300, 1).
+    epsilon, delta : float
+        Privacy loss, positive, and the probability of a larger one, in [1e-300, 1).
     sensitivity : float, default=1.0
         Largest Euclidean distance between the values of neighbours; positive.
 
     Returns
     -------
     sigma : float
-        Standard deviation of the noise, in the units of `sensitivity`.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of its range.
+        In the units of `sensitivity`.
     """
     check_number("epsilon", epsilon, "positive", lambda v: v > 0)
     check_number("delta", delta, "in [1e-300, 1)", lambda v: 1e-300 <= v < 1)

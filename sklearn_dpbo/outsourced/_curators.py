@@ -42,20 +42,7 @@ class Curator(ShowsPrivacy, BaseEstimator):
     guarantee_: str | None
 
     def fit_transform(self, X: Any, y: Any = None) -> NDArray[np.float64]:
-        """Release the rows with noise.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_rows, n_features)
-            The rows to protect.
-        y : ignored
-            For scikit-learn's conventions.
-
-        Returns
-        -------
-        Z : ndarray of shape (n_rows, n_components)
-            Row i of Z belongs to row i of X.
-        """
+        """Release the rows of X with noise; row i of the result belongs to row i of X."""
         self._check()
         before = dict(vars(self))
         try:
@@ -73,13 +60,7 @@ class Curator(ShowsPrivacy, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> NDArray[np.float64]:
-        """Return `released_` if X holds the rows that the curator was fitted on.
-
-        Raises
-        ------
-        ValueError
-            If X holds other rows, which would need a separate release and budget.
-        """
+        """Return `released_`; raise ValueError if X is not what the curator was fitted on."""
         check_is_fitted(self, "released_")
         X = validate_data(self, X, dtype=np.float64, reset=False)
         rows = getattr(self, "_rows", None)
@@ -118,7 +99,6 @@ class Curator(ShowsPrivacy, BaseEstimator):
         return card("Released rows", rows, warning=warning)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Drop the rows."""
         return {name: v for name, v in super().__getstate__().items() if name != "_rows"}
 
     def _check(self) -> None:
@@ -126,7 +106,6 @@ class Curator(ShowsPrivacy, BaseEstimator):
         check_number("delta", self.delta, "in (0, 1)", lambda d: 1e-300 <= d < 1)
 
     def _release(self, X: NDArray[np.float64]) -> dict[str, Any]:
-        """Return the fitted attributes."""
         raise NotImplementedError
 
 
@@ -136,7 +115,11 @@ class GaussianCurator(Curator):
     Neighbouring tables have the same shape and differ in one row, by at most `distance` in
     Euclidean norm (1 in Kharkovskii et al., 2020, Definition 1). The release is ``Z = X Q + E``. Q
     is a public matrix of orthonormal columns (or the identity). E is independent normal noise with
-    the smallest standard deviation sigma that (epsilon, delta) allows.
+    the smallest standard deviation sigma that (epsilon, delta) allows. The documentation, "Let
+    another party optimise", has the proof.
+
+    Not protected are the outcomes that the modeler asks for, and errors: whether `fit` refuses a
+    table, and the message, must stay on the side that holds the data.
 
     Parameters
     ----------
@@ -175,17 +158,6 @@ class GaussianCurator(Curator):
     guarantee_ : str
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-
-    Notes
-    -----
-    Not protected are the outcomes that the modeler asks for, and errors: whether `fit` refuses a
-    table, and the message, must stay on the side that holds the data. Exact samplers make the noise
-    from the operating system's randomness, in about 40 microseconds per number.
-
-    References
-    ----------
-    Balle and Wang, ICML 2018. For the theorem and its proof see the documentation, "Let another
-    party optimise".
     """
 
     sigma_: float
@@ -262,7 +234,7 @@ class GaussianCurator(Curator):
                 f"distance={self.distance!r} is too small beside max_norm={self.max_norm!r}: "
                 "rounding alone makes neighbouring rows more distant"
             )
-        # A limit to each number makes no two rows more distant; an error would reveal them.
+        # Limiting each number moves no two rows apart; an error would reveal them.
         with np.errstate(over="ignore"):
             whole = np.rint(np.clip(Y / step, -(2.0**60), 2.0**60)).astype(np.int64)
         price = Price(1, epsilon, delta, spread=sigma / step)

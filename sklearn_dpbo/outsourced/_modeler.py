@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import os
 from collections.abc import Sequence
 from numbers import Integral
 from typing import Any, NamedTuple, overload
@@ -19,7 +18,7 @@ from .bounds import ucb_beta
 
 __all__ = ["Modeler"]
 
-# Numbers of outcomes at which unknown parameters are learnt anew.
+# Numbers of outcomes at which unknown parameters are learnt again.
 _LEARN_AT = (5, 10, 20, 40, 80, 160, 320, 640)
 _LEARNT = ("length_scale", "noise", "prior_mean", "prior_scale")
 # The square of a larger outcome would overflow.
@@ -30,12 +29,10 @@ _LEAST_NOISE_OF_SINGLE = 1e-3
 
 
 class _Process(NamedTuple):
-    """Gaussian process on the rows of Z: a correlated part, and one independent between rows.
+    """A Gaussian process of which a part (`shared`) is correlated, a part (`own`) is not.
 
-    `length_scale`: of the correlated part, in units of Z; `mean`: prior mean of an outcome; of its
-    negative if outcomes are minimised; `shared`: variance of the correlated part; `own`: variance
-    of the part that is independent between rows; `noise`: variance of an outcome given the
-    correlated part.
+    `length_scale`: of the correlated part, in units of Z; `mean`: prior mean of an outcome, or of
+    its negative to minimise; `noise`: variance of an outcome given the correlated part.
     """
 
     length_scale: float
@@ -49,15 +46,9 @@ class Modeler:
     """GP-UCB over the rows of a released table; asks for outcomes by row number.
 
     This is the modeler's part of PO-GP-UCB (Kharkovskii, Dai and Low, ICML 2020, Algorithm 2). It
-    asks for the row with the largest ``mean_t + sqrt(beta_t) std_t``, where mean_t and std_t come
-    from a Gaussian process on the released table, ``beta_t = 2 ln(n t^2 pi^2 / (6 delta'))`` and
-    ``delta' = delta_ucb / 2`` (its Theorem 3). It asks for no row twice.
-
-    If the table has normal noise of known standard deviation s (`input_noise`), the process is over
-    the rows without noise. Each row has variance 1, and the squared exponential kernel of two
-    different rows is replaced by its mean::
-
-        E k(x, x') = (1 + 2 s^2 / l^2)^(-d/2) exp(-|z - z'|^2 / (2 (l^2 + 2 s^2))).
+    asks for the row with the largest ``mean_t + sqrt(beta_t) std_t`` under a Gaussian process on
+    the released table, and for no row twice. With `input_noise`, the process is over the rows
+    without noise: see the documentation, "Let another party optimise".
 
     Give all of `length_scale`, `noise`, `prior_mean` and `prior_scale`, for rows without the noise
     of the table. Or give none: they are learnt, by marginal likelihood of the first 5, 10, 20, 40,
@@ -70,16 +61,14 @@ class Modeler:
     kernel : {"squared_exponential", "matern52", "matern32"}, default="squared_exponential"
         Shape of the kernel. With `input_noise`, only "squared_exponential" is possible.
     length_scale : float, default=None
-        Length-scale of the kernel, in units of Z; positive.
+        Length-scale of the kernel, in units of Z; positive, like the scales below.
     noise : float, default=None
-        Standard deviation of an outcome given the function, in units of prior_scale; positive.
-    prior_mean : float, default=None
-        Prior mean of an outcome.
-    prior_scale : float, default=None
-        Prior standard deviation of the function, in units of the outcomes; positive.
+        Standard deviation of an outcome given the function, in units of prior_scale.
+    prior_mean, prior_scale : float, default=None
+        Mean of an outcome and standard deviation of the function under the prior.
     delta_ucb : float, default=0.05
         Controls the exploration; in (0, 1). All upper bounds hold with probability 1 - delta_ucb /
-        2; Theorem 3 reserves the other half for the distances in Z.
+        2.
     input_noise : float, default=0.0
         Standard deviation of the noise on Z (the curator's `sigma_`); 0 or more.
     maximize : bool, default=True
@@ -92,19 +81,10 @@ class Modeler:
 
     Attributes
     ----------
-    rows : list of int
-        Rows whose outcomes are known, in the order of `tell`.
-    values : list of float
-        Their outcomes.
+    rows, values : list
+        Rows whose outcomes are known, in the order of `tell`, and their outcomes.
     pending : list of int
         Rows that were asked for and have no outcome yet.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of its range, or n_iter larger than n_rows.
-    MemoryError
-        If less memory is available than n_rows times n_iter numbers take.
 
     Examples
     --------
@@ -171,7 +151,6 @@ class Modeler:
             "n_iter": int(n_iter),
             "dtype": np.dtype(dtype).name,
         }
-        _check_memory(len(Z) * n_iter * np.dtype(dtype).itemsize, Z.shape, n_iter)
         self._Z = Z
         self.rows: list[int] = []
         self.values: list[float] = []
@@ -191,16 +170,6 @@ class Modeler:
 
         Pending rows and earlier rows of the batch count as if their outcome were the posterior
         mean, which spreads the batch (Desautels, Krause and Burdick, JMLR 2014).
-
-        Parameters
-        ----------
-        n : int, default=None
-            Number of rows; None returns one row that is not in a list.
-
-        Raises
-        ------
-        ValueError
-            If fewer rows are left.
         """
         check_number("n", n, "1 or more", lambda v: v >= 1, Integral, optional=True)
         wanted = 1 if n is None else n
@@ -217,20 +186,10 @@ class Modeler:
         return batch[0] if n is None else batch
 
     def tell(self, row: int | Sequence[int], value: float | Sequence[float]) -> None:
-        """Record the outcome of a row, or the outcomes of several rows.
+        """Record the outcome of a row, or the outcomes of several rows, whether asked for or not.
 
-        Parameters
-        ----------
-        row : int or list of int
-            Row numbers, whether they were asked for or not.
-        value : float or list of float
-            One outcome for each row.
-
-        Raises
-        ------
-        ValueError
-            If a row does not exist or has an outcome already, or if an outcome is not a finite
-            number. Then nothing is recorded.
+        Raises ValueError, and records nothing, if a row does not exist or has an outcome already,
+        or if an outcome is not a finite number.
         """
         rows: list[Any] = list(np.atleast_1d(np.array(row, dtype=object)))
         values: list[Any] = list(np.atleast_1d(np.array(value, dtype=object)))
@@ -258,13 +217,7 @@ class Modeler:
         return self.rows[best], self.values[best]
 
     def beta(self, t: int) -> float:
-        """Return ``beta_t = 2 ln(n t^2 pi^2 / (6 delta'))`` with ``delta' = delta_ucb / 2``.
-
-        Parameters
-        ----------
-        t : int
-            Number, from 1, of the row that is asked for.
-        """
+        """Return ``beta_t = 2 ln(n t^2 pi^2 / (6 delta'))``, with t from 1 on."""
         return ucb_beta(len(self._Z), t, self._params["delta_ucb"] / 2)
 
     # ------------------------------------------------------------ state
@@ -280,20 +233,7 @@ class Modeler:
 
     @classmethod
     def from_state(cls, Z: ArrayLike, state: dict[str, Any]) -> Modeler:
-        """Return a modeler that continues where another stopped: it asks for the same rows.
-
-        Parameters
-        ----------
-        Z : array-like of shape (n_rows, n_components)
-            The table of the other modeler.
-        state : dict
-            What its `state` returned.
-
-        Raises
-        ------
-        ValueError
-            If Z is not the table of that state, or the state is malformed.
-        """
+        """Return a modeler on the same table that continues from what `state` returned."""
         modeler = cls(Z, **state["params"])
         if _fingerprint(modeler._Z) != state["table"]:
             raise ValueError("the state is of another table")
@@ -381,30 +321,6 @@ class Modeler:
 def _only(length_scale: float | NDArray[np.float64]) -> float:
     """Return the length-scale that all columns share."""
     return float(np.ravel(length_scale)[0])
-
-
-def _check_memory(n_bytes: int, shape: tuple[int, ...], n_iter: int) -> None:
-    """Raise MemoryError now: later, the system might stop other processes, too."""
-    available = _available_memory()
-    if available is not None and n_bytes > available:
-        raise MemoryError(
-            f"{shape[0]:,} rows times n_iter={n_iter} outcomes take {n_bytes / 2**30:.1f} GiB, and "
-            f"{available / 2**30:.1f} are available: use a smaller n_iter, or dtype=numpy.float32"
-        )
-
-
-def _available_memory() -> int | None:
-    """Return the available memory in bytes, None if the system does not tell."""
-    try:
-        with open("/proc/meminfo") as lines:
-            (kib,) = (line.split()[1] for line in lines if line.startswith("MemAvailable:"))
-        return int(kib) * 1024
-    except (OSError, ValueError):
-        pass
-    try:  # the whole memory, free or not
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):
-        return None
 
 
 def _fingerprint(Z: NDArray[np.float64]) -> str:

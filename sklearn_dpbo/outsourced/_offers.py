@@ -24,10 +24,7 @@ class MessageError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class RowsOffered:
-    """Rows by number, each with a candidate if there is an objective.
-
-    `n`: number of rows; `settings`: the candidate of each row.
-    """
+    """Rows by number, each with a candidate if there is an objective."""
 
     n: int
     settings: tuple[dict[str, Any], ...] | None = None
@@ -35,7 +32,6 @@ class RowsOffered:
 
     @classmethod
     def of(cls, settings: Any) -> RowsOffered:
-        """Return the rows with copies of these candidates."""
         known = isinstance(settings, Sequence) and not isinstance(settings, str)
         if not known or not settings or not all(isinstance(each, dict) for each in settings):
             raise ValueError(
@@ -43,16 +39,10 @@ class RowsOffered:
                 "dict for each row, or a search space such as {'C': loguniform(1e-3, 1e3)}; found "
                 f"{settings!r:.200}"
             )
-        if any(hasattr(value, "ppf") for each in settings for value in each.values()):
-            raise ValueError(
-                "a list of settings has one candidate for each row, and no distributions. Pass one "
-                "dict as a search space; a list of several spaces is not supported here"
-            )
         copies = ({k: clone(v, safe=False) for k, v in each.items()} for each in settings)
         return cls(len(settings), tuple(copies))
 
     def canonical(self, row: Any) -> int:
-        """Return the number of a row, or raise MessageError."""
         try:
             expected = f"numbered from 0 to {self.n - 1}"
             check_number("a row", row, expected, lambda r: 0 <= r < self.n, Integral)
@@ -61,7 +51,6 @@ class RowsOffered:
         return int(row)
 
     def candidate(self, row: int) -> dict[str, Any]:
-        """Return the candidate of a row."""
         return cast(Sequence[dict[str, Any]], self.settings)[row]
 
     def examples(self) -> Sequence[dict[str, Any]]:
@@ -69,23 +58,18 @@ class RowsOffered:
         return self.settings or ()
 
     def to_message(self) -> dict[str, Any]:
-        """Return what is offered, for a message."""
         return {"n_rows": self.n}
 
 
 @dataclass(frozen=True, eq=False)
 class SpaceOffered:
-    """Candidates of a search space.
-
-    `axes`: for each parameter its values, or a range of numbers, whole ones or not.
-    """
+    """Candidates of a space: for each parameter its values, or a range of numbers."""
 
     axes: dict[str, Any]
     name = "settings"
 
     @classmethod
     def of(cls, param_grid: Mapping[str, Any]) -> SpaceOffered:
-        """Return what a search space offers."""
         (axes,) = SearchSpace(param_grid).subspaces
         return cls({name: _offered(name, axis) for name, axis in axes.items()})
 
@@ -98,20 +82,16 @@ class SpaceOffered:
         return {name: _value(name, self.axes[name], candidate[name]) for name in self.axes}
 
     def candidate(self, candidate: dict[str, Any]) -> dict[str, Any]:
-        """Return the candidate."""
         return candidate
 
     def examples(self) -> Sequence[dict[str, Any]]:
-        """Return candidates to check the names of parameters with."""
         return [{name: axis[0] for name, axis in self.axes.items()}]
 
     def to_message(self) -> dict[str, Any]:
-        """Return what is offered, for a message."""
         return {"settings": {name: _message_of(axis) for name, axis in self.axes.items()}}
 
 
 def _message_of(axis: Any) -> Any:
-    """Return an axis as a message has it."""
     return axis if isinstance(axis, list) else {"low": axis[0], "high": axis[1]}
 
 

@@ -49,9 +49,8 @@ _MOST_ITEMS = 100
 class CuratorSide:
     """The side that holds the data: sends outcomes by row number or by candidate.
 
-    With a curator, it sends the released table, and outcomes by row number. With a
-    `PrivateObjective` as the oracle, outcomes are private, too: they have noise, and there are as
-    many as the objective has calls. Then `settings` lists the candidates that may be asked for.
+    With a `PrivateObjective` as the oracle, outcomes are private, too: they have noise, and there
+    are as many as the objective has calls.
 
     Parameters
     ----------
@@ -65,18 +64,12 @@ class CuratorSide:
     settings : list of dict, or dict, default=None
         The candidates that a `PrivateObjective` offers; this must be the objective's only user. A
         list has one candidate for each row. A dict is a search space as in `PrivateBayesSearchCV`,
-        of values that JSON can represent. With a dict, messages have candidates in place of row
-        numbers, and only candidates of the space are accepted.
+        of values that JSON can represent; messages then have candidates in place of row numbers.
 
     Attributes
     ----------
     result : tuple (row, value) or None
         The best row and its outcome, as the modeler reported them at the end.
-
-    Raises
-    ------
-    ValueError
-        If there is neither a table nor `settings`, or if their lengths differ.
     """
 
     def __init__(
@@ -110,13 +103,7 @@ class CuratorSide:
         vars(self).update(state, _lock=threading.RLock())
 
     def table(self) -> dict[str, Any]:
-        """Return the message with the released table.
-
-        Raises
-        ------
-        ValueError
-            If there is no table.
-        """
+        """Return the message with the released table."""
         if self._curator is None:
             raise MessageError("there is no table: ask for outcomes by settings")
         return {
@@ -127,13 +114,7 @@ class CuratorSide:
         }
 
     def terms(self) -> dict[str, Any]:
-        """Return the message with what a `PrivateObjective` offers and how many calls are left.
-
-        Raises
-        ------
-        ValueError
-            If the oracle is not a `PrivateObjective`.
-        """
+        """Return the message with what a `PrivateObjective` offers and how many calls are left."""
         objective = self._objective
         if objective is None:
             raise MessageError(
@@ -155,21 +136,10 @@ class CuratorSide:
     def answer(self, message: dict[str, Any]) -> dict[str, Any] | None:
         """Return the answer to a message. The final message is kept in `result`: None is returned.
 
-        If a `PrivateObjective` runs out of calls, the answer has the outcomes up to that point.
-
-        Parameters
-        ----------
-        message : dict
-            As `ModelerSide.ask` returns it; or ``{"type": "ask", "settings": [...]}``, or
-            ``{"type": "best"}`` for the choice that a `PrivateObjective` makes.
-
-        Raises
-        ------
-        ValueError
-            If the message is malformed or asks for more rows than `most`, or if an outcome is not a
-            finite number.
-        BudgetExceededError
-            If a `PrivateObjective` has no call left for the first outcome asked for.
+        The message is from `ModelerSide.ask`, or ``{"type": "ask", "settings": [...]}``, or
+        ``{"type": "best"}`` for the choice that a `PrivateObjective` makes. If an objective runs
+        out of calls, the answer has the outcomes up to that point, or BudgetExceededError is raised
+        if there are none. A malformed message raises ValueError.
         """
         kind = message.get("type") if isinstance(message, dict) else None
         with self._lock:
@@ -247,7 +217,6 @@ class CuratorSide:
 def _offer(
     curator: Any, objective: PrivateObjective | None, settings: Any
 ) -> RowsOffered | SpaceOffered:
-    """Return the rows or candidates that may be asked for."""
     if objective is None:
         if curator is None or settings is not None:
             raise ValueError(
@@ -300,10 +269,7 @@ class ModelerSide:
         self._n_iter, self._batch_size = n_iter, batch_size
 
     def ask(self) -> dict[str, Any]:
-        """Return the message that asks for outcomes or, at the end, has the result.
-
-        As long as outcomes are missing, the same rows are asked for again.
-        """
+        """Return the message that asks for (missing) outcomes or, at the end, has the result."""
         left = self._n_iter - len(self.modeler.rows)
         if left <= 0:
             row, value = self.modeler.best()

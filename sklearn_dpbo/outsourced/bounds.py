@@ -37,22 +37,14 @@ def projection_threshold(epsilon: float, delta: float, n_components: int) -> flo
 
     Parameters
     ----------
-    epsilon : float
-        Positive.
-    delta : float
-        In (0, 1).
+    epsilon, delta : float
+        Positive; delta below 1.
     n_components : int
         r, 1 or more.
 
     Returns
     -------
     omega : float
-        In units of the rows.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of its range.
     """
     check_number("epsilon", epsilon, *_POSITIVE)
     check_number("delta", delta, *_SHARE)
@@ -82,18 +74,6 @@ def projection_dimension(n_rows: int, nu: float, mu: float) -> int:
     Returns
     -------
     r : int
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of its range.
-
-    Notes
-    -----
-    The ratio of a pair is a chi-squared variable with r degrees of freedom over r. It leaves
-    [1 - nu, 1 + nu] to one side with probability ``exp(-r (nu - ln(1 + nu)) / 2)`` at most, to the
-    other with ``exp(-r (-nu - ln(1 - nu)) / 2)``. Either is below ``exp(-r nu^2 / 8)`` for nu up to
-    3/4, and there are fewer than n^2 / 2 pairs.
     """
     check_number("n_rows", n_rows, *_COUNT)
     check_number("nu", nu, "in (0, 1/2]", lambda v: 0 < v <= 0.5)
@@ -104,11 +84,8 @@ def projection_dimension(n_rows: int, nu: float, mu: float) -> int:
 def stretch_factor(s_min: float, omega: float) -> float:
     """Return ``C' = 1 + omega^2 / s_min^2`` if ``s_min < omega``, else 1 (Theorem 2).
 
-    With r as `projection_dimension` has it, all pairs of rows and their images have ::
-
-        (1 - nu) |x - x'|^2  <=  |z - z'|^2  <=  (1 + nu) C' |x - x'|^2
-
-    with probability 1 - mu at least.
+    It is the factor by which the projection may stretch squared distances, relative errors of
+    `projection_dimension` apart.
 
     Parameters
     ----------
@@ -121,11 +98,6 @@ def stretch_factor(s_min: float, omega: float) -> float:
     -------
     C : float
         1 or more; infinite if s_min is 0, as distances of 0 can become positive.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of its range.
     """
     check_number("s_min", s_min, "0 or more", lambda v: v >= 0)
     check_number("omega", omega, *_POSITIVE)
@@ -141,8 +113,7 @@ def is_diagonally_dominant(covariance: ArrayLike) -> bool:
 
         k(x, x)  >=  (sqrt(|X0| - 1) + 1) sum over x' != x in X0 of |k(x, x')|.
 
-    (The paper has no absolute values: its kernel is positive.) With the squared exponential kernel,
-    no two rows may be closer than ``sqrt(2 ln 2) = 1.18`` length-scales.
+    (The paper has no absolute values: its kernel is positive.)
 
     Parameters
     ----------
@@ -152,11 +123,6 @@ def is_diagonally_dominant(covariance: ArrayLike) -> bool:
     Returns
     -------
     dominant : bool
-
-    Raises
-    ------
-    ValueError
-        If it is no symmetric matrix of finite numbers.
     """
     K = np.asarray(covariance, dtype=np.float64)
     if K.ndim != 2 or K.shape[0] != K.shape[1] or not K.size or not np.isfinite(K).all():
@@ -171,9 +137,8 @@ def is_diagonally_dominant(covariance: ArrayLike) -> bool:
 def ucb_beta(n_rows: int, t: int, delta: float) -> float:
     """Return ``beta_t = 2 ln(n t^2 pi^2 / (6 delta'))`` (Algorithm 2, line 3).
 
-    With a Gaussian process of known mean and covariance, all values of the function lie within
-    ``sqrt(beta_t)`` posterior standard deviations of the posterior mean, for all rows and all t,
-    with probability 1 - delta' at least (Srinivas et al., ICML 2010, Lemma 5.1).
+    A Gaussian process of known mean and covariance lies within ``sqrt(beta_t)`` posterior standard
+    deviations of the posterior mean, for all rows and all t, with probability 1 - delta' at least.
 
     Parameters
     ----------
@@ -201,10 +166,8 @@ class RegretBounds:
         S_T <= sqrt(epsilon_ucb^2 + 24 (C_2 + C_1 sqrt(beta_T))^2 ln(T) / T
                     + 24 / ln(1 + 1 / sigma_n^2) beta_T gamma_T / T).
 
-    C_1 and C_2 are orders of magnitude in the paper; `constants` are the factors it does not say.
-    The theorem holds whatever they are, and for any rows in place of those that the algorithm asks
-    for, as its right-hand side is never below `least_simple_regret`. So it says nothing of the
-    algorithm. (The covariance of a row with itself is not dominant, so no row is asked for twice.)
+    C_1 and C_2 are orders of magnitude in the paper. The theorem says nothing about the algorithm:
+    its right-hand side is never below `least_simple_regret`.
 
     Parameters
     ----------
@@ -227,10 +190,6 @@ class RegretBounds:
         Probability that the bound fails; in (0, 1).
     constants : tuple of two floats, default=(1.0, 1.0)
         Factors of C_1 and C_2, 0 or more, which the paper does not say.
-
-    References
-    ----------
-    Kharkovskii, Dai and Low, "Private outsourced Bayesian optimization", ICML 2020, Theorem 3.
     """
 
     n_rows: int
@@ -244,7 +203,6 @@ class RegretBounds:
     constants: tuple[float, float] = (1.0, 1.0)
 
     def __post_init__(self) -> None:
-        """Check the parameters."""
         check_number("n_rows", self.n_rows, *_COUNT)
         check_number("T", self.T, "2 or more", lambda v: v >= 2, Integral)
         for name in ("diameter", "outcome_bound", "noise", "epsilon_ucb"):
@@ -286,14 +244,7 @@ class RegretBounds:
         return self.constants[1] * self.scale**2 / self.noise**2 * self.outcome_bound
 
     def simple_regret(self, gamma: float) -> float:
-        """Return the bound on the simple regret S_T.
-
-        Parameters
-        ----------
-        gamma : float
-            gamma_T or a bound on it, in nats; 0 or more. See
-            `sklearn_dpbo.kusner2015.bounds.information_gain_bound`.
-        """
+        """Return the bound on the simple regret S_T, given gamma_T or a bound on it, in nats."""
         check_number("gamma", gamma, "0 or more", lambda v: v >= 0)
         root = self.C2 + self.C1 * math.sqrt(self.beta(self.T))
         added = self.epsilon_ucb**2 + 24 * root**2 * math.log(self.T) / self.T
@@ -301,19 +252,12 @@ class RegretBounds:
 
     @property
     def least_simple_regret(self) -> float:
-        """What the bound exceeds wherever its own assumption holds.
+        """What the bound exceeds wherever its own assumption holds: the root of its third term.
 
-        The eigenvalues of a dominant K of m rows are at least ``a = sigma_y^2 s / (s + 1)`` with
-        ``s = sqrt(m - 1)`` (Gershgorin; sigma_y^2 if m = 1). So, with m = T - 1,
-        ``gamma_T >= m / 2 ln(1 + a / sigma_n^2)``, and the bound is at least the root of ::
-
-            12 beta_T (1 - 1 / T) ln(1 + a / sigma_n^2) / ln(1 + 1 / sigma_n^2)
-                >=  4 sigma_y^2 beta_1
-
-        (for T >= 3 the first factors are 8 beta_T or more, and the quotient is sigma_y^2 / 2 or
-        more, by concavity; for T = 2 they are 6 beta_T sigma_y^2). But all rows have values within
-        ``sigma_y sqrt(beta_1)`` of the prior mean, with probability 1 - delta_ucb / 2, so that no
-        row at all has a regret of more than ``2 sigma_y sqrt(beta_1)``.
+        With a covariance of ``m = T - 1`` rows that is dominant, gamma_T is at least ``m / 2 ln(1 +
+        a / sigma_n^2)``, ``a = sigma_y^2 s / (s + 1)``, ``s = sqrt(m - 1)`` (sigma_y^2 if m = 1).
+        No row has a larger regret, with probability 1 - delta_ucb / 2: see the documentation, "Let
+        another party optimise".
         """
         m = self.T - 1
         s = math.sqrt(m - 1) if m > 1 else math.inf

@@ -31,7 +31,8 @@ def create_app(
 
     ``GET /terms`` and ``GET /table`` return what `CuratorSide.terms` and `CuratorSide.table` do;
     ``POST /messages`` takes a message and returns the answer (204 if there is none). Requests need
-    the token: ``Authorization: Bearer <token>``. Install FastAPI and limits with ``.[http]``.
+    the token: ``Authorization: Bearer <token>``. The documentation, "Let another party optimise",
+    lists the status codes. Install FastAPI and limits with ``.[http]``.
 
     The application speaks plain HTTP. Let a reverse proxy or the ASGI server terminate TLS;
     otherwise the token and the outcomes can be read on the way. Run it in *one* process, because
@@ -52,18 +53,6 @@ def create_app(
     -------
     app : fastapi.FastAPI
         Run it with an ASGI server such as uvicorn.
-
-    Raises
-    ------
-    ImportError
-        If FastAPI or limits is not installed.
-    ValueError
-        If a parameter is out of its range.
-
-    Notes
-    -----
-    Status 401 means a wrong token, 409 that the budget is spent, and 422 that a message was
-    malformed. For any other error, such as that of a fit, the modeler receives only status 500.
     """
     _check(side, token, requests_per_minute, largest_request)
 
@@ -105,14 +94,13 @@ def create_app(
     @app.post("/messages", dependencies=[admitted])
     async def messages(request: Request) -> Any:
         message = await _message_of(request, largest_request)
-        async with answering:  # one after another; who waits takes no thread
+        async with answering:  # one after another; waiting takes no thread
             return await run_in_threadpool(_answered, side.answer, message)
 
     return app
 
 
 def _check(side: Any, token: Any, requests_per_minute: Any, largest_request: Any) -> None:
-    """Raise ValueError for an invalid parameter."""
     if not callable(getattr(side, "answer", None)):
         raise ValueError(
             f"side must answer messages, as CuratorSide does; found {type(side).__name__}"
@@ -154,7 +142,6 @@ def _answered(answer: Callable[..., Any], *message: Any) -> Any:
 
 
 async def _message_of(request: Any, largest: int) -> Any:
-    """Return the message in a request's body."""
     body = b""
     async for part in request.stream():
         body += part

@@ -25,8 +25,8 @@ _MOST_COMPONENTS = 10_000
 class ProjectionCurator(Curator):
     """Release a random projection, as published: **not** differentially private.
 
-    This is the curator's part of PO-GP-UCB, line by line: centre X, sample M with d x r standard
-    normal entries, and with ``X = U S V'`` and
+    This is the curator's part of PO-GP-UCB (Kharkovskii, Dai and Low, ICML 2020, Algorithm 1), line
+    by line: centre X, sample M with d x r standard normal entries, and with ``X = U S V'`` and
 
         omega = 16 sqrt(r ln(2 / delta)) ln(16 r / delta) / epsilon,
 
@@ -56,12 +56,6 @@ class ProjectionCurator(Curator):
         There is none.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-
-    References
-    ----------
-    Kharkovskii, Dai and Low, "Private outsourced Bayesian optimization", ICML 2020, Algorithm 1
-    (curator). For the evidence against its Theorem 1 see the documentation, "Let another party
-    optimise".
     """
 
     def __init__(

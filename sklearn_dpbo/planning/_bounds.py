@@ -26,8 +26,7 @@ from ..scoring._scorers import PrivateScorer
 
 __all__ = ["GRID_STEPS", "UtilityBounds", "tail_of_choice", "utility_of"]
 
-# Steps between a unit's lowest and highest gain, if there are gains in between: gains are rounded
-# to this grid in `sklearn_dpbo.scoring`.
+# `sklearn_dpbo.scoring` rounds gains to this many steps between the lowest and the highest.
 GRID_STEPS = 2**20
 _HALVINGS = 100
 
@@ -35,8 +34,7 @@ _HALVINGS = 100
 def tail_of_choice(n: int, t: float) -> float:
     """Return the largest probability that permute-and-flip misses the best of n by t or more.
 
-    It is ``1 - (1 - (1 - p)^n) / (n p)`` with ``p = e^-t``: the largest over all score vectors,
-    attained where all others are t below the best (Theorem 1).
+    It is ``1 - (1 - (1 - p)^n) / (n p)`` with ``p = e^-t`` (Theorem 1).
     """
     p = math.exp(-t)
     if n * p < 1e-3:  # the first terms of the series, because the formula would cancel
@@ -78,7 +76,7 @@ def _mean_of_choice(n: int) -> float:
 
 @dataclass(frozen=True)
 class UtilityBounds:
-    """Guaranteed errors of a search with `WorstCase`, from its size and its epsilon.
+    """Guaranteed errors of a search with `WorstCase`: each holds with probability `confidence`.
 
     Parameters
     ----------
@@ -99,11 +97,6 @@ class UtilityBounds:
     counts : bool, default=True
         Whether each gain is either the lowest or the highest, as for the accuracy of single
         records. Otherwise gains are rounded to 2^20 steps, and the rounding error is added.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of its range.
     """
 
     m: int
@@ -150,8 +143,7 @@ class UtilityBounds:
     def regret(self) -> float:
         """Bound on the score of the best candidate minus that of the chosen one (Theorem 1).
 
-        It holds with probability `confidence`. Both are scores on the validation set, without
-        noise.
+        Both are scores on the validation set, without noise.
         """
         t = _quantile_of_choice(self.n_candidates, 1 - self.confidence)
         steps = max(0, math.ceil(t * self._choice_scale) - 1)
@@ -165,10 +157,7 @@ class UtilityBounds:
 
     @property
     def score_error(self) -> float:
-        """Bound on the distance of the released score from the exact one (Theorem 3).
-
-        It holds with probability `confidence`.
-        """
+        """Bound on the distance of the released score from the exact one (Theorem 3)."""
         noise = NoisyCounts((0,), self._steps / self.epsilon_score)
         return self._as_score(noise.interval(self.confidence)[0][1], 1)
 
@@ -176,8 +165,8 @@ class UtilityBounds:
     def sampling_error(self) -> float:
         """Bound on the distance of one candidate's score from its score on the population.
 
-        It holds with probability `confidence` for m independent units, whatever the score
-        (Hoeffding, Theorem 4). It is the same with and without privacy.
+        It holds for m independent units, whatever the score (Hoeffding, Theorem 4), and is the same
+        with and without privacy.
         """
         error = self.score_range * math.sqrt(math.log(2 / (1 - self.confidence)) / (2 * self.m))
         return min(error, self.score_range)
@@ -189,13 +178,7 @@ class UtilityBounds:
         return min(z * self.score_range / (2 * math.sqrt(self.m)), self.score_range)
 
     def check_scorer(self, scorer: PrivateScorer) -> None:
-        """Raise ValueError if this is about other gains than the scorer's.
-
-        Parameters
-        ----------
-        scorer : PrivateScorer
-            Prepared. If it is not a mean of gains, nothing is guaranteed and nothing is checked.
-        """
+        """Raise ValueError if this is about other gains than those of a prepared scorer."""
         if not scorer.is_mean:
             return
         a, b, query = *scorer.bounds, cast(MeanOf, scorer.query)

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, NoReturn
 
-import numpy as np
-
 from .._params import check_number
 from .._privacy.accounting import Budget
 from .._privacy.runs import Repeated, Runs
@@ -53,13 +51,7 @@ class OneTablePlan(SearchPlan):
         return self.epsilon * self.score_share
 
     def simulate(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Raise ValueError: the noise of fits is not in the errors that a simulation is for.
-
-        Parameters
-        ----------
-        *args, **kwargs : object
-            As `SearchPlan` takes them.
-        """
+        """Raise ValueError: the noise of fits is not in the errors that a simulation is for."""
         raise ValueError(
             'a plan for protect="all" cannot be simulated: its models differ from run to run. Fit '
             "the search several times on public data like yours"
@@ -131,18 +123,13 @@ def plan_one_table(
         raise ValueError(f'protect="all" takes strategy=OneTable(...); found {strategy!r}')
     strategy.check(Budget(epsilon, delta))
     training = private_training(estimator)
-    if training.composition != "pure" and delta == 0:
-        raise ValueError(f"{type(estimator).__name__} needs a delta: pass delta=1e-6, for example")
     m = strategy.n_val(n, epsilon)
     if not 0 < m < n:
         raise ValueError(f"{n} records cannot be split into two parts: one would be empty")
-    of_settings = [{"setting": list(range(n_iter))}]
-    budget, rng = (epsilon, delta), np.random.default_rng(0)
-    plan = strategy.plan(of_settings, training.fit, (), n_iter, n, budget, rng, {})
-    runs = plan.runs
+    runs, fit_epsilon, fit_delta = strategy.runs(training, n_iter, n, Budget(epsilon, delta))
     return OneTablePlan(
         m=m,
-        n_candidates=round(runs.mean) if isinstance(runs, Repeated) else len(plan.fits),
+        n_candidates=round(runs.mean) if isinstance(runs, Repeated) else runs.n,
         epsilon=epsilon,
         score_share=strategy.score_share,
         confidence=confidence,
@@ -152,6 +139,6 @@ def plan_one_table(
         delta=delta,
         estimator=type(estimator).__name__,
         runs=runs,
-        fit_epsilon=plan.epsilon,
-        fit_delta=plan.delta,
+        fit_epsilon=fit_epsilon,
+        fit_delta=fit_delta,
     )

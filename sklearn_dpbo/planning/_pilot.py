@@ -29,7 +29,7 @@ from ..scoring._scorers import MeanScore, PrivateScorer, score_and_interval
 
 __all__ = ["N_DRAWS", "Pilot"]
 
-# Draws of the noise, with seeds of their own, of whose intervals the median is taken.
+# Number of seeded draws of the noise; the median of their intervals is taken.
 N_DRAWS = 9
 _N_RESAMPLES = 200
 
@@ -38,8 +38,7 @@ _N_RESAMPLES = 200
 class Pilot:
     """A score, and public predictions of a model about as good as those to come.
 
-    `scorer`: prepared to tell candidates apart that are about as good as the pilot; `predictions`:
-    of public records that the pilot was not fitted on.
+    `scorer`: prepared for candidates as good as the pilot, which was not fitted on these records.
     """
 
     scorer: PrivateScorer
@@ -71,23 +70,17 @@ class Pilot:
 
     @cached_property
     def spread(self) -> float:
-        """Standard deviation of the pilot's score on one record (bootstrap).
-
-        That is, the standard deviation on n records times the square root of n.
-        """
+        """Bootstrap deviation of the pilot's score on n records, times the square root of n."""
         rng, n, scores = np.random.default_rng(0), self.n_records, []
         kinds = _n_kinds(self.predictions)
         for _ in range(_N_RESAMPLES):
             sample = _rows_of(self.predictions, rng.integers(n, size=n))
-            if _n_kinds(sample) == kinds:  # areas are not defined without a class
+            if _n_kinds(sample) == kinds:  # AUC is not defined without a class
                 scores.append(_exact(self.scorer, sample))
         return float(np.std(scores) * math.sqrt(n)) if scores else math.nan
 
     def half_width(self, m: int, epsilon: float) -> float:
-        """Return half the width of the interval of the released score: its median over draws.
-
-        The pilot's public predictions stand for those of the candidate chosen, on m records.
-        """
+        """Return half the width of the released score's interval on m such records (median)."""
         if (m, epsilon) not in self._widths:
             self._widths[m, epsilon] = self._half_width(m, epsilon)
         return self._widths[m, epsilon]
@@ -107,10 +100,9 @@ class Pilot:
         return sorted(widths)[N_DRAWS // 2]
 
     def score_per_step(self, m: int) -> float | None:
-        """Return what one step of the statistic that ranks candidates is in the score.
+        """Return one step of the statistic that ranks candidates, in the score, to first order.
 
-        To first order, where the pilot is; None if that is not known: average precision, and more
-        than two classes, are not the limit of anything that the statistic says.
+        None if that is not known: for average precision, and for more than two classes.
         """
         scorer, public, units = self.scorer, self.predictions, Units.of(m)
         if isinstance(scorer, RankingScore):
@@ -120,7 +112,7 @@ class Pilot:
         if isinstance(scorer, VarianceExplained) or (
             isinstance(scorer, MeanScore) and not scorer.is_mean
         ):
-            return _score_per_gain(scorer, public, self.score) / scorer.largest(units)
+            return _score_per_gain(scorer, public, self.score) / scorer.query.largest(units)
         return scorer.line(units)[1]
 
 
@@ -129,7 +121,7 @@ def _score_per_gain(scorer: PrivateScorer, public: Predictions, score: float) ->
     query: Any = scorer.query
     low, high = query.bounds
     gains = query.unclipped(public.y, public.response, public.classes)
-    # If all errors grow alike, the gains that are clipped do not show it.
+    # Gains that are clipped are taken to grow like the others.
     hidden = float(gains.sum() / gains[gains >= low].sum()) if (gains < low).any() else 1.0
     if isinstance(scorer, VarianceExplained):  # of 1 + g / var(y)
         variance = float(np.var(np.asarray(public.y, dtype=float)))

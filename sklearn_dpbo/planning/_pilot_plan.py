@@ -1,4 +1,4 @@
-"""Plans for scores that are no means, by public predictions of a pilot model (zone: released)."""
+"""Plans for scores other than means, by public predictions of a pilot model (zone: released)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ._plan import SOLVED, SearchPlan, three_digits
 
 __all__ = ["PilotPlan"]
 
-# Epsilons drawn below and above the plan's: this factor, and how many in all.
+# Plots cover the plan's epsilon divided and multiplied by this, with so many points.
 _RANGE_FACTOR, _N_POINTS = 10.0, 25
 
 
@@ -24,11 +24,10 @@ _RANGE_FACTOR, _N_POINTS = 10.0, 25
 class PilotPlan(SearchPlan):
     """A plan whose errors are estimated from public predictions, made by `plan_search`.
 
-    Its `score_error` is half the width of ``best_score_interval_`` (95 %) for the pilot's
-    predictions, scaled to m records: the median over some simulations of the noise. Its `regret`
-    and `expected_regret` are those of Theorems 1 and 2 for the statistic that ranks candidates,
-    converted to the score to first order; NaN if the conversion is not known. Its other parameters
-    are those of `SearchPlan`.
+    `score_error` is half the width of ``best_score_interval_`` (95 %) for the pilot's predictions,
+    scaled to m records. `regret` and `expected_regret` are those of Theorems 1 and 2 for the
+    statistic that ranks candidates, converted to the score to first order; NaN if that is not
+    known. Other parameters are those of `SearchPlan`.
 
     Parameters
     ----------
@@ -67,7 +66,7 @@ class PilotPlan(SearchPlan):
 
     @property
     def _steps(self) -> int:
-        return self.pilot.scorer.sensitivity(Units.of(self.m))
+        return self.pilot.scorer.query.sensitivity(Units.of(self.m))
 
     def _as_score(self, steps: float, n_rounded: int) -> float:
         per_step = self.pilot.score_per_step(self.m)

@@ -25,7 +25,7 @@ MAX_CANDIDATES = 10**6
 # Factors of the plan's m and epsilon in its table.
 _FACTORS = (0.25, 0.5, 1, 2, 4)
 
-# What a notebook shows on a click.
+# Notebooks show these on a click.
 _FOLDED = ("Not covered",)
 
 SOLVED = {
@@ -57,7 +57,7 @@ class SearchPlan(UtilityBounds):
     target_regret: float | None = None
     target_score_error: float | None = None
     solved_for: str = "m"
-    # The error that each target is for; where an answer is looked for, and how closely.
+    # The error of each target; where an answer is searched, and how closely.
     errors_of_targets: ClassVar[dict[str, str]] = {
         "target_regret": "regret",
         "target_score_error": "score_error",
@@ -91,10 +91,8 @@ class SearchPlan(UtilityBounds):
 
         Parameters
         ----------
-        epsilon : float or iterable of float, default=None
-            Values of epsilon; None is from a quarter to four times the plan's.
-        m : int or iterable of int, default=None
-            Numbers of units; None is from a quarter to four times the plan's.
+        epsilon, m : number or iterable of numbers, default=None
+            Values of the grid; None is from a quarter to four times the plan's.
 
         Returns
         -------
@@ -109,20 +107,7 @@ class SearchPlan(UtilityBounds):
         return [{name: getattr(plan, name) for name in (*names, "meets_targets")} for plan in plans]
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> PrivacyUtilityDisplay:
-        """Plot both errors against epsilon, and mark the plan.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Axes to draw on; None makes a new figure.
-        **kwargs : dict
-            Passed to `sklearn_dpbo.plotting.PrivacyUtilityDisplay.from_bounds`.
-
-        Returns
-        -------
-        display : PrivacyUtilityDisplay
-            The display, drawn.
-        """
+        """Plot both errors against epsilon, by `PrivacyUtilityDisplay.from_bounds`."""
         from ..plotting._utility import PrivacyUtilityDisplay
 
         return PrivacyUtilityDisplay.from_bounds(self, ax=ax, **{**self.drawn_at, **kwargs})
@@ -143,40 +128,29 @@ class SearchPlan(UtilityBounds):
     ) -> Simulation:
         """Run the planned search many times, with new noise, on your own *public* data.
 
-        The data are treated as public: exact scores are computed and errors are returned. Never
-        pass the records to be protected. m records, chosen at random, are validated on, and the
-        others are trained on. Groups are not simulated: each record is a unit.
+        The data are treated as public: exact scores, as scikit-learn has them, are computed and
+        errors are returned. Never pass the records to be protected. m records, chosen at random,
+        are validated on, and the others are trained on. Each record is a unit.
 
         Parameters
         ----------
         search : PrivateBayesSearchCV
             A search with `WorstCase`. The plan's epsilon, n_iter and shares of epsilon replace its
             own. The search object is not changed, and its ledger is not charged.
-        X : array-like of shape (n_samples, n_features)
-            Public records, more than m.
-        y : array-like of shape (n_samples,)
-            Their targets.
+        X, y : array-like
+            Public records, more than m, and their targets.
         n_runs : int, default=100
             Number of runs, 1 or more.
         random_state : int, RandomState instance or None, default=None
             Seeds everything including the noise, because nothing is protected here.
         n_jobs : int or None, default=None
-            Number of parallel fits, as joblib takes it.
+            Number of parallel fits, as in joblib.
 
         Returns
         -------
         simulation : Simulation
             ``regret`` and ``score_error`` of each run, and whether its interval contains the exact
             score. Print it for a summary.
-
-        Raises
-        ------
-        ValueError
-            If there are too few records, or the search does not match the plan.
-
-        Notes
-        -----
-        Errors are in units of the metric. Exact scores are those of scikit-learn.
         """
         return simulate(self, search, X, y, n_runs=n_runs, random_state=random_state, n_jobs=n_jobs)
 

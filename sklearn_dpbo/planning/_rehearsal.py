@@ -17,22 +17,19 @@ from .._space.space import SearchSpace
 from ..scoring._scorers import PrivateScorer, Score
 from ..strategies._base import Release
 from ..strategies._guidance import Guidance
-from ..strategies._release import CountedScores, count_scores
+from ..strategies._release import UnreleasedScores, count_scores
 from ..strategies._worst_case import WorstCase
 from ._bounds import UtilityBounds
 
 __all__ = ["Draw", "Rehearsal"]
 
-# Regret, error of the released score, and the half-width of its interval; whether the interval has
-# the exact score in it.
+# Regret, error of the released score, half-width of its interval, and whether the interval contains
+# the exact score.
 Draw = tuple[float, float, float, bool]
 
 
 class Rehearsal(WorstCase):
-    """`WorstCase`, with choice and release repeated; `draws` has the outcomes.
-
-    Made by `of`. Guidance, choice and release are those of a search.
-    """
+    """`WorstCase`, with choice and release repeated; `draws` has the outcomes."""
 
     bounds: UtilityBounds
     n_draws: int
@@ -42,7 +39,6 @@ class Rehearsal(WorstCase):
 
     @classmethod
     def of(cls, strategy: WorstCase, bounds: UtilityBounds, n_draws: int) -> Rehearsal:
-        """Return a rehearsal of a strategy."""
         rehearsal = cls(**strategy.get_params(deep=False))
         rehearsal.bounds, rehearsal.n_draws = bounds, n_draws
         return rehearsal
@@ -63,7 +59,7 @@ class Rehearsal(WorstCase):
         guidance = Guidance(self, space, oracle, n_iter, rng, mechanisms)
         history = guidance.run()
         params = [history.candidates[i].params for i in history.fitted]
-        exact, counted = _exact_scores(oracle, params), dict[int, CountedScores]()
+        exact, counted = _exact_scores(oracle, params), dict[int, UnreleasedScores]()
         self.scorer, self.n_candidates, self.draws = oracle.scorer, len(params), []
         statistics = history.statistics.plus(guidance.prior())
         for _ in range(self.n_draws):

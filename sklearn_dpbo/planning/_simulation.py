@@ -28,8 +28,6 @@ __all__ = ["Simulation", "simulate"]
 class Simulation:
     """Errors of simulated runs of a search, in units of the score.
 
-    Exact scores are those of the validation part as scikit-learn computes them.
-
     Parameters
     ----------
     bounds : UtilityBounds
@@ -45,11 +43,9 @@ class Simulation:
     n_candidates : int
         How many candidates were validated (in the last run).
     covered : bool, default=True
-        Whether theorems bound the errors: the score is a mean of gains with given bounds, and the
-        plan is for such a mean.
+        Whether theorems bound the errors: the score is a mean of gains with given bounds.
     by_score_alone : bool, default=True
-        Whether candidates are chosen by validation scores alone. If public scores count, too, no
-        theorem bounds the regret.
+        Whether candidates are chosen by validation scores alone; else no theorem bounds the regret.
     """
 
     bounds: UtilityBounds
@@ -69,13 +65,10 @@ class Simulation:
     def table(self) -> list[dict[str, Any]]:
         """Return a row for the regret and one for the score error, as ``pandas.DataFrame`` takes.
 
-        Returns
-        -------
-        rows : list of dict
-            With the keys "error" (its name), "mean", "quantile" (at the confidence of the bounds),
-            "promised" (the guaranteed error; NaN if no theorem covers the score), "estimated" (that
-            of a pilot's plan, else NaN) and "within" (the share of the runs that kept to it; NaN if
-            there is neither).
+        Keys are "error" (its name), "mean", "quantile" (at the confidence of the bounds),
+        "promised" (the guaranteed error; NaN if no theorem covers the score), "estimated" (that of
+        a pilot's plan, else NaN) and "within" (the share of the runs that kept to it; NaN if there
+        is neither).
         """
         return [
             self._row("regret", self.regret, self.bounds.regret, self.by_score_alone),
@@ -134,10 +127,8 @@ def simulate(
 ) -> Simulation:
     """Run a search many times, with new noise, on data that are *treated as public*.
 
-    The data are split once into `bounds.m` records to validate on and the others to train on. If
-    the evaluated candidates do not depend on the noise (``guidance="public"`` or ``"none"``), the
-    search runs once, and only the choice and the score are repeated n_runs times. Otherwise
-    everything is repeated. Parameters are those of `SearchPlan.simulate`.
+    Only the choice and the score are repeated if the evaluated candidates do not depend on the
+    noise (``guidance="public"`` or ``"none"``), else everything. Parameters: `SearchPlan.simulate`.
     """
     check_number("n_runs", n_runs, "1 or more", lambda n: n >= 1, Integral)
     if n_rows(X) <= bounds.m:

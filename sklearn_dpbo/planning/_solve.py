@@ -44,12 +44,13 @@ def plan_search(
     Give two of m, n_iter and epsilon, and None for the one to find.
 
     *Means over records*, such as accuracy. The answer is exact: the theorems guarantee the targets
-    with it, but not with a smaller m, a smaller epsilon or a larger n_iter. It is computed from
-    these numbers alone, so it costs no privacy.
+    with it, but not with a smaller m, a smaller epsilon or a larger n_iter. ValueError says why
+    targets cannot be reached.
 
     *All other metrics*, such as F1 and AUC. How noise affects them depends on the predictions. So
     pass ``scoring``, a fitted pilot model and public records. The answer is an estimate for a
-    candidate that predicts as the pilot does; it is found to within 2 %.
+    candidate that predicts as the pilot does, to within 2 %, for m up to 1,000,000 and epsilon in
+    [0.001, 1000].
 
     *One table*, ``protect="all"``. Pass m, epsilon, delta and an estimator that trains privately.
     The plan tells how many models are fitted, how private each fit is, and how far off the choice
@@ -92,11 +93,9 @@ def plan_search(
     estimator : estimator or None, default=None
         With `scoring`, the pilot: a fitted model about as good as those to come. With
         ``protect="all"``, an estimator that trains privately, not fitted.
-    X : array-like of shape (n_samples, n_features), or None, default=None
-        Public records like those to be protected, on which the pilot was not fitted. Never pass the
-        protected records. With `scoring`.
-    y : array-like of shape (n_samples,), or None, default=None
-        Targets of X.
+    X, y : array-like or None, default=None
+        Public records like those to be protected, on which the pilot was not fitted, and their
+        targets. Never pass the protected records. With `scoring`.
     protect : {"validation", "all"}, default="validation"
         As in the search. With "all" nothing is solved for, and there are no targets.
     delta : float, default=0.0
@@ -108,19 +107,7 @@ def plan_search(
     Returns
     -------
     plan : SearchPlan
-        Print it to see the errors, guaranteed or estimated; see also its `table`, `plot` and
-        `simulate`. With ``protect="all"``, a `OneTablePlan`.
-
-    Raises
-    ------
-    ValueError
-        If there is not exactly one number to find and at least one target; if a parameter is out
-        of its range; or if the targets cannot be reached, with the reason.
-
-    Notes
-    -----
-    The theorems are about means of gains in [a, b] and ``strategy="worst_case"``. With `scoring`,
-    m is at most 1,000,000, and epsilon lies in [0.001, 1000].
+        Print it to see the errors; see also its `table`, `plot` and `simulate`.
 
     Examples
     --------
@@ -172,7 +159,6 @@ def plan_search(
 
 
 def _missing(given: dict[str, float | None], *, has_target: bool) -> str:
-    """Return the name of the number to find."""
     missing = [name for name, value in given.items() if value is None]
     if not missing:
         what = "over-determined" if has_target else "nothing to solve for"
@@ -274,7 +260,7 @@ def _check_exact_targets(plan: SearchPlan) -> None:
 
 
 def _solve_m(plan: SearchPlan) -> SearchPlan:
-    """Also with twice the records the targets are to be met: estimates go up and down a little."""
+    """Return a plan that meets the targets with twice the records, too: estimates fluctuate."""
     high, most = plan.range_of_m
     if _meets_targets(plan, m=high):
         return replace(plan, m=high)

@@ -70,11 +70,8 @@ def legend_above(ax: Axes, ncols: int = 2) -> Legend:
 class ReleasedCandidates:
     """The candidates that a search released, in the order of ``cv_results_``.
 
-    `columns`: values of each parameter, masked for candidates without the parameter; `validated`:
-    whether each was scored on the validation set; None if that is not released; `public_scores`:
-    scores within the training set; NaN for candidates without one; `failed`: whether fitting
-    failed; `chosen`: position of the chosen candidate; `score_name`: name of the score that
-    selects.
+    `columns`: values of each parameter, masked where it is not set; `validated`: None if it is not
+    released which ones were; `public_scores`: NaN where there is none.
     """
 
     columns: dict[str, np.ma.MaskedArray[Any, Any]]
@@ -92,7 +89,6 @@ class ReleasedCandidates:
 
 
 def released_candidates(search: Any) -> ReleasedCandidates:
-    """Return the candidates that a fitted search released."""
     check_is_fitted(search, "cv_results_")
     if not hasattr(search, "best_index_"):
         raise ValueError(

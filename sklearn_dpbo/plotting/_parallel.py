@@ -36,33 +36,21 @@ class ParallelCoordinatesDisplay:
     ----------
     parameters : list of ParameterAxis
         The axes, from left to right, with the positions of the candidates.
-    public_scores : ndarray of shape (n_candidates,)
-        Scores within the training set; NaN for candidates without one.
-    failed : ndarray of bool, shape (n_candidates,)
-        Whether fitting the candidate failed.
-    chosen : int
-        Position of the chosen candidate.
-    score_name : str, default="score"
-        Name of the score, for the colour bar.
+    public_scores, failed, chosen, score_name : ndarray, ndarray, int, str
+        As in `SearchPathDisplay`.
     other : str, default="validated"
         Legend label of the candidates without a public score.
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        The axes.
-    figure_ : matplotlib Figure
-        The figure of the axes.
+    ax_, figure_, legend_ : matplotlib Axes, Figure and Legend
     scored_, others_, failed_ : matplotlib LineCollection
         Candidates with a public score, without one, and those whose fit failed.
     chosen_ : matplotlib Line2D
-        The chosen candidate.
     texts_ : list of matplotlib Text
         Values beside the axes.
     colorbar_ : matplotlib Colorbar or None
-        Colour bar of the public scores; None without scores.
-    legend_ : matplotlib Legend
-        The legend.
+        None without public scores.
     """
 
     def __init__(
@@ -91,7 +79,7 @@ class ParallelCoordinatesDisplay:
         ax: Axes | None = None,
         **kwargs: Any,
     ) -> Self:
-        """Draw the candidates of a fitted search.
+        """Draw the candidates of a fitted search; `ax` and other arguments are those of `plot`.
 
         Parameters
         ----------
@@ -99,22 +87,6 @@ class ParallelCoordinatesDisplay:
             A fitted search that released a candidate.
         parameters : list of str, default=None
             Names of the parameters to draw, in this order; None draws all.
-        ax : matplotlib Axes, default=None
-            Axes to draw on; None makes a figure.
-        **kwargs : dict
-            Passed to `plot`.
-
-        Returns
-        -------
-        display : ParallelCoordinatesDisplay
-            The display, drawn.
-
-        Raises
-        ------
-        NotFittedError
-            If the search is not fitted.
-        ValueError
-            If it released no candidate, or a parameter does not exist.
         """
         released = released_candidates(search)
         names = list(released.columns) if parameters is None else list(parameters)
@@ -137,21 +109,14 @@ class ParallelCoordinatesDisplay:
         cmap: str | Colormap = "cividis",
         colorbar: bool = True,
     ) -> Self:
-        """Draw the candidates.
+        """Draw the candidates on `ax`, or in a new figure.
 
         Parameters
         ----------
-        ax : matplotlib Axes, default=None
-            Axes to draw on; None makes a figure.
         cmap : str or Colormap, default="cividis"
             Colour map of the public scores.
         colorbar : bool, default=True
             Whether to add a colour bar, if there are public scores.
-
-        Returns
-        -------
-        self : ParallelCoordinatesDisplay
-            The display.
         """
         n = len(self.parameters)
         self.figure_, self.ax_ = figure_and_axes(ax, (max(6.4, 1.6 * n), 4.8))

@@ -53,17 +53,7 @@ class ParameterAxis:
 
     @classmethod
     def of(cls, name: str, column: np.ma.MaskedArray[Any, Any], param_grid: Any) -> ParameterAxis:
-        """Return the axis of a parameter, on the scale that its distribution suggests.
-
-        Parameters
-        ----------
-        name : str
-            Name of the parameter.
-        column : MaskedArray of shape (n_candidates,)
-            Values of the parameter, as in ``cv_results_``: masked where it is not set.
-        param_grid : dict or list of dict
-            The search space.
-        """
+        """Return the axis of a column of ``cv_results_``, scaled as `param_grid` suggests."""
         grids = [g[name] for g in SearchSpace(param_grid).subspaces if name in g]
         numeric = any(grid.ordered for grid in grids)
         numbers = np.full(len(column), np.nan)
@@ -94,15 +84,7 @@ class ParameterAxis:
         return cls("number of the candidate", np.arange(1, n + 1, dtype=float))
 
     def apply(self, ax: Axes, which: Literal["x", "y"]) -> None:
-        """Set the label, scale and ticks of one axis of matplotlib Axes.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes
-            The axes to change.
-        which : {"x", "y"}
-            The axis to change.
-        """
+        """Set the label, scale and ticks of the "x" or "y" axis of matplotlib Axes."""
         axis = getattr(ax, f"{which}axis")
         axis.set_label_text(self.name)
         if self.scale == "log":
@@ -150,7 +132,6 @@ class ParameterAxis:
 
     @property
     def _numbers(self) -> NDArray[np.float64]:
-        """The distinct positions that are numbers."""
         return np.setdiff1d(self.positions, [position for position, _ in self.marks])
 
     # ------------------------------------------------------------ for parallel coordinates
@@ -192,7 +173,6 @@ def _scaled(scale: str, positions: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _unscaled(scale: str, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the positions that `_scaled` made these values of."""
     return 10**values if scale == "log" else values
 
 

@@ -31,7 +31,7 @@ class SearchPathDisplay:
 
     Create it with `from_search`. Candidates that were explored within the training set, those that
     were scored on the validation set, and the chosen one have different markers; the colour is the
-    public score. All of this is public or released.
+    public score. `ParallelCoordinatesDisplay` shows all parameters at once.
 
     Parameters
     ----------
@@ -50,22 +50,13 @@ class SearchPathDisplay:
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        The axes.
-    figure_ : matplotlib Figure
-        The figure of the axes.
+    ax_, figure_, legend_ : matplotlib Axes, Figure and Legend
     path_ : matplotlib Line2D
         Line from each candidate to the next.
     explored_, validated_, failed_, chosen_ : matplotlib PathCollection
         Markers of the candidates.
     colorbar_ : matplotlib Colorbar or None
-        Colour bar of the public scores; None without scores.
-    legend_ : matplotlib Legend
-        The legend.
-
-    See Also
-    --------
-    ParallelCoordinatesDisplay : Candidates in all parameters at once.
+        None without public scores.
     """
 
     def __init__(
@@ -97,7 +88,7 @@ class SearchPathDisplay:
         ax: Axes | None = None,
         **kwargs: Any,
     ) -> Self:
-        """Draw the path of a fitted search.
+        """Draw the path of a fitted search; `ax` and other arguments are those of `plot`.
 
         Parameters
         ----------
@@ -106,22 +97,6 @@ class SearchPathDisplay:
         x, y : str, default=None
             Names of parameters. If one is given, it is drawn over the number of the candidate. If
             none is given, the two parameters with the most values are drawn.
-        ax : matplotlib Axes, default=None
-            Axes to draw on; None makes a figure.
-        **kwargs : dict
-            Passed to `plot`.
-
-        Returns
-        -------
-        display : SearchPathDisplay
-            The display, drawn.
-
-        Raises
-        ------
-        NotFittedError
-            If the search is not fitted.
-        ValueError
-            If its path was not released, or a parameter does not exist.
         """
         released = released_candidates(search)
         if released.validated is None:
@@ -151,23 +126,16 @@ class SearchPathDisplay:
         colorbar: bool = True,
         path_kw: dict[str, Any] | None = None,
     ) -> Self:
-        """Draw the path.
+        """Draw the path on `ax`, or in a new figure.
 
         Parameters
         ----------
-        ax : matplotlib Axes, default=None
-            Axes to draw on; None makes a figure.
         cmap : str or Colormap, default="cividis"
             Colour map of the public scores.
         colorbar : bool, default=True
             Whether to add a colour bar, if there are public scores.
         path_kw : dict, default=None
             Passed to matplotlib's ``plot`` for the line from candidate to candidate.
-
-        Returns
-        -------
-        self : SearchPathDisplay
-            The display.
         """
         self.figure_, self.ax_ = figure_and_axes(ax, (6.4, 4.8))
         x, y = self.x.positions, self.y.positions

@@ -41,14 +41,8 @@ class ScoreDisplay:
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        The axes.
-    figure_ : matplotlib Figure
-        The figure of the axes.
-    scores_ : matplotlib PathCollection
-        Markers of the scores.
-    intervals_ : matplotlib LineCollection
-        The intervals.
+    ax_, figure_ : matplotlib Axes and Figure
+    scores_, intervals_ : matplotlib PathCollection and LineCollection
     """
 
     def __init__(
@@ -66,30 +60,13 @@ class ScoreDisplay:
 
     @classmethod
     def from_search(cls, search: Any, *, ax: Axes | None = None, **kwargs: Any) -> Self:
-        """Draw the released scores of one or several searches.
-
-        Of one search with several scores, all scores are drawn.
+        """Draw the released scores of one or several searches; `ax` is that of `plot`.
 
         Parameters
         ----------
         search : PrivateBayesSearchCV, list of them, or dict of names to them
-            Fitted searches. Use one kind of score for all of them.
-        ax : matplotlib Axes, default=None
-            Axes to draw on; None makes a figure.
-        **kwargs : dict
-            Passed to `plot`.
-
-        Returns
-        -------
-        display : ScoreDisplay
-            The display, drawn.
-
-        Raises
-        ------
-        NotFittedError
-            If a search is not fitted.
-        ValueError
-            If no search is given.
+            Fitted searches. Use one kind of score for all of them. Of one search with several
+            scores, all scores are drawn.
         """
         if isinstance(search, list | tuple):
             search = {f"search {i}": each for i, each in enumerate(search, 1)}
@@ -97,7 +74,7 @@ class ScoreDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Axes | None = None, **kwargs: Any) -> Self:
-        """Draw the released scores of one or several fitted estimators.
+        """Draw the released scores of one or several fitted estimators; `ax` is that of `plot`.
 
         Parameters
         ----------
@@ -106,22 +83,6 @@ class ScoreDisplay:
             `PrivateThresholdClassifier`, `PrivateConfigurator` or `PrivateBayesSearchCV`. Use one
             kind of score for all of them. One search with several scores has a row for each; of
             several such searches, only the score that selects is drawn.
-        ax : matplotlib Axes, default=None
-            Axes to draw on; None makes a figure.
-        **kwargs : dict
-            Passed to `plot`.
-
-        Returns
-        -------
-        display : ScoreDisplay
-            The display, drawn.
-
-        Raises
-        ------
-        NotFittedError
-            If an estimator is not fitted.
-        ValueError
-            If no estimator is given, or if one has released no score.
         """
         if getattr(estimator, "multimetric_", False):
             scores, intervals = estimator.best_scores_, estimator.best_score_intervals_
@@ -147,18 +108,7 @@ class ScoreDisplay:
         return display.plot(ax, **kwargs)
 
     def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the scores.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Axes to draw on; None makes a figure.
-
-        Returns
-        -------
-        self : ScoreDisplay
-            The display.
-        """
+        """Draw the scores on `ax`, or in a new figure."""
         n = len(self.names)
         self.figure_, self.ax_ = figure_and_axes(ax, (6.4, 1.2 + 0.45 * n))
         rows, (low, high) = np.arange(n), np.transpose(self.intervals)
@@ -171,9 +121,7 @@ class ScoreDisplay:
 
 
 class LedgerDisplay:
-    """The spent part of a privacy budget, charge by charge.
-
-    Create it with `from_ledger`.
+    """The spent part of a privacy budget, charge by charge; create it with `from_ledger`.
 
     Parameters
     ----------
@@ -192,16 +140,11 @@ class LedgerDisplay:
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        The axes.
-    figure_ : matplotlib Figure
-        The figure of the axes.
+    ax_, figure_, legend_ : matplotlib Axes, Figure and Legend
     worst_case_, assumed_ : matplotlib FillBetweenPolyCollection
         Sums of epsilon, without and with assumptions.
     limit_ : matplotlib Line2D
         Epsilon of the budget.
-    legend_ : matplotlib Legend
-        The legend.
     """
 
     def __init__(
@@ -223,29 +166,7 @@ class LedgerDisplay:
 
     @classmethod
     def from_ledger(cls, ledger: PrivacyLedger, *, ax: Axes | None = None, **kwargs: Any) -> Self:
-        """Draw the charges of a ledger.
-
-        Parameters
-        ----------
-        ledger : PrivacyLedger
-            The ledger, which is read once.
-        ax : matplotlib Axes, default=None
-            Axes to draw on; None makes a figure.
-        **kwargs : dict
-            Passed to `plot`.
-
-        Returns
-        -------
-        display : LedgerDisplay
-            The display, drawn.
-
-        Raises
-        ------
-        LedgerError
-            If the ledger cannot be read.
-        ValueError
-            If it is not a `PrivacyLedger`.
-        """
+        """Draw the charges of a ledger, which is read once; other arguments are those of `plot`."""
         require_ledger(ledger)
         content = ledger.to_dict()
         history, budget = content["history"], content["budget"]
@@ -260,19 +181,12 @@ class LedgerDisplay:
         return display.plot(ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, *, by: str = "number") -> Self:
-        """Draw the charges.
+        """Draw the charges on `ax`, or in a new figure.
 
         Parameters
         ----------
-        ax : matplotlib Axes, default=None
-            Axes to draw on; None makes a figure.
         by : {"number", "time"}, default="number"
             The horizontal axis: the number of the charge, or its time (UTC).
-
-        Returns
-        -------
-        self : LedgerDisplay
-            The display.
         """
         if by not in ("number", "time"):
             raise ValueError(f'by is "number" or "time"; found {by!r}')

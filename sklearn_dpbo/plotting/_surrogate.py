@@ -61,21 +61,16 @@ class SurrogateDisplay:
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        The axes.
-    figure_ : matplotlib Figure
-        The figure of the axes.
+    ax_, figure_, legend_ : matplotlib Axes, Figure and Legend
     mean_ : matplotlib Line2D, ErrorbarContainer or QuadMesh
-        The mean: a line, points with error bars over categories, or a plane. A plane shows the
-        standard deviation if ``what="std"``.
+        A line, points with error bars over categories, or a plane. A plane shows the standard
+        deviation if ``what="std"``.
     band_ : matplotlib FillBetweenPolyCollection or None
         Two standard deviations on either side of the line; None without a line.
     scores_ : matplotlib PathCollection
         Markers of the public scores.
     colorbar_ : matplotlib Colorbar or None
-        Colour bar of a plane; None without one.
-    legend_ : matplotlib Legend
-        The legend.
+        None without a plane.
     """
 
     def __init__(
@@ -110,7 +105,7 @@ class SurrogateDisplay:
         ax: Axes | None = None,
         **kwargs: Any,
     ) -> Self:
-        """Fit the surrogate to the public scores of a fitted search and draw it.
+        """Draw the surrogate of a fitted search; `ax` and other arguments are those of `plot`.
 
         Parameters
         ----------
@@ -123,24 +118,7 @@ class SurrogateDisplay:
         at : dict, default=None
             Values of the other parameters. Those that are missing (all, if None) are taken from
             the chosen candidate; or, if it does not have the parameters to draw, from the
-            candidate with the highest public score that has them. All points drawn belong to the
-            same dict of param_grid.
-        ax : matplotlib Axes, default=None
-            Axes to draw on; None makes a figure.
-        **kwargs : dict
-            Passed to `plot`.
-
-        Returns
-        -------
-        display : SurrogateDisplay
-            The display, drawn.
-
-        Raises
-        ------
-        NotFittedError
-            If the search is not fitted.
-        ValueError
-            If there are no public scores, or a parameter does not exist.
+            candidate with the highest public score that has them.
         """
         model, explored = _public_model(search)
         names = [parameter] if second is None else [parameter, second]
@@ -179,23 +157,16 @@ class SurrogateDisplay:
         cmap: str | Colormap = "cividis",
         colorbar: bool = True,
     ) -> Self:
-        """Draw the surrogate.
+        """Draw the surrogate on `ax`, or in a new figure.
 
         Parameters
         ----------
-        ax : matplotlib Axes, default=None
-            Axes to draw on; None makes a figure.
         what : {"mean", "std"}, default="mean"
             What colour shows over two parameters: the mean or the standard deviation.
         cmap : str or Colormap, default="cividis"
             Colour map over two parameters.
         colorbar : bool, default=True
             Whether to add a colour bar over two parameters.
-
-        Returns
-        -------
-        self : SurrogateDisplay
-            The display.
         """
         if what not in ("mean", "std"):
             raise ValueError(f'what is "mean" or "std"; found {what!r}')

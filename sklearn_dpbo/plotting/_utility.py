@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["PrivacyUtilityDisplay"]
 
 _N_POINTS = 120
-# The default range of epsilon: this factor below and above the given one.
+# The default range is the given epsilon, divided and multiplied by this.
 _RANGE_FACTOR = 30.0
 
 
@@ -38,7 +38,7 @@ class PrivacyUtilityDisplay:
     sampling_error : float
         Sampling error of a score, in units of the score.
     point : tuple (epsilon, regret, score_error) or None, default=None
-        Epsilon of a search or plan and its errors, to be marked; None marks nothing.
+        A search or plan to be marked.
     label : str, default=""
         Assumptions of the curves, for the label of the axis.
     guaranteed : bool, default=True
@@ -46,16 +46,11 @@ class PrivacyUtilityDisplay:
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        The axes.
-    figure_ : matplotlib Figure
-        The figure of the axes.
+    ax_, figure_, legend_ : matplotlib Axes, Figure and Legend
     regret_, score_error_, sampling_error_ : matplotlib Line2D
         The curves.
     point_ : matplotlib PathCollection or None
-        Markers of the point; None without a point.
-    legend_ : matplotlib Legend
-        The legend.
+        Markers of the point.
     """
 
     def __init__(
@@ -83,28 +78,14 @@ class PrivacyUtilityDisplay:
     ) -> Self:
         """Draw the curves for the m and the candidates of a fitted search, and mark the search.
 
+        Other arguments are those of `from_bounds`.
+
         Parameters
         ----------
         search : PrivateBayesSearchCV
             A search fitted with `WorstCase` and a score that is a mean of gains.
         confidence : float, default=0.95
             Probability of each guarantee, in [0.5, 1 - 1e-9].
-        ax : matplotlib Axes, default=None
-            Axes to draw on; None makes a figure.
-        **kwargs : dict
-            Passed to `from_bounds`.
-
-        Returns
-        -------
-        display : PrivacyUtilityDisplay
-            The display, drawn.
-
-        Raises
-        ------
-        NotFittedError
-            If the search is not fitted.
-        ValueError
-            If the theorems do not cover the search.
         """
         return cls.from_bounds(utility_of(search, confidence), ax=ax, **kwargs)
 
@@ -118,7 +99,7 @@ class PrivacyUtilityDisplay:
         ax: Axes | None = None,
         **kwargs: Any,
     ) -> Self:
-        """Draw the curves for a given number of units and candidates.
+        """Draw the curves for a number of units and candidates; `ax` is that of `plot`.
 
         Parameters
         ----------
@@ -129,15 +110,6 @@ class PrivacyUtilityDisplay:
             30 times it.
         mark : bool, default=True
             Whether to mark the epsilon of bounds.
-        ax : matplotlib Axes, default=None
-            Axes to draw on; None makes a figure.
-        **kwargs : dict
-            Passed to `plot`.
-
-        Returns
-        -------
-        display : PrivacyUtilityDisplay
-            The display, drawn.
         """
         if epsilon is None:
             low = max(bounds.epsilon / _RANGE_FACTOR, 1e-9)
@@ -157,18 +129,7 @@ class PrivacyUtilityDisplay:
         return display.plot(ax, **kwargs)
 
     def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the curves.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Axes to draw on; None makes a figure.
-
-        Returns
-        -------
-        self : PrivacyUtilityDisplay
-            The display.
-        """
+        """Draw the curves on `ax`, or in a new figure."""
         self.figure_, self.ax_ = figure_and_axes(ax, (6.4, 4.4))
         draw = self.ax_.plot
         # A logarithmic axis cannot show an error of 0.

@@ -21,8 +21,7 @@ __all__ = ["ShowsEstimatorAndPrivacy", "ShowsPrivacy"]
 class ShowsPrivacy(BaseEstimator):
     """Adds a card with the privacy report to scikit-learn's HTML of a fitted estimator.
 
-    Notebooks ask for `_repr_html_` and `_repr_mimebundle_`. `BaseEstimator` has both in every
-    version of scikit-learn, but its own hooks beneath them differ between versions.
+    The hooks beneath `_repr_html_` and `_repr_mimebundle_` differ between versions of scikit-learn.
     """
 
     @property

@@ -135,19 +135,14 @@ class PrivacyReport:
     def to_dict(self) -> dict[str, Any]:
         """Return the report as numbers, texts, and lists and dicts of them.
 
-        Returns
-        -------
-        report : dict
-            With the keys "title", "private" (bool), "warning" (None if private), "epsilon" and
-            "delta" (None if the noise was seeded: then there is no guarantee), "worst_case" (bool),
-            "weak" (why the guarantee promises little; None if it does not), "m", "unit", "data",
-            "protected", "neighbours", "released", "not_protected", "assumption" (None if there is
-            none), "condition", "not_reported" (of a validation set), "spent", "noise",
-            "another_run" (unless the noise was seeded) and "ledger" (if one was charged: a list
-            with "ledger", "charge" and "head" of each charge, as in `Receipt`).
-            "spent" is a list with one entry per purpose: "purpose" (in words), "mechanism",
-            "times", "epsilon", "delta", "share" (of the whole epsilon), and "of" (of one table,
-            which part of it pays; else empty).
+        The keys are "title", "private" (bool), "warning" (None if private), "epsilon" and "delta"
+        (None if the noise was seeded: then there is no guarantee), "worst_case" (bool), "weak" (why
+        the guarantee promises little, or None), "m", "unit", "data", "protected", "neighbours",
+        "released", "not_protected", "assumption" (or None), "condition", "not_reported" (of a
+        validation set), "spent", "noise", "another_run" (unless the noise was seeded) and "ledger"
+        (if one was charged: "ledger", "charge" and "head" of each charge, as in `Receipt`). "spent"
+        lists, for each purpose, "purpose" (in words), "mechanism", "times", "epsilon", "delta",
+        "share" (of the whole epsilon), and "of" (of one table, which part of it pays; else empty).
         """
         report = {"title": self.title, "private": self.secure, "warning": self._warning or None}
         for fact in self._facts():
@@ -155,7 +150,6 @@ class PrivacyReport:
         return report
 
     def to_json(self) -> str:
-        """Return `to_dict` as JSON."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
 
     def to_html(self) -> str:
@@ -174,13 +168,7 @@ class PrivacyReport:
         return "\n".join(lines)
 
     def details(self) -> str:
-        """Return the whole report as text.
-
-        Returns
-        -------
-        text : str
-            Lines of at most 100 characters: print it.
-        """
+        """Return the whole report as text: print it."""
         lines = [self.title]
         if not self.secure:
             warning = textwrap.wrap(self._warning, 92)
@@ -299,7 +287,6 @@ class PrivacyReport:
         return f"{self.data}s in which {one} replaced"
 
     def _spent(self) -> list[dict[str, Any]]:
-        """Return what was spent on each purpose, in order."""
         spent = []
         for purpose, losses in self._by_purpose().items():
             epsilon = sum(loss.epsilon for loss in losses)
@@ -351,7 +338,7 @@ def _first_clauses(text: str) -> str:
         return text
     first, *rest = re.split(r";\s+(?![^(]*\))", text)  # not within brackets
     if len(first) > _SUMMARY_WIDTH - len("; ..."):
-        first = re.sub(r"\s*\([^()]*\)", "", first)  # what is in brackets is said in full elsewhere
+        first = re.sub(r"\s*\([^()]*\)", "", first)  # the details have all of it
     kept = first
     for clause in rest:
         if len(f"{kept}; {clause}; ...") > _SUMMARY_WIDTH:

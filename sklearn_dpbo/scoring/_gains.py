@@ -19,7 +19,6 @@ from scipy.special import expit, xlogy
 from .._data.tables import dense
 from .._params import as_floats, check_number, is_finite
 from ._labels import encode
-from ._metrics import OF_CLASS, ratio
 
 __all__ = ["GAINS", "Custom", "Gain", "Named", "OfCell"]
 
@@ -34,41 +33,22 @@ _COUNTED = 0.99
 class Gain:
     """What is known of a gain.
 
-    Parameters
-    ----------
-    of : callable
-        ``of(y, response, classes, **params)`` returns the gain of each record.
-    bounds : tuple (low, high), or callable
-        Lowest and highest gain; a callable returns them for training labels and parameters.
-    methods : tuple of str
-        Methods of the estimator that give its response; the first that it has is called.
-    task : "classification", "regression" or None
-        Kind of problem that the gain is for.
-    params : tuple of str
-        Names of its parameters.
-    check : callable
-        ``check(y, **params)`` returns the parameters for these training labels. Raises ValueError
-        for those that do not suit.
-    counts : bool
-        Whether every gain is one of the two bounds.
-    takes_bounds : bool
-        Whether users may choose the bounds.
-    one_output : bool
-        Whether it takes one label per record only.
-    lipschitz : callable
-        Of the parameters: the Lipschitz constant of a gain of the margin of a linear classifier.
+    `of(y, response, classes, **params)` returns the gain of each record. `bounds` are the lowest
+    and highest gain, or a function of training labels and what `make` returned. `methods` of the
+    estimator give its response. `make(y, **params)` returns the gain for these training labels, or
+    raises ValueError. `counts`: every gain is one of the bounds. `one_output`: it takes one label
+    per record only.
     """
 
-    of: Callable[..., Any]
-    bounds: Bounds | Callable[[Any, dict[str, Any]], Bounds] = (0.0, 1.0)
+    of: Any = None
+    bounds: Bounds | Callable[[Any, Any], Bounds] = (0.0, 1.0)
     methods: tuple[str, ...] = ("predict",)
     task: str | None = "classification"
     params: tuple[str, ...] = ()
-    check: Callable[..., dict[str, Any]] = lambda y, **params: params
+    make: Callable[..., Any] | None = None
     counts: bool = False
     takes_bounds: bool = False
     one_output: bool = True
-    lipschitz: Callable[[dict[str, Any]], float | None] = lambda params: None
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,14 +58,11 @@ class Named:
     name: str
     params: dict[str, Any]
 
-    @property
-    def known(self) -> Gain:
-        return GAINS[self.name]
-
     def __call__(self, y: Any, response: NDArray[Any], classes: Any) -> Any:
-        if self.known.methods == ("predict",) and y.shape != response.shape:
+        known = GAINS[self.name]
+        if known.methods == ("predict",) and y.shape != response.shape:
             raise ValueError(f"y has shape {y.shape}, the predictions have shape {response.shape}")
-        return self.known.of(y, response, classes, **self.params)
+        return known.of(y, response, classes, **self.params)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +70,6 @@ class Custom:
     """A user's ``gain(y_true, response)``."""
 
     function: Callable[..., Any]
-    known = Gain(len, task=None, takes_bounds=True, one_output=False)
 
     def __call__(self, y: Any, response: NDArray[Any], classes: Any) -> Any:
         # With several outputs, classes is a list and response has no column per class.
@@ -109,6 +85,10 @@ class OfCell:
     matrix: Any
     classes: Any
 
+    @property
+    def bounds(self) -> Bounds:
+        return float(np.min(self.matrix)), float(np.max(self.matrix))
+
     def __call__(self, y: Any, response: NDArray[Any], classes: Any) -> Floats:
         true, predicted = encode(y, self.classes), encode(response, self.classes)
         known = (true >= 0) & (predicted >= 0)
@@ -122,60 +102,30 @@ def _correct(y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
     return correct if correct.ndim == 1 else np.all(correct, axis=1)
 
 
-def _weighted(y: Any, response: NDArray[Any], classes: Any, class_weight: Any) -> Floats:
-    """w(y) [y = prediction], with public class weights w."""
-    matrix = np.diag([class_weight.get(c, 0.0) for c in np.asarray(classes).tolist()])
-    return OfCell(matrix, classes)(y, response, classes)
-
-
-def _class_weights(y: Any, class_weight: Any = None) -> dict[str, Any]:
-    """w(c) = 1 / (K pi_c), with K classes of prevalence pi_c in training, if not given."""
-    labels, counts = np.unique(dense(y), return_counts=True)
+def _weighted(y: Any, class_weight: Any = None) -> OfCell:
+    """w(y) [y = prediction]; w(c) = 1 / (K pi_c) for K classes of prevalence pi_c, if not given."""
+    classes, counts = np.unique(dense(y), return_counts=True)
+    labels = classes.tolist()
     if class_weight is None:
-        weights = counts.sum() / (len(labels) * counts)
-        class_weight = dict(zip(labels.tolist(), weights.tolist(), strict=True))
-    w = [class_weight.get(label, -1.0) for label in labels.tolist()]
+        class_weight = dict(zip(labels, counts.sum() / (len(labels) * counts), strict=True))
+    w = [class_weight.get(label, -1.0) for label in labels]
     if not (all(v >= 0 and is_finite(v) for v in [*w, *class_weight.values()]) and any(w)):
         raise ValueError(
-            f"class_weight is a dict with a weight for each label of y, {labels.tolist()}, none "
+            f"class_weight is a dict with a weight for each label of y, {labels}, none "
             f"negative and at least one positive; found {class_weight!r}"
         )
-    return {"class_weight": class_weight}
+    return OfCell(np.diag(w), classes)
 
 
-def _cost(y: Any, response: NDArray[Any], classes: Any, cost_matrix: Any) -> Floats:
+def _cost(y: Any, cost_matrix: Any = None) -> OfCell:
     """-C[y, prediction], with a public matrix C of costs; classes in sorted order."""
-    return OfCell(-np.array(cost_matrix), classes)(y, response, classes)
-
-
-def _costs(y: Any, cost_matrix: Any = None) -> dict[str, Any]:
-    C, K = as_floats(cost_matrix), len(np.unique(dense(y)))
-    if C is None or C.shape != (K, K) or np.ptp(C) == 0:
+    C, classes = as_floats(cost_matrix), np.unique(dense(y))
+    if C is None or C.shape != (len(classes),) * 2 or np.ptp(C) == 0:
         raise ValueError(
             "cost_matrix is a square table of finite numbers, not all the same: a row per true "
-            f"class, a column per predicted class, of {K} classes; found {cost_matrix!r}"
+            f"class, a column per predicted class, of {len(classes)} classes; found {cost_matrix!r}"
         )
-    return {"cost_matrix": C.tolist()}
-
-
-def _of_sample(name: str) -> Callable[..., Floats]:
-    """Make a gain of a metric of one class, computed from the labels of each record."""
-
-    def gain(y: Any, response: NDArray[Any], classes: Any) -> Floats:
-        true, predicted = y != 0, response != 0
-        pairs = (true & predicted, ~true & predicted, true & ~predicted)
-        return ratio(*OF_CLASS[name](*(1.0 * pair.sum(axis=1) for pair in pairs)))
-
-    return gain
-
-
-def _zeros_and_ones(y: Any) -> dict[str, Any]:
-    if dense(y).ndim != 2 or not np.isin(dense(y), (0, 1)).all():
-        raise ValueError(
-            "scores of samples take a column of zeros and ones for each label; y has shape "
-            f"{dense(y).shape}. Use 'f1' or 'f1_macro', for example"
-        )
-    return {}
+    return OfCell(-C, classes)
 
 
 # ------------------------------------------------------------ of scores
@@ -202,10 +152,10 @@ def _top_k(y: Any, response: NDArray[Any], classes: Any, k: int = 2) -> NDArray[
     return gains
 
 
-def _few(y: Any, k: Any = 2) -> dict[str, Any]:
+def _few(y: Any, k: Any = 2) -> Named:
     n = len(np.unique(dense(y)))
     check_number("k", k, f"a number of classes below {n}", lambda k: 1 <= k < n, Integral)
-    return {"k": k}
+    return Named("top_k_accuracy", {"k": k})
 
 
 def _brier(y: Any, response: NDArray[Any], classes: Any) -> Floats:
@@ -247,10 +197,10 @@ def _minus(loss: Callable[..., Any]) -> Gain:
             found: Floats = -loss(y.astype(float), response, **params)
         return found if found.ndim == 1 else found.mean(axis=1)
 
-    def bounds(y_train: Any, params: dict[str, Any]) -> Bounds:
+    def bounds(y_train: Any, named: Any) -> Bounds:
         """The loss of predicting the median label, mostly."""
         y = np.asarray(dense(y_train), dtype=float)
-        losses = -gain(y, np.broadcast_to(np.median(y, axis=0), y.shape), None, **params)
+        losses = -named(y, np.broadcast_to(np.median(y, axis=0), y.shape), None)
         worst = float(np.quantile(losses, _COUNTED, method="higher"))
         # Where nearly all labels are the same, so is this loss: 0.
         return (-(worst or float(losses.max()) or 1.0), 0.0)
@@ -288,39 +238,23 @@ GAINS: dict[str, Gain] = {
     "neg_brier_score": Gain(
         _brier, lambda y, p: (-1.0 if len(np.unique(dense(y))) <= 2 else -2.0, 0.0), _PROBABILITIES
     ),
-    "neg_cost": Gain(
-        _cost,
-        lambda y, p: (-float(np.max(p["cost_matrix"])), -float(np.min(p["cost_matrix"]))),
-        params=("cost_matrix",),
-        check=_costs,
-    ),
+    "neg_cost": Gain(bounds=lambda y, gain: gain.bounds, params=("cost_matrix",), make=_cost),
     "neg_log_loss": Gain(_log_loss, (math.log(0.01), 0.0), _PROBABILITIES, takes_bounds=True),
     "neg_mean_pinball_loss": replace(_minus(_pinball), params=("alpha",)),
     "normalized_sigmoid": Gain(
-        _of_margin(lambda u, slope=1.0: expit(slope * u)),
-        methods=_MARGINS,
-        params=("slope",),
-        lipschitz=lambda params: params.get("slope", 1.0) / 4,
+        _of_margin(lambda u, slope=1.0: expit(slope * u)), methods=_MARGINS, params=("slope",)
     ),
-    "ramp": Gain(  # 1 less the ramp loss min(1, max(0, 1 - u))
-        _of_margin(lambda u: np.clip(u, 0, 1)), methods=_MARGINS, lipschitz=lambda params: 1.0
-    ),
+    # 1 less the ramp loss min(1, max(0, 1 - u))
+    "ramp": Gain(_of_margin(lambda u: np.clip(u, 0, 1)), methods=_MARGINS),
     "top_k_accuracy": Gain(
         _top_k,
         methods=("predict_proba", "decision_function"),
         params=("k",),
-        check=_few,
+        make=_few,
         counts=True,
     ),
     "weighted_accuracy": Gain(
-        _weighted,
-        lambda y, p: (0.0, float(max(p["class_weight"].values()))),
-        params=("class_weight",),
-        check=_class_weights,
+        bounds=lambda y, gain: gain.bounds, params=("class_weight",), make=_weighted
     ),
     **{f"neg_mean_{name}": _minus(loss) for name, loss in _LOSSES.items()},
-    **{
-        f"{name}_samples": Gain(_of_sample(name), check=_zeros_and_ones, one_output=False)
-        for name in ("f1", "jaccard", "precision", "recall")
-    },
 }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,16 +56,18 @@ class ScoreHistogram(Cells):
         Position of the class of each score: the positive one of two, or all.
     response_method : tuple of str
         Methods of the estimator; the first that it has is called.
-    cut : int or None, default=None
-        Number of the edge from which on the positive one of two classes is predicted, if there is
-        one.
+    cut : int, default=0
+        Number of the edge from which on the positive one of two classes counts as predicted.
+    follows : bool, default=False
+        Whether predictions follow the cut.
     """
 
     edges: tuple[tuple[float, ...], ...]
     classes: NDArray[Any]
     positives: tuple[int, ...]
     response_method: tuple[str, ...]
-    cut: int | None = None
+    cut: int = 0
+    follows: bool = False
     what = "histogram of scores"
 
     @classmethod
@@ -80,6 +82,7 @@ class ScoreHistogram(Cells):
         spread: bool = False,
         cut: float | None = None,
         also: tuple[float, ...] = (),
+        follows: bool = False,
     ) -> ScoreHistogram:
         """Place about n bins of each score so that public records of each class fill them evenly.
 
@@ -94,8 +97,8 @@ class ScoreHistogram(Cells):
         edges = tuple(
             _edges(s, code == c, n, more, spread) for c, s in zip(positives, columns, strict=True)
         )
-        place = edges[0].index(cut) if binary else None
-        return cls(edges, classes, positives, response_method, place)
+        place = edges[0].index(cut) if binary else 0
+        return cls(edges, classes, positives, response_method, place, follows)
 
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.intp]:
         """One bin per score.
@@ -125,7 +128,7 @@ class ScoreHistogram(Cells):
     def matrices(self, counts: NDArray[Any]) -> NDArray[Any]:
         """Return confusion matrices of two classes, shape (..., 2, 2): predictions by the cut."""
         (table,) = self.tables(counts)
-        below = table[..., : cast(int, self.cut) + 1].sum(axis=-1)
+        below = table[..., : self.cut + 1].sum(axis=-1)
         found = np.stack([below, table.sum(axis=-1) - below], axis=-1)
         return found if self.positives == (1,) else found[..., ::-1, ::-1]
 

@@ -15,7 +15,7 @@ from sklearn.base import is_classifier, is_clusterer, is_regressor
 from sklearn.utils.metadata_routing import get_routing_for_object
 
 from .._params import as_floats, check_number
-from ._gains import GAINS, Custom, Named
+from ._gains import GAINS, Custom
 from ._metrics import AVERAGES, CONFUSION
 from ._of_counts import RANKING, VARIANCE, ConfusionScore, RankingScore, VarianceExplained
 from ._queries import same
@@ -116,26 +116,31 @@ def make_private_scorer(
         name = getattr(gain, "__name__", type(gain).__name__)
         methods = response_method or "predict"
         methods = (methods,) if isinstance(methods, str) else tuple(methods)
-        return MeanScore.of(name, Custom(gain), {"bounds": _check_bounds(name, bounds)}, methods)
+        pair = _check_bounds(name, bounds)
+        scorer = MeanScore(
+            name,
+            pair,
+            {"bounds": pair},
+            task=None,
+            custom=True,
+            is_mean=True,
+            response_method=methods,
+        )
+        return scorer.with_gain(Custom(gain), pair)
     if not isinstance(gain, str) or gain not in NAMES:
         raise ValueError(_unknown(gain))
     if response_method is not None:
         raise ValueError(f"{gain!r} chooses its response_method itself; leave it out")
     if others := sorted(set(params) - set(NAMES[gain])):
         raise ValueError(f"{gain!r} has no parameters {others}; it has {list(NAMES[gain])}")
-    base = _ROOTS.get(gain, gain)
-    if bounds is not None and not (base in GAINS and GAINS[base].takes_bounds):
-        raise ValueError(f"{gain!r} has bounds of its own; leave bounds out")
     _check_params(gain, params)
+    base = _ROOTS.get(gain, gain)
+    if bounds is not None:
+        if not (base in GAINS and GAINS[base].takes_bounds):
+            raise ValueError(f"{gain!r} has bounds of its own; leave bounds out")
+        params = {"bounds": _check_bounds(gain, bounds, below=0.0)} | params
     if base in GAINS:
-        given = {} if bounds is None else {"bounds": _check_bounds(gain, bounds)}
-        if bounds is not None and (found := given["bounds"])[0] >= 0:
-            raise ValueError(
-                f"{gain!r} is 0 for a perfect prediction and negative otherwise, so bounds={found} "
-                f"would clip every gain: did you mean bounds=({-found[1]:g}, {0.0 - found[0]:g})?"
-            )
-        methods = GAINS[base].methods
-        return MeanScore.of(gain, Named(base, params), given | params, methods, gain in _ROOTS)
+        return MeanScore.of(gain, base, params)
     if gain in VARIANCE:
         return VarianceExplained(gain, (-math.inf, 1.0), params)
     if gain in CONFUSION:
@@ -155,16 +160,16 @@ def _check_params(name: str, params: dict[str, Any]) -> None:
         raise ValueError(f'weights is None, "linear" or "quadratic"; found {params["weights"]!r}')
 
 
-def _check_bounds(name: str, bounds: Any) -> tuple[float, float]:
+def _check_bounds(name: str, bounds: Any, below: float = math.inf) -> tuple[float, float]:
+    """Return the bounds; raise ValueError if they are none, or would clip all gains below a."""
     pair = as_floats(list(bounds)) if np.iterable(bounds) else None
     if pair is not None and pair.shape == (2,):
         a, b = pair.tolist()
-        if a < b and math.isfinite(b - a):
+        if a < min(b, below) and math.isfinite(b - a):
             return a, b
     raise ValueError(
         f"the gain {name!r} needs bounds=(a, b), finite with a < b and chosen without looking at "
-        f"the validation data, e.g. make_private_scorer({name!r}, bounds=(-100, 0)); found "
-        f"{bounds!r}"
+        f"the validation data, e.g. bounds=(-100, 0) where gains are negative; found {bounds!r}"
     )
 
 
@@ -210,9 +215,8 @@ def resolve_scorer(scoring: Any, estimator: Any) -> PrivateScorer:
         scoring = "accuracy" if is_classifier(estimator) else "r2"
     if scoring is None:
         raise ValueError(
-            f"scoring=None means accuracy or r2, and {type(estimator).__name__} is neither a "
-            "classifier nor a regressor. If it is one: class Mine(ClassifierMixin, BaseEstimator), "
-            f"the mixin first. Of clusterers, {_OF_CLUSTERERS}"
+            f"{type(estimator).__name__} is neither a classifier nor a regressor, so it needs "
+            f"scoring=. Of clusterers, {_OF_CLUSTERERS}"
         )
     if is_several(scoring):
         raise ValueError(f"scoring= takes one score here; found {scoring!r}")

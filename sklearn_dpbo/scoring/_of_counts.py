@@ -151,7 +151,7 @@ class ConfusionScore(_ClassScore):
         self, public: Public = None, m: int = 1, epsilon: float = 1.0, given: Given = None
     ) -> ConfusionScore:
         histogram = _first(given, ScoreHistogram)
-        follows = histogram is not None and histogram.cut is not None
+        follows = histogram is not None and histogram.follows
         return replace(self, counts=histogram) if follows else self
 
     def raw(self, counts: Floats, units: Units, undefined: float | None = None) -> Floats:
@@ -167,6 +167,7 @@ class RankingScore(_ClassScore):
 
     query: Pairs = UNSET
     response_method: tuple[str, ...] = ("decision_function", "predict_proba")
+    release_uses_public: bool = True
     smooth: bool = False
 
     def prepare(self, y_train: Any) -> RankingScore:
@@ -191,7 +192,7 @@ class RankingScore(_ClassScore):
         alone = given is None and m * epsilon >= _ENOUGH_FOR_PAIRS
         if self.name == "roc_auc" and (public is None or alone):
             pairs = PairCounts(self.classes, self.positions, (0.5,), 0.0, self.response_method)
-            return replace(self, counts=pairs)
+            return replace(self, counts=pairs, release_uses_public=False)
         if public is None:
             raise ValueError(
                 f"scoring={self.name!r} needs predictions of public records, and here all records "
@@ -248,8 +249,8 @@ class VarianceExplained(PrivateScorer):
     query: MeanOf = UNSET
     counts: Moments = UNSET
     task: str | None = "regression"
-    learns_bounds: bool = True
     choice_uses_public: bool = True
+    release_uses_public: bool = True
 
     def prepare(self, y_train: Any) -> VarianceExplained:
         check_one_output(self.name, y_train)
@@ -258,7 +259,7 @@ class VarianceExplained(PrivateScorer):
         if c is None:
             c = float(np.quantile(np.abs(y - centre), _COUNTED, method="higher")) or 1.0
         gain = Named("neg_mean_squared_error", {})
-        query = MeanOf(gain, (-(c**2), 0.0), clips=True, name=repr(self))
+        query = MeanOf(gain, (-(c**2), 0.0), name=repr(self))
         counts = Moments(centre, c, c, _STEPS)
         # As if the labels' variance were a ninth of c squared.
         return replace(self, query=query, counts=counts, ends=(1 - _ASSUMED, 1.0))
@@ -277,7 +278,7 @@ class VarianceExplained(PrivateScorer):
         moments = _first(given, Moments)
         found = self if moments is None else replace(self, counts=moments)
         if public is None:  # what bounds cut off stays cut off
-            return replace(found, learns_bounds=False)
+            return replace(found, release_uses_public=False)
         return found._with_clipping(public(self.response_method), m)
 
     @property

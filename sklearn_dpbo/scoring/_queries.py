@@ -120,8 +120,6 @@ class MeanOf(Query):
         (a, b)
     counts : bool, default=False
         Whether every gain is a or b.
-    clips : bool, default=False
-        Whether gains may lie outside of the bounds.
     custom : bool, default=False
         Whether the gain is a user's function.
     name : str
@@ -132,7 +130,6 @@ class MeanOf(Query):
     bounds: tuple[float, float]
     response_method: tuple[str, ...] = ("predict",)
     counts: bool = False
-    clips: bool = False
     custom: bool = False
     name: str = ""
 
@@ -167,8 +164,6 @@ class MeanOf(Query):
         return gain.astype(float)
 
     def share_clipped(self, y: Any, response: NDArray[Any], classes: Any) -> float:
-        if not self.clips:
-            return 0.0
         with np.errstate(over="ignore"):
             gain, (a, b) = self.unclipped(y, response, classes), self.bounds
         return float(np.mean((gain < a) | (gain > b)))

@@ -101,10 +101,7 @@ class Responses:
 def class_scores(response: NDArray[Any], classes: Sequence[int] = (1,)) -> NDArray[np.float64]:
     """Return how strongly each record is taken for each of these classes: one of two, or all."""
     K = max(2, len(classes))
-    try:
-        s = np.array(response, dtype=float)
-    except OverflowError:
-        raise ValueError("scores are floats; found an integer beyond any float") from None
+    s = np.array(response, dtype=float)
     s = np.stack([-s, s], axis=1) if s.ndim == 1 and K == 2 else s
     if s.shape[1:] != (K,):
         raise ValueError(f"scores of shape {s.shape[1:]} per record; {K} classes need one for each")
@@ -115,16 +112,14 @@ def class_scores(response: NDArray[Any], classes: Sequence[int] = (1,)) -> NDArr
 def check_response(estimator: Any, raw: Any, n: int, response_method: tuple[str, ...]) -> None:
     """Raise ValueError if a response to n rows does not have n rows, or has complex numbers."""
     is_list = isinstance(raw, Sequence) and not isinstance(raw, str | bytes)
-    found = f"an object of type {type(raw).__name__}"
-    if hasattr(raw, "shape") or is_list:
-        shape = tuple(raw.shape) if hasattr(raw, "shape") else (len(raw),)
-        if shape[:1] == (n,) and not np.iscomplexobj(raw):
-            return
-        found = f"an array of shape {shape}, dtype {getattr(raw, 'dtype', None)}"
-    raise ValueError(
-        f"{type(estimator).__name__}.{method_of(estimator, response_method)} returned {found} for "
-        f"{n} rows; the scoring needs one row of it for each, of real numbers or labels"
-    )
+    shape = tuple(getattr(raw, "shape", (len(raw),) if is_list else ()))
+    if shape[:1] != (n,) or np.iscomplexobj(raw):
+        raise ValueError(
+            f"{type(estimator).__name__}.{method_of(estimator, response_method)} returned an "
+            f"object of type {type(raw).__name__}, shape {shape}, dtype "
+            f"{getattr(raw, 'dtype', None)} for {n} rows; the scoring needs one row of it for "
+            "each, of real numbers or labels"
+        )
 
 
 def call_method(estimator: Any, X: Any, response_method: tuple[str, ...]) -> Any:

@@ -1,8 +1,8 @@
 """`PrivateScorer`: the interface of all scores, and means of gains (zone: sensitive).
 
-A search uses a score twice. One integer of a first `Query` ranks the candidates; then the integers
-of a second one, of the chosen candidate alone, are released with noise, and the score is computed
-from them. A scorer is itself the first query, and `counts` is the second.
+A search uses a score twice. One integer of `query` ranks the candidates; then the integers of
+`counts`, of the chosen candidate alone, are released with noise, and the score is computed from
+them.
 
 * `prepare` sets what depends on the training labels,
 * `choice` lets the first query tell candidates apart that are as good as a public one,
@@ -18,7 +18,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ from sklearn.utils.validation import _check_sample_weight
 from .._data.tables import dense, n_rows
 from .._data.units import Units
 from .._privacy.noisy_counts import NoisyCounts
-from ._gains import Custom, Named
+from ._gains import GAINS, Named
 from ._intervals import likely, simulated_interval
 from ._queries import MeanOf, Query
 from ._response import Predictions, respond
@@ -67,7 +67,7 @@ _TOLD_APART, _SMALLEST = 0.95, 2.0**-10
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PrivateScorer(Query):
+class PrivateScorer:
     """A score whose sensitivity to one privacy unit is proven.
 
     Create it with `make_private_scorer`. It is also an ordinary scikit-learn scorer:
@@ -96,19 +96,9 @@ class PrivateScorer(Query):
     is_mean : bool
         Whether it is the mean of gains of single records (`record_gains`), and so a linear function
         of its only integer.
-    learns_bounds : bool
-        Whether bounds follow from the training labels. What they cut off is estimated.
-    choice_uses_public : bool
-        Whether public predictions determine how records count in the choice.
-    lipschitz : float or None
-        For scores of a linear classifier's margin: the Lipschitz constant of a record's gain as a
-        function of its margin.
-    lowest_at_zero : bool
-        Whether a margin of 0 has the lowest gain, which a record also has if it cannot be
-        predicted.
-
-    Attributes
-    ----------
+    choice_uses_public, release_uses_public : bool
+        Whether public predictions determine how records count in the choice; and what is released,
+        or how much the score exceeds that of the counts.
     response_method : tuple of str
         Methods of the estimator; the first one that it has is called.
     """
@@ -124,18 +114,9 @@ class PrivateScorer(Query):
     task: str | None = "classification"
     custom: bool = False
     is_mean: bool = False
-    learns_bounds: bool = False
     choice_uses_public: bool = False
-    lipschitz: float | None = None
-    lowest_at_zero: bool = False
-
-    # What users give (labels, functions, tables) need not be comparable.
-    __eq__, __hash__ = object.__eq__, object.__hash__
-
-    @property
-    def release_uses_public(self) -> bool:
-        """Whether public predictions determine what is released, or correct it."""
-        return self.counts is None or self.learns_bounds
+    release_uses_public: bool = False
+    response_method: tuple[str, ...] = ("predict",)
 
     # ------------------------------------------------------------ what is set when
     def prepare(self, y_train: Any) -> PrivateScorer:
@@ -187,32 +168,13 @@ class PrivateScorer(Query):
         """
         return self
 
-    # ------------------------------------------------------------ the query that ranks
-    def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
-        return self.query.record_values(y, response, classes)
-
-    def lowest_values(self, y: Any, n: int) -> NDArray[Any]:
-        return self.query.lowest_values(y, n)
-
-    def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
-        return self.query.statistics(values, y, units)
-
-    def sensitivity(self, units: Units) -> int:
-        return self.query.sensitivity(units)
-
-    def share_clipped(self, y: Any, response: NDArray[Any], classes: Any) -> float:
-        return self.query.share_clipped(y, response, classes)
-
-    def largest(self, units: Units) -> int:
-        return self.query.largest(units)
-
     def line(self, units: Units) -> tuple[float, float]:
         """Return (a, b) such that the score is about a + b times the integer of the query.
 
         Public, and for guidance only. Exact if `is_mean`.
         """
         low, high = self.ends
-        return low, (high - low) / self.largest(units)
+        return low, (high - low) / self.query.largest(units)
 
     # ------------------------------------------------------------ the score
     def raw(self, counts: Floats, units: Units, undefined: float | None = None) -> Floats:
@@ -275,7 +237,9 @@ class PrivateScorer(Query):
         gains : ndarray of shape (n,)
             Within `bounds`.
         """
-        raise NotImplementedError
+        found, query = self.predictions(estimator, X, y), cast(MeanOf, self.query)
+        with _computing(self):
+            return query.clipped(found.y, found.response, found.classes)
 
     def predictions(self, estimator: Any, X: Any, y: Any = None) -> Predictions:
         """Return what a fitted estimator predicts for records that need no protection."""
@@ -351,43 +315,36 @@ class MeanScore(PrivateScorer):
 
     query: MeanOf = UNSET
     counts: MeanOf = UNSET
-    gain: Any = None
-    response_method: tuple[str, ...] = ("predict",)
+    gain: str = ""
 
     @classmethod
-    def of(
-        cls, name: str, gain: Any, params: dict[str, Any], methods: Any, root: bool = False
-    ) -> MeanScore:
-        """Return the scorer; it can be used without training labels if nothing depends on them."""
-        known = gain.known
+    def of(cls, name: str, gain: str, params: dict[str, Any]) -> MeanScore:
+        """Return the score that is the mean of a gain of `GAINS`, or the root of one."""
+        known, root = GAINS[gain], gain != name
         bounds = params.get("bounds", known.bounds)
-        learns_bounds = known.takes_bounds and callable(bounds)
-        scorer = cls(
+        learns = known.takes_bounds and callable(bounds)
+        return cls(
             name,
-            (-math.inf, 0.0),
+            (-math.inf, 0.0) if callable(bounds) else bounds,
             params,
             task=known.task,
-            custom=isinstance(gain, Custom),
             is_mean=not root,
-            learns_bounds=learns_bounds,
-            choice_uses_public=root and learns_bounds,
-            lipschitz=known.lipschitz(params),
-            lowest_at_zero=name == "ramp",
+            choice_uses_public=root and learns,
+            release_uses_public=learns,
             gain=gain,
-            response_method=methods,
+            response_method=known.methods,
         )
-        return scorer if callable(bounds) else scorer._with_bounds(bounds)
 
     def prepare(self, y_train: Any) -> MeanScore:
         if self.custom:
             return self
-        known = self.gain.known
+        known = GAINS[self.gain]
         if not self.is_mean or known.one_output:
             check_one_output(self.name, y_train)
         own = {key: value for key, value in self.params.items() if key != "bounds"}
-        params = known.check(y_train, **own)
+        gain = known.make(y_train, **own) if known.make else Named(self.gain, own)
         bounds = self.params.get("bounds", known.bounds)
-        bounds = bounds(y_train, params) if callable(bounds) else bounds
+        bounds = bounds(y_train, gain) if callable(bounds) else bounds
         if not np.isfinite(bounds).all():
             raise ValueError(
                 f"scoring={self.name!r}: the training labels are so large that the loss of their "
@@ -395,16 +352,16 @@ class MeanScore(PrivateScorer):
             )
         if not self.is_mean and "bounds" not in self.params:
             bounds = (-math.sqrt(-bounds[0]), 0.0)
-        return replace(self, gain=Named(self.gain.name, params))._with_bounds(bounds)
+        return self.with_gain(gain, bounds, counts=known.counts)
 
-    def _with_bounds(self, bounds: tuple[float, float]) -> MeanScore:
+    def with_gain(self, gain: Any, bounds: tuple[float, float], counts: bool = False) -> MeanScore:
+        """Return the score with this gain between these bounds."""
         a, b = bounds
         query = MeanOf(
-            self.gain,
+            gain,
             bounds if self.is_mean else (-(a**2), -(b**2)),
             self.response_method,
-            counts=self.gain.known.counts,
-            clips=self.gain.known.takes_bounds,
+            counts=counts,
             custom=self.custom,
             name=repr(self),
         )
@@ -421,10 +378,10 @@ class MeanScore(PrivateScorer):
     def release(
         self, public: Public = None, m: int = 1, epsilon: float = 1.0, given: Given = None
     ) -> MeanScore:
-        if not self.learns_bounds:
+        if not self.release_uses_public:
             return self
         if public is None:  # what bounds cut off stays cut off
-            return replace(self, learns_bounds=False)
+            return replace(self, release_uses_public=False)
         return self._with_clipping(public(self.response_method), m)
 
     def raw(self, counts: Floats, units: Units, undefined: float | None = None) -> Floats:
@@ -446,14 +403,9 @@ class MeanScore(PrivateScorer):
         return low - self.allowance, high + self.allowance
 
     def exact(self, public: Predictions, sample_weight: Any = None) -> float:
-        gains = self.counts.unclipped if self.learns_bounds else self.counts.clipped
+        gains = self.counts.unclipped if self.release_uses_public else self.counts.clipped
         found = gains(public.y, public.response, public.classes)
         return float(self._score(np.average(found, weights=sample_weight)))
-
-    def record_gains(self, estimator: Any, X: Any, y: Any = None) -> Floats:
-        found = self.predictions(estimator, X, y)
-        with _computing(self):
-            return self.counts.clipped(found.y, found.response, found.classes)
 
 
 @contextmanager
@@ -470,8 +422,8 @@ def check_one_output(name: str, y_train: Any) -> None:
     if dense(y_train).ndim > 1:
         raise ValueError(
             f"scoring={name!r} takes one label per record; y has shape {dense(y_train).shape}. "
-            f"Use 'accuracy' (all labels right), '{name.split('_')[0]}_samples', "
-            "'neg_mean_squared_error', or make_private_scorer(gain, bounds=(a, b))"
+            "Use 'accuracy' (all labels right), 'neg_mean_squared_error', or "
+            "make_private_scorer(gain, bounds=(a, b))"
         )
 
 

@@ -23,7 +23,6 @@ __all__ = [
     "Release",
     "Scores",
     "Strategy",
-    "positive",
 ]
 
 # Several scores of one candidate.
@@ -31,9 +30,9 @@ Scores: TypeAlias = list[Score]
 
 RELEASED = (
     "best_params_, best_index_, best_score_, best_score_interval_, and which candidates were "
-    "evaluated (in cv_results_; a matter of the training set alone, unless draws of which "
-    "candidates to evaluate next are listed below). What else the search keeps (best_estimator_, "
-    "say) follows from these and from the training set."
+    "evaluated (in cv_results_; determined by the training set, except for draws of candidates "
+    "that are listed below). What else the search keeps, such as best_estimator_, follows from "
+    "these and from the training set."
 )
 
 
@@ -120,18 +119,7 @@ class Strategy(BaseEstimator):
         return True
 
     def protecting(self, protect: str) -> Strategy:
-        """Return the strategy with these parameters that protects these records.
-
-        Parameters
-        ----------
-        protect : {"validation", "all"}
-            As the search has it.
-
-        Raises
-        ------
-        ValueError
-            If there is none.
-        """
+        """Return the strategy with these parameters that protects these records, or ValueError."""
         if protect == self.protects:
             return self
         if protect == "all" and self.assumption_on_table is not None:
@@ -177,8 +165,3 @@ class Strategy(BaseEstimator):
             Release whatever depends on the validation set.
         """
         raise NotImplementedError
-
-
-def positive(value: Any) -> bool:
-    """Whether a number is positive."""
-    return bool(value > 0)

@@ -25,15 +25,15 @@ from ._release import public_model, rehearse
 
 __all__ = ["Guidance"]
 
-# With fewer evaluations than this there is nothing to learn from.
+# Guidance needs at least this many evaluations,
 _FEWEST = 8
-# Nor with fewer scores within the training set.
+# and this many scores within the training set.
 _LEAST_EXPLORED = 3
 # Share of the evaluations that explore; and of these, the share that fills the space first.
 _PUBLIC_SHARE, _INITIAL_SHARE = 1 / 3, 0.5
 # Points that fill the space and that the surrogate is asked about, beside those around the best.
 _POOL = 1024
-# Candidates fitted within the training set, if none are explored, to see how a good one predicts.
+# If none are explored, candidates fitted within the training set to see how a good one predicts.
 _N_LOOKED_AT = 3
 # Where the noise of the choice is large, one candidate is validated for this many units of
 # epsilon m (in general: epsilon times the range of the statistic in units of its sensitivity); the
@@ -41,7 +41,7 @@ _N_LOOKED_AT = 3
 _UNITS_PER_CANDIDATE, _N_OTHER_CUTS = 30, 4
 # The weight of public scores in the choice, if it is not given: this by epsilon m, up to a limit.
 _PRIOR_UNITS, _LARGEST_PRIOR = 150, 2.0
-# What is added then is less than this, so that sums fit into 64 bits.
+# Less than this is added to a statistic, so that sums fit into 64 bits.
 _MOST_OF_PRIOR = 2.0**62
 
 
@@ -66,10 +66,12 @@ class Guidance:
         self._kind = "none" if n_iter < _FEWEST else options.guidance
         if self._kind != "none":
             self._pool = space.fill(max(_POOL, n_iter + 1), rng)
-        # A space of no more points is evaluated whole: there is nothing to choose.
+        # A space with no more points is evaluated completely.
         if self._kind == "none" or len(self._pool) <= n_iter:
             self._kind, self._pool = "none", space.fill(n_iter, rng)
-        elif len(self._pool) == space.n_points:  # in the order of the grid, which fills nothing
+        elif (
+            len(self._pool) == space.n_points
+        ):  # in grid order, whose first points do not fill the space
             self._pool = Domain.of(space, [space.fill(n_iter, rng), self._pool]).points
         whole = len(self._pool) < n_iter or space.n_points <= n_iter
         own = {} if whole else oracle.options.estimator.get_params(deep=True)
@@ -79,17 +81,11 @@ class Guidance:
                 f"initial_points has {len(start) - 1} candidates, more than n_iter={n_iter}: "
                 "increase n_iter, or leave some out"
             )
-        #: What is validated first: points that were given, and the estimator's own.
+        #: Validated first: initial_points, then the estimator's own parameters.
         self._start = Domain.of(space, [*start, space.own_points(own)]).points.take(slice(n_iter))
 
     def run(self) -> History:
-        """Evaluate n_iter candidates, or all of a smaller space.
-
-        Raises
-        ------
-        ValueError
-            If none of them can be fitted.
-        """
+        """Evaluate n_iter candidates, or all of a smaller space; ValueError if all fits fail."""
         if self._kind == "public":
             self._explore()
         if self._oracle.scorer.choice_uses_public:
@@ -97,10 +93,10 @@ class Guidance:
         if self._oracle.report or any(
             scorer.release_uses_public for scorer in self._oracle.scorers
         ):
-            _ = self._public  # refuses a public_cv that makes no split before anything is spent
+            _ = self._public  # raises for an invalid public_cv before anything is spent
         for points in self._batches():
             params, first = self._space.params(points), not self.history.fitted
-            # (Called from here, as its warnings point to the call of fit.)
+            # Called here, so that warnings point to the user's call of fit.
             self.history.add_validated(points, params, self._oracle(params))
             if first and self.history.fitted:
                 fitted = self.history.candidates[self.history.fitted[0]].params
@@ -117,7 +113,7 @@ class Guidance:
             yield points
         if draws is None:
             return
-        if not self.history.fitted:  # there are no scores to draw by
+        if not self.history.fitted:  # no scores to draw by
             yield self._without_draws(self._n_left).take(slice(self._n_left - n_drawn, None))
             return
         select = self._mechanisms.selections(draws, purpose="which candidates to evaluate next")
@@ -130,7 +126,7 @@ class Guidance:
         return validation_batch(self._space, self._model, self._start, self._pool, n, self._rng)
 
     def _draws(self) -> Price | None:
-        """Return how many candidates are drawn, and what that costs; None if it is not worth it."""
+        """Return the number and price of private draws; None if the noise would be too large."""
         scorer, units = self._oracle.scorer, self._oracle.problem.units
         budget, share = self._mechanisms.budget, Fraction(self._options.guidance_share)
         return affordable_draws(
@@ -138,7 +134,7 @@ class Guidance:
             self._n_left - len(self._start),
             round_down(Fraction(budget.epsilon) * share),
             budget.delta,
-            scorer.sensitivity(units) / scorer.largest(units),
+            scorer.query.sensitivity(units) / scorer.query.largest(units),
         )
 
     # ------------------------------------------------------------ public scores in the choice
@@ -146,18 +142,25 @@ class Guidance:
     def _units_of_epsilon(self) -> float:
         """Epsilon m for a mean of gains; for other scores, what this stands for."""
         scorer, units = self._oracle.scorer, self._oracle.problem.units
-        return self._mechanisms.budget.epsilon * scorer.largest(units) / scorer.sensitivity(units)
+        return (
+            self._mechanisms.budget.epsilon
+            * scorer.query.largest(units)
+            / scorer.query.sensitivity(units)
+        )
 
     @single_threaded
     def prior(self) -> NDArray[np.int64]:
-        """Return what public scores add to the statistics of the candidates that are compared.
+        """Return what public scores add to the statistics of the compared candidates.
 
         That is the posterior mean, less that of the best of them, in units of the statistic; 0 if
         nothing was learnt within the training set.
         """
         points, weight = self.history.points.take(self.history.fitted), self._prior_weight
         units = self._oracle.problem.units
-        (_, slope), largest = self._oracle.scorer.line(units), self._oracle.scorer.largest(units)
+        (_, slope), largest = (
+            self._oracle.scorer.line(units),
+            self._oracle.scorer.query.largest(units),
+        )
         if self._model is None or weight == 0 or not slope > 0:
             return np.zeros(len(points), dtype=np.int64)
         mean = self._model.mean(points)
@@ -195,7 +198,7 @@ class Guidance:
         return [*self.history.public_scores.tolist(), *self._scores_of_few]
 
     def _look_at_good_candidate(self) -> None:
-        """Let the score that selects know how a good candidate predicts."""
+        """Adapt the selecting score to how a good candidate predicts."""
         candidates = tuple(each.params for each in self.history.candidates)
         if not candidates:
             places = np.unique(np.linspace(0, len(self._pool) - 1, _N_LOOKED_AT).astype(int))
@@ -208,7 +211,7 @@ class Guidance:
 
     def _explore(self) -> None:
         """Explore within the training set, and decide how many candidates are validated then."""
-        # There is room to validate every point to start with.
+        # Leave room to validate all of `_start`.
         fewest = max(1, len(self._start))
         n = min(math.ceil(_PUBLIC_SHARE * self._n_iter), self._n_iter - fewest)
         if n < _LEAST_EXPLORED:

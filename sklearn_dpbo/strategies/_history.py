@@ -35,7 +35,7 @@ class History:
 
     @property
     def statistics(self) -> Sensitive:
-        """Those of the candidates in `fitted`, of which there must be one."""
+        """Statistics of the candidates in `fitted`; there must be at least one."""
         return reduce(Sensitive.followed_by, self._statistics)
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -21,9 +21,10 @@ from .._privacy.accounting import CHOICE, Budget
 from .._privacy.frames import ClearFrames
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import Noise
-from .._privacy.runs import Composed, Fit, Repeated, Runs
+from .._privacy.runs import Composed, Repeated, Runs
 from .._privacy.sensitive import Sensitive
 from .._space.space import SearchSpace, divide
+from ..learners._declaration import PrivateTraining
 from ._base import Candidate, Release, Strategy
 from ._proposals import Domain
 from ._release import count_scores
@@ -34,15 +35,15 @@ __all__ = ["OneTable", "Plan"]
 _ACCOUNTING = ("auto", "compose", "repeat")
 # With more fits, a random number of them is better.
 _COMPOSED = 4
-# Records times epsilon, from which on noise is so little that many models can be fitted.
+# From this number of records times epsilon on, noise is small enough to fit many models.
 _LARGE = 10_000
-# Labels that are hardly more frequent than the noise (in scales of it) are taken to be absent.
+# Labels whose noisy count is below this many noise scales are taken to be absent.
 _CLEAR = 3
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Models that may be fitted, how many of them (all, or a random number), and for what each."""
+    """Models that may be fitted, how many of them, and the epsilon and delta of each."""
 
     fits: tuple[SecretFit, ...]
     runs: Runs
@@ -161,43 +162,76 @@ class OneTable(Strategy):
         default = 0.2 if n_units * epsilon >= _LARGE else 0.1
         return round(n_units * (default if self.test_size is None else float(self.test_size)))
 
-    def plan(
-        self,
-        grids: Sequence[Mapping[str, Any]],
-        fit: Fit,
-        from_release: Sequence[str],
-        n_iter: int,
-        n_units: int,
-        budget: tuple[float, float],
-        rng: np.random.Generator,
-        first: Mapping[str, Any],
-    ) -> Plan:
-        """Choose what is fitted of a table of `n_units` with this (epsilon, delta) for all fits.
+    def runs(
+        self, training: PrivateTraining, n_settings: int, n_units: int, budget: Budget
+    ) -> tuple[Runs, float, float]:
+        """Return how often models are fitted on `n_units`, and with which epsilon and delta each.
 
-        Other values of the parameters in `from_release` cost nothing. The first candidate has the
-        values of `first`, where these are searched.
+        Raises ValueError if no such number of fits is proven to keep the budget.
         """
-        own = [{k: v for k, v in grid.items() if k in from_release} for grid in grids]
-        outer = [{k: v for k, v in grid.items() if k not in from_release} for grid in grids]
-        n_settings = sum(SearchSpace(each).n_points if each else 1 for each in outer)
-        n_fits = self.n_fits or default_fits(n_units, budget[0])
-        n = int(min(n_fits, n_iter, n_settings))
+        epsilon, delta, fit = budget.epsilon, budget.delta, training.fit
+        if fit.composition != "pure" and delta == 0:
+            raise ValueError(
+                f"delta is 0, and a guarantee of kind {fit.composition} needs one: pass "
+                "delta=1e-6, for example; far less than 1 divided by the number of records"
+            )
+        n_fits = self.n_fits or default_fits(n_units, epsilon)
+        n = min(n_fits, n_settings)
         composed = {"compose": n, "repeat": 0, "auto": min(n, _COMPOSED)}[self.accounting]
         several: list[Runs] = [Composed(composed)] if composed else []
         if composed < n:
             several.insert(0, Repeated.of_mean(max(n_fits, 1 + 1e-3), self.eta))
         for runs in several:
-            each = runs.each(fit, *budget)
+            each = runs.each(fit, epsilon, delta)
             if each is not None and each[0] > 0:
-                k = composed if isinstance(runs, Composed) else int(min(n_iter, n_settings))
-                return Plan(_fits(outer, own, k, n_iter, rng, first), runs, *each)
+                return runs, *each
         raise ValueError(  # with so large a delta, any epsilon would allow them more than they have
             f"no epsilon is small enough for each of {n_fits} fits that have "
-            f"epsilon={budget[0]:g} and delta={budget[1]:g} together, or accounting="
+            f"epsilon={epsilon:g} and delta={delta:g} together, or accounting="
             f"{self.accounting!r} is not proven for estimators whose guarantee is "
             f'{fit.composition!r}, or without delta: use accounting="compose", a smaller delta, or '
             "OneTable(n_fits=...)"
         )
+
+    def plan(
+        self,
+        space: SearchSpace,
+        training: PrivateTraining,
+        n_units: int,
+        budget: Budget,
+        *,
+        n_iter: int,
+        first: Mapping[str, Any],
+        rng: np.random.Generator,
+    ) -> Plan:
+        """Choose what is fitted of a table of `n_units` with this budget for all fits.
+
+        The first candidate has the values of `first`, where these are searched.
+        """
+        # Of each dict of the space, parameters of a fit, and those whose other values cost nothing.
+        free = set(training.from_release)
+        grids = [
+            (
+                {k: v for k, v in grid.items() if k not in free},
+                {k: v for k, v in grid.items() if k in free},
+            )
+            for grid in space.grids
+        ]
+        n_settings = int(min(n_iter, sum(SearchSpace(each).n_points for each, _ in grids)))
+        runs, epsilon, delta = self.runs(training, n_settings, n_units, budget)
+        n = runs.n if isinstance(runs, Composed) else n_settings
+        fits = []
+        spaces = [SearchSpace(each) for each, _ in grids]
+        for outer, share, (_, own) in zip(
+            spaces, divide(n, [each.n_points for each in spaces]), grids, strict=True
+        ):
+            points = Domain.of(outer, [outer.own_points(first), outer.fill(share, rng)]).points
+            inner = SearchSpace(own)
+            members = inner.params(inner.fill(max(1, n_iter // n), rng))
+            fits += [
+                SecretFit(params, members) for params in outer.params(points.take(slice(share)))
+            ]
+        return Plan(tuple(fits), runs, epsilon, delta)
 
     def frequent_labels(self, table: DividedTable, mechanisms: Mechanisms) -> NDArray[np.float64]:
         """Release how frequent each label is; returns shares of shape (n_labels,)."""
@@ -218,7 +252,7 @@ class OneTable(Strategy):
         oracle: Evaluator,
         mechanisms: Mechanisms,
     ) -> tuple[Release, Any]:
-        """Fit, choose, release; returns the model chosen, too. What fits cost has been charged."""
+        """Fit, choose, release; also return the chosen model. The caller has charged the fits."""
         epsilon = mechanisms.budget.epsilon_beside(self.score_share)
         model, statistic = _choose(plan, table.training, oracle, epsilon, mechanisms)
         index = plan.position(model.fit, model.member)
@@ -247,8 +281,8 @@ def _choose(
 ) -> tuple[SecretModel, Sensitive]:
     """Fit in secret; return the model chosen, and its statistic.
 
-    How many models there were, and where among them this one is, is known in here alone: not in
-    the frame of a caller either, which an exception would show.
+    The number of models, and the position of this one, stay in this frame: an exception would show
+    the frames of callers.
     """
     models, statistics = fit_secretly(plan.draw(mechanisms.noise), training, oracle)
     i, model = mechanisms.best_of(models, statistics, epsilon, purpose=CHOICE, among=plan.among)
@@ -256,41 +290,7 @@ def _choose(
 
 
 def default_fits(n_units: int, epsilon: float) -> int:
-    """Return how many models to fit: the more, the less noise a fit has."""
+    """Return how many models to fit: more if fits have less noise."""
     if n_units * epsilon >= _LARGE:
         return 24
     return int(np.clip(np.rint(_COMPOSED * n_units * epsilon / _LARGE), 2, _COMPOSED))
-
-
-def _fits(
-    outer: Sequence[Mapping[str, Any]],
-    own: Sequence[Mapping[str, Any]],
-    n: int,
-    n_iter: int,
-    rng: np.random.Generator,
-    first: Mapping[str, Any],
-) -> tuple[SecretFit, ...]:
-    """Return n fits, divided among the dicts of the space, with members: n_iter in all at most.
-
-    Each dict's parameters are those of a fit (`outer`) and those that cost nothing (`own`).
-    """
-    fits = []
-    spaces = [SearchSpace(each) if each else None for each in outer]
-    sizes = [1 if space is None else space.n_points for space in spaces]
-    for space, share, grid in zip(spaces, divide(n, sizes), own, strict=True):
-        settings = ({},) if space is None else _settings(space, share, rng, first)
-        for params in settings[:share]:
-            members: tuple[dict[str, Any], ...] = ({},)
-            if grid:
-                free = SearchSpace(grid)
-                members = free.params(free.fill(max(1, n_iter // n), rng))
-            fits.append(SecretFit(params, members))
-    return tuple(fits)
-
-
-def _settings(
-    space: SearchSpace, n: int, rng: np.random.Generator, first: Mapping[str, Any]
-) -> tuple[dict[str, Any], ...]:
-    """Return n candidates that fill the space; the first is this one, if the space has it."""
-    points = Domain.of(space, [space.own_points(first), space.fill(n, rng)]).points
-    return space.params(points.take(slice(n)))

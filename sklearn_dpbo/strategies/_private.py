@@ -23,8 +23,8 @@ from ._proposals import UCB, Domain
 
 __all__ = ["PrivateGuide", "affordable_draws", "linear_scores"]
 
-# Noise of a draw beyond this share of the score's range is not worth its privacy: then fewer
-# candidates are drawn, and in the end none.
+# A draw's noise must stay within this share of the score's range; otherwise fewer candidates are
+# drawn, or none.
 _TOLERANCE = 0.01
 # Share of the evaluations that may be drawn.
 _DRAWN_SHARE = 0.5
@@ -38,7 +38,7 @@ def affordable_draws(n: int, most: int, epsilon: float, delta: float, step: floa
     One unit can change a score by `step`, as a share of the score's range.
     """
     for k in range(min(int(_DRAWN_SHARE * n), most), 0, -1):
-        price = Price.of_choices(k, epsilon, delta)
+        price = Price.shared(k, epsilon, delta)
         if price.scale_of_choice(step) <= _TOLERANCE:
             return price
     return None
@@ -88,7 +88,7 @@ class PrivateGuide:
     ) -> None:
         self._space, self._pool, self._select, self._rng = space, pool, select, rng
         units = oracle.problem.units
-        self._line, self._largest = oracle.scorer.line(units), oracle.scorer.largest(units)
+        self._line, self._largest = oracle.scorer.line(units), oracle.scorer.query.largest(units)
         self._near: list[Points] = []
 
     @single_threaded

@@ -16,10 +16,10 @@ from ..acquisition import UpperConfidenceBound
 
 __all__ = ["KERNEL", "UCB", "Domain", "PublicModel", "choose_batch", "validation_batch"]
 
-# By which promising candidates are found, and the kernel of the surrogate.
+# The acquisition function for promising candidates, and the kernel of the surrogate.
 UCB, KERNEL = UpperConfidenceBound(1.0), "matern52"
 
-# A neighbourhood is looked at on three scales, of this many points each.
+# Neighbourhoods are sampled on three scales, with this many points each.
 _RADII = (0.2, 0.05, 0.01)
 _POINTS_PER_RADIUS = 200
 # Of the candidates that are validated, the share that are the best explored; and how far promising
@@ -181,7 +181,7 @@ def validation_batch(
         radius = _APART * n ** (-1 / (space.owner.max(initial=0) + 1))
         near = partial(domain.within, radius)
         chosen += best + choose_batch(posterior, n_guided - len(best), chosen + best, near)
-    # Points at which nothing was evaluated come first.
+    # Points without an evaluation come first.
     seen = {*chosen, *domain.find(model.points)}
     fillers = sorted(set(domain.find(pool)) - set(chosen), key=lambda i: (i in seen, i))
     return domain.points.take(np.array(chosen + fillers[: n - len(chosen)], dtype=int))

@@ -15,18 +15,18 @@ from .._evaluation.evaluator import Evaluator
 from .._evaluation.public import PublicEvaluator
 from .._evaluation.suppress_output import drop_errors, suppress_output
 from .._privacy.accounting import SCORE
-from .._privacy.mechanisms import Mechanisms, Price
+from .._privacy.mechanisms import COUNTS, Mechanisms, Price
 from .._privacy.noisy_counts import NoisyCounts
 from .._privacy.rounding import round_down
 from .._privacy.sensitive import Sensitive
-from ..evaluation._base import Design
+from ..evaluation._base import Evaluation
 from ..evaluation._design import design_of
 from ..scoring._queries import Query
 from ..scoring._response import Responses
 from ..scoring._scorers import PrivateScorer, Score, score_and_interval
 from ._base import Scores
 
-__all__ = ["CountedScores", "count_scores", "public_model", "rehearse", "release_all_scores"]
+__all__ = ["UnreleasedScores", "count_scores", "public_model", "rehearse", "release_all_scores"]
 
 # A candidate fitted within the training set, and X and y of records that it was not fitted on.
 PublicFit: TypeAlias = tuple[Any, Any, Any]
@@ -44,11 +44,11 @@ class _Part(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CountedScores:
+class UnreleasedScores:
     """All scores of one candidate, and its report, before noise; made by `count_scores`."""
 
     scorers: list[PrivateScorer]
-    design: Design | None
+    design: Evaluation | None
     parts: list[_Part]
     tables: list[Sensitive]
 
@@ -71,7 +71,7 @@ class CountedScores:
         scores = [score_and_interval(each, units, of(each.counts)) for each in self.scorers]
         if self.design is None:
             return scores, None
-        return scores, partial(self.design.evaluation, tuple(map(of, self.design.parts)))
+        return scores, partial(self.design.released, tuple(map(of, self.design._parts)))
 
 
 def count_scores(
@@ -80,7 +80,7 @@ def count_scores(
     oracle: Evaluator,
     epsilon: float,
     public_model: Callable[[dict[str, Any]], PublicFit],
-) -> CountedScores:
+) -> UnreleasedScores:
     """Count what all scores of one candidate, with this statistic, and its report come from.
 
     Scores that are computed from the same counts share one release, and each release gets the same
@@ -88,13 +88,13 @@ def count_scores(
     there are others, they get half of epsilon, and the report the other half. `public_model` is
     called if public predictions are needed.
     """
-    scorers, design = _prepared(params, oracle, public_model, epsilon)
-    parts = _parts(scorers, () if design is None else design.parts)
+    scorers, design = _scorers_and_design(params, oracle, public_model, epsilon)
+    parts = _parts(scorers, () if design is None else design._parts)
     tables = [
         statistic if part.counts is oracle.scorer.query else oracle.counts(params, part.counts)
         for part in parts
     ]
-    return CountedScores(scorers, design, parts, tables)
+    return UnreleasedScores(scorers, design, parts, tables)
 
 
 def rehearse(params: dict[str, Any], oracle: Evaluator, epsilon: float) -> None:
@@ -102,14 +102,14 @@ def rehearse(params: dict[str, Any], oracle: Evaluator, epsilon: float) -> None:
 
     The candidate was evaluated; it may be any if no score needs public predictions.
     """
-    scorers, design = _prepared(params, oracle, None, epsilon)
-    parts = _parts(scorers, () if design is None else design.parts)
+    scorers, design = _scorers_and_design(params, oracle, None, epsilon)
+    parts = _parts(scorers, () if design is None else design._parts)
     y, units, n = oracle.companions.y, oracle.problem.units, len(oracle.companions)
     made_up = [
         NoisyCounts(counts.statistics(counts.lowest_values(y, n), y, Units(n)), scale=1.0)
         for counts in (part.counts for part in parts)
     ]
-    CountedScores(scorers, design, parts, []).computed(made_up, units)
+    UnreleasedScores(scorers, design, parts, []).computed(made_up, units)
 
 
 def public_model(params: dict[str, Any], public: PublicEvaluator, oracle: Evaluator) -> PublicFit:
@@ -134,17 +134,18 @@ def release_all_scores(
     units, budget = oracle.problem.units, mechanisms.budget
     each = budget.epsilon_left / len(candidates)
     scorers = {
-        i: _prepared(params, oracle, public_model, each)[0] for i, params in candidates.items()
+        i: _scorers_and_design(params, oracle, public_model, each)[0]
+        for i, params in candidates.items()
     }
     shared = _distinct(next(iter(scorers.values())))
     released: dict[int, dict[int, Score]] = {i: {} for i in candidates}
     for left, (_, group) in zip(range(len(shared), 0, -1), shared, strict=True):
         tables = {i: oracle.counts(candidates[i], scorers[i][group[0]].counts) for i in candidates}
-        share = (
+        epsilon, delta = (
             round_down(Fraction(each) / left) for each in (budget.epsilon_left, budget.delta_left)
         )
         release = mechanisms.answers(
-            Price.of_counts(len(tables), *share),
+            Price.shared(len(tables), epsilon, delta, COUNTS),
             purpose="scores of all candidates",
             detail=_names(oracle.scorers, group),
         )
@@ -190,12 +191,12 @@ def _names(scorers: Sequence[PrivateScorer], group: list[int]) -> str:
     return ", ".join(scorers[k].name for k in group) if len(scorers) > 1 else ""
 
 
-def _prepared(
+def _scorers_and_design(
     params: dict[str, Any],
     oracle: Evaluator,
     public_model: Callable[[dict[str, Any]], PublicFit] | None,
     epsilon: float,
-) -> tuple[list[PrivateScorer], Design | None]:
+) -> tuple[list[PrivateScorer], Evaluation | None]:
     """Return scorers and design of the report, with all set that public predictions say."""
     scorers = list(oracle.scorers)
     if not oracle.report and not any(scorer.release_uses_public for scorer in scorers):
@@ -207,7 +208,7 @@ def _prepared(
     if oracle.report:
         positive = getattr(oracle.scorer, "positive", None)
         design = design_of(public, m=m, epsilon=epsilon, spread=False, pos_label=positive)
-    given = design.parts if design else () if len(scorers) > 1 else None
+    given = design._parts if design else () if len(scorers) > 1 else None
     return [scorer.release(public, m, epsilon, given) for scorer in scorers], design
 
 
@@ -222,12 +223,8 @@ def _answers(
     The user's code runs here after protected records have been predicted, which may have left
     traces in classes and modules. So all of it runs here, without output, and what it raises is not
     reported. If it fails, the evaluated model predicts the records it was fitted on; if that fails,
-    too, or if there is no public model, its earlier responses to the companions are used.
-
-    Raises
-    ------
-    ValueError
-        If that fails as well, which it did not before. The text is always the same.
+    too, or if there is no public model, its earlier responses to the companions are used. If that
+    fails as well, which it did not before, the error is always the same.
     """
     training = oracle.problem.training
     known = np.asarray(() if (found := oracle.classes(params)) is None else found)

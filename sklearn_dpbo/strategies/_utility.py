@@ -19,7 +19,7 @@ __all__ = ["noise_hints", "warn_of_low_utility"]
 # With fewer public scores than this, differences between candidates are assumed to be a share of
 # the largest possible one.
 _FEWEST, _ASSUMED_SPREAD = 3, 0.1
-# What follows for the reader.
+# What the reader should conclude.
 _CONSEQUENCES = {
     "choice": "best_params_ may be hardly better than a candidate picked at random",
     "score": "best_score_ says little: look at best_score_interval_",
@@ -29,7 +29,7 @@ _HALF_WIDTH = 1.96
 
 
 def warn_of_low_utility(hints: Sequence[str], stacklevel: int = 3) -> None:
-    """Warn, for what is released after it is set: a user may turn warnings into errors."""
+    """Warn once results are set: a user may turn warnings into errors."""
     for hint in hints:
         warnings.warn(hint, LowUtilityWarning, stacklevel=stacklevel)
 
@@ -45,9 +45,12 @@ def noise_hints(
     """Say if noise hides differences: of a choice at epsilon, or of a score in its interval."""
     what, noise = "score", (interval[1] - interval[0]) / 2 / _HALF_WIDTH
     if epsilon is not None:
-        what, noise = "choice", 2 * scorer.sensitivity(units) * scorer.line(units)[1] / epsilon
+        what, noise = (
+            "choice",
+            2 * scorer.query.sensitivity(units) * scorer.line(units)[1] / epsilon,
+        )
     known = np.array([score for score in public_scores if np.isfinite(score)])
-    spread = _ASSUMED_SPREAD * scorer.line(units)[1] * scorer.largest(units)
+    spread = _ASSUMED_SPREAD * scorer.line(units)[1] * scorer.query.largest(units)
     how = "assumed: a tenth of the score's range, as too few scores are public"
     if len(known) >= _FEWEST:
         spread = float(np.std(known))

@@ -521,10 +521,10 @@ def test_predictions_that_depend_on_the_batch_cost_nothing(tmp_path):
     [
         (dict(epsilon=0), "epsilon is"), (dict(score_share=1), "score_share is"),
         (dict(finalists=0), "finalists is"), (dict(n_iter=0), "n_iter is"),
-        (dict(trust="all"), "trust must be one of"), (dict(weights="m"), "weights must be one of"),
-        (dict(refit="accuracy"), "refit must be True or False"),
+        (dict(trust="all"), "trust is"), (dict(weights="m"), "weights is"),
+        (dict(refit="accuracy"), "refit is True or False"),
         (dict(scoring="roc_auc"), "no site sees a pair"),
-        (dict(estimator=3), "estimator must have fit"),
+        (dict(estimator=3), "estimator is an object with a fit method"),
         (dict(scoring=["accuracy", "f1"]), "takes one score"),
         (dict(error_score="x"), "error_score"),
         (dict(prediction="all"), "prediction"),

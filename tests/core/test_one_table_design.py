@@ -4,18 +4,24 @@ import numpy as np
 import pytest
 from scipy.stats import loguniform
 
-from sklearn_dpbo._privacy.runs import Composed, Fit, Repeated
+from sklearn_dpbo._privacy.accounting import Budget
+from sklearn_dpbo._privacy.runs import Composed, Repeated
+from sklearn_dpbo._space.space import SearchSpace
+from sklearn_dpbo.learners import PrivateTraining
 from sklearn_dpbo.strategies import OneTable
 from sklearn_dpbo.strategies._one_table import default_fits
 
 SPACE = {"rate": loguniform(0.1, 10), "clip": [0.5, 1.0]}
 
 
-def plan_of(strategy=None, fit=Fit("zCDP"), space=SPACE, n_units=1000, first=None):  # noqa: B008
+def plan_of(strategy=None, composition="zCDP", space=SPACE, n_units=1000, first=None):
     first = first or {"rate": 2.0, "clip": 1.0, "another": 5}
     rng = np.random.default_rng(0)
-    strategy = strategy or OneTable()
-    return strategy.plan([space], fit, (), 16, n_units, (1.0, 1e-6), rng, first)
+    strategy, training = strategy or OneTable(), PrivateTraining(composition)
+    budget = Budget(1.0, 1e-6)
+    return strategy.plan(
+        SearchSpace(space), training, n_units, budget, n_iter=16, first=first, rng=rng
+    )
 
 
 @pytest.mark.parametrize(
@@ -39,9 +45,9 @@ def test_few_fits_are_composed_and_many_repeated():
 
 
 def test_what_cannot_be_repeated_is_fitted_four_times():
-    assert plan_of(fit=Fit("approximate"), n_units=10**6).runs == Composed(4)
+    assert plan_of(composition="approximate", n_units=10**6).runs == Composed(4)
     with pytest.raises(ValueError, match="use accounting"):
-        plan_of(OneTable("repeat"), fit=Fit("approximate"))
+        plan_of(OneTable("repeat"), composition="approximate")
 
 
 def test_the_estimators_own_parameters_come_first_if_they_are_in_the_space():

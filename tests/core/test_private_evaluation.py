@@ -88,18 +88,20 @@ def test_numbers_of_labels_are_those_of_sklearn(binary):
         "accuracy": accuracy_score, "balanced_accuracy": balanced_accuracy_score,
         "precision": precision_score, "recall": recall_score, "f1": f1_score,
     }.items():  # fmt: skip
-        estimate = getattr(evaluation, name)()
+        estimate = evaluation.score(name)
         np.testing.assert_allclose(estimate, score(y_val, predicted), rtol=1e-9)
 
 
 def test_numbers_of_scores_are_those_of_sklearn_up_to_binning(binary):
     model, _, (X_val, y_val) = binary
     evaluation, p = evaluated(binary), model.predict_proba(X_val)[:, 1]
-    assert float(evaluation.roc_auc()) == pytest.approx(roc_auc_score(y_val, p), abs=2e-3)
+    assert float(evaluation.score("roc_auc")) == pytest.approx(roc_auc_score(y_val, p), abs=2e-3)
     exact = average_precision_score(y_val, p)
-    assert float(evaluation.average_precision()) == pytest.approx(exact, abs=5e-3)
-    assert float(evaluation.brier_score()) == pytest.approx(brier_score_loss(y_val, p), abs=1e-3)
-    assert float(evaluation.prevalence()) == pytest.approx(y_val.mean())
+    assert float(evaluation.score("average_precision")) == pytest.approx(exact, abs=5e-3)
+    assert float(evaluation.score("brier_score")) == pytest.approx(
+        brier_score_loss(y_val, p), abs=1e-3
+    )
+    assert float(evaluation.score("prevalence")) == pytest.approx(y_val.mean())
 
 
 def test_other_thresholds_are_exact_at_edges(binary):
@@ -118,11 +120,11 @@ def test_positive_class_may_be_the_first(binary):
     assert (evaluation.confusion_matrix() == confusion_matrix(y_val, model.predict(X_val))).all()
     assert (evaluation.confusion_matrix(0.3) == confusion_matrix(y_val, q < 0.3)).all()
     expected = f1_score(y_val, model.predict(X_val), pos_label=0)
-    assert float(evaluation.f1()) == pytest.approx(expected)
+    assert float(evaluation.score("f1")) == pytest.approx(expected)
     exact = average_precision_score(1 - y_val, q)
-    assert float(evaluation.average_precision()) == pytest.approx(exact, abs=5e-3)
+    assert float(evaluation.score("average_precision")) == pytest.approx(exact, abs=5e-3)
     exact = brier_score_loss(1 - y_val, q)
-    assert float(evaluation.brier_score()) == pytest.approx(exact, abs=1e-3)
+    assert float(evaluation.score("brier_score")) == pytest.approx(exact, abs=1e-3)
     expected = calibration_curve(1 - y_val, q, strategy="quantile")
     np.testing.assert_allclose(evaluation.calibration_curve(), expected, atol=0.05)
 
@@ -133,7 +135,7 @@ def test_curves_have_the_forms_of_sklearn(binary):
     assert len(fpr) == len(tpr) == len(thresholds)
     assert (fpr[0], tpr[0], fpr[-1], tpr[-1]) == (0, 0, 1, 1)
     assert (np.diff(fpr) >= 0).all() and (np.diff(thresholds) < 0).all()
-    assert auc(fpr, tpr) == pytest.approx(float(evaluation.roc_auc()), abs=3e-3)
+    assert auc(fpr, tpr) == pytest.approx(float(evaluation.score("roc_auc")), abs=3e-3)
     precision, recall, thresholds = evaluation.precision_recall_curve()
     assert len(precision) == len(recall) == len(thresholds) + 1
     assert (precision[-1], recall[-1], recall[0]) == (1, 0, 1)
@@ -152,13 +154,13 @@ def test_numbers_of_three_classes_are_those_of_sklearn(three):
     assert (evaluation.confusion_matrix() == confusion_matrix(y_val, predicted)).all()
     for average in ("macro", "micro", "weighted"):
         exact = precision_score(y_val, predicted, average=average)
-        assert float(evaluation.precision(average=average)) == pytest.approx(exact)
+        assert float(evaluation.score(f"precision_{average}")) == pytest.approx(exact)
     exact = roc_auc_score(y_val, p, multi_class="ovr")
-    assert float(evaluation.roc_auc()) == pytest.approx(exact, abs=2e-3)
+    assert float(evaluation.score("roc_auc_ovr")) == pytest.approx(exact, abs=2e-3)
     exact = roc_auc_score(y_val == "b", p[:, 1])
-    assert float(evaluation.roc_auc("b")) == pytest.approx(exact, abs=2e-3)
+    assert float(evaluation.score("roc_auc", label="b")) == pytest.approx(exact, abs=2e-3)
     exact = np.mean(((y_val[:, None] == model.classes_) - p) ** 2) * 3
-    assert float(evaluation.brier_score()) == pytest.approx(exact, abs=2e-3)
+    assert float(evaluation.score("brier_score")) == pytest.approx(exact, abs=2e-3)
 
 
 def test_numbers_of_a_regressor_are_those_of_sklearn(regression):
@@ -171,7 +173,7 @@ def test_numbers_of_a_regressor_are_those_of_sklearn(regression):
     }.items():  # fmt: skip
         exact = score(y_val, predicted)
         rel = 0.02 if name == "r2" else 1e-3  # what clipping of labels hides is estimated
-        assert float(getattr(evaluation, name)()) == pytest.approx(exact, rel=rel), name
+        assert float(evaluation.score(name)) == pytest.approx(exact, rel=rel), name
     low, median, high = (float(evaluation.residual_quantile(q)) for q in (0.05, 0.5, 0.95))
     exact = np.quantile(y_val - predicted, [0.05, 0.5, 0.95])
     np.testing.assert_allclose([low, median, high], exact, atol=3.0)
@@ -228,9 +230,9 @@ def test_groups_weigh_the_same_however_many_records(binary):
     weight = 1 / np.bincount(groups)[groups]
     exact = np.average(model.predict(X_val) == y_val, weights=weight)
     assert evaluation.m == len(np.unique(groups))
-    assert float(evaluation.accuracy()) == pytest.approx(exact, abs=2e-3)
+    assert float(evaluation.score("accuracy")) == pytest.approx(exact, abs=2e-3)
     exact = roc_auc_score(y_val, model.predict_proba(X_val)[:, 1], sample_weight=weight)
-    assert float(evaluation.roc_auc()) == pytest.approx(exact, abs=3e-3)
+    assert float(evaluation.score("roc_auc")) == pytest.approx(exact, abs=3e-3)
 
 
 @pytest.mark.parametrize("kind", ["binary", "regression"])
@@ -249,7 +251,7 @@ def test_records_of_unknown_classes_count_as_wrong(binary):
     known = strange != 7
     evaluation = evaluated((model, public, (X_val, strange)))
     exact = accuracy_score(y_val[known], model.predict(X_val[known]))
-    assert float(evaluation.accuracy()) == pytest.approx(known.mean() * exact, abs=1e-6)
+    assert float(evaluation.score("accuracy")) == pytest.approx(known.mean() * exact, abs=1e-6)
 
 
 # ------------------------------------------------------------ sensitivity
@@ -262,7 +264,7 @@ def test_one_unit_moves_counts_by_no_more_than_the_sensitivity(kind, grouped, re
     groups = np.array([0, 0, 1, 2, 2, 2, 3, 4, 5]) if grouped else None
     n = 9 if grouped else 6
     units = Units.of(n, groups)
-    for part in design.parts:
+    for part in design._parts:
         method = next(name for name in part.response_method if hasattr(model, name))
         response, classes = getattr(model, method)(X_val), getattr(model, "classes_", None)
         if kind == "regression":
@@ -358,11 +360,11 @@ def test_what_does_not_fit_the_classes_is_refused(binary, three):
         evaluated(three, thresholds=[0.5])
     many = evaluated(three)
     with pytest.raises(ValueError, match="for two classes; there are 3"):
-        many.f1(0.5)
+        many.score("f1_macro", threshold=0.5)
     with pytest.raises(ValueError, match="label is one of"):
         many.roc_curve()
     with pytest.raises(ValueError, match=r"label is one of \[1\]"):
-        evaluated(binary).roc_auc(0)
+        evaluated(binary).score("roc_auc", label=0)
 
 
 class Counting(ClassifierMixin, BaseEstimator):
@@ -445,7 +447,7 @@ def test_score_that_follows_from_the_report_costs_nothing_more(binary, scoring):
     *_, last = search.privacy_.spends
     assert last.release.startswith("report of the chosen candidate, histogram of scores, also for")
     assert last.epsilon == pytest.approx(0.4)
-    assert search.best_score_ == pytest.approx(float(getattr(search.evaluation_, scoring)()))
+    assert search.best_score_ == pytest.approx(float(search.evaluation_.score(scoring)))
 
 
 def test_other_scores_share_with_the_report(binary, regression):
@@ -456,7 +458,7 @@ def test_other_scores_share_with_the_report(binary, regression):
     spent = [loss.epsilon / EXACT for loss in search.privacy_.spends]
     assert spent == pytest.approx([0.6, 0.2, 0.1, 0.1])
     exact = r2_score(regression[2][1], search.predict(regression[2][0]))
-    assert float(search.evaluation_.r2()) == pytest.approx(exact, abs=0.01)
+    assert float(search.evaluation_.score("r2")) == pytest.approx(exact, abs=0.01)
     assert "evaluation_" in search.privacy_.released
 
 
@@ -507,9 +509,13 @@ def test_r2_below_minus_one_is_released_as_it_is():
     found = private_evaluation(
         model, X[protected], y[protected], X=X[public], y=y[public], epsilon=1e6, largest_error=9
     )
-    assert found.r2().value == pytest.approx(model.score(X[protected], y[protected]), abs=0.1)
+    assert found.score("r2").value == pytest.approx(
+        model.score(X[protected], y[protected]), abs=0.1
+    )
     few = private_evaluation(model, X[:10], y[:10], X=X[public], y=y[public], epsilon=0.1)
-    assert few.r2().low == -np.inf and json.loads(few.to_json())["scores"]["r2"]["low"] is None
+    assert (
+        few.score("r2").low == -np.inf and json.loads(few.to_json())["scores"]["r2"]["low"] is None
+    )
 
 
 def test_public_labels_of_one_class_are_refused(two_classes):

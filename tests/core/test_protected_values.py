@@ -382,7 +382,7 @@ def test_metric_object_keeps_nothing_of_protected_records():
     scoring = make_private_scorer(metric, bounds=(0, 1))
     search = PrivateBayesSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, scoring=scoring)
     search.fit(X, y, X_val=X[:M], y_val=y[:M])
-    assert len(metric.gains) < M and len(search.scorer_.gain.function.gains) < M
+    assert len(metric.gains) < M and len(search.scorer_.query.gain.function.gains) < M
 
 
 def pickled_contains(value, secrets):

@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 from sklearn_dpbo import PrivateBayesSearchCV
 from sklearn_dpbo._privacy.accounting import Budget
-from sklearn_dpbo._privacy.mechanisms import Mechanisms, Price
+from sklearn_dpbo._privacy.mechanisms import COUNTS, Mechanisms, Price
 from sklearn_dpbo._privacy.noise import SeededNoise
 from sklearn_dpbo._privacy.sensitive import Sensitive
 from sklearn_dpbo._privacy.zcdp import delta_of_zcdp
@@ -74,7 +74,7 @@ def released(n, epsilon, delta, seed=0):
     budget = Budget(epsilon, delta)
     tables = [Sensitive([[100, 200]], 3) for _ in range(n)]
     mechanisms = Mechanisms(budget, SeededNoise(seed))
-    series = mechanisms.answers(Price.of_counts(n, epsilon, delta), purpose="a test")
+    series = mechanisms.answers(Price.shared(n, epsilon, delta, COUNTS), purpose="a test")
     return [series(table) for table in tables], budget.losses
 
 

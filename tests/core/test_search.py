@@ -530,7 +530,7 @@ BAD = [
     (dict(strategy="bayes"), r"strategy is one of \['gp_noise_free', .*'worst_case'\]"),
     (dict(strategy=WorstCase), r"such as WorstCase\(\)"),
     (dict(strategy=WorstCase(score_share=1)), "score_share is strictly"),
-    (dict(noise_random_state=0.5), "noise_random_state must be None or"),
+    (dict(noise_random_state=0.5), "noise_random_state is a whole"),
     (dict(error_score="ignore"), "error_score"),
     (dict(estimator=3), "estimator is an object with a fit method"),
 ]

@@ -97,9 +97,9 @@ def test_intervals_of_three_classes_cover(rng):
     model = LogisticRegression().fit(*public)
     p, label = model.predict_proba(protected[0]), model.predict(protected[0])
     truth = {
-        "f1": f1_score(protected[1], label, average="macro"),
+        "f1_macro": f1_score(protected[1], label, average="macro"),
         "balanced_accuracy": recall_score(protected[1], label, average="macro"),
-        "roc_auc": roc_auc_score(protected[1], p, multi_class="ovr"),
+        "roc_auc_ovr": roc_auc_score(protected[1], p, multi_class="ovr"),
     }
     covered = Known(model, public, protected, 1.0).covered(truth, N_RUNS)
     assert min(covered.values()) >= FEWEST, covered

@@ -108,7 +108,7 @@ def test_selection_is_within_stated_distance_of_best():
 @every_source
 def test_concentrated_draws_have_exponential_mechanism_distribution(source, n_draws):
     scores, D, delta = np.array([7, 10, 9, 4]), 1, 0.01
-    price = Price.of_choices(n_draws, 60.0, delta)
+    price = Price.shared(n_draws, 60.0, delta)
     assert price.concentrated
     select = Mechanisms(Budget(60, delta), source()).selections(price, purpose="a test")
     picks = [select(Sensitive(scores[:, None], D)) for _ in range(n_draws)]

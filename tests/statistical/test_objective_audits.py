@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from sklearn_dpbo import PrivateObjective
 from sklearn_dpbo._privacy.accounting import Budget
-from sklearn_dpbo._privacy.mechanisms import Mechanisms, Price
+from sklearn_dpbo._privacy.mechanisms import COUNTS, Mechanisms, Price
 from sklearn_dpbo._privacy.noise import Noise
 from sklearn_dpbo._privacy.sensitive import Sensitive
 from sklearn_dpbo.audit import audit_mechanism
@@ -39,7 +39,7 @@ def answers(count, delta):
     Return what tells 10 from 11 best: of Gaussian noise, the sum; else, how many are 11 or more.
     """
     calls = Mechanisms(Budget(EPSILON, delta), Noise()).answers(
-        Price.of_counts(4, EPSILON, delta), purpose="audit"
+        Price.shared(4, EPSILON, delta, COUNTS), purpose="audit"
     )
     found = [calls(Sensitive([[count]], 1)).counts[0] for _ in range(4)]
     return sum(found) if delta else sum(n >= 11 for n in found)
@@ -58,7 +58,7 @@ def bound(mechanism, pair, n, **params):
 @pytest.mark.parametrize("half", [False, True])
 @pytest.mark.parametrize("delta", [0.0, pytest.param(0.05, marks=pytest.mark.slow)])
 def test_answers_tell_neighbours_apart_no_better_than_epsilon_says(delta, half, monkeypatch):
-    assert Price.of_counts(4, EPSILON, delta).concentrated == bool(delta)
+    assert Price.shared(4, EPSILON, delta, COUNTS).concentrated == bool(delta)
     if half:
         with_half_the_noise(monkeypatch)
     found = bound(partial(answers, delta=delta), (10, 11), 4_000, delta=delta)

@@ -106,7 +106,7 @@ def test_a_plan_prints_what_it_found():
         ({"m": 2}, "2 records cannot be split into two parts"),
         ({"epsilon": None}, "epsilon is a number from 1e-9 up"),
         ({"delta": 1.0}, r"delta is in \[0, 1\)"),
-        ({"delta": 0.0}, "PrivateLogisticRegression needs a delta"),
+        ({"delta": 0.0}, "delta is 0"),
         ({"n_iter": None}, "n_iter is a whole number from 1 up"),
         ({"estimator": LogisticRegression()}, "does not protect the records that it is fitted on"),
         ({"estimator": None}, "pass estimator=, one that trains privately"),

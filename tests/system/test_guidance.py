@@ -155,9 +155,9 @@ def test_zcdp_conversion_equals_that_of_opendp(rho, epsilon):
 @settings(max_examples=60)
 @given(epsilon=st.floats(1e-3, 1e3), delta=st.floats(1e-12, 0.1), n=st.integers(1, 200))
 def test_draws_cost_at_most_their_budget(epsilon, delta, n):
-    draws = Price.of_choices(n, epsilon, delta)
+    draws = Price.shared(n, epsilon, delta)
     assert draws.n == n and draws.epsilon == epsilon and draws.delta <= delta
-    pure = Price.of_choices(n, epsilon, 0.0)
+    pure = Price.shared(n, epsilon, 0.0)
     assert not pure.concentrated and pure.delta == 0
     assert n * 2 / Fraction(pure.scale_of_choice(1)) <= Fraction(epsilon)
     assert draws.scale_of_choice(1) <= pure.scale_of_choice(1)
@@ -168,8 +168,8 @@ def test_draws_cost_at_most_their_budget(epsilon, delta, n):
 
 
 def test_few_draws_use_pure_dp_and_many_draws_use_zcdp():
-    assert not Price.of_choices(2, 0.3, 1e-6).concentrated
-    many = Price.of_choices(48, 0.3, 1e-6)
+    assert not Price.shared(2, 0.3, 1e-6).concentrated
+    many = Price.shared(48, 0.3, 1e-6)
     assert many.concentrated and many.scale_of_choice(1) < 48 / 0.3
 
 
@@ -179,7 +179,7 @@ def test_as_many_candidates_are_drawn_as_the_budget_pays_for(epsilon, delta):
     assert 1 <= price.n <= 24
     assert price.epsilon <= epsilon and price.delta <= delta
     assert price.scale_of_choice(1 / 4000) <= 0.01
-    more = Price.of_choices(price.n + 1, epsilon, delta)
+    more = Price.shared(price.n + 1, epsilon, delta)
     assert price.n == 24 or more.scale_of_choice(1 / 4000) > 0.01
 
 
@@ -195,12 +195,12 @@ def test_concentrated_draws_are_charged_together_before_the_first():
 
     budget = Budget(1.0, 1e-6)
     mechanisms = Mechanisms(budget, Watching(0))
-    select = mechanisms.selections(Price.of_choices(30, 0.5, 1e-6), purpose="a test")
+    select = mechanisms.selections(Price.shared(30, 0.5, 1e-6), purpose="a test")
     for _ in range(30):
         select(Sensitive([[1], [2]], 1))
     (loss,) = budget.losses
     assert (loss.epsilon, loss.delta) == (0.5, 1e-6)
-    refused = mechanisms.selections(Price.of_choices(30, 0.6, 1e-6), purpose="a test")
+    refused = mechanisms.selections(Price.shared(30, 0.6, 1e-6), purpose="a test")
     for _ in range(2):  # a refusal charges nothing, so the second draw is refused as well
         with pytest.raises(BudgetExceededError):
             refused(Sensitive([[1], [2]], 1))
@@ -209,7 +209,7 @@ def test_concentrated_draws_are_charged_together_before_the_first():
 def test_pure_draws_are_charged_together_before_the_first():
     budget = Budget(1.0)
     mechanisms = Mechanisms(budget, SeededNoise(0))
-    select = mechanisms.selections(Price.of_choices(3, 0.6, 0.0), purpose="a test")
+    select = mechanisms.selections(Price.shared(3, 0.6, 0.0), purpose="a test")
     for _ in range(3):
         select(Sensitive([[1], [2]], 1))
         assert [loss.epsilon for loss in budget.losses] == [0.6]

@@ -26,7 +26,7 @@ from sklearn_dpbo._evaluation.companions import Companions
 from sklearn_dpbo._evaluation.model import Model
 from sklearn_dpbo._evaluation.protected_values import ProtectedTable
 from sklearn_dpbo._evaluation.threshold_curve import LabelGains, counts_at, label_values
-from sklearn_dpbo._evaluation.threshold_grid import labels_at_best_threshold, public_responses
+from sklearn_dpbo._evaluation.threshold_grid import best_labels, public_responses
 from sklearn_dpbo.scoring._make import resolve_scorer
 
 pytestmark = pytest.mark.usefixtures("trusted_models")
@@ -259,7 +259,7 @@ def test_public_responses_are_out_of_sample(rng):
     model = Remembers().fit(X, y)
     found, s = public_responses(model, model, Training(X, y), ("predict_proba",), rng)
     assert len(found) == 100 and s.min() > 0 and s.max() < 1, "in-sample responses are 0 and 1"
-    labels = labels_at_best_threshold(metrics_of_f1, found, s, model.classes_)
+    labels = best_labels(metrics_of_f1, found, s, model.classes_)
     every = [metrics.f1_score(found, (s >= t).astype(int)) for t in s]
     assert metrics.f1_score(found, labels) >= max(every) - 0.02 < 0.95
 

@@ -1,0 +1,233 @@
+"""Parameters of searches, checked before anything is fitted (zone: released)."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from importlib import import_module
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+
+from .._data.units import unit_name
+from .._evaluation.fitting import FitOptions, set_candidate
+from .._params import as_floats, is_number, one_of
+from .._privacy.accounting import Budget
+from .._privacy.mechanisms import Mechanisms
+from .._privacy.noise import noise_source
+from .._space.space import SearchSpace
+from ..exceptions import GuaranteeAssumptionWarning
+from ..ledger._budget import budget_on
+from ..scoring._make import resolve_scorers
+from ..scoring._scorers import PrivateScorer
+from ..strategies._base import Strategy
+
+__all__ = ["RESPONSE_METHODS", "Setup", "check_parameters", "n_iter_of", "prepare_scorer"]
+__all__ += ["setup_of", "space_of"]
+
+# Candidates that are fitted in a space with distributions, if n_iter is None.
+_N_ITER = 64
+# Candidates of a grid above which n_iter must be given, and what it may be at most.
+_LARGEST_GRID, _MOST_FITS = 100_000, 1_000_000
+# Where each strategy is, which is imported when it is asked for by name.
+_STRATEGIES = {
+    "worst_case": ("strategies", "WorstCase"),
+    "gp_noisy": ("kusner2015", "GPNoisy"),
+    "gp_noise_free": ("kusner2015", "GPNoiseFree"),
+    "lipschitz": ("kusner2015", "LipschitzConvex"),
+}
+RESPONSE_METHODS = {
+    "auto": ("predict_proba", "decision_function"),
+    "predict_proba": ("predict_proba",),
+    "decision_function": ("decision_function",),
+}
+# What a ledger says of a search, by whose records it protects.
+_CHARGED = {
+    "validation": "choice and score of a candidate",
+    "all": "a fitted model and its score",
+}
+_BOOL = (bool, np.bool_)
+
+
+def _are_thresholds(thresholds: Any) -> bool:
+    """Whether these are thresholds, or how many of them to place."""
+    if np.ndim(thresholds) == 0:
+        return is_number(lambda n: 4 <= n <= 2**24, Integral)(thresholds)
+    given = as_floats(thresholds)
+    return given is not None and given.ndim == 1 and len(given) >= 2
+
+
+# By name, a check and words for it: of whichever of these parameters an estimator has.
+_CONSTRAINTS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "estimator": (
+        lambda e: hasattr(e, "fit") and hasattr(e, "get_params") and not isinstance(e, type),
+        "an object with a fit method, and with get_params as BaseEstimator has it",
+    ),
+    "epsilon": (is_number(lambda e: e >= 1e-9), "a number from 1e-9 up"),
+    "delta": (is_number(lambda d: 0 <= d < 1), "in [0, 1)"),
+    "score_share": (is_number(lambda s: 0 < s <= 1 - 1e-6), "in (0, 1)"),
+    "n_iter": (
+        is_number(lambda n: 1 <= n <= _MOST_FITS, Integral, optional=True),
+        f"None or a whole number from 1 to {_MOST_FITS:,}",
+    ),
+    "n_jobs": (is_number(kind=Integral, optional=True), "None or a whole number"),
+    "refit": (
+        lambda refit: isinstance(refit, (str, *_BOOL)),
+        "True or False, or the name of the score that selects (a rule would need all scores)",
+    ),
+    "verbose": (lambda v: isinstance(v, _BOOL) or is_number(lambda v: v >= 0)(v), "0 or more"),
+    "error_score": (
+        lambda e: is_number(finite=False)(e) or (isinstance(e, str) and e == "raise"),
+        '"raise" or a number',
+    ),
+    "prediction": one_of("auto", "together", "separate"),
+    "release": one_of("best", "evaluation", "all"),
+    "protect": one_of(*_CHARGED),
+    "response_method": one_of(*RESPONSE_METHODS),
+    "thresholds": (_are_thresholds, "a whole number, 4 to 2**24, or two finite numbers or more"),
+    "trust": one_of("nobody", "coordinator"),
+    "weights": one_of("units", "equal"),
+    "finalists": (
+        is_number(lambda n: n >= 1, Integral, optional=True),
+        "None or a whole number from 1 up",
+    ),
+}
+
+
+class Setup(NamedTuple):
+    """What a search does, by its parameters, which are checked."""
+
+    scorers: dict[str, PrivateScorer]
+    space: SearchSpace
+    n_iter: int
+    strategy: Any
+    mechanisms: Mechanisms
+    options: FitOptions
+
+
+def setup_of(search: Any, groups: Any) -> Setup:
+    """Return what the search does, or raise an error for wrong parameters."""
+    check_parameters(search)
+    scorers, space = _scorers_of(search), space_of(search)
+    strategy = _resolve_strategy(search.strategy).protecting(search.protect)
+    strategy.check(Budget(search.epsilon, search.delta))
+    _check_strategy(search, strategy, scorers)
+    n_iter = n_iter_of(search, space, strategy)
+    noise, name = noise_source(search.noise_random_state, stacklevel=4), type(strategy).__name__
+    budget = budget_on(
+        search.ledger,
+        search.epsilon,
+        search.delta,
+        what=_CHARGED[search.protect],
+        mechanism=f"{type(search).__name__}, {name}",
+        unit=unit_name(groups),
+        assumption=strategy.assumption,
+        estimator=search.estimator,
+    )
+    if strategy.assumption is not None:
+        warnings.warn(
+            f"The privacy of {name} is not worst case. It rests on {strategy.assumption}.",
+            GuaranteeAssumptionWarning,
+            stacklevel=3 + (search.protect == "all"),
+        )
+    options = FitOptions(search.estimator, search.error_score, search.n_jobs, search.prediction)
+    return Setup(scorers, space, n_iter, strategy, Mechanisms(budget, noise), options)
+
+
+def check_parameters(estimator: Any) -> None:
+    """Raise ValueError for a parameter that makes no sense by itself."""
+    for name, value in estimator.get_params(deep=False).items():
+        holds, expected = _CONSTRAINTS.get(name, (lambda _: True, ""))
+        if not holds(value):
+            raise ValueError(f"{name} is {expected}; found {value!r} ({type(value).__name__})")
+
+
+def _scorers_of(search: Any) -> dict[str, PrivateScorer]:
+    """Return the scorers by name, the one that selects first."""
+    named = search.refit if isinstance(search.refit, str) else None
+    scorers = resolve_scorers(search.scoring, search.estimator, named)
+    if len(scorers) > 1 and search.refit and named is None:
+        raise ValueError(
+            f"scoring has several scores, {list(scorers)}: name the one that selects, as in "
+            f"refit={next(iter(scorers))!r}"
+        )
+    return scorers
+
+
+def prepare_scorer(scorer: PrivateScorer, y: Any) -> PrivateScorer:
+    """Return a scorer prepared for the training labels."""
+    if y is None and not scorer.custom:
+        raise ValueError(
+            f"scoring={scorer.name!r} compares predictions with y, and y is None: pass y, or a "
+            "gain of your own (make_private_scorer)"
+        )
+    return scorer.prepare(y)
+
+
+def space_of(search: Any) -> SearchSpace:
+    """Return the search space, whose parameters the estimator has."""
+    space = SearchSpace(search.param_grid)
+    for params in space.examples():
+        try:
+            set_candidate(clone(search.estimator), params)
+        except (AttributeError, ValueError) as error:  # AttributeError: "a__b", a is no estimator
+            raise ValueError(f"param_grid cannot be set on the estimator: {error}") from None
+    for name, values in (item for grid in space.grids for item in grid.items()):
+        pair = isinstance(values, tuple) and len(values) == 2 and all(map(is_number(), values))
+        if pair and values[0] < values[1]:
+            warnings.warn(
+                f"param_grid[{name!r}] is a tuple of two numbers, which lists two candidates, as "
+                "in GridSearchCV. Write a list if you mean that, and a distribution if you mean "
+                "the range: scipy.stats.uniform(low, width), loguniform(low, high) or "
+                "randint(low, high + 1)",
+                UserWarning,
+                stacklevel=4,
+            )
+    return space
+
+
+def n_iter_of(search: Any, space: SearchSpace, strategy: Strategy) -> int:
+    """Return the most candidates to fit: unless it was given, all of a grid."""
+    is_grid = math.isfinite(space.n_points) and strategy.assumption is None
+    listed = is_grid and space.n_points <= _LARGEST_GRID
+    n_iter = int(search.n_iter or (space.n_points if listed else _N_ITER))
+    if is_grid and n_iter < space.n_points and strategy.protects == "validation":
+        warnings.warn(
+            f"param_grid has {space.n_points:,} candidates; with n_iter={n_iter:,} fits, the "
+            f"search tries only some of them. Without n_iter it tries all, up to {_LARGEST_GRID:,}",
+            UserWarning,
+            stacklevel=4,
+        )
+    return n_iter
+
+
+def _resolve_strategy(strategy: Any) -> Strategy:
+    """Return the strategy of this name, or this one."""
+    if isinstance(strategy, str) and strategy in _STRATEGIES:
+        module, name = _STRATEGIES[strategy]
+        found: Strategy = getattr(import_module(f"sklearn_dpbo.{module}"), name)()
+        return found
+    if isinstance(strategy, Strategy):
+        return strategy
+    raise ValueError(
+        f"strategy is one of {sorted(_STRATEGIES)} or a strategy object, such as WorstCase(); "
+        f"found {strategy!r}"
+    )
+
+
+def _check_strategy(search: Any, strategy: Strategy, scorers: dict[str, PrivateScorer]) -> None:
+    """Raise ValueError if a strategy does not support what the search asks for."""
+    name, assumes = type(strategy).__name__, strategy.assumption is not None
+    on_table = strategy.protects == "all"
+    if search.refit and (not strategy.releases_candidate or (assumes and on_table)):
+        what = "no model" if on_table else "a score and no candidate"
+        raise ValueError(f"{name} releases {what}: pass refit=False")
+    if assumes and len(scorers) > 1:
+        raise ValueError(f"{name} releases one score; scoring has {list(scorers)}")
+    if search.release != "best" and (assumes or on_table):
+        raise ValueError(
+            f"{name} releases one candidate's score: leave out release={search.release!r}"
+        )
