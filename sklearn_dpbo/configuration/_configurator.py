@@ -156,7 +156,9 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
             For scikit-learn's conventions.
         """
         interval = self._validate()
-        instances = _sequence(instances)
+        instances = list(instances)
+        if not instances:
+            raise ValueError("the sample is empty: pass at least one instance")
         noise = noise_source(self.noise_random_state, stacklevel=3)
         grid = uniform_grid(interval, int(self.grid_size))
         grid.setflags(write=False)
@@ -278,21 +280,6 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
         return interval
 
 
-def _sequence(instances: Any) -> list[Any]:
-    if isinstance(instances, str | bytes | dict) or hasattr(instances, "columns"):
-        raise ValueError(f"fit takes a sequence of instances; found a {type(instances).__name__}")
-    try:
-        sample: list[Any] = list(instances)
-    except TypeError:
-        raise ValueError(
-            f"fit takes a sequence of instances; found a {type(instances).__name__}. Pass a "
-            "single instance in a list"
-        ) from None
-    if not sample:
-        raise ValueError("the sample is empty: pass at least one instance")
-    return sample
-
-
 def _packed(instance: Any) -> bytes | None:
     """Pickle an instance; None if it cannot be. Each is worked on as a copy, by itself."""
     try:
@@ -303,17 +290,10 @@ def _packed(instance: Any) -> bytes | None:
         return None
 
 
-def _total_of(
-    instances: list[bytes | None],
-    family: bytes,
-    interval: tuple[float, float],
-    grid: NDArray[np.float64],
-    H: float,
-    zero: bool,
-) -> PiecewiseConstant | None:
+def _total_of(instances: list[bytes | None], *task: Any) -> PiecewiseConstant | None:
     """Return the sum of instances' utilities in steps; None if one has none that is valid."""
     with suppress_output():
-        utilities = [_steps_of(x, family, interval, grid, H, zero) for x in instances]
+        utilities = [_steps_of(x, *task) for x in instances]
         valid = [u for u in utilities if u is not None]
         return PiecewiseConstant.total(valid) if len(valid) == len(utilities) else None
 

@@ -65,12 +65,17 @@ class BaseFamily(BaseEstimator):
         rho = np.asarray(parameters, dtype=float)
         blocks = [rho[i : i + _BLOCK] for i in range(0, len(rho), _BLOCK)]
         objective = np.concatenate([self._objectives(instance, block) for block in blocks])
-        return objective if self.utility_as == "objective" else self._share(instance, objective)
+        if self.utility_as == "objective":
+            return objective
+        low, high = self._range(instance)
+        width = high - low or np.inf
+        return np.clip((objective - low) / width, 0, 1)  # despite rounding
 
     def _objectives(self, instance: Any, parameters: NDArray[np.float64]) -> NDArray[np.float64]:
         raise NotImplementedError
 
-    def _share(self, instance: Any, objective: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _range(self, instance: Any) -> tuple[float, float]:
+        """Return bounds on the objective of all solutions."""
         raise NotImplementedError
 
 

@@ -84,10 +84,8 @@ class Knapsack(BaseFamily):
             taken += np.where(fits, v[item], 0)
         return taken
 
-    def _share(
-        self, instance: KnapsackItems, objective: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        return _share(objective, instance.values.sum())
+    def _range(self, instance: KnapsackItems) -> tuple[float, float]:
+        return 0.0, instance.values.sum()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -168,8 +166,8 @@ class IndependentSet(BaseFamily):
     def _objectives(self, instance: Graph, parameters: NDArray[np.float64]) -> NDArray[np.float64]:
         return self._run(instance, parameters)[0]
 
-    def _share(self, instance: Graph, objective: NDArray[np.float64]) -> NDArray[np.float64]:
-        return _share(objective, instance.weights.sum())
+    def _range(self, instance: Graph) -> tuple[float, float]:
+        return 0.0, instance.weights.sum()
 
     def _run(
         self, instance: Graph, rho: NDArray[np.float64]
@@ -207,11 +205,6 @@ def _vector(name: str, numbers: ArrayLike) -> NDArray[np.float64]:
 def _log(w: NDArray[np.float64]) -> NDArray[np.float64]:
     with np.errstate(divide="ignore"):
         return np.log(w)
-
-
-def _share(objective: NDArray[np.float64], most: float) -> NDArray[np.float64]:
-    """Return objective / most, in [0, 1] despite rounding; 0 if `most` is 0."""
-    return np.minimum(objective / most, 1.0) if most > 0 else np.zeros(len(objective))
 
 
 def _crossings(log_w: NDArray[np.float64], log_d: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -83,13 +83,9 @@ class _Rounding(BaseFamily):
         )
         return projections
 
-    def _share(
-        self, instance: QuadraticProgram, objective: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def _range(self, instance: QuadraticProgram) -> tuple[float, float]:
         most = float(np.abs(instance.A).sum())
-        if most == 0:
-            return np.zeros(len(objective))
-        return np.clip((objective / most + 1) / 2, 0, 1)
+        return -most, most
 
 
 class OutwardRotation(_Rounding):

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Real
 from typing import Any, Self
@@ -33,7 +32,7 @@ from ._dataset_kernel import LOG_GRID, estimate_dataset_kernel, neighbouring_sco
 from ._in_secret import begin_on_table, check_acquisition, first_of_path
 from ._trace import Explored, Model, Trace
 
-__all__ = ["ASSUMPTION_1", "ASSUMPTION_1_ON_TABLE", "GPStrategy", "Part", "assemble"]
+__all__ = ["ASSUMPTION_1", "ASSUMPTION_1_ON_TABLE", "GPStrategy", "assemble"]
 
 ASSUMPTION_1 = (
     "Assumption 1 of Kusner et al. (2015): the scores of all validation sets are one draw of a "
@@ -62,14 +61,6 @@ _LEAST_NOISE = 1e-3
 _LEAST_DELTA = 5e-301
 # Integer steps in the sensitivity of a posterior mean; rounding adds one step to it.
 _STEPS = 2**24
-
-
-@dataclass(frozen=True)
-class Part:
-    """What one of the two releases spends; Corollaries 1 and 2 compose."""
-
-    epsilon: float
-    delta: float
 
 
 class GPStrategy(Strategy):
@@ -142,8 +133,8 @@ class GPStrategy(Strategy):
                 f"({self._theorems_of_score}); found acquisition={self.acquisition!r}. Set "
                 "score_share=0, which releases a candidate alone, or acquisition=None"
             )
-        choice, score = self._parts(budget)
-        if not min(choice.delta, score.delta if self.score_share else 1.0) >= _LEAST_DELTA:
+        (_, delta), (_, score_delta) = self._parts(budget)
+        if not min(delta, score_delta if self.score_share else 1.0) >= _LEAST_DELTA:
             raise ValueError(
                 f"{type(self).__name__} needs delta > 0, the probability that its bounds fail, for "
                 f"example delta=0.05; found delta={budget.delta!r}. strategy='worst_case' needs "
@@ -277,8 +268,9 @@ class GPStrategy(Strategy):
         """Draw a candidate, ``P(l)`` proportional to ``exp(epsilon mean(l) / (2 sensitivity))``."""
         unit = sensitivity / _STEPS
         mean = trace.measured(lambda trace: trace.mean_in(unit), _STEPS + 1)
+        (epsilon, delta), _ = self._parts(mechanisms.budget)
         return mechanisms.draw_exponentially(
-            mean, purpose=CHOICE, **self._loss(self._parts(mechanisms.budget)[0])
+            mean, epsilon, purpose=CHOICE, delta=delta, assumption=self.assumption
         )
 
     def _score(
@@ -290,20 +282,16 @@ class GPStrategy(Strategy):
     ) -> NoisyCounts:
         """Release ``value(statistics)``, of sensitivity `steps`, with Laplace noise."""
         score = trace.measured(lambda trace: [value(trace.statistics)], steps)
+        _, (epsilon, delta) = self._parts(mechanisms.budget)
         return mechanisms.release_counts(
-            score, purpose=self.score_released, **self._loss(self._parts(mechanisms.budget)[1])
+            score, epsilon, purpose=self.score_released, delta=delta, assumption=self.assumption
         )
 
-    def _parts(self, budget: Budget) -> tuple[Part, Part]:
-        """Return what the candidate and the score spend; the latter nothing if there is none."""
+    def _parts(self, budget: Budget) -> list[tuple[float, float]]:
+        """Return (epsilon, delta) of the candidate and of the score: Corollaries 1 and 2."""
         share = Fraction(float(self.score_share))
         epsilon, delta = Fraction(budget.epsilon), Fraction(budget.delta)
-        parts = ((round_down(epsilon * s), round_down(delta * s)) for s in (1 - share, share))
-        candidate, score = (Part(*part) for part in parts)
-        return candidate, score
-
-    def _loss(self, part: Part) -> dict[str, Any]:
-        return {"epsilon": part.epsilon, "delta": part.delta, "assumption": self.assumption}
+        return [(round_down(epsilon * s), round_down(delta * s)) for s in (1 - share, share)]
 
 
 def assemble(model: Model, oracle: Evaluator, chosen: int, noisy: NoisyCounts | None) -> Release:

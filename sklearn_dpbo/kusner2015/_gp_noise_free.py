@@ -158,9 +158,9 @@ class GPNoiseFree(GPStrategy):
             raise ValueError(
                 f"{type(self).__name__} needs 2 evaluations or more; n_iter leaves {T}"
             )
-        choice, score = self._parts(mechanisms.budget)
-        candidate_bounds = CandidateBounds(T, Lambda, choice.delta, model.k1)
-        beta = replace(candidate_bounds, delta=score.delta or choice.delta).beta(T)
+        (_, delta), (_, score_delta) = self._parts(mechanisms.budget)
+        candidate_bounds = CandidateBounds(T, Lambda, delta, model.k1)
+        beta = replace(candidate_bounds, delta=score_delta or delta).beta(T)
 
         def observe_all(trace: Trace) -> Trace:
             if self.acquisition is None:
@@ -174,7 +174,7 @@ class GPNoiseFree(GPStrategy):
         chosen = self._draw(trace, sensitivity, mechanisms)  # as in Algorithm 1
         if not self.score_share:
             return assemble(model, oracle, chosen, None)
-        bounds = self._bounds_type(T, Lambda, score.delta, model.k1, d, self.A, self.tau)
+        bounds = self._bounds_type(T, Lambda, score_delta, model.k1, d, self.A, self.tau)
         noisy = self._score(trace, self._select_score, model.steps(bounds.sensitivity), mechanisms)
         return assemble(model, oracle, chosen, noisy)  # 3-5
 

@@ -130,9 +130,9 @@ class GPNoisy(GPStrategy):
         T, Lambda = n_iter - model.n_explored, len(model)
         if self.acquisition is not None:
             T = min(T, Lambda)
-        choice, score = self._parts(mechanisms.budget)
-        candidate_bounds = CandidateBounds(T, Lambda, choice.delta, model.k1)
-        beta = replace(candidate_bounds, delta=score.delta or choice.delta).beta
+        (_, delta), (_, score_delta) = self._parts(mechanisms.budget)
+        candidate_bounds = CandidateBounds(T, Lambda, delta, model.k1)
+        beta = replace(candidate_bounds, delta=score_delta or delta).beta
         # 1-2: mu_0 = 0; all candidates have the same bound, so the first one is lambda_1.
         trace = self._begin(model, oracle, 0, mechanisms.budget)
         for t in range(2, T + 1):  # 3-8
@@ -141,7 +141,7 @@ class GPNoisy(GPStrategy):
         if not self.score_share:
             return assemble(model, oracle, chosen, None)
         gamma_T = information_gain_bound(model.features, model.kernel, model.noise, T)
-        bounds = self._bounds_type(T, Lambda, score.delta, model.k1, model.noise, gamma_T)
+        bounds = self._bounds_type(T, Lambda, score_delta, model.k1, model.noise, gamma_T)
         steps = model.steps(bounds.sensitivity_of_maximum)  # 9-11
         noisy = self._score(trace, max, steps, mechanisms)  # 13-15
         return assemble(model, oracle, chosen, noisy)  # 16

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import os
 from collections.abc import Sequence
 from numbers import Integral
 from typing import Any, NamedTuple, overload
@@ -152,7 +151,6 @@ class Modeler:
             "n_iter": int(n_iter),
             "dtype": np.dtype(dtype).name,
         }
-        _check_memory(len(Z) * n_iter * np.dtype(dtype).itemsize, Z.shape, n_iter)
         self._Z = Z
         self.rows: list[int] = []
         self.values: list[float] = []
@@ -323,30 +321,6 @@ class Modeler:
 def _only(length_scale: float | NDArray[np.float64]) -> float:
     """Return the length-scale that all columns share."""
     return float(np.ravel(length_scale)[0])
-
-
-def _check_memory(n_bytes: int, shape: tuple[int, ...], n_iter: int) -> None:
-    """Raise MemoryError now: later, the system might stop other processes, too."""
-    available = _available_memory()
-    if available is not None and n_bytes > available:
-        raise MemoryError(
-            f"{shape[0]:,} rows times n_iter={n_iter} outcomes take {n_bytes / 2**30:.1f} GiB, and "
-            f"{available / 2**30:.1f} are available: use a smaller n_iter, or dtype=numpy.float32"
-        )
-
-
-def _available_memory() -> int | None:
-    """Return the available memory in bytes, None if the system does not tell."""
-    try:
-        with open("/proc/meminfo") as lines:
-            (kib,) = (line.split()[1] for line in lines if line.startswith("MemAvailable:"))
-        return int(kib) * 1024
-    except (OSError, ValueError):
-        pass
-    try:  # total memory, free or not
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):
-        return None
 
 
 def _fingerprint(Z: NDArray[np.float64]) -> str:

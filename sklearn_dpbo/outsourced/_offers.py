@@ -39,11 +39,6 @@ class RowsOffered:
                 "dict for each row, or a search space such as {'C': loguniform(1e-3, 1e3)}; found "
                 f"{settings!r:.200}"
             )
-        if any(hasattr(value, "ppf") for each in settings for value in each.values()):
-            raise ValueError(
-                "a list of settings has one candidate for each row, and no distributions. Pass one "
-                "dict as a search space; a list of several spaces is not supported here"
-            )
         copies = ({k: clone(v, safe=False) for k, v in each.items()} for each in settings)
         return cls(len(settings), tuple(copies))
 

@@ -636,12 +636,9 @@ def test_invalid_parameters_of_the_configurator_raise(params, says):
     assert not hasattr(c, "privacy_")
 
 
-@pytest.mark.parametrize(
-    ("instances", "says"), [([], "empty"), (3, "a sequence"), ("abc", "sequence"), ({}, "sequence")]
-)
-def test_invalid_sample_raises(instances, says):
-    with pytest.raises(ValueError, match=says):
-        configurator().fit(instances)
+def test_empty_sample_raises():
+    with pytest.raises(ValueError, match="empty"):
+        configurator().fit([])
 
 
 class Talkative(Steps):
@@ -827,13 +824,6 @@ def test_utility_overridden_by_a_subclass_is_used():
 def test_extreme_parameters_of_the_configurator_raise(params, instances, says):
     with pytest.raises(ValueError, match=says):
         configurator().set_params(**params).fit(instances)
-
-
-def test_data_frame_as_sample_raises():
-    import pandas as pd
-
-    with pytest.raises(ValueError, match="sequence of instances; found a DataFrame"):
-        configurator().fit(pd.DataFrame({"a": [1.0]}))
 
 
 def test_sums_of_small_integer_types_do_not_overflow():

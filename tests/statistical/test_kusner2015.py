@@ -436,9 +436,9 @@ def test_one_record_changes_area_and_f1_by_their_whole_range():
         found = []
         for positive in (5, 0):  # the one positive record has the highest score, or the lowest
             rows, labels = np.array([positive, 1, 2, 3, 4]), np.array([1, 0, 0, 0, 0])
-            values = score.record_values(labels, response[rows], np.array([0, 1]))
-            found += score.statistics(values, labels, units)
-        assert found == [2**20, 0] and score.sensitivity(units) == 2**20
+            values = score.query.record_values(labels, response[rows], np.array([0, 1]))
+            found += score.query.statistics(values, labels, units)
+        assert found == [2**20, 0] and score.query.sensitivity(units) == 2**20
 
 
 @pytest.mark.parametrize(

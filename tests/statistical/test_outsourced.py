@@ -37,9 +37,6 @@ from sklearn_dpbo.outsourced import (
 from sklearn_dpbo.outsourced import (
     _curators as curators,
 )
-from sklearn_dpbo.outsourced import (
-    _modeler as modeler,
-)
 from sklearn_dpbo.outsourced.published import ProjectionCurator
 
 pytestmark = pytest.mark.filterwarnings("ignore:ProjectionCurator has no privacy guarantee")
@@ -585,13 +582,6 @@ def test_outcomes_can_be_told_before_a_row_is_asked_for(X):
     m = Modeler(X, n_iter=5, **KNOWN)
     m.tell([4, 8, 15], [f(4), f(8), f(15)])
     assert m.ask() == found.rows[3]
-
-
-def test_too_large_table_raises_before_memory_is_allocated(X, monkeypatch):
-    assert modeler._available_memory() > 2**20
-    monkeypatch.setattr(modeler, "_available_memory", lambda: 100)
-    with pytest.raises(MemoryError, match=r"60 rows times n_iter=10.*dtype=numpy.float32"):
-        Modeler(X, n_iter=10)
 
 
 # ------------------------------------------------------------ messages

@@ -52,7 +52,7 @@ def test_several_scores_have_noise_of_their_share(half, monkeypatch):
     units = Units.of(M)
     for name, scorer in search.scorer_.items():
         exact = scorer(search.best_estimator_, val["X_val"], val["y_val"])
-        scale = scorer.sensitivity(units) / 0.2 / scorer.largest(units)
+        scale = scorer.query.sensitivity(units) / 0.2 / scorer.query.largest(units)
         noise = np.array([scores[name] for scores in released]) - exact
         assert (0.8 < np.abs(noise).mean() / scale < 1.2) != half
 

@@ -1174,8 +1174,8 @@ def of_one_class(response):
     """Return the statistic and its sensitivity for the Brier score of one class."""
     scorer = make_private_scorer("neg_brier_score").prepare(np.array([0, 0, 0, 1]))
     units = Units.of(len(response))
-    rows = scorer.record_values(np.zeros(len(response)), response, np.array([0]))
-    return scorer.statistics(rows, None, units)[0], scorer.sensitivity(units)
+    rows = scorer.query.record_values(np.zeros(len(response)), response, np.array([0]))
+    return scorer.query.statistics(rows, None, units)[0], scorer.query.sensitivity(units)
 
 
 @pytest.mark.parametrize("other", [NAN, 0.0, 100.0, -INF])
@@ -1261,9 +1261,12 @@ def test_gains_outside_bounds_are_clipped_without_overflow():
     narrow = make_private_scorer(gain, bounds=(0, 5e-324))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert narrow.record_values(np.ones(2), np.array([1.0, 0.0]), None).tolist() == [2**20, 0]
+        assert narrow.query.record_values(np.ones(2), np.array([1.0, 0.0]), None).tolist() == [
+            2**20,
+            0,
+        ]
         squared = make_private_scorer("neg_mean_squared_error", bounds=(-1, 0)).prepare([0.0])
-        assert squared.record_values(np.ones(2), np.array([1e300, 1.0]), None).tolist() == [
+        assert squared.query.record_values(np.ones(2), np.array([1e300, 1.0]), None).tolist() == [
             0,
             2**20,
         ]
