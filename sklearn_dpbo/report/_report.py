@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from .._card import Row, card
+from .._data.split import Problem
 from .._privacy.accounting import TRAINING, PrivacyLoss, Receipt, weak_because
 from .._privacy.mechanisms import Mechanisms
 
@@ -126,6 +127,21 @@ class PrivacyReport:
             "receipts": budget.receipts,
         }
         return cls(**(spent | facts))
+
+    @classmethod
+    def of_validation_set(
+        cls, problem: Problem, mechanisms: Mechanisms, prediction: str, **facts: Any
+    ) -> Self:
+        """Return the report of what these mechanisms released of a validation set."""
+        return cls.of(
+            mechanisms,
+            unit=problem.units.name,
+            m=problem.units.m,
+            data="validation set",
+            protected=problem.protected,
+            condition=PREDICTION_CONDITIONS[prediction],
+            **facts,
+        )
 
     @property
     def mechanism(self) -> str:
