@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from .._card import Row, card
-from .._data.split import Problem
 from .._privacy.accounting import TRAINING, PrivacyLoss, Receipt, weak_because
 from .._privacy.mechanisms import Mechanisms
 
@@ -130,7 +129,7 @@ class PrivacyReport:
 
     @classmethod
     def of_validation_set(
-        cls, problem: Problem, mechanisms: Mechanisms, prediction: str, **facts: Any
+        cls, problem: Any, mechanisms: Mechanisms, prediction: str, **facts: Any
     ) -> Self:
         """Return the report of what these mechanisms released of a validation set."""
         return cls.of(
