@@ -18,7 +18,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, Self, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +58,6 @@ Public: TypeAlias = Callable[[tuple[str, ...]], Predictions] | None
 # What is released anyway, so that scores may follow from it; None if it is one score alone.
 Given: TypeAlias = Sequence[Query] | None
 
-S = TypeVar("S", bound="PrivateScorer")
 # Samples of public records, of which the difference of score and released value is estimated.
 _N_SAMPLES = 40
 # Share of a public candidate's errors that count fully when candidates are compared, and the
@@ -297,7 +296,7 @@ class PrivateScorer:
         times = float(stdtrit(max(1, min(sizes) - 1), 0.975))
         return shift, abs(shift) + times * float(np.std(errors))
 
-    def _with_clipping(self: S, public: Predictions, m: int) -> S:
+    def _with_clipping(self, public: Predictions, m: int) -> Self:
         """Return this scorer, with an estimate of what bounds cut off."""
         shift, allowance = self._public_error(public, m)
         # A few public records hold all that is cut off: another set of them has others.

@@ -150,11 +150,7 @@ class Guidance:
 
     @single_threaded
     def prior(self) -> NDArray[np.int64]:
-        """Return what public scores add to the statistics of the compared candidates.
-
-        That is the posterior mean, less that of the best of them, in units of the statistic; 0 if
-        nothing was learnt within the training set.
-        """
+        """Return the posterior mean relative to the best, in statistic units; 0 without a model."""
         points, weight = self.history.points.take(self.history.fitted), self._prior_weight
         units = self._oracle.problem.units
         (_, slope), largest = (

@@ -244,16 +244,6 @@ def test_one_unit_moves_statistic_and_counts_by_at_most_the_sensitivity(which, g
     check_sensitivity(which, grouped, data)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("which", SCORERS)
-@pytest.mark.parametrize("grouped", [False, True])
-@settings(max_examples=1500, suppress_health_check=[HealthCheck.too_slow])
-@given(data=st.data())
-@pytest.mark.filterwarnings("ignore:invalid value")
-def test_many_neighbours_move_statistic_and_counts_by_at_most_the_sensitivity(which, grouped, data):
-    check_sensitivity(which, grouped, data)
-
-
 @pytest.mark.parametrize(
     ("which", "good", "bad"),
     [

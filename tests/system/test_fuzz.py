@@ -759,12 +759,12 @@ def run_cases(strategy, one, n, at_least, title):
     assert counts["valid"] >= (at_least if n > 1000 else at_least / 2) * total, counts
 
 
-# As many times the slow cases: 3 are 20,000. Others are drawn with --hypothesis-seed=1.
+# As many times the many cases: 3 are 20,000. Others are drawn with --hypothesis-seed=1.
 TIMES = int(os.environ.get("SKLEARN_DPBO_FUZZ", "1"))
 
 
 def sizes(few, many):
-    return pytest.mark.parametrize("n", [few, pytest.param(many * TIMES, marks=pytest.mark.slow)])
+    return pytest.mark.parametrize("n", [few, pytest.param(many * TIMES, marks=pytest.mark.soak)])
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -1715,7 +1715,7 @@ def test_no_ordinary_operation_reveals_sensitive_value(kind, around):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("n", [300, pytest.param(2000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n", [300, pytest.param(2000, marks=pytest.mark.soak)])
 def test_two_operations_in_a_row_do_not_reveal_sensitive_value(n):
     names, kinds = st.sampled_from(sorted(OPERATIONS)), st.sampled_from(sorted(SHUT))
 
