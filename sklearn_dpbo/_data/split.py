@@ -184,8 +184,8 @@ def _chosen_rows(
         )
     if "Stratified" in name:
         _warn(
-            f"{name} chooses the validation records by their protected labels: the guarantee does "
-            "not cover the split itself. ShuffleSplit(n_splits=1) does not use labels."
+            f"{name} chooses the validation records by their labels, which are protected: the "
+            "guarantee does not cover the split. ShuffleSplit(n_splits=1) does not use labels."
         )
     if "groups" in split_params and groups is None:
         _warn(
