@@ -47,6 +47,13 @@ def slow(session: nox.Session) -> None:
     session.run(*PYTEST, "-m", "slow", *session.posargs)
 
 
+@nox.session
+def soak(session: nox.Session) -> None:
+    """Run, before a release, what takes hours: audits of whole searches, kills, odd inputs."""
+    session.install("-e", ".[test]")
+    session.run(*PYTEST, "-m", "soak", *session.posargs)
+
+
 @nox.session(python="3.11")
 def oldest(session: nox.Session) -> None:
     """Run all default tests with the oldest supported versions."""

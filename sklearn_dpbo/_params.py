@@ -55,8 +55,7 @@ def check_number(
 ) -> None:
     """Raise ValueError unless a value is a number of this kind of which this holds.
 
-    True and False are not numbers. The message says what is `expected`. Numbers that are not
-    `finite`, and integers beyond any float, are refused.
+    True and False are not numbers. Numbers that no float can hold are not `finite`.
     """
     if not is_number(holds, kind, optional=optional, finite=finite)(value):
         raise ValueError(

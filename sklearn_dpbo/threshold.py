@@ -295,10 +295,10 @@ class PrivateThresholdClassifier(
         values = label_values(model, label_gains, table)
         index = mechanisms.draw_grid_point(
             threshold_curve(values, label_gains, table, grid),
-            scorer.sensitivity(units),
+            scorer.query.sensitivity(units),
             mechanisms.budget.epsilon_beside(float(self.score_share)),
             n_points=len(grid),
-            largest=scorer.largest(units),
+            largest=scorer.query.largest(units),
             purpose="choice of the threshold",
         )
         noisy = mechanisms.release_counts(

@@ -97,15 +97,15 @@ class Evaluator:
             if fitted and not self._validation_set_used:
                 self._warn(fitted)
                 for scorer in self.scorers:
-                    self.table.rehearse(self._models[fitted[0]], scorer)
+                    self.table.rehearse(self._models[fitted[0]], scorer.query)
             self._validation_set_used = True
-            tasks = ((self._models[params], self.table, self.scorer) for params in fitted)
+            tasks = ((self._models[params], self.table, self.scorer.query) for params in fitted)
             # Around all of them is faster than around each, which is enough for several workers:
             # then other threads lose nothing. But these may be threads of this process.
             alone = effective_n_jobs(self.options.n_jobs) == 1
             with suppress_output() if alone else kept_registries():
                 found = iter(list(in_parallel(count, tasks, self.options.n_jobs)))
-            nothing = Sensitive([[0]], self.scorer.sensitivity(self.table.units))
+            nothing = Sensitive([[0]], self.scorer.query.sensitivity(self.table.units))
             rows = (nothing if error else next(found).content for error in errors)
             return Evaluation(reduce(Sensitive.followed_by, rows), tuple(errors))
 
@@ -121,7 +121,7 @@ class Evaluator:
         with suppress_output(), drop_errors():
             estimator = without_side_effects(self.options.candidate(params))
             model = fit_one(estimator, training, self.options.error_score, make).result
-            return None if model is None else self.table.statistics(model, self.scorer)
+            return None if model is None else self.table.statistics(model, self.scorer.query)
         return None
 
     def counts(self, params: dict[str, Any], query: Query) -> Sensitive:
@@ -130,8 +130,7 @@ class Evaluator:
 
     def add(self, params: dict[str, Any], estimator: Any) -> None:
         """Take a model, public or released, as the one that these parameters were fitted to."""
-        queries = (*self.scorers, *self.report)
-        model = Model.of(without_callbacks(estimator), queries, self.companions)
+        model = Model.of(without_callbacks(estimator), self._queries, self.companions)
         self._models.add(params, None, model)
 
     def share_fits(
@@ -206,6 +205,10 @@ class Evaluator:
     def table(self) -> ProtectedTable:
         return ProtectedTable.of(self.problem, self.companions, self.options.prediction)
 
+    @property
+    def _queries(self) -> tuple[Query, ...]:
+        return (*(scorer.query for scorer in self.scorers), *self.report)
+
     @cached_property
     def _check(self) -> RowByRowCheck:
         return RowByRowCheck.on(self.companions, self.problem)
@@ -214,7 +217,7 @@ class Evaluator:
         """Return what makes models of fitted candidates, without access to the validation set."""
         return partial(
             make_model,
-            queries=(*self.scorers, *self.report),
+            queries=self._queries,
             companions=self.companions,
             prediction=self.options.prediction,
             check=self._check if check else None,

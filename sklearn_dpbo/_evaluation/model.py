@@ -84,7 +84,7 @@ def _values(query: Any, y: Any, response: NDArray[Any], classes: Any) -> tuple[N
         return values, query.share_clipped(*deepcopy((y, response)), classes)
     except OverflowError as error:
         raise ValueError(
-            f"{query!r} meets numbers among the training labels, their predictions or gains "
+            "a score meets numbers among the training labels, their predictions or gains "
             f"that no float can hold: rescale the labels ({error})"
         ) from error
 

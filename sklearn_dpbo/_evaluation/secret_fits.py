@@ -25,7 +25,7 @@ from .._privacy.frames import ClearFrames
 from .._privacy.sensitive import InTransit, Secret, Sensitive
 from ..exceptions import BatchDependentError
 from ..learners._private_training import refitted
-from ..scoring._scorers import PrivateScorer
+from ..scoring._queries import Query
 from .evaluator import Evaluator
 from .fitting import FitOptions, fit, without_callbacks, without_side_effects
 from .model import Model
@@ -115,7 +115,7 @@ class _Job:
     training: Training
     made_up: Training
     table: ProtectedTable
-    scorer: PrivateScorer
+    query: Query
 
     def fitted(self, params: dict[str, Any]) -> Any:
         estimator = without_side_effects(self.options.candidate(params))
@@ -124,21 +124,23 @@ class _Job:
 
 
 def _job(oracle: Evaluator, training: Training) -> _Job:
-    return _Job(oracle.options, training, oracle.problem.training, oracle.table, oracle.scorer)
+    return _Job(
+        oracle.options, training, oracle.problem.training, oracle.table, oracle.scorer.query
+    )
 
 
 def _run(job: _Job, secret_fit: SecretFit) -> tuple[InTransit[Sensitive], InTransit[Secret]]:
     """Return the statistics of a fit's members, and the pickled model."""
     statistics = np.zeros((len(secret_fit.members), 1), dtype=np.int64)
-    pickled, table, scorer = None, job.table, job.scorer
+    pickled, table, query = None, job.table, job.query
     with suppress_output(), drop_errors():
         _seed_global_generators()
         estimator = job.fitted(secret_fit.params)
         pickled = packed(estimator)
         for k, member in enumerate(secret_fit.members):
-            model = Model.of(_member(estimator, member), (scorer,), table.companions)
-            statistics[k] = table.statistics(model, scorer)
-    return InTransit(Sensitive(statistics, scorer.sensitivity(table.units))), InTransit(
+            model = Model.of(_member(estimator, member), (query,), table.companions)
+            statistics[k] = table.statistics(model, query)
+    return InTransit(Sensitive(statistics, query.sensitivity(table.units))), InTransit(
         Secret(pickled)
     )
 
@@ -172,7 +174,7 @@ def try_out(fits: Sequence[SecretFit], training: Training, oracle: Evaluator) ->
             estimator = without_side_effects(oracle.options.candidate(each.params))
             model = oracle.make_model(made_up)(fit(estimator, made_up))
             _check_classes(model.classes, made_up.y)
-            oracle.table.rehearse(model, oracle.scorer)
+            oracle.table.rehearse(model, oracle.scorer.query)
             estimator = fresh(model.pickled)
             for k in to_check(each.members):
                 _member(estimator, each.members[k])

@@ -35,7 +35,7 @@ class LabelGains(Query):
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
         """Return the response, the gains of both labels, and their values for `counts`."""
         scorer, counts = self.scorer, self.scorer.counts
-        gains = _of_either_label(scorer, y, classes)
+        gains = _of_either_label(scorer.query, y, classes)
         counted = gains if counts is scorer.query else _of_either_label(counts, y, classes)
         return np.stack([class_scores(response)[:, 0], *gains, *counted], axis=1)
 

@@ -46,7 +46,7 @@ def public_thresholds(
     )
     spread = _spread(values[:, 0], response.ndim == 2, n - n // 2, type(estimator).__name__)
     units = Units.of(len(index))
-    u = label_gains.total(values, units, spread) / label_gains.scorer.largest(units)
+    u = label_gains.total(values, units, spread) / label_gains.scorer.query.largest(units)
     cumulated = np.cumsum(np.exp(_TRUST * (u - u.max())))
     shares = (np.arange(n // 2) + 0.5) / (n // 2)
     promising = spread[np.searchsorted(cumulated, shares * cumulated[-1])]

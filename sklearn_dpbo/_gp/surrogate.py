@@ -37,11 +37,7 @@ _Radial = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 
 def single_threaded(function: _F) -> _F:
-    """Make a function run its linear algebra in one thread. Not for fits of estimators.
-
-    The matrices are small, so threads only wait for each other: on two busy cores it took thirteen
-    times as long.
-    """
+    """Make a function run its linear algebra, of small matrices, in one thread. Not for fits."""
     limited: _F = _THREADS.wrap(limits=1, user_api="blas")(function)
     return limited
 
@@ -108,11 +104,7 @@ class Kernel:
 
 @dataclass(eq=False)
 class _Rows:
-    """Rows in a buffer that several surrogates share.
-
-    The surrogate with the most observations appends in place; one with fewer makes a copy, as
-    appending would overwrite rows of the others.
-    """
+    """Rows in a buffer that several surrogates share; appending to an older one makes a copy."""
 
     buffer: NDArray[np.floating]
     used: int = 0
@@ -185,8 +177,7 @@ class Surrogate:
     def condition(self, index: int, value: float | None = None) -> Surrogate:
         """Return the posterior after one more observation, at this position in the domain.
 
-        None stands for the posterior mean at the point, which keeps the mean and shrinks the
-        variance: for batches (Desautels, Krause and Burdick, JMLR 2014), and for sensitive values.
+        None stands for the posterior mean: the mean stays, and the variance shrinks.
         """
         t = len(self.picked)
         V = self._V.buffer[:t]

@@ -79,12 +79,10 @@ class PrivacyLoss:
 
 
 class Budget:
-    """A budget of (epsilon, delta): each release is charged to it before its noise is drawn.
+    """A budget of (epsilon, delta), in exact sums: a release is charged before its noise is drawn.
 
-    Sums are exact (rational numbers): the shares of a budget fit into it, and nothing more.
-
-    `before_first` is called before the first charge is recorded (then `reserved` is True); if it
-    raises, none is. It returns `receipts` of ledgers, or None.
+    `before_first` is called before the first charge is recorded, and returns `receipts` of ledgers,
+    or None; if it raises, nothing is charged.
     """
 
     def __init__(
@@ -154,8 +152,7 @@ class Budget:
     def reserve(self) -> None:
         """Charge the whole budget to its source now; otherwise the first charge does so.
 
-        Call it before computing anything protected that may fail before the first charge: the
-        failure would tell something.
+        For protected computations that may fail before the first charge: a failure tells something.
         """
         if not self.reserved and self._before_first is not None:
             self.receipts = tuple(self._before_first() or ())

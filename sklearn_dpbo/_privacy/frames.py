@@ -11,9 +11,8 @@ __all__ = ["ClearFrames"]
 class ClearFrames(contextlib.ContextDecorator):
     """Remove stack frames from exceptions raised inside: debuggers would show their variables.
 
-    As a decorator it covers the frame of the decorated function, too. `public` are code objects of
-    functions that see public values only: from the first frame of one of them on, the traceback and
-    the cause are kept, so that users can find their error.
+    As a decorator it covers the decorated function's frame. The traceback is kept from the first
+    frame of `public` code on, so that users can find their error.
     """
 
     # Not `contextlib.contextmanager`: it puts the traceback back that was there before.

@@ -41,17 +41,11 @@ _FINE = 2**20
 
 @dataclass(frozen=True)
 class Price:
-    """What n draws cost together, and how much noise each of them then has.
+    """What n draws cost together, and how much noise each has; each may depend on the earlier ones.
 
     Draws of epsilon / n each; or, with ``spread = sqrt(n / (2 rho))``, rho-zCDP in all, for the
-    largest rho that implies (epsilon, delta). Each draw may depend on the earlier ones.
-
-    References
-    ----------
-    Rogers and Steinke, "A better privacy analysis of the exponential mechanism", 2021, and Cesar
-    and Rogers, ALT 2021, Lemma 3.2: a choice is eps^2/8-zCDP. Canonne, Kamath and Steinke, "The
-    discrete Gaussian for differential privacy", NeurIPS 2020, Theorem 14 and Proposition 12. Bun
-    and Steinke, TCC 2016, Lemma 2.3, for sequences.
+    largest rho that implies (epsilon, delta). A choice is eps^2/8-zCDP: Cesar and Rogers, ALT 2021,
+    Lemma 3.2. The rest: Canonne, Kamath and Steinke, NeurIPS 2020, and Bun and Steinke, TCC 2016.
     """
 
     n: int
@@ -63,8 +57,7 @@ class Price:
     def shared(cls, n: int, epsilon: float, delta: float, pure: float = CHOICES) -> Price:
         """Return the way to share (epsilon, delta) among n draws that has the smaller noise.
 
-        Draws of epsilon / n have noise of ``pure n / epsilon``: twice the sensitivity for choices,
-        the deviation of Laplace noise for counts; infinite if only Gaussian noise will do.
+        Draws of epsilon / n have noise of ``pure n / epsilon`` for a sensitivity of 1.
         """
         n = int(n)  # small integers of NumPy overflow
         if delta > 0:
@@ -179,10 +172,9 @@ class Mechanisms:
     ) -> tuple[int, Any]:
         """Choose the model with the largest score by permute-and-flip, and open this one alone.
 
-        How many there are may be secret: it is not recorded, and the charge is the same for one
-        model as for several; nor may the position that is returned be released then. The caller has
-        charged before for what the model tells of the records that it was fitted on: others than
-        the scores are computed from.
+        If the number of models is secret, so is the position that is returned: neither is recorded,
+        and one model costs as much as several. The caller has charged what the model tells of the
+        records that it was fitted on, which are others than those of the scores.
         """
         price = Price(1, epsilon)
         choose = _choice(self.noise.permute_and_flip, price)
@@ -237,10 +229,10 @@ class Mechanisms:
         return self._series(price, how, draw, purpose=purpose)(runs)
 
     def release_counts(self, counts: Sensitive, epsilon: float, **record: Any) -> NoisyCounts:
-        """Release candidates' statistics, one after another, at a cost of epsilon in all.
+        """Release candidates' statistics at a cost of epsilon in all.
 
-        Every number gets discrete Laplace noise of scale ``n D / epsilon`` for n candidates, of
-        which one unit moves the statistics of each by D together.
+        For n candidates, with statistics that a unit moves by D together, every number gets
+        discrete Laplace noise of scale ``n D / epsilon``.
         """
         q, price = math.prod(counts.shape), Price(1, epsilon)
         how = "discrete Laplace noise" + f" on {q} counts" * (q > 1)
@@ -249,8 +241,7 @@ class Mechanisms:
     def answers(self, price: Price, **record: Any) -> Series[NoisyCounts]:
         """Return a series of releases of candidates' statistics, as `release_counts` makes them.
 
-        The noise is discrete Laplace noise of scale ``n D / epsilon``, or discrete Gaussian noise
-        of deviation ``D sqrt(n / (2 rho))``; D bounds the Euclidean norm, too.
+        Gaussian noise has a deviation of ``D sqrt(n / (2 rho))``: D bounds the Euclidean norm, too.
         """
         how = f"discrete {'Gaussian' if price.concentrated else 'Laplace'} noise"
         how += f" for {price.n} candidates"
@@ -269,8 +260,8 @@ class Mechanisms:
     ) -> Series[NDArray[np.int64]]:
         """Return a series of releases of tables of integers, with discrete Gaussian noise on each.
 
-        Its deviation is the price's scale for how far one unit moves a table in the Euclidean norm;
-        the caller vouches for the price.
+        The caller vouches for the price, and that a unit moves a table by `sensitivity` in the
+        Euclidean norm.
         """
 
         def draw(_: Secret, table: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -18,11 +18,10 @@ __all__ = ["NoisyCounts", "noise_std"]
 
 @dataclass(frozen=True)
 class NoisyCounts:
-    """Counts that were released together: integers plus discrete noise of one scale.
+    """Integers that were released together, with discrete noise of one scale.
 
-    For each count, ``P(Z = z)`` is proportional to ``a^|z|`` with ``a = exp(-1 / scale)``
-    (Laplace), or to ``exp(-z^2 / (2 scale^2))`` (Gaussian). A sum of Laplace counts has several
-    independent `draws` of noise, one for each term.
+    ``P(Z = z)`` is proportional to ``exp(-|z| / scale)`` or, if `gaussian`, to ``exp(-z^2 / (2
+    scale^2))``. A sum of Laplace counts has several independent `draws` of noise.
     """
 
     counts: tuple[int, ...]
@@ -34,10 +33,8 @@ class NoisyCounts:
     def added(cls, several: Sequence[NoisyCounts]) -> NoisyCounts:
         """Return the sums of counts that were released with Laplace noise, each by itself.
 
-        If scales differ, the sums are taken to have noise of the largest. Intervals are then longer
-        and as true: Laplace noise of a larger scale is that of a smaller one plus independent
-        symmetric noise, and sums of Laplace noise are symmetric and unimodal, so that adding it
-        makes no interval around 0 more probable.
+        If scales differ, the largest stands for all. Intervals are then longer, and as true:
+        Laplace noise of a larger scale is that of a smaller one plus symmetric unimodal noise.
         """
         sums = (sum(column) for column in zip(*(each.counts for each in several), strict=True))
         draws = sum(each.draws for each in several)

@@ -33,12 +33,11 @@ _LEAST = 2.0**-60
 
 @dataclass(frozen=True)
 class Fit:
-    """The kind of guarantee that one fit has, with the parameters epsilon and delta.
+    """The kind of guarantee that one fit has, with parameters epsilon and delta.
 
-    By its `composition`, epsilon-private; rho-zCDP for a rho of at most ``zcdp_within(epsilon,
-    delta)``; mu-GDP for a mu of at most ``gdp_within(epsilon, delta)``; or (epsilon, delta)-private
-    alone. `factor` is 2 if that holds where one unit is added or removed: a replacement is two of
-    these steps.
+    By `composition`, epsilon-private; rho-zCDP with ``zcdp_within(epsilon, delta)``; mu-GDP with
+    ``gdp_within(epsilon, delta)``; or (epsilon, delta)-private alone. `factor` is 2 if that holds
+    for adding or removing one unit: a replacement is two of these steps.
     """
 
     composition: str

@@ -131,8 +131,7 @@ class Sensitive(Secret):
     def pooled(self, other: Sensitive, *, largest: int) -> Sensitive:
         """Return the sums of these statistics and of *other units*'; none exceeds `largest`.
 
-        No unit may be in both, which is for the caller to know: then a unit moves one of them, and
-        the sum has the larger one of the two sensitivities.
+        No unit may be in both: then the sum has the larger one of the two sensitivities.
         """
         if self.shape != other.shape:
             raise ValueError(f"only tables of one shape add up; found {self.shape}, {other.shape}")

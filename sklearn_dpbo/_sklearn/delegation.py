@@ -169,13 +169,11 @@ def refuse_steps_before(estimator: Any, *, protects_all: bool = False) -> None:
     harmless = learns_nothing if protects_all else (lambda step: step in (None, "passthrough"))
     frame: Any = sys._getframe(1)
     while frame is not None:
-        pipeline = frame.f_locals.get("self")
-        if isinstance(pipeline, Pipeline) and frame.f_code.co_name.startswith("fit"):
-            passed = not protects_all and "X_val" in (
-                getattr(pipeline, "transform_input", None) or ()
-            )
+        is_fit = frame.f_code.co_name.startswith("fit")
+        if is_fit and isinstance(pipeline := frame.f_locals.get("self"), Pipeline):
+            passed = "X_val" in (getattr(pipeline, "transform_input", None) or ())
             harmful = [name for name, step in pipeline.steps[:-1] if not harmless(step)]
-            if harmful and not passed:
+            if harmful and (protects_all or not passed):
                 raise ValueError(
                     f"the steps {harmful} of the pipeline have {what}: search over the whole "
                     f"pipeline, {type(estimator).__name__}(make_pipeline(...), ...)"

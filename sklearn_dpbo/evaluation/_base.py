@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,6 @@ _N_DRAWS = 1000
 _LABELS = {"f1": "F1", "r2": "R2", "roc_auc": "ROC AUC", "brier_score": "Brier score"}
 
 Floats = NDArray[np.float64]
-E = TypeVar("E", bound="Evaluation")
 
 
 class Estimate(NamedTuple):
@@ -70,8 +69,8 @@ class Evaluation:
     privacy_: PrivacyReport = UNSET
 
     def released(
-        self: E, noisy: tuple[NoisyCounts, ...], units: Units, privacy: PrivacyReport
-    ) -> E:
+        self, noisy: tuple[NoisyCounts, ...], units: Units, privacy: PrivacyReport
+    ) -> Self:
         """Return the evaluation with the noisy counts of each part; nothing else of the units."""
         known = Units(units.m, np.empty(0, dtype=np.intp) if units.grouped else None)
         return replace(self, _noisy=noisy, _units=known, privacy_=privacy)

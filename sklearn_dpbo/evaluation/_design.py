@@ -13,7 +13,7 @@ from .._data.tables import dense
 from ..scoring._histogram import ScoreHistogram, n_bins, usual_cut
 from ..scoring._labels import encode, position_of
 from ..scoring._make import make_private_scorer
-from ..scoring._queries import GRID, Confusion, Moments, Query, Residuals
+from ..scoring._queries import GRID, MOST_CLASSES, Confusion, Moments, Query, Residuals
 from ..scoring._response import Predictions, Responses, class_scores
 from ._base import Evaluation
 from ._classifier import ClassifierEvaluation
@@ -23,8 +23,6 @@ from ._regressor import RegressorEvaluation
 __all__ = ["METHODS", "check_task", "design_of", "error_sums", "needs"]
 
 METHODS = ("predict_proba", "decision_function")
-# As many numbers as the square of this are released.
-_MOST_CLASSES = 50
 # Steps of squares, of labels and errors themselves, and of absolute errors: what matters less for
 # the numbers computed from them gets a smaller part of the noise's scale.
 _STEPS = (GRID, GRID, GRID // 4, GRID // 4, GRID // 2)
@@ -48,8 +46,8 @@ def check_task(estimator: Any, y: Any) -> None:
             "neither. For a classifier of labels only, release a score instead, such as "
             "scoring='f1_macro' of a search"
         )
-    if not 2 <= (K := len(np.unique(dense(y)))) <= _MOST_CLASSES:
-        raise ValueError(f"an evaluation takes from 2 to {_MOST_CLASSES} classes; y has {K}")
+    if not 2 <= (K := len(np.unique(dense(y)))) <= MOST_CLASSES:
+        raise ValueError(f"an evaluation takes from 2 to {MOST_CLASSES} classes; y has {K}")
 
 
 def needs(estimator: Any, y: Any) -> tuple[Query, ...]:

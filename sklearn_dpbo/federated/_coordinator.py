@@ -210,7 +210,7 @@ class FederatedCoordinator:
         if self._plan.finalists is not None:
             return self._plan.finalists
         pooled = together(self._scorer, [vote.units for vote in self._votes.values()])
-        steps = self._scorer.largest(pooled) / self._scorer.sensitivity(pooled)
+        steps = self._scorer.query.largest(pooled) / self._scorer.query.sensitivity(pooled)
         return n_finalists(len(self._votes), steps, self._plan.epsilon * self._plan.score_share)
 
     def _scored(self) -> tuple[int, dict[int, Score]]:

@@ -37,7 +37,7 @@ def choose_together(
     evaluate(several)
     scorer, fitted = several[0].oracle.scorer, several[0].fitted
     mechanisms = Mechanisms(budget, noise)
-    most = scorer.sensitivity(units) * units.m
+    most = scorer.query.sensitivity(units) * units.m
     chosen = mechanisms.select(
         _sum([holding.statistics for holding in several], most),
         budget.epsilon_beside(plan.score_share),

@@ -69,13 +69,9 @@ class ExactScore(PrivateScorer):
     def of(cls, score: PrivateScorer) -> ExactScore:
         """Return the score, which needs no public predictions, on a line with its statistic."""
         query = ExactQuery(score)
-        return cls(
-            score.name, score.bounds, score.params, query, query, ends=score.bounds, score=score
-        )
-
-    @property
-    def response_method(self) -> tuple[str, ...]:  # type: ignore[override]
-        return self.query.response_method
+        known = score.name, score.bounds, score.params, query, query
+        methods = query.response_method
+        return cls(*known, ends=score.bounds, response_method=methods, score=score)
 
     def raw(
         self, counts: NDArray[np.float64], units: Units, undefined: float | None = None

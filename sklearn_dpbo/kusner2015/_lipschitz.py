@@ -358,4 +358,4 @@ def _steps(oracle: Evaluator, sensitivity: float) -> int:
     """
     units = oracle.problem.units
     _, b = oracle.scorer.line(units)
-    return min(math.ceil(sensitivity / b) + 2 * units.m, oracle.scorer.largest(units))
+    return min(math.ceil(sensitivity / b) + 2 * units.m, oracle.scorer.query.largest(units))

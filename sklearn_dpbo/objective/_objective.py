@@ -308,7 +308,7 @@ class PrivateObjective:
     @property
     def noise_std_(self) -> float:
         scorer, units = self._evaluator.scorer, self._evaluator.problem.units
-        scale = self._sharing.calls.scale(scorer.sensitivity(units))
+        scale = self._sharing.calls.scale(scorer.query.sensitivity(units))
         return scorer.line(units)[1] * noise_std(scale, self._sharing.calls.concentrated)
 
     @property
@@ -365,8 +365,8 @@ class PrivateObjective:
         if oracle.scorer.choice_uses_public:
             oracle.select_at(public)
         scorer, units = oracle.scorer, Units.of(len(public.response))
-        values = scorer.record_values(public.y, public.response, public.classes)
-        (statistic,) = scorer.statistics(values, public.y, units)
+        values = scorer.query.record_values(public.y, public.response, public.classes)
+        (statistic,) = scorer.query.statistics(values, public.y, units)
         offset, slope = scorer.line(units)
         missing = scorer.exact(public)
         missing -= offset + slope * statistic
@@ -374,7 +374,7 @@ class PrivateObjective:
 
     def _warn_of_noise(self, delta: float) -> None:
         scorer, units = self._evaluator.scorer, self._evaluator.problem.units
-        limit = _TOO_MUCH_NOISE * scorer.line(units)[1] * scorer.largest(units)
+        limit = _TOO_MUCH_NOISE * scorer.line(units)[1] * scorer.query.largest(units)
         if self.noise_std_ > limit:
             advice = "" if delta else ", pass delta (for example 1e-6)"
             warnings.warn(

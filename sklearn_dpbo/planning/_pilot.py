@@ -112,7 +112,7 @@ class Pilot:
         if isinstance(scorer, VarianceExplained) or (
             isinstance(scorer, MeanScore) and not scorer.is_mean
         ):
-            return _score_per_gain(scorer, public, self.score) / scorer.largest(units)
+            return _score_per_gain(scorer, public, self.score) / scorer.query.largest(units)
         return scorer.line(units)[1]
 
 

@@ -66,7 +66,7 @@ class PilotPlan(SearchPlan):
 
     @property
     def _steps(self) -> int:
-        return self.pilot.scorer.sensitivity(Units.of(self.m))
+        return self.pilot.scorer.query.sensitivity(Units.of(self.m))
 
     def _as_score(self, steps: float, n_rounded: int) -> float:
         per_step = self.pilot.score_per_step(self.m)

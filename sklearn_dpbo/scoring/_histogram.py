@@ -44,22 +44,10 @@ class ScoreHistogram(Cells):
     """How many records of a class, and of the others, there are in each bin of each score.
 
     A table for each score: first the bins of the negative class (of several: of all others), then
-    those of the positive one.
-
-    Parameters
-    ----------
-    edges : tuple of tuple of float
-        For each score, the edges between its bins, ascending; a bin includes its lower edge.
-    classes : ndarray of shape (n_classes,)
-        Sorted.
-    positives : tuple of int
-        Position of the class of each score: the positive one of two, or all.
-    response_method : tuple of str
-        Methods of the estimator; the first that it has is called.
-    cut : int, default=0
-        Number of the edge from which on the positive one of two classes counts as predicted.
-    follows : bool, default=False
-        Whether predictions follow the cut.
+    those of the positive one, whose position among the sorted `classes` is in `positives`: one of
+    two, or all. Of each score, `edges` ascend; a bin includes its lower edge. `cut` is the number
+    of the edge from which on the positive one of two classes counts as predicted; predictions are
+    so if `follows`.
     """
 
     edges: tuple[tuple[float, ...], ...]

@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +41,7 @@ from ._intervals import likely
 from ._labels import encode, position_of
 from ._metrics import average_precision, confusion_metric, gradient, monotone, ratio, roc_auc
 from ._pairs import PairCounts, Pairs
-from ._queries import GRID, Confusion, MeanOf, Moments, Query
+from ._queries import GRID, MOST_CLASSES, Confusion, MeanOf, Moments, Query
 from ._response import Predictions, class_scores
 from ._scorers import UNSET, Given, PrivateScorer, Public, check_one_output, large_error
 
@@ -49,9 +49,6 @@ __all__ = ["RANKING", "VARIANCE", "ConfusionScore", "RankingScore", "VarianceExp
 
 Floats = NDArray[np.float64]
 Q = TypeVar("Q", bound=Query)
-C = TypeVar("C", bound="_ClassScore")
-# As many numbers as the square of this are released.
-_MOST_CLASSES = 50
 # Share of correct predictions of each class, where nothing public is known.
 _ASSUMED_RECALL = 0.8
 # Share of the negative records that a positive one has to beat before it counts: what matters to
@@ -83,7 +80,7 @@ class _ClassScore(PrivateScorer):
     classes: Any = None
     positions: tuple[int, ...] = ()
 
-    def _with_classes(self: C, y_train: Any, fewest: int, most: float, other: str) -> C:
+    def _with_classes(self, y_train: Any, fewest: int, most: float, other: str) -> Self:
         """Return the scorer for these labels; the positive class is None or one of two."""
         check_one_output(self.name, y_train)
         classes = np.unique(dense(y_train))
@@ -115,7 +112,7 @@ class ConfusionScore(_ClassScore):
 
     def prepare(self, y_train: Any) -> ConfusionScore:
         of_one_class = self.name in ("f1", "fbeta", "jaccard", "precision", "recall")
-        most, other = (2, f"'{self.name}_macro'") if of_one_class else (_MOST_CLASSES, "'accuracy'")
+        most, other = (2, f"'{self.name}_macro'") if of_one_class else (MOST_CLASSES, "'accuracy'")
         prepared = self._with_classes(y_train, 2, most, other)
         sizes = np.unique(dense(y_train), return_counts=True)[1]
         # As if each class were recognised equally well, and errors were as frequent as classes.

@@ -30,17 +30,9 @@ Floats = NDArray[np.float64]
 class Pairs(Query):
     """Pairs in the right order; one integer. A record's values are its scores, one per class.
 
-    Parameters
-    ----------
-    classes : ndarray of shape (n_classes,)
-        Sorted.
-    positives : tuple of int
-        Positions of the classes that are held against the others: one of two, or all.
-    shares : tuple of float
-        Share of each of them in the training set.
-    floor : float, default=0
-        Share of the negative records that a positive one has to beat before it counts; 0 for more
-        than two classes.
+    `positives` are the positions of the classes that are held against the others, one of two or
+    all; `shares` are their shares of the training set; `floor` is the share of the negative records
+    that a positive one has to beat before it counts, 0 for more than two classes.
     """
 
     classes: NDArray[Any]

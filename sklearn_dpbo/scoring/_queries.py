@@ -33,6 +33,7 @@ from ._labels import encode
 
 __all__ = [
     "GRID",
+    "MOST_CLASSES",
     "Cells",
     "Confusion",
     "MeanOf",
@@ -49,6 +50,8 @@ __all__ = [
 Floats = NDArray[np.float64]
 # Steps between a unit's lowest and highest gain; gains are rounded to the nearest step.
 GRID = 2**20
+# A confusion matrix has as many numbers as the square of this, at most.
+MOST_CLASSES = 50
 # Largest total weight W of a group's records, if the sums fit into int64.
 _GROUP_WEIGHT = 2**10
 
@@ -109,21 +112,9 @@ class Query:
 class MeanOf(Query):
     """Sum over units of the mean of a gain, clipped to [a, b] and rounded to a grid.
 
-    Values of records are integers in {0, ..., GRID}, or in {0, 1} if every gain is a or b.
-
-    Parameters
-    ----------
-    gain : callable
-        ``gain(y, response, classes)`` returns a number per record. One that is not a number counts
-        as a.
-    bounds : tuple of float
-        (a, b)
-    counts : bool, default=False
-        Whether every gain is a or b.
-    custom : bool, default=False
-        Whether the gain is a user's function.
-    name : str
-        Of the score, for errors.
+    Values of records are integers in {0, ..., GRID}, or in {0, 1} if every gain is a or b
+    (`counts`). ``gain(y, response, classes)`` returns a number per record; NaN counts as a. One of
+    a user (`custom`) gets each record alone. `name` is that of the score, for errors.
     """
 
     gain: Callable[..., Any]

@@ -54,18 +54,8 @@ class Predictions:
 class Responses:
     """What a fitted model answers to public records; none of its code runs any more.
 
-    Parameters
-    ----------
-    name : str
-        Of the model's class.
-    y : ndarray of shape (n,) or (n, n_outputs), or None
-        Labels of the records.
-    classes : object
-        The model's `classes_`; None if it has none.
-    by_method : dict of str to ndarray
-        The response of each method.
-    cuts : tuple of float
-        Thresholds that the model says it has.
+    `name` is of the model's class, `classes` are its `classes_` or None, `by_method` has the
+    response of each method, and `cuts` are thresholds that the model says it has.
     """
 
     name: str

@@ -1,8 +1,8 @@
 """`PrivateScorer`: the interface of all scores, and means of gains (zone: sensitive).
 
-A search uses a score twice. One integer of a first `Query` ranks the candidates; then the integers
-of a second one, of the chosen candidate alone, are released with noise, and the score is computed
-from them. A scorer is itself the first query, and `counts` is the second.
+A search uses a score twice. One integer of `query` ranks the candidates; then the integers of
+`counts`, of the chosen candidate alone, are released with noise, and the score is computed from
+them.
 
 * `prepare` sets what depends on the training labels,
 * `choice` lets the first query tell candidates apart that are as good as a public one,
@@ -18,7 +18,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, Self, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +58,6 @@ Public: TypeAlias = Callable[[tuple[str, ...]], Predictions] | None
 # What is released anyway, so that scores may follow from it; None if it is one score alone.
 Given: TypeAlias = Sequence[Query] | None
 
-S = TypeVar("S", bound="PrivateScorer")
 # Samples of public records, of which the difference of score and released value is estimated.
 _N_SAMPLES = 40
 # Share of a public candidate's errors that count fully when candidates are compared, and the
@@ -67,7 +66,7 @@ _TOLD_APART, _SMALLEST = 0.95, 2.0**-10
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PrivateScorer(Query):
+class PrivateScorer:
     """A score whose sensitivity to one privacy unit is proven.
 
     Create it with `make_private_scorer`. It is also an ordinary scikit-learn scorer:
@@ -99,9 +98,6 @@ class PrivateScorer(Query):
     choice_uses_public, release_uses_public : bool
         Whether public predictions determine how records count in the choice; and what is released,
         or how much the score exceeds that of the counts.
-
-    Attributes
-    ----------
     response_method : tuple of str
         Methods of the estimator; the first one that it has is called.
     """
@@ -119,9 +115,7 @@ class PrivateScorer(Query):
     is_mean: bool = False
     choice_uses_public: bool = False
     release_uses_public: bool = False
-
-    # What users give (labels, functions, tables) need not be comparable.
-    __eq__, __hash__ = object.__eq__, object.__hash__
+    response_method: tuple[str, ...] = ("predict",)
 
     # ------------------------------------------------------------ what is set when
     def prepare(self, y_train: Any) -> PrivateScorer:
@@ -173,32 +167,13 @@ class PrivateScorer(Query):
         """
         return self
 
-    # ------------------------------------------------------------ the query that ranks
-    def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
-        return self.query.record_values(y, response, classes)
-
-    def lowest_values(self, y: Any, n: int) -> NDArray[Any]:
-        return self.query.lowest_values(y, n)
-
-    def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
-        return self.query.statistics(values, y, units)
-
-    def sensitivity(self, units: Units) -> int:
-        return self.query.sensitivity(units)
-
-    def share_clipped(self, y: Any, response: NDArray[Any], classes: Any) -> float:
-        return self.query.share_clipped(y, response, classes)
-
-    def largest(self, units: Units) -> int:
-        return self.query.largest(units)
-
     def line(self, units: Units) -> tuple[float, float]:
         """Return (a, b) such that the score is about a + b times the integer of the query.
 
         Public, and for guidance only. Exact if `is_mean`.
         """
         low, high = self.ends
-        return low, (high - low) / self.largest(units)
+        return low, (high - low) / self.query.largest(units)
 
     # ------------------------------------------------------------ the score
     def raw(self, counts: Floats, units: Units, undefined: float | None = None) -> Floats:
@@ -321,7 +296,7 @@ class PrivateScorer(Query):
         times = float(stdtrit(max(1, min(sizes) - 1), 0.975))
         return shift, abs(shift) + times * float(np.std(errors))
 
-    def _with_clipping(self: S, public: Predictions, m: int) -> S:
+    def _with_clipping(self, public: Predictions, m: int) -> Self:
         """Return this scorer, with an estimate of what bounds cut off."""
         shift, allowance = self._public_error(public, m)
         # A few public records hold all that is cut off: another set of them has others.
@@ -340,7 +315,6 @@ class MeanScore(PrivateScorer):
     query: MeanOf = UNSET
     counts: MeanOf = UNSET
     gain: str = ""
-    response_method: tuple[str, ...] = ("predict",)
 
     @classmethod
     def of(cls, name: str, gain: str, params: dict[str, Any]) -> MeanScore:

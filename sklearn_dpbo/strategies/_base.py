@@ -40,18 +40,8 @@ RELEASED = (
 class Candidate:
     """One candidate, and what is public of it.
 
-    Parameters
-    ----------
-    params : dict
-        Its parameters.
-    validated : bool or None, default=True
-        False if it was only explored within the training set; None if that is not released.
-    public_score : float, default=nan
-        Its score within the training set, if it was explored.
-    fit_time : float, default=nan, in seconds
-        Of fits within the training set before the validation set was used.
-    fit_error : str or None, default=None
-        As in `Evaluation`.
+    `validated` is False if it was only explored, and None if that is not released. Its score and
+    the seconds of its fits are those within the training set.
     """
 
     params: dict[str, Any]
@@ -95,11 +85,9 @@ class Strategy(BaseEstimator):
 
     Attributes
     ----------
-    assumption : str or None
-        Assumption of the guarantee; None for a worst-case guarantee. A strategy without one
-        evaluates grids completely if n_iter allows, and can release several scores.
-    assumption_on_table : str or None
-        Assumption of the guarantee if it protects every record of one table; None if it cannot.
+    assumption, assumption_on_table : str or None
+        Assumption of the guarantee for a validation set, and for every record of one table. None is
+        a guarantee in the worst case, or (on a table) that the strategy cannot protect one.
     protects : {"validation", "all"}
         Which records it protects: `protect` of the search.
     """
@@ -119,7 +107,13 @@ class Strategy(BaseEstimator):
         return True
 
     def protecting(self, protect: str) -> Strategy:
-        """Return the strategy with these parameters that protects these records, or ValueError."""
+        """Return the strategy with these parameters that protects these records.
+
+        Parameters
+        ----------
+        protect : {"validation", "all"}
+            As the search has it; ValueError if the strategy cannot.
+        """
         if protect == self.protects:
             return self
         if protect == "all" and self.assumption_on_table is not None:

@@ -134,7 +134,7 @@ class Guidance:
             self._n_left - len(self._start),
             round_down(Fraction(budget.epsilon) * share),
             budget.delta,
-            scorer.sensitivity(units) / scorer.largest(units),
+            scorer.query.sensitivity(units) / scorer.query.largest(units),
         )
 
     # ------------------------------------------------------------ public scores in the choice
@@ -142,18 +142,21 @@ class Guidance:
     def _units_of_epsilon(self) -> float:
         """Epsilon m for a mean of gains; for other scores, what this stands for."""
         scorer, units = self._oracle.scorer, self._oracle.problem.units
-        return self._mechanisms.budget.epsilon * scorer.largest(units) / scorer.sensitivity(units)
+        return (
+            self._mechanisms.budget.epsilon
+            * scorer.query.largest(units)
+            / scorer.query.sensitivity(units)
+        )
 
     @single_threaded
     def prior(self) -> NDArray[np.int64]:
-        """Return what public scores add to the statistics of the compared candidates.
-
-        That is the posterior mean, less that of the best of them, in units of the statistic; 0 if
-        nothing was learnt within the training set.
-        """
+        """Return the posterior mean relative to the best, in statistic units; 0 without a model."""
         points, weight = self.history.points.take(self.history.fitted), self._prior_weight
         units = self._oracle.problem.units
-        (_, slope), largest = self._oracle.scorer.line(units), self._oracle.scorer.largest(units)
+        (_, slope), largest = (
+            self._oracle.scorer.line(units),
+            self._oracle.scorer.query.largest(units),
+        )
         if self._model is None or weight == 0 or not slope > 0:
             return np.zeros(len(points), dtype=np.int64)
         mean = self._model.mean(points)

@@ -88,7 +88,7 @@ class PrivateGuide:
     ) -> None:
         self._space, self._pool, self._select, self._rng = space, pool, select, rng
         units = oracle.problem.units
-        self._line, self._largest = oracle.scorer.line(units), oracle.scorer.largest(units)
+        self._line, self._largest = oracle.scorer.line(units), oracle.scorer.query.largest(units)
         self._near: list[Points] = []
 
     @single_threaded

@@ -75,11 +75,10 @@ def choose_batch(
     taken: list[int],
     near: Callable[[int], NDArray[np.bool_]] | None = None,
 ) -> list[int]:
-    """Return n positions by the upper confidence bound, each as if the earlier had met the mean.
+    """Return at most n positions by the upper confidence bound, neither `taken` nor `near` others.
 
-    Hallucinating observations at the mean shrinks the variance around them and so spreads the
-    batch: GP-BUCB (Desautels, Krause and Burdick, JMLR 2014). Positions that are `taken`, or `near`
-    to one that was chosen, are left out, so there may be fewer than n.
+    Each is chosen as if the earlier ones had met the mean: GP-BUCB (Desautels, Krause and Burdick,
+    JMLR 2014).
     """
     batch: list[int] = []
     free = np.ones(len(model.mean), dtype=bool)
@@ -162,12 +161,10 @@ def validation_batch(
     n: int,
     rng: np.random.Generator,
 ) -> Points:
-    """Return n points to validate: those to try first, explored, promising ones, and fillers.
+    """Return n points to validate: those to try first, the best explored, promising ones, fillers.
 
-    Explored points are those of the best posterior mean. Promising ones have the highest upper
-    confidence bounds and keep a distance from each other. Public scores are often wrong about a
-    whole region, and several points of it would then be validated in vain. Without a model (nothing
-    was explored), the rest of `pool` fills the space.
+    Promising points have high upper confidence bounds and keep a distance, as public scores are
+    often wrong about a whole region. Without a model, the rest of `pool` fills the space.
     """
     if model is None:
         return Domain.of(space, [start, pool]).points.take(slice(n))

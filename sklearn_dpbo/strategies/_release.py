@@ -83,10 +83,9 @@ def count_scores(
 ) -> UnreleasedScores:
     """Count what all scores of one candidate, with this statistic, and its report come from.
 
-    Scores that are computed from the same counts share one release, and each release gets the same
-    part of epsilon. Scores that follow from the report's counts are not released separately. If
-    there are others, they get half of epsilon, and the report the other half. `public_model` is
-    called if public predictions are needed.
+    Scores of the same counts share one release; those of the report's counts need none. Scores and
+    report get half of epsilon each, and their releases equal parts. `public_model` is called if
+    public predictions are needed.
     """
     scorers, design = _scorers_and_design(params, oracle, public_model, epsilon)
     parts = _parts(scorers, () if design is None else design._parts)
@@ -220,11 +219,9 @@ def _answers(
 ) -> Responses:
     """Return the responses of a model that knows all classes to public records.
 
-    The user's code runs here after protected records have been predicted, which may have left
-    traces in classes and modules. So all of it runs here, without output, and what it raises is not
-    reported. If it fails, the evaluated model predicts the records it was fitted on; if that fails,
-    too, or if there is no public model, its earlier responses to the companions are used. If that
-    fails as well, which it did not before, the error is always the same.
+    Protected predictions may have left traces in classes and modules: so the user's code runs
+    without output, and its errors are not reported. If it fails, the evaluated model predicts the
+    records it was fitted on, and then its responses to the companions are used.
     """
     training = oracle.problem.training
     known = np.asarray(() if (found := oracle.classes(params)) is None else found)

@@ -45,9 +45,12 @@ def noise_hints(
     """Say if noise hides differences: of a choice at epsilon, or of a score in its interval."""
     what, noise = "score", (interval[1] - interval[0]) / 2 / _HALF_WIDTH
     if epsilon is not None:
-        what, noise = "choice", 2 * scorer.sensitivity(units) * scorer.line(units)[1] / epsilon
+        what, noise = (
+            "choice",
+            2 * scorer.query.sensitivity(units) * scorer.line(units)[1] / epsilon,
+        )
     known = np.array([score for score in public_scores if np.isfinite(score)])
-    spread = _ASSUMED_SPREAD * scorer.line(units)[1] * scorer.largest(units)
+    spread = _ASSUMED_SPREAD * scorer.line(units)[1] * scorer.query.largest(units)
     how = "assumed: a tenth of the score's range, as too few scores are public"
     if len(known) >= _FEWEST:
         spread = float(np.std(known))

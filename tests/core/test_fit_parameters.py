@@ -386,15 +386,15 @@ def test_a_threshold_is_tuned_where_decision_function_raises():
 
 # --------------------------------------------------------------------------------------- bounds
 @pytest.mark.parametrize(
-    ("name", "bounds", "meant"),
+    ("name", "bounds"),
     [
-        ("neg_mean_absolute_error", (0, 100), r"bounds=\(-100, 0\)\?"),
-        ("neg_mean_squared_error", (2, 50), r"bounds=\(-50, -2\)\?"),
-        ("neg_log_loss", (0, 5), r"bounds=\(-5, 0\)\?"),
+        ("neg_mean_absolute_error", (0, 100)),
+        ("neg_mean_squared_error", (2, 50)),
+        ("neg_log_loss", (0, 5)),
     ],
 )
-def test_bounds_of_a_negative_score_with_the_wrong_sign_are_refused(name, bounds, meant):
-    with pytest.raises(ValueError, match=f"would clip every gain: did you mean {meant}"):
+def test_bounds_of_a_negative_score_with_the_wrong_sign_are_refused(name, bounds):
+    with pytest.raises(ValueError, match="where gains are negative"):
         make_private_scorer(name, bounds=bounds)
 
 

@@ -46,7 +46,7 @@ def scorers_for(y):
 def counted_for(y):
     """Yield all that is counted of such labels, by a name."""
     for name, scorer in scorers_for(y):
-        yield name, scorer
+        yield name, scorer.query
         yield f"{name}, released", scorer.counts
     if y.ndim == 1:
         regressor = y.dtype.kind == "f"

@@ -161,6 +161,7 @@ def test_noise_is_known_beforehand(objective_of, delta):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("trusted_models")
 @pytest.mark.parametrize("half", [False, True])
 @pytest.mark.parametrize("delta", [0.0, 0.01])
 @pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.LowUtilityWarning")

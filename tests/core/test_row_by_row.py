@@ -45,9 +45,9 @@ def values_of(model, X, y, X_val, y_val, groups=None, scorer=ACCURACY):
     """Values of validation records, predicted beside companions from the training set."""
     problem = problem_of(X, y, X_val, y_val, groups)
     companions = Companions.of(problem)
-    made = Model.of(model, (scorer.prepare(y),), companions)
+    made = Model.of(model, (scorer.prepare(y).query,), companions)
     table = ProtectedTable.of(problem, companions, "together")
-    return table.values(made, scorer.prepare(y))
+    return table.values(made, scorer.prepare(y).query)
 
 
 def check(model, X, y, scorer=ACCURACY):

@@ -301,11 +301,11 @@ def test_errors_beyond_what_a_public_candidate_makes_count_alike_in_the_choice(n
     at = scorer.choice(Predictions(y, predicted, None))
     assert math.sqrt(-at.query.bounds[0]) == pytest.approx(1.96, abs=0.2)
     assert -scorer.query.bounds[0] > 100 * -at.query.bounds[0]
-    far, farther = (at.record_values(y[:1], y[:1] + by, None) for by in (3.0, 30.0))
+    far, farther = (at.query.record_values(y[:1], y[:1] + by, None) for by in (3.0, 30.0))
     assert far.tolist() == farther.tolist() == [0]
     a, b = at.line(Units.of(1))
     highest = 1.0 if name != "neg_root_mean_squared_error" else 0.0
-    assert a + b * at.largest(Units.of(1)) == pytest.approx(highest)
+    assert a + b * at.query.largest(Units.of(1)) == pytest.approx(highest)
     released = at.release(lambda _: Predictions(y, predicted, None), 2_001, 1.0)
     expected = metrics.get_scorer(name)._score_func(y, predicted)
     expected = -expected if name.startswith("neg") else expected
@@ -434,11 +434,11 @@ def test_the_choice_by_a_confusion_matrix_moves_by_one_gain_at_most(groups):
         last = [4] if groups is None else [3, 4]
         y2[last], predicted2[last] = rng.choice(universe, (2, len(last)))
         a, b = (
-            scorer.statistics(scorer.record_values(*each, THREE), each[0], units)[0]
+            scorer.query.statistics(scorer.query.record_values(*each, THREE), each[0], units)[0]
             for each in ((y, predicted), (y2, predicted2))
         )
         worst = max(worst, abs(a - b))
-    assert 0.9 * scorer.sensitivity(units) <= worst <= scorer.sensitivity(units)
+    assert 0.9 * scorer.query.sensitivity(units) <= worst <= scorer.query.sensitivity(units)
 
 
 def test_weights_of_a_group_add_up_to_what_a_record_has():
@@ -469,7 +469,9 @@ def test_gains_are_the_metric_to_first_order_at_the_public_matrix(name, rng):
         D[:, 0] += step
         D[:, 1] -= step
         each = predictions(D)
-        (total,) = at.statistics(at.record_values(each.y, each.response, classes), each.y, units)
+        (total,) = at.query.statistics(
+            at.query.record_values(each.y, each.response, classes), each.y, units
+        )
         exact = at.exact(each)
         assert a + b * total == pytest.approx(exact, abs=2e-5 + 1e-3 * (step > 0) * 0.1)
 
@@ -489,7 +491,7 @@ def test_scores_of_the_same_counts_share_one_release(two_classes):
 
 def test_accuracy_alone_is_one_count():
     scorer = next(iter(resolve_scorers("accuracy", CLASSIFIER, None).values())).prepare(TWO)
-    assert scorer.sensitivity(Units.of(9)) == 1 and scorer.counts is scorer.query
+    assert scorer.query.sensitivity(Units.of(9)) == 1 and scorer.counts is scorer.query
 
 
 @pytest.mark.parametrize("noisy", [[5, -3, 9, 2], [0, 0, 0, 0], [-1, -2, -3, -4], [100, 0, 0, 0]])

@@ -25,7 +25,7 @@ CLASSES = np.array(["a", "b", "c"])
 
 def statistics(counted, y, response, groups=None, classes=CLASSES):
     """The integers of a scorer, or of what it releases, and the units."""
-    units = Units.of(len(y), groups)
+    counted, units = getattr(counted, "query", counted), Units.of(len(y), groups)
     return counted.statistics(counted.record_values(y, response, classes), y, units), units
 
 
@@ -127,7 +127,7 @@ def test_losses_beyond_floats_are_clipped_without_a_warning():
     y, predicted = np.array([1e308, 0.0]), np.zeros(2)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert scorer.share_clipped(y, predicted, None) == 0.5
+        assert scorer.query.share_clipped(y, predicted, None) == 0.5
         assert score(scorer, y, predicted, classes=None) == -0.5
 
 
@@ -229,8 +229,8 @@ def check_sensitivity(which, grouped, data):
         assert distance <= counted.sensitivity(units_of)
         return found, units_of
 
-    (statistic,), protected = moved(scorer)
-    assert 0 <= statistic <= scorer.largest(protected)
+    (statistic,), protected = moved(scorer.query)
+    assert 0 <= statistic <= scorer.query.largest(protected)
     a, b = scorer.bounds
     assert a <= scorer.value(*moved(scorer.counts)) <= b
 
@@ -241,16 +241,6 @@ def check_sensitivity(which, grouped, data):
 @given(data=st.data())
 @pytest.mark.filterwarnings("ignore:invalid value")
 def test_one_unit_moves_statistic_and_counts_by_at_most_the_sensitivity(which, grouped, data):
-    check_sensitivity(which, grouped, data)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("which", SCORERS)
-@pytest.mark.parametrize("grouped", [False, True])
-@settings(max_examples=1500, suppress_health_check=[HealthCheck.too_slow])
-@given(data=st.data())
-@pytest.mark.filterwarnings("ignore:invalid value")
-def test_many_neighbours_move_statistic_and_counts_by_at_most_the_sensitivity(which, grouped, data):
     check_sensitivity(which, grouped, data)
 
 
@@ -272,7 +262,7 @@ def test_one_record_can_change_a_mean_gain_by_the_sensitivity(which, good, bad):
     for record in (good, bad):
         y, response = np.array([good[0], record[0]]), np.array([good[1], record[1]])
         totals.append(statistics(scorer, y, response, classes=classes)[0][0])
-    assert totals[0] - totals[1] == scorer.sensitivity(Units.of(2))
+    assert totals[0] - totals[1] == scorer.query.sensitivity(Units.of(2))
 
 
 @pytest.mark.parametrize("which", ["balanced", "f1", "f1 macro", "roc auc"])
@@ -302,7 +292,7 @@ def test_roc_auc_of_a_million_groups_does_not_overflow_64_bits(rng):
     scorer, units = SCORERS["roc auc"][0], Units.of(m, np.arange(m))
     share = share_of_pairs(y, s, np.array(["a", "b"]), np.arange(m))
     assert share == pytest.approx(metrics.roc_auc_score(y, s), abs=1e-9)
-    assert scorer.sensitivity(units) * units.m < 2**63
+    assert scorer.query.sensitivity(units) * units.m < 2**63
 
 
 # ------------------------------------------------------------------------------ units
@@ -423,7 +413,7 @@ def test_prepare_refuses_labels_that_the_score_does_not_fit():
 def test_a_gain_that_does_not_return_one_number_per_record_is_refused():
     scorer = make_private_scorer(lambda y, p: 0.5, bounds=(0, 1))
     with pytest.raises(ValueError, match="one number per record"):
-        scorer.record_values(np.zeros(3), np.zeros(3), None)
+        scorer.query.record_values(np.zeros(3), np.zeros(3), None)
 
 
 def test_a_callable_gain_gets_the_second_column_of_binary_probabilities():
@@ -431,7 +421,7 @@ def test_a_callable_gain_gets_the_second_column_of_binary_probabilities():
     scorer = make_private_scorer(
         lambda y, p: seen.append(p.shape) or p, bounds=(0, 1), response_method="predict_proba"
     )
-    scorer.record_values(np.zeros(4), np.full((4, 2), 0.5), np.array([0, 1]))
+    scorer.query.record_values(np.zeros(4), np.full((4, 2), 0.5), np.array([0, 1]))
     assert seen == [(1,)] * 4
 
 
@@ -462,7 +452,7 @@ def test_roc_auc_counts_missing_and_unhashable_labels_as_negative():
 
 def test_top_k_accuracy_refuses_one_score_per_pair_of_classes():
     with pytest.raises(ValueError, match="one score per class"):
-        prepared("top_k_accuracy", np.array(list("abcd"))).record_values(
+        prepared("top_k_accuracy", np.array(list("abcd"))).query.record_values(
             np.array(["a"]), np.zeros((1, 6)), np.array(list("abcd"))
         )
 
@@ -541,10 +531,10 @@ def test_a_missing_label_changes_the_statistic_by_at_most_the_sensitivity(name):
 
     def statistic(labels):
         response = respond(model, np.full((40, 1), K - 1.0), scorer.response_method)
-        values = scorer.record_values(labels, response, model.classes_)
-        return scorer.statistics(values, labels, units)[0]
+        values = scorer.query.record_values(labels, response, model.classes_)
+        return scorer.query.statistics(values, labels, units)[0]
 
-    assert abs(statistic(y_val) - statistic(neighbour)) <= scorer.sensitivity(units)
+    assert abs(statistic(y_val) - statistic(neighbour)) <= scorer.query.sensitivity(units)
 
 
 def test_a_misspelt_score_gets_a_suggestion_and_a_known_score_without_sensitivity_does_not():
@@ -577,9 +567,9 @@ def test_bounds_learnt_of_labels_that_are_nearly_all_the_same_have_a_width(name)
     assert a < b
     y, units = np.zeros(3), Units.of(3)
     for predicted in (np.zeros(3), np.array([0.0, 0.5, 9.0]), np.array([np.nan, np.inf, -1.0])):
-        values = scorer.record_values(y, predicted, None)
-        assert ((values >= 0) & (values <= scorer.sensitivity(units))).all()
-    best, worst = (scorer.record_values(y, np.full(3, v), None)[0] for v in (0.0, 9.0))
+        values = scorer.query.record_values(y, predicted, None)
+        assert ((values >= 0) & (values <= scorer.query.sensitivity(units))).all()
+    best, worst = (scorer.query.record_values(y, np.full(3, v), None)[0] for v in (0.0, 9.0))
     assert best > worst
 
 

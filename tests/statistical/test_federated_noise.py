@@ -247,7 +247,7 @@ def audited(noise, n, **params):
     return audit_mechanism(output, (0, 1), n, epsilon=2.0, **params)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize("bug", [False, True])
 def test_audit_refutes_the_claim_if_and_only_if_the_noise_is_halved(bug):
     noise = HalfNoise(9) if bug else SeededNoise(8)

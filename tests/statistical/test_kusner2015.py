@@ -436,9 +436,9 @@ def test_one_record_changes_area_and_f1_by_their_whole_range():
         found = []
         for positive in (5, 0):  # the one positive record has the highest score, or the lowest
             rows, labels = np.array([positive, 1, 2, 3, 4]), np.array([1, 0, 0, 0, 0])
-            values = score.record_values(labels, response[rows], np.array([0, 1]))
-            found += score.statistics(values, labels, units)
-        assert found == [2**20, 0] and score.sensitivity(units) == 2**20
+            values = score.query.record_values(labels, response[rows], np.array([0, 1]))
+            found += score.query.statistics(values, labels, units)
+        assert found == [2**20, 0] and score.query.sensitivity(units) == 2**20
 
 
 @pytest.mark.parametrize(
@@ -466,7 +466,7 @@ def test_score_without_bounds_raises_value_error(draws):
 
 
 # ------------------------------------------------------------ distribution of the noise
-def laplace_p(strategy, scale, data=None, n_runs=300, **params):
+def laplace_p(strategy, scale, data=None, n_runs=160, **params):
     """Return the p-value of |released - true| / scale being exponentially distributed."""
     log, released = [], []
 
@@ -534,7 +534,7 @@ def test_candidate_draw_has_expected_distribution_and_half_noise_is_detected(
 
     def p():
         chosen = []
-        for i in range(400):
+        for i in range(300):
             chosen.append(fitted(strategy, noise_random_state=i, **shared).best_index_)
         _, _, scores = draws[0]
         return np.bincount(chosen, minlength=5), np.array(scores, dtype=float)
@@ -542,7 +542,7 @@ def test_candidate_draw_has_expected_distribution_and_half_noise_is_detected(
     observed, scores = p()
     log_p = scores / draws[0][1]
     pmf = np.exp(log_p - log_p.max())
-    expected = 400 * pmf / pmf.sum()
+    expected = 300 * pmf / pmf.sum()
     assert chisquare(observed, expected).pvalue > 1e-6
     half_the_noise(monkeypatch)
     assert chisquare(p()[0], expected).pvalue < 1e-6

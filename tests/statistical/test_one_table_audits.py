@@ -78,8 +78,11 @@ class IgnoresGroups(PrivateLogisticRegression):
         return super().fit(X, y)
 
 
+SLOW = pytest.mark.slow
+
+
 def slowly(*values):
-    return pytest.param(*values, marks=pytest.mark.slow)
+    return pytest.param(*values, marks=SLOW)
 
 
 @pytest.mark.parametrize(
@@ -360,9 +363,19 @@ UNITS = {"records": np.arange(16), "groups": np.arange(32) // 2}
 CASES = [("records", None), ("records", "noise"), ("groups", "noise")]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("units", "bug"), CASES)
-@pytest.mark.parametrize(("accounting", "factor", "n"), [("compose", 2, 1000), ("repeat", 4, 600)])
+def searched(*some):
+    """Thousands of searches: one of the kinds with the slow tests, the others take their time."""
+    return [
+        pytest.param(*each, *case, marks=pytest.mark.soak if i or case[0] == "groups" else SLOW)
+        for i, each in enumerate(some)
+        for case in CASES
+    ]
+
+
+@pytest.mark.parametrize(
+    ("accounting", "factor", "n", "units", "bug"),
+    searched(("compose", 2, 1000), ("repeat", 4, 600)),
+)
 def test_audit_of_a_search_of_which_a_fitted_record_changes(
     accounting, factor, n, units, bug, weaker, quick
 ):
@@ -385,9 +398,7 @@ def test_audit_of_a_search_of_which_a_fitted_record_changes(
     assert report.refuted == (bug is not None), str(report)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("units", "bug"), CASES)
-@pytest.mark.parametrize("what", ["choice", "score"])
+@pytest.mark.parametrize(("what", "units", "bug"), searched(("choice",), ("score",)))
 def test_audit_of_a_search_of_which_an_evaluated_record_changes(what, units, bug, weaker, quick):
     """Two models that always disagree; or one, whose score is released."""
     units = np.arange(200) if units == "records" else np.arange(400) // 2

@@ -201,8 +201,8 @@ def steps_and_difference(scoring, model, other, X, y):
     statistics, exact = [], []
     for estimator in (model, other):
         found: Predictions = scorer.predictions(estimator, X, y)
-        values = scorer.record_values(found.y, found.response, found.classes)
-        statistics += scorer.statistics(values, found.y, units)
+        values = scorer.query.record_values(found.y, found.response, found.classes)
+        statistics += scorer.query.statistics(values, found.y, units)
         exact.append(scorer.exact(found))
     return (statistics[0] - statistics[1]) * pilot.score_per_step(len(y)), exact[0] - exact[1]
 

@@ -149,8 +149,8 @@ def telling(pair, noisy):
 @each(QUICK_TO_CHOOSE)
 def test_audit_of_a_choice_between_two_candidates_that_change_places(name, bug, refuted):
     family = FAMILIES[name]()
-    (good,), (bad,) = family.pair(family.scorer, other_label=False)
-    D = family.scorer.sensitivity(family.units)
+    (good,), (bad,) = family.pair(family.scorer.query, other_label=False)
+    D = family.scorer.query.sensitivity(family.units)
     assert good - bad > 0.99 * D
 
     def choose(mechanisms, scores):
@@ -200,7 +200,9 @@ def test_audit_of_an_evaluation_of_a_regressor(bug, refuted):
 def test_audit_of_the_scores_of_all_candidates(n, delta, bug, refuted):
     """Gaussian noise is made for the Euclidean norm: one count moves by the whole sensitivity."""
     family = of_labels(3)
-    counts = make_private_scorer("accuracy").prepare(BINARY) if delta else family.scorer.counts
+    counts = (
+        make_private_scorer("accuracy").prepare(BINARY).query if delta else family.scorer.counts
+    )
     pair = [[side] * n for side in family.pair(counts, other_label=True)]
 
     def release(mechanisms, side):

@@ -33,7 +33,7 @@ def test_threshold_has_exponential_mechanism_distribution():
     assert p(2.0) > ALPHA and p(4.0) < ALPHA and p(1.0) < ALPHA
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize("half", [False, True])
 def test_audit_refutes_epsilon_of_threshold_only_with_half_noise(half, monkeypatch):
     """All decision values are 0.5, so a threshold assigns one class to all; half are of each.

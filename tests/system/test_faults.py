@@ -71,7 +71,7 @@ pytestmark = [
 
 
 def sizes(few, many):
-    return pytest.mark.parametrize("n", [few, pytest.param(many, marks=pytest.mark.slow)])
+    return pytest.mark.parametrize("n", [few, pytest.param(many, marks=pytest.mark.soak)])
 
 
 # ---------------------------------------------------------------- a helper process

@@ -759,12 +759,12 @@ def run_cases(strategy, one, n, at_least, title):
     assert counts["valid"] >= (at_least if n > 1000 else at_least / 2) * total, counts
 
 
-# As many times the slow cases: 3 are 20,000. Others are drawn with --hypothesis-seed=1.
+# As many times the many cases: 3 are 20,000. Others are drawn with --hypothesis-seed=1.
 TIMES = int(os.environ.get("SKLEARN_DPBO_FUZZ", "1"))
 
 
 def sizes(few, many):
-    return pytest.mark.parametrize("n", [few, pytest.param(many * TIMES, marks=pytest.mark.slow)])
+    return pytest.mark.parametrize("n", [few, pytest.param(many * TIMES, marks=pytest.mark.soak)])
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -1174,8 +1174,8 @@ def of_one_class(response):
     """Return the statistic and its sensitivity for the Brier score of one class."""
     scorer = make_private_scorer("neg_brier_score").prepare(np.array([0, 0, 0, 1]))
     units = Units.of(len(response))
-    rows = scorer.record_values(np.zeros(len(response)), response, np.array([0]))
-    return scorer.statistics(rows, None, units)[0], scorer.sensitivity(units)
+    rows = scorer.query.record_values(np.zeros(len(response)), response, np.array([0]))
+    return scorer.query.statistics(rows, None, units)[0], scorer.query.sensitivity(units)
 
 
 @pytest.mark.parametrize("other", [NAN, 0.0, 100.0, -INF])
@@ -1261,9 +1261,12 @@ def test_gains_outside_bounds_are_clipped_without_overflow():
     narrow = make_private_scorer(gain, bounds=(0, 5e-324))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert narrow.record_values(np.ones(2), np.array([1.0, 0.0]), None).tolist() == [2**20, 0]
+        assert narrow.query.record_values(np.ones(2), np.array([1.0, 0.0]), None).tolist() == [
+            2**20,
+            0,
+        ]
         squared = make_private_scorer("neg_mean_squared_error", bounds=(-1, 0)).prepare([0.0])
-        assert squared.record_values(np.ones(2), np.array([1e300, 1.0]), None).tolist() == [
+        assert squared.query.record_values(np.ones(2), np.array([1e300, 1.0]), None).tolist() == [
             0,
             2**20,
         ]
@@ -1712,7 +1715,7 @@ def test_no_ordinary_operation_reveals_sensitive_value(kind, around):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("n", [300, pytest.param(2000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n", [300, pytest.param(2000, marks=pytest.mark.soak)])
 def test_two_operations_in_a_row_do_not_reveal_sensitive_value(n):
     names, kinds = st.sampled_from(sorted(OPERATIONS)), st.sampled_from(sorted(SHUT))
 

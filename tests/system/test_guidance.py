@@ -510,7 +510,7 @@ def odd_case(rng):
     return search, dict(X=X, y=y, X_val=X_val, y_val=y_val, groups_val=groups)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("seed", range(8))
 def test_unusual_searches_end_with_valid_result_or_all_fits_failed(seed):

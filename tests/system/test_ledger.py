@@ -428,7 +428,7 @@ def received(releases):
             yield releases.recv()
 
 
-@pytest.mark.parametrize("n_kills", [6, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_kills", [6, pytest.param(20, marks=pytest.mark.soak)])
 def test_every_release_before_the_process_is_killed_was_charged(place, n_kills, rng):
     opened(place, epsilon=1000.0)
     released = 0

@@ -480,7 +480,7 @@ for i in range(1000):
 """
 
 
-@pytest.mark.parametrize("n_kills", [1, pytest.param(6, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_kills", [1, pytest.param(6, marks=pytest.mark.soak)])
 def test_every_release_before_the_server_is_killed_was_charged(server, rng, n_kills):
     n_processes, released = 2, 0
     with new_database(server.url) as url:

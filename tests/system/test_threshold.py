@@ -77,9 +77,9 @@ def plain(scorer, scores, y, grid, units):
     found = []
     for t in grid:
         labels = np.where(np.nan_to_num(scores, nan=-np.inf) >= t, 1, 0)
-        rows = scorer.record_values(y, labels, np.array([0, 1]))
+        rows = scorer.query.record_values(y, labels, np.array([0, 1]))
         rows[np.isnan(scores)] = 0
-        found.append(scorer.statistics(rows, y, units)[0])
+        found.append(scorer.query.statistics(rows, y, units)[0])
     return found
 
 
@@ -112,7 +112,7 @@ def test_threshold_curve_equals_counting_at_each_threshold(records, scoring, gro
     problem = Problem(Training(np.zeros((4, 1)), np.array(train)), scores[:, None], y, units, "")
     total = curve_of(estimator, scorer, problem, grid)
     assert total.tolist() == plain(scorer, scores, y, grid, units)
-    assert total.min() >= 0 and total.max() <= scorer.largest(units)
+    assert total.min() >= 0 and total.max() <= scorer.query.largest(units)
 
 
 @settings(max_examples=50)
@@ -134,7 +134,7 @@ def test_one_unit_moves_threshold_curve_within_its_sensitivity(data, scoring, gr
         problem = Problem(Training(np.zeros((2, 1)), np.array([0, 1])), x[:, None], y, units, "")
         return curve_of(estimator, scorer, problem, grid)
 
-    assert np.abs(total(x, y) - total(x_near, y_near)).max() <= scorer.sensitivity(units)
+    assert np.abs(total(x, y) - total(x_near, y_near)).max() <= scorer.query.sensitivity(units)
 
 
 @pytest.mark.parametrize("scoring", SCORINGS)

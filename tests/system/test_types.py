@@ -69,7 +69,7 @@ ledger.charge(0.1)  # call-arg
 audit_mechanism(len, ([], []), n="many")  # arg-type
 row: int = Modeler(X).ask(3)  # assignment
 plan_search(epsilon="small")  # arg-type
-make_private_scorer("accuracy").sensitivity(3)  # arg-type
+make_private_scorer("accuracy").query.sensitivity(3)  # arg-type
 """
 
 
