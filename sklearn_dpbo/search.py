@@ -21,10 +21,9 @@ from ._sklearn.results import (
     spent_before,
 )
 from .evaluation._design import needs
-from .evaluation._privacy import validation_report
 from .ledger._ledger import PrivacyLedger
 from .report._html import ShowsEstimatorAndPrivacy
-from .report._report import TRAINING_NOT_PROTECTED
+from .report._report import TRAINING_NOT_PROTECTED, PrivacyReport
 from .strategies._base import Strategy
 from .strategies._utility import warn_of_low_utility
 
@@ -308,7 +307,7 @@ class PrivateBayesSearchCV(
         ):
             with note_on_error(lambda: spent_before(mechanisms.budget)):
                 release = strategy.run(space, oracle, n_iter=n_iter, rng=rng, mechanisms=mechanisms)
-            privacy = validation_report(
+            privacy = PrivacyReport.of_validation_set(
                 problem,
                 mechanisms,
                 self.prediction,

@@ -26,7 +26,6 @@ from ._privacy.mechanisms import Mechanisms
 from ._privacy.noise import noise_source
 from ._sklearn.delegation import Delegates, RoutesToEstimator, replace_fitted
 from ._sklearn.parameters import RESPONSE_METHODS, check_parameters
-from .evaluation._privacy import validation_report
 from .ledger._budget import budget_on
 from .ledger._ledger import PrivacyLedger
 from .report._html import ShowsEstimatorAndPrivacy
@@ -311,7 +310,7 @@ class PrivateThresholdClassifier(
             "best_threshold_": float(grid[index]),
             "best_score_": score,
             "best_score_interval_": interval,
-            "privacy_": validation_report(
+            "privacy_": PrivacyReport.of_validation_set(
                 problem,
                 mechanisms,
                 self.prediction,

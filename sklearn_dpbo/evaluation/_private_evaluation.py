@@ -24,9 +24,9 @@ from .._privacy.noise import noise_source
 from .._privacy.rounding import round_down
 from ..ledger._budget import budget_on
 from ..ledger._ledger import PrivacyLedger
+from ..report._report import PrivacyReport
 from ..scoring._response import Responses
 from ._design import METHODS, check_task, design_of
-from ._privacy import validation_report
 
 __all__ = ["private_evaluation"]
 
@@ -187,7 +187,7 @@ def private_evaluation(
         )
         for i, (table, part) in enumerate(zip(tables, design._parts, strict=True))
     )
-    report = validation_report(
+    report = PrivacyReport.of_validation_set(
         problem,
         mechanisms,
         prediction,

@@ -31,7 +31,6 @@ from .._privacy.noise import noise_source
 from .._privacy.noisy_counts import NoisyCounts, noise_std
 from .._privacy.sensitive import Sensitive
 from .._sklearn.parameters import prepare_scorer
-from ..evaluation._privacy import validation_report
 from ..exceptions import BudgetExceededError, LowUtilityWarning
 from ..ledger._budget import budget_on
 from ..ledger._ledger import PrivacyLedger
@@ -325,7 +324,7 @@ class PrivateObjective:
 
     @property
     def privacy_(self) -> PrivacyReport:
-        return validation_report(
+        return PrivacyReport.of_validation_set(
             self._evaluator.problem,
             self._mechanisms,
             self._prediction,

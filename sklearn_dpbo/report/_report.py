@@ -121,6 +121,21 @@ class PrivacyReport:
         }
         return cls(**(spent | facts))
 
+    @classmethod
+    def of_validation_set(
+        cls, problem: Any, mechanisms: Mechanisms, prediction: str, **facts: Any
+    ) -> Self:
+        """Return the report of what these mechanisms released of a validation set."""
+        return cls.of(
+            mechanisms,
+            unit=problem.units.name,
+            m=problem.units.m,
+            data="validation set",
+            protected=problem.protected,
+            condition=PREDICTION_CONDITIONS[prediction],
+            **facts,
+        )
+
     @property
     def mechanism(self) -> str:
         """The mechanisms used, in order."""
