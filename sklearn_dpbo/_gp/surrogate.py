@@ -75,8 +75,14 @@ class Kernel:
     is ``exp(-r^2 / 2)`` for "squared_exponential", ``(1 + a) exp(-a)``, ``a = sqrt(3) r``, for
     "matern32", and ``(1 + a + a^2 / 3) exp(-a)``, ``a = sqrt(5) r``, for "matern52".
 
-    `length_scale` has the l_d in units of the features, or one number for all; `bias` is the
-    variance of the function's level, an unknown constant.
+    Parameters
+    ----------
+    shape : {"squared_exponential", "matern32", "matern52"}
+        Shape of the kernel.
+    length_scale : float or ndarray of shape (n_features,)
+        The l_d, in units of the features.
+    variance, bias : float, default=1.0 and 0.0
+        Variance of the function, and of its level, an unknown constant.
     """
 
     shape: str

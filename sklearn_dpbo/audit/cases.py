@@ -1,15 +1,13 @@
 """The worst neighbours of each mechanism (zone: public).
 
-A mechanism's guarantee is tight on certain pairs of data sets only. These are such pairs: for a
-choice, scores that change by the whole sensitivity in opposite directions; for counts, all of them
-changing in the same direction; for a search, two models, one of which is right for a record and the
-other wrong.
+A mechanism's guarantee is tight on certain pairs of data sets only, such as: for a choice, scores
+that change by the whole sensitivity in opposite directions; for counts, all of them changing in the
+same direction; for a search, two models, one of which is right for a record and the other wrong.
 
-The functions that return a `Case` have these parameters in common: `epsilon` and `delta`, the
-claim; `sensitivity`, how far one record changes each of the integer scores or counts, 1 or more;
-`noise`, a source of noise with the methods of `sklearn_dpbo._privacy.noise.Noise` (None is OpenDP's
-samplers); `seeds`, a `numpy.random.Generator` that seeds the noise of each run instead (None is
-OpenDP's samplers).
+The functions that return a `Case` share parameters: `epsilon` and `delta`, the claim; `sensitivity`
+of each integer score or count, 1 or more; `noise`, with the methods of
+`sklearn_dpbo._privacy.noise.Noise`, or `seeds`, a `numpy.random.Generator` that seeds the noise of
+each run. None is OpenDP's samplers.
 """
 
 from __future__ import annotations

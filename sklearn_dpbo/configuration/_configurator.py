@@ -69,10 +69,9 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
         Share of epsilon for the score, in [0, 1). With 0 no score is released.
     invalid : {"raise", "zero"}, default="raise"
         How to treat an instance whose utility cannot be computed or leaves [0, H]. "raise" stops
-        before anything is released. The guarantee does not cover *that* it raises, so only the
-        owner of the instances may see the error. "zero" does not report it: utilities are clipped
-        to [0, H], and count as 0 if they cannot be computed. The guarantee then holds for instances
-        of any kind, as long as the family leaves no traces of them (for example in files).
+        before anything is released; the guarantee does not cover *that* it raises, so only the
+        owner of the instances may see the error. "zero" clips utilities to [0, H], and counts 0 if
+        they cannot be computed: the guarantee then holds for instances of any kind.
     n_jobs : int or None, default=None
         Parallel jobs over instances, as in joblib.
     noise_random_state : int or None, default=None

@@ -96,10 +96,9 @@ class OutwardRotation(_Rounding):
 
     Parameters
     ----------
-    n_directions : int, default=1
-        Number of random directions per instance, over which the objective is averaged.
-    random_state : int, default=0
-        The directions depend on it and on the instance. It is public; 0 or more.
+    n_directions, random_state : int, default=1 and 0
+        Number of random directions per instance, over which the objective is averaged, and their
+        public seed.
     utility_as : {"share", "objective"}, default="share"
         "share" is ``(x' A x + |A|) / (2 |A|)`` with ``|A|`` the sum of the absolute entries.
     """

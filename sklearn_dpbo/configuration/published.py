@@ -91,7 +91,7 @@ def published_rotation_rate(
     Parameters
     ----------
     n_instances, n_variables : int
-        |S| and n, 1 or more.
+        ``|S|`` and n, 1 or more.
     epsilon, utility_bound : float
         As in `excess_utility_bound`.
 

@@ -46,9 +46,8 @@ class PrivateFederatedSearch(DelegatesToBest, MetaEstimatorMixin, BaseEstimator)
         Fitted on the training set at every site. Give it a random_state, so that all sites fit the
         same models. It must predict row by row, and be picklable.
     param_grid : dict or list of dict
-        As in `PrivateBayesSearchCV`. All candidates of a grid of lists are evaluated, unless n_iter
-        is less. From a larger space, candidates are sampled to fill it; they include the
-        estimator's own parameters.
+        As in `PrivateBayesSearchCV`. All candidates of a grid are evaluated, unless n_iter is less;
+        a larger space is sampled, with the estimator's own parameters.
     epsilon : float, default=1.0
         Privacy loss of each record at its site. A person with records at two sites loses up to
         twice as much.
@@ -70,10 +69,8 @@ class PrivateFederatedSearch(DelegatesToBest, MetaEstimatorMixin, BaseEstimator)
         voters have more units, then to the first in the list.
     score_share : float, default=0.4
         Share of epsilon, in (0, 1), for the counts. The vote gets the rest.
-    n_jobs : int or None, default=None
-        As in joblib.
-    refit : bool, default=True
-        Whether to keep `best_estimator_`, fitted on the training set.
+    n_jobs, refit : int or None, bool, default=None and True
+        As in scikit-learn: whether to keep `best_estimator_`, fitted on the training set.
     error_score : "raise" or float, default=np.nan
         If a fit fails, "raise" raises its error; otherwise the search warns. A failed candidate is
         never chosen.
@@ -88,14 +85,12 @@ class PrivateFederatedSearch(DelegatesToBest, MetaEstimatorMixin, BaseEstimator)
     ----------
     best_params_, best_index_ : dict, int
         The chosen candidate and its position in `cv_results_` (private).
-    best_score_ : float
-        Its score on the records of all sites, with the noise of all sites (private).
-    best_score_interval_ : tuple of float
-        Contains that score without noise, with probability 95 % (private).
-    votes_ : dict of str to int
-        Which candidate each site voted for (private); empty with ``trust="coordinator"``.
-    finalists_ : list of int
-        Candidates that were counted, the one with the most votes first (private).
+    best_score_, best_score_interval_ : float, tuple of float
+        Its score on the records of all sites, with noise (private), and an interval that contains
+        the score without noise with probability 95 % (private).
+    votes_, finalists_ : dict of str to int, list of int
+        Which candidate each site voted for (empty with ``trust="coordinator"``), and those that
+        were counted, the one with the most votes first (private).
     cv_results_ : dict of arrays
         The candidates; ``votes``, how many sites voted for each; and, if there are several
         finalists, their noisy scores and intervals: ``mean_test_score``, ``low_test_score``,

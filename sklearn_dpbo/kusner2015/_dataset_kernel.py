@@ -40,10 +40,8 @@ class DatasetKernel:
         The most likely value on the grid.
     grid, log_likelihood : ndarray of shape (n_values,)
         The values of k1 that were compared, ascending, and the log-likelihood of all pairs at each.
-    kernel : Kernel
-        k2, with variance 1.
-    noise : float
-        Standard deviation of an observation, in units of `prior_scale`.
+    kernel, noise : Kernel, float
+        k2, with variance 1; standard deviation of an observation, in units of `prior_scale`.
     prior_mean, prior_scale : float
         Scores were standardised to ``(score - prior_mean) / prior_scale``.
     """

@@ -54,23 +54,13 @@ class GPNoiseFree(GPStrategy):
         Constants of the regret bound, A in units of prior_scale; both positive. There is no
         default, because they depend on the scores near their maximum. Not needed if no score is
         released (``score_share=0``).
-    k1 : float, default=None
-        As in `GPNoisy`, like all parameters that are not explained here.
-    kernel : {"squared_exponential", "matern52", "matern32"}, default="squared_exponential"
-        Shape of the covariance of scores over candidates.
-    length_scale : float or array-like of shape (n_features,), default=None
-        Length-scale of the kernel in the unit cube.
-    prior_mean, prior_scale : float, default=None
-        Mean and standard deviation of scores under the prior.
+    k1, kernel, length_scale, prior_mean, prior_scale : float, str or array-like, default=None
+        As in `GPNoisy`.
     max_level : int, default=None
         The finest lattice has ``2**max_level + 1`` points per parameter; 0 or more. None is the
         largest level with at most 2,048 points in total.
-    public_share : float, default=1/3
-        Share of the evaluations to learn from.
-    public_cv : splitter or iterable of one (train, test) pair, default=None
-        How to split the training set for learning.
-    k0 : float, default=None
-        Correlation of the scores of neighbouring training sets, for ``protect="all"``.
+    public_share, public_cv, k0 : float, splitter, float
+        As in `GPNoisy`.
     acquisition : ExpectedImprovement or UpperConfidenceBound, default=None
         Over the lattice. None means branch and bound, on which the noise of the score depends.
     score_share : float, default=0.5

@@ -26,9 +26,9 @@ class PrivateTraining:
     ----------
     composition : {"pure", "zCDP", "GDP", "approximate"}
         What a fit satisfies, besides being (epsilon, delta)-private for the given parameters.
-        "pure": epsilon-private. "zCDP": rho-zCDP for some rho that implies (epsilon, delta) by
-        Proposition 12 of Canonne, Kamath and Steinke (NeurIPS 2020). "GDP": mu-GDP for the mu that
-        implies (epsilon, delta) by Corollary 1 of Dong, Roth and Su (2022). "approximate": nothing
+        "pure": epsilon-private. "zCDP": rho-zCDP for some rho that implies (epsilon, delta)
+        (Canonne, Kamath and Steinke, NeurIPS 2020, Proposition 12). "GDP": mu-GDP for the mu that
+        implies (epsilon, delta) (Dong, Roth and Su, 2022, Corollary 1). "approximate": nothing
         more; many models then cost much more.
     epsilon, delta : str
         Names of the parameters that set epsilon and delta of a fit. delta is None if there is no
@@ -37,14 +37,12 @@ class PrivateTraining:
         The neighbouring data sets of the guarantee: one record replaced (the number of records is
         public), or one added or removed. A replacement is one of each, so twice as much is charged.
     groups : str or None
-        The argument of `fit` that takes the group of each record, if all records of a group are
-        then protected together; None if only single records are protected.
+        The argument of `fit` that takes the groups of records to be protected together, if any.
     classes : str or None
-        The parameter that takes all labels, which are public; None if there is none. The labels
-        of the records then decide what the model can predict.
+        The parameter that takes all labels, which are public, if any. Without, the labels of the
+        records decide what the model can predict.
     target_bounds : str or None
-        The parameter with the lowest and the highest target of a regressor, as a pair; None if
-        there is none.
+        The parameter with the lowest and the highest target of a regressor, as a pair, if any.
     from_release : tuple of str
         Parameters that can be changed after the fit without further privacy loss: the fitted
         estimator has a method `refitted` that takes them by name and uses only what was released.

@@ -47,12 +47,9 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateLearner):
     momentum : float, default=0.9
         Share of the previous step's velocity that a step keeps, in [0, 1). Momentum gets as far
         in fewer steps.
-    bounds : tuple of two floats or arrays, default=None
-        Lowest and highest value of each column, chosen without looking at the data. Columns are
-        scaled to [-1, 1] and clipped there. None uses the columns as they are, for data that is
-        already scaled; then only `max_norm` limits the influence of a record.
-    max_norm : float, default=1.0
-        Rows with a larger norm (after `bounds`) are scaled down to this norm.
+    bounds, max_norm : tuple of two floats or arrays and float, default=None and 1.0
+        As in `PrivateRidge`: lowest and highest value of each column, to scale and clip by, and the
+        largest norm of a row.
     classes : array-like, default=None
         All labels, which are public. None uses the labels in y, which then become public.
     noise_random_state : int or None, default=None

@@ -252,22 +252,12 @@ class PrivateRidgeClassifier(ClassifierMixin, _FromGram):
     alpha : float, default=1.0
         Regularisation strength, as in scikit-learn's `RidgeClassifier`, for scaled columns. It is
         increased as far as the noise requires, see `noise_`.
-    columns : array-like of int, default=None
-        As in `PrivateRidge`, like all parameters but `classes`.
-    n_components : int or None, default=None
-        Number of principal components of these columns.
-    epsilon, delta : float, default=1.0 and 1e-6
-        The fitted model is (epsilon, delta)-private.
-    bounds : tuple of two floats or arrays, default=None
-        Lowest and highest value of each column, chosen without looking at the data.
-    max_norm : float, default=1.0
-        Rows with a larger norm (after `bounds`) are scaled down to this norm.
+    columns, n_components, epsilon, delta, bounds, max_norm : array-like, int or float
+        As in `PrivateRidge`.
     classes : array-like, default=None
         All labels, which are public. None uses the labels in y, which then become public.
-    noise_random_state : int or None, default=None
-        For tests only: an integer seeds the noise, which then protects nothing. Warns.
-    ledger : PrivacyLedger or None, default=None
-        The ledger to which (epsilon, delta) is charged, before noise is generated.
+    noise_random_state, ledger : int and PrivacyLedger, default=None
+        As in `PrivateRidge`.
 
     Attributes
     ----------

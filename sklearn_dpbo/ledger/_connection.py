@@ -1,12 +1,9 @@
 """A connection to a PostgreSQL server with time limits for all waits (zone: boundary).
 
-The timeouts of a server are of no use if the server itself falls silent. Here the client keeps
-the time: it connects in a thread, which it leaves behind if that takes too long (the look-up of a
-name cannot be interrupted), and another thread shuts the socket if an answer does not come. That
-ends a wait at any point of the protocol, with encryption and without.
-
-After a fork the child's copy of a connection is replaced by the null device: what the child does
-with it cannot reach the parent's session, and the session ends when the parent does.
+The client keeps the time, because the server may fall silent: it connects in a thread, which it
+leaves behind if that takes too long, and another thread shuts the socket if an answer does not
+come. After a fork the child's copy of a connection is replaced by the null device, so that the
+parent's session is not affected.
 """
 
 from __future__ import annotations

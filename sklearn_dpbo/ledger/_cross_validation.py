@@ -1,10 +1,8 @@
 """A ledger that runs out inside scikit-learn's cross-validation (zone: public).
 
-`cross_val_score`, `GridSearchCV` and their like catch every `Exception` of a fold's fit, put
-``error_score`` (nan) in place of its score, and go on. A search whose budget is spent would seem to
-have failed on some folds, and a grid search would compare candidates on the folds that could be
-paid. So the error is then no `Exception`, as `asyncio.CancelledError` is none: it ends the
-cross-validation. With ``error_score="raise"`` scikit-learn raises what it is given.
+`cross_val_score`, `GridSearchCV` and their like catch every `Exception` of a fold's fit and put nan
+in place of its score: a grid search would compare candidates on the folds that could be paid. So
+the error is not an `Exception`, like `asyncio.CancelledError`, unless ``error_score="raise"``.
 """
 
 from __future__ import annotations

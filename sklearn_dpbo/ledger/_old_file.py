@@ -1,14 +1,8 @@
 """Ledgers that earlier versions kept in SQLite files, and their conversion (zone: boundary).
 
-A converted ledger exists once at any time, whenever the conversion is interrupted:
-
-1. the new file is written under a name of its own,
-2. one transaction in the old file notes the conversion, and marks the file, so that earlier
-   versions do not charge it any more,
-3. the new file gets its name.
-
-The old file stays as it is otherwise. Once it is marked, no second file is written: a conversion
-that is run again finds the file of step 1, and goes on with it.
+A converted ledger exists once at any time: the new file is written under a name of its own; one
+transaction marks the old file, which earlier versions then refuse; the new file gets its name. An
+interrupted conversion that is run again finds the file of the first step, and goes on with it.
 """
 
 from __future__ import annotations

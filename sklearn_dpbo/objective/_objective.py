@@ -113,18 +113,16 @@ class PrivateObjective:
     epsilon : float, default=1.0
         Total privacy loss of all calls and `best`.
     delta : float, default=0.0
-        In [0, 1). With 0, the noise of a call grows in proportion to `n_calls`. With delta > 0, it
-        grows with the square root of `n_calls`, where that is less.
+        In [0, 1). With 0, the noise of a call is proportional to `n_calls`, else to its square
+        root, where that is less.
     n_calls : int, default=20
-        Largest number of candidates that can be scored. It determines the noise, even if you score
-        fewer.
+        Largest number of candidates. It determines the noise, even if you score fewer.
     groups_val : array-like of shape (n_val,), default=None
         The group (for example, the patient) of each validation record, to be protected together.
     best_share : float or None, default=None
         Share of epsilon that is reserved for `best`: 0.6 of it for a selection by permute-and-flip,
-        the rest for the score of the selected candidate. With 0, `best` takes the largest score
-        that calls returned. None means 0.7, or 0 where that makes a better choice, as it does for
-        very few calls.
+        the rest for the score. With 0, `best` takes the largest score that calls returned. None
+        means 0.7, or 0 where that makes a better choice, as for very few calls.
     fit_params : dict, default=None
         Other arguments of the estimator's `fit`. What may hold records has to be marked as public,
         as in ``{"eval_set": public([(X_stop, y_stop)])}``.

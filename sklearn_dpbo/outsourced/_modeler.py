@@ -76,8 +76,8 @@ class Modeler:
     n_iter : int, default=100
         Number of outcomes to allocate memory for. More are possible, at the cost of a copy.
     dtype : numpy.float64 or numpy.float32, default=numpy.float64
-        float32 halves the memory (n_rows times n_iter numbers). The variance of the noise is then
-        at least a thousandth of that of the process.
+        float32 halves the memory (n_rows times n_iter numbers); the noise then has at least a
+        thousandth of the variance of the process.
 
     Attributes
     ----------

@@ -66,10 +66,8 @@ def projection_dimension(n_rows: int, nu: float, mu: float) -> int:
     ----------
     n_rows : int
         n, 1 or more.
-    nu : float
-        Relative error of squared distances; in (0, 1/2].
-    mu : float
-        Probability that it fails; in (0, 1).
+    nu, mu : float
+        Relative error of squared distances, in (0, 1/2]; probability that it fails, in (0, 1).
 
     Returns
     -------
@@ -142,10 +140,8 @@ def ucb_beta(n_rows: int, t: int, delta: float) -> float:
 
     Parameters
     ----------
-    n_rows : int
-        n, 1 or more.
-    t : int
-        Number of the question, from 1.
+    n_rows, t : int
+        n, and the number of the question, from 1.
     delta : float
         delta', in (0, 1). Theorem 3 sets it to delta_ucb / 2.
 

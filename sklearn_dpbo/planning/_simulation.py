@@ -36,10 +36,8 @@ class Simulation:
         Exact score of the best candidate minus that of the chosen one.
     score_error : ndarray of shape (n_runs,)
         Distance of the released score from the exact one of the chosen candidate.
-    half_width : ndarray of shape (n_runs,)
-        Half the width of ``best_score_interval_``.
-    inside : ndarray of bool, shape (n_runs,)
-        Whether that interval contains the exact score.
+    half_width, inside : ndarray of shape (n_runs,)
+        Half the width of ``best_score_interval_``, and whether it contains the exact score.
     n_candidates : int
         How many candidates were validated (in the last run).
     covered : bool, default=True

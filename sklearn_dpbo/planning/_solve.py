@@ -65,8 +65,7 @@ def plan_search(
         Number of candidates. All are counted as validated; with ``guidance="public"`` a search
         validates fewer, and the errors are smaller.
     epsilon : float or None, default=None
-        Privacy loss of the whole search. An answer of 1e-9, the smallest that a search takes, means
-        1e-9 or less.
+        Privacy loss of the whole search. An answer of 1e-9, the smallest, means 1e-9 or less.
     target_regret : float or None, default=None
         How much lower the validation score of the chosen candidate may be than that of the best.
     target_score_error : float or None, default=None
@@ -79,8 +78,7 @@ def plan_search(
     score_share : float, default=0.4
         Share of epsilon for the score, as in `WorstCase`; in (0, 1).
     guidance_share : float, default=0.0
-        Share of epsilon for private guidance, as in `WorstCase` with ``guidance="private"``; in
-        [0, 1 - score_share).
+        Share of epsilon for private guidance, as in `WorstCase`; in [0, 1 - score_share).
     confidence : float, default=0.95
         Probability of each guarantee, in [0.5, 1 - 1e-9]. Both hold together with probability
         2 confidence - 1.

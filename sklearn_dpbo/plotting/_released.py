@@ -30,12 +30,8 @@ class ScoreDisplay:
 
     Parameters
     ----------
-    scores : array-like of shape (n_rows,)
-        The released scores.
-    intervals : array-like of shape (n_rows, 2)
-        Lower and upper end of each interval.
-    names : list of str
-        Labels of the rows.
+    scores, intervals, names : array-like of shape (n_rows,), (n_rows, 2) and (n_rows,)
+        The released scores, lower and upper ends of their intervals, and labels of the rows.
     score_name : str, default="score"
         Name of the scores, for the label of the axis.
 
@@ -125,16 +121,10 @@ class LedgerDisplay:
 
     Parameters
     ----------
-    epsilon : array-like of shape (n_charges,)
-        Epsilon of each charge.
-    assumed : array-like of bool, shape (n_charges,)
-        Whether the charge depends on an assumption.
-    times : list of datetime
-        Time of each charge.
-    limit : float
-        Epsilon of the budget.
-    delta : float, default=0.0
-        Delta of the budget.
+    epsilon, assumed, times : array-like of shape (n_charges,)
+        Epsilon and time of each charge, and whether it depends on an assumption.
+    limit, delta : float
+        Epsilon and delta of the budget.
     dataset : str, default=""
         Name of the data set, for the label of the axis.
 

@@ -50,10 +50,8 @@ class SurrogateDisplay:
         Second parameter at the same points; None draws a line over the first one.
     mean, std : ndarray of shape (n_points,)
         Posterior mean and standard deviation at the points, in units of the score.
-    seen : tuple of ndarray of shape (n_scores,)
-        Positions of the candidates with a public score, one array per parameter.
-    scores : ndarray of shape (n_scores,)
-        Their public scores.
+    seen, scores : tuple of ndarray, ndarray of shape (n_scores,)
+        Positions of the candidates with a public score, one array per parameter, and these scores.
     at : dict
         Values of the parameters that are not drawn.
     score_name : str, default="score"

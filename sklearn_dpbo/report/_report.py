@@ -70,14 +70,10 @@ class PrivacyReport:
     epsilon, delta : float
         What was spent: everything released together is (epsilon, delta)-differentially private
         with respect to one unit.
-    unit : str
-        What is replaced in neighbouring data: one "record", "group" or "instance".
-    m : int
-        Number of units.
-    data : str
-        What the units are part of: "validation set" or "sample".
-    protected : str
-        Where the units came from.
+    unit, m : str, int
+        What is replaced in neighbouring data ("record", "group" or "instance"), and their number.
+    data, protected : str
+        What the units are part of ("validation set" or "sample"), and where they came from.
     not_protected : str
         What the guarantee does not cover.
     assumption : str or None
@@ -88,10 +84,8 @@ class PrivacyReport:
         What may be published.
     spends : tuple of PrivacyLoss
         One entry per charge, in order.
-    noise : str
-        Where the noise came from.
-    secure : bool
-        False if the noise can be predicted; then there is no guarantee.
+    noise, secure : str, bool
+        Where the noise came from, and whether nobody can predict it: else there is no guarantee.
     receipts : tuple of Receipt, default=()
         Where the release was charged: one entry per charge of a ledger.
     """
