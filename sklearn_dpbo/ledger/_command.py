@@ -15,10 +15,7 @@ from typing import Any
 
 from ..exceptions import LedgerError
 from . import _display as display
-from . import _server as server
 from ._ledger import PrivacyLedger
-from ._old_file import convert_file
-from ._old_server import convert_server
 from ._places import checked_place, datasets_at
 
 __all__ = ["main"]
@@ -62,9 +59,9 @@ def _parser() -> argparse.ArgumentParser:
         "verify", _verify, "Check that no line was changed, and that the charges of reports exist"
     )
     export = command("export", _export, "Write the history as CSV, or everything as JSON")
-    convert = command("convert", _convert, "Convert a ledger of an earlier version")
-    for reading in (show, history, verify, export):
-        reading.add_argument("place", metavar="FILE_OR_URL", help=_PLACE)
+    for each in (show, history, verify, export):
+        each.add_argument("place", metavar="FILE_OR_URL", help=_PLACE)
+        each.add_argument("--dataset", metavar="NAME", help="the data set, if there are several")
     for printing in (show, history, verify):
         printing.add_argument("--json", action="store_true", help="print JSON")
     history.add_argument("--last", type=_count, metavar="N", help="only the last N charges")
@@ -72,15 +69,6 @@ def _parser() -> argparse.ArgumentParser:
         "reports", nargs="*", metavar="REPORT.json", help="written by privacy_.to_json()"
     )
     export.add_argument("out", metavar="OUT", help="file to write: *.csv or *.json")
-    convert.add_argument("old", metavar="OLD", help="file or URL of the ledger")
-    convert.add_argument("new", metavar="NEW", nargs="?", help="new file, unless OLD is a URL")
-    convert.add_argument(
-        "--unit",
-        default="record",
-        help='the privacy unit: "record" (the default), or "patient" and the like',
-    )
-    for each in (show, history, verify, export, convert):
-        each.add_argument("--dataset", metavar="NAME", help="the data set, if there are several")
     return parser
 
 
@@ -151,26 +139,3 @@ def _export(options: argparse.Namespace) -> None:
         ledger.to_csv(options.out)
     else:
         ledger.to_json(options.out)
-
-
-def _convert(options: argparse.Namespace) -> None:
-    if server.is_url(options.old):
-        _convert_server(options)
-        return
-    if options.new is None:
-        options.parser.error("NEW, the file to write, is missing")
-    dataset, others = convert_file(options.old, options.new, options.dataset, options.unit)
-    state = _opened(options.new, dataset)._ends()
-    print(display.overview_text(state.opening, state.last))
-    print(f"{options.old} is kept but cannot be charged any more. Use {options.new} from now on.")
-    if others:
-        print(f"It has other data sets to convert: {', '.join(map(repr, others))}")
-
-
-def _convert_server(options: argparse.Namespace) -> None:
-    if options.new is not None or options.dataset is not None:
-        options.parser.error("a database is converted in place, with all its data sets")
-    counts = convert_server(options.old, options.unit)
-    for name, n in counts.items():
-        print(f"Converted the ledger of {name!r}, {n} charge{'s' * (n != 1)}.")
-    print("The old tables are kept, as *_format_1. Grant the rights to the new ones.")

@@ -26,7 +26,7 @@ except ImportError:  # not a POSIX system
 else:
     _HAS_FLOCK = True
 
-__all__ = ["FileStore", "lock", "placed", "sync_folder"]
+__all__ = ["FileStore", "lock", "placed"]
 
 # Seconds to wait for a lock, and between attempts.
 _LOCK_TIMEOUT = 60.0
@@ -131,11 +131,6 @@ class FileBook(io.FileIO):
         size = _BLOCK
         while True:
             content = os.pread(self.descriptor, size, 0)
-            if content.startswith(b"SQLite format 3\0"):
-                raise OSError(
-                    "the file is a database, in which earlier versions kept ledgers. Convert it: "
-                    "python -m sklearn_dpbo ledger convert OLD_FILE NEW_FILE"
-                )
             line, ended, _ = content.partition(b"\n")
             if ended:
                 return _text(line, 0)

@@ -22,12 +22,11 @@ from ._connection import TIMEOUT, Connection, ServerError, connected
 from ._decimal import decimal_text
 from ._entries import DamagedError, Entry
 
-__all__ = ["COMMENT", "SCHEMA", "ServerStore", "checked_url", "create_tables", "datasets",
-           "insert", "is_url", "lock", "transaction"]  # fmt: skip
+__all__ = ["SCHEMA", "ServerStore", "checked_url", "datasets", "is_url", "lock", "transaction"]
 
 SCHEMA = "sklearn_dpbo_ledger"
 # This comment marks the schema as a ledger; dumps of the database keep it.
-COMMENT = "privacy ledger of sklearn_dpbo, format {}"
+_COMMENT = "privacy ledger of sklearn_dpbo, format 2"
 _TABLES = ("datasets", "entries")
 # Each line 0 refers to a data set, so that without the right to add these nobody can begin another
 # ledger. Each further line refers to the line before it, with totals that are less by its loss.
@@ -259,7 +258,7 @@ def lock(connection: Connection, dataset: str, *, shared: bool = False) -> None:
 
 
 def create_tables(connection: Connection) -> None:
-    connection.execute(f"COMMENT ON SCHEMA {SCHEMA} IS '{COMMENT.format(2)}'")
+    connection.execute(f"COMMENT ON SCHEMA {SCHEMA} IS '{_COMMENT}'")
     connection.execute(_CREATE_TABLES)
 
 
@@ -292,12 +291,7 @@ def _has_tables(connection: Connection) -> bool:
     found = connection.execute(_SELECT_TABLES, (list(_TABLES), SCHEMA))
     if not found:
         return False
-    if (comment := found[0][0]) == COMMENT.format(1):
-        raise ServerError(
-            "its tables have format 1, in which earlier versions kept ledgers. Convert them, as "
-            "their owner: python -m sklearn_dpbo ledger convert URL"
-        )
-    if comment != COMMENT.format(2):
+    if found[0][0] != _COMMENT:
         raise ServerError(f"the schema {SCHEMA} was not created by this package or version")
     if tuple(row[1] for row in found) != _TABLES:
         raise ServerError(

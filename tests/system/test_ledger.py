@@ -8,7 +8,6 @@ import json
 import os
 import pickle
 import shutil
-import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -208,14 +207,6 @@ def test_an_empty_or_corrupt_file_is_refused_and_not_overwritten(path, content):
         with pytest.raises(LedgerError, match="empty or cut off|not a ledger|not where it was"):
             attempt()
     assert path.read_bytes() == content
-
-
-def test_a_database_of_an_earlier_version_is_refused_and_the_error_says_how_to_convert_it(path):
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        connection.execute("CREATE TABLE charges (x)")
-        connection.commit()
-    with pytest.raises(LedgerError, match="ledger convert OLD_FILE NEW_FILE"):
-        opened(path)
 
 
 def test_a_new_ledger_needs_create(path):

@@ -1,19 +1,14 @@
-"""The command line for ledgers, what notebooks show of them, and old ledgers that are converted."""
+"""The command line for ledgers, and what notebooks show of them."""
 
-import contextlib
-import fcntl
-import hashlib
 import json
 import os
 import re
 import runpy
 import shlex
-import sqlite3
 import subprocess
 import sys
 import tempfile
 from datetime import UTC, datetime, timedelta
-from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +18,6 @@ from sklearn.dummy import DummyClassifier
 from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV
 from sklearn_dpbo.exceptions import LedgerError
 from sklearn_dpbo.ledger._command import main
-from sklearn_dpbo.ledger._old_file import convert_file
 
 ROOT = Path(__file__).parents[2]
 DAY = datetime(2025, 3, 1, 9, 30, tzinfo=UTC)
@@ -173,8 +167,6 @@ def test_export_writes_csv_and_json_and_nothing_over_the_ledger(run, folder):
         (["show", "postgresql://a:b@host/db"], "password"),
         (["show", "patients.ledger", "--dataset", "others"], "is the ledger of 'patients 2025'"),
         (["verify", "patients.ledger", "nowhere.json"], "nowhere.json"),
-        (["convert", "patients.ledger", "new"], "not a database"),
-        (["convert", "nowhere", "new"], "No such file"),
     ],
 )
 def test_errors_are_one_line(run, folder, arguments, words):
@@ -183,7 +175,7 @@ def test_errors_are_one_line(run, folder, arguments, words):
 
 
 @pytest.mark.parametrize(
-    "arguments", [[], ["show"], ["look", "x"], ["history", "x", "--last", "0"], ["convert", "x"]]
+    "arguments", [[], ["show"], ["look", "x"], ["history", "x", "--last", "0"]]
 )
 def test_wrong_usage_is_status_2(run, folder, arguments):
     assert run(*arguments)[0] == 2
@@ -249,230 +241,3 @@ def test_a_ledger_that_cannot_be_read_has_a_repr_and_a_card(folder):
     assert "cannot be read" in ledger._repr_html_() and str(folder) not in ledger._repr_html_()
     with pytest.raises(LedgerError, match="no such file"):
         str(ledger)
-
-
-# ---------------------------------------------------------------- conversion
-# What earlier versions wrote, frozen.
-
-OLD_TABLES = (
-    "CREATE TABLE main.datasets (name TEXT PRIMARY KEY, epsilon TEXT NOT NULL, "
-    "delta TEXT NOT NULL, worst_case_only INTEGER NOT NULL, head TEXT NOT NULL)",
-    "CREATE TABLE main.charges (dataset TEXT NOT NULL, number INTEGER NOT NULL, "
-    "time TEXT NOT NULL, what TEXT NOT NULL, mechanism TEXT NOT NULL, epsilon TEXT NOT NULL, "
-    "delta TEXT NOT NULL, assumption TEXT, PRIMARY KEY (dataset, number))",
-)
-OLD_ID = 0x4450424F
-
-
-def old_hash(previous, row):
-    return hashlib.sha256(json.dumps([previous, *row]).encode()).hexdigest()
-
-
-@contextlib.contextmanager
-def old_file(path):
-    """As earlier versions opened it: they refused what is not marked as a ledger."""
-    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.execute("PRAGMA synchronous = OFF")
-        connection.execute("BEGIN IMMEDIATE")
-        if connection.execute("PRAGMA application_id").fetchone() != (OLD_ID,):
-            raise sqlite3.DatabaseError("the file is not a ledger")
-        yield connection
-        connection.execute("COMMIT")
-
-
-ROWS = [
-    (1, "2024-05-01T10:00:00+00:00", "a scöre ☃", "Laplace", "1/10", "0", None),
-    (2, "2024-05-02T10:00:00+00:00", 'odd "text"\n', "", "1/3", "1/1000000", "an assumption"),
-    (3, "2024-05-03T10:00:00+00:00", "x" * 500, "noise", "1/" + "7" * 99, "0", None),
-]
-BUDGET = ("2", "1/100000", 1)
-
-
-def old_ledger(path, rows=ROWS, datasets=("patients",), budget=BUDGET):
-    if not path.exists():
-        with contextlib.closing(sqlite3.connect(path)) as connection:
-            connection.execute(f"PRAGMA application_id = {OLD_ID}")
-            for statement in OLD_TABLES:
-                connection.execute(statement)
-    with old_file(path) as connection:
-        for name in datasets:
-            head = old_hash("", (name, *budget))
-            for row in rows:
-                head = old_hash(head, row)
-                values = (name, *row)
-                connection.execute("INSERT INTO charges VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)
-            connection.execute("INSERT INTO datasets VALUES (?, ?, ?, ?, ?)", (name, *budget, head))
-    return path
-
-
-def is_chargeable(path):
-    """Whether an earlier version would charge it."""
-    try:
-        with old_file(path):
-            return True
-    except sqlite3.DatabaseError:
-        return False
-
-
-def assert_converted(path, name="patients", rows=ROWS):
-    opening, entries = PrivacyLedger(path, name)._verified()
-    assert opening.budget == (Fraction(2), Fraction(1, 100000), True)
-    assert [(e.number, e.time, e.what, e.mechanism, *e.loss) for e in entries] == [
-        (number, time, what, mechanism, Fraction(epsilon), Fraction(delta), assumption)
-        for number, time, what, mechanism, epsilon, delta, assumption in rows
-    ]
-    if entries:
-        assert entries[-1].totals.epsilon == sum(Fraction(row[4]) for row in rows)
-
-
-def test_a_converted_ledger_has_all_charges_and_the_old_file_cannot_be_charged(run, folder):
-    old = old_ledger(folder / "old.db")
-    status, out, _ = run("convert", "old.db", "new.ledger", "--unit", "patient")
-    assert status == 0 and "unit     patient" in out and "old.db is kept" in out
-    assert_converted("new.ledger")
-    assert not is_chargeable(old) and sorted(os.listdir()) == ["new.ledger", "old.db"]
-    for new in ("new.ledger", "another.ledger"):
-        refused(run("convert", "old.db", new), "converted before, to .*new.ledger")
-    Path("new.ledger").rename("moved.ledger")
-    refused(run("convert", "old.db", "new.ledger"), "converted before")
-    assert not Path("new.ledger").exists(), "a ledger that was moved must not begin anew"
-
-
-def test_one_of_several_data_sets_is_converted_at_a_time(run, folder):
-    old_ledger(folder / "old.db", datasets=("a", "b"))
-    refused(run("convert", "old.db", "a.ledger"), "several data sets; --dataset .*'a', 'b'")
-    refused(run("convert", "old.db", "a.ledger", "--dataset", "c"), "no such data set.*'a', 'b'")
-    assert is_chargeable("old.db") and os.listdir() == ["old.db"]
-    out = run("convert", "old.db", "a.ledger", "--dataset", "a")[1]
-    assert "other data sets to convert: 'b'" in out
-    assert not is_chargeable("old.db")
-    refused(run("convert", "old.db", "a.ledger", "--dataset", "b"), "a.ledger already")
-    assert "too" not in run("convert", "old.db", "b.ledger", "--dataset", "b")[1]
-    assert_converted("a.ledger", "a")
-    assert_converted("b.ledger", "b")
-
-
-def damage_row(connection):
-    connection.execute("UPDATE charges SET epsilon = '1/100' WHERE number = 2")
-
-
-def negative_loss(connection):
-    """With a chain that fits."""
-    row = (4, ROWS[0][1], "given back", "", "-1/10", "0", None)
-    (head,) = connection.execute("SELECT head FROM datasets").fetchone()
-    connection.execute("INSERT INTO charges VALUES ('patients', ?, ?, ?, ?, ?, ?, ?)", row)
-    connection.execute("UPDATE datasets SET head = ?", (old_hash(head, row),))
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        damage_row,
-        negative_loss,
-        lambda c: c.execute("DELETE FROM charges WHERE number = 3"),
-        lambda c: c.execute("UPDATE datasets SET epsilon = '20'"),
-        lambda c: c.execute("UPDATE datasets SET head = 3"),
-        lambda c: c.execute("UPDATE charges SET what = X'ff'"),
-        lambda c: c.execute("DROP TABLE charges"),
-        lambda c: c.execute("PRAGMA application_id = 5"),
-        lambda c: c.execute("DELETE FROM datasets"),
-    ],
-)
-def test_what_is_damaged_or_no_ledger_is_not_converted_and_stays_as_it_is(run, folder, change):
-    with old_file(old_ledger(folder / "old.db")) as connection:
-        change(connection)
-    before = Path("old.db").read_bytes()
-    refused(run("convert", "old.db", "new.ledger"), "damaged|no such table|not a ledger|data sets")
-    assert Path("old.db").read_bytes() == before and os.listdir() == ["old.db"]
-
-
-def test_conversion_waits_for_those_who_charge_and_refuses_second_names(run, folder, monkeypatch):
-    old = old_ledger(folder / "old.db")
-    monkeypatch.setattr("sklearn_dpbo.ledger._old_file._LOCK_TIMEOUT", 0.1)
-    with open(old, "rb+") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        refused(run("convert", "old.db", "new.ledger"), "locked")
-    with old_file(old):
-        refused(run("convert", "old.db", "new.ledger"), "locked")
-    os.link(old, "second.db")
-    refused(run("convert", "old.db", "new.ledger"), "hard links")
-    os.unlink("second.db")
-    Path("new.ledger").write_text("in use")
-    refused(run("convert", "old.db", "new.ledger"), "already")
-    assert Path("new.ledger").read_text() == "in use" and is_chargeable(old)
-
-
-def test_a_journal_that_a_crash_left_is_rolled_back_before_the_conversion(folder):
-    """The charge that it belongs to was not made."""
-    old = old_ledger(folder / "old.db")
-    if (child := os.fork()) == 0:
-        connection = sqlite3.connect(old, isolation_level=None)
-        connection.execute("PRAGMA cache_size = 1")
-        connection.execute("BEGIN IMMEDIATE")
-        for number in range(100, 200):  # more pages than the cache has
-            row = (number, "t", "w" * 4000, "", "1", "0", None)
-            connection.execute("INSERT INTO charges VALUES ('patients', ?, ?, ?, ?, ?, ?, ?)", row)
-        os._exit(0)
-    os.waitpid(child, 0)
-    assert Path("old.db-journal").stat().st_size, "there is one"
-    convert_file(str(old), "new.ledger")
-    assert_converted("new.ledger")
-
-
-CALLS = ("open", "write", "fsync", "link", "unlink", "close")
-
-
-def die_at(n):
-    """In this process: end it without clean-up before the n-th of these calls."""
-    count = iter(range(n))
-
-    def dying(function):
-        def call(*arguments, **params):
-            if next(count, None) is None:
-                os._exit(9)
-            return function(*arguments, **params)
-
-        return call
-
-    for name in CALLS:
-        setattr(os, name, dying(getattr(os, name)))
-
-
-@pytest.mark.parametrize("committed", [False, True])
-def test_a_conversion_that_is_killed_leaves_one_ledger_and_can_be_run_again(folder, committed):
-    """Before each system call of its own; and between them, before the old file is marked."""
-    for n in range(100):
-        home = folder / str(n)
-        home.mkdir()
-        old, new = old_ledger(home / "old.db", ROWS[:2]), home / "new.ledger"
-        if (child := os.fork()) == 0:
-            die_at(n)
-            if not committed:
-                sqlite3.connect = kills_at_commit(sqlite3.connect)
-            convert_file(str(old), str(new))
-            os._exit(0)
-        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        assert not (is_chargeable(old) and new.exists()), n
-        if status == 0:
-            break
-        unit = "patient" if is_chargeable(old) else "record"
-        try:
-            convert_file(str(old), str(new), unit="patient")  # only if this had not begun
-        except LedgerError as error:
-            assert "converted before" in str(error) and new.exists()
-        assert PrivacyLedger(new, "patients").unit == unit
-        assert_converted(new, rows=ROWS[:2])
-        assert not is_chargeable(old) and sorted(os.listdir(home)) == ["new.ledger", "old.db"]
-        if status == 7:
-            break
-    assert status == (0 if committed else 7) and n > 5
-
-
-def kills_at_commit(connect):
-    class Connection(sqlite3.Connection):
-        def execute(self, sql, *values):
-            if sql == "COMMIT":
-                os._exit(7)
-            return super().execute(sql, *values)
-
-    return lambda *args, **params: connect(*args, **params, factory=Connection)

@@ -34,12 +34,10 @@ from system_calls import (
     recorded,
     why_not,
 )
-from test_ledger_command import ROWS, assert_converted, is_chargeable, old_ledger
 
 from sklearn_dpbo import PrivacyLedger
 from sklearn_dpbo.exceptions import BudgetExceededError, LedgerError
 from sklearn_dpbo.ledger import _file, _ledger
-from sklearn_dpbo.ledger._old_file import convert_file
 
 NAME = "budget.ledger"
 # Three charges fit.
@@ -322,57 +320,6 @@ def test_killed_at_any_system_call(helper, tmp_path, operation):
 @pytest.mark.parametrize("operation", SOME)
 def test_killed_at_any_system_call_and_mounted_at_two_places(helper, tmp_path, operation):
     assert not helper(kill_everywhere, tmp_path, operation, "mount")["problems"]
-
-
-def convert_everywhere(folder):
-    """Kill, or fail the power, at each system call of a conversion, SQLite's included."""
-    home, problems = Path(folder) / "folder", {}
-    home.mkdir()
-    old, new = home / "old.db", home / "new.ledger"
-    before = {old.name: old_ledger(old, ROWS[:2]).read_bytes()}
-
-    def convert():
-        convert_file(str(old), str(new))
-
-    def check(when):
-        try:
-            check_conversion(old, new, convert)
-        except Exception as error:
-            problems[when] = f"{type(error).__name__}: {error}"
-
-    disk = Disk(home)
-    calls = recorded(home, convert)
-    for strike in kills(calls):
-        fill(home, before)
-        killed(home, convert, strike)
-        check(describe(strike, calls))
-    seen = set()
-    for i, call in enumerate(calls, start=1):
-        disk.make(call)
-        for kind, files in disk.after_power_failure():
-            if (state := tuple(files.items())) not in seen:
-                seen.add(state)
-                fill(home, files)
-                check(f"power failed after call {i} ({call.name}): {kind}")
-    return {"problems": problems, "n": len(seen), "calls": [call.name for call in calls]}
-
-
-def check_conversion(old, new, convert):
-    """Check that there is one ledger; run the conversion again, and use what it made."""
-    assert not (is_chargeable(old) and new.exists()), "two ledgers"
-    try:
-        convert()
-    except LedgerError as error:
-        assert "converted before" in str(error) and new.exists()
-    assert_converted(new, rows=ROWS[:2])
-    assert not is_chargeable(old) and sorted(os.listdir(old.parent)) == [new.name, old.name]
-    PrivacyLedger(new, "patients").charge("0.001", what="the next")
-
-
-def test_a_conversion_that_ends_anywhere_leaves_one_ledger_and_can_be_run_again(helper, tmp_path):
-    answer = helper(convert_everywhere, tmp_path)
-    assert not answer["problems"]
-    assert len(answer["calls"]) > 30
 
 
 # ---------------------------------------------------------------- errors and interrupts

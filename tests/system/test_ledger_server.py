@@ -20,10 +20,8 @@ from sklearn_dpbo.exceptions import BudgetExceededError, LedgerError
 from sklearn_dpbo.ledger import _connection as ledger_connection
 from sklearn_dpbo.ledger import _ledger as ledgers
 from sklearn_dpbo.ledger import _server as ledger_server
-from sklearn_dpbo.ledger._command import main
 from sklearn_dpbo.ledger._decimal import decimal_text
 from sklearn_dpbo.ledger._entries import Entry, Loss, Opening
-from sklearn_dpbo.ledger._old_server import convert_server
 from sklearn_dpbo.ledger._places import ledger_errors
 
 SECRET = "hunter2"
@@ -589,81 +587,3 @@ def test_pages_of_a_history_are_read_in_order(database, monkeypatch):
     sql = ledger_server._SELECT_PAGE.replace("5000", "3")
     monkeypatch.setattr(ledger_server, "_SELECT_PAGE", sql)
     assert [row["what"] for row in ledger.history] == list("0123456")
-
-
-# ---------------------------------------------------------------- format 1
-
-
-FORMAT_1 = """
-CREATE SCHEMA sklearn_dpbo_ledger;
-COMMENT ON SCHEMA sklearn_dpbo_ledger IS 'privacy ledger of sklearn_dpbo, format 1';
-SET search_path = sklearn_dpbo_ledger;
-CREATE TABLE datasets (name TEXT PRIMARY KEY, epsilon TEXT NOT NULL, delta TEXT NOT NULL,
-    worst_case_only INTEGER NOT NULL, head TEXT NOT NULL);
-CREATE TABLE charges (dataset TEXT NOT NULL, number INTEGER NOT NULL, time TEXT NOT NULL,
-    what TEXT NOT NULL, mechanism TEXT NOT NULL, epsilon TEXT NOT NULL, delta TEXT NOT NULL,
-    assumption TEXT, PRIMARY KEY (dataset, number));
-INSERT INTO datasets VALUES
-    ('patients', '1', '1/100000', 0,
-     '44ae4d540aa74f4e9c40219772365241aefbd6fbd1ce9d6e7efca19c566b4f2a'),
-    ('others', '2', '0', 1, '4d2f767f072e1bfc358dd768feee192597acb90e5a245b860187256a2bf2c3df');
-INSERT INTO charges VALUES
-    ('patients', 1, '2026-01-02T03:04:05+00:00', 'first', 'noise', '1/10', '1/1000000',
-     'an assumption'),
-    ('patients', 2, '2026-01-02T03:04:05+00:00', 'Z\u00fcrich', '', '1/3', '0', NULL)
-"""  # as an earlier version wrote them
-
-
-def test_the_command_line_converts_all_ledgers_of_a_database(database, capsys):
-    run_sql(database, FORMAT_1)
-    with pytest.raises(SystemExit):
-        main(["ledger", "convert", database, "new.ledger"])
-    assert main(["ledger", "convert", database, "--unit", "patient"]) == 0
-    assert "the ledger of 'patients', 2 charges" in capsys.readouterr().out
-    assert main(["ledger", "verify", database, "--dataset", "patients"]) == 0
-    assert main(["ledger", "convert", database]) == 1
-    assert "no ledgers of earlier versions" in capsys.readouterr().err
-
-
-def test_ledgers_of_format_1_are_converted_with_all_their_charges(database):
-    run_sql(database, FORMAT_1)
-    for attempt in (lambda: opened(database), lambda: PrivacyLedger(database, "patients")):
-        with pytest.raises(LedgerError, match="python -m sklearn_dpbo ledger convert URL"):
-            attempt()
-    assert convert_server(database, unit="patient") == {"others": 0, "patients": 2}
-    ledger = PrivacyLedger(database, "patients", 1.0, 1e-5, unit="patient")
-    assert [tuple(row.values()) for row in ledger.history] == [
-        (1, "2026-01-02T03:04:05+00:00", "first", "noise", "", "", 0.1, 1e-6, "an assumption"),
-        (2, "2026-01-02T03:04:05+00:00", "Z\u00fcrich", "", "", "", 1 / 3, 0.0, None),
-    ]
-    assert ledger.spent["epsilon_on_assumptions"] == 0.1 and ledger.verify().charge == 2
-    ledger.charge("17/30", what="all that is left")
-    assert PrivacyLedger(database, "others", 2.0, worst_case_only=True).left["epsilon"] == 2.0
-    kept = "SELECT count(*) FROM sklearn_dpbo_ledger.charges_format_1"
-    assert run_sql(database, kept) == [(2,)]
-    with pytest.raises(LedgerError, match="no ledgers of earlier versions"):
-        convert_server(database)
-
-
-@pytest.mark.parametrize("damage", ["UPDATE charges SET epsilon = '1/100' WHERE number = 1",
-                                    "DELETE FROM charges WHERE number = 2",
-                                    "UPDATE datasets SET epsilon = '3'"])  # fmt: skip
-def test_a_damaged_ledger_of_format_1_is_not_converted(database, damage):
-    run_sql(database, f"{FORMAT_1}; {damage}")
-    with pytest.raises(LedgerError, match="has been damaged or tampered with"):
-        convert_server(database)
-    with pytest.raises(LedgerError, match="format 1"):
-        opened(database)
-    assert run_sql(database, "SELECT count(*) FROM sklearn_dpbo_ledger.datasets") == [(2,)]
-
-
-def test_a_conversion_waits_for_a_charge_of_an_earlier_version(database, monkeypatch):
-    import psycopg
-
-    monkeypatch.setattr(ledger_server, "TIMEOUT", 0.3)
-    run_sql(database, FORMAT_1)
-    with contextlib.closing(psycopg.connect(database)) as earlier:
-        earlier.execute("SELECT pg_advisory_xact_lock(1146110543, 0)")
-        with pytest.raises(LedgerError, match="lock timeout"):
-            convert_server(database)
-    assert len(convert_server(database)) == 2
