@@ -33,7 +33,8 @@ class RowsOffered:
     @classmethod
     def of(cls, settings: Any) -> RowsOffered:
         known = isinstance(settings, Sequence) and not isinstance(settings, str)
-        if not known or not settings or not all(isinstance(each, dict) for each in settings):
+        known = known and bool(settings) and all(isinstance(each, dict) for each in settings)
+        if not known or any(hasattr(v, "rvs") for each in settings for v in each.values()):
             raise ValueError(
                 "settings must list the candidates that a PrivateObjective offers: a list with one "
                 "dict for each row, or a search space such as {'C': loguniform(1e-3, 1e3)}; found "

@@ -199,7 +199,7 @@ class FailsAtLast(Known):
     ("estimator", "error", "message"),
     [
         (Known(fail="interrupt"), KeyboardInterrupt, None),
-        (Known(fail="fit"), ValueError, "could not be fitted.*Why is not said"),
+        (Known(fail="fit"), ValueError, "could not be fitted.*Why depends on protected records"),
         (FailsAtLast(), RuntimeError, "no more"),
     ],
     ids=["interrupted", "not fitted", "not predicting"],
