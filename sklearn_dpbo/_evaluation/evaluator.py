@@ -173,7 +173,7 @@ class Evaluator:
         """Return the `classes_` that a candidate had before it predicted anything protected."""
         return self._models[params].classes
 
-    def remembered(self, params: dict[str, Any]) -> Responses:
+    def companion_responses(self, params: dict[str, Any]) -> Responses:
         """Return what a candidate that was evaluated answered to the companions at first."""
         model = self._models[params]
         estimator = fresh(model.pickled)

@@ -70,7 +70,7 @@ class LabelGains(Query):
         # The second class is predicted at thresholds 0, ..., place - 1; never for NaN.
         place = np.where(np.isnan(score), 0, np.searchsorted(grid, score, side="right"))
         query = cast(MeanOf, self.scorer.query)
-        gains = query.fine(first, units), query.fine(second, units)
+        gains = query.on_fine_grid(first, units), query.on_fine_grid(second, units)
         start, place, jumps = _jumps(place, *gains, units)
         change = np.zeros(len(grid) + 1, dtype=np.int64)
         np.add.at(change, place, jumps)
@@ -182,8 +182,8 @@ def _spread(
     if low == high:  # of an estimator that responds the same to everything
         low, high = low - 1, high + 1
     # The same as np.quantile, which is slow for many quantiles.
-    places = (np.arange(n // 2) + 0.5) / max(1, n // 2) * (len(scores) - 1)
-    quantiles = np.interp(places, np.arange(len(scores)), scores)
+    positions = (np.arange(n // 2) + 0.5) / max(1, n // 2) * (len(scores) - 1)
+    quantiles = np.interp(positions, np.arange(len(scores)), scores)
     return np.sort(np.concatenate([np.linspace(low, high, n - n // 2), quantiles]))
 
 
@@ -222,9 +222,9 @@ def best_labels(
 
     `score` takes `Predictions`; the second class is predicted from a threshold on upwards.
     """
-    places, finite = (np.arange(_N_TRIED) + 0.5) / _N_TRIED, np.isfinite(responses)
+    shares, finite = (np.arange(_N_TRIED) + 0.5) / _N_TRIED, np.isfinite(responses)
     of_classes = [responses[finite & (y == label)] for label in classes]
-    tried = np.concatenate([np.quantile(found, places) for found in of_classes if len(found)])
+    tried = np.concatenate([np.quantile(found, shares) for found in of_classes if len(found)])
     labels: list[NDArray[Any]]
     labels = [classes[(responses >= t).astype(int)] for t in np.unique(tried)]
     return labels[int(np.argmax([score(Predictions(y, each, classes)) for each in labels]))]

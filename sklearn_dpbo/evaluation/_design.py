@@ -146,10 +146,10 @@ def _cut_of(
     for cut in (usual, *responses.cuts, *others):
         if np.array_equal(scores >= cut, predicted):
             return {"cut": cut, "follows": True}
-    apart = float(np.mean((scores >= usual) != predicted))
+    differing = float(np.mean((scores >= usual) != predicted))
     warnings.warn(
         f"{responses.name}.predict does not follow the scores of "
-        f"{responses.method(METHODS)} for {apart:.1%} of the public records. Numbers without a "
+        f"{responses.method(METHODS)} for {differing:.1%} of the public records. Numbers without a "
         f"threshold are for the labels by scores above {usual:.3g}, not for its predictions",
         UserWarning,
         stacklevel=4,

@@ -143,20 +143,22 @@ def _edges(
     if spread:
         evenly = np.linspace(scores.min(), scores.max(), n - n // 2 + 1)
         n, more = n // 2, (*evenly[1:-1].tolist(), *more)
-    places = np.unique(scores)
-    share = np.mean([_shares_below(places, s) for s in (scores[high], scores[~high])], axis=0)
-    quantiles = places[np.searchsorted(share, np.arange(1, n) / n * share[-1])]
+    distinct = np.unique(scores)
+    share = np.mean([_shares_below(distinct, s) for s in (scores[high], scores[~high])], axis=0)
+    quantiles = distinct[np.searchsorted(share, np.arange(1, n) / n * share[-1])]
     return tuple(np.unique([*quantiles, *more]).tolist())
 
 
-def _shares_below(places: NDArray[np.float64], scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return which share of one class's scores is below each place, interpolated between them.
+def _shares_below(
+    distinct: NDArray[np.float64], scores: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return which share of one class's scores is below each of these, interpolated between them.
 
     If edges were put on the scores of a rare class, each of its records would be the lowest of its
     bin, and the public ones would not show what bins hide.
     """
     if not len(scores):
-        return np.zeros(len(places))
+        return np.zeros(len(distinct))
     known, counts = np.unique(scores, return_counts=True)
     middle = (np.cumsum(counts) - counts / 2) / len(scores)
-    return np.interp(places, known, middle, left=0.0, right=1.0)
+    return np.interp(distinct, known, middle, left=0.0, right=1.0)

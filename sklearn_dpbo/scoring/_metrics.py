@@ -91,9 +91,9 @@ def _matthews(C: Floats, undefined: float | None) -> Floats:
 
 
 def _kappa(C: Floats, undefined: float | None, weights: str | None = None) -> Floats:
-    places = np.arange(C.shape[-1])
-    apart = np.abs(places[:, None] - places)
-    w = {None: 1.0 * (apart > 0), "linear": 1.0 * apart, "quadratic": 1.0 * apart**2}[weights]
+    classes = np.arange(C.shape[-1])
+    distance = np.abs(classes[:, None] - classes)
+    w = 1.0 * {None: distance > 0, "linear": distance, "quadratic": distance**2}[weights]
     n, true, predicted = C.sum(axis=(-2, -1)), C.sum(axis=-1), C.sum(axis=-2)
     expected = (w * true[..., :, None] * predicted[..., None, :]).sum(axis=(-2, -1))
     return ratio(expected - n * (w * C).sum(axis=(-2, -1)), expected, undefined)

@@ -170,12 +170,12 @@ class MeanOf(Query):
         """Largest value of a record."""
         return 1 if self.counts else GRID
 
-    def fine(self, values: NDArray[np.int64], units: Units) -> NDArray[np.int64]:
+    def on_fine_grid(self, values: NDArray[np.int64], units: Units) -> NDArray[np.int64]:
         """Return values of records in the steps of means over units."""
         return values * (self.sensitivity(units) // self._record_steps)
 
     def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
-        return (int(units.mean(self.fine(values, units)).sum()),)
+        return (int(units.mean(self.on_fine_grid(values, units)).sum()),)
 
     def sensitivity(self, units: Units) -> int:
         """G: means over groups need the fine grid even if records only count."""

@@ -225,7 +225,7 @@ def _answers(
     """
     training = oracle.problem.training
     known = np.asarray(() if (found := oracle.classes(params)) is None else found)
-    finders: list[Callable[[], Responses]] = [lambda: oracle.remembered(params)]
+    finders: list[Callable[[], Responses]] = [lambda: oracle.companion_responses(params)]
     if public_model is not None:
         finders = [
             lambda: Responses.of(*public_model(params), asked),
