@@ -40,11 +40,13 @@ def training_table(X: Any) -> Any:
     X = as_table(X)
     if isinstance(X, np.ndarray) and X.dtype == _OBJECT and X.ndim == 1:
         with suppress(ValueError):  # of arrays of different shapes
-            X = np.array(X.tolist(), dtype=object)
+            table = np.array(X.tolist(), dtype=object)
+            X = table if table.ndim == 2 else X
         return X.astype(float) if all(map(is_number, X.flat)) else X
     return X
 
 
+@np.errstate(all="ignore")  # of casts, which would tell of a cell
 def in_one_form(X: Any, X_val: Any, pairwise: bool = False) -> tuple[Any, Any]:
     """Return a training table (of `training_table`) and a protected one with the same types.
 
@@ -88,8 +90,13 @@ def as_array(records: Iterable[Any], like: Any, missing: Any = None) -> NDArray[
 
 
 def single_cells(records: Iterable[Any]) -> list[Any]:
-    """Return records, of which those that are a sequence of one cell become that cell."""
-    return [r[0] if isinstance(r, list | tuple) and len(r) == 1 else r for r in records]
+    """Return records, of which those that are a list or array of one cell become that cell."""
+    return [r[0] if type(r) in (list, tuple) and len(r) == 1 else _item(r) for r in records]
+
+
+def _item(record: Any) -> Any:
+    one = type(record) is np.ndarray and record.shape == (1,)
+    return record[0] if one else record
 
 
 def _cells(record: Any, width: int) -> list[Any]:
@@ -198,6 +205,7 @@ def refuse_complex(*several: Any) -> None:
             raise ValueError(f"Complex data not supported: y is an array of {dtype}")
 
 
+@np.errstate(all="ignore")  # as above
 def check_targets(y: Any, y_val: Any, n: int) -> NDArray[Any] | None:
     """Return y_val as an array of n labels, or None if neither y nor y_val is given."""
     if y is None and y_val is None:

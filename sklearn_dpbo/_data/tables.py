@@ -48,9 +48,8 @@ def as_table(X: Any) -> Any:
 def objects(records: Iterable[Any]) -> NDArray[Any]:
     """Return records, which may be sequences, as a one-dimensional array of objects."""
     records = list(records)
-    array = np.empty(len(records), dtype=object)
-    array[:] = records
-    return array
+    # Other ways ask each record whether it is an array.
+    return np.fromiter(records, dtype=object, count=len(records))
 
 
 def n_rows(X: Any) -> int:

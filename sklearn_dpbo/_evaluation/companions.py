@@ -42,7 +42,7 @@ class Companions:
         """Choose companions among the training rows."""
         training = problem.training
         rows = _chosen(training)
-        X = with_own_labels(problem.public_rows(rows))
+        X = with_own_labels(problem.public_rows(rows), problem.X_val)
         y = None if training.y is None else dense(take_rows(training.y, rows))
         return cls(X, y, len(rows) - len(rows) // 2)
 
@@ -87,12 +87,19 @@ def spread_rows(X: Any, y: Any, n: int) -> NDArray[np.intp]:
     return rows
 
 
-def with_own_labels(rows: Any) -> Any:
+def with_own_labels(rows: Any, beside: Any = None) -> Any:
     """Return rows whose labels, if they are numbers, are ones that no other rows have.
 
-    Rows of a training and of a validation frame are often numbered alike, from 0.
+    Rows of a training and of a validation frame are often numbered alike, from 0. Labels of another
+    type than those `beside` them become numbers, too: pandas would cast one type to the other.
     """
     index = rows.index if is_frame(rows) or is_series(rows) else None
-    if index is None or index.dtype.kind not in "iu":
+    other = index if beside is None else getattr(beside, "index", None)
+    if index is None or (index.dtype.kind not in "iu" and _types(index) == _types(other)):
         return rows
     return rows.set_axis(_FIRST_LABEL + np.arange(n_rows(rows)), axis=0)
+
+
+def _types(index: Any) -> list[Any]:
+    """Return the type of an index, or of each level of one that has several."""
+    return [level.dtype for level in getattr(index, "levels", [index])]

@@ -58,6 +58,7 @@ class ProtectedTable:
     prediction: str
 
     @classmethod
+    @np.errstate(all="ignore")  # of casts, which would tell of a label
     def of(cls, problem: Problem, companions: Companions, prediction: str) -> ProtectedTable:
         """Return the validation set of a problem."""
         rows, y = stack([companions.X, problem.X_val]), problem.y_val

@@ -65,7 +65,13 @@ class Response:
             raise ValueError("a response of another length")
         entries = single_cells(entries) if like.ndim == 1 else entries
         found = as_array(entries, like.astype(object), _ODD)
-        odd = np.array([any(cell is _ODD for cell in row) for row in found.reshape(n, -1)])
+        whole = like.dtype.kind in "iu"
+        odd = np.array(
+            [
+                any(cell is _ODD or (whole and cell != int(cell)) for cell in row)
+                for row in found.reshape(n, -1)
+            ]
+        )
         found[odd] = like[0]
         return found.astype(like.dtype), np.flatnonzero(odd)
 

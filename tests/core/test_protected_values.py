@@ -973,3 +973,86 @@ def test_fractions_count_where_training_objects_are_whole_numbers():
     expected, _ = statistics(LogisticRegression(), (X, y), (half, y[:M]))
     objects = (X.astype(int).astype(object), y), (half.astype(object), y[:M])
     assert np.array_equal(statistics(LogisticRegression(), *objects)[0], expected)
+
+
+# ------------------------------------------------------------ records that answer when asked
+class Raises:
+    """Raises at anything that numpy asks it for."""
+
+    def __array__(self, *args, **kwargs):
+        raise RuntimeError("patient 4711")
+
+    def __len__(self):
+        raise RuntimeError("patient 4711")
+
+    @property
+    def __class__(self):
+        raise RuntimeError("patient 4711")
+
+
+def test_record_of_a_list_that_raises_when_numpy_looks_at_it_is_missing():
+    texts, y = ["red sky", "blue sea"] * 60, [0, 1] * 60
+    model = make_pipeline(CountVectorizer(), LogisticRegression())
+    for odd in ("red sky", None, Raises()):
+        val = replaced(texts[:M], 0, odd), y[:M]
+        found, sensitivity = statistics(model, (texts, y), val)
+        assert found >= (M - 1) * sensitivity
+
+
+def test_label_that_raises_when_it_is_looked_at_counts_for_itself():
+    X, y = whole_numbers()
+    val, neighbour = (X[:M], y[:M].tolist()), (X[:M], replaced(y[:M].tolist(), 0, Raises()))
+    assert_only_one_moves(LogisticRegression(), (X, y), val, neighbour)
+
+
+@pytest.mark.parametrize("several", [False, True], ids=["index", "levels"])
+def test_label_of_a_row_that_another_unit_of_time_cannot_hold_moves_nothing(several):
+    X, y = whole_numbers()
+
+    def frame(n, unit, last):
+        index = pd.DatetimeIndex(np.array(["2020"] * (n - 1) + [last], dtype=f"M8[{unit}]"))
+        if several:
+            index = pd.MultiIndex.from_arrays([range(n), index])
+        return pd.DataFrame(X[:n], index=index, columns=list("abc"))
+
+    train = frame(len(X), "ns", "2020"), y
+    found = [
+        statistics(LogisticRegression(), train, (frame(M, "s", last), y[:M]))[0]
+        for last in ("2020", "9999")
+    ]
+    assert np.array_equal(*found) and found[0] > 0
+
+
+@pytest.mark.parametrize("of", [lambda X: X, lambda X: pd.DataFrame(X, columns=list("abc"))])
+def test_cell_that_a_cast_warns_of_shows_in_nothing(of):
+    X, y = whole_numbers()
+    cells = X[:M].astype(np.float32)
+    cells.view(np.uint32)[3, 0] = 0x7FA00000  # a signalling NaN
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        statistics(LogisticRegression(), (of(X), y), (of(cells), y[:M]))
+        statistics(Ridge(), (X, X[:, 0]), (X[:M], cells[:, 0]), "neg_mean_absolute_error")
+
+
+class FirstPixel(ClassifierMixin, BaseEstimator):
+    """Takes lists of images; returns a list of arrays of one label, as some libraries do."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return [np.array([int(image[0][0] > 0)]) for image in X]
+
+
+def test_lists_of_images_and_responses_of_one_cell_each_are_counted():
+    X = np.random.default_rng(0).normal(size=(120, 2, 2))
+    y = (X[:, 0, 0] > 0).astype(int)
+    found, sensitivity = statistics(FirstPixel(), (list(X), y), (list(X[:M]), y[:M]))
+    assert found == M * sensitivity
+
+
+def test_fraction_among_whole_numbers_of_a_list_is_not_cut_off():
+    response = Response.of([3, 4])
+    _, odd = response.read([3, 1.7, 2.0], 3)
+    assert odd.tolist() == [1]
