@@ -16,7 +16,9 @@ __all__ = ["as_floats", "check_named", "check_number", "fit_takes", "is_finite"]
 __all__ += ["is_number", "one_of"]
 
 # What others call a validation set: records given by these names would not be protected.
-_NAMES_OF_VALIDATION = re.compile("[Xxy]_?(valid|validation|test|holdout|hold_out|dev|eval)")
+_NAMES_OF_VALIDATION = re.compile(
+    "[xy]_?(val|valid|validation|test|holdout|hold_out|dev|eval)", re.IGNORECASE
+)
 
 
 def is_number(

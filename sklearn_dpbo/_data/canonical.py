@@ -111,9 +111,10 @@ def _cells(record: Any, width: int) -> list[Any]:
 def _frames(X: Any, X_val: Any) -> tuple[Any, Any]:
     names, names_val = (list(map(str, table.columns)) for table in (X, X_val))
     if names != names_val:
+        other = sorted({*names} ^ {*names_val})[:9]
         raise ValueError(
-            "X_val needs the columns of X, in the same order; in one of them only are "
-            f"{sorted({*names} ^ {*names_val})[:9]}. Pass X_val[X.columns]"
+            "X_val needs the columns of X, in the same order"
+            + (f"; in one of them only are {other}" if other else ". Pass X_val[X.columns]")
         )
     X, X_val = X.copy(deep=False), X_val.copy(deep=False)
     for j, name in enumerate(names):

@@ -128,8 +128,14 @@ class ClassifierEvaluation(ClassifierFigures, Evaluation):
         label : object, default=None
             For areas and the prevalence; as in `roc_curve`.
         **params
-            Parameters of the metric, as for `make_private_scorer`.
+            Parameters of the metric, as for `make_private_scorer`, such as ``pos_label=0``.
         """
+        other = label if name in CONFUSION else threshold
+        if other is not None:
+            of, what = ("areas", "label") if name in CONFUSION else ("labels", "threshold")
+            raise ValueError(
+                f"{what}= is for numbers of {of}, and {name!r} is none; found {other!r}"
+            )
         if name in CONFUSION:
             own = {"pos_label": self.pos_label} if "pos_label" in NAMES[name] else {}
             params = make_private_scorer(name, **(own | params)).params
@@ -171,7 +177,7 @@ class ClassifierEvaluation(ClassifierFigures, Evaluation):
         Parameters
         ----------
         label : object, default=None
-            The class to hold against the rest; required for more than two classes.
+            The class to compare with the rest; required for more than two classes.
 
         Returns
         -------
@@ -291,7 +297,7 @@ class ClassifierEvaluation(ClassifierFigures, Evaluation):
         positives = self.classes[list(self._parts[-1].positives)].tolist()
         if label not in positives:
             raise ValueError(
-                f"label is one of {positives}, to hold against the others; found {label!r}"
+                f"label is one of {positives}, to compare with the others; found {label!r}"
             )
         return int(positives.index(label))
 

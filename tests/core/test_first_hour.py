@@ -123,7 +123,7 @@ def test_a_share_for_cv_is_answered_with_the_splitter(two_classes):
 
 def test_validation_sets_by_other_names_are_not_taken_for_fit_parameters(two_classes):
     X, y, X_val, y_val = two_classes
-    for names in (("X_test", "y_test"), ("X_valid", "y_valid")):
+    for names in (("X_test", "y_test"), ("X_valid", "y_valid"), ("x_val", "Y_val")):
         given = dict(zip(names, (X_val, y_val), strict=True))
         for search in (search_over(), PrivateThresholdClassifier(LogisticRegression())):
             with pytest.raises(TypeError, match="are called X_val, y_val and groups_val"):

@@ -523,3 +523,18 @@ def test_public_labels_of_one_class_are_refused(two_classes):
     model = LogisticRegression().fit(X, y)
     with pytest.raises(ValueError, match="from 2 to 50 classes; y has 1"):
         private_evaluation(model, X_val, y_val, X=X[y == 0], y=y[y == 0], epsilon=1.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "params"),
+    [
+        ("precision", {"label": 0}),
+        ("accuracy", {"label": "x"}),
+        ("roc_auc", {"threshold": 0.3}),
+        ("brier_score", {"threshold": 0.3}),
+        ("roc_auc", {"label": "x"}),
+    ],
+)
+def test_what_a_number_does_not_depend_on_is_refused(binary, name, params):
+    with pytest.raises(ValueError, match="label|threshold"):
+        evaluated(binary).score(name, **params)
