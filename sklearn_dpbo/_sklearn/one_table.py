@@ -85,11 +85,9 @@ def _fit_privately(search: Any, X: Any, y: Any, groups: Any, setup: Setup) -> Fi
             "another person's, or keep one record of each"
         )
     labels = _labels(search.estimator, training, y)
-    classes, n_val = (
-        is_classifier(search.estimator),
-        partial(strategy.n_val, epsilon=budget.epsilon),
-    )
-    table = DividedTable.divide(X, y, groups, labels, classes, n_val, rng)
+    n_val = partial(strategy.n_val, epsilon=budget.epsilon)
+    classifies = is_classifier(search.estimator)
+    table = DividedTable.divide(X, y, groups, labels, classifies, n_val, rng)
     if groups is not None:
         table = table.grouped(str(training.groups))
     warn_of_weak_guarantee(budget, _m(table), table.units.name, stacklevel=5)
@@ -121,7 +119,6 @@ def _fit_privately(search: Any, X: Any, y: Any, groups: Any, setup: Setup) -> Fi
         with closing(_oracle(options, table, scorers, shares, rng)) as oracle:
             release, estimator = strategy.search(plan, table, oracle, on_second_part)
             _warn_if_constant(_last_step(estimator), labels, rng)
-    in_pipeline = isinstance(search.estimator, Pipeline) and search.prediction != "separate"
     report = _report(
         search,
         table,
@@ -131,16 +128,24 @@ def _fit_privately(search: Any, X: Any, y: Any, groups: Any, setup: Setup) -> Fi
         delta=budget.delta,
         spends=(*budget.losses, *on_second_part.budget.losses),
         noise=f"{mechanisms.noise.description}; of the models: {training.noise}",
-        condition=f"{name} trains as privately as it declares ({training.composition}, "
-        f"{training.neighbours}); "
-        + f"{training.condition}; " * bool(training.condition)
-        + "what its other steps make of a record depends on that record alone; " * in_pipeline,
+        condition=_condition(search, training),
     )
     # A model, or the last step of a pipeline, reports all that was fitted: not its own fit.
     if hasattr(last := _last_step(estimator), "privacy_"):
         last.privacy_ = report
     fitted = results_of(search, release, list(scorers), oracle, report)
     return fitted | ({"best_estimator_": estimator} if search.refit else {}), release.hints
+
+
+def _condition(search: Any, training: PrivateTraining) -> str:
+    """Return what the guarantee of a search takes for granted of its estimator."""
+    in_pipeline = isinstance(search.estimator, Pipeline) and search.prediction != "separate"
+    return (
+        f"{type(search.estimator).__name__} trains as privately as it declares "
+        f"({training.composition}, {training.neighbours}); "
+        + f"{training.condition}; " * bool(training.condition)
+        + "what its other steps make of a record depends on that record alone; " * in_pipeline
+    )
 
 
 def _fit_in_secret(search: Any, X: Any, y: Any, groups: Any, setup: Setup) -> Fitted:
