@@ -13,7 +13,7 @@ from .._data.tables import dense
 from ..scoring._histogram import ScoreHistogram, n_bins, usual_cut
 from ..scoring._labels import encode, position_of
 from ..scoring._make import make_private_scorer
-from ..scoring._queries import GRID, MOST_CLASSES, Confusion, Moments, Query, Residuals
+from ..scoring._queries import GRID, MOST_CLASSES, Confusion, Moments, Query
 from ..scoring._response import Predictions, Responses, class_scores
 from ._base import Evaluation
 from ._classifier import ClassifierEvaluation
@@ -54,7 +54,7 @@ def needs(estimator: Any, y: Any) -> tuple[Query, ...]:
     """Return counts with the same requirements on predictions as those of a design."""
     check_task(estimator, y)
     if is_regressor(estimator):
-        return (Residuals((0.0,)),)
+        return (Moments(0.0, 1.0, 1.0, _STEPS),)
     classes = np.unique(dense(y))
     positives = (1,) if len(classes) == 2 else tuple(range(len(classes)))
     edges = ((0.5,),) * len(positives)
@@ -114,9 +114,8 @@ def _of_regressor(
     public = responses(("predict",))
     y, response = public.y.astype(float), public.response.astype(float)
     sums = error_sums(y, response, largest)
-    histogram = Residuals.at(y - response, n_bins(m, epsilon / 2), sums.c_e)
-    scorer = make_private_scorer("r2").prepare(y).release(responses, m, epsilon / 2, (sums,))
-    return RegressorEvaluation((sums, histogram), {"r2": scorer})
+    scorer = make_private_scorer("r2").prepare(y).release(responses, m, epsilon, (sums,))
+    return RegressorEvaluation((sums,), {"r2": scorer})
 
 
 def error_sums(

@@ -14,7 +14,7 @@ from . import _curves as curves
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["ALPHA", "BAND", "ClassifierFigures"]
+__all__ = ["ClassifierFigures"]
 
 Floats = NDArray[np.float64]
 BAND = "95 % band of the noise"

@@ -65,9 +65,9 @@ def private_evaluation(
       changes two counts by 1: an L1 sensitivity of 2.
     * Classifier, K > 2 classes: half of epsilon for the confusion matrix (a record is in one cell:
       2), half for K histograms of one class against the rest (in one bin of each: 2 K).
-    * Regressor: half of epsilon for the sums of e^2, t^2, abs(e) / 2, t / 4, e / 4, for errors e
-      and labels t clipped to [-1, 1] (the first three change by at most 1, 1, 1/2, the last two by
-      1/2 each: 3.5, all in steps of 2^-20), half for a histogram of residuals (2).
+    * Regressor: the sums of e^2, t^2, abs(e) / 2, t / 4, e / 4, for errors e and labels t clipped
+      to [-1, 1] (the first three change by at most 1, 1, 1/2, the last two by 1/2 each: 3.5, all in
+      steps of 2^-20).
 
     With groups, the records of a group share the weight of one record.
 

@@ -10,7 +10,7 @@ query             integers                                                   sen
 ================  =========================================================  =================
 `MeanOf`          the sum of gains in steps, G for the range of a unit       G
 `Cells`           how many records lie in each cell (a confusion matrix,     2 W, for each
-                  a histogram of scores or of residuals)                     cell of a record
+                  a histogram of scores)                                     cell of a record
 `Moments`         sums of errors, labels and their squares                   steps of all sums
 `Pairs`           pairs in the right order, see `_pairs`                     2 (m - 1), or less
 ================  =========================================================  =================
@@ -39,7 +39,6 @@ __all__ = [
     "MeanOf",
     "Moments",
     "Query",
-    "Residuals",
     "numbers",
     "same",
     "total_weight",
@@ -247,44 +246,6 @@ class Confusion(Cells):
         """Return matrices of shape (..., K, K)."""
         K = len(self.classes)
         return counts.reshape(*counts.shape[:-1], K, K)
-
-
-@dataclass(frozen=True, eq=False)
-class Residuals(Cells):
-    """Numbers of records in bins of label minus prediction; a bin includes its lower edge."""
-
-    edges: tuple[float, ...]
-    what = "histogram of residuals"
-
-    @classmethod
-    def at(cls, residuals: Floats, n: int, largest: float) -> Residuals:
-        """Place about n bins: half of them by quantiles, half evenly within the largest error.
-
-        Quantiles that lie close to the other edges are left out.
-        """
-        residuals = residuals[np.isfinite(residuals) & (np.abs(residuals) < largest)]
-        evenly = np.linspace(-largest, largest, n - n // 2)
-        if not len(residuals):
-            return cls(tuple(evenly.tolist()))
-        quantiles = np.quantile(residuals, np.arange(1, n // 2) / (n // 2))
-        gap = np.abs(quantiles[:, None] - evenly).min(axis=1)
-        far = quantiles[gap > (evenly[1] - evenly[0]) / 4]
-        return cls(tuple(np.unique([*evenly, *far]).tolist()))
-
-    def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.intp]:
-        """Return the bin; the last one for NaN."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            residual = numbers(y) - response
-        place: NDArray[np.intp] = np.searchsorted(self.edges, residual, side="right")
-        return place  # NaN is placed last
-
-    def lowest_values(self, y: Any, n: int) -> NDArray[np.intp]:
-        """A record that cannot be predicted has the largest error."""
-        return np.full(n, len(self.edges))
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        return (len(self.edges) + 1,)
 
 
 @dataclass(frozen=True, eq=False)
