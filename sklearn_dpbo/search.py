@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from typing import Any, Self
 
 import numpy as np
@@ -300,10 +299,8 @@ class PrivateBayesSearchCV(
             report=needs(self.estimator, problem.training.y) if evaluates else (),
             releases_all=self.release == "all",
         )
-        with (
-            closing(oracle),
-            watched(self, int(min(n_iter, space.n_points)), self.verbose) as oracle.progress,
-        ):
+        n_fits = int(min(n_iter, space.n_points))
+        with watched(self, n_fits, self.verbose) as oracle.progress:
             with note_on_error(lambda: spent_before(mechanisms.budget)):
                 release = strategy.run(space, oracle, n_iter=n_iter, rng=rng, mechanisms=mechanisms)
             privacy = PrivacyReport.of_validation_set(

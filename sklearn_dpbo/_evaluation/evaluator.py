@@ -183,10 +183,6 @@ class Evaluator:
         }
         return Responses.given(estimator, self.companions.y, responses)
 
-    def close(self) -> None:
-        """Forget the fitted candidates."""
-        self._models.close()
-
     @property
     def scorer(self) -> PrivateScorer:
         """The score that selects."""
@@ -277,8 +273,8 @@ def table_and_model(
 ) -> tuple[ProtectedTable, Model]:
     """Return the protected table and a fitted estimator's model; it predicts row by row."""
     options = FitOptions(estimator, prediction=prediction)
-    with closing(Evaluator(options, problem, (), report=queries)) as oracle:
-        model = oracle.make_model(problem.training)(estimator)
-        for query in queries:
-            oracle.table.rehearse(model, query)
-        return oracle.table, model
+    oracle = Evaluator(options, problem, (), report=queries)
+    model = oracle.make_model(problem.training)(estimator)
+    for query in queries:
+        oracle.table.rehearse(model, query)
+    return oracle.table, model

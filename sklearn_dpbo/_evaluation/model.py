@@ -123,7 +123,3 @@ class Models:
             raise KeyError(model)
         self._file.seek(start)
         return replace(model, pickled=self._file.read(length))
-
-    def close(self) -> None:
-        """Forget all models."""
-        self._file.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -104,11 +103,11 @@ def _fit_privately(search: Any, X: Any, y: Any, groups: Any, setup: Setup) -> Fi
         )
     options = replace(options, estimator=_with_budget(search.estimator, plan, training, labels))
     shares = np.full(len(labels), 1 / len(labels))
-    with closing(_oracle(options, table, scorers, shares, rng)) as uncharged:
-        with warnings.catch_warnings():  # a fit's own budget is not what is spent
-            warnings.filterwarnings("ignore", ".* promise little", PrivacyWarning)
-            try_out(plan.fits, table.training, uncharged)
-        rehearse({}, uncharged, budget.epsilon)
+    uncharged = _oracle(options, table, scorers, shares, rng)
+    with warnings.catch_warnings():  # a fit's own budget is not what is spent
+        warnings.filterwarnings("ignore", ".* promise little", PrivacyWarning)
+        try_out(plan.fits, table.training, uncharged)
+    rehearse({}, uncharged, budget.epsilon)
     options = replace(options, estimator=_seeded(options.estimator, mechanisms.noise))
     # Every record pays for what is released of its own part: two budgets, charged as one.
     on_second_part = replace(mechanisms, budget=Budget(budget.epsilon))
@@ -116,9 +115,9 @@ def _fit_privately(search: Any, X: Any, y: Any, groups: Any, setup: Setup) -> Fi
         budget.charge(PrivacyLoss(budget.epsilon, budget.delta, TRAINING, plan.in_words(name)))
         if any(_depends_on_labels(scorer, labels) for scorer in scorers.values()):
             shares = strategy.frequent_labels(table, on_second_part)
-        with closing(_oracle(options, table, scorers, shares, rng)) as oracle:
-            release, estimator = strategy.search(plan, table, oracle, on_second_part)
-            _warn_if_constant(_last_step(estimator), labels, rng)
+        oracle = _oracle(options, table, scorers, shares, rng)
+        release, estimator = strategy.search(plan, table, oracle, on_second_part)
+        _warn_if_constant(_last_step(estimator), labels, rng)
     report = _report(
         search,
         table,
@@ -167,7 +166,7 @@ def _fit_in_secret(search: Any, X: Any, y: Any, groups: Any, setup: Setup) -> Fi
     oracle = replace(oracle, on_protected=table.training)
     budget = mechanisms.budget
     warn_of_weak_guarantee(budget, _m(table), "record", stacklevel=5)
-    with closing(oracle), watched(search), note_on_error(lambda: spent_before(budget)):
+    with watched(search), note_on_error(lambda: spent_before(budget)):
         release = strategy.run(space, oracle, n_iter=n_iter, rng=rng, mechanisms=mechanisms)
     report = _report(
         search,

@@ -86,10 +86,6 @@ class Holding:
         """Forget what was counted; its noisy form has been released."""
         self._statistics = None
 
-    def close(self) -> None:
-        self.forget()
-        self.oracle.close()
-
 
 def evaluate(holdings: Sequence[Holding]) -> None:
     """Fit all candidates, once for all these holdings, and then count on each of them."""

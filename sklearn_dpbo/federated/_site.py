@@ -140,8 +140,8 @@ class FederatedSite:
         )
 
     def close(self) -> None:
-        """Forget the fitted models, and what was counted; to be called when all is over."""
-        self._holding.close()
+        """Forget what was counted; to be called when all is over."""
+        self._holding.forget()
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a FederatedSite holds protected records, and cannot be copied or pickled")

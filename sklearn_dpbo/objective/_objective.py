@@ -11,7 +11,6 @@ import math
 import threading
 import time
 import warnings
-import weakref
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial, reduce
 from typing import Any, NamedTuple, NoReturn
@@ -205,7 +204,6 @@ class PrivateObjective:
         options = FitOptions(clone(estimator), error_score, prediction=prediction)
         scorer = prepare_scorer(scorer, problem.training.y)
         self._evaluator = Evaluator(options, problem, (scorer,))
-        weakref.finalize(self, self._evaluator.close)
         self._public = self._evaluator.public(None, np.random.default_rng(rng.randint(2**31 - 1)))
         noise = noise_source(noise_random_state, stacklevel=3)
         share = partial(
