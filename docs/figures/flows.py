@@ -4,7 +4,6 @@
 ``ledger.png`` the charges to a budget. Red is protected, yellow has noise added, green is released.
 """
 
-import tempfile
 from pathlib import Path
 
 import matplotlib
@@ -12,9 +11,6 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.patches import FancyBboxPatch
-
-from sklearn_dpbo import PrivacyLedger
-from sklearn_dpbo.plotting import LedgerDisplay
 
 HERE = Path(__file__).parent
 PROTECTED, NOISY, RELEASED = "#f8cecc", "#ffe6a8", "#d5e8d4"
@@ -79,17 +75,6 @@ def cluster():
     figure.savefig(HERE / "cluster.png", dpi=150)
 
 
-def ledger():
-    figure, ax = plt.subplots(figsize=(7, 3), layout="constrained")
-    with tempfile.TemporaryDirectory() as folder:
-        budget = PrivacyLedger(f"{folder}/patients.ledger", "patients 2025", 2.0, create=True)
-        for epsilon, what in ((0.5, "a search"), (0.25, "a threshold"), (0.75, "an evaluation")):
-            budget.charge(epsilon, what=what)
-        LedgerDisplay.from_ledger(budget, ax=ax)
-    figure.savefig(HERE / "ledger.png", dpi=150)
-
-
 if __name__ == "__main__":
     one_table()
     cluster()
-    ledger()

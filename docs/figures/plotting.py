@@ -3,7 +3,6 @@
 The data are public, so the noise may be seeded: the pictures come out the same each time.
 """
 
-import tempfile
 import warnings
 from pathlib import Path
 
@@ -16,15 +15,9 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import scale
 from sklearn.svm import SVC
 
-from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV, plan_search
+from sklearn_dpbo import PrivateBayesSearchCV, plan_search
 from sklearn_dpbo.exceptions import InsecureNoiseWarning
-from sklearn_dpbo.plotting import (
-    LedgerDisplay,
-    ParallelCoordinatesDisplay,
-    ScoreDisplay,
-    SearchPathDisplay,
-    SurrogateDisplay,
-)
+from sklearn_dpbo.plotting import ScoreDisplay, SearchPathDisplay
 
 HERE = Path(__file__).parent
 warnings.simplefilter("ignore", InsecureNoiseWarning)
@@ -58,31 +51,8 @@ save(
     ("C", "gamma"),
     ("C",),
 )
-save(
-    "parallel_coordinates",
-    lambda s, ax: ParallelCoordinatesDisplay.from_search(s, ax=ax),
-    mixed,
-    size=(5.2, 3.1),
-)
-save(
-    "surrogate",
-    lambda names, ax: SurrogateDisplay.from_search(search, *names, ax=ax),
-    ("gamma",),
-    ("C", "gamma"),
-)
 plan = plan_search(n_iter=64, epsilon=1.0, target_regret=0.01)
 save("privacy_utility", lambda plan, ax: plan.plot(ax), plan, size=(6, 4))
 
-with tempfile.TemporaryDirectory() as folder:
-    path = Path(folder) / "patients.ledger"
-    ledger = PrivacyLedger(path, "patients 2025", epsilon=2.0, create=True)
-    for epsilon, assumption in ((0.5, None), (0.3, None), (0.4, "Assumption 1"), (0.25, None)):
-        ledger.charge(epsilon, 0.0, what="a search", mechanism="", assumption=assumption)
-    scores = {"rbf": search, "rbf and linear": mixed, "rbf, epsilon = 0.3": fitted(rbf, 0.3, 2)}
-    save(
-        "released",
-        lambda draw, ax: draw(ax),
-        lambda ax: ScoreDisplay.from_search(scores, ax=ax),
-        lambda ax: LedgerDisplay.from_ledger(ledger, ax=ax),
-        size=(9, 3.2),
-    )
+scores = {"rbf": search, "rbf and linear": mixed, "rbf, epsilon = 0.3": fitted(rbf, 0.3, 2)}
+save("released", lambda scores, ax: ScoreDisplay.from_search(scores, ax=ax), scores, size=(6, 2.4))

@@ -18,7 +18,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV, PrivateThresholdClassifier
-from sklearn_dpbo.plotting import LedgerDisplay
 
 # %%
 # A ledger is a file that several processes can share. This one is temporary.
@@ -46,10 +45,6 @@ try:
     search.fit(X_train, y_train, X_val=X_val, y_val=y_val)
 except ValueError as error:
     print(f"{type(error).__name__}: {error}")
-
-# %%
-# The budget: spent and left.
-display = LedgerDisplay.from_ledger(ledger)
 
 # %%
 # All charges, as a table.

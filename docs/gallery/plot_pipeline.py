@@ -21,7 +21,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, QuantileTransformer, StandardScaler
 
 from sklearn_dpbo import PrivateBayesSearchCV
-from sklearn_dpbo.plotting import ParallelCoordinatesDisplay
+from sklearn_dpbo.plotting import SearchPathDisplay
 
 # %%
 # Numerical and categorical columns: does a person earn more than 50,000 dollars a year?
@@ -70,9 +70,9 @@ low, high = search.best_score_interval_
 print(f"accuracy {search.best_score_:.3f} (95 % interval without noise: {low:.3f} to {high:.3f})")
 
 # %%
-# One line per candidate. Lines of candidates that were scored on the training set show the score;
+# The candidates in the order in which they were tried. Colours are scores within the training set;
 # scores on the validation set are confidential. Parameters of the other model are "not set".
-display = ParallelCoordinatesDisplay.from_search(search)
+display = SearchPathDisplay.from_search(search, "model__C", "model__min_samples_leaf")
 
 # %%
 tried = pd.DataFrame(search.cv_results_)

@@ -4,19 +4,8 @@ They need matplotlib (``pip install "sklearn_dpbo[plots]"``), which is imported 
 drawn. Nothing here uses protected records or their raw scores: a fitted search has none.
 """
 
-from ._parallel import ParallelCoordinatesDisplay
-from ._parameters import ParameterAxis
 from ._path import SearchPathDisplay
-from ._released import LedgerDisplay, ScoreDisplay
-from ._surrogate import SurrogateDisplay
+from ._released import ScoreDisplay
 from ._utility import PrivacyUtilityDisplay
 
-__all__ = [
-    "LedgerDisplay",
-    "ParallelCoordinatesDisplay",
-    "ParameterAxis",
-    "PrivacyUtilityDisplay",
-    "ScoreDisplay",
-    "SearchPathDisplay",
-    "SurrogateDisplay",
-]
+__all__ = ["PrivacyUtilityDisplay", "ScoreDisplay", "SearchPathDisplay"]

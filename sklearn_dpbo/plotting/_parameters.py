@@ -115,56 +115,9 @@ class ParameterAxis:
         axis.set_ticks([position for position, _ in self.marks], labels=labels, **rotated)
         getattr(ax, f"set_{which}lim")(-0.5, len(labels) - 0.5)
 
-    def is_numeric(self, positions: NDArray[np.float64]) -> bool:
-        """Whether none of these positions is at a mark, so that a line may connect them."""
-        return not np.isin(positions, [position for position, _ in self.marks]).any()
-
-    def edges(self, positions: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the n + 1 edges of cells around n increasing positions."""
-        line = _scaled(self.scale, positions)
-        middles = (line[1:] + line[:-1]) / 2
-        first, last = (
-            (2 * line[0] - middles[0], 2 * line[-1] - middles[-1])
-            if len(line) > 1
-            else (line[0] - 0.5, line[0] + 0.5)
-        )
-        return _unscaled(self.scale, np.r_[first, middles, last])
-
     @property
     def _numbers(self) -> NDArray[np.float64]:
         return np.setdiff1d(self.positions, [position for position, _ in self.marks])
-
-    # ------------------------------------------------------------ for parallel coordinates
-    @property
-    def heights(self) -> NDArray[np.float64]:
-        """The positions, scaled to [0, 1]."""
-        return self._height(self.positions)
-
-    def ticks(self) -> list[tuple[float, str]]:
-        """Return heights in [0, 1] and labels of the ticks."""
-        from matplotlib.ticker import LogLocator, MaxNLocator
-
-        marks = [(float(self._height(np.array(position))), label) for position, label in self.marks]
-        numbers = self._numbers
-        if self.scale == "category" or not len(numbers):
-            return marks
-        low, high = numbers.min(), numbers.max()
-        integers = bool((numbers == np.rint(numbers)).all())
-        locator = (
-            LogLocator(numticks=6) if self.scale == "log" else MaxNLocator(4, integer=integers)
-        )
-        ticks = [t for t in locator.tick_values(low, high) if low <= t <= high]
-        if len(ticks) < 2:
-            ticks = sorted({low, high})
-        return marks + [(float(self._height(np.array(t))), f"{t:.5g}") for t in ticks]
-
-    def _height(self, positions: NDArray[np.float64]) -> NDArray[np.float64]:
-        ends = [*self.positions, *(position for position, _ in self.marks)]
-        low, high = _scaled(self.scale, np.array([min(ends), max(ends)]))
-        if high == low:
-            return np.full(np.shape(positions), 0.5)
-        heights: NDArray[np.float64] = (_scaled(self.scale, positions) - low) / (high - low)
-        return heights
 
 
 def _scaled(scale: str, positions: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -31,7 +31,7 @@ class SearchPathDisplay:
 
     Create it with `from_search`. Candidates that were explored within the training set, those that
     were scored on the validation set, and the chosen one have different markers; the colour is the
-    public score. `ParallelCoordinatesDisplay` shows all parameters at once.
+    public score.
 
     Parameters
     ----------

@@ -1,24 +1,21 @@
-"""Released scores side by side, and the budget of a ledger (zone: released)."""
+"""Released scores side by side (zone: released)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from ..ledger._budget import require_ledger
-from ..ledger._ledger import PrivacyLedger
 from ..scoring._make import selecting_scorer
-from ._common import BLUE, VERMILION, figure_and_axes, legend_above, text_color
+from ._common import BLUE, VERMILION, figure_and_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["LedgerDisplay", "ScoreDisplay"]
+__all__ = ["ScoreDisplay"]
 
 
 class ScoreDisplay:
@@ -114,123 +111,6 @@ class ScoreDisplay:
         self.ax_.set_ylim(n - 0.4, -0.6)
         self.ax_.set_xlabel(f"{self.score_name}: released, and 95 % interval of the noise")
         return self
-
-
-class LedgerDisplay:
-    """The spent part of a privacy budget, charge by charge; create it with `from_ledger`.
-
-    Parameters
-    ----------
-    epsilon, assumed, times : array-like of shape (n_charges,)
-        Epsilon and time of each charge, and whether it depends on an assumption.
-    limit, delta : float
-        Epsilon and delta of the budget.
-    dataset : str, default=""
-        Name of the data set, for the label of the axis.
-
-    Attributes
-    ----------
-    ax_, figure_, legend_ : matplotlib Axes, Figure and Legend
-    worst_case_, assumed_ : matplotlib FillBetweenPolyCollection
-        Sums of epsilon, without and with assumptions.
-    limit_ : matplotlib Line2D
-        Epsilon of the budget.
-    """
-
-    def __init__(
-        self,
-        epsilon: ArrayLike,
-        assumed: ArrayLike,
-        *,
-        times: Sequence[datetime],
-        limit: float,
-        delta: float = 0.0,
-        dataset: str = "",
-    ) -> None:
-        self.epsilon = epsilon
-        self.assumed = assumed
-        self.times = times
-        self.limit = limit
-        self.delta = delta
-        self.dataset = dataset
-
-    @classmethod
-    def from_ledger(cls, ledger: PrivacyLedger, *, ax: Axes | None = None, **kwargs: Any) -> Self:
-        """Draw the charges of a ledger, which is read once; other arguments are those of `plot`."""
-        require_ledger(ledger)
-        content = ledger.to_dict()
-        history, budget = content["history"], content["budget"]
-        display = cls(
-            np.array([entry["epsilon"] for entry in history], dtype=float),
-            np.array([entry["assumption"] is not None for entry in history], dtype=bool),
-            times=[datetime.fromisoformat(entry["time"]) for entry in history],
-            limit=budget["epsilon"],
-            delta=budget["delta"],
-            dataset=content["dataset"],
-        )
-        return display.plot(ax, **kwargs)
-
-    def plot(self, ax: Axes | None = None, *, by: str = "number") -> Self:
-        """Draw the charges on `ax`, or in a new figure.
-
-        Parameters
-        ----------
-        by : {"number", "time"}, default="number"
-            The horizontal axis: the number of the charge, or its time (UTC).
-        """
-        if by not in ("number", "time"):
-            raise ValueError(f'by is "number" or "time"; found {by!r}')
-        self.figure_, self.ax_ = figure_and_axes(ax, (6.4, 4.0))
-        assumed = np.asarray(self.assumed, dtype=bool)
-        worst_case = np.cumsum(np.where(assumed, 0.0, self.epsilon))
-        total = np.cumsum(self.epsilon)
-        x = self._step_positions(by)
-        steps = [np.r_[0.0, sums, sums[-1:]] for sums in (worst_case, total)]
-        self.worst_case_ = self.ax_.fill_between(
-            x, 0, steps[0], color=BLUE, label="worst case", step="post", lw=1, alpha=0.45
-        )
-        self.assumed_ = self.ax_.fill_between(
-            x,
-            steps[0],
-            steps[1],
-            color=VERMILION,
-            hatch="//",
-            label="on assumptions" if assumed.any() else "_nothing",
-            step="post",
-            lw=1,
-            alpha=0.45,
-        )
-        more = ", more by zCDP" if self.delta > 0 else ""
-        self.limit_ = self.ax_.axhline(
-            self.limit, color=text_color(), ls="--", label=f"budget: {self.limit:g}{more}"
-        )
-        self.ax_.set(ylabel="sum of epsilon", ylim=(0, 1.08 * max([self.limit, *total])))
-        of_dataset = f" to {self.dataset!r}" if self.dataset else ""
-        self.ax_.set_xlabel(("charge" if by == "number" else "time (UTC) of charges") + of_dataset)
-        self.legend_ = legend_above(self.ax_, ncols=3)
-        return self
-
-    def _step_positions(self, by: str) -> NDArray[np.float64]:
-        """Return the start of the axis, the position of each charge, and the end."""
-        n = np.size(self.epsilon)
-        positions: NDArray[np.float64]
-        if by == "number" or n == 0:
-            from matplotlib.ticker import MaxNLocator
-
-            self.ax_.xaxis.set_major_locator(MaxNLocator(integer=True))
-            self.ax_.set_xlim(0.5, max(n, 1) + 0.5)
-            self.ax_.tick_params(axis="x", labelbottom=n > 0)
-            positions = np.r_[0.5, np.arange(n + (n > 0)) + 0.5]
-            return positions
-        from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
-
-        locator = AutoDateLocator()
-        self.ax_.xaxis.set_major_locator(locator)
-        self.ax_.xaxis.set_major_formatter(ConciseDateFormatter(locator))
-        days = date2num(self.times)
-        margin = max(0.05 * np.ptp(days), 1 / 1440)
-        positions = np.r_[days[0] - margin, days, days[-1] + margin]
-        return positions
 
 
 def _score_name(search: Any) -> str:

@@ -6,7 +6,6 @@ from copy import copy
 import numpy as np
 import pytest
 from scipy.stats import loguniform, randint, uniform
-from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
@@ -15,27 +14,22 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_dpbo import (
-    PrivacyLedger,
     PrivateBayesSearchCV,
     PrivateThresholdClassifier,
     plan_search,
 )
 from sklearn_dpbo.kusner2015 import GPNoisy, UnitBall
-from sklearn_dpbo.strategies import WorstCase
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
 from sklearn_dpbo.plotting import (  # noqa: E402
-    LedgerDisplay,
-    ParallelCoordinatesDisplay,
-    ParameterAxis,
     PrivacyUtilityDisplay,
     ScoreDisplay,
     SearchPathDisplay,
-    SurrogateDisplay,
 )
+from sklearn_dpbo.plotting._parameters import ParameterAxis  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dpbo.exceptions.GuaranteeAssumptionWarning"
@@ -45,7 +39,6 @@ CONDITIONAL = [
     {"kernel": ["rbf", "sigmoid"], "C": loguniform(1e-2, 1e2), "gamma": loguniform(1e-4, 1)},
     {"kernel": ["poly"], "C": loguniform(1e-2, 1e2), "gamma": ["scale", "auto"], "degree": [2, 3]},
 ]
-PATH = [SearchPathDisplay, ParallelCoordinatesDisplay]
 
 
 @pytest.fixture(autouse=True)
@@ -128,7 +121,7 @@ def test_the_scale_of_an_axis_follows_the_distribution_or_list(values, scale):
     column.mask = [False] * len(drawn) + [True]
     axis = ParameterAxis.of("p", column, {"p": values})
     assert axis.scale == scale
-    assert np.isfinite(axis.positions).all() and np.ptp(axis.heights) == 1
+    assert np.isfinite(axis.positions).all()
     assert axis.marks[-1][1] == "not set"
     if scale != "category":
         np.testing.assert_array_equal(axis.positions[:-1], np.array(drawn, dtype=float))
@@ -186,22 +179,6 @@ def test_a_search_without_public_scores_is_drawn_without_colorbar(data):
     display = SearchPathDisplay.from_search(search)
     assert display.colorbar_ is None and len(offsets(display.validated_)) == 2
     assert [t.get_text() for t in display.legend_.get_texts()] == ["validated", "chosen"]
-    display = ParallelCoordinatesDisplay.from_search(search)
-    assert display.colorbar_ is None and len(display.others_.get_paths()) == 2
-
-
-def test_parallel_coordinates_show_all_or_the_given_parameters(mixed):
-    results = mixed.cv_results_
-    display = ParallelCoordinatesDisplay.from_search(mixed)
-    scored = ~np.isnan(results["public_score"])
-    assert len(display.scored_.get_paths()) == scored.sum()
-    np.testing.assert_array_equal(display.scored_.get_array(), results["public_score"][scored])
-    heights = display.chosen_.get_ydata()
-    assert len(heights) == 5 and (np.array(heights) >= 0).all() and max(heights) <= 1
-    names = [t.get_text() for t in display.ax_.get_xticklabels()]
-    assert names == ["ccp_alpha", "class_weight", "max_depth", "max_features", "min_samples_leaf"]
-    display = ParallelCoordinatesDisplay.from_search(mixed, parameters=["max_depth"])
-    assert len(display.parameters) == 1
 
 
 def test_score_that_is_not_released_cannot_be_drawn(gp):
@@ -214,85 +191,8 @@ def test_score_that_is_not_released_cannot_be_drawn(gp):
 def test_candidates_that_are_not_released_cannot_be_drawn(gp, score_only):
     with pytest.raises(ValueError, match="GPNoisy.*does not release which candidates"):
         SearchPathDisplay.from_search(gp, "C")
-    display = ParallelCoordinatesDisplay.from_search(gp)
-    assert "to choose from" in [t.get_text() for t in display.legend_.get_texts()]
-    for kind in PATH:
-        with pytest.raises(ValueError, match="lipschitz.*released a score but no candidate"):
-            kind.from_search(score_only)
-
-
-# ---------------------------------------------------------------- the surrogate
-def test_the_surrogate_is_fitted_to_the_public_scores_of_the_search(data):
-    search = fitted(data, SVC(), {"C": loguniform(1e-2, 1e2), "gamma": loguniform(1e-4, 1)})
-    display = SurrogateDisplay.from_search(search, "gamma")
-    results = search.cv_results_
-    explored = ~results["validated"]
-    np.testing.assert_array_equal(display.scores, results["public_score"][explored])
-    assert display.at == {"C": search.best_params_["C"]}
-    assert (np.diff(display.parameter.positions) > 0).all()
-    assert (display.std > 0).all() and display.band_ is not None
-    # At a scored candidate the band is narrower.
-    first = results["params"][int(np.flatnonzero(explored)[0])]
-    near = SurrogateDisplay.from_search(search, "gamma", at=first)
-    place = np.argmin(np.abs(np.log(near.parameter.positions / first["gamma"])))
-    assert near.std[place] < near.std.max()
-    plane = SurrogateDisplay.from_search(search, "C", "gamma", what="std")
-    assert plane.mean.shape == plane.std.shape and plane.at == {}
-    assert plane.colorbar_.ax.get_ylabel().startswith("standard deviation")
-    with pytest.raises(ValueError, match='what is "mean" or "std"'):
-        plane.plot(what="band")
-
-
-def test_the_surrogate_does_not_depend_on_the_validation_set(data):
-    """Other validation labels lead to another choice, but to the same surrogate."""
-    X, y, val = data
-    search = PrivateBayesSearchCV(
-        SVC(), {"C": loguniform(1e-2, 1e2), "gamma": loguniform(1e-4, 1)}, n_iter=24, random_state=0
-    )
-    at = {"C": 1.0, "gamma": 0.1}
-    displays = [
-        SurrogateDisplay.from_search(clone(search).fit(X, y, **each), "C", at=at)
-        for each in (val, {"X_val": val["X_val"], "y_val": 1 - val["y_val"]})
-    ]
-    np.testing.assert_array_equal(displays[0].mean, displays[1].mean)
-    np.testing.assert_array_equal(displays[0].std, displays[1].std)
-
-
-@pytest.mark.parametrize("names", [("C",), ("gamma",), ("kernel", "C"), ("degree",), ("kernel",)])
-def test_the_surrogate_of_a_conditional_space_is_drawn(conditional, names):
-    display = SurrogateDisplay.from_search(conditional, *names)
-    assert np.isfinite(display.mean).all()
-    display.figure_.canvas.draw()
-
-
-@pytest.mark.parametrize("name", ["max_features", "max_depth", "min_samples_leaf", "class_weight"])
-def test_the_surrogate_is_drawn_over_every_kind_of_parameter(mixed, name):
-    display = SurrogateDisplay.from_search(mixed, name)
-    assert np.isfinite(display.mean).all() and (display.band_ is None) == bool(
-        display.parameter.marks
-    )
-    with pytest.raises(ValueError, match="has no parameter|has the parameters"):
-        SurrogateDisplay.from_search(mixed, "depth")
-
-
-@pytest.mark.parametrize(
-    "params",
-    [
-        {"strategy": WorstCase("none")},
-        {"strategy": WorstCase("private"), "epsilon": 2000.0},
-        {"n_iter": 4},
-    ],
-)
-def test_the_surrogate_is_refused_without_public_scores(data, params):
-    search = fitted(data, SVC(), {"C": loguniform(1e-2, 1e2)}, **params)
-    with pytest.raises(ValueError, match="no public scores.*which are private"):
-        SurrogateDisplay.from_search(search, "C")
-
-
-def test_the_surrogate_is_refused_if_its_scores_are_private(gp, score_only):
-    for search in (gp, score_only):
-        with pytest.raises(ValueError, match=r"scores that stay private.*which are private"):
-            SurrogateDisplay.from_search(search, "C")
+    with pytest.raises(ValueError, match="lipschitz.*released a score but no candidate"):
+        SearchPathDisplay.from_search(score_only)
 
 
 # ---------------------------------------------------------------- released numbers
@@ -343,81 +243,35 @@ def test_several_scores_of_one_search_have_a_row_each(data):
     assert ScoreDisplay.from_estimator([search, search]).names == ["estimator 1", "estimator 2"]
 
 
-def test_parallel_coordinates_of_one_parameter_have_visible_lines(data):
-    X, y, val = data
-    search = PrivateBayesSearchCV(LogisticRegression(), {"C": loguniform(1e-2, 1e2)}, n_iter=12)
-    display = ParallelCoordinatesDisplay.from_search(search.fit(X, y, **val))
-    for lines in (display.others_, display.scored_):
-        segments = lines.get_segments()
-        assert segments and all(np.ptp(segment[:, 0]) > 0 for segment in segments)
-
-
-def test_the_surrogate_takes_values_of_some_parameters(data):
-    X, y, val = data
-    space = {"C": loguniform(1e-2, 1e2), "tol": loguniform(1e-5, 1e-2)}
-    search = PrivateBayesSearchCV(LogisticRegression(), space, n_iter=12).fit(X, y, **val)
-    assert SurrogateDisplay.from_search(search, "C", at={"tol": 1e-3}).at == {"tol": 1e-3}
-    with pytest.raises(ValueError, match="not in param_grid|no value|distribution"):
-        SurrogateDisplay.from_search(search, "C", at={"tol": 5.0})
-
-
-@pytest.mark.parametrize("by", ["number", "time"])
-def test_the_ledger_plot_shows_sums_of_charges_and_the_budget(tmp_path, by):
-    ledger = PrivacyLedger(tmp_path / "l.db", "patients", epsilon=2.0, delta=1e-6, create=True)
-    empty = LedgerDisplay.from_ledger(ledger, by=by)
-    assert empty.limit == 2.0 and len(empty.epsilon) == 0
-    for epsilon, assumption in ((0.5, None), (0.25, "a prior"), (0.125, None)):
-        ledger.charge(epsilon, 0.0, what="w", mechanism="m", assumption=assumption)
-    display = LedgerDisplay.from_ledger(ledger, by=by)
-    assert display.epsilon.tolist() == [0.5, 0.25, 0.125]
-    assert display.assumed.tolist() == [False, True, False]
-
-    def top(fill):
-        return np.concatenate([path.vertices[:, 1] for path in fill.get_paths()]).max()
-
-    assert (top(display.worst_case_), top(display.assumed_)) == (0.625, 0.875)
-    assert display.limit_.get_ydata()[0] == 2.0
-    assert "budget: 2, more by zCDP" in [t.get_text() for t in display.legend_.get_texts()]
-    with pytest.raises(ValueError, match='by is "number" or "time"'):
-        display.plot(by="date")
-    with pytest.raises(ValueError, match="ledger is a PrivacyLedger"):
-        LedgerDisplay.from_ledger(str(tmp_path / "l.db"))
-
-
 # ---------------------------------------------------------------- all displays
-def all_displays(search, tmp_path):
+def all_displays(search):
     """Return a function for each display, which draws it on given or new axes."""
-    ledger = PrivacyLedger(tmp_path / "all.db", "patients", epsilon=2.0, create=True)
     return [
         lambda ax=None: SearchPathDisplay.from_search(search, ax=ax),
-        lambda ax=None: ParallelCoordinatesDisplay.from_search(search, ax=ax),
-        lambda ax=None: SurrogateDisplay.from_search(search, "C", ax=ax),
-        lambda ax=None: SurrogateDisplay.from_search(search, "C", "gamma", ax=ax),
         lambda ax=None: PrivacyUtilityDisplay.from_search(search, ax=ax),
         lambda ax=None: ScoreDisplay.from_search(search, ax=ax),
-        lambda ax=None: LedgerDisplay.from_ledger(ledger, ax=ax),
     ]
 
 
 @pytest.mark.parametrize(
     "draw",
     [
-        SearchPathDisplay.from_search, ParallelCoordinatesDisplay.from_search,
-        lambda s: SurrogateDisplay.from_search(s, "C"), PrivacyUtilityDisplay.from_search,
+        SearchPathDisplay.from_search,
+        PrivacyUtilityDisplay.from_search,
         ScoreDisplay.from_search,
     ],
-)  # fmt: skip
+)
 def test_an_unfitted_search_cannot_be_drawn(draw):
     with pytest.raises(NotFittedError):
         draw(PrivateBayesSearchCV(KNeighborsClassifier(), {"n_neighbors": [1, 3]}))
 
 
-def test_given_axes_are_used_and_pyplot_state_is_unchanged(conditional, tmp_path):
+def test_given_axes_are_used_and_pyplot_state_is_unchanged(conditional):
     mine, other = plt.figure(), plt.figure()
     before = dict(matplotlib.rcParams)
     current = plt.gca()
-    for i, draw in enumerate(all_displays(conditional, tmp_path), 1):
-        ax = mine.add_subplot(7, 1, i)
+    for i, draw in enumerate(all_displays(conditional), 1):
+        ax = mine.add_subplot(3, 1, i)
         display = draw(ax)
         assert display.ax_ is ax and display.figure_ is mine
     assert plt.gcf() is other and plt.gca() is current
@@ -425,8 +279,8 @@ def test_given_axes_are_used_and_pyplot_state_is_unchanged(conditional, tmp_path
     assert dict(matplotlib.rcParams) == before
 
 
-def test_without_axes_each_plot_makes_one_figure(conditional, tmp_path):
-    for draw in all_displays(conditional, tmp_path):
+def test_without_axes_each_plot_makes_one_figure(conditional):
+    for draw in all_displays(conditional):
         display = draw()
         assert len(plt.get_fignums()) == 1
         assert display.plot() is display and len(plt.get_fignums()) == 2
@@ -434,9 +288,9 @@ def test_without_axes_each_plot_makes_one_figure(conditional, tmp_path):
 
 
 @pytest.mark.parametrize("style", ["default", "dark_background"])
-def test_text_has_the_colour_of_the_style_and_fits_in_the_figure(conditional, tmp_path, style):
+def test_text_has_the_colour_of_the_style_and_fits_in_the_figure(conditional, style):
     with plt.style.context(style):
-        for draw in all_displays(conditional, tmp_path):
+        for draw in all_displays(conditional):
             display = draw()
             display.figure_.canvas.draw()
             page = display.figure_.bbox
