@@ -22,7 +22,6 @@ from .._privacy.accounting import CHOICE, SCORE
 from .._privacy.noisy_counts import NoisyCounts
 from ..scoring._make import selecting_scorer
 from ..scoring._queries import MeanOf
-from ..scoring._scorers import PrivateScorer
 
 __all__ = ["GRID_STEPS", "UtilityBounds", "tail_of_choice", "utility_of"]
 
@@ -176,23 +175,6 @@ class UtilityBounds:
         """Sampling error by the normal approximation, for a score halfway between a and b."""
         z = NormalDist().inv_cdf((1 + self.confidence) / 2)
         return min(z * self.score_range / (2 * math.sqrt(self.m)), self.score_range)
-
-    def check_scorer(self, scorer: PrivateScorer) -> None:
-        """Raise ValueError if this is about other gains than those of a prepared scorer."""
-        if not scorer.is_mean:
-            return
-        a, b, query = *scorer.bounds, cast(MeanOf, scorer.query)
-        if abs(b - a - self.score_range) > 1e-9 * self.score_range:
-            raise ValueError(
-                f"the plan is for gains that differ by at most score_range={self.score_range:g}; "
-                f"scoring={scorer!r} has the bounds {(a, b)}. Plan with score_range={b - a:g}"
-            )
-        if query.counts != self.counts:
-            kind = "all or nothing" if query.counts else "rounded, with gains in between"
-            raise ValueError(
-                f"the plan has counts={self.counts}; gains of scoring={scorer!r} are {kind}. Plan "
-                f"with counts={not self.counts}"
-            )
 
     @property
     def _steps(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, NoReturn
+from typing import Any
 
 from .._params import check_number
 from .._privacy.accounting import Budget
@@ -49,13 +49,6 @@ class OneTablePlan(SearchPlan):
     def epsilon_score(self) -> float:
         """Privacy loss of the score: no more with one model, as their number may be secret."""
         return self.epsilon * self.score_share
-
-    def simulate(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Raise ValueError: the noise of fits is not in the errors that a simulation is for."""
-        raise ValueError(
-            'a plan for protect="all" cannot be simulated: its models differ from run to run. Fit '
-            "the search several times on public data like yours"
-        )
 
     @property
     def _title(self) -> str:

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .._data.units import Units
-from ..scoring._scorers import PrivateScorer
 from ._pilot import N_DRAWS, Pilot
 from ._plan import SOLVED, SearchPlan, three_digits
 
@@ -75,14 +74,6 @@ class PilotPlan(SearchPlan):
         low, high = self.pilot.scorer.bounds
         return min(steps * (per_step or 0.0), high - low)
 
-    def check_scorer(self, scorer: PrivateScorer) -> None:
-        """Raise ValueError if the plan is for another score."""
-        if repr(scorer) != repr(self.pilot.scorer):
-            raise ValueError(
-                f"the plan is for scoring={self.pilot.scorer!r}; the search has "
-                f"scoring={scorer!r}. Plan and search with the same"
-            )
-
     @property
     def drawn_at(self) -> dict[str, Any]:
         """Where errors are drawn: at fewer points, as each takes a while."""
@@ -114,18 +105,18 @@ class PilotPlan(SearchPlan):
             (
                 "Not covered",
                 "the quality of the candidates. The privacy guarantee does not depend on the plan. "
-                "With groups_val, m counts groups. Try the plan on public data with simulate",
+                "With groups_val, m counts groups",
             ),
         ]
 
     @property
     def _closeness(self) -> str:
-        return "" if self.solved_for == "n_iter" else f", to within {self.tolerance:.0%}"
+        return f", to within {self.tolerance:.0%}" * (self.solved_for in ("m", "epsilon"))
 
     def _choice(self, p: str) -> str:
         regret = self.regret
         if math.isnan(regret):
-            return "no bound on the regret is known for this score: simulate shows it"
+            return "no bound on the regret is known for this score"
         floor = ", among candidates that differ in positive records above the median negative only"
         only = floor if self.pilot.scorer.name == "roc_auc" else ""
         return (

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from .._card import card
 from ._bounds import UtilityBounds
-from ._simulation import Simulation, simulate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,6 +32,7 @@ SOLVED = {
     "epsilon": "epsilon: the smallest that meets the targets",
     "n_iter": "n_iter: the largest number of candidates that meets the targets "
     f"({MAX_CANDIDATES:,} stands for that many and more)",
+    "nothing": "nothing: m, n_iter and epsilon were all given",
 }
 
 
@@ -50,7 +50,7 @@ class SearchPlan(UtilityBounds):
         As in `UtilityBounds`.
     target_regret, target_score_error : float or None, default=None
         The largest regret and score error asked for, in units of the score.
-    solved_for : {"m", "n_iter", "epsilon"}, default="m"
+    solved_for : {"m", "n_iter", "epsilon", "nothing"}, default="m"
         Which of the numbers is the answer.
     """
 
@@ -116,43 +116,6 @@ class SearchPlan(UtilityBounds):
     def drawn_at(self) -> dict[str, Any]:
         """Where errors are drawn, for `PrivacyUtilityDisplay.from_bounds`."""
         return {}
-
-    def simulate(
-        self,
-        search: Any,
-        X: Any,
-        y: Any,
-        n_runs: int = 100,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> Simulation:
-        """Run the planned search many times, with new noise, on your own *public* data.
-
-        The data are treated as public: exact scores, as scikit-learn has them, are computed and
-        errors are returned. Never pass the records to be protected. m records, chosen at random,
-        are validated on, and the others are trained on. Each record is a unit.
-
-        Parameters
-        ----------
-        search : PrivateBayesSearchCV
-            A search with `WorstCase`. The plan's epsilon, n_iter and shares of epsilon replace its
-            own. The search object is not changed, and its ledger is not charged.
-        X, y : array-like
-            Public records, more than m, and their targets.
-        n_runs : int, default=100
-            Number of runs, 1 or more.
-        random_state : int, RandomState instance or None, default=None
-            Seeds everything including the noise, because nothing is protected here.
-        n_jobs : int or None, default=None
-            Number of parallel fits, as in joblib.
-
-        Returns
-        -------
-        simulation : Simulation
-            ``regret`` and ``score_error`` of each run, and whether its interval contains the exact
-            score. Print it for a summary.
-        """
-        return simulate(self, search, X, y, n_runs=n_runs, random_state=random_state, n_jobs=n_jobs)
 
     def __str__(self) -> str:
         lines = [self._title]

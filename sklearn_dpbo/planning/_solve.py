@@ -41,7 +41,8 @@ def plan_search(
 ) -> SearchPlan:
     """Find the number of records, the epsilon, or the number of candidates that a search needs.
 
-    Give two of m, n_iter and epsilon, and None for the one to find.
+    Give two of m, n_iter and epsilon, and None for the one to find. Give all three to see the
+    errors of a search with these.
 
     *Means over records*, such as accuracy. The answer is exact: the theorems guarantee the targets
     with it, but not with a smaller m, a smaller epsilon or a larger n_iter. ValueError says why
@@ -105,7 +106,7 @@ def plan_search(
     Returns
     -------
     plan : SearchPlan
-        Print it to see the errors; see also its `table`, `plot` and `simulate`.
+        Print it to see the errors; see also its `table` and `plot`.
 
     Examples
     --------
@@ -153,19 +154,15 @@ def plan_search(
     else:
         plan = _with_pilot(plan, target_interval, scoring, estimator, X, y)
     _check_targets(plan)
-    return {"m": _solve_m, "n_iter": _solve_n_iter, "epsilon": _solve_epsilon}[missing](plan)
+    solve = {"m": _solve_m, "n_iter": _solve_n_iter, "epsilon": _solve_epsilon}.get(missing)
+    return plan if solve is None else solve(plan)
 
 
 def _missing(given: dict[str, float | None], *, has_target: bool) -> str:
+    """Return which number is to be found, or "nothing" if all are given."""
     missing = [name for name, value in given.items() if value is None]
     if not missing:
-        what = "over-determined" if has_target else "nothing to solve for"
-        raise ValueError(
-            f"{what}: m, n_iter and epsilon are all given (n_iter is {given['n_iter']}). Give None "
-            "for the one to find, as in n_iter=None. For the errors that these numbers guarantee: "
-            f"sklearn_dpbo.planning.UtilityBounds(m={given['m']}, n_candidates={given['n_iter']}, "
-            f"epsilon={given['epsilon']})"
-        )
+        return "nothing"
     if len(missing) > 1:
         raise ValueError(
             f"a plan finds one number at a time; {' and '.join(missing)} are missing. Give all but "
@@ -229,7 +226,7 @@ def _check_pilot_targets(plan: PilotPlan) -> None:
     if plan.target_regret is not None and plan.pilot.score_per_step(plan.m) is None:
         raise ValueError(
             f"target_regret: for scoring={scorer!r} no bound on the regret is known. Use "
-            "target_interval, and simulate to see the regret"
+            "target_interval"
         )
 
 

@@ -126,8 +126,6 @@ def test_what_is_for_one_table_is_refused_elsewhere():
         plan_search(epsilon=1.0, target_regret=0.1, delta=1e-6, strategy=OneTable())
     with pytest.raises(ValueError, match='protect is "validation" or "all"; found \'train\''):
         plan_search(epsilon=1.0, target_regret=0.1, protect="train")
-    with pytest.raises(ValueError, match="cannot be simulated"):
-        plan().simulate(None, None, None)
 
 
 def test_the_utility_of_a_search_on_one_table_is_not_that_of_its_number_of_records(one_table):

@@ -1,6 +1,5 @@
 """Plans for scores that are no means: against searches, and against scikit-learn's scores."""
 
-import math
 import warnings
 from dataclasses import replace
 
@@ -9,14 +8,12 @@ import pytest
 from sklearn.datasets import make_classification, make_regression
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.svm import SVC
 
 from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer, plan_search
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo.exceptions import InsecureNoiseWarning
 from sklearn_dpbo.planning._pilot import Pilot
 from sklearn_dpbo.scoring._response import Predictions
-from sklearn_dpbo.strategies import WorstCase
 
 GRID = {"C": [0.003, 0.01, 0.03, 0.1]}
 N_TRAIN = 3000
@@ -242,65 +239,3 @@ def test_regression_scores_are_planned():
         epsilon=1.0, target_interval=5.0, scoring="neg_root_mean_squared_error", **public
     )
     assert error.meets_targets
-
-
-# ---------------------------------------------------------------- simulation
-@pytest.mark.parametrize("scoring", ["f1", "roc_auc", "average_precision"])
-def test_simulated_intervals_have_the_exact_score_in_them(adult, scoring):
-    X, y, _ = adult
-    plan = planned(adult, m=1500, target_interval=0.1)
-    plan = replace(plan, pilot=Pilot.of(scoring, adult[2], X[3000:6000], y[3000:6000]))
-    search = PrivateBayesSearchCV(LogisticRegression(), GRID, scoring=scoring)
-    runs = plan.simulate(search, X[:6000], y[:6000], n_runs=200, random_state=0)
-    assert runs.coverage >= 0.9 and not runs.covered
-    assert np.median(runs.half_width) == pytest.approx(plan.score_error, rel=0.2)
-    row = runs.table()[1]
-    assert math.isnan(row["promised"]) and row["within"] >= 0.9
-    assert row["estimated"] == plan.score_error
-    assert "contains the exact score in" in str(runs)
-
-
-def test_simulated_coverage_notices_noise_that_intervals_do_not_know_of(adult, monkeypatch):
-    from sklearn_dpbo._privacy import mechanisms
-
-    X, y, _ = adult
-    plan = planned(adult, m=1500, target_interval=0.1)
-    right = mechanisms.NoisyCounts
-    monkeypatch.setattr(
-        mechanisms, "NoisyCounts", lambda counts, s, *kind: right(counts, s / 2, *kind)
-    )
-    search = PrivateBayesSearchCV(LogisticRegression(), GRID, scoring="f1")
-    runs = plan.simulate(search, X[:6000], y[:6000], n_runs=200, random_state=0)
-    assert runs.coverage < 0.85
-
-
-def test_simulated_regret_is_in_the_score_that_scikit_learn_computes(adult):
-    """With much epsilon, the choice is the best one, and the released score the exact one."""
-    X, y, _ = adult
-    plan = replace(planned(adult, m=1500, target_interval=0.1), epsilon=1e4)
-    search = PrivateBayesSearchCV(LogisticRegression(), GRID, scoring="f1")
-    runs = plan.simulate(search, X[:6000], y[:6000], n_runs=5, random_state=0)
-    assert runs.regret.max() < 3e-3 and runs.score_error.max() < 1e-3
-    poor = replace(plan, epsilon=0.01).simulate(search, X[:6000], y[:6000], 50, random_state=0)
-    assert poor.regret.mean() > 3 * runs.regret.mean() + 1e-4
-
-
-def test_simulation_of_another_score_than_planned_is_refused(adult):
-    X, y, _ = adult
-    plan = planned(adult, m=1500, target_interval=0.1)
-    search = PrivateBayesSearchCV(LogisticRegression(), GRID, scoring="roc_auc")
-    with pytest.raises(ValueError, match="Plan and search with the same"):
-        plan.simulate(search, X[:6000], y[:6000], n_runs=5)
-
-
-def test_simulation_with_private_draws_takes_scores_that_are_no_means(adult):
-    X, y, _ = adult
-    plan = planned(adult, "roc_auc", m=1500, n_iter=16, target_interval=0.1, guidance_share=0.2)
-    search = PrivateBayesSearchCV(
-        SVC(kernel="linear", max_iter=200), {"C": [0.1 * i for i in range(1, 40)]},
-        scoring="roc_auc", strategy=WorstCase("private", batch_size=4),
-    )  # fmt: skip
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        runs = replace(plan, epsilon=50.0).simulate(search, X[:1900], y[:1900], 2, random_state=0)
-    assert len(runs.regret) == 2 and runs.n_candidates == 16

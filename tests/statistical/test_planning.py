@@ -11,21 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.stats import binomtest, loguniform
-from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
-from sklearn.tree import DecisionTreeClassifier
 
-from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV, plan_search
+from sklearn_dpbo import PrivateBayesSearchCV, plan_search
 from sklearn_dpbo._privacy.accounting import Budget
 from sklearn_dpbo._privacy.mechanisms import Mechanisms
 from sklearn_dpbo._privacy.noise import SeededNoise
 from sklearn_dpbo._privacy.sensitive import Sensitive
-from sklearn_dpbo.kusner2015 import GPNoisy
 from sklearn_dpbo.planning import UtilityBounds
 from sklearn_dpbo.planning import _bounds as utility
 from sklearn_dpbo.planning._bounds import tail_of_choice, utility_of
 from sklearn_dpbo.scoring._queries import GRID
-from sklearn_dpbo.strategies import WorstCase
 
 
 # ---------------------------------------------------------------- formulas
@@ -176,8 +172,6 @@ def test_plan_finds_the_largest_n_iter_that_meets_the_targets(epsilon, m, **rest
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"m": 10, "epsilon": 1.0}, "nothing to solve for"),
-        ({"m": 10, "epsilon": 1.0, "target_regret": 0.1}, "over-determined"),
         ({"target_regret": 0.1}, "m and epsilon are missing"),
         ({"m": 10}, "found neither"),
         ({"m": 10, "target_regret": 1.0}, "below score_range=1; found 1.0"),
@@ -219,6 +213,14 @@ def test_plan_prints_its_guarantees_and_returns_them_as_a_table():
     assert [row["meets_targets"] for row in table] == [False, False, False, True]
     assert table[3]["regret"] == plan.regret
     assert len(plan.table()) == 25
+
+
+def test_plan_with_all_three_numbers_says_what_they_guarantee():
+    plan, bounds = plan_search(2000, 64, 1.0), UtilityBounds(2000, 64, 1.0)
+    assert (plan.regret, plan.score_error) == (bounds.regret, bounds.score_error)
+    assert "nothing: m, n_iter and epsilon were all given" in str(plan)
+    assert not plan_search(2000, 64, 1.0, target_regret=0.01).meets_targets
+    assert plan_search(2200, 64, 1.0, target_regret=0.01).meets_targets
 
 
 def test_printed_figures_are_rounded_up_tothree_digits():
@@ -287,92 +289,3 @@ def test_utility_of_reads_the_bounds_from_a_fitted_search(two_classes):
     assert (bounds.m, bounds.counts, bounds.score_range, bounds.confidence) == (75, False, 1, 0.9)
     with pytest.raises(ValueError, match="'roc_auc' is not a mean"):
         utility_of(search.set_params(scoring="roc_auc").fit(X, y, **val))
-
-
-@pytest.fixture(scope="module")
-def public():
-    return make_classification(600, 5, n_informative=3, flip_y=0.1, random_state=0)
-
-
-SPACE = {"max_depth": list(range(1, 20)), "min_samples_leaf": [1, 2, 5, 10]}
-
-
-def tree_search(**params):
-    return PrivateBayesSearchCV(DecisionTreeClassifier(random_state=0), SPACE, **params)
-
-
-def test_simulated_errors_stay_within_the_bounds(public, tmp_path):
-    plan = plan_search(m=200, n_iter=12, target_regret=0.05)
-    ledger = PrivacyLedger(tmp_path / "l.db", "public", epsilon=1e-6, create=True)
-    search = tree_search(ledger=ledger, strategy=WorstCase(prior_weight=0))
-    runs = plan.simulate(search, *public, n_runs=2000, random_state=1)
-    assert not hasattr(search, "best_score_") and not ledger.history
-    assert runs.regret.shape == runs.score_error.shape == (2000,)
-    assert (runs.regret >= 0).all() and len(np.unique(runs.regret)) > 1
-    for row in runs.table():
-        assert row["within"] >= 0.95 - 3 * math.sqrt(0.05 * 0.95 / 2000)
-        assert row["quantile"] <= row["promised"] + 1e-12
-    assert runs.regret.mean() <= plan.expected_regret
-    assert "kept in" in str(runs) and runs.n_candidates == 8
-    again = plan.simulate(search, *public, n_runs=2000, random_state=1)
-    np.testing.assert_array_equal(runs.regret, again.regret)
-    more = replace(plan, epsilon=plan.epsilon / 10)
-    worse = more.simulate(search, *public, n_runs=2000, random_state=1)
-    assert worse.regret.mean() > runs.regret.mean()
-    assert worse.score_error.mean() > 5 * runs.score_error.mean()
-
-
-@pytest.mark.parametrize(
-    ("strategy", "promised"),
-    [
-        (WorstCase(), False),
-        (WorstCase(prior_weight=0.5), False),
-        (WorstCase(prior_weight=0), True),
-        (WorstCase("none"), True),
-    ],
-)
-def test_nothing_is_promised_of_the_regret_of_a_choice_with_a_prior(public, strategy, promised):
-    plan = plan_search(m=200, n_iter=12, target_regret=0.05)
-    runs = plan.simulate(tree_search(strategy=strategy), *public, n_runs=20, random_state=1)
-    regret, score_error = (row["promised"] for row in runs.table())
-    assert np.isfinite(regret) == promised and np.isfinite(score_error)
-
-
-def test_simulation_with_private_draws_repeats_the_whole_search(public):
-    bounds = plan_search(200, 16, target_regret=0.01, guidance_share=0.2)
-    search = tree_search(strategy=WorstCase("private", batch_size=4))
-    with pytest.raises(ValueError, match=r"plan with guidance_share=0\.15"):
-        replace(bounds, guidance_share=0.0).simulate(search, *public)
-    runs = replace(bounds, epsilon=400.0).simulate(search, *public, n_runs=3, random_state=0)
-    assert len(runs.regret) == 3 and runs.n_candidates == 16
-
-
-def test_simulation_takes_one_score_in_a_list_and_refuses_several(public):
-    search = PrivateBayesSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, scoring=["accuracy"])
-    plan = plan_search(m=60, n_iter=2, target_regret=0.3)
-    assert len(plan.simulate(search, *public, n_runs=3, random_state=0).regret) == 3
-    several = search.set_params(scoring=["accuracy", "neg_brier_score"], refit="accuracy")
-    with pytest.raises(ValueError, match="scoring has several"):
-        plan.simulate(several, *public, n_runs=3)
-
-
-def test_simulation_by_theorems_promises_nothing_for_scores_that_are_no_means(public):
-    plan = plan_search(m=200, n_iter=8, target_regret=0.1)
-    runs = plan.simulate(tree_search(scoring="roc_auc"), *public, n_runs=20, random_state=0)
-    assert "no theorem" in str(runs) and math.isnan(runs.table()[0]["promised"])
-
-
-@pytest.mark.parametrize(
-    ("m", "params", "message"),
-    [
-        (600, {}, "600 records: too few"),
-        (200, {"scoring": "neg_log_loss"}, "Plan with score_range=4.6"),
-        (200, {"scoring": "neg_brier_score"}, "Plan with counts=False"),
-        (200, {"strategy": GPNoisy()}, "plans are for strategy='worst_case'"),
-    ],
-)
-def test_simulation_refuses_a_search_or_data_that_do_not_match_the_plan(m, params, message, public):
-    with pytest.raises(ValueError, match=message):
-        plan_search(m, 8, target_regret=0.1).simulate(tree_search(**params), *public)
-    with pytest.raises(ValueError, match="n_runs is 1 or more"):
-        plan_search(20, 8, target_regret=0.1).simulate(tree_search(), *public, n_runs=0)

@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.svm import LinearSVC
 
-from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer, plan_search
+from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
 from sklearn_dpbo.kusner2015 import GPNoisy
 from sklearn_dpbo.planning._bounds import utility_of
 from sklearn_dpbo.strategies import WorstCase
@@ -125,10 +125,6 @@ def test_score_without_response_method_raises_value_error(two_classes):
 def test_planning_refuses_several_scores(two_classes):
     with pytest.raises(ValueError, match="several metrics"):
         utility_of(fit(search(SCORES[:2], "accuracy"), two_classes))
-    X, y, _, _ = two_classes
-    plan = plan_search(m=50, n_iter=3, target_regret=0.5)
-    with pytest.raises(ValueError, match="scoring has several"):
-        plan.simulate(search(SCORES[:2], "accuracy", noise_random_state=None), X, y, n_runs=2)
 
 
 def test_no_raw_score_of_several_is_kept():
